@@ -1,6 +1,7 @@
-//! Compiles the kernels of this package and those of the examples, which are modules of it. Always
-//! as a release build does: what is tested, measured and kept is what ships. `tests/checks.rs` has
-//! kernels of either kind. Nothing is warned of: some kernels declare what they only name.
+//! Compiles the kernels of this package and those of the examples, which are modules of it. They
+//! are always compiled as in a release build, so that tests, measurements and kept PTX are those of
+//! the shipped code. `tests/checks.rs` has kernels of both kinds. Warnings are off: some kernels
+//! declare objects that they only name.
 
 use tma_codegen::{Build, Checks};
 

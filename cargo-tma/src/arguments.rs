@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// Format of standard output
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// Whether the output is coloured
+    /// When to colour the output
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
     #[command(subcommand)]
@@ -64,8 +64,8 @@ pub(crate) enum Command {
     /// Shows the machine code of a kernel with its source lines; spills and ptxas's notes on
     /// multiplications are errors
     Sass(Sass),
-    /// Checks every kernel of this package: its protocol of barriers, bank conflicts, registers,
-    /// spills, ptxas's notes
+    /// Checks every kernel of this package: barrier protocol, bank conflicts, registers, spills,
+    /// notes of ptxas
     Check(Check),
     /// Runs a kernel on the simulator: findings, counts, bank conflicts, timeline
     Run(Box<Run>),
@@ -87,7 +87,7 @@ pub(crate) struct New {
 
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
-    /// Also makes a libcuda to link with, for builds of this package with the feature `cust` on
+    /// Also creates a libcuda to link with, for builds of this package with the feature `cust` on
     /// machines without a CUDA toolkit
     #[arg(long)]
     pub(crate) cust: bool,
@@ -96,10 +96,10 @@ pub(crate) struct Setup {
 /// The options for building the package.
 #[derive(Debug, Args)]
 pub(crate) struct Build {
-    /// Package to build, if the current folder is not in it
+    /// Package to build [default: that of the current folder]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) package: Option<String>,
-    /// Builds kernels as in a release build: without checks
+    /// Builds kernels as in a release build, without run-time checks
     #[arg(short, long)]
     pub(crate) release: bool,
     /// Features of the package
@@ -142,14 +142,14 @@ pub(crate) struct Check {
     /// File or folder with kernels, instead of everything that the build script reads
     #[arg(long = "source", value_name = "PATH")]
     pub(crate) sources: Vec<PathBuf>,
-    /// Compiles nothing, so that neither LLVM nor ptxas is needed, and registers are not known
+    /// Skips compilation: needs neither LLVM nor ptxas, and reports no registers
     #[arg(long)]
     pub(crate) no_build: bool,
-    /// Further problems for which the exit code is 1
+    /// Additional problems to treat as errors
     #[arg(long, value_enum)]
     pub(crate) deny: Vec<Deny>,
-    /// Budget of steps to explore in each kernel
-    #[arg(long, value_name = "STEPS")]
+    /// Maximum number of states to visit in each kernel
+    #[arg(long, value_name = "STATES")]
     pub(crate) budget: Option<u64>,
     #[command(flatten)]
     pub(crate) build: Build,
@@ -177,7 +177,7 @@ pub(crate) struct Run {
 #[derive(Debug, Args)]
 pub(crate) struct Layout {
     #[command(subcommand)]
-    pub(crate) what: Drawn,
+    pub(crate) kind: LayoutKind,
     /// Writes a drawing to this file
     #[arg(long, global = true, value_name = "FILE.svg")]
     pub(crate) svg: Option<PathBuf>,
@@ -185,7 +185,7 @@ pub(crate) struct Layout {
 
 /// The object to draw. Extents are outermost first, such as 64x32.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Drawn {
+pub(crate) enum LayoutKind {
     /// A tile in shared memory
     Tile {
         /// Element type, such as f16

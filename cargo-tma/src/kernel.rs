@@ -30,8 +30,8 @@ impl Kernel {
     pub(crate) fn read(path: PathBuf, text: String, package: &Path) -> Result<Self> {
         if let Some((_, why)) = text.split_once("// no code: ") {
             bail!(
-                "the kernels of this package are checked but not compiled: {}. Name the feature \
-                 of the package that turns LLVM on with --features, and leave `TMA_PTX` unset",
+                "the kernels of this package are checked but not compiled: {}; pass the package's \
+                 feature that enables LLVM with --features, and leave `TMA_PTX` unset",
                 why.trim_end()
             );
         }
@@ -107,10 +107,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_kernel_is_refused() {
+    fn other_ptx_is_rejected() {
         let read = |text: &str| Kernel::read("a.ptx".into(), text.to_owned(), Path::new("nowhere"));
         let error = read("// no code: `tma-codegen` was built without its feature `llvm`\n").unwrap_err();
-        assert!(error.to_string().contains("without its feature `llvm`. Name the feature"), "{error}");
+        assert!(error.to_string().contains("without its feature `llvm`; pass the package's"), "{error}");
         assert!(read("ret;\n").unwrap_err().to_string().contains("was not written by tma-codegen"));
     }
 }

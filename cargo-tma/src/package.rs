@@ -14,7 +14,7 @@ use crate::kernel::Kernel;
 use crate::progress;
 
 /// The folder in which a package saves PTX.
-pub(crate) const KEPT: &str = "tma-ptx";
+pub(crate) const KEPT_DIRECTORY: &str = "tma-ptx";
 
 /// A package.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(crate) struct Built {
     /// Kernels that compiled, by name.
     pub(crate) kernels: Vec<Kernel>,
     /// Whether everything else compiled too.
-    pub(crate) is_whole: bool,
+    pub(crate) all_built: bool,
 }
 
 fn cargo() -> Command {
@@ -52,8 +52,8 @@ fn cargo() -> Command {
 pub(crate) fn metadata(more: &[&str]) -> Result<Value> {
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1"]).args(more);
-    let text = progress::during("cargo resolves dependencies", || process::output(&mut command))?;
-    serde_json::from_str(&text).context("cannot read what cargo metadata wrote")
+    let text = progress::during("resolving dependencies", || process::output(&mut command))?;
+    serde_json::from_str(&text).context("cannot parse the output of cargo metadata")
 }
 
 /// Returns the package with this name, or else that of the current folder.
@@ -72,7 +72,10 @@ pub(crate) fn find(name: Option<&str>) -> Result<Package> {
         || packages.iter().filter_map(|package| package["name"].as_str()).collect::<Vec<_>>().join(", ");
     let package = found.with_context(|| match name {
         Some(name) => format!("the workspace has no package `{name}`; it has: {}", names()),
-        None => format!("this folder is a workspace without a package: name one with --package: {}", names()),
+        None => format!(
+            "the current folder is a workspace, not a package; choose one with --package: {}",
+            names()
+        ),
     })?;
     let text = |key: &str| package[key].as_str().map(str::to_owned).context("cargo metadata is incomplete");
     let manifest = PathBuf::from(text("manifest_path")?);
@@ -128,12 +131,12 @@ impl Package {
         let Some(out_dir) = self.out_dir(&messages) else {
             ensure!(output.status.success(), "the package does not build");
             bail!(
-                "the package `{}` has no build script: `build.rs` must hold `fn main() {{ tma_codegen::build() }}`",
+                "the package `{}` has no build script; put `fn main() {{ tma_codegen::build() }}` into `build.rs`",
                 self.name
             );
         };
         let kernels = kernels_in(&out_dir.join("tma"), &self.folder)?;
-        Ok(Built { kernels, is_whole: output.status.success() })
+        Ok(Built { kernels, all_built: output.status.success() })
     }
 
     /// Returns the command of a build. It reuses everything that `cargo test` and `cargo run` have
@@ -157,7 +160,7 @@ impl Package {
 
     /// Returns the kernels whose PTX is saved.
     pub(crate) fn kept(&self) -> Result<Vec<Kernel>> {
-        kernels_in(&self.folder.join(KEPT), &self.folder)
+        kernels_in(&self.folder.join(KEPT_DIRECTORY), &self.folder)
     }
 
     /// Returns the output folder of the build script, from cargo's messages. Source: The Cargo
@@ -198,7 +201,7 @@ pub(crate) fn is_named(kernel: &str, name: &str) -> bool {
 pub(crate) fn named(kernels: Vec<Kernel>, name: &str) -> Result<Vec<Kernel>> {
     let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.clone()).collect();
     let found: Vec<_> = kernels.into_iter().filter(|kernel| is_named(&kernel.name, name)).collect();
-    ensure!(!found.is_empty(), "there is no kernel `{name}`; there are: {}", names.join(", "));
+    ensure!(!found.is_empty(), "there is no kernel `{name}`; available: {}", names.join(", "));
     Ok(found)
 }
 
@@ -211,7 +214,7 @@ pub(crate) fn only(kernels: Vec<Kernel>, name: &str) -> Result<Kernel> {
     let mut found = named(kernels, name)?;
     if found.len() > 1 {
         let names: Vec<_> = found.iter().map(|kernel| kernel.name.as_str()).collect();
-        bail!("`{name}` has several instances; name one: {}", names.join(", "));
+        bail!("`{name}` has several instances; choose one: {}", names.join(", "));
     }
     found.pop().context("there is no kernel")
 }

@@ -12,20 +12,20 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The interval at which the line changes.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs `work`, and meanwhile shows `what` with a spinner and the elapsed time.
-pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+/// Runs `work`, and meanwhile shows `label` with a spinner and the elapsed time.
+pub(crate) fn during<T>(label: &str, work: impl FnOnce() -> T) -> T {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-    shown(&styled(bar, what, "{spinner} {msg} ({elapsed})"), work)
+    shown(&styled(bar, label, "{spinner} {msg} ({elapsed})"), work)
 }
 
 /// Runs `work` for each item, and meanwhile shows how many are done. Stops at the first error.
 pub(crate) fn over<I, T, E>(
-    what: &str,
+    label: &str,
     items: &[I],
     mut work: impl FnMut(&I) -> Result<T, E>,
 ) -> Result<Vec<T>, E> {
     let bar = ProgressBar::with_draw_target(Some(items.len() as u64), ProgressDrawTarget::hidden());
-    let bar = styled(bar, what, "{spinner} {msg} [{bar:30}] {pos}/{len} ({elapsed})");
+    let bar = styled(bar, label, "{spinner} {msg} [{bar:30}] {pos}/{len} ({elapsed})");
     let one = |item| {
         let result = work(item);
         bar.inc(1);
@@ -53,8 +53,8 @@ fn shown<T>(bar: &ProgressBar, work: impl FnOnce() -> T) -> T {
     })
 }
 
-fn styled(bar: ProgressBar, what: &str, template: &str) -> ProgressBar {
-    let bar = bar.with_message(what.to_owned());
+fn styled(bar: ProgressBar, label: &str, template: &str) -> ProgressBar {
+    let bar = bar.with_message(label.to_owned());
     match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style.progress_chars("=> ")),
         Err(_) => bar,

@@ -41,10 +41,10 @@ fn right_slow_and_wrong_kernels() {
     );
     assert!(kernel["ptxas"]["registers"].as_u64().is_some_and(|registers| registers > 8), "{data:#}");
     assert_eq!(kernel["shared_accesses"].as_array().map(Vec::len), Some(2), "{data:#}");
-    has(&printed(&folder, "check nobody", 2), &["there is no kernel `nobody`; there are: scale"]);
+    has(&printed(&folder, "check nobody", 2), &["there is no kernel `nobody`; available: scale"]);
     let output = tma(&folder, "check nobody --format json");
     let error: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(error["error"], "there is no kernel `nobody`; there are: scale");
+    assert_eq!(error["error"], "there is no kernel `nobody`; available: scale");
 
     conflicts(&folder, &source, &right);
     wrong(&folder, &source, &right);
@@ -90,12 +90,12 @@ fn wrong(folder: &Path, source: &Path, right: &str) {
     );
     fs::write(source, trusted).unwrap();
     let text = printed(folder, "check", 0);
-    has(&text, &["    broken (", "do not judge it: a test\n", "1 broken and trusted"]);
+    has(&text, &["    broken (", "do not check it: a test\n", "1 broken and trusted"]);
 
     // A kernel breaks a rule for statements, so the other kernels of the file are not checked.
     fs::write(source, right.replace("full.wait(0)", "full.wait(2)")).unwrap();
     let text = printed(folder, "check", 1);
-    has(&text, &["src/lib.rs  refused\nerror[TMA", "0 kernels: ", "1 file with kernels that break rules"]);
+    has(&text, &["src/lib.rs  rejected\nerror[TMA", "0 kernels: ", "1 file with kernels that break rules"]);
     let data = json(folder, "check --no-build", 1);
     assert_eq!(data["refused"][0]["errors"][0]["line"], line_of(right, "full.wait(0)"), "{data:#}");
 }
@@ -119,7 +119,7 @@ fn notes_of_ptxas(folder: &Path) {
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{text}");
     // Colours are used, because this is a terminal.
-    has(&text, &["ptxas assembles [", "\x1b[1m", "(C7510)", "1 with spills or notes of ptxas"]);
+    has(&text, &["assembling with ptxas [", "\x1b[1m", "(C7510)", "1 with spills or ptxas notes"]);
 }
 
 #[test]
@@ -139,12 +139,15 @@ fn sources_are_judged_where_nothing_can_be_built() {
     assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
     has(&text, &["k  kernels/k.rs:2\n    proved (", "no bank conflicts in 2 accesses"]);
     assert!(!text.contains("registers"), "{text}");
-    has(&printed(&folder, "check --no-build --source nowhere.rs", 2), &["there is no nowhere.rs"]);
+    has(
+        &printed(&folder, "check --no-build --source nowhere.rs", 2),
+        &["no such file or folder: nowhere.rs"],
+    );
 }
 
 /// An uncertain finding is shown with an example. Executions are only counted if there are any.
 #[test]
-fn verdicts_say_what_they_are_about() {
+fn verdicts_name_their_kernel() {
     let folder = fresh("verdicts");
     let head = "#[tma_kernel(threads = 64)]\nfn";
     let kernels = [
@@ -162,12 +165,12 @@ fn verdicts_say_what_they_are_about() {
         &text,
         &[
             "proved: nothing to prove, since no thread waits for another\n",
-            "proved (3 steps)\n",
-            "something is wrong here with some numbers of a launch, and not with others\n            TMA0701 with `tiles` = 0",
-            "`assume(..)`",
+            "proved (3 visited states)\n",
+            "a rule is broken here in some launches, but not in others\n            TMA0701 with `tiles` = 0: deadlock: ",
+            "if no launch has these values, add `assume(tiles > 0)`",
         ],
     );
-    assert!(!text.contains("0 worlds"), "{text}");
+    assert!(!text.contains("0 paths"), "{text}");
 }
 
 /// An undecided kernel is only an error with `--deny undecided`.
@@ -178,7 +181,10 @@ fn undecided_kernels_fail_where_they_are_denied() {
         all.set(at.get(thread_idx().x) % 64, 1);\n}\n";
     fs::write(folder.join("k.rs"), kernel).unwrap();
     let text = printed(&folder, "check --no-build --source k.rs", 0);
-    has(&text, &["not decided (", "banks not known of 1 access by addresses that are not followed: line 4"]);
+    has(
+        &text,
+        &["not decided (", "bank conflicts unknown for 1 access at addresses that are not tracked: line 4"],
+    );
     printed(&folder, "check --no-build --source k.rs --deny undecided", 1);
 }
 
@@ -240,7 +246,7 @@ pub mod sums {
     // A mistake in the module's own function is reported at the template's line, or the function's.
     fs::write(folder.join("src/made.rs"), all.replace("x * 2.0", "x * y")).unwrap();
     let text = printed(&folder, "check --no-build", 1);
-    has(&text, &["src/made.rs  refused", "TMA0101", "1 file with kernels that break rules"]);
+    has(&text, &["src/made.rs  rejected", "TMA0101", "1 file with kernels that break rules"]);
     fs::write(folder.join("src/made.rs"), all.replace("other::sums", "other::sum")).unwrap();
-    has(&printed(&folder, "check --no-build", 1), &["src/made.rs  refused", "TMA0271"]);
+    has(&printed(&folder, "check --no-build", 1), &["src/made.rs  rejected", "TMA0271"]);
 }

@@ -80,7 +80,7 @@ fn ptx_and_sass(folder: &Path) {
     assert!(load["source"].as_str().is_some_and(|place| place.starts_with("src/lib.rs:")), "{load}");
 
     let error = printed(folder, "ptx scael", 2);
-    has(&error, &["error: there is no kernel `scael`; there are: scale"]);
+    has(&error, &["error: there is no kernel `scael`; available: scale"]);
     has(&printed(folder, "ptx -p nobody", 2), &["no package `nobody`; it has: hello-tma"]);
     has(
         &printed(folder, "doctor", 0),
@@ -103,9 +103,9 @@ fn runs(folder: &Path) {
 fn a_package_is_not_made_over_another_or_with_a_bad_name() {
     let folder = fresh("taken");
     printed(&folder, "new twice", 0);
-    has(&printed(&folder, "new twice", 2), &["twice exists already"]);
-    has(&printed(&folder, "new 2fast", 2), &["`2fast` is no name of a package"]);
-    has(&printed(&folder, "new other --project .", 2), &["is no clone of the project"]);
+    has(&printed(&folder, "new twice", 2), &["twice already exists"]);
+    has(&printed(&folder, "new 2fast", 2), &["`2fast` is not a valid package name"]);
+    has(&printed(&folder, "new other --project .", 2), &["is not a clone of the project"]);
     assert!(!folder.join("other").exists());
     let made = json(&folder, "new third", 0);
     assert_eq!(made["name"], "third");
@@ -129,14 +129,14 @@ fn errors_are_explained_and_layouts_drawn() {
 }
 
 #[test]
-fn colours_are_for_terminals_unless_they_are_asked_for() {
+fn colours_are_for_terminals_unless_requested() {
     let folder = fresh("colours");
     assert!(!printed(&folder, "explain 203", 0).contains('\x1b'));
     assert!(printed(&folder, "explain 203 --color always", 0).contains("\x1b[1m"));
 }
 
 #[test]
-fn the_doctor_names_what_is_missing_and_what_to_do() {
+fn the_doctor_names_missing_tools_and_advice() {
     let folder = fresh("doctor");
     let mut doctor = Command::new(env!("CARGO_BIN_EXE_cargo-tma"));
     doctor.args(["tma", "doctor"]).current_dir(&folder);
@@ -153,7 +153,7 @@ fn the_doctor_names_what_is_missing_and_what_to_do() {
 }
 
 #[test]
-fn setup_says_what_is_there_and_installs_nothing_twice() {
+fn setup_reports_installed_tools_and_is_idempotent() {
     let folder = fresh("setup");
     let text = printed(&folder, "setup", 0);
     has(&text, &["libLLVM", "ptxas", "nvdisasm"]);

@@ -58,7 +58,7 @@ fn cargo(folder: &Path, command: &str) -> (String, bool) {
 }
 
 #[test]
-fn five_minutes_show_what_one_sees() {
+fn the_getting_started_page_shows_real_output() {
     let page = "docs/five-minutes.md";
     let folder = new_package("hello");
     let (said, is_right) = cargo(&folder, "test");

@@ -90,7 +90,7 @@ fn fnv(text: &str) -> u64 {
 }
 
 /// Returns the host units of `cargo check` that a subsequent `cargo build` compiles again.
-fn compiled_again(folder: &Path, arguments: &str) -> Vec<String> {
+fn recompiled(folder: &Path, arguments: &str) -> Vec<String> {
     let plan = |command| Plan::new(folder, &format!("{command} {arguments}"));
     let (check, build) = (plan("check"), plan("build"));
     let build = build.by_hash();
@@ -112,19 +112,19 @@ fn manifest_of_the_book() -> String {
 }
 
 #[test]
-fn a_build_after_a_check_compiles_nothing_for_the_host_again() {
+fn a_build_after_a_check_reuses_host_dependencies() {
     let folder = new_package("check-then-build");
     let manifest = folder.join("Cargo.toml");
     let template = fs::read_to_string(&manifest).unwrap();
     for text in [template, manifest_of_the_book()] {
         fs::write(&manifest, &text).unwrap();
-        assert_eq!(compiled_again(&folder, ""), [""; 0], "with\n{text}");
+        assert_eq!(recompiled(&folder, ""), [""; 0], "with\n{text}");
         // Either change is sufficient for the compiler of kernels to be compiled again.
         for (line, instead) in [(LINES, ""), (MODEL, &format!("{MODEL}debug = true\n"))] {
             let other = text.replace(line, instead);
             assert_ne!(other, text);
             fs::write(&manifest, other).unwrap();
-            let again = compiled_again(&folder, "");
+            let again = recompiled(&folder, "");
             assert!(again.iter().any(|unit| unit.contains("tma-codegen")), "{line} {instead}: {again:?}");
         }
     }
@@ -134,5 +134,5 @@ fn a_build_after_a_check_compiles_nothing_for_the_host_again() {
 /// twice with any profile.
 #[test]
 fn nor_does_one_of_the_examples() {
-    assert_eq!(compiled_again(&root(), "-p tma-examples"), [""; 0]);
+    assert_eq!(recompiled(&root(), "-p tma-examples"), [""; 0]);
 }

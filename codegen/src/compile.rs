@@ -9,10 +9,10 @@ use crate::check::{CheckedKernel, TargetKernel, for_target};
 #[cfg(feature = "llvm")]
 use crate::diag;
 use crate::diag::{Diagnostic, Diagnostics, Located, Sink, render};
-use crate::library::{self, Packages};
 use crate::parse::item::{depth, file};
 use crate::pipeline::{Instance, Rules, front};
-use crate::place;
+use crate::position;
+use crate::templates::{self, Packages};
 
 /// A kernel instance of a source file, without errors.
 #[derive(Clone, Debug)]
@@ -129,14 +129,14 @@ struct Text<'a> {
 }
 
 /// The diagnostics of a text.
-struct Said<'a> {
+struct TextDiagnostics<'a> {
     text: Text<'a>,
     found: Diagnostics,
     /// The diagnostics of kernels whose lines are in another file, which is not shown.
     elsewhere: Vec<(PathBuf, Diagnostics)>,
 }
 
-impl Said<'_> {
+impl TextDiagnostics<'_> {
     /// Adds the diagnostics of a kernel. `made_from` is the file of its template, if that is
     /// another one.
     fn extend(&mut self, made_from: Option<&Path>, diagnostics: Diagnostics) {
@@ -170,27 +170,27 @@ fn judge<T>(
     rules: Rules<'_>,
     mut last: impl FnMut(Checked, &mut Sink) -> Option<T>,
 ) -> Result<Accepted<T>, Failure> {
-    let mut said = Said { text, found: Diagnostics::default(), elsewhere: vec![] };
+    let mut diagnostics = TextDiagnostics { text, found: Diagnostics::default(), elsewhere: vec![] };
     if let Some(error) = text.source.parse().ok().as_ref().and_then(depth::too_deep) {
-        said.found.errors.push(error);
-        return said.outcome(vec![]);
+        diagnostics.found.errors.push(error);
+        return diagnostics.outcome(vec![]);
     }
     let parsed = syn::parse_file(text.source).map_err(Failure::Syntax)?;
-    said.found.errors.extend(file::methods(&parsed).iter().map(place::method));
+    diagnostics.found.errors.extend(file::methods(&parsed).iter().map(position::method));
     let find = |path: &syn::Path| match text.packages {
         Some(packages) => packages.find(path),
-        None => library::in_text(&parsed.items, path),
+        None => templates::in_text(&parsed.items, path),
     };
     let all = file::kernels(&parsed, &find);
     // The location of other packages is unknown for a mere text. The macro and the build script
     // check modules made from them.
     let is_known = |error: &Diagnostic| text.packages.is_some() || !error.mistake.is_of_packages();
-    said.found.errors.extend(all.mistakes.into_iter().filter(is_known));
+    diagnostics.found.errors.extend(all.mistakes.into_iter().filter(is_known));
     let mut kernels = vec![];
     for (item, shared) in all.kernels {
         let front = front(&item, &shared, rules);
         let made_from = shared.template.as_deref();
-        said.extend(made_from, front.diagnostics);
+        diagnostics.extend(made_from, front.diagnostics);
         let mut sink = Sink::default();
         for instance in front.instances {
             if let Instance::Checked(kernel) = instance {
@@ -199,9 +199,9 @@ fn judge<T>(
                 kernels.extend(last(Checked { kernel: *kernel, hash: front.hash, made_from }, &mut sink));
             }
         }
-        said.extend(made_from, sink.into_diagnostics());
+        diagnostics.extend(made_from, sink.into_diagnostics());
     }
-    said.outcome(kernels)
+    diagnostics.outcome(kernels)
 }
 
 /// The PTX of a kernel instance.

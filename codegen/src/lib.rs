@@ -44,20 +44,20 @@ pub mod expand;
 mod hash;
 mod host;
 pub mod ir;
-mod library;
 pub mod limits;
 #[cfg(feature = "llvm")]
 mod lower;
 mod note;
 mod parse;
 mod pipeline;
-mod place;
+mod position;
 mod quick;
 mod target;
+mod templates;
 
 #[cfg(feature = "llvm")]
 pub use backend::BackendError;
-pub use build::{Build, BuildError, Report, Unkept, Why, build, sources};
+pub use build::{Build, BuildError, Report, StaleKeptPtx, StaleReason, build, sources};
 pub use checks::Checks;
 pub use compile::{Accepted, Checked, Failure, check, check_for, check_in, check_protocol};
 #[cfg(feature = "llvm")]

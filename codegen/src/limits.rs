@@ -13,7 +13,7 @@ pub const REGISTER_ARRAY_ELEMENTS: u64 = 1024;
 
 /// The maximum number of iterations of a loop with `unroll`. Longer code fits in no instruction
 /// cache.
-pub const UNROLLED_TURNS: i128 = 1024;
+pub const MAX_UNROLLED_ITERATIONS: i128 = 1024;
 
 /// The maximum number of operations in a kernel after inlining and unrolling: statements, and the
 /// nodes of their expressions. LLVM takes some minutes for this many, and its time grows faster

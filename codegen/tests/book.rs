@@ -1,5 +1,5 @@
-//! What the book and the README quote of the compiler is what the compiler says: a block
-//! `rust,refused`, and the block `text` that follows it.
+//! The messages that the book and the README quote are those of the compiler: a block
+//! `rust,refused`, and the block `text` after it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The pages of the book but for those of the errors, and the README.
+/// Returns the pages of the book except for those of the errors, and the README.
 fn pages() -> Vec<PathBuf> {
     let folder = fs::read_dir(root().join("docs")).expect("there is a book").flatten();
     let mut pages: Vec<_> = folder.map(|entry| entry.path()).collect();
@@ -34,8 +34,8 @@ fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// Whether each line of a quote is in the text, in this order, wherever it is indented to; `...`
-/// stands for lines that are left out.
+/// Whether the text has each line of a quote, in this order, at any indentation; `...` is for lines
+/// that are left out.
 fn is_quoted(quote: &str, text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     quote.lines().map(str::trim).filter(|line| *line != "...").all(|line| lines.any(|other| other == line))
@@ -64,7 +64,8 @@ fn refused_kernels_are_refused_in_these_words() {
 }
 
 /// A kernel that a page shows to be wrong is refused with the error of the protocol that the
-/// paragraph before it names, or accepted, if it names none: then the simulator alone finds it.
+/// paragraph before it names. If the paragraph names none, the kernel is accepted, and only the
+/// simulator finds the error.
 #[test]
 fn wrong_kernels_are_refused_as_their_paragraphs_say() {
     let (mut refused, mut wrong) = (0, vec![]);

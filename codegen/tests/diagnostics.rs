@@ -1,9 +1,9 @@
-//! How errors and warnings read, whole: with the source that they are about, all at once, each
-//! once, in the words of the language. Each file of `diagnostics` is a case, and so is each page of
-//! `docs/errors`, with the kernels that it shows as refused or warned of. The `.stderr` beside the
-//! case has its diagnostics.
+//! The complete text of errors and warnings: with their source, all at once, each once, in the
+//! words of the language. Each file of `diagnostics` is a case, and so is each page of
+//! `docs/errors`, with the kernels that it shows as refused or warned of. The `.stderr` of a case
+//! has its diagnostics.
 //!
-//! `TMA_DIAGNOSTICS=accept cargo test -p tma-codegen --test diagnostics` writes what is new.
+//! `TMA_DIAGNOSTICS=accept cargo test -p tma-codegen --test diagnostics` writes the changed ones.
 
 mod pages;
 
@@ -19,7 +19,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics")
 }
 
-/// The names, without extension, of the files in a folder that have this one.
+/// Returns the names, without extension, of the files in a folder that have this extension.
 fn names(folder: &Path, extension: &str) -> BTreeSet<String> {
     let paths = fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("a file").path());
     let with_extension = paths.filter(|path| path.extension().is_some_and(|found| found == extension));
@@ -34,12 +34,12 @@ fn rendered(path: &str, source: &str, by: By) -> String {
     rendered.trim_end().to_owned() + "\n"
 }
 
-/// Every case, by the path of what is said of it in the folder.
+/// Returns every case: the path of its diagnostics in the folder, and their text.
 fn cases() -> Vec<(String, String)> {
     let files = names(&folder(), "rs").into_iter().map(|name| {
         let path = format!("{name}.rs");
         let source = fs::read_to_string(folder().join(&path)).expect("it can be read");
-        // Those about the protocol are whole kernels.
+        // The cases about the protocol are whole kernels.
         let by = if source.contains("//~ TMA07") { By::Protocol } else { By::Statements };
         (name, rendered(&path, &source, by))
     });
@@ -79,7 +79,7 @@ fn no_text_is_left_without_its_case() {
     assert!(alone.is_empty(), "texts of nothing: {alone:?}");
 }
 
-/// Messages are in the words of the language, and not of the compiler.
+/// Messages use the words of the language, and not those of the compiler.
 #[test]
 fn no_message_names_a_type_of_the_compiler() {
     let inner = [
@@ -97,14 +97,14 @@ fn no_message_names_a_type_of_the_compiler() {
     }
 }
 
-/// As in a macro's error, which has one place.
+/// The error of a macro has only one location.
 #[test]
 fn in_a_text_the_second_place_is_a_line() {
     let source = "#[tma_kernel(threads = 32,\n    threads = 64)]\nfn k() {}\n";
     let judged = pages::judge("k.rs", source, By::Statements).expect("it is Rust");
     assert_eq!(
         judged.diagnostics.errors[0].text(),
-        "TMA0006: `threads` is given twice\nnote: first given here: line 1\nhelp: keep one of them"
+        "TMA0006: `threads` is specified twice\nnote: first specified here: line 1\nhelp: remove one of them"
     );
 }
 

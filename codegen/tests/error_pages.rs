@@ -1,6 +1,6 @@
-//! Every page of `docs/errors` holds what it says: what it shows as refused is refused, with just
-//! the errors that hidden comments after the block name, on the lines that end with `// error`; what
-//! it shows as accepted is accepted.
+//! Every page of `docs/errors` is true: a kernel that it shows as refused is refused, with exactly
+//! the errors in the hidden comments after the block, on the lines that end with `// error`; a
+//! kernel that it shows as accepted is accepted.
 
 mod pages;
 
@@ -10,8 +10,8 @@ use std::path::Path;
 use pages::{Example, Judged, Note, Outcome, examples, folder, page};
 use tma_codegen::diag::{Code, Diagnostics};
 
-/// Codes that no kernel alone brings about: they are about the build, and about imports, which
-/// texts need not have.
+/// Codes that no kernel alone can cause: they are about the build, and about imports, which texts
+/// need not have.
 const PROSE_ONLY: [Code; 5] =
     [Code::MissingPrelude, Code::MissingPtx, Code::Backend, Code::Unwatchable, Code::KeptPtx];
 
@@ -23,7 +23,7 @@ struct Expected<'a> {
     text: &'a str,
 }
 
-/// The errors and the warnings of an example, or why it is none.
+/// Returns the errors and the warnings of an example, or the reason why it is not an example.
 fn diagnostics(example: &Example) -> Result<Diagnostics, String> {
     let Judged { accepted_kernels, diagnostics, .. } =
         pages::judge("page.rs", &example.source, example.by())?;
@@ -33,8 +33,8 @@ fn diagnostics(example: &Example) -> Result<Diagnostics, String> {
     }
 }
 
-/// The numbers of the lines that end with `// error`, `// warning` or `// 2 errors`, from 1: each as
-/// often as it says.
+/// Returns the numbers of the lines that end with `// error`, `// warning` or `// 2 errors`, from
+/// 1, each as many times as it says.
 fn marked(source: &str) -> Vec<usize> {
     let lines = source.lines().enumerate().filter_map(|(number, line)| {
         let (_, mark) = line.rsplit_once("// ")?;
@@ -48,11 +48,11 @@ fn marked(source: &str) -> Vec<usize> {
     lines.flatten().collect()
 }
 
-/// What the notes of an example say of its lines.
+/// Returns the expectations of an example's notes for its lines.
 ///
 /// # Errors
 ///
-/// If there are not as many notes as marks.
+/// Different numbers of notes and of marks.
 fn expected(example: &Example) -> Result<Vec<Expected<'_>>, String> {
     let lines = marked(&example.source);
     if lines.len() != example.notes.len() {
@@ -62,7 +62,7 @@ fn expected(example: &Example) -> Result<Vec<Expected<'_>>, String> {
     Ok(notes.map(|(line, Note { code, text })| Expected { line, code, text }).collect())
 }
 
-/// What is wrong with an example, if anything is.
+/// Returns the problem with an example, if there is one.
 fn judge(example: &Example) -> Result<(), String> {
     let expected = expected(example)?;
     if (example.outcome == Outcome::Accepted) != expected.is_empty() {
@@ -128,9 +128,9 @@ fn every_code_has_a_page_with_a_flipped_pair() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whoever shows a code displays it: it is spelt out in one file, and in tests.
+/// Code that shows a code displays it: its text is in one file, and in tests.
 #[test]
-fn codes_are_spelt_out_in_one_place() {
+fn codes_are_spelt_out_once() {
     fn spelt_out(folder: &Path, found: &mut Vec<String>) {
         for path in fs::read_dir(folder).expect("a folder of sources").flatten().map(|entry| entry.path()) {
             if path.is_dir() {
@@ -151,7 +151,7 @@ fn codes_are_spelt_out_in_one_place() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// The title of every page: the code, and what is wrong.
+/// Returns the title of every page: the code, and a description of the error.
 fn titles() -> Vec<(String, String)> {
     let pages = fs::read_dir(folder()).expect("docs/errors is a folder").flatten().map(|entry| entry.path());
     let titles = pages.filter(|path| !path.ends_with("README.md")).map(|path| {
@@ -175,7 +175,7 @@ fn the_index_has_the_title_of_every_page() {
     assert!(missing.is_empty(), "not in docs/errors/README.md:\n{}", missing.join("\n"));
 }
 
-/// In the sidebar of the book, without the article.
+/// The sidebar of the book has the titles without the article.
 #[test]
 fn the_table_of_contents_has_the_title_of_every_page() {
     let contents = fs::read_to_string(folder().join("../SUMMARY.md")).unwrap_or_default();
@@ -188,7 +188,7 @@ fn the_table_of_contents_has_the_title_of_every_page() {
     assert!(missing.is_empty(), "not in docs/SUMMARY.md:\n{}", missing.join("\n"));
 }
 
-/// The pages prove nothing if `judge` takes anything.
+/// The pages prove nothing if `judge` accepts everything.
 #[test]
 fn wrong_notes_are_noticed() {
     let kernel = |line: &str, note: &str| {
@@ -196,15 +196,15 @@ fn wrong_notes_are_noticed() {
         let source = format!("#[tma_kernel(threads = 32)]\nfn k(n: u32) {{\n    {line}\n}}\n");
         examples(&format!("```rust,{outcome}\n{source}```\n\n{note}\n")).remove(0)
     };
-    let m = "<!-- TMA0101: is called `m` -->";
+    let m = "<!-- TMA0101: find value `m` -->";
     assert_eq!(judge(&kernel("let x = m; // error", m)), Ok(()));
     assert_eq!(judge(&kernel("let x = n;", "")), Ok(()));
     for (line, note) in [
-        ("let x = m; // error", "<!-- TMA0102: is called `m` -->"),
-        ("let x = m; // error", "<!-- TMA0101: is called `o` -->"),
+        ("let x = m; // error", "<!-- TMA0102: find value `m` -->"),
+        ("let x = m; // error", "<!-- TMA0101: find value `o` -->"),
         ("let x = m; // error", "<!-- TMA0101: -->"),
         ("let x = m;\n// error", m),
-        ("let x = n; // error", "<!-- TMA0101: is called `n` -->"),
+        ("let x = n; // error", "<!-- TMA0101: find value `n` -->"),
         ("let x = m + o; // error", m),
         ("let x = m; // 2 errors", m),
         ("let x = m; // error", "no note"),

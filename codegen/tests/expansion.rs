@@ -1,10 +1,10 @@
-//! What the attributes become.
+//! The expansion of the attributes.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use tma_codegen::expand;
 
-/// The items that a kernel becomes, apart from the errors: that there is no PTX is one here.
+/// Returns the items that a kernel expands to, except for errors: one is that there is no PTX.
 fn items(attr: TokenStream, item: TokenStream) -> Vec<syn::Item> {
     let file: syn::File = syn::parse2(expand::kernel(attr, item)).unwrap();
     file.items.into_iter().filter(|item| !matches!(item, syn::Item::Macro(_))).collect()
@@ -14,7 +14,7 @@ fn text(item: &impl quote::ToTokens) -> String {
     quote!(#item).to_string()
 }
 
-/// The module with the launchers, as text.
+/// Returns the module with the launchers, as text.
 fn launchers(items: &[syn::Item]) -> String {
     let module = items.iter().find(|item| matches!(item, syn::Item::Mod(_)));
     text(module.expect("a kernel becomes a module"))
@@ -37,7 +37,7 @@ fn a_condition_on_a_kernel_is_one_on_all_that_it_becomes() {
     }
 }
 
-/// rustc is asked of methods by their types' names, and arrays have none.
+/// rustc checks methods by the names of their types, but arrays have no name.
 #[test]
 fn methods_are_called_on_references_to_anything() {
     let tokens = expand::module(
@@ -67,8 +67,8 @@ fn methods_are_called_on_references_to_anything() {
     assert_eq!(text.matches("any () . flip ()").count(), 2, "by value and by `&`: {text}");
 }
 
-/// rustc knows no `#[trusted]`: it is taken off statements of every kind, wherever they are, and
-/// other attributes stay.
+/// rustc does not know `#[trusted]`: the expansion removes it from statements of every kind, at any
+/// depth, and keeps other attributes.
 #[test]
 fn statements_that_are_trusted_are_statements_for_rustc() {
     let body = quote!({
@@ -174,7 +174,7 @@ fn the_instances_of_a_kernel_are_chosen_by_its_generics() {
     assert_eq!(text.matches("impl Compiled for").count(), 2, "one for both of the same arguments");
 }
 
-/// An error of rustc's lists the first; the documentation has all.
+/// An error of rustc lists only the first ones; the documentation has all.
 #[test]
 fn the_instances_of_a_product_are_chosen_by_their_generics() {
     let all = items(
@@ -197,8 +197,8 @@ fn the_instances_of_a_product_are_chosen_by_their_generics() {
     }
 }
 
-/// rustc is asked of each instance, whichever list it comes from; and methods of generics are
-/// looked for with all bounds, of which a clause may have some.
+/// rustc checks each instance of any list. Methods of generics are looked up with all bounds, of
+/// which a clause may have some.
 #[test]
 fn bounds_are_asked_of_every_instance() {
     let text = text(&expand::kernel(
@@ -261,14 +261,14 @@ fn tma0010_an_instance_is_not_called_as_a_type_of_the_module() {
     }
 }
 
-/// What a launch must know of a kernel with this body.
+/// Returns the properties that a launch must know of a kernel with this body.
 fn spec(body: TokenStream) -> String {
     let all = items(quote!(threads = 32), quote!(pub fn k(counter: Global<u32>, n: u32) { #body }));
     launchers(&all)
 }
 
 #[test]
-fn the_launcher_learns_whether_a_kernel_meets_or_waits() {
+fn the_launcher_learns_whether_a_kernel_syncs_the_grid_or_waits() {
     let has = |body: TokenStream, field: &str| {
         let text = spec(body);
         let [yes, no] = [true, false].map(|value| text.contains(&format!("{field} : {value}")));
@@ -289,21 +289,21 @@ fn the_launcher_learns_whether_a_kernel_meets_or_waits() {
     assert!(has(waits.clone(), "dependency_wait"));
     assert!(!has(waits, "cooperative"));
     assert!(!has(quote!(grid_dependency_launch();), "dependency_wait"));
-    // What a constant excludes is not in the kernel.
+    // Statements that a constant excludes are not in the kernel.
     let never = quote!(if false {
         sync_grid(counter);
     });
     assert!(!has(never, "cooperative"));
 }
 
-/// All that stands before `marker` in the expansion of an item.
+/// Returns the part of an item's expansion before `marker`.
 fn before(expanded: TokenStream) -> String {
     let text = expanded.to_string();
     let at = text.find("marker").unwrap_or_else(|| panic!("the body is gone from {text}"));
     text[..at].to_owned()
 }
 
-/// Bodies that differ from the marker on: in tokens, in shared memory, in what is wrong with them.
+/// Returns bodies that differ after the marker: in tokens, in shared memory, and in their errors.
 fn bodies() -> [TokenStream; 4] {
     [
         quote!(),
@@ -364,7 +364,7 @@ fn nothing_before_a_body_in_a_module_depends_on_it() {
     }
 }
 
-/// The constant beside the launcher would be meant by a pattern of its name.
+/// A pattern with the name of the generated constant would refer to it.
 #[test]
 fn a_parameter_called_as_the_generated_constant_is_renamed() {
     let all = items(
@@ -379,7 +379,7 @@ fn a_parameter_called_as_the_generated_constant_is_renamed() {
     assert!(text.contains("name : \"SPEC\""), "{text}");
 }
 
-/// The codes of the errors that a module becomes.
+/// Returns the codes of the errors in the expansion of a module.
 fn errors(module: TokenStream) -> Vec<String> {
     let text = expand::module(TokenStream::new(), module).to_string();
     text.split("compile_error")
@@ -412,7 +412,7 @@ fn a_module_that_imports_no_words_is_told_once() {
         ))),
         ["TMA0122"]
     );
-    // That there is no PTX is another error.
+    // The missing PTX is another error.
     for import in [
         quote!(
             use tma_runtime::prelude::*;

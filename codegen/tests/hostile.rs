@@ -1,5 +1,5 @@
-//! No input makes the compiler panic, overflow its stack or run for ever: what is too much is an
-//! error.
+//! No input makes the compiler panic, overflow its stack or run forever: input that is too large is
+//! an error.
 
 use tma_codegen::Failure;
 use tma_codegen::diag::{Code, Diagnostic};
@@ -8,7 +8,7 @@ fn kernel(body: &str) -> String {
     format!("#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>) {{\n{body}\n}}\n")
 }
 
-/// The codes of a source's errors; none if it is accepted.
+/// Returns the codes of a source's errors; none if it is accepted.
 #[track_caller]
 fn codes(source: &str) -> Vec<Code> {
     match tma_codegen::check("hostile.rs", source) {
@@ -78,7 +78,7 @@ fn chains_through_constants_and_functions_end() {
     assert!(!codes(&module(aliases, "let x: A = n; out.set(0, x);")).contains(&Code::Recursion));
 }
 
-/// Each is found before anything is written out: the time is that of counting.
+/// Each is found before anything is unrolled or inlined, so that only counting takes time.
 #[test]
 fn what_grows_too_large_is_refused() {
     let loops = |turns: &[u32], inner: &str| {
@@ -92,10 +92,10 @@ fn what_grows_too_large_is_refused() {
     assert_eq!(codes(&loops(&[1024, 1024], set)), [Code::KernelSize]);
     assert_eq!(codes(&loops(&[1024, 1024, 1024], set)), [Code::KernelSize]);
     assert_eq!(codes(&loops(&[1024; 20], set)), [Code::KernelSize]);
-    // A loop that is not unrolled holds its body once.
+    // A loop that is not unrolled contains its body once.
     assert_eq!(codes(&loops(&[16, 16], "for j in 0..1000000000u32 { out.set(j, n); }")), []);
     assert_eq!(codes(&loops(&[1024, 1024], "")), []);
-    // Each by itself is small enough.
+    // Each one by itself is small enough.
     assert_eq!(
         codes(&kernel(&"for i in unroll(0..1024u32) { out.set(i, n); }".repeat(40))),
         [Code::KernelSize]
@@ -136,7 +136,7 @@ fn functions_that_double_the_kernel_are_refused() {
     assert_eq!(levels(6, ""), []);
     assert!(levels(20, "").contains(&Code::KernelSize));
     assert!(levels(60, "").contains(&Code::KernelSize));
-    // Few calls of a long function.
+    // A few calls of a long function.
     assert!(levels(10, &"let x = x * 3;".repeat(500)).contains(&Code::KernelSize));
 }
 

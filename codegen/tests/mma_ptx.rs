@@ -1,9 +1,9 @@
-//! How many groups of multiplications each wait leaves open, and what stands around waits.
+//! The number of groups of matmuls that each wait leaves open, and the instructions around waits.
 #![cfg(feature = "llvm")]
 
 use tma_codegen::{Target, compile};
 
-/// The numbers of the waits of a kernel with two accumulators and `n`.
+/// Returns the numbers of the waits of a kernel with two accumulators and `n`.
 fn waits(body: &str) -> Vec<u32> {
     let source = format!(
         "#[tma_kernel(threads = 128)]\nfn k(n: u32, out: Global<f32>) {{\n\
@@ -14,7 +14,7 @@ fn waits(body: &str) -> Vec<u32> {
     let compiled =
         compile("waits.rs", &source, Target::default()).unwrap_or_else(|failure| panic!("{failure}"));
     let lines: Vec<_> = compiled.kernels[0].text.lines().map(str::trim).collect();
-    // Behind a trap stands a wait for all, whatever the kernel waits for.
+    // A trap is followed by a wait for all groups, whatever the kernel waits for.
     let goes_on = lines.windows(2).filter(|pair| !pair[0].contains("trap;"));
     let waits = goes_on.filter_map(|pair| pair[1].strip_prefix("wgmma.wait_group.sync.aligned "));
     waits.map(|rest| rest.trim_end_matches(';').parse().expect("a number")).collect()
@@ -33,25 +33,25 @@ fn a_wait_leaves_what_is_younger() {
     );
 }
 
-/// ptxas does not count groups over the turns of a loop (its C7514, C7518).
+/// ptxas does not count groups over the iterations of a loop (its C7514, C7518).
 #[test]
 fn an_accumulator_is_touched_after_a_loop_when_nothing_is_left() {
     let turns = "let mut f = sum.mma(a, a, ()); for _ in 0..n { f.mma(a, a, ()); }";
     let after = format!("{turns} let g = other.mma(a, a, ()); f.wait(); sum[0] += 1.0; g.wait();");
     assert_eq!(waits(&after), [1, 0, 0]);
-    // Without the loop, the younger one may go on.
+    // Without the loop, the later matmul may still be in flight.
     let without =
         "let f = sum.mma(a, a, ()); let g = other.mma(a, a, ()); f.wait(); sum[0] += 1.0; g.wait();";
     assert_eq!(waits(without), [1, 0]);
 }
 
-/// The PTX of a kernel's text.
+/// Returns the PTX of a kernel's text.
 fn ptx(source: &str) -> String {
     let compiled = compile("kernel.rs", source, Target::default());
     compiled.unwrap_or_else(|failure| panic!("{failure}")).kernels[0].text.clone()
 }
 
-/// A kernel that multiplies, and uses elements of its sums of `element` in `body`.
+/// Returns a kernel that multiplies, and uses elements of its sums of `element` in `body`.
 fn sums(element: &str, body: &str) -> String {
     ptx(&format!(
         "#[tma_kernel(threads = 128)]\nfn k(n: u32, out: Global<{element}>) {{\n\
@@ -60,9 +60,9 @@ fn sums(element: &str, body: &str) -> String {
     ))
 }
 
-/// ptxas takes them apart before a wait that nothing but its place keeps in order.
+/// ptxas splits the halves before a wait that only its position in the text orders.
 #[test]
-fn halves_are_taken_apart_behind_the_wait() {
+fn packed_halves_are_split_after_the_wait() {
     let turns = "let mut f = sum.mma(a, a, ()); for _ in 0..n { f.mma(a, a, ()); } f.wait();";
     let used = format!("{turns} for i in unroll(0..sum.len()) {{ out.set(i as u32, sum[i] + sum[i]); }}");
     let text = sums("f16", &used);
@@ -76,7 +76,7 @@ fn halves_are_taken_apart_behind_the_wait() {
         );
     }
     assert_eq!(after.matches("prmt.b32").count(), 16, "{text}");
-    // A register of its own is nobody's half; and halves that stay together need nothing.
+    // A full register is not split, and neither are halves that stay together.
     assert!(!sums("f32", &used.replace("i as u32, ", "i as u32, 1.0 + ")).contains("prmt"));
     let stored = format!("{turns} let to: Tile<f16, Shape2<64, 64>> = shared(); sum.store(to);");
     assert!(!sums("f16", &stored).contains("prmt"));
@@ -93,9 +93,9 @@ fn halves_are_written_one_by_one() {
     assert!(second.contains("prmt.b32") || second.contains("shl.b32"), "{text}");
 }
 
-/// A path that stops is one on which multiplications may be under way.
+/// Matmuls may be in flight on a path that traps.
 #[test]
-fn whoever_stops_waits_behind() {
+fn threads_that_stop_wait_first() {
     let text = sums(
         "f32",
         "let f = sum.mma(a, a, ()); assert!(n != 3, \"not $3\"); if n == 4 { trap(); } f.wait(); out.set(n, sum[0]);",
@@ -117,7 +117,7 @@ fn whoever_stops_waits_behind() {
     assert!(text.contains(".visible .global .align 8 .u64 tma_failure;"), "{text}");
 }
 
-/// The numbers of the barriers at which threads meet, in order.
+/// Returns the numbers of the barriers at which threads synchronise, in order.
 fn barriers(threads: u32, body: &str) -> Vec<u32> {
     let text = ptx(&format!("#[tma_kernel(threads = {threads})]\nfn k(n: u32) {{ {body} }}"));
     let met = text.lines().filter_map(|line| line.trim().strip_prefix("barrier.sync "));
@@ -127,14 +127,14 @@ fn barriers(threads: u32, body: &str) -> Vec<u32> {
 }
 
 #[test]
-fn warpgroups_meet_at_barriers_of_their_own() {
+fn warpgroups_synchronise_at_their_own_barriers() {
     assert_eq!(barriers(128, "sync_warpgroup();"), [1]);
     assert_eq!(barriers(384, "sync_warpgroup();"), [1, 2, 3]);
-    // A role has the barriers of its warpgroups alone.
+    // A role uses only the barriers of its warpgroups.
     assert_eq!(barriers(256, "if warpgroup_idx() == 1 { sync_warpgroup(); }"), [2]);
     let named = "named_barrier_sync(1, 64); sync_warpgroup(); named_barrier_sync(3, 64);";
     assert_eq!(barriers(256, named), [2, 4]);
-    // A number that is computed may be any but the last ones, and a checked kernel tests it.
+    // A computed number may be any except the last ones, which a checked kernel tests.
     let computed = "sync_warpgroup(); named_barrier_sync(n, 64);";
     assert_eq!(barriers(256, computed), [14, 15]);
     let multiplies = "let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared(); \
@@ -144,8 +144,8 @@ fn warpgroups_meet_at_barriers_of_their_own() {
     assert!(text.contains("named barriers are 1 to 13"), "{text}");
 }
 
-/// In a cluster the address of shared memory has the block's rank above bit 18 (SASS of ptxas 13),
-/// where a descriptor has the distance between the panels of a transposed operand.
+/// In a cluster the address of shared memory has the block's rank above bit 18 (SASS of ptxas 13).
+/// A descriptor has the distance between the panels of a transposed operand there.
 #[test]
 fn a_descriptor_has_no_rank_of_a_cluster() {
     let descriptors = |option: &str| {
@@ -157,7 +157,7 @@ fn a_descriptor_has_no_rank_of_a_cluster() {
              out.set(0, sum[0]);\n}}"
         ))
     };
-    // 14 bits of an address without its lowest four; of these two are known from the alignment.
+    // 14 bits of an address without its lowest four, two of which are known from the alignment.
     assert_eq!(descriptors(", cluster = 2").matches(", 16320;").count(), 2);
     assert_eq!(descriptors("").matches(", 16320;").count(), 0);
 }

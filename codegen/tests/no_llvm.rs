@@ -1,4 +1,4 @@
-//! What the build script says where there is no LLVM, and what it links where there is one.
+//! The message of the build script without an LLVM, and the libraries that it links with one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,15 +9,15 @@ fn rustc() -> Command {
     rustc
 }
 
-/// A folder of a test's own.
+/// Returns a folder for a test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written to");
     folder
 }
 
-/// Compiles `build.rs` with what it is built on, and runs it with nothing else in its environment.
-/// Returns what it prints.
+/// Compiles `build.rs` with its dependencies, and runs it in an otherwise empty environment.
+/// Returns its output.
 fn build_script(name: &str, features: &[&str], environment: &[(&str, &str)]) -> Vec<String> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out_dir = folder(name);
@@ -46,7 +46,7 @@ fn tma0903_comes_alone_with_the_variable_and_the_command() {
     let lines = build_script("elsewhere", &["llvm"], &[("TMA_LLVM", "/nonexistent")]);
     let errors: Vec<_> = lines.iter().filter(|line| line.contains("cargo::error")).collect();
     assert_eq!(errors.len(), 1, "{lines:#?}");
-    let wanted = "cargo::error=TMA0903: `TMA_LLVM` is `/nonexistent`, where there is no `libLLVM";
+    let wanted = "cargo::error=TMA0903: `TMA_LLVM` is `/nonexistent`, which has no `libLLVM";
     assert!(errors[0].starts_with(wanted), "{errors:?}");
     assert!(errors[0].contains("Install"), "{errors:?}");
     assert!(!lines.iter().any(|line| line.contains("rustc-link")), "{lines:#?}");

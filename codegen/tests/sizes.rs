@@ -1,17 +1,17 @@
-//! Small kernels that try to take long: what is made of a few lines is bounded.
+//! Small kernels that try to take long: the work for a few lines is bounded.
 //!
-//! Kernels of less than a hundred lines are drawn, with as many threads, blocks, barriers, unrolled
-//! turns and instances as the language allows. Each is judged as `cargo tma check` does and, with
-//! LLVM, compiled as a build script does; the time and the memory that this takes have a limit.
-//! `TMA_PROGRAMS=200` draws more and larger ones, with the limits that the book names.
+//! Kernels of less than a hundred lines are generated, with as many threads, blocks, barriers,
+//! unrolled iterations and instances as the language allows. Each is judged as by `cargo tma check`
+//! and, with LLVM, compiled as by a build script, within a limit of time and memory.
+//! `TMA_PROGRAMS=200` generates more and larger ones, with the limits that the book names.
 
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
 
-use tma_codegen::check::protocol::{Budget, Verdict, Why, judge};
+use tma_codegen::check::protocol::{Budget, UndecidedReason, Verdict, judge};
 
-/// Draws numbers: SplitMix64.
+/// A source of random numbers: SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -28,11 +28,11 @@ impl Random {
     }
 }
 
-/// How much is drawn, and how much it may take.
+/// The number and size of the kernels, and their limits.
 struct Limits {
     programs: u64,
     budget: Budget,
-    /// The most turns of a loop that is unrolled.
+    /// The largest number of iterations of an unrolled loop.
     turns: u64,
     seconds: f64,
     kilobytes: u64,
@@ -50,7 +50,7 @@ fn limits() -> Limits {
     }
 }
 
-/// A kernel whose threads have much to do with each other.
+/// Generates a kernel whose threads interact a lot.
 fn meeting(random: &mut Random) -> String {
     let threads = random.pick(&[64, 256, 1024, 1024]);
     let blocks = random.pick(&[1, 2, 8, 16]);
@@ -86,7 +86,7 @@ fn meeting(random: &mut Random) -> String {
     )
 }
 
-/// A kernel of much code, all of it checked.
+/// Generates a kernel of much code, all of it checked.
 fn unrolled(random: &mut Random, turns: u64) -> String {
     let [outer, inner] = [random.pick(&[turns, turns / 2, 7]), random.pick(&[8, 3, 1])];
     let mut body = String::new();
@@ -120,7 +120,7 @@ fn unrolled(random: &mut Random, turns: u64) -> String {
     )
 }
 
-/// Seconds of the processor that this thread has taken, where the system tells.
+/// Returns the processor time of this thread in seconds, if the system reports it.
 fn seconds() -> f64 {
     let stat = fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
@@ -129,14 +129,14 @@ fn seconds() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// The most memory that the process has had, in kilobytes, where the system tells.
+/// Returns the peak memory of the process in kilobytes, if the system reports it.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Does with a source what tools do; whether it was accepted.
+/// Judges and compiles a source as the tools do. Returns whether it was accepted.
 fn followed(source: &str, budget: Budget) -> bool {
     let Ok(accepted) = tma_codegen::check("src/kernel.rs", source) else { return false };
     for checked in accepted.kernels.iter().take(2) {
@@ -165,8 +165,8 @@ fn small_kernels_take_little_time_and_memory() {
     assert!(accepted * 3 > programs, "{accepted} of {programs} kernels are accepted: the others say nothing");
 }
 
-/// 16384 groups of threads, each of which has to do with each other: what is held is bounded, and
-/// the verdict says why.
+/// 16384 groups of threads, each of which interacts with all others: the state is bounded, and the
+/// verdict has the reason.
 #[test]
 fn a_state_that_is_too_large_is_not_decided() {
     let source = "
@@ -187,11 +187,11 @@ fn a_state_that_is_too_large_is_not_decided() {
     let before = seconds();
     let verdict = judge(&accepted.kernels[0].kernel, Budget::MACRO).verdict;
     assert!(seconds() - before < 10.0, "{:.1} s", seconds() - before);
-    let Verdict::NotDecided(doubts) = verdict else { panic!("{verdict:?}") };
-    assert!(doubts.iter().any(|doubt| doubt.why == Why::Size), "{doubts:?}");
+    let Verdict::NotDecided(undecided) = verdict else { panic!("{verdict:?}") };
+    assert!(undecided.iter().any(|case| case.reason == UndecidedReason::Size), "{undecided:?}");
 }
 
-/// Twice as much code takes about twice as long, where it did four times.
+/// Twice as much code takes about twice as long. It once took four times as long.
 #[cfg(feature = "llvm")]
 #[test]
 fn the_time_of_large_kernels_grows_with_their_size() {

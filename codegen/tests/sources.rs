@@ -1,15 +1,15 @@
-//! The build script's side: which files it reads, and what it finds in them.
+//! The files that the build script reads, and the kernels that it finds in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tma_codegen::{Build, BuildError, Report, Target};
 
-/// A package of its own.
+/// A package for a test.
 struct Package(PathBuf);
 
 impl Package {
-    /// An empty one; `name` is that of the test.
+    /// Creates an empty package; `name` is that of the test.
     fn new(name: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources").join(name);
         if folder.exists() {
@@ -28,7 +28,7 @@ impl Package {
         Build::new().compile(&self.0, &roots, &self.0.join("out")).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The names and texts of what was written.
+    /// Returns the names and texts of the files that were written.
     fn written(&self) -> Vec<(PathBuf, String)> {
         let read = |path: PathBuf| (path.clone(), fs::read_to_string(path).unwrap());
         let entries = fs::read_dir(self.0.join("out/tma")).unwrap();
@@ -59,7 +59,7 @@ fn kernels_are_found_wherever_they_stand() {
 }
 
 #[test]
-fn the_same_kernel_in_two_places_is_compiled_once() {
+fn the_same_kernel_at_two_locations_is_compiled_once() {
     let package = Package::new("twice");
     let k = kernel("k");
     package.write("lib.rs", format!("mod a {{\n{k}}}\nmod b {{\n{k}}}\n"));
@@ -83,7 +83,7 @@ fn what_is_no_rust_file_is_passed_over() {
 }
 
 #[test]
-fn warnings_are_in_the_report_with_their_places() {
+fn warnings_are_in_the_report_with_their_locations() {
     let package = Package::new("warned");
     package.write(
         "lib.rs",
@@ -94,13 +94,13 @@ fn warnings_are_in_the_report_with_their_places() {
         assert_eq!(report.compiled.len(), compiled, "a kernel is warned of, compiled or kept");
         let [warning] = &report.warnings[..] else { panic!("{report:?}") };
         let text = warning.to_string();
-        assert!(text.starts_with("src/lib.rs:3:25: TMA0015: nothing accesses `full`"), "{text}");
+        assert!(text.starts_with("src/lib.rs:3:25: TMA0015: unused shared memory: `full`"), "{text}");
     }
 }
 
-/// The macro does not know the target: nobody else would tell.
+/// The macro does not know the target, so only the build script can report this.
 #[test]
-fn what_the_target_lacks_is_an_error_with_its_places() {
+fn missing_features_are_errors_with_their_locations() {
     let package = Package::new("lacking");
     let changing = "fn k(maps: Maps<Tile<f32, Shape1<32>>>, model: TensorMap<Tile<f32, Shape1<32>>>) {\n    \
                     let map: SharedMap<Tile<f32, Shape1<32>>> = shared();\n    \
@@ -113,7 +113,7 @@ fn what_the_target_lacks_is_an_error_with_its_places() {
     let BuildError::Target(errors) = &error else { panic!("{error}") };
     assert_eq!(errors.len(), 1);
     assert!(
-        error.to_string().starts_with("src/lib.rs:6:5: TMA0227: sm_90 has no `tensormap.replace`"),
+        error.to_string().starts_with("src/lib.rs:6:5: TMA0227: `set_extent` requires `tensormap.replace`"),
         "{error}"
     );
     assert_eq!(build(Target::Sm90a).map(|report| report.compiled.len()).ok(), Some(2));

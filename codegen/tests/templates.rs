@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tma_codegen::{Build, Failure, Report, abi, check, check_in};
 
-/// A package whose module others are made from: `lib::fills::add`.
+/// A package with a module that others are made from: `lib::fills::add`.
 const LIBRARY: &str = "\
 pub mod fills;
 ";
@@ -55,10 +55,10 @@ mod mine {
 }
 ";
 
-/// The page that tells of such modules.
+/// The page about such modules.
 const PAGE: &str = include_str!("../../docs/language/modules.md");
 
-/// The block of the page that has `text`.
+/// Returns the block of the page that has `text`.
 fn block(text: &str) -> &'static str {
     let mut blocks = PAGE.split("\n```").filter(|block| block.starts_with("rust") && block.contains(text));
     let block = blocks.next().unwrap_or_else(|| panic!("no block has {text:?}"));
@@ -69,7 +69,7 @@ fn block(text: &str) -> &'static str {
 struct Packages(PathBuf);
 
 impl Packages {
-    /// `name` is that of the test.
+    /// Creates the packages; `name` is that of the test.
     fn new(name: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("templates").join(name);
         if folder.exists() {
@@ -95,7 +95,7 @@ impl Packages {
         build.compile(&package, &[package.join("src")], &out).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What is left for the macro of a template's path.
+    /// Returns the file with a template's path that the build script leaves for the macro.
     fn left(&self, path: &str) -> String {
         let file = format!("user/out/tma/{}.template", path.replace("::", "-"));
         fs::read_to_string(self.0.join(file)).unwrap()
@@ -129,11 +129,11 @@ fn a_check_of_a_package_has_the_kernels_that_its_build_compiles() {
         let ptx = user.join("out").join(abi::ptx_file(checked.kernel.kernel(), checked.hash));
         assert!(ptx.exists(), "{}", ptx.display());
     }
-    // What is wrong is told by the line of the template.
+    // Errors are reported by the line of the template.
     let failure = check_in(&user, &others, "src/lib.rs", &MINE.replace("-x", "-y")).unwrap_err();
     let Failure::Rules { errors, rendered, .. } = &failure else { panic!("{failure}") };
     assert!(!errors.is_empty() && rendered.contains("lib/src/fills.rs:2:"), "{rendered}");
-    // Without the other package it is not found.
+    // Without the other package the template is not found.
     let failure = check_in(&user, &BTreeMap::new(), "src/lib.rs", MINE).unwrap_err();
     assert!(failure.to_string().contains("TMA0271"), "{failure}");
 }
@@ -186,7 +186,7 @@ fn a_template_may_be_of_the_same_package() {
     assert_eq!(packages.build(&text).compiled, ["fill::one", "fill::two", "clear", "fill::two", "clear"]);
 }
 
-/// The module written out, as it should become.
+/// The module written out, as it should expand.
 #[test]
 fn a_made_module_is_the_one_that_would_be_written_out() {
     let made = format!("{FILLS}{}", MINE.replace("lib::fills", "crate"));
@@ -226,7 +226,7 @@ mod mine {
         all.map(|checked| (checked.hash, checked.kernel.kernel().to_string())).collect::<Vec<_>>()
     };
     let (made, written_out) = (kernels(&made), kernels(written_out));
-    // Those of the template come first, of which there are three.
+    // The template's three kernels come first.
     assert_eq!(made.len(), 3 + written_out.len());
     for (made, written_out) in made[3..].iter().zip(&written_out) {
         assert_eq!(made.1, written_out.1);
@@ -234,7 +234,7 @@ mod mine {
     }
 }
 
-/// Of a text alone it is not known where other packages are.
+/// A text alone does not determine where other packages are.
 #[test]
 fn what_is_made_from_another_package_is_not_judged_in_a_text() {
     let kernels = |text: &str| check("lib.rs", text).map(|accepted| accepted.kernels.len());
@@ -251,7 +251,7 @@ fn tma0006_options_of_modules_and_device_functions_are_known_ones() {
         assert!(error.contains("TMA0006") && error.contains(wanted), "{error}");
     };
     refused("#[tma_module(form = crate::add)] mod mine {}", "`tma_module` has no option `form`");
-    refused("#[tma_module(only = [\"a\"])] mod mine {}", "there is none");
-    refused("#[tma_module(from = crate::a, from = crate::b)] mod mine {}", "`from` is given twice");
+    refused("#[tma_module(only = [\"a\"])] mod mine {}", "`only` requires `from`");
+    refused("#[tma_module(from = crate::a, from = crate::b)] mod mine {}", "`from` is specified twice");
     refused("#[tma_module(from = \"add\")] mod mine {}", "malformed attribute");
 }

@@ -3,7 +3,7 @@
 
 use tma_codegen::{Target, compile};
 
-/// The PTX of a copy of tiles of 16 × 64 with these coordinates.
+/// Returns the PTX of a copy of tiles of 16 × 64 with these coordinates.
 fn copy(at: &str) -> String {
     let source = format!(
         "#[tma_kernel(threads = 32, checked)]\n\

@@ -29,12 +29,12 @@ pub struct Job {
     /// Registers of C.
     pub c: Vec<u32>,
     /// Inputs of each step.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepInputs>,
 }
 
 /// The inputs of a step.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct StepInputs {
     /// Descriptors of A and B.
     pub descriptors: [u64; 2],
     /// The predicate `scale-d`.
@@ -49,7 +49,7 @@ impl Job {
     /// Creates the job of a case with these matrices.
     pub fn new(case: &Case, matrices: &Matrices) -> Self {
         let (image, starts) = matrices.image(case);
-        let steps = (0..case.steps).map(|step| Step {
+        let steps = (0..case.steps).map(|step| StepInputs {
             descriptors: case.descriptors(step, starts),
             adds: step > 0 || case.addend != Addend::Absent,
             left: matrices.registers(case.form(), step),
@@ -118,7 +118,7 @@ pub fn run(device: &Device, family: Family, jobs: &[Job]) -> anyhow::Result<Vec<
     Ok(words.chunks(each).map(<[u32]>::to_vec).collect())
 }
 
-impl Step {
+impl StepInputs {
     fn put(&self, data: &mut Vec<u32>) {
         let mut head = [0; STEP_HEAD];
         for (words, descriptor) in head.chunks_mut(2).zip(self.descriptors) {

@@ -58,13 +58,13 @@ impl List {
     /// # Errors
     ///
     /// The file is malformed, or belongs to different cases.
-    pub fn kept(self, names: &[String]) -> anyhow::Result<Corpus> {
-        let again = "record it on a GPU: tma-gpu-products --record conformance/corpus";
+    pub fn recorded(self, names: &[String]) -> anyhow::Result<Corpus> {
+        let advice = "record it on a GPU: tma-gpu-products --record conformance/corpus";
         let Some(corpus) = Corpus::parse(self.text()) else {
-            anyhow::bail!("corpus/{}.txt is damaged; {again}", self.name());
+            anyhow::bail!("corpus/{}.txt is damaged; {advice}", self.name());
         };
         if (corpus.hashes.len(), corpus.names) != (names.len(), hash_of(names)) {
-            anyhow::bail!("the cases of corpus/{}.txt are not those of the list; {again}", self.name());
+            anyhow::bail!("the cases of corpus/{}.txt are not those of the list; {advice}", self.name());
         }
         Ok(corpus)
     }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_files_are_read_back() {
         let corpus = Corpus::new("a device", &names(), vec![1, u64::MAX]);
         assert_eq!(Corpus::parse(&corpus.to_string()), Some(corpus.clone()));
         let cut = corpus.to_string().replace(" ffffffffffffffff", "");
@@ -152,18 +152,18 @@ mod tests {
     }
 
     #[test]
-    fn another_bit_or_another_list_is_told_of() {
+    fn changed_bits_and_lists_are_detected() {
         let result = Matrix::new([2, 2], |[line, k]| line + k);
         let other = Matrix::new([2, 2], |[line, k]| line + k + (line & k));
         let corpus = Corpus::new("a device", &names(), vec![hash(&result), 0]);
         assert_eq!(corpus.problem(0, &result), None);
         assert_eq!(corpus.problem(0, &other).as_deref(), Some("the result is not that of the a device"));
-        let error = List::Table.kept(&names()).expect_err("these are not the table's names");
+        let error = List::Table.recorded(&names()).expect_err("these are not the table's names");
         assert!(error.to_string().contains("are not those of the list"), "{error}");
     }
 
     #[test]
-    fn all_files_are_those_of_their_lists() {
+    fn all_files_belong_to_their_lists() {
         use crate::{double, layout, list, warp};
         let text =
             |cases: Vec<crate::Case>| -> Vec<String> { cases.iter().map(ToString::to_string).collect() };
@@ -175,7 +175,7 @@ mod tests {
             (List::Layout, layout::probes().iter().map(ToString::to_string).collect()),
         ];
         for (list, names) in lists {
-            let corpus = list.kept(&names).expect("the file is that of the list");
+            let corpus = list.recorded(&names).expect("the file is that of the list");
             assert_eq!(corpus.device, "NVIDIA H200");
         }
     }

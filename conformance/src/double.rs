@@ -7,12 +7,12 @@
 use std::fmt;
 
 use tma_model::limits::WARP_THREADS;
-use tma_model::mma::{DoubleForm, Place, WARP_COLUMNS};
+use tma_model::mma::{DoubleForm, FragmentSlot, WARP_COLUMNS};
 use tma_runtime::Device;
 
-use crate::draw::{Addend, Draws, Kind};
+use crate::draw::{Addend, Kind, Rng};
 use crate::operand::Matrix;
-use crate::run::{Outcome, each_of};
+use crate::run::{CaseOutcome, each_of};
 use crate::warp_kernel::WarpKernel;
 
 /// Threads of a warp.
@@ -76,56 +76,56 @@ fn number(negative: bool, exponent: u32, fraction: u64) -> f64 {
 }
 
 /// Draws a number whose exponent is `from` to `from + count - 1` away from that of 1.
-fn around(from: i32, count: u32, draws: &mut Draws) -> f64 {
-    let exponent = 1023_i32.saturating_add(from).saturating_add_unsigned(draws.below(count));
-    number(draws.once_in(2), exponent.unsigned_abs(), draws.next())
+fn around(from: i32, count: u32, rng: &mut Rng) -> f64 {
+    let exponent = 1023_i32.saturating_add(from).saturating_add_unsigned(rng.below(count));
+    number(rng.once_in(2), exponent.unsigned_abs(), rng.next())
 }
 
 /// Draws element `k` of a row of A or a column of B.
-fn element(kind: Kind, right: bool, [line, k]: [u32; 2], draws: &mut Draws) -> f64 {
+fn element(kind: Kind, right: bool, [line, k]: [u32; 2], rng: &mut Rng) -> f64 {
     match kind {
-        Kind::Near => around(-2, 5, draws),
-        Kind::Small => f64::from(draws.below(17)) - 8.0,
-        Kind::Spread => around(-24, 49, draws),
-        Kind::Wide => number(draws.once_in(2), draws.below(TOP), draws.next()),
-        Kind::Powers => number(draws.once_in(2), 1010 + draws.below(27), u64::from(draws.below(2)) << 51),
+        Kind::Near => around(-2, 5, rng),
+        Kind::Small => f64::from(rng.below(17)) - 8.0,
+        Kind::Spread => around(-24, 49, rng),
+        Kind::Wide => number(rng.once_in(2), rng.below(TOP), rng.next()),
+        Kind::Powers => number(rng.once_in(2), 1010 + rng.below(27), u64::from(rng.below(2)) << 51),
         // Neighbours in A are opposite. In B they are equal, except for a unit in the last place.
         Kind::Cancelling => {
-            let mut pair = Draws::new(u64::from(line) << 32 | u64::from(k / 2) << 1 | u64::from(right));
+            let mut pair = Rng::new(u64::from(line) << 32 | u64::from(k / 2) << 1 | u64::from(right));
             let value = around(-2, 5, &mut pair);
             match (right, k % 2) {
                 (false, 1) => -value,
-                (true, 1) => f64::from_bits(value.to_bits() ^ u64::from(draws.below(2))),
+                (true, 1) => f64::from_bits(value.to_bits() ^ u64::from(rng.below(2))),
                 _ => value,
             }
         }
-        Kind::Subnormal if right => around(-2, 5, draws),
-        Kind::Subnormal => number(draws.once_in(2), draws.below(3), draws.next()),
-        Kind::Huge => number(draws.once_in(2), 1533 + draws.below(3), draws.next()),
-        Kind::Zeros if draws.once_in(4) => around(-2, 5, draws),
-        Kind::Zeros => number(draws.once_in(2), 0, 0),
+        Kind::Subnormal if right => around(-2, 5, rng),
+        Kind::Subnormal => number(rng.once_in(2), rng.below(3), rng.next()),
+        Kind::Huge => number(rng.once_in(2), 1533 + rng.below(3), rng.next()),
+        Kind::Zeros if rng.once_in(4) => around(-2, 5, rng),
+        Kind::Zeros => number(rng.once_in(2), 0, 0),
         Kind::NegativeZeros => number(!right, 0, 0),
-        Kind::Special if draws.once_in(16) => {
-            number(draws.once_in(2), TOP, if draws.once_in(2) { 0 } else { draws.next() | 1 })
+        Kind::Special if rng.once_in(16) => {
+            number(rng.once_in(2), TOP, if rng.once_in(2) { 0 } else { rng.next() | 1 })
         }
-        Kind::Special => around(-2, 5, draws),
-        Kind::Bits => f64::from_bits(draws.next()),
+        Kind::Special => around(-2, 5, rng),
+        Kind::Bits => f64::from_bits(rng.next()),
         Kind::Numbered if right => f64::from(u8::from(k == line)),
         Kind::Numbered => f64::from(line * 37 + k),
     }
 }
 
 /// Draws an element of C, given the sum of its products.
-fn addend(addend: Addend, sum: f64, draws: &mut Draws) -> f64 {
+fn addend(addend: Addend, sum: f64, rng: &mut Rng) -> f64 {
     match addend {
         Addend::Zero => 0.0,
         Addend::NegativeZero => -0.0,
-        Addend::Near => around(-3, 6, draws),
-        Addend::Wide => number(draws.once_in(2), draws.below(TOP), draws.next()),
-        Addend::Opposite if sum.is_finite() => -f64::from_bits(sum.to_bits() ^ u64::from(draws.below(2))),
+        Addend::Near => around(-3, 6, rng),
+        Addend::Wide => number(rng.once_in(2), rng.below(TOP), rng.next()),
+        Addend::Opposite if sum.is_finite() => -f64::from_bits(sum.to_bits() ^ u64::from(rng.below(2))),
         Addend::Opposite => 0.0,
-        Addend::Bits => f64::from_bits(draws.next()),
-        Addend::Absent => number(draws.once_in(2), TOP, draws.next() | 1),
+        Addend::Bits => f64::from_bits(rng.next()),
+        Addend::Absent => number(rng.once_in(2), TOP, rng.next() | 1),
     }
 }
 
@@ -141,16 +141,16 @@ impl Doubles {
     /// Draws the elements of a case.
     pub fn new(case: &DoubleCase) -> Self {
         let DoubleCase { form, kind, addend: of_c, seed } = *case;
-        let mut draws = Draws::new(seed);
+        let mut rng = Rng::new(seed);
         let mut matrix = |right, lines: u32| -> Vec<f64> {
-            let places = (0..lines).flat_map(|line| (0..form.k).map(move |k| [line, k]));
-            places.map(|at| element(kind, right, at, &mut draws)).collect()
+            let indices = (0..lines).flat_map(|line| (0..form.k).map(move |k| [line, k]));
+            indices.map(|at| element(kind, right, at, &mut rng)).collect()
         };
         let mut all = Self { a: matrix(false, form.rows), b: matrix(true, WARP_COLUMNS), c: vec![] };
-        let places = (0..form.rows).flat_map(|row| (0..WARP_COLUMNS).map(move |column| [row, column]));
+        let indices = (0..form.rows).flat_map(|row| (0..WARP_COLUMNS).map(move |column| [row, column]));
         let sums: Vec<f64> =
-            places.map(|at| all.products(form, at).iter().map(|(x, y)| x * y).sum()).collect();
-        all.c = sums.into_iter().map(|sum| addend(of_c, sum, &mut draws)).collect();
+            indices.map(|at| all.products(form, at).iter().map(|(x, y)| x * y).sum()).collect();
+        all.c = sums.into_iter().map(|sum| addend(of_c, sum, &mut rng)).collect();
         all
     }
 
@@ -164,17 +164,17 @@ impl Doubles {
     fn words(&self, form: DoubleForm) -> Vec<u32> {
         let counts = form.registers();
         let mut fragments = counts.map(|count| vec![0_u64; (count * LANES) as usize]);
-        let mut put = |which: usize, Place { thread, register, .. }: Place, value: f64| {
-            fragments[which][(register * LANES + thread) as usize] = value.to_bits();
+        let mut put = |index: usize, FragmentSlot { thread, register, .. }: FragmentSlot, value: f64| {
+            fragments[index][(register * LANES + thread) as usize] = value.to_bits();
         };
         for (i, value) in (0..).zip(&self.a) {
-            put(0, form.left_place([i / form.k, i % form.k]), *value);
+            put(0, form.left_slot([i / form.k, i % form.k]), *value);
         }
         for (i, value) in (0..).zip(&self.b) {
-            put(1, form.right_place([i % form.k, i / form.k]), *value);
+            put(1, form.right_slot([i % form.k, i / form.k]), *value);
         }
         for (i, value) in (0..).zip(&self.c) {
-            put(2, form.sum_place([i / WARP_COLUMNS, i % WARP_COLUMNS]), *value);
+            put(2, form.accumulator_slot([i / WARP_COLUMNS, i % WARP_COLUMNS]), *value);
         }
         fragments.into_iter().flatten().flat_map(halves).collect()
     }
@@ -183,11 +183,11 @@ impl Doubles {
     fn problem(&self, form: DoubleForm, d: &Matrix) -> Option<String> {
         let found =
             |at: usize| f64::from_bits(u64::from(d.bits[2 * at]) | u64::from(d.bits[2 * at + 1]) << 32);
-        let place = |at: usize| [at as u32 / WARP_COLUMNS, at as u32 % WARP_COLUMNS];
-        let at =
-            (0..self.c.len()).find(|&at| !may_be(found(at), &self.products(form, place(at)), self.c[at]))?;
-        let [row, column] = place(at);
-        let sum: f64 = self.products(form, place(at)).iter().map(|(x, y)| x * y).sum::<f64>() + self.c[at];
+        let position = |at: usize| [at as u32 / WARP_COLUMNS, at as u32 % WARP_COLUMNS];
+        let at = (0..self.c.len())
+            .find(|&at| !may_be(found(at), &self.products(form, position(at)), self.c[at]))?;
+        let [row, column] = position(at);
+        let sum: f64 = self.products(form, position(at)).iter().map(|(x, y)| x * y).sum::<f64>() + self.c[at];
         Some(format!("row {row}, column {column} is {:?}, and plain Rust gives about {sum:?}", found(at)))
     }
 }
@@ -235,7 +235,7 @@ pub fn results(device: &Device, form: DoubleForm, cases: &[Doubles]) -> anyhow::
     let data: Vec<u32> = cases.iter().flat_map(|case| case.words(form)).collect();
     let matrix = |words: &Vec<u32>| {
         Matrix::new([form.rows, 2 * WARP_COLUMNS], |[row, word]| {
-            let Place { thread, register, .. } = form.sum_place([row, word / 2]);
+            let FragmentSlot { thread, register, .. } = form.accumulator_slot([row, word / 2]);
             words[(2 * (register * LANES + thread) + word % 2) as usize]
         })
     };
@@ -244,11 +244,11 @@ pub fn results(device: &Device, form: DoubleForm, cases: &[Doubles]) -> anyhow::
 
 /// Runs cases on each device, and passes on each outcome as it is available. An error of a device
 /// is a problem of all cases with that shape.
-pub fn each(devices: &[Device], cases: &[DoubleCase], take: &mut dyn FnMut(Outcome)) {
+pub fn each(devices: &[Device], cases: &[DoubleCase], take: &mut dyn FnMut(CaseOutcome)) {
     for form in DoubleForm::ALL {
         let indices: Vec<_> = (0..cases.len()).filter(|&index| cases[index].form == form).collect();
         let doubles: Vec<_> = indices.iter().map(|&index| Doubles::new(&cases[index])).collect();
-        let problem = |place: usize, d: &Matrix| doubles[place].problem(form, d);
+        let problem = |position: usize, d: &Matrix| doubles[position].problem(form, d);
         each_of(devices, &indices, |device| results(device, form, &doubles), problem, take);
     }
 }

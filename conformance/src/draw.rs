@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-use tma_model::mma::{Accumulated, Operand};
+use tma_model::mma::{Accumulator, Operand};
 
 use crate::number::{Float, Value, value};
 
 /// A generator of random bits: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number
 /// Generators").
 #[derive(Clone, Debug)]
-pub struct Draws(u64);
+pub struct Rng(u64);
 
-impl Draws {
+impl Rng {
     /// Creates the generator with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
@@ -36,7 +36,7 @@ impl Draws {
     }
 
     /// Returns one element of a list, which must not be empty.
-    pub const fn of<T: Copy>(&mut self, list: &[T]) -> T {
+    pub const fn choose<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u32) as usize]
     }
 }
@@ -118,7 +118,7 @@ impl fmt::Display for Kind {
 /// The operand and position of an element: row of A or column of B, and index along K. For a sparse
 /// A the index counts the stored elements.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct ElementIndex {
     /// Whether the operand is B.
     pub right: bool,
     /// Index of the row or column.
@@ -128,23 +128,23 @@ pub struct Place {
 }
 
 /// Draws an element of an operand.
-pub fn element(kind: Kind, operand: Operand, place: Place, draws: &mut Draws) -> u32 {
+pub fn element(kind: Kind, operand: Operand, at: ElementIndex, rng: &mut Rng) -> u32 {
     match Float::of(operand) {
-        Some(float) => of_float(kind, float, place, draws),
-        None => of_integer(kind, operand, place, draws),
+        Some(float) => of_float(kind, float, at, rng),
+        None => of_integer(kind, operand, at, rng),
     }
 }
 
-fn of_integer(kind: Kind, operand: Operand, place: Place, draws: &mut Draws) -> u32 {
+fn of_integer(kind: Kind, operand: Operand, at: ElementIndex, rng: &mut Rng) -> u32 {
     let mask = (1 << operand.bits()) - 1;
     let bits = match kind {
-        Kind::Numbered if place.right => u32::from(place.k % 64 == place.line % 64),
-        Kind::Numbered => place.line * 37 + place.k,
-        Kind::Small => draws.below(3),
-        Kind::Huge => draws.of(&[0x7f, 0x80, 0xff, 0x7e, 0x81]),
+        Kind::Numbered if at.right => u32::from(at.k % 64 == at.line % 64),
+        Kind::Numbered => at.line * 37 + at.k,
+        Kind::Small => rng.below(3),
+        Kind::Huge => rng.choose(&[0x7f, 0x80, 0xff, 0x7e, 0x81]),
         Kind::Zeros | Kind::NegativeZeros => {
-            if draws.once_in(8) {
-                draws.below(256)
+            if rng.once_in(8) {
+                rng.below(256)
             } else {
                 0
             }
@@ -156,58 +156,58 @@ fn of_integer(kind: Kind, operand: Operand, place: Place, draws: &mut Draws) -> 
         | Kind::Cancelling
         | Kind::Subnormal
         | Kind::Special
-        | Kind::Bits => draws.below(256),
+        | Kind::Bits => rng.below(256),
     };
     bits & mask
 }
 
 /// Draws a number whose exponent is `low` to `high` away from that of 1, within the format's range.
-fn around(float: Float, low: i32, high: i32, draws: &mut Draws) -> u32 {
-    let exponent = low + draws.below((high - low + 1) as u32) as i32 + float.bias();
+fn around(float: Float, low: i32, high: i32, rng: &mut Rng) -> u32 {
+    let exponent = low + rng.below((high - low + 1) as u32) as i32 + float.bias();
     let exponent = exponent.clamp(0, float.greatest() as i32 - 1) as u32;
-    float.bits(draws.once_in(2), exponent, draws.next() as u32)
+    float.bits(rng.once_in(2), exponent, rng.next() as u32)
 }
 
-fn of_float(kind: Kind, float: Float, place: Place, draws: &mut Draws) -> u32 {
+fn of_float(kind: Kind, float: Float, at: ElementIndex, rng: &mut Rng) -> u32 {
     let one = float.bits(false, float.bias() as u32, 0);
-    let zero = |draws: &mut Draws| float.bits(draws.once_in(2), 0, 0);
+    let zero = |rng: &mut Rng| float.bits(rng.once_in(2), 0, 0);
     match kind {
-        Kind::Near => around(float, -2, 2, draws),
-        Kind::Small => float.nearest(f64::from(draws.below(5)) - 2.0),
-        Kind::Spread => around(float, -12, 12, draws),
-        Kind::Wide => match draws.below(float.greatest() + 1) {
+        Kind::Near => around(float, -2, 2, rng),
+        Kind::Small => float.nearest(f64::from(rng.below(5)) - 2.0),
+        Kind::Spread => around(float, -12, 12, rng),
+        Kind::Wide => match rng.below(float.greatest() + 1) {
             // The largest exponent of e4m3 includes a NaN.
-            top if top == float.top() => float.bits(draws.once_in(2), top, 0),
-            exponent => float.bits(draws.once_in(2), exponent, draws.next() as u32),
+            top if top == float.top() => float.bits(rng.once_in(2), top, 0),
+            exponent => float.bits(rng.once_in(2), exponent, rng.next() as u32),
         },
         Kind::Powers => {
-            let exponent = float.bias() - 8 + draws.below(17) as i32;
-            let fraction = u32::from(draws.once_in(3)) << (float.fraction - 1);
-            float.bits(draws.once_in(2), exponent.clamp(0, float.greatest() as i32 - 1) as u32, fraction)
+            let exponent = float.bias() - 8 + rng.below(17) as i32;
+            let fraction = u32::from(rng.once_in(3)) << (float.fraction - 1);
+            float.bits(rng.once_in(2), exponent.clamp(0, float.greatest() as i32 - 1) as u32, fraction)
         }
-        Kind::Cancelling => cancelling(float, place, draws),
-        Kind::Subnormal if place.right && place.line.is_multiple_of(2) => around(float, -1, 1, draws),
-        Kind::Subnormal => float.bits(draws.once_in(2), draws.below(3) / 2, draws.next() as u32),
+        Kind::Cancelling => cancelling(float, at, rng),
+        Kind::Subnormal if at.right && at.line.is_multiple_of(2) => around(float, -1, 1, rng),
+        Kind::Subnormal => float.bits(rng.once_in(2), rng.below(3) / 2, rng.next() as u32),
         Kind::Huge => {
-            let exponent = float.greatest() - draws.below(3).min(float.greatest());
-            let fraction = if draws.once_in(4) { u32::MAX - 1 } else { draws.next() as u32 & !1 };
+            let exponent = float.greatest() - rng.below(3).min(float.greatest());
+            let fraction = if rng.once_in(4) { u32::MAX - 1 } else { rng.next() as u32 & !1 };
             // In odd columns of B only the sum overflows, and not the individual products.
-            let small = place.right && place.line % 2 == 1;
+            let small = at.right && at.line % 2 == 1;
             let exponent = if small { float.bias() as u32 } else { exponent };
-            float.bits(draws.once_in(2), exponent, fraction)
+            float.bits(rng.once_in(2), exponent, fraction)
         }
         Kind::Zeros => {
-            if draws.once_in(8) {
-                around(float, -3, 3, draws)
+            if rng.once_in(8) {
+                around(float, -3, 3, rng)
             } else {
-                zero(draws)
+                zero(rng)
             }
         }
-        Kind::NegativeZeros => float.bits(!place.right, if place.right { float.bias() as u32 } else { 0 }, 0),
-        Kind::Special => special(float, draws),
-        Kind::Bits => (draws.next() as u32) >> (32 - 1 - float.exponent - float.fraction - float.ignored),
-        Kind::Numbered if place.right => {
-            if place.k % 64 == place.line % 64 {
+        Kind::NegativeZeros => float.bits(!at.right, if at.right { float.bias() as u32 } else { 0 }, 0),
+        Kind::Special => special(float, rng),
+        Kind::Bits => (rng.next() as u32) >> (32 - 1 - float.exponent - float.fraction - float.ignored),
+        Kind::Numbered if at.right => {
+            if at.k % 64 == at.line % 64 {
                 one
             } else {
                 0
@@ -216,28 +216,28 @@ fn of_float(kind: Kind, float: Float, place: Place, draws: &mut Draws) -> u32 {
         // All finite positive numbers, and no zeros.
         Kind::Numbered => {
             let count = float.top() << float.fraction;
-            (1 + (place.line * 67 + place.k) % (count - 1)) << float.ignored
+            (1 + (at.line * 67 + at.k) % (count - 1)) << float.ignored
         }
     }
 }
 
 /// Draws equal numbers for an even k and the next, but with opposite signs in A.
-fn cancelling(float: Float, place: Place, draws: &mut Draws) -> u32 {
-    let pair = u64::from(place.right) << 40 | u64::from(place.line) << 20 | u64::from(place.k / 2);
-    let mut alike = Draws::new(pair);
-    let bits = around(float, -4, 4, &mut alike);
+fn cancelling(float: Float, at: ElementIndex, rng: &mut Rng) -> u32 {
+    let pair = u64::from(at.right) << 40 | u64::from(at.line) << 20 | u64::from(at.k / 2);
+    let mut pair = Rng::new(pair);
+    let bits = around(float, -4, 4, &mut pair);
     let sign = 1 << (float.exponent + float.fraction + float.ignored);
     let unit = 1 << float.ignored;
-    let bits = if place.right || place.k.is_multiple_of(2) { bits } else { bits ^ sign };
-    if draws.once_in(6) { bits ^ unit } else { bits }
+    let bits = if at.right || at.k.is_multiple_of(2) { bits } else { bits ^ sign };
+    if rng.once_in(6) { bits ^ unit } else { bits }
 }
 
-fn special(float: Float, draws: &mut Draws) -> u32 {
-    match draws.below(64) {
-        0 => float.bits(draws.once_in(2), float.top(), if float.has_infinity { 0 } else { u32::MAX }),
-        1 if draws.once_in(4) => float.bits(draws.once_in(2), float.top(), 1 << draws.below(float.fraction)),
-        2 => float.bits(draws.once_in(2), 0, 0),
-        _ => around(float, -2, 2, draws),
+fn special(float: Float, rng: &mut Rng) -> u32 {
+    match rng.below(64) {
+        0 => float.bits(rng.once_in(2), float.top(), if float.has_infinity { 0 } else { u32::MAX }),
+        1 if rng.once_in(4) => float.bits(rng.once_in(2), float.top(), 1 << rng.below(float.fraction)),
+        2 => float.bits(rng.once_in(2), 0, 0),
+        _ => around(float, -2, 2, rng),
     }
 }
 
@@ -295,29 +295,29 @@ impl fmt::Display for Addend {
 
 /// Draws an element of C. `sum` is the sum of the products of its row and column, truncated for
 /// integers.
-pub fn addend(kind: Addend, d: Accumulated, sum: f64, draws: &mut Draws) -> u32 {
+pub fn addend(kind: Addend, d: Accumulator, sum: f64, rng: &mut Rng) -> u32 {
     let Some(float) = Float::of_sum(d) else {
         return match kind {
             Addend::Zero => 0,
             Addend::NegativeZero => u32::MAX,
-            Addend::Near => draws.below(20_001).wrapping_sub(10_000),
-            Addend::Opposite => (-(sum as i64)) as u32 ^ draws.below(2),
-            Addend::Bits => (i32::MAX as u32).wrapping_add(draws.below(20_001)).wrapping_sub(10_000),
-            Addend::Wide | Addend::Absent => draws.next() as u32,
+            Addend::Near => rng.below(20_001).wrapping_sub(10_000),
+            Addend::Opposite => (-(sum as i64)) as u32 ^ rng.below(2),
+            Addend::Bits => (i32::MAX as u32).wrapping_add(rng.below(20_001)).wrapping_sub(10_000),
+            Addend::Wide | Addend::Absent => rng.next() as u32,
         };
     };
     match kind {
         Addend::Zero => 0,
         Addend::NegativeZero => float.bits(true, 0, 0),
-        Addend::Near => around(float, -3, 6, draws),
-        Addend::Wide => float.bits(draws.once_in(2), draws.below(float.top()), draws.next() as u32),
-        Addend::Opposite if sum.is_finite() => float.nearest(-sum) ^ draws.below(2),
+        Addend::Near => around(float, -3, 6, rng),
+        Addend::Wide => float.bits(rng.once_in(2), rng.below(float.top()), rng.next() as u32),
+        Addend::Opposite if sum.is_finite() => float.nearest(-sum) ^ rng.below(2),
         Addend::Opposite => 0,
         Addend::Bits => {
-            let exponent = if draws.once_in(8) { float.top() } else { draws.below(float.top() + 1) };
-            let fraction = if draws.once_in(2) { 0 } else { draws.next() as u32 };
-            float.bits(draws.once_in(2), exponent, fraction)
+            let exponent = if rng.once_in(8) { float.top() } else { rng.below(float.top() + 1) };
+            let fraction = if rng.once_in(2) { 0 } else { rng.next() as u32 };
+            float.bits(rng.once_in(2), exponent, fraction)
         }
-        Addend::Absent => float.bits(draws.once_in(2), float.top(), 1 | draws.next() as u32),
+        Addend::Absent => float.bits(rng.once_in(2), float.top(), 1 | rng.next() as u32),
     }
 }

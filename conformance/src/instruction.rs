@@ -105,19 +105,19 @@ impl fmt::Display for Instruction {
             f.write_str(".satfinite")?;
         }
         let sign = |side: usize| if negates[side] { "-" } else { "" };
-        let turned = |side: usize| if majors[side] == Major::Mn { "^T" } else { "" };
+        let transposed = |side: usize| if majors[side] == Major::Mn { "^T" } else { "" };
         let left = if *source == Source::Shared { "A" } else { "R" };
-        write!(f, " {}{left}{}·{}B{}", sign(0), turned(0), sign(1), turned(1))
+        write!(f, " {}{left}{}·{}B{}", sign(0), transposed(0), sign(1), transposed(1))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tma_model::mma::Accumulated;
+    use tma_model::mma::Accumulator;
 
     use super::*;
 
-    fn form(d: Accumulated, a: Operand, sparse: bool) -> Form {
+    fn form(d: Accumulator, a: Operand, sparse: bool) -> Form {
         Form { d, a, b: a, n: 8, sparse }
     }
 
@@ -125,15 +125,15 @@ mod tests {
 
     #[test]
     fn operands_are_in_the_order_of_the_isa() {
-        let half = Instruction::plain(form(Accumulated::F32, Operand::F16, false), Source::Shared);
-        let turned = Instruction { majors: [Major::K, Major::Mn], negates: [false, true], ..half };
+        let half = Instruction::plain(form(Accumulator::F32, Operand::F16, false), Source::Shared);
+        let transposed = Instruction { majors: [Major::K, Major::Mn], negates: [false, true], ..half };
         let wanted = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {d}, a, b, p, 1, -1, 0, 1;";
-        assert_eq!(turned.text(NAMES), wanted);
+        assert_eq!(transposed.text(NAMES), wanted);
         let sparse = Instruction { form: Form { sparse: true, ..half.form }, selector: 1, ..half };
         let sparse = Instruction { source: Source::Registers, ..sparse };
         let wanted = "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {d}, a, b, m, 1, p, 1, 1, 0;";
         assert_eq!(sparse.text(NAMES), wanted);
-        let bits = Instruction::plain(form(Accumulated::S32, Operand::B1, false), Source::Shared);
+        let bits = Instruction::plain(form(Accumulator::S32, Operand::B1, false), Source::Shared);
         let wanted = "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc {d}, a, b, p;";
         assert_eq!(bits.text(NAMES), wanted);
     }
@@ -141,11 +141,11 @@ mod tests {
     #[test]
     fn every_modifier_is_there_where_the_isa_has_it() {
         let count = |d, a, sparse| Instruction::all(form(d, a, sparse)).len();
-        assert_eq!(count(Accumulated::F32, Operand::Bf16, false), (4 + 2) * 4);
-        assert_eq!(count(Accumulated::F32, Operand::Bf16, true), (4 + 2) * 4 * 2);
-        assert_eq!(count(Accumulated::F32, Operand::Tf32, true), 2 * 4 * 2);
-        assert_eq!(count(Accumulated::F16, Operand::E4m3, true), 2 * 4);
-        assert_eq!(count(Accumulated::S32, Operand::S8, false), 2 * 2);
-        assert_eq!(count(Accumulated::S32, Operand::B1, false), 2);
+        assert_eq!(count(Accumulator::F32, Operand::Bf16, false), (4 + 2) * 4);
+        assert_eq!(count(Accumulator::F32, Operand::Bf16, true), (4 + 2) * 4 * 2);
+        assert_eq!(count(Accumulator::F32, Operand::Tf32, true), 2 * 4 * 2);
+        assert_eq!(count(Accumulator::F16, Operand::E4m3, true), 2 * 4);
+        assert_eq!(count(Accumulator::S32, Operand::S8, false), 2 * 2);
+        assert_eq!(count(Accumulator::S32, Operand::B1, false), 2);
     }
 }

@@ -6,15 +6,15 @@
 use std::fmt;
 
 use tma_model::Swizzle;
-use tma_model::mma::{Accumulated, Descriptor, Form, Major, Operand, Place, ROWS};
+use tma_model::mma::{Accumulator, Descriptor, Form, FragmentSlot, Major, Operand, ROWS};
 use tma_runtime::Device;
 
-use crate::batch::{self, Job, Step};
+use crate::batch::{self, Job, StepInputs};
 use crate::case::Family;
 use crate::instruction::{Instruction, Source};
 use crate::list::SWIZZLES;
 use crate::operand::{Matrix, THREADS, result};
-use crate::run::{Outcome, differing};
+use crate::run::{CaseOutcome, differing};
 
 /// Bytes of shared memory that are numbered, in pairs, from 1 up. As f16, all numbers are positive
 /// and finite.
@@ -24,10 +24,10 @@ const NUMBERED: u32 = 0x7bff * 2;
 const BYTES: u32 = 64 << 10;
 
 /// Address of the selecting operand.
-const PICK: u32 = BYTES - 512;
+const SELECTOR_ADDRESS: u32 = BYTES - 512;
 
 /// Rows of B that a sparse A selects one by one: its whole K.
-const PICKED: u32 = 32;
+const SELECTED_ROWS: u32 = 32;
 
 /// The bits of 1 in f16.
 const ONE: u32 = 0x3c00;
@@ -82,10 +82,10 @@ impl fmt::Display for Probe {
 impl Probe {
     /// Returns the result of a device that reads the addresses in the model.
     pub fn modelled(&self) -> Matrix {
-        let rows = if self.right { PICKED } else { ROWS };
+        let rows = if self.right { SELECTED_ROWS } else { ROWS };
         Matrix::new([ROWS, 16], |[row, column]| {
-            let place = if self.right { [column, row] } else { [row, column] };
-            let at = self.descriptor.address(self.major, Operand::F16, place);
+            let coordinates = if self.right { [column, row] } else { [row, column] };
+            let at = self.descriptor.address(self.major, Operand::F16, coordinates);
             if row < rows { at / 2 + 1 } else { 0 }
         })
     }
@@ -94,7 +94,7 @@ impl Probe {
     /// along K, and its chunks are distinct. The simulator rejects other operands.
     pub fn is_allowed(&self) -> bool {
         let Form { n, .. } = self.instruction().form;
-        let [extent, k] = if self.right { [n, PICKED] } else { [ROWS, 16] };
+        let [extent, k] = if self.right { [n, SELECTED_ROWS] } else { [ROWS, 16] };
         let counts = match self.major {
             Major::K => [extent, k / Operand::F16.per_chunk()],
             Major::Mn => [k, extent / Operand::F16.per_chunk()],
@@ -103,7 +103,7 @@ impl Probe {
     }
 
     fn instruction(&self) -> Instruction {
-        let form = Form { d: Accumulated::F32, a: Operand::F16, b: Operand::F16, n: 16, sparse: self.right };
+        let form = Form { d: Accumulator::F32, a: Operand::F16, b: Operand::F16, n: 16, sparse: self.right };
         let (source, majors) = if self.right {
             (Source::Registers, [Major::K, self.major])
         } else {
@@ -118,36 +118,36 @@ impl Probe {
             bytes.copy_from_slice(&number.to_le_bytes());
         }
         // The unit matrix of 16 rows, K-major without a swizzle.
-        let unit = Descriptor { start: PICK, leading: 256, stride: 128, ..Descriptor::default() };
+        let unit = Descriptor { start: SELECTOR_ADDRESS, leading: 256, stride: 128, ..Descriptor::default() };
         for i in 0..16 {
             let at = unit.address(Major::K, Operand::F16, [i, i]) as usize;
             image[at..at + 2].copy_from_slice(&(ONE as u16).to_le_bytes());
         }
         let probed = self.descriptor.encode();
         let descriptors = if self.right { [0, probed] } else { [probed, unit.encode()] };
-        let (left, metadata) = if self.right { picking_rows() } else { (vec![0; 512], vec![0; 128]) };
+        let (left, metadata) = if self.right { row_selection() } else { (vec![0; 512], vec![0; 128]) };
         let instruction = self.instruction();
         let c = vec![0; (instruction.form.accumulator_registers() * THREADS) as usize];
-        Job { instruction, image, c, steps: vec![Step { descriptors, adds: false, left, metadata }] }
+        Job { instruction, image, c, steps: vec![StepInputs { descriptors, adds: false, left, metadata }] }
     }
 }
 
 /// Returns a sparse A whose row r is 1 at k = r, as registers and metadata.
-fn picking_rows() -> (Vec<u32>, Vec<u32>) {
+fn row_selection() -> (Vec<u32>, Vec<u32>) {
     let a = Operand::F16;
     let (mut left, mut metadata) = (vec![0; 4 * THREADS as usize], vec![0; THREADS as usize]);
     for row in 0..ROWS {
         for group in 0..8 {
-            let here = row < PICKED && row / 4 == group;
+            let is_selected = row < SELECTED_ROWS && row / 4 == group;
             let (bits, slot) = match row % 4 {
-                _ if !here => (0b0100, 0),
+                _ if !is_selected => (0b0100, 0),
                 3 => (0b1100, 1),
                 at => (at | 0b1100, 0),
             };
-            let place = a.metadata(0, [row, group]);
-            metadata[place.thread as usize] |= bits << place.bit;
-            if here {
-                let Place { thread, register, part } = a.place([row, 2 * group + slot]);
+            let location = a.metadata(0, [row, group]);
+            metadata[location.thread as usize] |= bits << location.bit;
+            if is_selected {
+                let FragmentSlot { thread, register, part } = a.slot([row, 2 * group + slot]);
                 left[(register * THREADS + thread) as usize] |= ONE << (16 * part);
             }
         }
@@ -161,7 +161,7 @@ fn picking_rows() -> (Vec<u32>, Vec<u32>) {
 /// # Errors
 ///
 /// Errors of the device.
-pub fn answers(device: &Device, probes: &[Probe]) -> anyhow::Result<Vec<Matrix>> {
+pub fn results(device: &Device, probes: &[Probe]) -> anyhow::Result<Vec<Matrix>> {
     let jobs: Vec<Job> = probes.iter().map(Probe::job).collect();
     let Some(first) = jobs.first() else { return Ok(vec![]) };
     let form = Form { sparse: false, ..first.instruction.form };
@@ -180,27 +180,27 @@ fn numbers(form: Form, registers: &[u32]) -> Matrix {
 
 /// Runs the probes on each device, and passes on each outcome. The expected result is the model's.
 /// An error of a device is a problem of all probes.
-pub fn each(devices: &[Device], probes: &[Probe], take: &mut dyn FnMut(Outcome)) {
+pub fn each(devices: &[Device], probes: &[Probe], take: &mut dyn FnMut(CaseOutcome)) {
     let taken = |device: &Device| {
         let is_simulated = device.name() == Device::simulator().name();
         move |probe: &Probe| !is_simulated || probe.is_allowed()
     };
-    let mut results: Vec<Vec<Matrix>> = probes.iter().map(|probe| vec![probe.modelled()]).collect();
+    let mut all_results: Vec<Vec<Matrix>> = probes.iter().map(|probe| vec![probe.modelled()]).collect();
     let mut failure = None;
     for device in devices {
-        let places: Vec<usize> = (0..probes.len()).filter(|&i| taken(device)(&probes[i])).collect();
-        let asked: Vec<Probe> = places.iter().map(|&place| probes[place]).collect();
-        match answers(device, &asked) {
-            Ok(all) => places.iter().zip(all).for_each(|(&place, answer)| results[place].push(answer)),
+        let indices: Vec<usize> = (0..probes.len()).filter(|&i| taken(device)(&probes[i])).collect();
+        let allowed: Vec<Probe> = indices.iter().map(|&index| probes[index]).collect();
+        match results(device, &allowed) {
+            Ok(all) => indices.iter().zip(all).for_each(|(&index, result)| all_results[index].push(result)),
             Err(error) => failure = failure.or(Some(format!("{}: {error:#}", device.name()))),
         }
     }
-    for (index, mut results) in results.into_iter().enumerate() {
+    for (index, mut results) in all_results.into_iter().enumerate() {
         let problem = failure.clone().or_else(|| differing(&results));
         // The results to record are a device's, not the model's.
         if results.len() > 1 {
             results.remove(0);
         }
-        take(Outcome { index, results, problem });
+        take(CaseOutcome { index, results, problem });
     }
 }

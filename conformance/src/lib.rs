@@ -15,7 +15,7 @@
 //! | [`number`] | the types of elements, as bits and as `f64` |
 //! | [`draw`] | random numbers of many kinds |
 //! | [`operand`] | matrices, and their layouts in shared memory and registers |
-//! | [`plain`] | sums in `f64`, with error bounds |
+//! | [`reference`] | sums in `f64`, with error bounds |
 //! | [`batch`] | several cases in one kernel |
 //! | [`layout`] | the elements that descriptors address, as tested on the hardware |
 //! | [`metadata`] | the meaning of a sparse A's metadata, as tested on the hardware |
@@ -38,7 +38,7 @@ pub mod list;
 pub mod metadata;
 pub mod number;
 pub mod operand;
-pub mod plain;
+pub mod reference;
 pub mod run;
 pub mod warp;
 mod warp_kernel;

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::hash::Hash;
 
 use tma_model::Swizzle;
-use tma_model::mma::{Accumulated, Form, Major, Operand};
+use tma_model::mma::{Accumulator, Form, Major, Operand};
 
 use crate::case::{Case, Family};
-use crate::draw::{Addend, Draws, Kind};
+use crate::draw::{Addend, Kind, Rng};
 use crate::instruction::{Instruction, Source};
 
 /// All swizzles.
@@ -57,15 +57,15 @@ fn widths() -> Vec<Case> {
         for n in Form::widths(form.a) {
             for source in Source::ALL {
                 let seed = cases.len() as u64;
-                let mut draws = Draws::new(seed ^ 0x5eed);
+                let mut rng = Rng::new(seed ^ 0x5eed);
                 let all = Instruction::all(Form { n, ..form });
                 let all: Vec<_> = all.into_iter().filter(|one| one.source == source).collect();
                 cases.push(Case {
-                    instruction: draws.of(&all),
-                    swizzles: [draws.of(&SWIZZLES), draws.of(&SWIZZLES)],
-                    kind: draws.of(&KINDS),
-                    addend: draws.of(&Addend::ALL),
-                    steps: draws.of(&[1, 1, 2, 4]),
+                    instruction: rng.choose(&all),
+                    swizzles: [rng.choose(&SWIZZLES), rng.choose(&SWIZZLES)],
+                    kind: rng.choose(&KINDS),
+                    addend: rng.choose(&Addend::ALL),
+                    steps: rng.choose(&[1, 1, 2, 4]),
                     seed,
                 });
             }
@@ -83,16 +83,16 @@ fn layouts() -> Vec<Case> {
             for majors in majors(form, source) {
                 for (left, right) in lefts.iter().flat_map(|left| SWIZZLES.map(|right| (*left, right))) {
                     let seed = cases.len() as u64;
-                    let mut draws = Draws::new(seed ^ 0x1a70);
-                    let n = draws.of(&[64, 128]);
+                    let mut rng = Rng::new(seed ^ 0x1a70);
+                    let n = rng.choose(&[64, 128]);
                     let instruction =
                         Instruction { majors, ..Instruction::plain(Form { n, ..form }, source) };
                     cases.push(Case {
                         instruction,
                         swizzles: [left, right],
-                        kind: draws.of(&[Kind::Numbered, Kind::Near]),
-                        addend: draws.of(&[Addend::Absent, Addend::Near]),
-                        steps: draws.of(&[1, 3]),
+                        kind: rng.choose(&[Kind::Numbered, Kind::Near]),
+                        addend: rng.choose(&[Addend::Absent, Addend::Near]),
+                        steps: rng.choose(&[1, 3]),
                         seed,
                     });
                 }
@@ -111,7 +111,7 @@ fn modifiers() -> Vec<Case> {
         for instruction in Instruction::all(form).into_iter().filter(k_major) {
             for addend in [Addend::Bits, Addend::Absent] {
                 let seed = cases.len() as u64;
-                let kind = if form.d == Accumulated::S32 { Kind::Huge } else { Kind::Near };
+                let kind = if form.d == Accumulator::S32 { Kind::Huge } else { Kind::Near };
                 let swizzles = [Swizzle::B32, Swizzle::B64];
                 cases.push(Case { instruction, swizzles, kind, addend, steps: 1, seed });
             }
@@ -128,14 +128,14 @@ pub fn arithmetic() -> Vec<Case> {
         for kind in Kind::ALL {
             for addend in Addend::ALL {
                 let seed = cases.len() as u64;
-                let mut draws = Draws::new(seed ^ 0xa217);
-                let negates = [false, form.a.is_negatable() && draws.once_in(3)];
-                let saturates = form.a.is_saturable() && draws.once_in(2);
-                let source = if draws.once_in(3) { Source::Registers } else { Source::Shared };
-                let selector = if form.sparse { draws.below(form.a.selectors()) } else { 0 };
+                let mut rng = Rng::new(seed ^ 0xa217);
+                let negates = [false, form.a.is_negatable() && rng.once_in(3)];
+                let saturates = form.a.is_saturable() && rng.once_in(2);
+                let source = if rng.once_in(3) { Source::Registers } else { Source::Shared };
+                let selector = if form.sparse { rng.below(form.a.selectors()) } else { 0 };
                 let plain = Instruction::plain(form, source);
                 let instruction = Instruction { negates, saturates, selector, ..plain };
-                let steps = if draws.once_in(4) { 3 } else { 1 };
+                let steps = if rng.once_in(4) { 3 } else { 1 };
                 let swizzles = [Swizzle::B32, Swizzle::B64];
                 cases.push(Case { instruction, swizzles, kind, addend, steps, seed });
             }
@@ -180,15 +180,15 @@ pub fn summary() -> String {
 /// Groups cases by the family of their kernel, in order. Cases are given by their index in the
 /// list.
 pub fn by_family(cases: &[Case]) -> Vec<(Family, Vec<usize>)> {
-    let mut places: HashMap<Family, usize> = HashMap::new();
+    let mut positions: HashMap<Family, usize> = HashMap::new();
     let mut families: Vec<(Family, Vec<usize>)> = Vec::new();
     for (index, case) in cases.iter().enumerate() {
         let family = case.family();
-        let place = *places.entry(family).or_insert_with(|| {
+        let position = *positions.entry(family).or_insert_with(|| {
             families.push((family, Vec::new()));
             families.len() - 1
         });
-        families[place].1.push(index);
+        families[position].1.push(index);
     }
     families
 }

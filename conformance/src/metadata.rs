@@ -4,10 +4,10 @@
 //! shows where along K the elements went.
 
 use tma_model::Swizzle;
-use tma_model::mma::{Accumulated, Form, Major, Operand, OperandTile, ROWS};
+use tma_model::mma::{Accumulator, Form, Major, Operand, OperandTile, ROWS};
 use tma_runtime::Device;
 
-use crate::batch::{self, Job, Step};
+use crate::batch::{self, Job, StepInputs};
 use crate::case::Family;
 use crate::draw::rough;
 use crate::instruction::{Instruction, Source};
@@ -16,7 +16,7 @@ use crate::operand::{Matrix, THREADS, result};
 
 /// A type of A, and the four bits of metadata for all groups.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct MetadataProbe {
     /// The type of A.
     pub a: Operand,
     /// The four bits of metadata.
@@ -27,7 +27,7 @@ pub struct Question {
 pub const TYPES: [Operand; 4] = [Operand::F16, Operand::Tf32, Operand::E5m2, Operand::S8];
 
 /// The elements in the first group of columns of row 0 of D. `None` if other groups or rows differ.
-pub type Answer = Option<Vec<f64>>;
+pub type Positions = Option<Vec<f64>>;
 
 fn form(a: Operand) -> Form {
     let form = Form { d: a.accumulates()[0], a, b: a, n: 8, sparse: true };
@@ -39,7 +39,7 @@ fn bits(operand: Operand, value: u32) -> u32 {
     Float::of(operand).map_or(value, |float| float.nearest(value.into()))
 }
 
-impl Question {
+impl MetadataProbe {
     fn job(self) -> Job {
         let Self { a, bits: metadata } = self;
         let form = form(a);
@@ -57,7 +57,7 @@ impl Question {
             word | bits(a, number) << (part * a.bits())
         });
         let instruction = Instruction::plain(form, Source::Registers);
-        let step = Step {
+        let step = StepInputs {
             descriptors: [0, unit.descriptor(0).encode()],
             adds: false,
             left: vec![word; 4 * THREADS as usize],
@@ -73,28 +73,28 @@ impl Question {
 /// # Errors
 ///
 /// Errors of the device.
-pub fn answer(device: &Device, question: Question) -> anyhow::Result<Answer> {
-    let form = form(question.a);
-    let registers = batch::run(device, Family(Form { sparse: false, ..form }), &[question.job()])?;
+pub fn positions(device: &Device, probe: MetadataProbe) -> anyhow::Result<Positions> {
+    let form = form(probe.a);
+    let registers = batch::run(device, Family(Form { sparse: false, ..form }), &[probe.job()])?;
     Ok(registers.first().and_then(|registers| first_group(form, &result(form, registers))))
 }
 
-/// Formats an answer as a line of text.
-pub fn line(Question { a, bits }: Question, answer: &Answer) -> String {
-    match answer {
+/// Formats the positions as a line of text.
+pub fn line(MetadataProbe { a, bits }: MetadataProbe, positions: &Positions) -> String {
+    match positions {
         Some(numbers) => format!("{a} {bits:04b} = {numbers:?}"),
         None => format!("{a} {bits:04b} = not the same everywhere"),
     }
 }
 
-fn first_group(form: Form, d: &Matrix) -> Answer {
+fn first_group(form: Form, d: &Matrix) -> Positions {
     let number = |bits: u32| match form.d {
-        Accumulated::S32 => f64::from(bits as i32),
-        Accumulated::F32 => f64::from(f32::from_bits(bits)),
-        Accumulated::F16 => rough(Operand::F16, bits),
+        Accumulator::S32 => f64::from(bits as i32),
+        Accumulator::F32 => f64::from(f32::from_bits(bits)),
+        Accumulator::F16 => rough(Operand::F16, bits),
     };
     let group = form.a.group() as usize;
     let first = &d.line(0)[..group];
-    let alike = (0..ROWS).all(|row| d.line(row).chunks(group).all(|other| other == first));
-    alike.then(|| first.iter().map(|bits| number(*bits)).collect())
+    let same = (0..ROWS).all(|row| d.line(row).chunks(group).all(|other| other == first));
+    same.then(|| first.iter().map(|bits| number(*bits)).collect())
 }

@@ -1,6 +1,6 @@
 //! The types of elements, as bits and as `f64`.
 
-use tma_model::mma::{Accumulated, Operand};
+use tma_model::mma::{Accumulator, Operand};
 
 /// A floating-point format: sign, exponent, fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,11 +54,11 @@ impl Float {
     }
 
     /// Returns the format of D, or `None` for integers.
-    pub const fn of_sum(d: Accumulated) -> Option<Self> {
+    pub const fn of_sum(d: Accumulator) -> Option<Self> {
         match d {
-            Accumulated::F32 => Some(F32),
-            Accumulated::F16 => Some(F16),
-            Accumulated::S32 => None,
+            Accumulator::F32 => Some(F32),
+            Accumulator::F16 => Some(F16),
+            Accumulator::S32 => None,
         }
     }
 

@@ -1,10 +1,10 @@
 //! Matrices, and their layouts in shared memory and registers.
 
 use tma_model::limits::WARPGROUP_THREADS;
-use tma_model::mma::{Accumulated, Form, MetadataPlace, Operand, OperandTile, Place, ROWS};
+use tma_model::mma::{Accumulator, Form, FragmentSlot, MetadataLocation, Operand, OperandTile, ROWS};
 
 use crate::case::Case;
-use crate::draw::{self, Addend, Draws};
+use crate::draw::{self, Addend, Rng};
 
 /// Threads of a warpgroup.
 pub const THREADS: u32 = WARPGROUP_THREADS;
@@ -21,8 +21,8 @@ pub struct Matrix {
 impl Matrix {
     /// Creates a matrix of `lines` lines from a function of line and index.
     pub fn new([lines, depth]: [u32; 2], mut element: impl FnMut([u32; 2]) -> u32) -> Self {
-        let places = (0..lines).flat_map(|line| (0..depth).map(move |k| [line, k]));
-        Self { depth, bits: places.map(&mut element).collect() }
+        let positions = (0..lines).flat_map(|line| (0..depth).map(move |k| [line, k]));
+        Self { depth, bits: positions.map(&mut element).collect() }
     }
 
     /// Returns an element.
@@ -52,21 +52,21 @@ pub struct Matrices {
 impl Matrices {
     /// Draws the matrices of a case.
     pub fn new(case: &Case) -> Self {
-        let (form, mut draws) = (case.form(), Draws::new(case.seed));
+        let (form, mut rng) = (case.form(), Rng::new(case.seed));
         let Form { d, a, b, n, .. } = form;
         let (stored, depth) = (case.steps * form.stored_k(), case.steps * form.k());
         let kind = case.kind;
         let left = Matrix::new([ROWS, stored], |[line, k]| {
-            draw::element(kind, a, draw::Place { right: false, line, k }, &mut draws)
+            draw::element(kind, a, draw::ElementIndex { right: false, line, k }, &mut rng)
         });
         let right = Matrix::new([n, depth], |[line, k]| {
-            draw::element(kind, b, draw::Place { right: true, line, k }, &mut draws)
+            draw::element(kind, b, draw::ElementIndex { right: true, line, k }, &mut rng)
         });
-        let metadata = form.sparse.then(|| Matrix::new([ROWS, depth / a.group()], |_| group(a, &mut draws)));
+        let metadata = form.sparse.then(|| Matrix::new([ROWS, depth / a.group()], |_| group(a, &mut rng)));
         let mut matrices = Self { a: left, b: right, c: Matrix { depth: n, bits: vec![] }, metadata };
-        matrices.c = Matrix::new([ROWS, n], |place| {
-            let sum = if case.addend == Addend::Opposite { matrices.sum(case, place) } else { 0.0 };
-            draw::addend(case.addend, d, sum, &mut draws)
+        matrices.c = Matrix::new([ROWS, n], |position| {
+            let sum = if case.addend == Addend::Opposite { matrices.sum(case, position) } else { 0.0 };
+            draw::addend(case.addend, d, sum, &mut rng)
         });
         matrices
     }
@@ -97,9 +97,9 @@ impl Matrices {
         let (left, right) = (case.left(), case.right());
         let left_bytes = left.map_or(0, |tile| tile.bytes().next_multiple_of(ALIGNMENT));
         // Bytes outside of the operands are not zero, so that reading them is noticed.
-        let mut draws = Draws::new(!case.seed);
+        let mut rng = Rng::new(!case.seed);
         let bytes = (left_bytes + right.bytes()).next_multiple_of(16);
-        let mut image: Vec<u8> = (0..bytes).map(|_| draws.next() as u8).collect();
+        let mut image: Vec<u8> = (0..bytes).map(|_| rng.next() as u8).collect();
         if let Some(tile) = left {
             put(&mut image, tile, &self.a);
         }
@@ -110,15 +110,16 @@ impl Matrices {
     /// Returns the registers of A for a step, each for all threads.
     pub fn registers(&self, form: Form, step: u32) -> Vec<u32> {
         let first = step * form.stored_k();
-        let places = (0..Form::LEFT_REGISTERS).flat_map(|reg| (0..THREADS).map(move |thread| (reg, thread)));
+        let positions =
+            (0..Form::LEFT_REGISTERS).flat_map(|reg| (0..THREADS).map(move |thread| (reg, thread)));
         let word = |(register, thread)| {
             let part = |part| {
-                let [row, k] = form.a.coordinates(Place { thread, register, part });
+                let [row, k] = form.a.coordinates(FragmentSlot { thread, register, part });
                 self.a.at([row, first + k]) << (part * form.a.bits())
             };
             (0..form.a.per_register()).map(part).fold(0, |word, bits| word | bits)
         };
-        places.map(word).collect()
+        positions.map(word).collect()
     }
 
     /// Returns the metadata registers of all threads for a step. Threads that the selector does not
@@ -130,7 +131,7 @@ impl Matrices {
         let groups = case.form().k() / a.group();
         for row in 0..ROWS {
             for group in 0..groups {
-                let MetadataPlace { thread, bit } = a.metadata(case.instruction.selector, [row, group]);
+                let MetadataLocation { thread, bit } = a.metadata(case.instruction.selector, [row, group]);
                 let bits = metadata.at([row, step * groups + group]);
                 let word = &mut words[thread as usize];
                 *word = *word & !(0xf << bit) | bits << bit;
@@ -142,13 +143,15 @@ impl Matrices {
     /// Returns the registers of C, each for all threads.
     pub fn c_registers(&self, form: Form) -> Vec<u32> {
         let registers = form.accumulator_registers();
-        let places = (0..registers).flat_map(|register| (0..THREADS).map(move |thread| (register, thread)));
+        let positions =
+            (0..registers).flat_map(|register| (0..THREADS).map(move |thread| (register, thread)));
         let per = form.d.per_register();
         let word = |(register, thread)| {
-            let part = |part| self.c.at(form.d.coordinates(Place { thread, register, part })) << (part * 16);
+            let part =
+                |part| self.c.at(form.d.coordinates(FragmentSlot { thread, register, part })) << (part * 16);
             (0..per).map(part).fold(0, |word, bits| word | bits)
         };
-        places.map(word).collect()
+        positions.map(word).collect()
     }
 }
 
@@ -156,16 +159,16 @@ impl Matrices {
 pub const ALIGNMENT: u32 = 1024;
 
 /// Draws the metadata of a group: two indices in ascending order, or one of a 32-bit element.
-fn group(a: Operand, draws: &mut Draws) -> u32 {
+fn group(a: Operand, rng: &mut Rng) -> u32 {
     match a {
-        Operand::Tf32 => draws.of(&[0b0100, 0b1110]),
+        Operand::Tf32 => rng.choose(&[0b0100, 0b1110]),
         Operand::F16
         | Operand::Bf16
         | Operand::E4m3
         | Operand::E5m2
         | Operand::S8
         | Operand::U8
-        | Operand::B1 => draws.of(&[0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110]),
+        | Operand::B1 => rng.choose(&[0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110]),
     }
 }
 
@@ -185,12 +188,12 @@ fn put(image: &mut [u8], tile: OperandTile, matrix: &Matrix) {
 
 /// Assembles D from the registers of all threads.
 pub fn result(form: Form, registers: &[u32]) -> Matrix {
-    Matrix::new([ROWS, form.n], |place| {
-        let Place { thread, register, part } = form.d.place(place);
+    Matrix::new([ROWS, form.n], |position| {
+        let FragmentSlot { thread, register, part } = form.d.slot(position);
         let word = registers[(register * THREADS + thread) as usize];
         match form.d {
-            Accumulated::F16 => word >> (16 * part) & 0xffff,
-            Accumulated::F32 | Accumulated::S32 => word,
+            Accumulator::F16 => word >> (16 * part) & 0xffff,
+            Accumulator::F32 | Accumulator::S32 => word,
         }
     })
 }

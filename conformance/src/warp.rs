@@ -6,12 +6,12 @@
 use std::fmt;
 
 use tma_model::limits::WARP_THREADS;
-use tma_model::mma::{Accumulated, Operand, Place, WARP_COLUMNS, WARP_ROWS, WarpForm};
+use tma_model::mma::{Accumulator, FragmentSlot, Operand, WARP_COLUMNS, WARP_ROWS, WarpForm};
 use tma_runtime::Device;
 
-use crate::draw::{self, Addend, Draws, Kind};
+use crate::draw::{self, Addend, Kind, Rng};
 use crate::operand::Matrix;
-use crate::run::{Outcome, each_of};
+use crate::run::{CaseOutcome, each_of};
 use crate::warp_kernel::WarpKernel;
 
 /// Threads of a warp.
@@ -131,17 +131,17 @@ impl WarpMatrices {
     pub fn new(case: &WarpCase) -> Self {
         let WarpCase { warp, kind, addend, seed } = *case;
         let WarpForm { d, a, b, k } = warp.form;
-        let mut draws = Draws::new(seed);
+        let mut rng = Rng::new(seed);
         let left = Matrix::new([WARP_ROWS, k], |[line, k]| {
-            draw::element(kind, a, draw::Place { right: false, line, k }, &mut draws)
+            draw::element(kind, a, draw::ElementIndex { right: false, line, k }, &mut rng)
         });
         let right = Matrix::new([WARP_COLUMNS, k], |[line, k]| {
-            draw::element(kind, b, draw::Place { right: true, line, k }, &mut draws)
+            draw::element(kind, b, draw::ElementIndex { right: true, line, k }, &mut rng)
         });
         let c = Matrix::new([WARP_ROWS, WARP_COLUMNS], |[row, column]| {
             let products = left.line(row).iter().zip(right.line(column));
             let sum = products.map(|(x, y)| draw::rough(a, *x) * draw::rough(b, *y)).sum();
-            draw::addend(addend, d, sum, &mut draws)
+            draw::addend(addend, d, sum, &mut rng)
         });
         Self { a: left, b: right, c }
     }
@@ -150,21 +150,22 @@ impl WarpMatrices {
     fn words(&self, form: WarpForm) -> Vec<u32> {
         let WarpForm { d, a, b, .. } = form;
         let [left, right, sum] = form.registers();
-        let mut words = fragment([left, a.per_register(), a.bits()], |place| self.a.at(a.coordinates(place)));
-        words.extend(fragment([right, b.per_register(), b.bits()], |place| {
-            let [k, column] = form.right_coordinates(place);
+        let mut words =
+            fragment([left, a.per_register(), a.bits()], |position| self.a.at(a.coordinates(position)));
+        words.extend(fragment([right, b.per_register(), b.bits()], |position| {
+            let [k, column] = form.right_coordinates(position);
             self.b.at([column, k])
         }));
         let per = d.per_register();
-        words.extend(fragment([sum, per, 32 / per], |place| self.c.at(d.coordinates(place))));
+        words.extend(fragment([sum, per, 32 / per], |position| self.c.at(d.coordinates(position))));
         words
     }
 }
 
 /// Returns `registers` registers of `per` elements with `bits` bits, each register for all lanes.
-fn fragment([registers, per, bits]: [u32; 3], element: impl Fn(Place) -> u32) -> Vec<u32> {
+fn fragment([registers, per, bits]: [u32; 3], element: impl Fn(FragmentSlot) -> u32) -> Vec<u32> {
     let words = (0..registers).flat_map(|register| (0..LANES).map(move |thread| (register, thread)));
-    let part = |register, thread, part| element(Place { thread, register, part }) << (part * bits);
+    let part = |register, thread, part| element(FragmentSlot { thread, register, part }) << (part * bits);
     let word =
         |(register, thread)| (0..per).map(|i| part(register, thread, i)).fold(0, |word, bits| word | bits);
     words.map(word).collect()
@@ -180,9 +181,9 @@ pub fn results(device: &Device, warp: Warp, cases: &[WarpMatrices]) -> anyhow::R
     let d = warp.form.d;
     let matrix = |words: &Vec<u32>| {
         Matrix::new([WARP_ROWS, WARP_COLUMNS], |at| {
-            let Place { thread, register, part } = d.place(at);
+            let FragmentSlot { thread, register, part } = d.slot(at);
             let word = words[(register * LANES + thread) as usize];
-            if d == Accumulated::F16 { word >> (16 * part) & 0xffff } else { word }
+            if d == Accumulator::F16 { word >> (16 * part) & 0xffff } else { word }
         })
     };
     Ok(warp.kernel().run(device, &data, cases.len())?.iter().map(matrix).collect())
@@ -190,7 +191,7 @@ pub fn results(device: &Device, warp: Warp, cases: &[WarpMatrices]) -> anyhow::R
 
 /// Runs cases on each device, and passes on each outcome as it is available. An error of a device
 /// is a problem of all cases with that instruction.
-pub fn each(devices: &[Device], cases: &[WarpCase], take: &mut dyn FnMut(Outcome)) {
+pub fn each(devices: &[Device], cases: &[WarpCase], take: &mut dyn FnMut(CaseOutcome)) {
     for warp in all() {
         let indices: Vec<_> = (0..cases.len()).filter(|&index| cases[index].warp == warp).collect();
         let matrices: Vec<_> = indices.iter().map(|&index| WarpMatrices::new(&cases[index])).collect();

@@ -21,11 +21,11 @@ static ASSEMBLER: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 /// Returns the assembler's objections to a module.
-fn judge(name: &str, text: &str) -> Option<String> {
+fn problem(name: &str, text: &str) -> Option<String> {
     let all = text.matches(".entry").count();
-    match ptxas::judge(&ASSEMBLER, "sm_90a", text) {
-        Ok(said) if said.is_clean() && said.stack == 0 && said.kernels == all => None,
-        Ok(said) => Some(format!("{name}, of {all} kernels: {said:#?}")),
+    match ptxas::assemble(&ASSEMBLER, "sm_90a", text) {
+        Ok(report) if report.is_clean() && report.stack == 0 && report.kernels == all => None,
+        Ok(report) => Some(format!("{name}, of {all} kernels: {report:#?}")),
         Err(error) => Some(format!("{name}: {error}")),
     }
 }
@@ -38,7 +38,7 @@ fn assembles(sparse: bool) {
     assert!(some.len() >= 20, "{}", some.len());
     let problems: Vec<_> = some
         .iter()
-        .filter_map(|(number, forms)| judge(&format!("wgmma{number}"), &forms::module(forms, with_all)))
+        .filter_map(|(number, forms)| problem(&format!("wgmma{number}"), &forms::module(forms, with_all)))
         .collect();
     assert!(problems.is_empty(), "{} modules:\n{}", problems.len(), problems.join("\n"));
 }
@@ -55,11 +55,13 @@ fn every_sparse_form_is_assembled_as_it_is() {
 
 #[test]
 fn every_product_of_a_warp_is_assembled_as_it_is() {
-    let of_doubles =
-        DoubleForm::ALL.map(|form| judge(&format!("{form}.f64"), &double::text(form))).into_iter().flatten();
+    let of_doubles = DoubleForm::ALL
+        .map(|form| problem(&format!("{form}.f64"), &double::text(form)))
+        .into_iter()
+        .flatten();
     let problems: Vec<_> = warp::all()
         .into_iter()
-        .filter_map(|warp| judge(&warp.to_string(), &warp.text()))
+        .filter_map(|warp| problem(&warp.to_string(), &warp.text()))
         .chain(of_doubles)
         .collect();
     assert!(problems.is_empty(), "{} kernels:\n{}", problems.len(), problems.join("\n"));
@@ -67,20 +69,20 @@ fn every_product_of_a_warp_is_assembled_as_it_is() {
 
 /// The judgement can fail: it detects a mistake, a stack frame, and serialisation.
 #[test]
-fn sees_what_is_wrong() {
+fn detects_wrong_instructions() {
     let lines = forms::listed();
     let good = forms::module(&lines[0], false);
-    let without = |step: &str| judge("wrong", &good.replace(step, ""));
+    let without = |step: &str| problem("wrong", &good.replace(step, ""));
     let fence = without("wgmma.fence.sync.aligned;\n").unwrap_or_default();
     assert!(fence.contains("(C7519)"), "{fence}");
     let wait = without("wgmma.wait_group.sync.aligned 0;\n").unwrap_or_default();
     assert!(wait.contains("(C75"), "{wait}");
-    let wrong = judge("wrong", &good.replace("f32.f16.f16", "f32.f16.bf16")).unwrap_or_default();
+    let wrong = problem("wrong", &good.replace("f32.f16.f16", "f32.f16.bf16")).unwrap_or_default();
     assert!(wrong.contains("error"), "{wrong}");
     let local = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p) {\n.local .b32 a[64];\n\
                  .reg .b32 %r<3>;\n.reg .b64 %d<3>;\nld.param.u64 %d1, [p];\ncvt.u32.u64 %r1, %d1;\nmov.u32 %r2, a;\n\
                  add.u32 %r2, %r2, %r1;\nst.local.u32 [%r2], %r1;\nld.local.u32 %r1, [%r2+4];\nst.global.u32 [%d1], %r1;\n\
                  ret;\n}\n";
-    let stack = judge("wrong", local).unwrap_or_default();
+    let stack = problem("wrong", local).unwrap_or_default();
     assert!(stack.contains("stack: 256"), "{stack}");
 }

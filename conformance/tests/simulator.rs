@@ -3,11 +3,11 @@
 
 use tma_conformance::corpus::{List, METADATA};
 use tma_conformance::layout;
-use tma_conformance::run::{self, Outcome};
+use tma_conformance::run::{self, CaseOutcome};
 use tma_conformance::{double, list, metadata, warp};
 use tma_runtime::Device;
 
-type Take<'t> = &'t mut dyn FnMut(Outcome);
+type Take<'t> = &'t mut dyn FnMut(CaseOutcome);
 
 /// Runs every `step`th case of a list.
 #[track_caller]
@@ -18,12 +18,12 @@ fn replay<C: ToString + Copy>(
     each: impl FnOnce(&[Device], &[C], Take<'_>),
 ) {
     let names: Vec<String> = cases.iter().map(ToString::to_string).collect();
-    let kept = list.kept(&names).expect("the list is that which was recorded");
+    let recorded = list.recorded(&names).expect("the list is that which was recorded");
     let some: Vec<C> = cases.iter().copied().step_by(step).collect();
     let (mut count, mut problems) = (0, Vec::new());
-    each(&[Device::simulator()], &some, &mut |Outcome { index, results, problem }| {
+    each(&[Device::simulator()], &some, &mut |CaseOutcome { index, results, problem }| {
         let index = index * step;
-        let differs = || kept.problem(index, results.first()?);
+        let differs = || recorded.problem(index, results.first()?);
         problems.extend(problem.or_else(differs).map(|problem| format!("{}: {problem}", names[index])));
         count += 1;
     });
@@ -33,12 +33,12 @@ fn replay<C: ToString + Copy>(
 }
 
 #[test]
-fn cases_of_the_table_give_what_an_h200_gave() {
+fn cases_of_the_table_match_an_h200() {
     replay(List::Table, &list::table(), 31, run::each);
 }
 
 #[test]
-fn every_kind_of_numbers_gives_what_an_h200_gave() {
+fn every_kind_of_numbers_matches_an_h200() {
     replay(List::Arithmetic, &list::arithmetic(), 11, run::each);
 }
 
@@ -69,14 +69,14 @@ fn metadata_place_elements_where_an_h200_put_them() {
     for a in metadata::TYPES {
         for bits in 0..16 {
             let line = known.next().expect("a line for each");
-            let question = metadata::Question { a, bits };
+            let probe = metadata::MetadataProbe { a, bits };
             match a.position(bits, 0) {
                 Some(_) => {
-                    let answer = metadata::answer(&device, question).expect("the simulator runs it");
-                    assert_eq!(metadata::line(question, &answer), line);
+                    let positions = metadata::positions(&device, probe).expect("the simulator runs it");
+                    assert_eq!(metadata::line(probe, &positions), line);
                 }
                 None => {
-                    let error = metadata::answer(&device, question).expect_err("it is found").to_string();
+                    let error = metadata::positions(&device, probe).expect_err("it is found").to_string();
                     assert!(error.contains("the metadata of lane 0 has"), "{a} {bits:04b}: {error}");
                 }
             }

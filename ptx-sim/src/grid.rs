@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::exec::Context;
-use crate::exec::cluster::{Cluster, Outcome, Turned};
+use crate::exec::cluster::{Cluster, ClusterOutcome, ClusterState};
 use crate::exec::observe::Count;
 use crate::launch::{LaunchConfig, Report};
 use crate::machine::{ClusterGrid, Footprints, Grid, MachineConfig, Random};
@@ -26,15 +26,15 @@ const RESIDENTS: u64 = 0x6a09_e667_f3bc_c909;
 /// Runs all clusters: each to its end, or several of them interleaved.
 pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
     let per_axis = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
-    let places = ClusterGrid { per_axis, cluster: config.cluster };
+    let cluster_grid = ClusterGrid { per_axis, cluster: config.cluster };
     // If some clusters may order the accesses of others, all accesses are recorded in one
     // structure.
-    let grid = context.program.is_strong_in_global().then(|| Arc::new(Grid::new(places, machine)));
+    let grid = context.program.is_strong_in_global().then(|| Arc::new(Grid::new(cluster_grid, machine)));
     let machine = &MachineConfig { grid, ..machine.clone() };
-    let clusters = Clusters { machine, config, places };
-    match residents(context, config, places.count()) {
-        Some(several) => in_turns(context, &clusters, several),
-        None => one_by_one(context, &clusters),
+    let clusters = Clusters { machine, config, cluster_grid };
+    match residents(context, config, cluster_grid.count()) {
+        Some(concurrent) => run_interleaved(context, &clusters, concurrent),
+        None => run_in_order(context, &clusters),
     }
 }
 
@@ -51,25 +51,25 @@ fn residents(context: &Context<'_>, config: &LaunchConfig, count: u64) -> Option
     let picks = config.seed % 2 == 1 && config.host_threads == 0 && context.program.shares_memory();
     let blocks = config.cluster.iter().product::<u32>().max(1);
     let most = u64::from(MOST_BLOCKS / blocks).min(count);
-    let several = || 2 + Random::new(config.seed ^ RESIDENTS).below(most - 1);
-    (picks && most > 1).then(several)
+    let concurrent = || 2 + Random::new(config.seed ^ RESIDENTS).below(most - 1);
+    (picks && most > 1).then(concurrent)
 }
 
 /// The clusters of a launch.
 struct Clusters<'l> {
     machine: &'l MachineConfig,
     config: &'l LaunchConfig,
-    places: ClusterGrid,
+    cluster_grid: ClusterGrid,
 }
 
 impl Clusters<'_> {
     fn count(&self) -> u64 {
-        self.places.count()
+        self.cluster_grid.count()
     }
 
     /// Returns the machine of cluster `index`, whose random choices form a sequence of their own.
     fn machine(&self, index: u64) -> MachineConfig {
-        let (blocks, cluster) = (self.places.blocks(index), index as u32);
+        let (blocks, cluster) = (self.cluster_grid.blocks(index), index as u32);
         let seed = self.config.seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95));
         MachineConfig { blocks, cluster, seed, ..self.machine.clone() }
     }
@@ -77,19 +77,19 @@ impl Clusters<'_> {
 
 /// Runs all clusters in order. Once a cluster has been stopped, those after it are not reported, so
 /// that the report does not depend on the number of host threads.
-fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
+fn run_in_order(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
     let (config, count) = (clusters.config, clusters.count());
     let threads = host_threads(context, config).min(usize::try_from(count).unwrap_or(usize::MAX));
     let residents = Residents::new(threads);
-    let sum = Mutex::new(Sum::new(config.trace_events));
+    let merged = Mutex::new(MergedReport::new(config.trace_events));
     let work = || {
         while let Some(index) = residents.begin(count) {
             // An earlier cluster was stopped. The later ones are then skipped too.
-            let Some(events) = locked(&sum).room(index) else { continue };
+            let Some(events) = lock(&merged).remaining_events(index) else { continue };
             let events = (config.trace_events > 0).then_some(events);
             let machine = clusters.machine(index);
             let outcome = residents.run(Cluster::new(context, machine, config.instruction_limit, events));
-            locked(&sum).take(index, outcome);
+            lock(&merged).take(index, outcome);
         }
     };
     std::thread::scope(|scope| {
@@ -98,72 +98,72 @@ fn one_by_one(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
         }
         work();
     });
-    sum.into_inner().unwrap_or_else(PoisonError::into_inner).report(context, count)
+    merged.into_inner().unwrap_or_else(PoisonError::into_inner).report(context, count)
 }
 
 /// Interleaves clusters in an order that the seed picks, so that they can wait for each other.
-/// `several` are live at a time, and when one ends the next begins. If one is stopped, all others
-/// are abandoned.
-fn in_turns(context: &Context<'_>, clusters: &Clusters<'_>, several: u64) -> Report {
+/// `concurrent` are live at a time, and when one ends the next begins. If one is stopped, all
+/// others are abandoned.
+fn run_interleaved(context: &Context<'_>, clusters: &Clusters<'_>, concurrent: u64) -> Report {
     let config = clusters.config;
-    let mut sum = Sum::new(config.trace_events);
-    let events = (config.trace_events > 0).then(|| config.trace_events / several.max(1) as usize);
+    let mut merged = MergedReport::new(config.trace_events);
+    let events = (config.trace_events > 0).then(|| config.trace_events / concurrent.max(1) as usize);
     let mut waiting = (0..clusters.count()).map(|index| {
         let machine = clusters.machine(index);
         let cluster = Cluster::new(context, machine, config.instruction_limit, events);
-        Member { index, cluster, looked: 0, polls: false }
+        Interleaved { index, cluster, changes_seen: 0, polls: false }
     });
-    let mut running: Vec<Member<'_>> = waiting.by_ref().take(several as usize).collect();
+    let mut running: Vec<Interleaved<'_>> = waiting.by_ref().take(concurrent as usize).collect();
     let (mut random, mut changes) = (Random::new(config.seed), 0);
     while !running.is_empty() {
-        let place = random.below(running.len() as u64) as usize;
-        let Member { cluster, looked, polls, .. } = &mut running[place];
-        if *polls && *looked == changes {
-            if running.iter().all(|member| member.polls && member.looked == changes) {
-                sum.take_last(running.into_iter().map(Member::deadlock).collect());
+        let chosen = random.below(running.len() as u64) as usize;
+        let Interleaved { cluster, changes_seen, polls, .. } = &mut running[chosen];
+        if *polls && *changes_seen == changes {
+            if running.iter().all(|entry| entry.polls && entry.changes_seen == changes) {
+                merged.take_last(running.into_iter().map(Interleaved::deadlock).collect());
                 break;
             }
             continue;
         }
         if std::mem::take(polls) {
-            *looked = changes;
-            cluster.tell();
+            *changes_seen = changes;
+            cluster.notify_change();
         }
         let before = cluster.changes();
-        let turned = cluster.turn();
+        let state = cluster.run_slice();
         changes += cluster.changes() - before;
-        match turned {
-            Ok(Turned::More) => {}
-            Ok(Turned::Polls) => *polls = true,
-            Ok(Turned::Ended) => {
-                let Member { index, cluster, .. } = running.swap_remove(place);
-                sum.take(index, cluster.outcome(Ok(())));
+        match state {
+            Ok(ClusterState::Running) => {}
+            Ok(ClusterState::Polling) => *polls = true,
+            Ok(ClusterState::Ended) => {
+                let Interleaved { index, cluster, .. } = running.swap_remove(chosen);
+                merged.take(index, cluster.outcome(Ok(())));
                 running.extend(waiting.next());
             }
             Err(stop) => {
                 // The abandoned clusters are not reported: their findings would only say that they
                 // were stopped.
-                let Member { index, cluster, .. } = running.swap_remove(place);
-                sum.take_last(vec![(index, cluster.outcome(Err(stop)))]);
+                let Interleaved { index, cluster, .. } = running.swap_remove(chosen);
+                merged.take_last(vec![(index, cluster.outcome(Err(stop)))]);
                 break;
             }
         }
     }
-    sum.report(context, clusters.count())
+    merged.report(context, clusters.count())
 }
 
 /// A cluster that is interleaved with others.
-struct Member<'c> {
+struct Interleaved<'c> {
     index: u64,
     cluster: Cluster<'c>,
     /// The total of changes by all clusters when this one last began to poll.
-    looked: u64,
+    changes_seen: u64,
     /// Whether the cluster polls in a loop.
     polls: bool,
 }
 
-impl Member<'_> {
-    fn deadlock(mut self) -> (u64, Outcome) {
+impl Interleaved<'_> {
+    fn deadlock(mut self) -> (u64, ClusterOutcome) {
         let stop = self.cluster.deadlock();
         (self.index, self.cluster.outcome(Err(stop)))
     }
@@ -178,15 +178,15 @@ fn host_threads(context: &Context<'_>, config: &LaunchConfig) -> usize {
     }
 }
 
-fn locked<'s>(sum: &'s Mutex<Sum>) -> MutexGuard<'s, Sum> {
-    sum.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<'s>(merged: &'s Mutex<MergedReport>) -> MutexGuard<'s, MergedReport> {
+    merged.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The report over all clusters before `next`. Outcomes are merged in cluster order, whichever ends
 /// first, and as early as possible: a grid has more clusters than there is room for outcomes.
-struct Sum {
+struct MergedReport {
     next: u64,
-    early: BTreeMap<u64, Outcome>,
+    early: BTreeMap<u64, ClusterOutcome>,
     stopped: bool,
     trace_events: usize,
     report: Report,
@@ -195,7 +195,7 @@ struct Sum {
     footprints: Footprints,
 }
 
-impl Sum {
+impl MergedReport {
     fn new(trace_events: usize) -> Self {
         Self {
             next: 0,
@@ -211,12 +211,12 @@ impl Sum {
 
     /// Returns how many events of cluster `index` may be kept, or `None` if an earlier cluster was
     /// stopped and this one is not to run.
-    fn room(&self, index: u64) -> Option<usize> {
+    fn remaining_events(&self, index: u64) -> Option<usize> {
         let stopped = self.stopped || self.early.range(..index).any(|(_, outcome)| outcome.stopped);
         (!stopped).then(|| self.trace_events - self.report.trace.events.len())
     }
 
-    fn take(&mut self, index: u64, outcome: Outcome) {
+    fn take(&mut self, index: u64, outcome: ClusterOutcome) {
         self.early.insert(index, outcome);
         while let Some(outcome) = self.early.remove(&self.next) {
             self.next += 1;
@@ -228,7 +228,7 @@ impl Sum {
     }
 
     /// Adds the final outcomes, after those of clusters that ended earlier and are still queued.
-    fn take_last(&mut self, mut outcomes: Vec<(u64, Outcome)>) {
+    fn take_last(&mut self, mut outcomes: Vec<(u64, ClusterOutcome)>) {
         outcomes.sort_by_key(|(index, _)| *index);
         let ended = std::mem::take(&mut self.early).into_values();
         for outcome in ended.chain(outcomes.into_iter().map(|(_, outcome)| outcome)) {
@@ -237,7 +237,7 @@ impl Sum {
         }
     }
 
-    fn add(&mut self, outcome: Outcome) {
+    fn add(&mut self, outcome: ClusterOutcome) {
         let report = &mut self.report;
         report.findings.extend(outcome.findings);
         self.footprints.add(outcome.footprint, |finding| report.findings.add(finding));
@@ -247,20 +247,20 @@ impl Sum {
         report.warp_instructions += outcome.warp_instructions;
         report.counters.add(&outcome.counters);
         let mut trace = outcome.trace;
-        let room = self.trace_events - report.trace.events.len();
-        let kept = trace.events.len().min(room);
+        let remaining_events = self.trace_events - report.trace.events.len();
+        let kept = trace.events.len().min(remaining_events);
         report.trace.left_out += trace.left_out + (trace.events.len() - kept) as u64;
         report.trace.events.extend(trace.events.drain(..kept));
         self.counts.resize(outcome.counts.len(), Count::default());
-        for (sum, count) in self.counts.iter_mut().zip(outcome.counts) {
-            sum.add(count);
+        for (merged, count) in self.counts.iter_mut().zip(outcome.counts) {
+            merged.add(count);
         }
     }
 
     /// Returns the report of a launch of this many clusters.
     fn report(mut self, context: &Context<'_>, clusters: u64) -> Report {
         if !self.stopped && self.next < clusters {
-            let lost = "a launch is at its end, and clusters of it are not";
+            let lost = "a launch has ended before all of its clusters";
             self.report.findings.add(Finding::internal(lost));
         }
         let lines =

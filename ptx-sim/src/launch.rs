@@ -230,7 +230,7 @@ pub fn launch(
         checks: config.checks,
         global: Arc::new(memory.clone()),
         copies: program.copies_global(),
-        used_at_once: program.loads.as_ref().map(|loads| Arc::clone(&loads.at_once)),
+        used_immediately: program.loads.as_ref().map(|loads| Arc::clone(&loads.used_immediately)),
         cluster: 0,
         grid: None,
         names: module.names(program.dynamic_shared),
@@ -309,7 +309,7 @@ fn parameters(program: &Program, args: &[Arg]) -> Result<Vec<u8>, Error> {
         )));
     }
     let mut bytes = vec![0; program.param_bytes as usize];
-    for (index, (arg, place)) in args.iter().zip(&program.params).enumerate() {
+    for (index, (arg, slot)) in args.iter().zip(&program.params).enumerate() {
         let value = match arg {
             Arg::Bytes(value) => value.clone(),
             Arg::Address(address) => address.to_le_bytes().to_vec(),
@@ -318,11 +318,11 @@ fn parameters(program: &Program, args: &[Arg]) -> Result<Vec<u8>, Error> {
                 tensor_map::encode(map).to_vec()
             }
         };
-        let target = bytes.get_mut(place.offset as usize..(place.offset + place.bytes) as usize);
+        let target = bytes.get_mut(slot.offset as usize..(slot.offset + slot.bytes) as usize);
         match target.filter(|target| target.len() == value.len()) {
             Some(target) => target.copy_from_slice(&value),
             None => {
-                let (wanted, given) = (place.bytes, value.len());
+                let (wanted, given) = (slot.bytes, value.len());
                 return Err(Error::Arguments(format!(
                     "argument {index} has {}, not {given}",
                     counted(wanted, "byte")

@@ -61,7 +61,7 @@ impl Kernel<'_> {
 
     /// The size of each parameter, in bytes.
     pub fn param_bytes(&self) -> Vec<u32> {
-        self.program.params.iter().map(|place| place.bytes).collect()
+        self.program.params.iter().map(|slot| slot.bytes).collect()
     }
 
     /// Static shared memory of a block, in bytes.
@@ -175,8 +175,8 @@ impl Module {
             for at in &global.addresses {
                 let value =
                     addresses.get(at.variable.index()).copied().unwrap_or(0).wrapping_add_signed(at.plus);
-                if let Some(place) = bytes.get_mut(at.offset..at.offset + at.bytes) {
-                    place.copy_from_slice(&value.to_le_bytes()[..at.bytes]);
+                if let Some(target) = bytes.get_mut(at.offset..at.offset + at.bytes) {
+                    target.copy_from_slice(&value.to_le_bytes()[..at.bytes]);
                 }
             }
             memory.write(*address, &bytes).map_err(|_| Error::Memory)?;
@@ -234,8 +234,8 @@ fn global(source: &Source<'_>, variable: &Variable<'_>, left: &mut u64) -> Resul
             }
         };
         let wide = u128::from(value).to_le_bytes();
-        if let (Some(place), Some(from)) = (bytes.get_mut(offset..offset + scalar), wide.get(..scalar)) {
-            place.copy_from_slice(from);
+        if let (Some(target), Some(from)) = (bytes.get_mut(offset..offset + scalar), wide.get(..scalar)) {
+            target.copy_from_slice(from);
         }
     }
     let constant = variable.space == VariableSpace::Const;

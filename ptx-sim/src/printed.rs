@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_is_whole() {
+    fn short_output_is_complete() {
         let mut printed = Printed::default();
         printed.push(&"a".repeat(PRINTED_BYTES - 1));
         printed.push("b");
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_it_is_kept() {
+    fn the_tail_is_kept() {
         let (mut printed, mut later) = (Printed::default(), Printed::default());
         printed.push("first");
         for _ in 0..3 * PRINTED_BYTES / 8 {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn no_character_is_halved() {
+    fn characters_are_not_split() {
         let mut printed = Printed::default();
         printed.push(&"é".repeat(PRINTED_BYTES / 2));
         printed.push("x");

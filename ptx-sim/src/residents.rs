@@ -8,16 +8,16 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::exec::cluster::{Cluster, Outcome, Turned};
+use crate::exec::cluster::{Cluster, ClusterOutcome, ClusterState};
 
 /// How long a cluster that polls sleeps before it looks again, while others still run.
-const NAP: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The clusters that run.
 #[derive(Debug)]
 pub(crate) struct Residents {
     state: Mutex<State>,
-    news: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -29,10 +29,10 @@ struct State {
     /// The number of threads whose cluster polls in loops and has changed nothing since it began
     /// to.
     polling: usize,
-    /// The number of threads whose cluster has looked since the last news.
-    settled: usize,
+    /// The number of threads whose cluster has looked in the current generation.
+    rechecked: usize,
     /// Incremented when a cluster ends, or polls after it has changed something.
-    news: u64,
+    generation: u64,
     /// Whether all running clusters wait for ever.
     deadlock: bool,
 }
@@ -43,14 +43,14 @@ struct Resident {
     polling: bool,
     /// The cluster's own count of changes when it last waited.
     changes: u64,
-    /// The value of `State::news` when the cluster last began to look.
-    seen: u64,
+    /// The value of `State::generation` when the cluster last began to look.
+    seen_generation: u64,
 }
 
 impl Residents {
     /// Starts with this many host threads.
     pub(crate) fn new(threads: usize) -> Self {
-        Self { state: Mutex::new(State { threads, ..State::default() }), news: Condvar::new() }
+        Self { state: Mutex::new(State { threads, ..State::default() }), changed: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -63,7 +63,7 @@ impl Residents {
         let mut state = self.state();
         if state.deadlock || state.next >= count {
             state.threads -= 1;
-            self.tell(&mut state);
+            self.notify(&mut state);
             return None;
         }
         state.next += 1;
@@ -71,73 +71,76 @@ impl Residents {
     }
 
     /// Announces that something others may wait for has happened.
-    fn tell(&self, state: &mut State) {
-        state.news += 1;
-        state.settled = 0;
-        self.news.notify_all();
+    fn notify(&self, state: &mut State) {
+        state.generation += 1;
+        state.rechecked = 0;
+        self.changed.notify_all();
     }
 
     /// Runs a cluster to its end.
-    pub(crate) fn run(&self, mut cluster: Cluster<'_>) -> Outcome {
-        let mut own = Resident { polling: false, changes: 0, seen: self.state().news };
+    pub(crate) fn run(&self, mut cluster: Cluster<'_>) -> ClusterOutcome {
+        let mut own = Resident { polling: false, changes: 0, seen_generation: self.state().generation };
         let end = loop {
-            let turned = cluster.turn();
+            let state = cluster.run_slice();
             if own.polling && cluster.changes() != own.changes {
                 own.polling = false;
                 self.state().polling -= 1;
             }
-            match turned {
-                Ok(Turned::More) => {}
-                Ok(Turned::Polls) if self.may_go_on(&mut own, cluster.changes()) => cluster.tell(),
-                Ok(Turned::Polls) => {
+            match state {
+                Ok(ClusterState::Running) => {}
+                Ok(ClusterState::Polling) if self.wait_for_change(&mut own, cluster.changes()) => {
+                    cluster.notify_change()
+                }
+                Ok(ClusterState::Polling) => {
                     break Err(cluster.deadlock());
                 }
-                Ok(Turned::Ended) => break Ok(()),
+                Ok(ClusterState::Ended) => break Ok(()),
                 Err(stop) => break Err(stop),
             }
         };
         let mut state = self.state();
         state.polling -= usize::from(own.polling);
-        self.tell(&mut state);
+        self.notify(&mut state);
         drop(state);
         cluster.outcome(end)
     }
 
     /// Called when a cluster polls in loops. Sleeps until others may have changed what the cluster
     /// reads. Returns false if none ever will.
-    fn may_go_on(&self, own: &mut Resident, changes: u64) -> bool {
+    fn wait_for_change(&self, own: &mut Resident, changes: u64) -> bool {
         let mut state = self.state();
-        let missed = state.news != own.seen;
+        let missed = state.generation != own.seen_generation;
         state.polling += usize::from(!own.polling);
         own.polling = true;
         if own.changes != changes {
             own.changes = changes;
-            self.tell(&mut state);
+            self.notify(&mut state);
         }
-        own.seen = state.news;
+        own.seen_generation = state.generation;
         if missed {
             return true;
         }
-        state.settled += 1;
+        state.rechecked += 1;
         loop {
-            if state.settled == state.threads {
+            if state.rechecked == state.threads {
                 state.deadlock = true;
-                self.news.notify_all();
+                self.changed.notify_all();
             }
-            if state.deadlock || state.news != own.seen {
-                own.seen = state.news;
+            if state.deadlock || state.generation != own.seen_generation {
+                own.seen_generation = state.generation;
                 return !state.deadlock;
             }
             // If all threads poll, the last one to look detects the deadlock. Otherwise some
             // cluster is still running and may change memory without announcing it.
             if state.polling == state.threads {
-                state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let (woken, timeout) = self.news.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner);
+            let (woken, timeout) =
+                self.changed.wait_timeout(state, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner);
             state = woken;
-            if timeout.timed_out() && state.news == own.seen && !state.deadlock {
-                state.settled -= 1;
+            if timeout.timed_out() && state.generation == own.seen_generation && !state.deadlock {
+                state.rechecked -= 1;
                 return true;
             }
         }

@@ -32,7 +32,7 @@ pub struct Event {
     /// The instruction that waits, issued the copy, or started the phase.
     pub site: Site,
     /// The kind of event.
-    pub what: What,
+    pub kind: EventKind,
     /// Whether the event had not ended when the cluster ended or was stopped.
     pub unfinished: bool,
 }
@@ -49,7 +49,7 @@ pub enum Row {
     /// Reductions from the block's shared memory into global memory.
     Reductions,
     /// Copies into the block's shared memory from that of another block.
-    Across,
+    BetweenBlocks,
     /// Prefetches into the L2 cache that threads of the block asked for.
     Prefetches,
     /// An mbarrier, by its offset in the block's shared memory.
@@ -58,14 +58,14 @@ pub enum Row {
 
 /// The kind of an [`Event`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum EventKind {
     /// The warp ran this many instructions in a row. The event's site is the first of them.
     Runs(u64),
     /// Lanes of the warp were at an instruction that may wait, from the first attempt until they
     /// went on.
     Waits {
         /// The subject of the wait.
-        what: Awaited,
+        awaited: Awaited,
         /// The lanes, as a mask.
         lanes: u32,
         /// Whether a `try_wait` gave up: its predicate is false.
@@ -78,7 +78,7 @@ pub enum What {
         lanes: u32,
     },
     /// A copy, from its issue until its last piece took effect.
-    Copies(Box<Copy>),
+    Copies(Box<CopyEvent>),
     /// A phase of the mbarrier, numbered from 0. `site` is where the mbarrier was initialised.
     Phase(u32),
 }
@@ -119,7 +119,7 @@ pub enum Awaited {
 
 /// A copy on the timeline.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Copy {
+pub struct CopyEvent {
     /// The kind of copy.
     pub kind: CopyKind,
     /// Bytes of the block's shared memory.

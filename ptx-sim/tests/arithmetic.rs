@@ -241,7 +241,7 @@ fn bits() {
 /// Source: PTX ISA, "bfe", the pseudocode of its semantics.
 fn field(a: u64, from: u64, count: u64, bits: u64, signed: bool) -> u64 {
     let (from, count, top) = (from & 0xff, count & 0xff, bits - 1);
-    let bit = |place: u64| a >> place & 1;
+    let bit = |shift: u64| a >> shift & 1;
     let sign = match (signed, count) {
         (false, _) | (_, 0) => 0,
         _ => bit((from + count - 1).min(top)),

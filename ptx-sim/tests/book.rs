@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common;
-use crate::common::command::{file, place, printed, run, wrong_bytes};
+use crate::common::command::{file, output_path, printed, run, wrong_bytes};
 
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/simulator.md");
@@ -129,7 +129,7 @@ fn the_deadlock_is_reported_and_drawn_as_its_page_says() {
 
     let (_, command) = page.split_once("ptx-sim run row_sums.ptx ").expect("the page has a command");
     let (options, _) = command.split_once("```").expect("the block ends");
-    let trace = place("row_sums.json");
+    let trace = output_path("row_sums.json");
     let launched = |rows: u32, tiles: u32, code: i32| {
         let (rows, tiles) = (number("rows.npy", rows), number("tiles.npy", tiles));
         let options = options.replace('\\', " ").replace("npy:rows.npy", &format!("npy:{rows}"));

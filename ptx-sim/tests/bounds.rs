@@ -64,15 +64,15 @@ fn ulp(value: f64) -> f64 {
 /// Compares `found` with `exact`. NaNs, infinities and signs of zero must match, and other results
 /// must be within `bound`. A result below the normal numbers of the format, the least of which is
 /// `least`, may also be off by the spacing of subnormals, or flushed to zero.
-fn judge(what: &str, exact: f64, found: f64, bound: Bound, least: f64) {
+fn judge(label: &str, exact: f64, found: f64, bound: Bound, least: f64) {
     if exact.is_nan() {
-        return assert!(found.is_nan(), "{what}: {found} is no NaN");
+        return assert!(found.is_nan(), "{label}: {found} is no NaN");
     }
     if exact == 0.0 || exact.is_infinite() || found.is_infinite() {
         // Halves, recognised by their least normal number, end at 65504.
         let greatest = if least > 1e-10 { 65504.0 } else { 3.38e38 };
         let overflow = found.is_infinite() && exact.abs() > greatest && exact.signum() == found.signum();
-        return assert!(overflow || exact.to_bits() == found.to_bits(), "{what}: {found} is not {exact}");
+        return assert!(overflow || exact.to_bits() == found.to_bits(), "{label}: {found} is not {exact}");
     }
     let error = match bound {
         Bound::UlpsOfNearest(_) => (found - f64::from(exact as f32)).abs(),
@@ -86,7 +86,7 @@ fn judge(what: &str, exact: f64, found: f64, bound: Bound, least: f64) {
     let small = exact.abs() < least && error <= least;
     assert!(
         error <= allowed || small,
-        "{what}: {found} is off by {error:e} from {exact}, more than {allowed:e}"
+        "{label}: {found} is off by {error:e} from {exact}, more than {allowed:e}"
     );
 }
 
@@ -106,8 +106,8 @@ fn of_singles(name: &str, exact: fn(f64) -> f64, bound: impl Fn(f64) -> Option<B
             let exact = exact(x);
             let flushed = flush && exact.abs() < f64::from(f32::MIN_POSITIVE);
             let exact = if flushed { 0.0_f64.copysign(exact) } else { exact };
-            let what = format!("{instruction} of {x:e} ({bits:#010x})");
-            judge(&what, exact, f32::from_bits(found).into(), bound, f32::MIN_POSITIVE.into());
+            let label = format!("{instruction} of {x:e} ({bits:#010x})");
+            judge(&label, exact, f32::from_bits(found).into(), bound, f32::MIN_POSITIVE.into());
         }
     }
 }
@@ -185,8 +185,14 @@ fn quotients() {
                 }
                 let flushed = flush && exact.abs() < f64::from(f32::MIN_POSITIVE);
                 let exact = if flushed { 0.0_f64.copysign(exact) } else { exact };
-                let what = format!("{instruction} of {a:e} and {b:e}");
-                judge(&what, exact, f32::from_bits(found).into(), Bound::Ulps(2.0), f32::MIN_POSITIVE.into());
+                let label = format!("{instruction} of {a:e} and {b:e}");
+                judge(
+                    &label,
+                    exact,
+                    f32::from_bits(found).into(),
+                    Bound::Ulps(2.0),
+                    f32::MIN_POSITIVE.into(),
+                );
             }
         }
     }

@@ -13,7 +13,7 @@ const DONE: &str = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; done
 /// Returns the result of reducing `words` into four words of the input, word by word.
 fn reduced(op: &str, words: [u32; 4]) -> [u32; 4] {
     let mut result = [0; 4];
-    for (index, place) in result.iter_mut().enumerate() {
+    for (index, element) in result.iter_mut().enumerate() {
         let [a, b, c, d] = words;
         let body = format!(
             "mov.u32 %r10, {a}; mov.u32 %r11, {b}; mov.u32 %r12, {c}; mov.u32 %r13, {d}; {STORED}\n\
@@ -22,7 +22,7 @@ fn reduced(op: &str, words: [u32; 4]) -> [u32; 4] {
         );
         let (report, module, words) = block(1, &body).run(true, 5);
         assert!(report.findings.is_empty(), "{}", report.findings.render(&module.sources(|_| None)));
-        *place = words[0];
+        *element = words[0];
     }
     result
 }
@@ -106,7 +106,7 @@ fn a_reduction_reads_its_source_late() {
     );
     let body = format!("createpolicy.fractional.L2::evict_first.b64 %d5, 0.5; {body}");
     let kernel = block(32, &body);
-    kernel.gives(|_, thread| if thread == 0 { input(16).wrapping_add(7) } else { 0 });
+    kernel.returns(|_, thread| if thread == 0 { input(16).wrapping_add(7) } else { 0 });
     kernel.lacks(FindingKind::InFlight);
 }
 
@@ -131,17 +131,17 @@ fn sizes_and_addresses_are_multiples_of_16() {
     ] {
         let body = format!("{STORED} {copy} {DONE}");
         let kernel = block(32, &body);
-        kernel.gives(|_, _| 0);
+        kernel.returns(|_, _| 0);
         kernel.lacks(kind);
     }
 }
 
 #[test]
-fn what_is_discarded_is_gone() {
+fn discarded_lines_are_uninitialised() {
     let body = "discard.global.L2 [%d2], 128; ld.global.u32 %r9, [%d2+124]; ld.global.u32 %r10, [%d2+128];\n\
         st.global.L2::cache_hint.u32 [%d2+4], 5, %d4; ld.global.L2::cache_hint.u32 %r11, [%d2+4], %d4; xor.b32 %r9, %r9, %r10;\n\
         xor.b32 %r9, %r9, %r11;";
-    block(1, body).gives(|_, _| !0 ^ input(32) ^ 5);
+    block(1, body).returns(|_, _| !0 ^ input(32) ^ 5);
 }
 
 #[test]

@@ -8,20 +8,20 @@ const SYNC: &str = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned
 
 /// `%r4` is the address of the thread's word of shared memory, `%r5` that of the same word in the
 /// other block, and `%p1` holds in thread 0.
-const PLACES: &str = "mov.u32 %r10, dyn; shl.b32 %r11, %r1, 2; add.u32 %r4, %r10, %r11; xor.b32 %r12, %r2, 1;\n\
+const ADDRESSES: &str = "mov.u32 %r10, dyn; shl.b32 %r11, %r1, 2; add.u32 %r4, %r10, %r11; xor.b32 %r12, %r2, 1;\n\
     mapa.shared::cluster.u32 %r5, %r4, %r12; mapa.shared::cluster.u32 %r13, %r10, %r12; setp.eq.u32 %p1, %r1, 0;\n";
 
 fn two(body: &str) -> String {
-    format!("{PLACES}{}", body.replace("SYNC", SYNC))
+    format!("{ADDRESSES}{}", body.replace("SYNC", SYNC))
 }
 
 #[test]
-fn registers_tell_the_place() {
+fn special_registers_have_the_cluster_position() {
     let body = "mov.u32 %r5, %cluster_ctaid.x; mov.u32 %r6, %cluster_nctaid.x; mov.u32 %r7, %clusterid.x;\n\
         mov.u32 %r8, %nclusterid.x; mov.u32 %r10, %cluster_nctarank; mov.pred %p1, %is_explicit_cluster;\n\
         selp.b32 %r11, 1, 0, %p1; mad.lo.u32 %r9, %r5, 10, %r6; mad.lo.u32 %r9, %r9, 10, %r7;\n\
         mad.lo.u32 %r9, %r9, 10, %r8; mad.lo.u32 %r9, %r9, 10, %r10; mad.lo.u32 %r9, %r9, 10, %r11;";
-    cluster(4, 32, body).gives(|block, _| block * 100_000 + 40_141);
+    cluster(4, 32, body).returns(|block, _| block * 100_000 + 40_141);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn addresses_are_mapped_and_back() {
         getctarank.u64 %r8, %d5; mad.lo.u32 %r9, %r6, 10, %r7; mad.lo.u32 %r9, %r9, 10, %r8;\n\
         isspacep.shared::cluster %p1, %d5; isspacep.shared::cta %p2, %d5; @!%p1 mov.u32 %r9, 0;\n\
         setp.eq.u32 %p3, %r2, 3; xor.pred %p4, %p2, %p3; @%p4 mov.u32 %r9, 1;";
-    cluster(4, 32, body).gives(|block, _| 203 + block * 10);
+    cluster(4, 32, body).returns(|block, _| 203 + block * 10);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn another_block_is_read_after_the_barrier_of_the_cluster() {
         "add.u32 %r6, %r1, 100; st.shared.u32 [%r4], %r6; [[SYNC]] ld.shared::cluster.u32 %r9, [%r5]; SYNC",
     );
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|_, thread| thread + 100);
+    kernel.returns(|_, thread| thread + 100);
     // A thread that reads too early may find memory uninitialised.
     kernel.lacks_one_of(&[FindingKind::Race, FindingKind::Uninitialised]);
     let relaxed = two(
@@ -48,14 +48,14 @@ fn another_block_is_read_after_the_barrier_of_the_cluster() {
          ld.shared::cluster.u32 %r9, [%r5]; SYNC",
     );
     let kernel = cluster(2, 64, &relaxed);
-    kernel.gives(|_, thread| thread);
+    kernel.returns(|_, thread| thread);
     kernel.lacks(FindingKind::Race);
     let apart = two(
         "st.shared.u32 [%r4], %r1; barrier.cluster.arrive.release; mov.u32 %r20, 7; [[barrier.cluster.wait.acquire;]]\n\
          ld.shared::cluster.u32 %r9, [%r5]; [[||barrier.cluster.wait.acquire;]] SYNC",
     );
     let kernel = cluster(2, 64, &apart);
-    kernel.gives(|_, thread| thread);
+    kernel.returns(|_, thread| thread);
     kernel.lacks_one_of(&[FindingKind::Race, FindingKind::Uninitialised]);
 }
 
@@ -63,7 +63,7 @@ fn another_block_is_read_after_the_barrier_of_the_cluster() {
 fn another_block_is_written() {
     let body = two("st.shared::cluster.u32 [%r5], %r2; [[SYNC]] ld.shared.u32 %r9, [%r4]; SYNC");
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|block, _| block ^ 1);
+    kernel.returns(|block, _| block ^ 1);
     kernel.lacks_one_of(&[FindingKind::Race, FindingKind::Uninitialised]);
     // Through a generic address.
     let body = two(
@@ -71,22 +71,22 @@ fn another_block_is_written() {
          st.u32 [%d5], %r2; [[SYNC]] ld.shared.u32 %r9, [%r4]; SYNC",
     );
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|block, _| block ^ 1);
+    kernel.returns(|block, _| block ^ 1);
     kernel.lacks_one_of(&[FindingKind::Race, FindingKind::Uninitialised]);
 }
 
 #[test]
-fn a_block_stays_until_the_others_are_done() {
+fn a_block_must_outlive_accesses_of_others() {
     let body = two("st.shared.u32 [%r4], %r1; SYNC ld.shared::cluster.u32 %r9, [%r5]; [[SYNC]]");
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|_, thread| thread);
+    kernel.returns(|_, thread| thread);
     kernel.lacks(FindingKind::BlockGone);
     // A single thread that waits keeps the block alive.
     let body =
         two("st.shared.u32 [%r4], %r1; SYNC ld.shared::cluster.u32 %r9, [%r5]; barrier.cluster.arrive;\n\
          [[@%p1 barrier.cluster.wait;]]");
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|_, thread| thread);
+    kernel.returns(|_, thread| thread);
     kernel.lacks(FindingKind::BlockGone);
 }
 
@@ -97,7 +97,7 @@ fn blocks_count_in_the_memory_of_one() {
         setp.ne.u32 %p3, %r2, 0; @%p3 atom.shared::cluster.add.u32 %r6, [%r5], 1; SYNC ld.shared::cluster.u32 %r9, [%r5]; SYNC"
         .replace("SYNC", SYNC);
     let kernel = cluster(4, 64, &body);
-    kernel.gives(|_, _| 5 + 3 * 64);
+    kernel.returns(|_, _| 5 + 3 * 64);
     kernel.lacks_one_of(&[FindingKind::Race, FindingKind::Uninitialised]);
 }
 
@@ -110,7 +110,7 @@ fn a_thread_arrives_at_the_mbarrier_of_another_block() {
          ld.shared.u32 %r9, [%r4]; SYNC",
     );
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|_, thread| thread);
+    kernel.returns(|_, thread| thread);
     kernel.lacks_one_of(&[FindingKind::BarrierNotVisible, FindingKind::BarrierMisuse]);
     for weaker in [
         body.replace(".arrive.release.cluster", ".arrive[[.release||.relaxed]].cluster"),
@@ -119,13 +119,13 @@ fn a_thread_arrives_at_the_mbarrier_of_another_block() {
         let weaker = weaker
             .replace("[[barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;||bar.sync 0;]]", SYNC);
         let kernel = cluster(2, 64, &weaker);
-        kernel.gives(|_, thread| thread);
+        kernel.returns(|_, thread| thread);
         kernel.lacks(FindingKind::Race);
     }
 }
 
 #[test]
-fn within_the_scope_of_a_block_nothing_is_told_to_another() {
+fn block_scope_does_not_order_other_blocks() {
     let kernel = |arrive: &str, wait: &str| {
         let body = format!(
             "@%p1 mbarrier.init.shared::cta.b64 [dyn+1024], 64; SYNC st.shared::cluster.u32 [%r5], %r1;\n\
@@ -141,15 +141,15 @@ fn within_the_scope_of_a_block_nothing_is_told_to_another() {
         kernel(".release.cluster", "[[.acquire.cluster||]]"),
     ] {
         let kernel = cluster(2, 64, &body);
-        kernel.gives(|_, thread| thread);
+        kernel.returns(|_, thread| thread);
         let text = kernel.lacks(FindingKind::Race);
-        assert!(text.contains("need not be seen by another block"), "{text}");
+        assert!(text.contains("another block may not see the write"), "{text}");
         assert!(text.contains("`mbarrier.arrive.release.cluster`"), "{text}");
     }
 }
 
 #[test]
-fn within_the_scope_of_a_block_memory_is_handed_over_to_be_filled_again() {
+fn block_scope_suffices_to_hand_over_memory_for_refilling() {
     // Block 0 loads for both blocks, waits until all threads have read, and loads again.
     let body = with_barriers(
         256,
@@ -168,13 +168,13 @@ fn within_the_scope_of_a_block_memory_is_handed_over_to_be_filled_again() {
     let body = body.replace(init, &format!("{init} @%p1 mbarrier.init.shared.b64 [dyn+1032], 128;"));
     let body = body.replace("SYNC", SYNC);
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|_, thread| input(128 + thread));
+    kernel.returns(|_, thread| input(128 + thread));
     kernel.lacks(FindingKind::RefillBeforeRelease);
     // The fence after the reads is known to the other block too.
     let unfenced = body.replace("[[", "").replace("]]", "");
     let unfenced = unfenced.replace("fence.proxy.async.shared::cta;", "[[fence.proxy.async.shared::cta;]]");
     let kernel = cluster(2, 64, &unfenced);
-    kernel.gives(|_, thread| input(128 + thread));
+    kernel.returns(|_, thread| input(128 + thread));
     kernel.lacks(FindingKind::UnfencedRefill);
     // The writes of those threads are not known to it.
     let written = body
@@ -185,7 +185,7 @@ fn within_the_scope_of_a_block_memory_is_handed_over_to_be_filled_again() {
         .replace("[[all: mbarrier.try_wait.parity.", "all: mbarrier.try_wait.parity.acquire.cluster.")
         .replace("bra all;]]", "bra all;");
     let kernel = cluster(2, 64, &written);
-    kernel.gives(|_, thread| input(128 + thread));
+    kernel.returns(|_, thread| input(128 + thread));
     kernel.lacks(FindingKind::Race);
 }
 
@@ -214,7 +214,7 @@ fn a_multicast_brings_the_bytes_to_each_block() {
     );
     let body = body.replace("SYNC", SYNC);
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|_, thread| input(128 + thread));
+    kernel.returns(|_, thread| input(128 + thread));
     let text = kernel.lacks(FindingKind::TransactionBytes);
     assert!(text.contains("block 1"), "{text}");
     let beyond = body.replace("[[3||1]]", "[[3||7]]");
@@ -240,7 +240,7 @@ fn bytes_are_copied_to_another_block() {
     let fence = "fence.proxy.async.shared::cta;";
     let run = |fence: &str, wait: &str| body.replace("FENCE", fence).replace("WAITS", wait);
     let no_fence = run(&format!("[[{fence}]]"), WAIT);
-    cluster(2, 64, &no_fence).gives(|_, thread| thread + 7);
+    cluster(2, 64, &no_fence).returns(|_, thread| thread + 7);
     cluster(2, 64, &no_fence).lacks(FindingKind::MissingProxyFence);
     cluster(2, 64, &run(fence, &format!("[[{WAIT}]]"))).lacks(FindingKind::ReadBeforeWait);
     let wrong_barrier = run(fence, WAIT).replace("256, [%r13+1024]", "256, [%r[[13||10]]+1024]");
@@ -267,7 +267,7 @@ fn blocks_add_into_one() {
          @!%p5 bra done; {WAIT} ld.shared.u32 %r9, [%r4+512]; done: SYNC"
     ));
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|block, thread| if block == 0 { 1000 + 2 * thread } else { 0 });
+    kernel.returns(|block, thread| if block == 0 { 1000 + 2 * thread } else { 0 });
     kernel.lacks(FindingKind::MissingProxyFence);
 }
 
@@ -282,11 +282,11 @@ fn stores_and_reductions_of_threads_arrive_late() {
     )
     .replace("SYNC", SYNC);
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|_, thread| thread + 9);
+    kernel.returns(|_, thread| thread + 9);
     kernel.lacks(FindingKind::ReadBeforeWait);
     // The block that receives the bytes waits for them, so nothing else has to keep it alive.
     let ends = body.strip_suffix(SYNC).expect("it ends so");
-    cluster(2, 64, &ends.replace("[[", "").replace("]]", "")).gives(|_, thread| thread + 9);
+    cluster(2, 64, &ends.replace("[[", "").replace("]]", "")).returns(|_, thread| thread + 9);
     // All threads of a block add to one word of the other block.
     let body = with_barriers(
         256,
@@ -297,7 +297,7 @@ fn stores_and_reductions_of_threads_arrive_late() {
     )
     .replace("SYNC", SYNC);
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|block, _| block + 63 * 32);
+    kernel.returns(|block, _| block + 63 * 32);
     kernel.lacks(FindingKind::ReadBeforeWait);
 }
 
@@ -314,12 +314,12 @@ fn vectors_of_16_bytes_are_stored() {
     )
     .replace("SYNC", SYNC);
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|block, thread| (block ^ 1) * 1000 + thread);
+    kernel.returns(|block, thread| (block ^ 1) * 1000 + thread);
     kernel.lacks(FindingKind::Misaligned);
 }
 
 #[test]
-fn what_was_stored_late_is_in_the_generic_proxy() {
+fn st_async_uses_the_generic_proxy() {
     let body = with_barriers(
         256,
         &format!(
@@ -332,7 +332,7 @@ fn what_was_stored_late_is_in_the_generic_proxy() {
     )
     .replace("SYNC", SYNC);
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|_, _| 0);
+    kernel.returns(|_, _| 0);
     kernel.lacks(FindingKind::MissingProxyFence);
 }
 
@@ -342,7 +342,7 @@ fn ranks_are_those_of_the_cluster() {
         "st.shared.u32 [%r4], %r1; SYNC mapa.shared::cluster.u32 %r5, %r4, [[1||2]]; ld.shared::cluster.u32 %r9, [%r5]; SYNC",
     );
     let kernel = cluster(2, 64, &body);
-    kernel.gives(|_, thread| thread);
+    kernel.returns(|_, thread| thread);
     kernel.lacks(FindingKind::OutOfBounds);
     // This includes ranks whose low bits are those of a block, with an address of either kind, in
     // every use.
@@ -360,7 +360,7 @@ fn ranks_are_those_of_the_cluster() {
              wait: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [dyn+1024], 0; @!%p2 bra wait; SYNC"
         ));
         let kernel = cluster(2, 64, &arrival);
-        kernel.gives(|_, _| 0);
+        kernel.returns(|_, _| 0);
         kernel.lacks(FindingKind::OutOfBounds);
     }
 }
@@ -370,30 +370,30 @@ fn a_rank_that_nobody_uses_is_no_mistake() {
     let body =
         two("mapa.shared::cluster.u32 %r5, %r4, 4294967295; getctarank.shared::cluster.u32 %r6, %r5;\n\
          setp.lt.u32 %p2, %r6, 2; selp.b32 %r9, 1, 0, %p2;");
-    cluster(2, 32, &body).gives(|_, _| 0);
+    cluster(2, 32, &body).returns(|_, _| 0);
 }
 
 #[test]
-fn arrivals_and_waits_take_turns() {
+fn arrivals_and_waits_alternate() {
     let body = two(
         "barrier.cluster.arrive; [[barrier.cluster.wait;]] barrier.cluster.arrive; barrier.cluster.wait;",
     );
     let kernel = cluster(2, 32, &body);
-    kernel.gives(|_, _| 0);
+    kernel.returns(|_, _| 0);
     kernel.lacks(FindingKind::DivergentBarrier);
     let body = two("[[barrier.cluster.arrive;]] barrier.cluster.wait;");
-    cluster(2, 32, &body).gives(|_, _| 0);
+    cluster(2, 32, &body).returns(|_, _| 0);
     cluster(2, 32, &body).lacks(FindingKind::DivergentBarrier);
     // `.aligned`: the lanes of a warp must arrive at the same instruction.
     let body = two(
         "and.b32 %r6, %r1, 1; setp.eq.u32 %p5, %r6, 0; @%p5 bra even; barrier.cluster.arrive[[||.aligned]];\n\
          bra after; even: barrier.cluster.arrive[[||.aligned]]; after: barrier.cluster.wait;",
     );
-    cluster(2, 64, &body).gives(|_, _| 0);
+    cluster(2, 64, &body).returns(|_, _| 0);
     cluster(2, 64, &body).lacks(FindingKind::DivergentBarrier);
     // The barrier does not wait for a block that has ended.
     let body = two("setp.eq.u32 %p5, %r2, 0; @%p5 bra skip; SYNC skip:");
-    cluster(2, 32, &body).gives(|_, _| 0);
+    cluster(2, 32, &body).returns(|_, _| 0);
 }
 
 #[test]

@@ -19,20 +19,20 @@ fn pair(low: u32, high: u32) -> u32 {
 
 #[test]
 fn matrices_are_loaded() {
-    for (form, which) in [("x1", 0), ("x2", 1), ("x4", 3)] {
-        let registers = ["{%r20}", "{%r20, %r21}", "", "{%r20, %r21, %r22, %r23}"][which as usize];
+    for (form, index) in [("x1", 0), ("x2", 1), ("x4", 3)] {
+        let registers = ["{%r20}", "{%r20, %r21}", "", "{%r20, %r21, %r22, %r23}"][index as usize];
         let body = |trans: &str| {
             format!(
                 "{FILLED} [[bar.sync 0;]] ldmatrix.sync.aligned.m8n8.{form}{trans}.shared.b16 {registers}, [%r5];\n\
-                 mov.u32 %r9, %r2{which};"
+                 mov.u32 %r9, %r2{index};"
             )
         };
-        block(32, &body("")).gives(|_, lane| {
-            let row = 8 * which + lane / 4;
+        block(32, &body("")).returns(|_, lane| {
+            let row = 8 * index + lane / 4;
             pair(number(row, lane % 4 * 2), number(row, lane % 4 * 2 + 1))
         });
-        block(32, &body(".trans")).gives(|_, lane| {
-            let row = 8 * which + lane % 4 * 2;
+        block(32, &body(".trans")).returns(|_, lane| {
+            let row = 8 * index + lane % 4 * 2;
             pair(number(row, lane / 4), number(row + 1, lane / 4))
         });
     }
@@ -42,7 +42,7 @@ fn matrices_are_loaded() {
          xor.b32 %r9, %r20, %r23;"
     );
     let kernel = block(64, &body);
-    kernel.gives(|_, thread| {
+    kernel.returns(|_, thread| {
         let (first, lane) = (((thread / 32) ^ 1) * 32, thread % 32);
         let held = |row| pair(number(row, lane % 4 * 2), number(row, lane % 4 * 2 + 1));
         held(first + lane / 4) ^ held(first + 24 + lane / 4)
@@ -61,15 +61,16 @@ fn matrices_are_stored_and_transposed() {
              shl.b32 %r7, %r1, 1; add.u32 %r7, %r7, %r6; ld.shared.u16 %h1, [%r7+1024+128]; cvt.u32.u16 %r9, %h1;"
         )
     };
-    block(32, &body("")).gives(|_, lane| number(8 + lane / 8, lane % 8));
-    block(32, &body(".trans")).gives(|_, lane| number(8 + lane % 8, lane / 8));
+    block(32, &body("")).returns(|_, lane| number(8 + lane / 8, lane % 8));
+    block(32, &body(".trans")).returns(|_, lane| number(8 + lane % 8, lane / 8));
     let body = "mul.wide.u32 %d4, %r1, 4; add.u64 %d4, %d2, %d4; ld.global.u32 %r20, [%d4];\n\
         movmatrix.sync.aligned.m8n8.trans.b16 %r9, %r20;";
-    block(32, body).gives(|_, lane| pair(number(lane % 4 * 2, lane / 4), number(lane % 4 * 2 + 1, lane / 4)));
+    block(32, body)
+        .returns(|_, lane| pair(number(lane % 4 * 2, lane / 4), number(lane % 4 * 2 + 1, lane / 4)));
 }
 
 #[test]
-fn matrices_are_moved_by_whole_warps() {
+fn matrix_moves_require_whole_warps() {
     let load = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r20}, [%r5";
     for (body, kind) in [
         (format!("{FILLED} bar.sync 0; {load}+[[0||8]]];"), FindingKind::Misaligned),
@@ -92,7 +93,7 @@ fn matrices_are_moved_by_whole_warps() {
         ),
     ] {
         let kernel = block(32, &body);
-        kernel.gives(|_, _| 0);
+        kernel.returns(|_, _| 0);
         kernel.lacks(kind);
     }
 }
@@ -104,16 +105,16 @@ fn vectors_are_changed_element_by_element() {
         mov.f32 %f2, 0f3F800000; mov.f32 %f3, 0f40000000; red.global.add.v4.f32 [%d2[[||+8]]], {%f2, %f3, %f2, %f3}; bar.sync 0;\n\
         ld.relaxed.gpu.global.f32 %f4, [%d2+12]; cvt.rzi.u32.f32 %r9, %f4;";
     let kernel = block(64, body);
-    kernel.gives(|_, _| 128);
+    kernel.returns(|_, _| 128);
     kernel.lacks(FindingKind::Misaligned);
     let body = "mov.u32 %r10, 0x3c003c00; mov.u32 %r11, 0x40004000; st.global.v2.u32 [%d2], {%r10, %r11};\n\
         atom.global.add.noftz.v2.f16x2 {%r12, %r13}, [%d2], {%r11, %r10}; ld.global.v2.u32 {%r14, %r15}, [%d2];\n\
         xor.b32 %r9, %r12, %r10; xor.b32 %r16, %r13, %r11; or.b32 %r9, %r9, %r16; xor.b32 %r16, %r14, %r15; or.b32 %r9, %r9, %r16;\n\
         add.u32 %r9, %r9, %r14;";
-    block(1, body).gives(|_, _| 0x4200_4200);
+    block(1, body).returns(|_, _| 0x4200_4200);
     let body = "mov.u32 %r10, 0x40003c00; st.global.u32 [%d2], %r10; mov.b16 %h1, 0x4000; mov.b16 %h2, 0x3c00;\n\
         red.global.max.noftz.v2.f16 [%d2], {%h1, %h2}; ld.global.u32 %r9, [%d2];";
-    block(1, body).gives(|_, _| 0x4000_4000);
+    block(1, body).returns(|_, _| 0x4000_4000);
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn registers_of_128_bits() {
         add.u32 %r9, %r9, %r14; ld.global.b128 %q3, [%d2+16]; st.global.b128 [%d2], %q3; ld.global.u32 %r15, [%d2+[[12||10]]];\n\
         add.u32 %r9, %r9, %r15;";
     let kernel = block(1, body);
-    kernel.gives(|_, _| input(7));
+    kernel.returns(|_, _| input(7));
     kernel.lacks(FindingKind::Misaligned);
     // 64 threads add 1 to the upper half and 3 to the lower half of 128 bits, in shared and in
     // global memory.
@@ -140,18 +141,18 @@ fn registers_of_128_bits() {
              ld.relaxed.cta.{space}.u32 %r9, [{at}+[[8||12]]]; ld.relaxed.cta.{space}.u32 %r10, [{at}]; mad.lo.u32 %r9, %r9, 1000, %r10;"
         );
         let kernel = block(64, &body);
-        kernel.gives(|_, _| 64_192);
+        kernel.returns(|_, _| 64_192);
     }
     let body = ".reg .b128 %q<4>; mov.b128 %q1, {%d2, %d2}; atom.global.exch.b128 %q2, [%d2], %q1; mov.b128 {%r10, %r11, %r12, %r13}, %q2;\n\
         mov.u32 %r9, %r12; ld.global.u64 %d5, [%d2+8]; setp.ne.u64 %p1, %d5, %d2; @%p1 mov.u32 %r9, 0;";
-    block(1, body).gives(|_, _| input(2));
+    block(1, body).returns(|_, _| input(2));
 }
 
 #[test]
 fn hints_change_nothing() {
     let body = "setmaxnreg.inc.sync.aligned.u32 232; griddepcontrol.wait; griddepcontrol.launch_dependents; nanosleep.u32 20;\n\
         nanosleep.u32 %r1; mov.u32 %r9, %r1;";
-    cluster(1, 128, body).gives(|_, thread| thread);
+    cluster(1, 128, body).returns(|_, thread| thread);
 }
 
 #[test]
@@ -195,7 +196,7 @@ fn whoever_takes_the_elected_lane_for_lane_0_is_found() {
         "elect.sync %r5|%p1, -1; @%p1 st.shared.u32 [dyn], 7; [[bar.warp.sync -1;]]\n\
          setp.eq.u32 %p2, %r1, 0; @%p2 ld.shared.u32 %r9, [dyn];",
     );
-    kernel.gives(|_, lane| if lane == 0 { 7 } else { 0 });
+    kernel.returns(|_, lane| if lane == 0 { 7 } else { 0 });
     let wrong = (0..16).filter(|&seed| !kernel.run(false, seed).0.findings.is_empty());
     assert!(wrong.count() >= 8, "under most seeds another lane is elected");
 }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::common;
-use crate::common::command::{COPY, file, place, printed, run, wrong_bytes};
+use crate::common::command::{COPY, file, output_path, printed, run, wrong_bytes};
 
 /// Doubles each of the `count` numbers in `data`.
 const DOUBLE: &str = "\
@@ -38,10 +38,10 @@ fn npy(numbers: &[i32]) -> Vec<u8> {
 }
 
 #[test]
-fn an_array_goes_in_and_comes_out() {
+fn arrays_are_read_and_written() {
     let ptx = file("double.ptx", DOUBLE);
     let input = format!("npy:{}", file("in.npy", npy(&[1, -2, 3])));
-    let target = place("out.npy");
+    let target = output_path("out.npy");
     let out = format!("0={}", target.display());
     let paths = [&ptx, "--arg", &input, "--out", &out];
     let output = run(&paths, "--entry double --grid 1 --block 32 --arg len:0 --show 0 --show 0:1");
@@ -75,7 +75,7 @@ fn words_after<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
 fn tma_copy_copies() {
     let (entry, text) = tma_copy();
     let ptx = file("tma_copy.ptx", text);
-    let targets = [place("src.npy"), place("dst.npy")];
+    let targets = [output_path("src.npy"), output_path("dst.npy")];
     let [src, dst] = [0, 1].map(|index| format!("{index}={}", targets[index].display()));
     let paths = [&ptx, "--entry", &entry, "--out", &src, "--out", &dst];
     for seed in 0..4 {
@@ -129,7 +129,7 @@ fn bad_arguments_are_named() {
     let whole = format!("{kernel} --arg zeros:u32:3 --arg len:0");
     for (ptx, words, wanted) in [
         (ptx.as_str(), "--entry double --grid 1", "--block"),
-        (&ptx, "--entry triple --grid 1 --block 1", "no kernel `triple`; it has: double"),
+        (&ptx, "--entry triple --grid 1 --block 1", "no kernel `triple`; available: double"),
         (&ptx, "--entry double --grid 1,1,1,1 --block 1", "X,Y,Z"),
         (&ptx, &format!("{whole} --grid 0"), "cannot be used multiple times"),
         (&ptx, &format!("{whole} --show 1"), "no buffer 1"),
@@ -142,8 +142,8 @@ fn bad_arguments_are_named() {
         (&ptx, &format!("{kernel} --arg zeros:u32:3 --arg len:1"), "no buffer 1: there are 1"),
         (&ptx, &format!("{kernel} --arg zeros:f64:4294967296 --arg len:0"), "more than 4294967296 bytes"),
         (&ptx, &format!("{kernel} --arg npy:nowhere.npy --arg len:0"), "nowhere.npy"),
-        (&ptx, &format!("{kernel} --arg npy:README.md --arg len:0"), "README.md: this is no .npy file"),
-        (&ptx, &format!("{kernel} --arg u31:3"), "`u31` is no type"),
+        (&ptx, &format!("{kernel} --arg npy:README.md --arg len:0"), "README.md: not an .npy file"),
+        (&ptx, &format!("{kernel} --arg u31:3"), "unknown type `u31`"),
         (
             &ptx,
             &format!("{kernel} --arg zeros:f16:64 --arg map:0:f16:extents=64x8:box=8x8"),
@@ -192,7 +192,7 @@ fn buffers_that_do_not_fit_the_host_are_an_error() {
             .output()
             .expect("there is a shell");
         let text = printed(&output, 2);
-        assert!(text.contains("no memory left for 4294967296 bytes"), "{buffer}: {text}");
+        assert!(text.contains("cannot allocate 4294967296 bytes"), "{buffer}: {text}");
     }
 }
 
@@ -204,11 +204,11 @@ fn a_grid_that_is_too_large_is_noted_and_is_no_mistake() {
     let options = "--grid 4,32 --block 128 --shared 16392 --buffer random:f16:1000x520 --buffer zeros:f16:1000x520 \
                    --arg map:0:f16:extents=1000x520:box=32x256 --arg map:1:f16:extents=1000x520:box=32x256";
     let text = printed(&run(&[&ptx, "--entry", &entry], options), 0);
-    let wanted = "no findings\n\nnote: box outside of the tensor: a box at [0, 768] lies wholly outside of a tensor of \
-                  [1000, 520] (outermost dimension first): the load brings nothing but its fill\n";
+    let wanted = "no findings\n\nnote: box outside of the tensor: a box at [0, 768] is entirely outside of a tensor of \
+                  [1000, 520] (outermost dimension first), so the load brings only fill values\n";
     assert!(text.starts_with(wanted), "{text}");
     for wanted in [
-        ": the store writes nothing\n",
+        ", so the store writes nothing\n",
         "  and 31 more, of thread 0 of blocks from (3, 1, 0) to (3, 31, 0)\n",
         "\n\nnotes: 2\n",
     ] {

@@ -3,7 +3,7 @@
 use ptx_sim::{Arg, Error, GlobalMemory, LaunchConfig, Module, Report, launch};
 
 /// Each block increments a counter, waits until all have, and writes the value that it then sees.
-const MEET: &str = "
+const GRID_BARRIER: &str = "
 .version 8.0
 .target sm_90a
 .address_size 64
@@ -25,8 +25,8 @@ wait:
 }
 ";
 
-fn meet(blocks: u32, cooperative: bool, seed: u64) -> (Report, Vec<u8>) {
-    let module = Module::load(MEET).expect("it loads");
+fn run_grid_barrier(blocks: u32, cooperative: bool, seed: u64) -> (Report, Vec<u8>) {
+    let module = Module::load(GRID_BARRIER).expect("it loads");
     let mut memory = GlobalMemory::default();
     let counter = memory.allocate(4, false).expect("there is room");
     let out = memory.allocate(u64::from(blocks) * 4, false).expect("there is room");
@@ -45,9 +45,9 @@ fn meet(blocks: u32, cooperative: bool, seed: u64) -> (Report, Vec<u8>) {
 }
 
 #[test]
-fn blocks_of_a_cooperative_launch_meet() {
+fn blocks_of_a_cooperative_launch_synchronise() {
     for seed in 0..8 {
-        let (report, bytes) = meet(7, true, seed);
+        let (report, bytes) = run_grid_barrier(7, true, seed);
         assert!(report.findings.is_empty(), "seed {seed}: {:?}", report.findings);
         assert_eq!(bytes, 7u32.to_le_bytes().repeat(7), "seed {seed}");
     }
@@ -55,7 +55,7 @@ fn blocks_of_a_cooperative_launch_meet() {
 
 #[test]
 fn blocks_of_another_launch_may_not() {
-    let (report, _) = meet(7, false, 0);
+    let (report, _) = run_grid_barrier(7, false, 0);
     assert!(
         report
             .findings
@@ -67,7 +67,7 @@ fn blocks_of_another_launch_may_not() {
 
 /// Returns the numbers that blocks draw from a counter, for a seed.
 fn tickets(seed: u64) -> Vec<u32> {
-    let text = MEET.replace("    setp.lt.u32 %p1, %r3, %r1;\n    @%p1 bra wait;\n", "");
+    let text = GRID_BARRIER.replace("    setp.lt.u32 %p1, %r3, %r1;\n    @%p1 bra wait;\n", "");
     let text = text.replace("    ld.acquire.gpu.global.u32 %r3, [%d1];\n", "");
     let module = Module::load(&text).expect("it loads");
     let mut memory = GlobalMemory::default();
@@ -94,15 +94,15 @@ fn seeds_pick_how_many_blocks_run_at_a_time() {
     assert!((0..16).any(|seed| tickets(seed) != in_order));
     // Blocks that wait for later ones are found under all even seeds, although all of them may be
     // resident.
-    let found = (0..32).filter(|seed| !meet(4, false, *seed).0.findings.is_empty());
+    let found = (0..32).filter(|seed| !run_grid_barrier(4, false, *seed).0.findings.is_empty());
     let found: Vec<u64> = found.collect();
     assert!((0..32).step_by(2).all(|seed| found.contains(&seed)), "{found:?}");
     assert!(found.len() < 32, "some seed has room for all");
 }
 
 #[test]
-fn more_blocks_than_a_gpu_holds_do_not_meet() {
-    let module = Module::load(MEET).expect("it loads");
+fn more_blocks_than_fit_on_a_gpu_are_rejected() {
+    let module = Module::load(GRID_BARRIER).expect("it loads");
     let mut memory = GlobalMemory::default();
     let args = [Arg::Address(memory.allocate(4, false).expect("there is room")), Arg::Address(0)];
     let mut refused = |grid: u32, threads: u32| {

@@ -3,7 +3,7 @@
 use crate::common;
 use ptx_sim::profile::{Class, Executed, SharedAccesses, StateSpace};
 use ptx_sim::tensor_map::{DataType, Swizzle};
-use ptx_sim::trace::{Awaited, Event, Row, What};
+use ptx_sim::trace::{Awaited, Event, EventKind, Row};
 use ptx_sim::{Arg, CopyKind, GlobalMemory, LaunchConfig, Module, Moved, Report, launch};
 
 fn observed(config: LaunchConfig) -> LaunchConfig {
@@ -78,7 +78,7 @@ fn instructions_and_bytes_are_counted_by_kind() {
 }
 
 #[test]
-fn nothing_is_counted_that_was_not_asked_for() {
+fn nothing_is_counted_by_default() {
     let report = naive(&LaunchConfig { profile: false, trace_events: 0, ..one_warp() });
     assert!(report.profile.lines().is_empty());
     assert_eq!((report.trace.events.len(), report.trace.left_out), (0, 0));
@@ -141,24 +141,24 @@ fn the_timeline_has_copies_waits_and_phases_in_order() {
         let events = &report.trace.events;
         let [load] = copies(events, Row::Loads)[..] else { panic!("seed {seed}: {events:?}") };
         let [store] = copies(events, Row::Stores)[..] else { panic!("seed {seed}: {events:?}") };
-        let What::Copies(loaded) = &load.what else { panic!("{load:?}") };
-        let What::Copies(stored) = &store.what else { panic!("{store:?}") };
+        let EventKind::Copies(loaded) = &load.kind else { panic!("{load:?}") };
+        let EventKind::Copies(stored) = &store.kind else { panic!("{store:?}") };
         assert_eq!((loaded.kind, loaded.bytes), (CopyKind::TensorLoad, 4096));
         assert_eq!((&loaded.coordinates, loaded.issuing_thread), (&vec![0, 0], 0));
         assert_eq!((stored.kind, stored.group), (CopyKind::TensorStore, Some(1)));
         let [phase] = copies(events, Row::Mbarrier(loaded.mbarrier.expect("it has one")))[..] else {
             panic!("seed {seed}: {events:?}")
         };
-        assert_eq!((&phase.what, phase.end, phase.unfinished), (&What::Phase(0), load.end, false));
-        let waits = |which: fn(&Awaited) -> bool| {
+        assert_eq!((&phase.kind, phase.end, phase.unfinished), (&EventKind::Phase(0), load.end, false));
+        let waits = |matches: fn(&Awaited) -> bool| {
             let waits = events.iter().filter(
-                move |event| matches!(&event.what, What::Waits { what, timed_out: false, .. } if which(what)),
+                move |event| matches!(&event.kind, EventKind::Waits { awaited, timed_out: false, .. } if matches(awaited)),
             );
             waits.max_by_key(|wait| wait.end).expect("there is one")
         };
-        let full = waits(|what| matches!(what, Awaited::Mbarrier { .. }));
+        let full = waits(|awaited| matches!(awaited, Awaited::Mbarrier { .. }));
         assert!(load.begin < full.begin && load.end < full.end, "seed {seed}: {load:?} {full:?}");
-        let group = waits(|what| matches!(what, Awaited::BulkGroups { read: true, .. }));
+        let group = waits(|awaited| matches!(awaited, Awaited::BulkGroups { read: true, .. }));
         let read = stored.read.expect("it was read");
         assert!(
             store.begin < read && read < group.end && read <= store.end,
@@ -170,7 +170,7 @@ fn the_timeline_has_copies_waits_and_phases_in_order() {
 }
 
 #[test]
-fn no_more_events_are_kept_than_asked_for() {
+fn the_number_of_events_is_limited() {
     let (entry, module) = common::example("transpose");
     let run = |trace_events, host_threads| {
         let mut memory = GlobalMemory::default();
@@ -195,7 +195,7 @@ fn no_more_events_are_kept_than_asked_for() {
 }
 
 /// The halves of a warp synchronise from two instructions.
-const APART: &str = "\
+const DIVERGED: &str = "\
 .version 8.0
 .target sm_90a
 .address_size 64
@@ -214,14 +214,14 @@ end:
 ";
 
 #[test]
-fn lanes_that_others_let_go_have_waited_until_then() {
-    let module = Module::load(APART).expect("it loads");
+fn released_lanes_have_waited_until_their_release() {
+    let module = Module::load(DIVERGED).expect("it loads");
     let config = observed(LaunchConfig { block: [32, 1, 1], ..LaunchConfig::default() });
     for seed in 0..8 {
         let config = LaunchConfig { seed, ..config.clone() };
         let report = launch(&module, &mut GlobalMemory::default(), "apart", &config, &[]).expect("it starts");
-        let waits = report.trace.events.iter().filter_map(|event| match event.what {
-            What::Waits { lanes, .. } => Some((event.end, lanes, event.unfinished)),
+        let waits = report.trace.events.iter().filter_map(|event| match event.kind {
+            EventKind::Waits { lanes, .. } => Some((event.end, lanes, event.unfinished)),
             _ => None,
         });
         let mut waits: Vec<_> = waits.collect();

@@ -75,7 +75,7 @@ fn votes_matches_and_reductions() {
 }
 
 #[test]
-fn lanes_part_and_meet_again() {
+fn lanes_diverge_and_reconverge() {
     let body = "mov.u32 %r9, 0; mov.u32 %r2, 0;\n\
         loop: setp.ge.u32 %p1, %r2, %r1; @%p1 bra done; add.u32 %r9, %r9, %r2; add.u32 %r2, %r2, 1; bra loop;\n\
         done: activemask.b32 %r3; setp.ne.u32 %p2, %r3, -1; @%p2 mov.u32 %r9, 12345;";
@@ -97,7 +97,7 @@ fn a_lane_that_spins_does_not_starve_the_one_it_waits_for() {
 }
 
 #[test]
-fn threads_meet_at_barriers() {
+fn threads_synchronise_at_barriers() {
     let body = "mov.u32 %r4, buffer; shl.b32 %r5, %r1, 2; add.u32 %r5, %r4, %r5; st.shared.u32 [%r5], %r1;\n\
         bar.sync 0; sub.u32 %r6, 95, %r1; shl.b32 %r6, %r6, 2; add.u32 %r6, %r4, %r6; ld.shared.u32 %r9, [%r6];";
     check(".shared .align 4 .b8 buffer[384];", 96, body, |thread| 95 - thread);
@@ -161,7 +161,7 @@ fn constant_memory_is_known_by_its_addresses() {
 }
 
 #[test]
-fn what_is_printed() {
+fn printf_output() {
     let text = |text: &str| text.bytes().map(|byte| byte.to_string()).collect::<Vec<_>>().join(", ");
     let outside = format!(
         ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n\
@@ -179,7 +179,7 @@ fn what_is_printed() {
 }
 
 #[test]
-fn what_goes_wrong_is_found() {
+fn errors_are_found() {
     assert_eq!(finding(1, "trap;"), FindingKind::Trap);
     assert_eq!(finding(1, "ld.global.u32 %r9, [%d1+4];"), FindingKind::OutOfBounds);
     assert_eq!(finding(1, "ld.global.u32 %r9, [%d1+1];"), FindingKind::Misaligned);

@@ -37,7 +37,7 @@ fn printing(format: &str, times: u32) -> String {
 }
 
 #[test]
-fn what_is_printed_is_kept_as_far_as_a_buffer_holds_it() {
+fn printed_text_is_kept_up_to_the_buffer_size() {
     let report = run(&printing("number %9d\n", 1000), &LaunchConfig::default()).expect("it starts");
     assert_eq!((report.printed.len(), report.printed_lost), (1000 * 17, 0));
     // Two clusters, each of which prints more than fits.
@@ -58,7 +58,7 @@ fn printing_for_ever_ends() {
 }
 
 #[test]
-fn fields_are_as_wide_as_c_asks_for() {
+fn fields_have_the_width_of_c() {
     let report = run(&printing("%99999d", 1), &LaunchConfig::default()).expect("it starts");
     let finding = report.findings.iter().next().expect("it is found");
     assert_eq!(finding.kind, FindingKind::Execution);

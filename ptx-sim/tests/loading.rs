@@ -28,7 +28,7 @@ fn kernel(body: &str) -> String {
 }
 
 #[test]
-fn what_is_not_supported_is_an_error_with_its_line() {
+fn unsupported_instructions_are_errors_with_their_line() {
     for (body, wanted) in [
         ("frobnicate.u32 %r1, %r2;", "not supported"),
         ("add.frob.u32 %r1, %r2, %r3;", "`.frob`"),

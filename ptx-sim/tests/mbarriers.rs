@@ -21,7 +21,7 @@ fn a_state_is_of_the_phase_before_its_arrival() {
          wait: mbarrier.test_wait.shared.b64 %p2, [dyn+1024], %d4; @!%p2 bra wait;\n\
          xor.b32 %r8, %r5, 124; ld.shared.u32 %r9, [%r8];",
     );
-    block(64, &body).gives(|_, thread| thread ^ 31);
+    block(64, &body).returns(|_, thread| thread ^ 31);
     let unordered = with_barrier(
         "64",
         "st.shared.u32 [%r5], %r1; mbarrier.arrive[[||.relaxed.cta]].shared.b64 %d4, [dyn+1024];\n\
@@ -29,7 +29,7 @@ fn a_state_is_of_the_phase_before_its_arrival() {
          xor.b32 %r8, %r5, 252; ld.shared.u32 %r9, [%r8];",
     );
     let kernel = block(64, &unordered);
-    kernel.gives(|_, thread| thread ^ 63);
+    kernel.returns(|_, thread| thread ^ 63);
     kernel.lacks(FindingKind::Race);
 }
 
@@ -45,7 +45,7 @@ fn an_old_state_is_found() {
         ),
     );
     let kernel = block(1, &body);
-    kernel.gives(|_, _| 1);
+    kernel.returns(|_, _| 1);
     kernel.lacks(FindingKind::BarrierMisuse);
 }
 
@@ -57,7 +57,7 @@ fn a_state_is_of_the_same_mbarrier() {
          mbarrier.test_wait.shared.b64 %p2, [dyn+1024], %d4; selp.u32 %r9, 1, 0, %p2;",
     );
     let kernel = block(1, &body);
-    kernel.gives(|_, _| 1);
+    kernel.returns(|_, _| 1);
     kernel.lacks(FindingKind::BarrierMisuse);
 }
 
@@ -69,7 +69,7 @@ fn a_phase_is_seen_complete_before_anybody_arrives_in_the_next() {
          [[mbarrier.test_wait.parity.shared.b64 %p2, [dyn+1024], 0;]] mbarrier.arrive.shared.b64 _, [dyn+1024];",
     );
     let kernel = block(1, &body);
-    kernel.gives(|_, _| 0);
+    kernel.returns(|_, _| 0);
     kernel.lacks(FindingKind::BarrierMisuse);
 }
 
@@ -77,8 +77,8 @@ fn a_phase_is_seen_complete_before_anybody_arrives_in_the_next() {
 fn somebody_is_left_to_arrive() {
     let body = with_barrier("2", "mbarrier.arrive_drop.shared.b64 _, [dyn+1024], [[1||2]];");
     let kernel = block(1, &body);
-    kernel.gives(|_, _| 0);
-    assert!(kernel.lacks(FindingKind::BarrierMisuse).contains("leaves no arrival to expect"));
+    kernel.returns(|_, _| 0);
+    assert!(kernel.lacks(FindingKind::BarrierMisuse).contains("after which no arrival is expected"));
 }
 
 #[test]
@@ -121,30 +121,30 @@ fn counts_are_in_their_ranges() {
         ),
     ] {
         let kernel = block(1, &body);
-        kernel.gives(|_, _| 0);
+        kernel.returns(|_, _| 0);
         kernel.lacks(kind);
     }
 }
 
 #[test]
-fn memory_may_be_used_again_after_inval() {
+fn memory_is_reusable_after_inval() {
     let body = with_barrier(
         "1",
         "[[mbarrier.inval.shared.b64 [dyn+1024];]] st.shared.u32 [dyn+1024], 5; ld.shared.u32 %r9, [dyn+1024];",
     );
     let kernel = block(1, &body);
-    kernel.gives(|_, _| 5);
+    kernel.returns(|_, _| 5);
     kernel.lacks(FindingKind::OpaqueAccess);
     let again = with_barrier(
         "1",
         "mbarrier.inval.shared.b64 [dyn+1024]; mbarrier.init.shared.b64 [dyn+1024], 2; mbarrier.arrive.shared.b64 %d4, [dyn+1024], 2;\n\
          mbarrier.test_wait.shared.b64 %p2, [dyn+1024], %d4; selp.u32 %r9, 1, 0, %p2;",
     );
-    block(1, &again).gives(|_, _| 1);
+    block(1, &again).returns(|_, _| 1);
 }
 
 #[test]
-fn who_drops_out_is_not_expected_any_more() {
+fn dropped_arrivals_are_no_longer_expected() {
     // Warp 1 takes part in the first phase only.
     let body = with_barrier(
         "64",
@@ -155,7 +155,7 @@ fn who_drops_out_is_not_expected_any_more() {
          second: mbarrier.try_wait.parity.shared.b64 %p2, [dyn+1024], 1; @!%p2 bra second; mov.u32 %r9, 1; done:",
     );
     let kernel = block(64, &body);
-    kernel.gives(|_, thread| u32::from(thread < 32));
+    kernel.returns(|_, thread| u32::from(thread < 32));
     kernel.lacks(FindingKind::Deadlock);
     let body = with_barrier(
         "2",
@@ -165,7 +165,7 @@ fn who_drops_out_is_not_expected_any_more() {
          mbarrier.arrive.shared.b64 %d4, [dyn+1024]; mbarrier.test_wait.shared.b64 %p2, [dyn+1024], %d4; selp.u32 %r9, 1, 0, %p2;",
     );
     let kernel = block(1, &body);
-    kernel.gives(|_, _| 1);
+    kernel.returns(|_, _| 1);
     kernel.lacks(FindingKind::TransactionBytes);
 }
 
@@ -211,30 +211,30 @@ fn wait(label: &str, order: &str, parity: u32) -> String {
 }
 
 #[test]
-fn a_wait_comes_before_the_next_phase_ends() {
+fn a_wait_must_precede_the_end_of_the_next_phase() {
     let (first, second) = (wait("first", "", 0), wait("second", "", 1));
     let arrive = "@%p1 mbarrier.arrive.shared.b64 _, [dyn+1024];";
     let body =
         with_barrier("1", &format!("{arrive} {first} [[bar.sync 0;]] {arrive} {second} mov.u32 %r9, 5;"));
     let kernel = block(64, &body);
-    kernel.gives(|_, _| 5);
+    kernel.returns(|_, _| 5);
     kernel.lacks(FindingKind::Overrun);
 }
 
 /// Relaxed arrivals and waits order no memory accesses, but they are ordered among themselves.
 #[test]
-fn relaxed_arrivals_tell_of_waits() {
+fn relaxed_arrivals_order_waits() {
     let (first, second) = (wait("first", ".relaxed.cta", 0), wait("second", ".relaxed.cta", 1));
     let arrive = "@%p1 mbarrier.arrive.relaxed.cta.shared.b64 _, [dyn+1024];";
     let all = "mbarrier.arrive.relaxed.cta.shared.b64 _, [dyn+1032];";
-    let told = wait("told", ".relaxed.cta", 0).replace("dyn+1024", "dyn+1032");
+    let observed = wait("told", ".relaxed.cta", 0).replace("dyn+1024", "dyn+1032");
     let body = with_barrier(
         "1",
         &format!(
-            "@%p1 mbarrier.init.shared.b64 [dyn+1032], 64; bar.sync 0; {arrive} {first} [[{all} {told}]] {arrive} {second} mov.u32 %r9, 5;"
+            "@%p1 mbarrier.init.shared.b64 [dyn+1032], 64; bar.sync 0; {arrive} {first} [[{all} {observed}]] {arrive} {second} mov.u32 %r9, 5;"
         ),
     );
     let kernel = block(64, &body);
-    kernel.gives(|_, _| 5);
+    kernel.returns(|_, _| 5);
     kernel.lacks(FindingKind::Overrun);
 }

@@ -210,7 +210,7 @@ fn simulate(module: &Module, case: &Case<'_>) -> Result<String, String> {
 impl Case<'_> {
     /// Whether the GPU's mbarrier expected as many bytes as the simulator counts. If not, its phase
     /// may not have completed, or too early.
-    fn told(&self) -> bool {
+    fn ready(&self) -> bool {
         self.word("kind") != "load" || self.map(0).box_bytes() == self.number::<u32>("bytes")
     }
 
@@ -224,7 +224,7 @@ impl Case<'_> {
         match simulated {
             Ok(done) if done.starts_with("refused") => self.outcome == "refused",
             Ok(done) => match self.outcome.strip_suffix(" late") {
-                Some(outcome) => !self.told() && done == outcome,
+                Some(outcome) => !self.ready() && done == outcome,
                 None => done == self.outcome,
             },
             Err(_) => self.outcome.starts_with("fault") || self.stricter(),
@@ -233,7 +233,7 @@ impl Case<'_> {
 }
 
 #[test]
-fn copies_do_what_an_h200_does() {
+fn copies_match_an_h200() {
     let module = Module::load(KERNELS).expect("it loads");
     let mut wrong = Vec::new();
     for case in cases().filter(|case| case.word("kind") != "encode") {

@@ -46,7 +46,7 @@ fn refused(variables: &str, body: &str, dynamic_shared_bytes: u32) -> (FindingKi
 }
 
 #[test]
-fn variables_lie_behind_what_the_system_keeps() {
+fn variables_start_after_the_reserved_bytes() {
     let variables = ".shared .align 8 .b8 first[8]; .shared .align 1024 .b8 tile[1024];";
     let addresses = "mov.u32 %r1, first; mov.u32 %r2, tile; mov.u32 %r3, dyn;\n\
                      mov.u64 %d4, tile; cvta.shared.u64 %d4, %d4;\n\
@@ -56,7 +56,7 @@ fn variables_lie_behind_what_the_system_keeps() {
 }
 
 #[test]
-fn registers_tell_the_sizes() {
+fn special_registers_have_the_sizes() {
     let variables = ".shared .align 4 .b8 some[100];";
     let read = "mov.u32 %r5, some; mov.u32 %r6, dyn; mov.u32 %r1, %total_smem_size; mov.u32 %r2, %dynamic_smem_size;\n\
                 mov.u32 %r3, %aggr_smem_size; sub.u32 %r4, %r6, %r5;";
@@ -69,13 +69,12 @@ fn registers_tell_the_sizes() {
 }
 
 #[test]
-fn what_the_system_keeps_is_refused() {
+fn reserved_shared_memory_is_rejected() {
     for address in [0, 4, 1020] {
         let (kind, text) = refused("", &format!("mov.u32 %r5, {address}; st.shared.u32 [%r5], %r1;"), 64);
         assert_eq!(kind, FindingKind::OutOfBounds, "{text}");
-        let wanted =
-            format!("4 bytes at {address:#x} of shared memory, of which a block has 0x400 up to 0x440");
-        assert!(text.contains(&wanted) && text.contains("the system keeps the first 1024 bytes"), "{text}");
+        let wanted = format!("4 bytes at {address:#x} of shared memory, but a block has only 0x400 to 0x440");
+        assert!(text.contains(&wanted) && text.contains("the first 1024 bytes"), "{text}");
     }
     let barrier = "mov.u32 %r5, 0; mbarrier.init.shared.b64 [%r5], 1;";
     assert_eq!(refused("", barrier, 64).0, FindingKind::OutOfBounds);
@@ -89,7 +88,7 @@ fn all_of_227_kib_can_be_used_and_no_more() {
     let beyond = "mov.u32 %r5, dyn; st.shared.u32 [%r5+232448], %r1;";
     let (kind, text) = refused("", beyond, MOST_SHARED_BYTES);
     assert_eq!(kind, FindingKind::OutOfBounds, "{text}");
-    assert!(text.contains("at 0x39000 of shared memory, of which a block has 0x400 up to 0x39000"), "{text}");
+    assert!(text.contains("at 0x39000 of shared memory, but a block has only 0x400 to 0x39000"), "{text}");
     let config = LaunchConfig { dynamic_shared_bytes: MOST_SHARED_BYTES + 1, ..LaunchConfig::default() };
     let more = launch(&kernel("", ""), &mut GlobalMemory::default(), "k", &config, &[Arg::Address(0)]);
     let error = more.expect_err("no block has as much").to_string();
@@ -129,15 +128,15 @@ fn addresses_hold_the_rank_of_their_block() {
 /// An address that one block passes to another keeps its meaning there.
 #[test]
 fn an_address_is_of_its_block_wherever_it_is_used() {
-    let told = "mov.u32 %r5, dyn; mov.u32 %r6, %cluster_ctarank; add.u32 %r7, %r6, 40; st.shared.u32 [dyn], %r7;\n\
+    let published = "mov.u32 %r5, dyn; mov.u32 %r6, %cluster_ctarank; add.u32 %r7, %r6, 40; st.shared.u32 [dyn], %r7;\n\
                 xor.b32 %r6, %r6, 1; mapa.shared::cluster.u32 %r7, %r5, %r6; st.shared::cluster.u32 [%r7+4], %r5;\n\
                 barrier.cluster.arrive; barrier.cluster.wait; ld.shared.u32 %r6, [dyn+4];\n\
                 ld.shared::cluster.u32 %r1, [%r6]; barrier.cluster.arrive; barrier.cluster.wait;";
-    let (words, report) = run(&kernel("", told), 2, 64);
+    let (words, report) = run(&kernel("", published), 2, 64);
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert_eq!(words, [41, 0, 0, 0, 40, 0, 0, 0]);
     // The receiver cannot use it as an address of its own block.
-    let as_own = told.replace("ld.shared::cluster.u32 %r1", "ld.shared.u32 %r1");
+    let as_own = published.replace("ld.shared::cluster.u32 %r1", "ld.shared.u32 %r1");
     let (_, report) = run(&kernel("", &as_own), 2, 64);
     assert!(report.findings.iter().any(|finding| finding.kind == FindingKind::OutOfBounds));
 }

@@ -8,7 +8,7 @@ use ptx_sim::{Arg, FindingKind, GlobalMemory, LaunchConfig, Module, Report, laun
 /// Checks that the wrong kernel is found to be a deadlock, before it has run out of instructions.
 fn found(kernel: &pairs::Kernel<'_>, wanted: &str) -> String {
     let text = kernel.lacks(FindingKind::Deadlock);
-    assert!(text.contains("no thread can go on"), "{text}");
+    assert!(text.contains("no thread can continue"), "{text}");
     assert!(text.contains(wanted), "{text}");
     text
 }
@@ -19,8 +19,8 @@ fn questions_to_an_mbarrier() {
          mbarrier.arrive.shared::cta.b64 _, [dyn];\n\
          wait: mbarrier.test_wait.parity.shared::cta.b64 %p2, [dyn], 0; @!%p2 bra wait;";
     let kernel = block(64, body);
-    kernel.gives(|_, _| 0);
-    let text = found(&kernel, "threads 0 to 63 wait for the phase of parity 0 of the mbarrier at 0x400");
+    kernel.returns(|_, _| 0);
+    let text = found(&kernel, "threads 0 to 63 wait for the phase with parity 0 of the mbarrier at 0x400");
     assert!(text.contains("1 of 65 arrivals is missing"), "{text}");
     assert!(text.contains("mbarrier.test_wait"), "{text}");
     // A copy in flight completes the phase, however late it is and whatever else waits.
@@ -30,20 +30,20 @@ fn questions_to_an_mbarrier() {
          wait: mbarrier.test_wait.parity.shared::cta.b64 %p2, [dyn+1024], 0; nanosleep.u32 20; @!%p2 bra wait;\n\
          mov.u32 %r11, dyn; shl.b32 %r10, %r1, 1; and.b32 %r10, %r10, 124; add.u32 %r10, %r10, %r11; ld.shared.u32 %r9, [%r10];";
     let kernel = block(64, body);
-    kernel.gives(|_, thread| pairs::input(thread / 2));
+    kernel.returns(|_, thread| pairs::input(thread / 2));
     kernel.lacks(FindingKind::TransactionBytes);
 }
 
 #[test]
 fn waits_of_many_warps() {
-    // Warps that fail to make progress let others try. There are more of them than turns between
-    // two wake-ups.
+    // Warps that fail to make progress let others try. There are more of them than time slices
+    // between two wake-ups.
     let body = "setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared::cta.b64 [dyn], [[1024||1025]]; bar.sync 0;\n\
          mbarrier.arrive.shared::cta.b64 _, [dyn];\n\
          wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [dyn], 0; @!%p2 bra wait;";
     let kernel = block(1024, body);
-    kernel.gives(|_, _| 0);
-    found(&kernel, "threads 0 to 1023 wait for the phase of parity 0 of the mbarrier at 0x400");
+    kernel.returns(|_, _| 0);
+    found(&kernel, "threads 0 to 1023 wait for the phase with parity 0 of the mbarrier at 0x400");
 }
 
 #[test]
@@ -54,14 +54,14 @@ fn flags_in_shared_memory() {
          setp.eq.u32 %p4, %r1, 97; @%p4 st.release.cta.shared.u32 [dyn], [[7||0]];\n\
          wait: ld.acquire.cta.shared.u32 %r9, [dyn]; setp.eq.u32 %p5, %r9, 0; @%p5 bra wait;";
     let kernel = block(128, body);
-    kernel.gives(|_, _| 7);
-    found(&kernel, "threads 0 to 127 wait in a loop for a change of shared memory at 0x400");
+    kernel.returns(|_, _| 7);
+    found(&kernel, "threads 0 to 127 wait in a loop until shared memory at 0x400");
     // Lanes of one warp.
     let body = "setp.eq.u32 %p1, %r1, 0; @%p1 st.volatile.shared.u32 [dyn], 0; bar.warp.sync -1; setp.eq.u32 %p2, %r1, 31;\n\
          @%p2 bra set; wait: ld.volatile.shared.u32 %r9, [dyn]; setp.ne.u32 %p5, %r9, 7; @%p5 bra wait; bra done;\n\
          set: st.volatile.shared.u32 [dyn], [[7||8]]; mov.u32 %r9, 7; done:";
     let kernel = block(32, body);
-    kernel.gives(|_, _| 7);
+    kernel.returns(|_, _| 7);
     found(&kernel, "threads 0 to 30 wait in a loop");
     // Another block of the cluster.
     let body = "mov.u32 %r10, dyn; mapa.shared::cluster.u32 %r11, %r10, 1; setp.eq.u32 %p1, %r1, 0;\n\
@@ -70,7 +70,7 @@ fn flags_in_shared_memory() {
          wait: ld.acquire.cluster.shared.u32 %r9, [dyn]; setp.ne.u32 %p5, %r9, 7; @%p5 bra wait;\n\
          done: barrier.cluster.arrive; barrier.cluster.wait;";
     let kernel = cluster(2, 32, body);
-    kernel.gives(|_, _| 7);
+    kernel.returns(|_, _| 7);
     found(&kernel, "threads 0 to 31 of block 1 wait in a loop");
 }
 
@@ -83,14 +83,14 @@ fn locks_that_are_not_given_back() {
          [[atom.release.cta.shared.exch.b32 %r10, [dyn], 0;]] bra take;\n\
          done: bar.sync 0; ld.shared.u32 %r9, [dyn+4];";
     let kernel = block(64, body);
-    kernel.gives(|_, _| 64);
-    found(&kernel, "wait in a loop for a change of shared memory at 0x400");
+    kernel.returns(|_, _| 64);
+    found(&kernel, "wait in a loop until shared memory at 0x400");
 }
 
 #[test]
 fn loops_that_read_nothing() {
     let kernel = block(32, "[[mov.u32 %r9, 7;||forever: bra forever;]]");
-    kernel.gives(|_, _| 7);
+    kernel.returns(|_, _| 7);
     found(&kernel, "in a loop that nothing ends");
 }
 
@@ -101,12 +101,12 @@ fn loops_that_give_up_are_no_deadlock() {
     let counts = format!(
         "{setup} wait: {question} add.u32 %r10, %r10, 1; setp.lt.u32 %p3, %r10, 20000; @%p3 bra wait; mov.u32 %r9, 7; done:"
     );
-    block(2, &counts).gives(|_, _| 7);
+    block(2, &counts).returns(|_, _| 7);
     let clock = format!(
         "{setup} mov.u32 %r11, %clock; wait: {question} mov.u32 %r10, %clock; sub.u32 %r10, %r10, %r11;\n\
          setp.lt.u32 %p3, %r10, 20000; @%p3 bra wait; mov.u32 %r9, 7; done:"
     );
-    block(2, &clock).gives(|_, _| 7);
+    block(2, &clock).returns(|_, _| 7);
 }
 
 /// Block `i` of `n` waits until block `(i + step) % n` has written, if there is a `step`, and then
@@ -160,7 +160,7 @@ fn blocks_that_run_at_a_time_may_wait_for_each_other() {
 }
 
 #[test]
-fn blocks_that_wait_for_what_does_not_run_are_found() {
+fn waits_for_blocks_that_do_not_run_are_found() {
     // One at a time, the first block waits for the second, which comes after it. In a ring without
     // a start, all blocks wait for ever.
     for (from, host_threads, cooperative) in
@@ -171,7 +171,7 @@ fn blocks_that_wait_for_what_does_not_run_are_found() {
             let text = report.findings.render(&module.sources(|_| None));
             let case = format!("from {from}, {host_threads} threads, round {round}:\n{text}");
             assert_eq!(report.findings.len(), 1, "{case}");
-            assert!(text.contains("thread 0 waits in a loop for a change of global memory"), "{case}");
+            assert!(text.contains("thread 0 waits in a loop until global memory"), "{case}");
             assert!(text.contains("of block (0, 0, 0) waits\n    at PTX line 20: ld.acquire"), "{case}");
             assert!(text.contains("cooperative launch"), "{case}");
         }
@@ -179,7 +179,7 @@ fn blocks_that_wait_for_what_does_not_run_are_found() {
 }
 
 #[test]
-fn what_cannot_depend_on_it_runs_on_all_cores() {
+fn independent_clusters_run_on_all_cores() {
     let shares = |text: &str| {
         Module::load(text).expect("it loads").kernels().next().expect("there is one").shares_memory()
     };

@@ -67,13 +67,13 @@ fn every_early_end_has_a_finding() {
 #[test]
 fn a_used_up_limit_is_no_deadlock() {
     let kernel = block(32, "mov.u32 %r10, 0; forever: add.u32 %r10, %r10, 1; [[||bra forever;]]");
-    kernel.gives(|_, _| 0);
+    kernel.returns(|_, _| 0);
     let text = kernel.lacks(InstructionLimit);
     assert!(!text.contains("deadlock"), "{text}");
 }
 
 #[test]
-fn what_is_not_fatal_goes_on_to_its_end() {
+fn nonfatal_errors_do_not_stop_the_launch() {
     let kernel = block(64, "st.shared.u32 [dyn], %r1; [[||ld.shared.u32 %r9, [dyn+8];]]");
     let (report, ..) = kernel.run(false, 0);
     assert!(!report.stopped && !report.findings.is_empty());

@@ -44,7 +44,7 @@ fn the_map_and_the_descriptor_have_one_swizzle() {
 
 /// Threads may write data in any layout.
 #[test]
-fn what_threads_have_written_since_is_theirs() {
+fn later_writes_by_threads_clear_the_layout() {
     let rewritten = KERNEL.replace("// 64 rows of", &format!("{REWRITTEN}\n// 64 rows of"));
     assert_ne!(rewritten, KERNEL);
     assert_eq!(found(&rewritten, Swizzle::None), []);
@@ -81,7 +81,7 @@ fn neighbours_in_an_operand_are_neighbours_in_their_tile() {
 
 /// Threads may write data in any order.
 #[test]
-fn what_threads_have_written_has_no_order() {
+fn tiles_written_by_threads_have_no_layout() {
     let written = with_offsets(16, 2048).replace("// 64 rows of", &format!("{REWRITTEN}\n// 64 rows of"));
     assert!(!found(&written, Swizzle::B128).contains(&FindingKind::LayoutMismatch));
 }

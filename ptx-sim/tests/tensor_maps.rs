@@ -90,11 +90,11 @@ fn run_replace(ptx: &str, seed: u64) -> (Vec<(FindingKind, String)>, Vec<u16>) {
     let mut memory = GlobalMemory::default();
     let bytes = MATRIX[0] * MATRIX[1] * 2;
     let [template, tensor, to] = [0; 3].map(|_| memory.allocate(bytes, false).expect("there is room"));
-    let place = memory.allocate(128, false).expect("there is room");
+    let buffer = memory.allocate(128, false).expect("there is room");
     let numbers: Vec<u8> = (0..bytes as u16 / 2).flat_map(u16::to_le_bytes).collect();
     memory.write(tensor, &numbers).expect("it fits");
     let config = LaunchConfig { block: [32, 1, 1], seed, checks: Checks::ALL, ..LaunchConfig::default() };
-    let args = [Arg::Map(matrix(template)), Arg::Map(matrix(to)), Arg::Address(tensor), Arg::Address(place)];
+    let args = [Arg::Map(matrix(template)), Arg::Map(matrix(to)), Arg::Address(tensor), Arg::Address(buffer)];
     let report = launch(&module, &mut memory, "replace", &config, &args).expect("it starts");
     let found = report.findings.iter().map(|finding| (finding.kind, finding.message.clone())).collect();
     let stored = (0..BOX[0]).flat_map(|row| {
@@ -116,14 +116,14 @@ fn a_changed_map_is_used() {
     }
 }
 
-/// Checks that the kernel with `new` in place of `old` has a finding of `kind` with `what` in its
-/// message, under each seed.
-fn replaced(old: &str, new: &str, kind: FindingKind, what: &str) {
+/// Checks that the kernel with `new` in place of `old` has a finding of `kind` with `expected` in
+/// its message, under each seed.
+fn replaced(old: &str, new: &str, kind: FindingKind, expected: &str) {
     assert_eq!(REPLACE.matches(old).count(), 1, "{old}");
     let ptx = REPLACE.replace(old, new);
     for seed in 0..16 {
         let (found, _) = run_replace(&ptx, seed);
-        let hit = found.iter().any(|(have, message)| *have == kind && message.contains(what));
+        let hit = found.iter().any(|(have, message)| *have == kind && message.contains(expected));
         assert!(hit, "seed {seed}, {old:?} as {new:?}: {found:?}");
     }
 }
@@ -152,12 +152,12 @@ fn a_change_is_released_before_it_is_acquired() {
 }
 
 #[test]
-fn lanes_that_make_a_map_together_are_ordered() {
+fn lanes_that_build_a_map_are_ordered() {
     replaced("bar.warp.sync -1;                       // written", "", FindingKind::Race, "shared memory");
 }
 
 #[test]
-fn the_warp_puts_a_map_into_global_memory_together() {
+fn a_warp_writes_a_map_to_global_memory() {
     replaced(PUT, &format!("@!%p0 {PUT}\nbar.warp.sync -1;"), FindingKind::Deadlock, "");
 }
 
@@ -169,10 +169,10 @@ fn copies_take_maps_of_parameters_and_global_memory_only() {
 }
 
 #[test]
-fn what_is_changed_is_checked_where_it_is_used() {
-    let again = |change: &str, what: &str| {
+fn changed_maps_are_checked_at_their_use() {
+    let again = |change: &str, expected: &str| {
         let text = format!("{change} fence.proxy.tensormap::generic.release.gpu;");
-        replaced("// change again", &text, FindingKind::IllegalCopy, what);
+        replaced("// change again", &text, FindingKind::IllegalCopy, expected);
     };
     again(
         "tensormap.replace.tile.box_dim.global.b1024.b32 [%rd3], 0, 4;",
@@ -180,7 +180,7 @@ fn what_is_changed_is_checked_where_it_is_used() {
     );
     again(
         "tensormap.replace.tile.rank.global.b1024.b32 [%rd3], 2;",
-        "2 coordinates for a tensor map of rank 3",
+        "a copy has 2 coordinates, but its tensor map has rank 3",
     );
     again(
         "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%rd3], 1; tensormap.replace.tile.elemtype.global.b1024.b32 [%rd3], 5;",
@@ -215,14 +215,14 @@ fn stores_through_a_changed_map_keep_to_its_rows() {
 }
 
 #[test]
-fn what_is_no_map_cannot_be_changed() {
+fn invalid_maps_cannot_be_changed() {
     let garbage = "st.shared.b32 [map], %r0; tensormap.replace.tile.rank.shared::cta.b1024.b32 [map], 1;";
     replaced("// change again", garbage, FindingKind::IllegalCopy, "neither a tensor map nor 128 zeros");
 }
 
 #[test]
 fn wrong_replacements_do_not_load() {
-    for (old, new, what) in [
+    for (old, new, expected) in [
         ("[%rd5], 1, 6", "[%rd5], 5, 6", "0 to 4"),
         ("global_dim.b1024.b32", "global_dim.b1024.b64", "32 bits"),
         ("tile.global_dim", "tile.global_size", "not supported"),
@@ -230,7 +230,7 @@ fn wrong_replacements_do_not_load() {
         ("acquire.gpu [%rd3], 128", "acquire.gpu [%rd3], 256", "128 is the only one"),
     ] {
         let error = Module::load(&REPLACE.replace(old, new)).err().map(|error| error.to_string());
-        assert!(error.as_ref().is_some_and(|error| error.contains(what)), "{new}: {error:?}");
+        assert!(error.as_ref().is_some_and(|error| error.contains(expected)), "{new}: {error:?}");
     }
 }
 
@@ -323,10 +323,10 @@ fn columns_are_gathered_and_stored() {
     });
     // Stored from column 2 on, in columns 1 to 6 of both rows.
     let mut wanted = vec![0; 2 * 7 * 8];
-    let places = (2..7).chain(8..14);
-    for (place, pixel) in places.zip(pixels) {
+    let indices = (2..7).chain(8..14);
+    for (index, pixel) in indices.zip(pixels) {
         for channel in 0..8 {
-            wanted[place * 8 + channel] = pixel.map_or(0, |first| first as u16 + channel as u16);
+            wanted[index * 8 + channel] = pixel.map_or(0, |first| first as u16 + channel as u16);
         }
     }
     assert_eq!(run_columns(COLUMNS, |_, _| ()), Ok(wanted));
@@ -334,30 +334,33 @@ fn columns_are_gathered_and_stored() {
 
 #[test]
 fn columns_that_break_a_rule_are_found() {
-    let found = |ptx: &str, what: &str| {
+    let found = |ptx: &str, expected: &str| {
         let error = run_columns(ptx, |_, _| ()).unwrap_err();
-        assert!(error.contains(what), "{error}");
+        assert!(error.contains(expected), "{error}");
     };
     found(
         &COLUMNS.replace("{0, %r1, 0, 1}", "{0, 4, 0, 1}"),
-        "coordinate 4 of dimension 1 is outside of the bounding box, which goes from -1 to 3",
+        "coordinate 4 in dimension 1 is outside of the bounding box, -1 to 3",
     );
     found(&COLUMNS.replace("{0, %r1, 0, 1}", "{4, %r1, 0, 1}"), "innermost coordinate 4 is 8 bytes");
-    found(&COLUMNS.replace("%h0, 2", "%h0, 256"), "an im2col offset of 256; with rank 4 it is 0 to 255");
-    found(&COLUMNS.replace("{0, 2, 0}", "{0, 2, %r1}"), "a store at coordinate -1 of dimension 2");
+    found(
+        &COLUMNS.replace("%h0, 2", "%h0, 256"),
+        "the im2col offset 256 is out of range; with rank 4 it is 0 to 255",
+    );
+    found(&COLUMNS.replace("{0, 2, 0}", "{0, 2, %r1}"), "a store starts at coordinate -1 in dimension 2");
     found(&COLUMNS.replace(", 192;", ", 208;"), "wrong transaction bytes");
     found(&COLUMNS.replace("{%h0, %h1}", "{%h0}"), "2 offsets in braces are wanted");
-    found(&COLUMNS.replace("im2col_no_offs.", "tile."), "in tiled mode with a tensor map in im2col mode");
+    found(&COLUMNS.replace("im2col_no_offs.", "tile."), "in tiled mode uses a tensor map in im2col mode");
     found(&COLUMNS.replace("im2col_no_offs", "im2col"), "not supported");
 
     let corners = run_columns(COLUMNS, |_, target| {
         target.mode = Mode::Im2col { lower: vec![-1], upper: vec![0], channels: 8, pixels: 12 };
     });
-    assert!(corners.is_err_and(|error| error.contains("a store with corners -1 and 0 in dimension 1")));
+    assert!(corners.is_err_and(|error| error.contains("a store has corners -1 and 0 in dimension 1")));
     let tiled = run_columns(COLUMNS, |source, _| {
         source.mode = Mode::Tiled { box_extents: vec![8, 3, 4, 1] };
     });
-    assert!(tiled.is_err_and(|error| error.contains("an im2col copy with a tensor map in tiled mode")));
+    assert!(tiled.is_err_and(|error| error.contains("an im2col copy uses a tensor map in tiled mode")));
     let refused = run_columns(COLUMNS, |source, _| source.element_strides[1] = 9);
     assert!(refused.is_err_and(|error| error.contains("argument 0: element stride 9 of dimension 1")));
 }
@@ -388,7 +391,7 @@ WAIT:
 ";
 
 #[test]
-fn swizzled_slices_need_the_whole_of_their_last_span() {
+fn swizzled_slices_require_their_whole_last_span() {
     let module = Module::load(LOAD).expect("it loads");
     let run = |shared: u32| {
         let mut memory = GlobalMemory::default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::common;
-use crate::common::command::{COPY, file, place, printed, run, wrong_bytes};
+use crate::common::command::{COPY, file, output_path, printed, run, wrong_bytes};
 use serde_json::Value;
 
 /// The shape and arguments of `tma_copy_pipelined` on a matrix of 200×1032 (7 by 5 tiles) that two
@@ -19,7 +19,7 @@ type Rows = BTreeMap<String, Vec<Value>>;
 
 /// Runs a kernel with a trace. Returns the output, the whole trace, and its rows.
 fn traced(name: &str, ptx: &str, words: &str, code: i32) -> (String, Value, Rows) {
-    let (ptx, target) = (file(&format!("{name}.ptx"), ptx), place(&format!("{name}.json")));
+    let (ptx, target) = (file(&format!("{name}.ptx"), ptx), output_path(&format!("{name}.json")));
     let text = printed(&run(&[&ptx, "--trace", &target.to_string_lossy()], words), code);
     let trace: Value = serde_json::from_slice(&fs::read(target).expect("it is written")).expect("it is JSON");
     let events = trace["traceEvents"].as_array().expect("it is a list");
@@ -140,20 +140,20 @@ fn a_load_lands_before_the_wait_for_it_ends() {
 }
 
 #[test]
-fn what_never_ends_is_shown_as_such() {
+fn unfinished_events_are_marked() {
     let (entry, text) = tma_copy();
     let words = format!("{COPY} --entry {entry}");
     let (_, _, rows) = traced("never", &wrong_bytes(&text), &words, 1);
     for warp in 0..4 {
         let waits = slices(&rows, &format!("block (0,0,0) warp {warp}"), "wait");
         let last = waits.last().expect("each warp waits");
-        assert_eq!(last["args"]["unfinished"], "it never ended", "{last}");
+        assert_eq!(last["args"]["unfinished"], "never completed", "{last}");
         assert!(last["name"].as_str().is_some_and(|name| name.starts_with("mbarrier.try_wait")), "{last}");
     }
 }
 
 #[test]
-fn a_limit_is_kept_and_said() {
+fn the_event_limit_is_applied_and_reported() {
     let (entry, text) = tma_copy();
     let words = format!("{COPY} --entry {entry}");
     let (whole, trace, _) = traced("whole", &text, &words, 0);

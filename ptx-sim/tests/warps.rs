@@ -10,7 +10,7 @@ fn lanes_that_are_not_in_the_mask_are_not_read() {
             "setp.ge.u32 %p1, %r1, 16; @%p1 bra skip; shfl.sync.idx.b32 %r9, %r1, {lane}, 31, 0xffff; skip: bar.warp.sync -1;"
         );
         let kernel = block(32, &body);
-        kernel.gives(|_, lane| if lane < 16 { 3 } else { 0 });
+        kernel.returns(|_, lane| if lane < 16 { 3 } else { 0 });
         let found = kernel.lacks(FindingKind::Execution);
         assert!(found.contains("reads the value of lane 20, which is not in the mask 0x0000ffff"), "{found}");
     }
@@ -20,12 +20,12 @@ fn lanes_that_are_not_in_the_mask_are_not_read() {
 fn lanes_that_have_exited_are_not_read() {
     let body = "setp.ge.u32 %p1, %r1, 16; [[||@%p1 exit;]] shfl.sync.bfly.b32 %r9, %r1, 16, 31, -1;";
     let kernel = block(32, body);
-    kernel.gives(|_, lane| lane ^ 16);
-    assert!(kernel.lacks(FindingKind::Execution).contains("which does not run: it has exited"));
+    kernel.returns(|_, lane| lane ^ 16);
+    assert!(kernel.lacks(FindingKind::Execution).contains("which is not active: it has exited"));
     // A clamp keeps each lane from reading them.
     let body = "setp.ge.u32 %p1, %r1, 16; @%p1 exit; shfl.sync.down.b32 %r9, %r1, 4, [[15||31]], -1;";
     let kernel = block(32, body);
-    kernel.gives(|_, lane| match lane {
+    kernel.returns(|_, lane| match lane {
         0..12 => lane + 4,
         12..16 => lane,
         _ => 0,
@@ -41,7 +41,7 @@ fn lanes_that_a_block_does_not_have_are_not_read() {
         let body = format!("shfl.sync.{shuffle}, -1;");
         let kernel = block(threads, &body);
         let is_butterfly = threads == 40;
-        kernel.gives(|_, thread| if is_butterfly { thread ^ 4 } else { thread / 32 * 32 + 3 });
+        kernel.returns(|_, thread| if is_butterfly { thread ^ 4 } else { thread / 32 * 32 + 3 });
         assert!(kernel.lacks(FindingKind::Execution).contains("or the block has no such thread"));
     }
 }
@@ -50,28 +50,28 @@ fn lanes_that_a_block_does_not_have_are_not_read() {
 #[test]
 fn lanes_out_of_range_keep_their_own_value() {
     let body = "shfl.sync.up.b32 %r9|%p1, %r1, 5, 0, -1; @!%p1 add.u32 %r9, %r9, 100;";
-    block(32, body).gives(|_, lane| if lane < 5 { lane + 100 } else { lane - 5 });
+    block(32, body).returns(|_, lane| if lane < 5 { lane + 100 } else { lane - 5 });
     // In segments of 8 lanes.
     let body = "shfl.sync.down.b32 %r9|%p1, %r1, 3, 0x181f, -1; @!%p1 add.u32 %r9, %r9, 100;";
-    block(32, body).gives(|_, lane| if lane % 8 < 5 { lane + 3 } else { lane + 100 });
+    block(32, body).returns(|_, lane| if lane % 8 < 5 { lane + 3 } else { lane + 100 });
     let body = "shfl.sync.bfly.b32 %r9|%p1, %r1, 12, 0x181f, -1; @!%p1 add.u32 %r9, %r9, 100;";
-    block(32, body).gives(|_, lane| if lane ^ 12 <= lane & 24 | 7 { lane ^ 12 } else { lane + 100 });
+    block(32, body).returns(|_, lane| if lane ^ 12 <= lane & 24 | 7 { lane ^ 12 } else { lane + 100 });
 }
 
 /// Collective operations in a warp that has only 8 lanes.
 #[test]
 fn lanes_that_are_not_there_count_for_nothing() {
     let lanes = |thread: u32| thread / 32 * 32..(thread / 32 * 32 + 32).min(40);
-    block(40, "redux.sync.max.u32 %r9, %r1, -1;").gives(|_, thread| lanes(thread).end - 1);
-    block(40, "redux.sync.and.b32 %r9, %r1, -1;").gives(|_, thread| thread / 32 * 32);
+    block(40, "redux.sync.max.u32 %r9, %r1, -1;").returns(|_, thread| lanes(thread).end - 1);
+    block(40, "redux.sync.and.b32 %r9, %r1, -1;").returns(|_, thread| thread / 32 * 32);
     block(40, "setp.ne.u32 %p1, %r1, 99; vote.sync.ballot.b32 %r9, %p1, -1;")
-        .gives(|_, thread| if thread < 32 { u32::MAX } else { 0xff });
+        .returns(|_, thread| if thread < 32 { u32::MAX } else { 0xff });
     block(40, "setp.ne.u32 %p1, %r1, 99; vote.sync.all.pred %p2, %p1, -1; selp.u32 %r9, 1, 0, %p2;")
-        .gives(|_, _| 1);
+        .returns(|_, _| 1);
     block(40, "and.b32 %r5, %r1, 3; match.any.sync.b32 %r9, %r5, -1;")
-        .gives(|_, thread| (if thread < 32 { 0x1111_1111 } else { 0x11 }) << (thread % 4));
+        .returns(|_, thread| (if thread < 32 { 0x1111_1111 } else { 0x11 }) << (thread % 4));
     block(40, "mov.u32 %r5, 7; match.all.sync.b32 %r9|%p1, %r5, -1; @!%p1 mov.u32 %r9, 1;")
-        .gives(|_, thread| if thread < 32 { u32::MAX } else { 0xff });
+        .returns(|_, thread| if thread < 32 { u32::MAX } else { 0xff });
 }
 
 #[test]
@@ -101,7 +101,7 @@ const MMA: &str = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %
 #[test]
 fn a_warp_multiplies() {
     let body = format!("{PRODUCT}{MMA} add.f32 %f1, %f1, %f4; cvt.rni.u32.f32 %r9, %f1;");
-    block(32, &body).gives(|_, lane| if lane >= 28 { 9 + 17 } else { 9 + 9 });
+    block(32, &body).returns(|_, lane| if lane >= 28 { 9 + 17 } else { 9 + 9 });
 }
 
 #[test]

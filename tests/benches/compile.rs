@@ -1,7 +1,7 @@
-//! How long the compiler takes for one kernel inside a running process, over the examples: to its
-//! PTX, as release builds and as debug builds compile it, and to the error of a misspelt word.
+//! Compile times of single kernels inside a running process, for the examples: the time to their
+//! PTX, in release and in debug builds, and the time to the error of a misspelt word.
 //!
-//! Needs no GPU. `docs/benchmarks.md` has the figures, and the targets.
+//! Needs no GPU. `docs/benchmarks.md` has the figures and the targets.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -28,8 +28,8 @@ fn ptx(criterion: &mut Criterion) {
 fn error(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("error");
     for source in examples() {
-        // Every example declares something in shared memory. Here the first has a misspelt
-        // initialiser.
+        // Every example declares something in shared memory. Here the first declaration has a
+        // misspelt initialiser.
         let misspelt = source.text.replacen("= shared()", "= sharde()", 1);
         group.bench_with_input(BenchmarkId::from_parameter(source.name), &misspelt, |bencher, text| {
             bencher.iter(|| check(source.path, black_box(text)).expect_err("it is misspelt").to_string());

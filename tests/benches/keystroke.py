@@ -5,8 +5,8 @@
 
 In FOLDER it makes a package with a kernel file for each row, and one with the same kernels as `protocol = trusted(..)`,
 which the check leaves out. It types a number into each first kernel in turn, and asks for the file's diagnostics. A
-row tells the medians, with the quartiles, and their ratio. Needs the component rust-analyzer, and no GPU; docs/protocol.md
-has the figures.
+row tells the medians, with the quartiles, and their ratio. Needs the component rust-analyzer, and no GPU;
+lab/checker-cost.md has the figures.
 """
 
 import argparse

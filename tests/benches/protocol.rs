@@ -1,9 +1,9 @@
-//! How long the protocol checker takes for each kernel of the repository, with the steps that a
-//! macro has, and what it says with these. Prints the slowest kernels.
+//! Running time of the protocol checker for each kernel of the repository, with the budget that a
+//! macro has, and its verdicts under that budget. Prints the slowest kernels.
 //!
-//! `cargo bench -p tma-tests --bench protocol`, and with `--profile dev` as macros run in debug
-//! builds; with a part of a name behind `--`, of the kernels that have it. `docs/protocol.md` has
-//! the figures, and the targets. Needs no GPU.
+//! `cargo bench -p tma-tests --bench protocol`, and with `--profile dev` for macros as debug builds
+//! run them. A part of a name after `--` selects the kernels that contain it. `lab/checker-cost.md`
+//! has the figures. Needs no GPU.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use tma_codegen::check::CheckedKernel;
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
 use tma_tests::sources::{Source, benchmarks, conformance, corpus, examples, library};
 
-/// How often each kernel is judged; the shortest time counts.
+/// The number of runs per kernel. The shortest time counts.
 const TIMES: u32 = 5;
-/// How many kernels are printed.
+/// The number of kernels to print.
 const SLOWEST: usize = 5;
-/// What each kernel may take where the compiler is optimised.
+/// The target time per kernel with an optimised compiler.
 const TARGET: Duration = Duration::from_millis(5);
-/// So many instances of a kernel are judged: the others differ in types more than in order.
+/// The maximum number of instances per kernel: further ones differ in types rather than in order.
 const INSTANCES: usize = 3;
 
 struct Row {
@@ -29,7 +29,7 @@ struct Row {
     time: Duration,
 }
 
-/// The first instances of each kernel.
+/// Returns the first instances of each kernel.
 fn kernels() -> Vec<(String, CheckedKernel)> {
     let mut kernels: Vec<(String, CheckedKernel)> = vec![];
     let lists: [&[Source]; 5] = [examples(), corpus(), conformance(), benchmarks(), library()];
@@ -54,7 +54,7 @@ fn judged(name: &str, kernel: &CheckedKernel) -> Row {
     let (time, judgement) = runs.min_by_key(|(time, _)| *time).expect("it was judged");
     let verdict = match judgement.verdict {
         Verdict::Proved => "proved",
-        Verdict::CheckedUpTo(_) => "checked up to a number of turns",
+        Verdict::CheckedUpTo(_) => "checked up to a number of iterations",
         Verdict::NotDecided(_) => "not decided",
         Verdict::Broken(_) => "broken",
     };
@@ -62,14 +62,14 @@ fn judged(name: &str, kernel: &CheckedKernel) -> Row {
 }
 
 fn main() {
-    // cargo adds `--bench`.
+    // cargo adds `--bench` to the arguments.
     let part = env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let kernels = kernels().into_iter().filter(|(name, _)| name.contains(&part));
     let mut rows: Vec<_> = kernels.map(|(name, kernel)| judged(&name, &kernel)).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.time));
     let all: Duration = rows.iter().map(|row| row.time).sum();
     println!("{} kernels, {:.2?} each in the mean", rows.len(), all / rows.len().max(1) as u32);
-    for verdict in ["proved", "checked up to a number of turns", "not decided", "broken"] {
+    for verdict in ["proved", "checked up to a number of iterations", "not decided", "broken"] {
         println!("{:>6} {verdict}", rows.iter().filter(|row| row.verdict == verdict).count());
     }
     println!("{:>6} in at most {TARGET:?}", rows.iter().filter(|row| row.time <= TARGET).count());

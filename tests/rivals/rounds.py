@@ -99,7 +99,7 @@ def state_after(seconds):
 
 
 def order(number, count):
-    """The contestants in a round: those of `turns` in tma-runtime/src/tune/turns.rs."""
+    """The contestants in a round: those of `turns` in tma-runtime/src/tune/rounds.rs."""
     turns = range(count) if number // count % 2 == 0 else reversed(range(count))
     places = [count - turn // 2 if turn % 2 == 0 else turn // 2 + 1 for turn in turns]
     return [(number + place) % count for place in places]

@@ -4,7 +4,7 @@ use tma_runtime::prelude::*;
 
 use crate::random::Sample;
 
-/// Where a column is taken, outermost dimension first.
+/// The position of a column, outermost dimension first.
 pub(crate) struct Column<const N: usize, const RANK: usize> {
     pub(crate) shape: [usize; RANK],
     pub(crate) columns: Im2col<N>,
@@ -13,8 +13,8 @@ pub(crate) struct Column<const N: usize, const RANK: usize> {
 }
 
 impl<const N: usize, const RANK: usize> Column<N, RANK> {
-    /// The index of each element of a tile of `pixels` by `channels`; none where there is no such
-    /// element.
+    /// Returns the index in the tensor of each element of a tile of `pixels` by `channels`, or
+    /// `None` for an element outside of it.
     pub(crate) fn indices(&self, pixels: usize, channels: usize) -> Vec<Option<usize>> {
         let Im2col { lower, upper, strides } = self.columns;
         let last: [i32; N] = std::array::from_fn(|i| self.shape[i + 1] as i32 - 1 + upper[i]);
@@ -50,13 +50,13 @@ impl<const N: usize, const RANK: usize> Column<N, RANK> {
         indices
     }
 
-    /// What a load brings.
+    /// Returns the tile that a load produces.
     pub(crate) fn loaded<T: Sample>(&self, source: &[T], pixels: usize, channels: usize) -> Vec<T> {
         let indices = self.indices(pixels, channels).into_iter();
         indices.map(|index| index.map_or(T::default(), |index| source[index])).collect()
     }
 
-    /// How many elements the tensor has.
+    /// Returns the number of elements of the tensor.
     pub(crate) fn elements(&self) -> usize {
         self.shape.iter().product()
     }

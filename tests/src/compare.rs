@@ -1,4 +1,4 @@
-//! Results against what is wanted.
+//! Comparison of results with the expected ones.
 
 use std::thread;
 
@@ -7,20 +7,20 @@ use tma_runtime::prelude::*;
 
 use crate::random::{Sample, threads};
 
-/// That each result is [the same](Sample::is_same) as what is wanted.
+/// Checks that each result is [the same](Sample::is_same) as the expected one.
 ///
 /// # Errors
 ///
-/// How many differ, and the first.
+/// The number of differences, and the first one.
 pub fn same<T: Sample>(what: &str, found: &[T], wanted: &[T]) -> anyhow::Result<()> {
     judged(what, found, wanted, |_, found, wanted| found.is_same(wanted))
 }
 
-/// That each result passes `fits(index, found, wanted)`.
+/// Checks that each result passes `fits(index, found, wanted)`.
 ///
 /// # Errors
 ///
-/// How many do not, and the first.
+/// The number of results that do not pass, and the first one.
 pub fn judged<T: Sample>(
     what: &str,
     found: &[T],
@@ -37,11 +37,11 @@ pub fn judged<T: Sample>(
     Ok(())
 }
 
-/// That two slices have the same bits; for large ones, by all processors.
+/// Checks that two slices have the same bits, on all processors if they are large.
 ///
 /// # Errors
 ///
-/// The first that differs.
+/// The first difference.
 pub fn same_bits<T: Sample>(found: &[T], wanted: &[T]) -> anyhow::Result<()> {
     ensure!(found.len() == wanted.len(), "{} results, wanted {}", found.len(), wanted.len());
     let share = found.len().div_ceil(threads()).max(1);
@@ -60,7 +60,7 @@ pub fn same_bits<T: Sample>(found: &[T], wanted: &[T]) -> anyhow::Result<()> {
     }
 }
 
-/// The index of the first element whose bits differ.
+/// Returns the index of the first element whose bits differ.
 fn difference<T: Sample>(found: &[T], wanted: &[T]) -> Option<usize> {
     let (found, wanted) = (bytes(found), bytes(wanted));
     if found == wanted {
@@ -70,7 +70,7 @@ fn difference<T: Sample>(found: &[T], wanted: &[T]) -> Option<usize> {
     byte.map(|byte| byte / size_of::<T>())
 }
 
-/// The bytes of scalars.
+/// Returns the bytes of scalars.
 fn bytes<T: Scalar>(values: &[T]) -> &[u8] {
     // SAFETY: scalars have no padding, as `Scalar` promises, and bytes have no alignment.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }

@@ -1,5 +1,5 @@
-//! The example programs, as modules: their kernels and `launch` functions are tested and measured
-//! as they stand.
+//! The example programs as modules: their kernels and `launch` functions are tested and measured
+//! unchanged.
 
 #![allow(dead_code, reason = "a program's `main` is not used here")]
 #![allow(clippy::module_inception, reason = "an example has the name of its kernel")]

@@ -1,7 +1,7 @@
-//! Kernels that exercise the whole language, each with what it must compute, and the examples.
+//! Kernels that exercise the whole language, each with its expected results, and the examples.
 //!
-//! [`kernels::cases`] lists what is checked of the kernels as data, so that every backend can run
-//! the same list.
+//! [`kernels::cases`] lists the checks of the kernels as data, so that every backend can run the
+//! same list.
 
 pub mod case;
 mod column;
@@ -9,10 +9,8 @@ pub mod compare;
 pub mod conformance;
 #[cfg(feature = "llvm")]
 pub mod differential;
-pub mod draw;
 pub mod examples;
 pub mod gpu;
-pub mod kept;
 pub mod kernels;
 pub mod library;
 pub mod mutation;
@@ -21,10 +19,12 @@ pub mod parallel;
 pub mod random;
 #[cfg(feature = "llvm")]
 pub mod replay;
+pub mod rng;
 pub mod rounding;
+pub mod snapshots;
 pub mod sources;
 
-/// Whether tests that take a sample on every commit are to take everything: `TMA_TESTS=all`.
+/// Returns whether tests that use a sample on every commit should run everything: `TMA_TESTS=all`.
 pub fn is_all() -> bool {
     std::env::var_os("TMA_TESTS").is_some_and(|which| which == "all")
 }

@@ -1,6 +1,6 @@
-//! The kernels of `tma-kernels`, each on a small problem with ragged extents, by so few clusters
-//! that each computes several tiles and goes round its ring more than once, against plain Rust. For
-//! mutation: the package's own tests try every instance.
+//! The kernels of `tma-kernels`, compared with plain Rust. Each runs a small problem with ragged
+//! extents, on so few clusters that each computes several tiles and reuses its ring more than once.
+//! This is for mutation: the package's own tests cover every instance.
 
 use anyhow::ensure;
 use tma_kernels::conv::{ConvOptions, ConvTile, conv2d};
@@ -17,7 +17,7 @@ use tma_runtime::prelude::*;
 use crate::gpu::runner::Test;
 use crate::random::hash;
 
-/// A check of each kernel.
+/// Returns a check of each kernel.
 pub fn tests() -> Vec<Test> {
     vec![
         test("gemm", of_one_cluster(&product::plain::bf16_square_nt::SPEC, [200, 264, 712], 2)),
@@ -36,7 +36,7 @@ fn test(name: &str, run: impl Fn(&Device) -> anyhow::Result<()> + Send + Sync + 
     Test { name: format!("tma_kernels::{name}"), run: Box::new(run) }
 }
 
-/// -2 to 2: exact in each type, as are their sums.
+/// Returns integers from -2 to 2, which are exact in each type, along with their sums.
 fn integers(seed: u64, count: usize) -> Vec<f32> {
     (0..count as u64).map(|i| (hash(seed, i) % 5) as f32 - 2.0).collect()
 }
@@ -45,7 +45,7 @@ fn halves(numbers: &[f32]) -> Vec<bf16> {
     numbers.iter().map(|number| bf16::from_f32(*number)).collect()
 }
 
-/// `a · bᵀ`, with `k` elements in each row.
+/// Returns `a · bᵀ`, with `k` elements in each row.
 fn rows_by_rows(a: &[f32], b: &[f32], k: usize) -> Vec<f32> {
     let dot = |x: &[f32], y: &[f32]| x.iter().zip(y).map(|(x, y)| x * y).sum();
     a.chunks(k).flat_map(|x| b.chunks(k).map(move |y| dot(x, y))).collect()
@@ -57,8 +57,8 @@ fn equal(found: &[bf16], wanted: &[bf16]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `c = a · bᵀ` by a single cluster of two blocks above each other, which takes tile after tile, each
-/// of 128 columns. It computes each of the last `halved` tiles in two units.
+/// Computes `c = a · bᵀ` on a single cluster of two stacked blocks, which processes one tile of 128
+/// columns after the other. Each of the last `halved` tiles is computed in two units.
 fn of_one_cluster(
     kernel: &'static KernelSpec,
     [m, n, k]: [usize; 3],
@@ -79,10 +79,10 @@ fn of_one_cluster(
     }
 }
 
-/// `c = a · bᵀ` by a single cluster, with one to five steps a tile, and a ring of six stages. The
-/// last two tiles are those of different warpgroups: which stage the one before the last releases
-/// last, for `drain` to wait for, differs with the steps. With five steps it goes round the ring
-/// five times.
+/// Computes `c = a · bᵀ` on a single cluster, with one to five steps per tile, and a ring of six
+/// stages. The last two tiles belong to different warpgroups. The number of steps determines which
+/// stage the last tile but one releases last, which `drain` waits for. With five steps the ring is
+/// used five times.
 fn turns() -> impl Fn(&Device) -> anyhow::Result<()> {
     let kernel = &alternating::turns::bf16_turns128_nt::SPEC;
     let extents = [[200, 264, 40], [200, 264, 72], [200, 264, 136], [200, 264, 200], [200, 648, 264]];
@@ -90,7 +90,8 @@ fn turns() -> impl Fn(&Device) -> anyhow::Result<()> {
     move |device| all.iter().try_for_each(|product| product(device))
 }
 
-/// `c = a · bᵀ`, by a cluster whose blocks have eleven steps each: they go round a ring of five.
+/// Computes `c = a · bᵀ` on a cluster whose blocks have eleven steps each: they reuse a ring of
+/// five.
 fn folded() -> impl Fn(&Device) -> anyhow::Result<()> {
     let [m, n, k] = [72, 72, 1352];
     let (a, b) = (integers(1, m * k), integers(2, n * k));
@@ -105,14 +106,14 @@ fn folded() -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// The kernel with options: with all of them, and with sums that are shared evenly.
+/// Runs the kernel with options twice: with all of them, and with sums that are shared evenly.
 fn shared_and_optional() -> impl Fn(&Device) -> anyhow::Result<()> {
     let (optional, shared) = (with_all_options(), shared_evenly());
     move |device| optional(device).and_then(|()| shared(device))
 }
 
-/// `c = max(a · bᵀ / 2 + 2 · c + residual + bias, 0)`. Two clusters divide the sums of three tiles
-/// among them, so that each takes three units of work, of ten steps.
+/// Computes `c = max(a · bᵀ / 2 + 2 · c + residual + bias, 0)`. Two clusters split the sums of
+/// three tiles among them, so that each processes three work units of ten steps.
 fn with_all_options() -> impl Fn(&Device) -> anyhow::Result<()> {
     let [m, n, k] = [200, 264, 1224];
     let (a, b, bias) = (integers(1, m * k), integers(2, n * k), integers(14, n));
@@ -142,12 +143,13 @@ fn with_all_options() -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// `c = a · bᵀ`, four tiles of five steps. The first is a unit of its own, and five more share the
-/// steps of the others, three each: the second tile and the fourth are in two parts, the third in
-/// three, and two units end a tile and begin the next. Two clusters take three units each, in turn.
+/// Computes `c = a · bᵀ` with four tiles of five steps. The first tile is one unit, and five more
+/// units share the steps of the others, three each: the second and the fourth tile are in two
+/// parts, the third in three, and two units end a tile and begin the next. Two clusters process
+/// three units each, in alternation.
 fn shared_evenly() -> impl Fn(&Device) -> anyhow::Result<()> {
     const SHARING: u32 = 5;
-    // Two blocks of two warpgroups compute a tile. A unit leaves two parts of tiles at most.
+    // Two blocks of two warpgroups compute a tile. A unit stores at most two partial sums.
     const WARPGROUPS: usize = 4;
     const LEFT: usize = 2 * SHARING as usize * WARPGROUPS * 64 * 128;
     let [m, n, k] = [200, 392, 296];
@@ -178,9 +180,9 @@ fn shared_evenly() -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// Groups of 5, 0, 200, 130 and 70 rows, each with a B of its own, by a single cluster. Its blocks
-/// are side by side in the first group and the last, and above each other in the others. A second
-/// warpgroup has none of the rows of the first group, nor of the fourth in the lower block.
+/// Groups of 5, 0, 200, 130 and 70 rows, each with its own B, on a single cluster. Its blocks are
+/// side by side in the first and the last group, and stacked in the others. The second warpgroup
+/// has no rows in the first group, nor in the lower block of the fourth.
 fn grouped() -> impl Fn(&Device) -> anyhow::Result<()> {
     const ENDS: [u32; 5] = [5, 5, 205, 335, 405];
     let [m, n, k] = [405, 264, 328];
@@ -213,8 +215,9 @@ fn grouped() -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// Sums of 128 products, each times a scale of its row of A and one of its rows of B, by a single
-/// cluster. There are seven steps: four of a batch of scales, and three, the last of them alone.
+/// Sums of 128 products, each times a scale of its row of A and one of its rows of B, on a single
+/// cluster. There are seven steps: a batch of four with scales, and three, the last of them
+/// partial.
 fn scaled() -> impl Fn(&Device) -> anyhow::Result<()> {
     let [m, n, k]: [usize; 3] = [136, 392, 784];
     let (blocks, steps) = (n.div_ceil(128), k.div_ceil(128));
@@ -249,14 +252,14 @@ fn scaled() -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// How far attention may be from plain Rust: probabilities are rounded to `bf16`, and so are results
-/// of up to 2.
+/// The tolerated difference of attention from plain Rust: probabilities are rounded to `bf16`, and
+/// so are results of up to 2.
 const ERROR: f32 = 0.04;
 
-/// Elements of a query, a key or a value.
+/// The number of elements of a query, a key or a value.
 const DEPTH: usize = 64;
 
-/// `softmax(q · kᵀ / √DEPTH) · v`.
+/// Returns `softmax(q · kᵀ / √DEPTH) · v`.
 fn attention_of(q: &[f32], k: &[f32], v: &[f32]) -> Vec<f32> {
     let scale = 1.0 / (DEPTH as f32).sqrt();
     let of_row = |scores: &[f32]| {
@@ -276,14 +279,14 @@ fn near(found: &[bf16], wanted: &[f32]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Two heads with the same keys, by a block that goes from tile to tile: with several blocks of
-/// keys, and with one, so that tiles follow each other at once.
+/// Runs two heads with the same keys on a block that processes several tiles: with several blocks
+/// of keys, and with one, where the tiles follow each other directly.
 fn attended() -> impl Fn(&Device) -> anyhow::Result<()> {
     let both = [300, 100].map(of_keys);
     move |device| both.iter().try_for_each(|attended| attended(device))
 }
 
-/// The same with so many keys.
+/// Runs the same with this many keys.
 fn of_keys(keys: usize) -> impl Fn(&Device) -> anyhow::Result<()> {
     let [heads, queries] = [2, 150];
     let (q, k, v) =
@@ -300,13 +303,14 @@ fn of_keys(keys: usize) -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// Sequences of several lengths: those of one block of keys come first, or after one with several.
+/// Runs sequences of several lengths. Those with one block of keys come first, or after one with
+/// several.
 fn of_lengths() -> impl Fn(&Device) -> anyhow::Result<()> {
     let both = [[0, 100, 190, 490], [0, 200, 300, 600]].map(of_sequences);
     move |device| both.iter().try_for_each(|attended| attended(device))
 }
 
-/// Sequences of 150, 70 and 130 queries, and of keys from one of these numbers to the next.
+/// Runs sequences of 150, 70 and 130 queries, with keys from one of these numbers to the next.
 fn of_sequences(starts: [u32; 4]) -> impl Fn(&Device) -> anyhow::Result<()> {
     const QUERIES: [u32; 4] = [0, 150, 220, 350];
     let [queries, keys] = [QUERIES, starts].map(|starts| starts.map(|start| start as usize * DEPTH));
@@ -329,8 +333,8 @@ fn of_sequences(starts: [u32; 4]) -> impl Fn(&Device) -> anyhow::Result<()> {
     }
 }
 
-/// Filters of 3 × 3 and a bias over two padded images of 9 × 7 pixels: six tiles, which three
-/// blocks of the simulator's four compute.
+/// Runs filters of 3 × 3 and a bias over two padded images of 9 × 7 pixels: six tiles, which three
+/// of the simulator's four multiprocessors compute.
 fn convolved() -> impl Fn(&Device) -> anyhow::Result<()> {
     let [images, height, width, channels, filters] = [2, 9, 7, 40, 264];
     let input = integers(12, images * height * width * channels);

@@ -1,4 +1,4 @@
-//! Pages of the book whose tables tests write: what stands there is what was seen.
+//! Pages of the book with tables that tests write from observed results.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -8,14 +8,14 @@ use anyhow::Context;
 /// The line after which a page belongs to its test.
 const MARK: &str = "<!-- What follows is written by a test. -->\n";
 
-/// The environment variable that has pages written, and its value.
+/// The environment variable that lets tests write pages, and its value.
 const ACCEPT: (&str, &str) = ("TMA_PAGES", "accept");
 
-/// That `docs/NAME` ends with `written`; where the environment accepts it, makes it so.
+/// Checks that `docs/NAME` ends with `written`, or writes it if the environment accepts changes.
 ///
 /// # Errors
 ///
-/// What was seen instead, with how to accept it; a page that cannot be read, or has no line for it.
+/// The observed text, with how to accept it; or a page that cannot be read, or lacks the mark.
 pub fn ends_with(name: &str, written: &str) -> anyhow::Result<()> {
     let path = path(name);
     let page = fs::read_to_string(&path).with_context(|| format!("docs/{name}"))?;
@@ -28,11 +28,11 @@ pub fn ends_with(name: &str, written: &str) -> anyhow::Result<()> {
     accept(&path, &text).with_context(|| format!("docs/{name} is not what was seen:\n{written}"))
 }
 
-/// That `docs/NAME` is `written`; where the environment accepts it, makes it so.
+/// Checks that `docs/NAME` is `written`, or writes it if the environment accepts changes.
 ///
 /// # Errors
 ///
-/// As [`ends_with`].
+/// The errors of [`ends_with`].
 pub fn is(name: &str, written: &str) -> anyhow::Result<()> {
     let path = path(name);
     if fs::read_to_string(&path).is_ok_and(|found| found == written) {
@@ -45,7 +45,7 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name)
 }
 
-/// Writes the page if the environment says so.
+/// Writes the page if the environment accepts changes.
 fn accept(path: &Path, text: &str) -> anyhow::Result<()> {
     let (variable, value) = ACCEPT;
     anyhow::ensure!(

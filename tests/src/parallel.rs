@@ -1,9 +1,9 @@
-//! Many jobs on all cores.
+//! Parallel jobs on all cores.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// The answers of `work` to all jobs, in the order of the jobs.
+/// Returns the results of `work` for all jobs, in the order of the jobs.
 pub fn on_all_cores<J: Send, T: Send>(jobs: Vec<J>, work: impl Fn(J) -> T + Sync) -> Vec<T> {
     let queue = Mutex::new(jobs.into_iter().enumerate());
     let done = Mutex::new(vec![]);
@@ -13,15 +13,15 @@ pub fn on_all_cores<J: Send, T: Send>(jobs: Vec<J>, work: impl Fn(J) -> T + Sync
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some((index, job)) = next else { break };
-                    let answer = work(job);
-                    done.lock().unwrap_or_else(PoisonError::into_inner).push((index, answer));
+                    let result = work(job);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
                 }
             });
         }
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, answer)| answer).collect()
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
     fn answers_come_in_the_order_of_the_jobs() {
         let jobs: Vec<u64> = (0..100).collect();
         let squares = on_all_cores(jobs.clone(), |job| {
-            // So that some are done before others that began earlier.
+            // Lets some jobs end before others that began earlier.
             (0..job % 7).for_each(|_| thread::yield_now());
             job * job
         });

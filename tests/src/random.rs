@@ -1,12 +1,12 @@
-//! Random inputs that every thread can make a part of: a value is a hash of its place.
+//! Random inputs, of which every thread can generate a part: a value is a hash of its index.
 
 use std::fmt::Debug;
 use std::thread;
 
 use tma_runtime::prelude::*;
 
-/// 64 random bits: the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom
-/// Number Generators") over seed and index.
+/// Returns 64 random bits: the finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable
+/// Pseudorandom Number Generators") over seed and index.
 pub fn hash(seed: u64, index: u64) -> u64 {
     let mut z =
         seed.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -15,20 +15,22 @@ pub fn hash(seed: u64, index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A scalar that inputs are made of.
+/// A scalar type of inputs.
 pub trait Sample: Scalar + Debug + Default {
-    /// The values where mistakes hide: least, greatest, zeros, NaN, infinities, subnormals.
+    /// Returns the values that reveal mistakes: minimum, maximum, zeros, NaN, infinities,
+    /// subnormals.
     fn edges() -> Vec<Self>;
 
-    /// A value made of random bits.
+    /// Returns a value derived from random bits.
     fn random(bits: u64) -> Self;
 
-    /// What is no number, of the types that have it.
+    /// Returns a NaN, if the type has one.
     fn nan() -> Option<Self> {
         None
     }
 
-    /// Whether two results are one: equal bits, or both a NaN, whose bits no two machines agree on.
+    /// Returns whether two results are the same: equal bits, or both a NaN, whose bits differ
+    /// between machines.
     fn is_same(self, other: Self) -> bool;
 }
 
@@ -67,8 +69,8 @@ impl Sample for bool {
     }
 }
 
-/// Floats: half of the random values have random bits, and so every magnitude; the others are near
-/// enough to one another to be added.
+/// Floats: half of the random values have random bits, and therefore any magnitude. The others are
+/// close enough to each other to be added.
 macro_rules! floats {
     ($($ty:ty, $bits:ty, |$near:ident| $value:expr, [$($edge:expr),+ $(,)?];)+) => { $(
         impl Sample for $ty {
@@ -95,8 +97,8 @@ macro_rules! floats {
 }
 
 // Zero, the least and greatest subnormal, the least normal, 1, just above 1, 1.5, the greatest,
-// infinity (of e4m3 the greatest but one), NaN; for the wide ones also numbers about the ends of
-// narrower types.
+// infinity (for e4m3 the greatest but one) and NaN. Wide types also have numbers around the limits
+// of narrower types.
 floats! {
     f32, u32, |x| x as f32, [
         0, 1, 0x007f_ffff, 0x0080_0000, 0x3f80_0000, 0x3f80_0001, 0x3fc0_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000,
@@ -114,7 +116,7 @@ floats! {
     e5m2, u8, |x| e5m2::from_f64(x), [0, 1, 0x03, 0x04, 0x3c, 0x3d, 0x3e, 0x7b, 0x7c, 0x7f];
 }
 
-/// Only numbers whose unused bits are zero: others the copy engine may round.
+/// Only numbers whose unused bits are zero: the copy engine may round others.
 impl Sample for tf32 {
     fn edges() -> Vec<Self> {
         f32::edges().into_iter().map(tf32::from_f32).collect()
@@ -133,13 +135,13 @@ impl Sample for tf32 {
     }
 }
 
-/// `len` inputs: the edge values, then random ones.
+/// Returns `len` inputs: the edge values, then random ones.
 pub fn samples<T: Sample>(seed: u64, len: usize) -> Vec<T> {
     let random = (0..).map(|i| T::random(hash(seed, i)));
     T::edges().into_iter().chain(random).take(len).collect()
 }
 
-/// `len` pairs of inputs: each edge value with each, then random ones.
+/// Returns `len` pairs of inputs: each edge value with each, then random ones.
 pub fn sample_pairs<T: Sample>(seed: u64, len: usize) -> (Vec<T>, Vec<T>) {
     let edges = T::edges();
     let both = edges.iter().flat_map(|&a| edges.iter().map(move |&b| (a, b)));
@@ -147,12 +149,13 @@ pub fn sample_pairs<T: Sample>(seed: u64, len: usize) -> (Vec<T>, Vec<T>) {
     both.chain(random).take(len).unzip()
 }
 
-/// `len` values of random bits, by all processors; for a copy, which must keep any bits.
+/// Returns `len` values of random bits, computed on all processors. They are for copies, which must
+/// preserve any bits.
 pub fn noise<T: Sample>(seed: u64, len: usize) -> Vec<T> {
     noise_of(len, |i| T::random(hash(seed, i) | 1))
 }
 
-/// `len` values, each a function of its place, by all processors.
+/// Returns `len` values, each a function of its index, computed on all processors.
 pub fn noise_of<T: Sample>(len: usize, value: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let mut values = vec![T::default(); len];
     let share = len.div_ceil(threads()).max(1);
@@ -169,7 +172,7 @@ pub fn noise_of<T: Sample>(len: usize, value: impl Fn(u64) -> T + Sync) -> Vec<T
     values
 }
 
-/// How many threads share a task of the host.
+/// Returns the number of threads that share a task of the host.
 pub fn threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

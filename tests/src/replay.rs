@@ -1,22 +1,23 @@
 //! Launches of kernels with the numbers of a counterexample, on the simulator and without the
 //! runtime.
 //!
-//! What a counterexample leaves open is small or zero: scalars are 0, elements of slices that the
-//! kernel reads are 0, 1, 2 and 0 again, and the grid has no more blocks than the numbers ask for.
+//! Values that a counterexample leaves open are small or zero: scalars are 0, elements of slices
+//! that the kernel reads are 0, 1, 2 and 0 again, and the grid has only as many blocks as the
+//! numbers require.
 
 use ptx_sim::tensor_map::{Fill, Mode};
 use ptx_sim::{Arg, Findings, GlobalMemory, GlobalOrder, LaunchConfig, Module, TensorMap, launch};
 use tma_codegen::check::{CheckedKernel, for_target};
-use tma_codegen::diag::{Counterexample, Given, Sink};
+use tma_codegen::diag::{Counterexample, LaunchInput, Sink};
 use tma_codegen::ir::{Axis, Cluster, Kernel, Param, ParamKind, Scalar, StmtKind, visit};
 use tma_codegen::{Checks, Target, compile_kernel};
 use tma_model::TileType;
 
-/// Elements of a slice where no length is given: more than any of these kernels reads.
+/// Elements of a slice whose length is not given: more than any of these kernels reads.
 const ELEMENTS: u64 = 1 << 14;
-/// Tiles of a tensor along its outermost dimension, and along each other one.
+/// Number of tiles of a tensor along its outermost dimension, and along each other one.
 const TILES: [u64; 2] = [64, 4];
-/// Thread-instructions of a cluster after which it counts as not ending.
+/// Thread instructions of a cluster after which it counts as non-terminating.
 const INSTRUCTIONS: u64 = 1 << 22;
 
 /// A kernel that can be launched.
@@ -29,7 +30,7 @@ pub struct Replay {
     example: Counterexample,
 }
 
-/// Whether the runtime launches a kernel so that all of its blocks run at once.
+/// Returns whether the runtime launches a kernel so that all of its blocks run at once.
 fn is_cooperative(kernel: &Kernel) -> bool {
     let mut is_cooperative = false;
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -39,11 +40,11 @@ fn is_cooperative(kernel: &Kernel) -> bool {
 }
 
 impl Replay {
-    /// Compiles a kernel, to be launched with these numbers.
+    /// Compiles a kernel for a launch with these numbers.
     ///
     /// # Errors
     ///
-    /// A kernel that does not compile, or with parameters that only the runtime makes.
+    /// A kernel that does not compile, or that has parameters that only the runtime can make.
     pub fn new(path: &str, kernel: CheckedKernel, example: &Counterexample) -> anyhow::Result<Self> {
         let (params, launch) = (kernel.kernel().params.clone(), kernel.kernel().launch.clone());
         let dynamic_shared_bytes = kernel.layout().bytes();
@@ -71,14 +72,14 @@ impl Replay {
         Ok(Self { module, entry: ptx.entry, params, config, example: example.clone() })
     }
 
-    /// With order between all accesses to global memory, also where blocks do not communicate.
+    /// Checks the order of all accesses to global memory, even if blocks do not communicate.
     #[must_use]
     pub fn with_global_order(mut self) -> Self {
         self.config.checks.global_order = GlobalOrder::Always;
         self
     }
 
-    /// With all blocks at once, also where the runtime would not ask for that: a device may have room
+    /// Runs all blocks at once, even if the runtime would not require it: a device may have room
     /// for them.
     #[must_use]
     pub fn with_all_blocks_at_once(mut self) -> Self {
@@ -86,11 +87,11 @@ impl Replay {
         self
     }
 
-    /// What the simulator finds under a seed.
+    /// Returns the simulator's findings under a seed.
     ///
     /// # Errors
     ///
-    /// A launch that it refuses.
+    /// A launch that the simulator rejects.
     pub fn run(&self, seed: u64) -> anyhow::Result<Findings> {
         let mut memory = GlobalMemory::default();
         let mut args = vec![];
@@ -103,39 +104,43 @@ impl Replay {
     }
 }
 
-/// The least grid of whole clusters that has all places that the numbers name.
+/// Returns the smallest grid of whole clusters that contains all indices that the numbers name.
 fn grid(example: &Counterexample, cluster: [u32; 3]) -> [u32; 3] {
-    let number = |given: Given| {
+    let number = |given: LaunchInput| {
         let found = example.numbers.iter().find(|(known, _)| *known == given);
         found.and_then(|(_, number)| u32::try_from(*number).ok())
     };
     let along = |axis: Axis, extent: u32| {
-        let block = number(Given::BlockIdx(axis)).map_or(1, |block| block + 1);
-        let clusters = number(Given::ClusterIdx(axis)).map_or(1, |cluster| (cluster + 1) * extent);
-        number(Given::GridDim(axis)).unwrap_or(1).max(block).max(clusters).next_multiple_of(extent.max(1))
+        let block = number(LaunchInput::BlockIdx(axis)).map_or(1, |block| block + 1);
+        let clusters = number(LaunchInput::ClusterIdx(axis)).map_or(1, |cluster| (cluster + 1) * extent);
+        number(LaunchInput::GridDim(axis))
+            .unwrap_or(1)
+            .max(block)
+            .max(clusters)
+            .next_multiple_of(extent.max(1))
     };
     let [x, y, z] = cluster;
     [along(Axis::X, x), along(Axis::Y, y), along(Axis::Z, z)]
 }
 
 fn argument(param: &Param, example: &Counterexample, memory: &mut GlobalMemory) -> anyhow::Result<Vec<Arg>> {
-    let number = |given: &Given| {
+    let number = |given: &LaunchInput| {
         let found = example.numbers.iter().find(|(known, _)| known == given);
         found.map(|(_, number)| *number)
     };
     Ok(match param.kind() {
         Some(ParamKind::Scalar(scalar)) => {
-            let value = number(&Given::Param(param.name.clone())).unwrap_or(0);
+            let value = number(&LaunchInput::Param(param.name.clone())).unwrap_or(0);
             vec![Arg::Bytes(bytes(value, scalar))]
         }
         Some(ParamKind::Global(element)) => {
-            let len = number(&Given::Len(param.name.clone())).and_then(|len| u64::try_from(len).ok());
+            let len = number(&LaunchInput::Len(param.name.clone())).and_then(|len| u64::try_from(len).ok());
             let len = len.filter(|len| *len <= ELEMENTS).unwrap_or(ELEMENTS);
             let address = memory.allocate(len * u64::from(element.bytes()), false);
             let address = address.ok_or_else(|| anyhow::anyhow!("no room for `{}`", param.name))?;
             if !param.written {
                 fill(memory, (address, len), element, |index| {
-                    number(&Given::Element(param.name.clone(), index)).unwrap_or(index % 3)
+                    number(&LaunchInput::Element(param.name.clone(), index)).unwrap_or(index % 3)
                 })?;
             }
             vec![Arg::Address(address), Arg::Bytes(len.to_le_bytes().into())]
@@ -147,7 +152,7 @@ fn argument(param: &Param, example: &Counterexample, memory: &mut GlobalMemory) 
     })
 }
 
-/// Writes the first elements of a slice of integers; floats stay 0.
+/// Writes the first elements of a slice of integers. Floats stay 0.
 fn fill(
     memory: &mut GlobalMemory,
     (address, len): (u64, u64),
@@ -171,7 +176,7 @@ fn bytes(value: i128, scalar: Scalar) -> Vec<u8> {
     value.to_le_bytes().into_iter().take(scalar.bytes() as usize).collect()
 }
 
-/// A tensor of many tiles, of zeros.
+/// Makes a tensor of many tiles, filled with zeros.
 fn tensor(tile: &TileType, memory: &mut GlobalMemory) -> anyhow::Result<TensorMap> {
     let element = tile.element.data_type();
     let box_extents: Vec<u32> = tile.extents.iter().rev().copied().collect();

@@ -1,9 +1,9 @@
-//! Exactly rounded narrow floats, to compare conversions and arithmetic with.
+//! Exactly rounded narrow floats, as a reference for conversions and arithmetic.
 //!
-//! Numbers are taken as `f64`. Where one is not exact in `f64`, it is *rounded to odd* first: to
-//! the neighbour whose last bit is 1. Rounding that once more, to fewer bits, gives what rounding
-//! the exact number would have given (Boldo, Melquiond: "Emulation of FMA and correctly rounded
-//! sums").
+//! Numbers are passed as `f64`. A number that is not exact in `f64` is *rounded to odd* first: to
+//! the adjacent number whose last bit is 1. Rounding that once more, to fewer bits, produces the
+//! same result as rounding the exact number (Boldo, Melquiond: "Emulation of FMA and correctly
+//! rounded sums").
 
 /// A binary float of up to 19 bits.
 #[derive(Clone, Copy, Debug)]
@@ -12,9 +12,9 @@ pub struct Format {
     mantissa_bits: u32,
     /// The bits of the greatest finite number.
     greatest: u64,
-    /// What greater numbers become.
+    /// The bits that greater numbers become.
     overflow: u64,
-    /// Which of two neighbours that are equally near: the even one, or the one farther from zero.
+    /// The choice between two equally near numbers: the even one, or the one farther from zero.
     ties: Ties,
 }
 
@@ -33,15 +33,15 @@ impl Format {
     pub const E4M3: Self = Self::to_even(4, 3, 0x7e, 0x7e);
     /// 8-bit float with infinities, saturating.
     pub const E5M2: Self = Self::to_even(5, 2, 0x7b, 0x7b);
-    /// The 19 bits of an `f32` that tensor cores take (`cvt.rna`: ties away from zero); as an `f32`
-    /// they are 13 places higher.
+    /// The 19 bits of an `f32` that tensor cores read (`cvt.rna`: ties away from zero). In an `f32`
+    /// they are 13 positions higher.
     pub const TF32: Self = Self { ties: Ties::Away, ..Self::to_even(8, 10, 0x3_fbff, 0x3_fc00) };
 
     const fn to_even(exponent_bits: u32, mantissa_bits: u32, greatest: u64, overflow: u64) -> Self {
         Self { exponent_bits, mantissa_bits, greatest, overflow, ties: Ties::ToEven }
     }
 
-    /// The bits of `x`, rounded to nearest.
+    /// Returns the bits of `x`, rounded to nearest.
     pub fn round(self, x: f64) -> u64 {
         let sign = u64::from(x.is_sign_negative()) << (self.exponent_bits + self.mantissa_bits);
         if x.is_nan() {
@@ -53,19 +53,19 @@ impl Format {
         let bias = (1 << (self.exponent_bits - 1)) - 1;
         let least_exponent = 1 - bias;
         let exponent = ((x.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(least_exponent);
-        // In units of the last place. Powers of two divide exactly.
+        // In units of the last place. Division by a power of two is exact.
         let exact = x.abs() / 2f64.powi(exponent - self.mantissa_bits as i32);
         let units = match self.ties {
             Ties::ToEven => exact.round_ties_even(),
             Ties::Away => exact.round(),
         } as u64;
-        // The leading 1 of a normal number counts the exponent up by one, and so does rounding up
-        // to a power of two.
+        // The leading 1 of a normal number increments the exponent, and so does rounding up to a
+        // power of two.
         let bits = (((exponent - least_exponent) as u64) << self.mantissa_bits) + units;
         sign | if bits > self.greatest { self.overflow } else { bits }
     }
 
-    /// The number with these bits, which are those of a finite one without its sign.
+    /// Returns the number with these bits, which must be those of a finite number without its sign.
     pub fn value(self, bits: u64) -> f64 {
         let least_exponent = 2 - (1 << (self.exponent_bits - 1));
         let (exponent, fraction) = (bits >> self.mantissa_bits, bits & ((1 << self.mantissa_bits) - 1));
@@ -74,9 +74,9 @@ impl Format {
         (leading + fraction) as f64 * 2f64.powi(unit)
     }
 
-    /// Numbers halfway between two neighbours of the format, where a rounding goes wrong that goes
-    /// wrong at all: of each power of two those with the least and the greatest fractions, and each
-    /// `step`-th of the others.
+    /// Returns numbers halfway between two adjacent ones of the format, which expose a wrong
+    /// rounding. Of each power of two these are the ones with the least and the greatest fractions,
+    /// and every `step`-th of the others.
     pub fn midpoints(self, step: u64) -> impl Iterator<Item = f64> {
         let last = (1 << self.mantissa_bits) - 1;
         let chosen = move |bits: &u64| {
@@ -85,13 +85,13 @@ impl Format {
         (0..self.greatest).filter(chosen).map(move |bits| (self.value(bits) + self.value(bits + 1)) / 2.0)
     }
 
-    /// One name for all NaNs, and the bits of anything else as they are.
+    /// Maps all NaNs to the same bits, and leaves all other bits unchanged.
     pub fn canonical(self, bits: u64) -> u64 {
         let magnitude = bits & !(1 << (self.exponent_bits + self.mantissa_bits));
         if magnitude > self.greatest.max(self.infinity()) { self.nan() } else { bits }
     }
 
-    /// The bits of infinity, where there is one; e4m3 has a number there.
+    /// Returns the bits of infinity, if the format has it; in e4m3 they are a number.
     fn infinity(self) -> u64 {
         ((1 << self.exponent_bits) - 1) << self.mantissa_bits
     }
@@ -101,13 +101,13 @@ impl Format {
     }
 }
 
-/// An integer as `f64`, rounded to odd.
+/// Returns an integer as `f64`, rounded to odd.
 pub fn integer_to_odd(n: i128) -> f64 {
     let nearest = n as f64;
     to_odd(nearest, (n - nearest as i128) as f64)
 }
 
-/// `a + b`, rounded to odd.
+/// Returns `a + b`, rounded to odd.
 pub fn sum_to_odd(a: f64, b: f64) -> f64 {
     let sum = a + b;
     // The exact error of the sum (Knuth: "The Art of Computer Programming", 4.2.2, theorem B).
@@ -116,7 +116,7 @@ pub fn sum_to_odd(a: f64, b: f64) -> f64 {
     if error.is_finite() { to_odd(sum, error) } else { sum }
 }
 
-/// What is `nearest + error` exactly, rounded to odd.
+/// Returns the exact value `nearest + error`, rounded to odd.
 fn to_odd(nearest: f64, error: f64) -> f64 {
     if error == 0.0 || nearest.to_bits() & 1 == 1 {
         nearest
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use tma_runtime::prelude::*;
 
-    /// Every number of a format is its own rounding, and what lies between two goes to the nearer.
+    /// Every number of a format rounds to itself, and numbers between two round to the nearer one.
     fn keeps_every_number(format: Format, last: u64, value: impl Fn(u64) -> f64) {
         for bits in 0..=format.greatest {
             assert_eq!(format.round(value(bits)), bits);
@@ -172,7 +172,7 @@ mod tests {
         assert!(Format::F16.midpoints(7).any(|middle| middle == 1.0 + 2f64.powi(-11)));
     }
 
-    /// What the host's own types do about numbers halfway between two of theirs, and next to them.
+    /// The host's own types round numbers halfway between two of theirs, and next to these, alike.
     #[test]
     fn the_hosts_types_round_as_the_formats_do() {
         let signed = |x: f64| [x, -x];

@@ -1,25 +1,25 @@
-//! The text of the kernels, for what compiles or mutates them.
+//! The texts of the kernels, for tests that compile or mutate them.
 
 /// A file with kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
-    /// Its name, without folder and extension.
+    /// The file's name, without folder and extension.
     pub name: &'static str,
-    /// Its path in the workspace.
+    /// The file's path in the workspace.
     pub path: &'static str,
-    /// Its text.
+    /// The file's text.
     pub text: &'static str,
 }
 
 impl Source {
-    /// Whether the target has all instructions of its kernels.
+    /// Returns whether the target has all instructions of the file's kernels.
     pub fn is_for(&self, target: &str) -> bool {
         is_for(self.text, target)
     }
 }
 
-/// Whether the target has all instructions of the kernels in this text: `sm_90` cannot change
-/// tensor maps, and only `sm_90a` multiplies matrices by warpgroups.
+/// Returns whether the target has all instructions of the kernels in this text. `sm_90` cannot
+/// change tensor maps, and only `sm_90a` has matmuls of warpgroups.
 pub fn is_for(text: &str, target: &str) -> bool {
     let changes_maps = text.contains("SharedMap<");
     match target {
@@ -29,7 +29,7 @@ pub fn is_for(text: &str, target: &str) -> bool {
     }
 }
 
-/// Whether kernels in this text multiply by warpgroups.
+/// Returns whether kernels in this text use matmuls of warpgroups.
 pub fn multiplies(text: &str) -> bool {
     text.replace("WarpAccumulator", "").contains("Accumulator")
 }
@@ -40,7 +40,7 @@ macro_rules! sources {
     };
 }
 
-/// The examples.
+/// Returns the examples.
 pub fn examples() -> &'static [Source] {
     sources! {
         "attention": "examples/src/bin/attention.rs",
@@ -62,7 +62,7 @@ pub fn examples() -> &'static [Source] {
     }
 }
 
-/// The kernels of this package.
+/// Returns the kernels of this package.
 pub fn corpus() -> &'static [Source] {
     sources! {
         "atomics": "tests/src/kernels/atomics.rs",
@@ -120,7 +120,7 @@ pub fn corpus() -> &'static [Source] {
     }
 }
 
-/// The kernels of the conformance table: hundreds of instances of a few.
+/// Returns the kernels of the conformance table: hundreds of instances of a few.
 pub fn conformance() -> &'static [Source] {
     sources! {
         "columns": "tests/src/conformance/columns.rs",
@@ -131,7 +131,7 @@ pub fn conformance() -> &'static [Source] {
     }
 }
 
-/// The kernels of the benchmarks.
+/// Returns the kernels of the benchmarks.
 pub fn benchmarks() -> &'static [Source] {
     sources! {
         "additions": "tests/src/gpu/bench/kernels/additions.rs",
@@ -143,7 +143,7 @@ pub fn benchmarks() -> &'static [Source] {
     }
 }
 
-/// The kernels of `tma-kernels`.
+/// Returns the kernels of `tma-kernels`.
 pub fn library() -> &'static [Source] {
     sources! {
         "attention": "tma-kernels/src/attention/kernel.rs",
@@ -179,18 +179,18 @@ pub const BOOK: [&str; 18] = [
     "docs/tutorial-tensor-cores.md",
 ];
 
-/// A block of code of a page of the book.
+/// A block of code in a page of the book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeBlock {
-    /// What stands after the opening fence, such as `rust,kernel`.
+    /// The text after the opening fence, such as `rust,kernel`.
     pub info: String,
-    /// The line that the code begins in, from 1.
+    /// The line in which the code begins, from 1.
     pub line: usize,
     /// The code.
     pub code: String,
 }
 
-/// The blocks of code of a page in Markdown.
+/// Returns the blocks of code of a Markdown page.
 pub fn code_blocks(page: &str) -> Vec<CodeBlock> {
     let mut blocks = vec![];
     let mut lines = page.lines().enumerate();
@@ -210,7 +210,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// Every file below `folder` in the workspace that has a kernel, by its path.
+    /// Returns the path of every file below `folder` in the workspace that has a kernel.
     fn with_kernels(folder: &str) -> Vec<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut found = vec![];

@@ -1,5 +1,5 @@
-//! The kernels of the chapter on blocks that talk to each other, `docs/blocks.md`: they are here as
-//! they are there, and compute what plain Rust does.
+//! The kernels of the chapter on communication between blocks, `docs/blocks.md`: the code here is
+//! the code of the chapter, and its results equal those of plain Rust.
 #![cfg(feature = "llvm")]
 
 use std::fs;
@@ -39,7 +39,7 @@ pub fn sum_by_last(values: Global<f32>, parts: Global<f32>, finished: Global<u32
     }
 }
 
-/// Every block writes its number to one element.
+/// Every block writes its index to one element.
 #[tma_kernel(threads = 32)]
 pub fn one_element(out: Global<u32>) {
     if thread_idx().x == 0 {
@@ -62,7 +62,7 @@ fn plain_writes_of_blocks_race_where_that_is_asked() -> anyhow::Result<()> {
 #[test]
 fn the_last_block_adds_up() -> anyhow::Result<()> {
     const BLOCKS: usize = 37;
-    // Fractions, so that another order of additions would give another sum.
+    // Fractions, so that another order of additions would have another sum.
     let values: Vec<f32> = (0..BLOCKS * 128).map(|i| 1.0 / (1 + i % 97) as f32).collect();
     let parts = values.chunks(128).map(|part| part.iter().sum::<f32>());
     let wanted: f32 = parts.sum();
@@ -185,7 +185,7 @@ fn each_tile_is_taken_once() -> anyhow::Result<()> {
     };
     under_seeds(4, |device| -> anyhow::Result<()> {
         let mut work = device.zeros([2])?;
-        // Fewer tiles than blocks, as many, and more.
+        // Fewer tiles than blocks, equally many, and more.
         for tiles in [1, 5, 23] {
             let values: Vec<u32> = (1..=tiles * 128).collect();
             let wanted: Vec<u32> = values.iter().map(|&value| of(value)).collect();
@@ -244,7 +244,7 @@ fn all_blocks_finish_a_step_before_the_next() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The kernel of a block of the chapter, compiled, for launches whose parameters are all
+/// Compiles the kernel of a block of the chapter, for launches whose parameters are all
 /// `Global<u32>`.
 fn spec(block: &CodeBlock) -> &'static KernelSpec {
     let checked = check("chapter.rs", &block.code).expect("the compiler accepts it");
@@ -272,7 +272,7 @@ fn spec(block: &CodeBlock) -> &'static KernelSpec {
     Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }))
 }
 
-/// What the simulator finds in three blocks of a kernel whose tensors hold zeros.
+/// Returns the simulator's findings in three blocks of a kernel whose tensors are zero.
 fn findings(spec: &'static KernelSpec) -> String {
     let device = Device::simulator();
     let mut tensors = vec![];
@@ -293,7 +293,7 @@ fn waits_go_wrong_as_the_chapter_says() -> anyhow::Result<()> {
     for pair in wrong {
         quoted += 1;
         let found = findings(spec(&pair[0]));
-        // `...` stands for lines that are left out.
+        // `...` is for lines that are left out.
         let mut lines = found.lines().map(str::trim);
         for quote in pair[1].code.lines().map(str::trim).filter(|line| *line != "...") {
             assert!(lines.any(|line| line == quote), "line {}: {quote}\nin\n{found}", pair[1].line);

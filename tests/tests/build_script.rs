@@ -1,5 +1,5 @@
-//! The build script's side on a package of its own: what is compiled again, what is kept, what is
-//! removed.
+//! The build script on its own package: which kernels are compiled again, which are kept, and which
+//! are removed.
 #![cfg(feature = "llvm")]
 
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -29,7 +29,7 @@ fn fill<const N: u32>(values: Global<u32>) {
 }
 ";
 
-/// Has no line among its instructions, as what checks bounds or asserts has.
+/// Has no line numbers among its instructions, as bounds checks or assertions would.
 const WAIT: &str = "\
 #[tma_kernel(threads = 32, protocol = trusted(\"a sketch\"))]
 fn wait() {
@@ -47,13 +47,13 @@ fn broken(values: Global<u32>) {
 }
 ";
 
-/// A package with one file, and what the build script makes of it.
+/// A package with one file, and its build script.
 struct Package {
     folder: PathBuf,
 }
 
 impl Package {
-    /// An empty one; `name` is that of the test.
+    /// Creates an empty package; `name` is that of the test.
     fn new(name: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build_script").join(name);
         if folder.exists() {
@@ -86,7 +86,7 @@ impl Package {
         Build::new().target(target).compile(&self.folder, &[source], &self.folder.join("out")).unwrap()
     }
 
-    /// The PTX files by name, with their contents.
+    /// Returns the PTX files by name, with their contents.
     fn files(&self) -> BTreeMap<String, String> {
         let entries = fs::read_dir(self.folder.join("out/tma")).unwrap();
         let file = |path: PathBuf| {
@@ -95,7 +95,7 @@ impl Package {
         entries.map(|entry| file(entry.unwrap().path())).collect()
     }
 
-    /// The text of the one file of a kernel or instance.
+    /// Returns the text of the one file of a kernel or instance.
     fn ptx(&self, kernel: &str) -> String {
         let mut found =
             self.files().into_values().filter(|text| text.contains(&format!("// kernel: {kernel}\n")));
@@ -114,7 +114,7 @@ impl Package {
         date
     }
 
-    /// The names of the files that were written since they were [aged](Self::age) to `date`.
+    /// Returns the names of the files written since they were [aged](Self::age) to `date`.
     fn written_since(&self, date: SystemTime) -> Vec<String> {
         let is_new = |name: &String| {
             let modified = fs::metadata(self.folder.join("out/tma").join(name)).unwrap().modified().unwrap();
@@ -150,7 +150,7 @@ fn without_ptx_kernels_are_checked_and_compiled_later() {
         assert_eq!(run(Build::new().ptx(false)).refused, ["broken"]);
         let files: Vec<_> = package.files().into_values().collect();
         let [file] = &files[..] else { panic!("{files:?}") };
-        assert!(file.contains("// no code: the build was asked for none (`TMA_PTX=off`)"), "{file}");
+        assert!(file.contains("// no code: PTX is disabled (`TMA_PTX=off`)"), "{file}");
     }
     assert_eq!(run(Build::new()), report(&["add"], &[], &["broken"]));
     assert!(package.ptx("add").contains(".visible .entry"));
@@ -168,7 +168,7 @@ fn nothing_changed_nothing_written() {
     assert_eq!(package.written_since(date), [""; 0]);
 }
 
-/// What is not parsed again is what need not be.
+/// Parsing again is skipped only if the result is known.
 #[test]
 fn what_an_earlier_run_knows_changes_nothing() {
     const UNUSED: &str =
@@ -244,13 +244,13 @@ fn moved_kernels_get_new_lines() {
     package.build(&format!("{WAIT}{ADD}"));
     let old = package.ptx("wait");
     let text = format!("// A comment.\n\n{WAIT}\n{ADD}");
-    // Bounds checks say their line on the GPU: that is code.
+    // Bounds checks contain their line, which is part of the code.
     assert_eq!(package.build(&text), report(&["add"], &["wait"], &[]));
     assert!(old.contains("src/lib.rs:2\n"), "{old}");
     assert!(package.ptx("wait").contains("src/lib.rs:4\n"));
     assert!(package.ptx("add").contains("src/lib.rs:12\n"));
 
-    // What was kept and moved is what would have been compiled.
+    // Files that were kept and moved equal those of a fresh compilation.
     let fresh = Package::new("moved_kernels_fresh");
     fresh.build(&text);
     assert_eq!(package.files(), fresh.files());
@@ -299,7 +299,7 @@ fn shared_items_are_a_part_of_each_kernel() {
     assert_ne!(package.ptx("write"), first);
 }
 
-/// As a full disk, or the end of a process in the middle of writing, left it.
+/// A file as a full disk, or the end of a process while it writes, leaves it.
 #[test]
 fn a_part_of_a_file_is_made_again() {
     let package = Package::new("a_part_of_a_file");
@@ -313,7 +313,7 @@ fn a_part_of_a_file_is_made_again() {
         assert_eq!(package.build(ADD), report(&["add"], &[], &[]), "{end} of {} bytes", text.len());
         assert_eq!(package.files(), whole);
     }
-    // As long as it was, but the disk wrote zeros.
+    // The length is unchanged, but the disk wrote zeros.
     fs::write(&path, text.replace("ret;", "\0\0\0\0")).unwrap();
     assert_eq!(package.build(ADD), report(&["add"], &[], &[]));
     assert_eq!(package.files(), whole);
@@ -330,7 +330,7 @@ fn links_between_folders_come_to_an_end() {
     package.write("kernels/add.rs", ADD);
     fs::create_dir_all(package.folder.join("shared")).unwrap();
     fs::write(package.folder.join("shared/fill.rs"), FILL).unwrap();
-    // What lies around the sources is none of them.
+    // Files outside of the source folder are not sources.
     fs::write(package.folder.join("outside.rs"), WAIT).unwrap();
     for (to, link) in [
         (".", "here"),
@@ -351,7 +351,7 @@ fn links_between_folders_come_to_an_end() {
     assert!(package.ptx("fill::one").contains("// source: src/shared/fill.rs:2\n"));
 }
 
-/// A name is whatever the file system takes, and PTX is read line by line.
+/// The file system allows almost any name, and PTX is read line by line.
 #[test]
 fn names_of_files_stay_within_their_line() {
     let package = Package::new("names");
@@ -384,8 +384,8 @@ fn names_of_files_stay_within_their_line() {
     assert_eq!(package.run(Target::default()).compiled, [""; 0], "all are kept");
 }
 
-/// Cargo cannot watch what does not exist. The package lies in a folder whose name would break
-/// cargo's directives.
+/// Cargo cannot watch a path that does not exist. The folder of the package has a name that would
+/// break cargo's directives.
 #[test]
 fn a_folder_made_after_the_first_build_is_found_by_the_build_after_the_error() {
     const TARGETS: [&str; 4] = ["--lib", "--tests", "--examples", "--benches"];
@@ -408,7 +408,7 @@ fn a_folder_made_after_the_first_build_is_found_by_the_build_after_the_error() {
 
         let (accepted, said) = check();
         assert!(!accepted, "how was it found?");
-        let file = format!("there is no PTX for `{name}`: the build script has not seen `{name}/late.rs`");
+        let file = format!("no PTX for `{name}`: the build script has not seen the current `{name}/late.rs`");
         for wanted in [&file, "build again"] {
             assert!(said.contains(wanted), "{wanted:?} was not said, but:\n{said}");
         }

@@ -1,5 +1,5 @@
-//! Checked kernels: what they test, what they say, and which builds check the kernels that do not
-//! say it themselves.
+//! Checked kernels: their tests, their messages, and which builds check the kernels that do not
+//! decide it themselves.
 #![cfg(feature = "llvm")]
 
 use std::fs;
@@ -11,21 +11,21 @@ use tma_tests::differential::device;
 
 const FILE: &str = "src/kernels.rs";
 
-/// A kernel of one thread that gets `words` and writes `out`.
+/// Returns a kernel of one thread that takes `words` and writes `out`.
 fn kernel(option: &str, body: &str) -> String {
     let head = format!("#[tma_kernel(threads = 1{option})]\nfn k(words: Global<u64>, out: Global<u64>) {{");
     format!("{head}\n    {body}\n}}\n")
 }
 
-/// What the kernel writes to `out[0]`, or what it stops with.
+/// Returns the value that the kernel writes to `out[0]`, or the message that it stops with.
 fn run(source: &str, checks: Checks, words: &[u64]) -> Result<u64, String> {
     let compiled = compile_with(FILE, source, Target::default(), checks);
     let compiled = compiled.unwrap_or_else(|failure| panic!("{failure}"));
     device::run(&compiled.kernels[0], 1, words, 1).map(|out| out[0])
 }
 
-/// Whether the kernel can stop for another reason than the slices that every kernel tests, judged
-/// by its PTX.
+/// Whether the kernel can stop for other reasons than the bounds of slices, which every kernel
+/// tests, judged by its PTX.
 fn tests_more(option: &str, body: &str, checks: Checks) -> bool {
     let count = |option: &str, body: &str, checks| {
         let compiled = compile_with(FILE, &kernel(option, body), Target::default(), checks);
@@ -37,8 +37,8 @@ fn tests_more(option: &str, body: &str, checks: Checks) -> bool {
     count(option, body, checks) > count(", unchecked", body, Checks::Off)
 }
 
-/// What is tested in checked kernels alone, each at the column where rustc's own panic points, in a
-/// kernel's third line; with words that are wrong, and what is then said.
+/// The tests that only checked kernels have, each in the third line of a kernel, at the column of
+/// rustc's own panic; with words for which it fails, and its message.
 const TESTED: &[(&str, usize, [u64; 2], &str)] = &[
     ("out.set(0, words.get(0) / words.get(1));", 16, [7, 0], "attempt to divide by zero"),
     (
@@ -68,7 +68,7 @@ const TESTED: &[(&str, usize, [u64; 2], &str)] = &[
     ),
     ("out.set(0, words.get(0).div_ceil(words.get(1)));", 16, [3, 0], "attempt to divide by zero"),
     ("assume(words.get(0) < 5); out.set(0, 1);", 5, [7, 0], "an assumption does not hold"),
-    // Nobody takes the value, and it is computed all the same.
+    // The value is unused, but is computed nevertheless.
     ("words.get(0) / words.get(1); out.set(0, 0);", 5, [3, 0], "attempt to divide by zero"),
     ("let _ = words.get(0) % words.get(1); out.set(0, 0);", 13, [3, 0], "remainder with a divisor of zero"),
     (
@@ -115,7 +115,7 @@ fn a_checked_kernel_names_the_place_and_says_what_rustc_says() {
     }
 }
 
-/// What a warp tests of the parts of tiles that it loads and stores.
+/// The tests of a warp for the parts of tiles that it loads and stores.
 #[test]
 fn parts_of_tiles_are_in_the_tile_and_begin_with_a_chunk() {
     let source = |body: &str| {
@@ -180,13 +180,13 @@ fn what_is_right_passes_the_tests() {
             assert_eq!(run(&kernel("", body), checks, &words), Ok(wanted), "{body}");
         }
     }
-    // As in Rust, the right side is evaluated where it is needed.
+    // The right side is evaluated only if it is needed, as in Rust.
     let guarded = "let b = words.get(1); out.set(0, (b != 0 && words.get(0) / b == 3) as u64);";
     assert_eq!(run(&kernel("", guarded), Checks::On, &[7, 0]), Ok(0));
     assert_eq!(run(&kernel("", guarded), Checks::On, &[7, 2]), Ok(1));
 }
 
-/// Four rows of 2^30 words are 2^32, which wraps to 0: row 0 is there, and is not what is meant.
+/// Four rows of 2^30 words are 2^32, which wraps to 0: row 0 exists, but is not the intended one.
 #[test]
 fn an_index_that_wraps_is_out_of_bounds() {
     const ARRAY: &str = "let a: SharedArray<u64, 4> = shared(); a.set(0, words.get(0));";
@@ -210,7 +210,7 @@ fn an_index_that_wraps_is_out_of_bounds() {
         assert!(said.contains("out of bounds of") && said.contains(what), "{read}\n{said}");
         assert_eq!(run(&source, Checks::Off, &[4, 1 << 30]).map(|word| word % 2), Ok(0), "{read}");
     }
-    // What comes back into its type is the index that is meant, and what is meant to wrap may.
+    // An index that returns into its type is the intended one, and wrapping on purpose is allowed.
     for read in [
         "words.get(row - 5 + 1)",
         "words.get((row * stride) % 2)",
@@ -222,7 +222,7 @@ fn an_index_that_wraps_is_out_of_bounds() {
             assert!(run(&source, checks, &[4, 1 << 30]).is_ok(), "{read}");
         }
     }
-    // Below zero there is nothing in any build.
+    // An index below zero is out of bounds in every build.
     for checks in [Checks::On, Checks::Off] {
         let source = kernel("", &format!("{row_and_stride} out.set(0, words.get(row - stride));"));
         assert!(run(&source, checks, &[4, 1 << 30]).is_err());
@@ -238,7 +238,7 @@ fn arithmetic_wraps_in_every_build() {
     }
 }
 
-/// A folder of the tests' own, emptied.
+/// Returns a new folder for a test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("checks").join(name);
     if folder.exists() {
@@ -269,8 +269,8 @@ fn the_other_kind_is_compiled_anew() {
     }
 }
 
-/// Cargo's own word against rustc's: the build script's decision, and `cfg!(debug_assertions)` in
-/// the package.
+/// Cargo against rustc: the build script's decision, and `cfg!(debug_assertions)` in the
+/// package.
 #[test]
 fn the_build_script_decides_as_rustc_does() {
     let package = folder("profiles");

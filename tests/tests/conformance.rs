@@ -1,5 +1,5 @@
-//! The conformance table on the simulator, and the page of the book that shows it. A case runs under
-//! one of three seeds, in turns, or under each with `TMA_TESTS=all`.
+//! The conformance table on the simulator, and the page of the book that shows it. A case runs
+//! under one of three seeds, in alternation, or under each with `TMA_TESTS=all`.
 #![cfg(feature = "llvm")]
 
 use std::sync::Mutex;
@@ -11,10 +11,10 @@ use tma_runtime::prelude::*;
 use tma_tests::conformance::{Case, Columns, Operation, cases, table};
 use tma_tests::{is_all, page};
 
-/// Seeds that cases run under.
+/// The number of seeds of the cases.
 const SEEDS: u64 = 3;
 
-/// Runs the cases that `is_meant`, of which there are at least so many.
+/// Runs the cases for which `is_meant` holds, and checks that there are at least `least`.
 fn run_all(least: usize, is_meant: impl Fn(&Case) -> bool) {
     let cases: Vec<_> = cases().into_iter().filter(is_meant).collect();
     assert!(cases.len() >= least, "{} cases", cases.len());
@@ -51,7 +51,7 @@ fn every_case_of_columns_gives_what_plain_rust_gives() {
     run_all(500, |case| matches!(case.operation, Operation::Columns(_)));
 }
 
-/// Every rank has every reduction of `u32`, and rank 2 those of every element type.
+/// Every rank has all reductions of `u32`, and rank 2 those of every element type.
 #[test]
 fn every_reduction_has_its_cases() {
     let all = cases();

@@ -1,10 +1,10 @@
-//! That `docs/constraints.md` names only pages and tests that exist, and leaves no page about
-//! tensor maps out.
+//! Checks that `docs/constraints.md` names only pages and tests that exist, and omits no page about
+//! tensor maps.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the pages about tensor maps and copies name as their source.
+/// Texts by which pages about tensor maps and copies cite their source.
 const SOURCES: [&str; 5] =
     ["`cuTensorMapEncode", "\"cp.async.bulk", "\"cp.reduce", "mbarrier object", "Thread Block Clusters"];
 
@@ -17,24 +17,24 @@ fn page() -> String {
     fs::read_to_string(root().join("docs/constraints.md")).expect("there is a page of constraints")
 }
 
-/// The cells of each row of the page's tables, without their heads.
+/// Returns the cells of each row of the page's tables, without the headings.
 fn rows(page: &str) -> Vec<Vec<&str>> {
     let lines = page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
     let cells = lines.map(|line| line.split(" | ").collect::<Vec<_>>());
     cells.filter(|cells| !matches!(cells[0], "rule" | "---")).collect()
 }
 
-/// What stands between backquotes in a cell.
+/// Returns the texts between backquotes in a cell.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// The codes that a cell links to the pages of.
+/// Returns the codes whose pages a cell links to.
 fn codes(cell: &str) -> impl Iterator<Item = &str> {
     cell.split("[TMA").skip(1).filter_map(|rest| rest.split(']').next())
 }
 
-/// Whether there is what a cell names: a file, or a test in it.
+/// Whether the file that a cell names exists, or the test in it.
 fn exists(name: &str) -> bool {
     let (path, test) = name.split_once("::").unwrap_or((name, ""));
     let text = fs::read_to_string(root().join(path));

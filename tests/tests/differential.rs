@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use tma_tests::differential::{Batch, device};
 
-/// Kernels of a program that rustc makes.
+/// The number of kernels of a program that rustc compiles.
 const BATCH: usize = 250;
-/// Programs.
+/// The number of programs.
 const BATCHES: u64 = 3;
 
-/// A folder of the test's own.
+/// Returns a folder for the test.
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("differential").join(name)
 }
@@ -29,8 +29,8 @@ fn generated_kernels_compute_what_plain_rust_does() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Found by a generated kernel: of numbers that an `f16` cannot hold, what an `f16` is computed
-/// from.
+/// Found by a generated kernel: an operand that does not fit `f16` must not be rounded to `f16`
+/// before the operation.
 #[test]
 fn a_product_of_bf16_is_rounded_to_f16_afterwards() {
     let source = "#[tma_kernel(threads = 1)]\npub fn k(words: Global<u64>, out: Global<u64>) {\n\
@@ -38,12 +38,12 @@ fn a_product_of_bf16_is_rounded_to_f16_afterwards() {
                   out.set(0, f16::from_f32(a.to_f32() * b.to_f32()).to_bits() as u64);\n\
                   out.set(1, f16::from_f64(a.to_f64() / b.to_f64()).to_bits() as u64);\n}";
     let compiled = tma_codegen::compile("k.rs", source, tma_codegen::Target::default()).expect("it compiles");
-    // 2^40 and 2^-40, which are infinite and 0 as `f16`; 1.0 and 2^80, which is infinite too.
+    // 2^40 and 2^-40, infinite and 0 as `f16`; the product is 1.0, and the quotient is infinite.
     let found = device::run(&compiled.kernels[0], 1, &[0x5380, 0x2b80], 2);
     assert_eq!(found, Ok(vec![0x3c00, 0x7c00]));
 }
 
-/// The test can fail: a compiler that took one instruction for another would be found.
+/// The test can fail: it would find a compiler that takes one instruction for another.
 #[test]
 fn an_instruction_that_is_taken_for_another_is_found() -> anyhow::Result<()> {
     let batch = Batch::new(1 << 32, 150, &folder("mutated"))?;

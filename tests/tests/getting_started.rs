@@ -1,4 +1,4 @@
-//! `docs/getting-started.md` as a reader follows it: a package beside a folder `tma` with this
+//! `docs/getting-started.md`, followed step by step: a package next to a folder `tma` with this
 //! repository.
 #![cfg(feature = "llvm")]
 
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tma_tests::sources::{CodeBlock, code_blocks};
 
-/// The lines that the page has in `Cargo.toml` for the simulator and the compiler of kernels.
+/// The lines in `Cargo.toml` by which the page optimises the simulator and the compiler of kernels.
 const OPTIMISED: &str = r#"[profile.dev.package.ptx-sim]
 opt-level = 3
 debug = "line-tables-only"
@@ -18,21 +18,21 @@ opt-level = 3
 [profile.dev.package.tma-codegen]
 opt-level = 1"#;
 
-/// What a program says without them.
+/// The hint of a program without these lines.
 const HINT: &str = "hint: the simulator was compiled without optimisation";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The blocks of a page in one language.
+/// Returns the blocks of a page in one language.
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let text = fs::read_to_string(root().join(page)).unwrap();
     let blocks = code_blocks(&text).into_iter().filter(|block: &CodeBlock| block.info == language);
     blocks.map(|block| block.code).collect()
 }
 
-/// The one block of a page in `language` that has `text`.
+/// Returns the one block of a page in `language` that contains `text`.
 #[track_caller]
 fn block(page: &str, language: &str, text: &str) -> String {
     let mut found = blocks(page, language).into_iter().filter(|block| block.contains(text));
@@ -41,7 +41,7 @@ fn block(page: &str, language: &str, text: &str) -> String {
     block
 }
 
-/// The page's package, with the page's files.
+/// Creates the page's package, with the page's files.
 fn package() -> PathBuf {
     const PAGE: &str = "docs/getting-started.md";
     let all = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -62,24 +62,24 @@ fn package() -> PathBuf {
     folder
 }
 
-/// The package lies within this workspace and is none of it. It names the repository by the path by
-/// which the packages of `cargo-tma/tests` do: what they depend on is compiled once for all.
+/// Writes the manifest. The package is inside of this workspace, but is not a member. It names the
+/// repository by the same path as the packages of `cargo-tma/tests`, so that their dependencies are
+/// compiled once for all.
 fn write_manifest(folder: &Path, text: &str) {
     let repository = format!("path = \"{}/", root().canonicalize().unwrap().display());
     let text = text.replace("path = \"../tma/", &repository);
     fs::write(folder.join("Cargo.toml"), format!("{text}\n\n[workspace]\n")).unwrap();
 }
 
-/// Runs a command line in `folder` and returns what it writes to standard output and standard
-/// error.
+/// Runs a command line in `folder`. Returns its standard output and standard error.
 #[track_caller]
 fn run(folder: &Path, line: &str) -> (String, String) {
     let mut shell = Command::new("sh");
     shell.args(["-c", line]).current_dir(folder);
-    // As in a reader's shell, but for the network, CUDA and a GPU.
+    // The environment of a reader's shell, but without network, CUDA and GPU.
     shell.env_remove("OUT_DIR").env_remove("CARGO_TARGET_DIR").env("CUDA_LIBRARY_PATH", "nowhere");
     shell.env_remove("TMA_HINTS").env("CARGO_NET_OFFLINE", "true").env("TMA_DEVICE", "sim");
-    // Nobody debugs it, and its dependencies are compiled in half the time.
+    // The program is not debugged, and its dependencies compile in half the time.
     shell.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
     let output = shell.output().unwrap();
     let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -87,7 +87,8 @@ fn run(folder: &Path, line: &str) -> (String, String) {
     (out, err)
 }
 
-/// The feature `cuda` is built without CUDA: what would name a library to link with leads nowhere.
+/// The feature `cuda` is built without CUDA: the path that would name a library to link does not
+/// exist.
 #[test]
 fn the_page_works_as_it_is_written() {
     let folder = package();
@@ -98,14 +99,14 @@ fn the_page_works_as_it_is_written() {
     assert_eq!(out, expected);
     assert!(!err.contains(HINT), "{err}");
 
-    // Nor does the program need a driver to start: it says that there is none.
+    // The program does not need a driver to start either: it reports that there is none.
     let (said, _) = run(&folder, &format!("TMA_DEVICE=cuda {command} 2>&1 || true"));
     let expected_of_gpu = expected.split_once(": ").unwrap().1;
     let is_missing = said.contains("TMA0601: ") || said.contains("TMA0602: ");
     assert!(is_missing || said.ends_with(expected_of_gpu), "{said}");
 
-    // Without the lines for the simulator the program asks for them, once: the kernel is launched
-    // twice.
+    // Without the lines for the simulator the program prints the hint, and only once for two
+    // launches.
     let manifest = block("docs/getting-started.md", "toml", "[package]");
     assert!(manifest.contains(OPTIMISED), "{manifest}");
     write_manifest(&folder, &manifest.replace(OPTIMISED, ""));

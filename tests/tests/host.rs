@@ -1,5 +1,5 @@
-//! The code of the chapter on the host's side, `docs/host.md`: it is here as it is there, and it
-//! runs.
+//! The code of the chapter on the host's side, `docs/host.md`: the code here is the code of the
+//! chapter, and it runs.
 #![cfg(feature = "llvm")]
 
 use std::ops::Mul;
@@ -9,7 +9,7 @@ use tma_runtime::prelude::*;
 use tma_runtime::tune::{Cache, Tuner, candidates};
 use tma_tests::sources::code_blocks;
 
-/// `dst = src * factor`, one block for each tile.
+/// `dst = src * factor`, one block per tile.
 #[tma_kernel(threads = 128, instances(halves = <f16, 64>, floats = <f32, 32>))]
 pub fn scale<T: TileElement + Mul<Output = T>, const COLS: u32>(
     src: TensorMap<Tile<T, Shape2<64, COLS>>>,
@@ -40,7 +40,7 @@ pub fn scale<T: TileElement + Mul<Output = T>, const COLS: u32>(
     }
 }
 
-/// Adds up the elements, 128 of them in each block.
+/// Sums the elements, 128 of them in each block.
 #[tma_kernel(threads = 128)]
 pub fn sum(values: Global<f32>, total: Global<f32>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
@@ -49,7 +49,7 @@ pub fn sum(values: Global<f32>, total: Global<f32>) {
     }
 }
 
-/// Adds up the elements by any number of blocks.
+/// Sums the elements with any number of blocks.
 #[tma_kernel(threads = 128)]
 pub fn strided_sum(values: Global<f32>, total: Global<f32>) {
     let first = block_idx().x as u64 * 128 + thread_idx().x as u64;
@@ -60,7 +60,7 @@ pub fn strided_sum(values: Global<f32>, total: Global<f32>) {
     total.atomic_add(0, part);
 }
 
-/// `values * factor`, whatever the elements are.
+/// Computes `values * factor` for any element type.
 fn scaled<T, const COLS: u32>(values: &DeviceTensor<T, 2>, factor: T) -> Result<Vec<T>, Error>
 where
     T: TileElement,
@@ -73,7 +73,7 @@ where
     dst.to_vec()
 }
 
-/// A matrix of small integers, which floats and halves hold.
+/// Returns a matrix of small integers, which floats and halves represent exactly.
 fn matrix(shape: [usize; 2]) -> Vec<f32> {
     (0..shape[0] * shape[1]).map(|i| (i % 1000) as f32).collect()
 }
@@ -280,7 +280,7 @@ fn tma0540_tma0610_errors() -> Result<(), Error> {
     Ok(())
 }
 
-/// Each block of the chapter is a run of lines of this file, but for how far they are indented.
+/// Each block of the chapter is a sequence of lines of this file, up to indentation.
 #[test]
 fn the_chapter_is_made_of_this_file() {
     let lines = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();

@@ -1,7 +1,7 @@
-//! Every synchronisation step of every kernel, removed or weakened: the simulator must find each
-//! within 32 seeds, and nothing in the kernels as they are within 256. The results are kept in
-//! `docs/mutations.md`, which says how to run all of it: otherwise it is every third mutant of
-//! one instance of each kernel. Those of `tma-kernels` are kept in `docs/mutations-library.md`.
+//! Mutants in which one synchronisation step of a kernel is removed or weakened: the simulator must
+//! find each within 32 seeds, and nothing in the unchanged kernels within 256. The results are in
+//! `docs/mutations.md`, which explains how to run all of them. By default it is every third mutant
+//! of one instance of each kernel. The results of `tma-kernels` are in `docs/mutations-library.md`.
 #![cfg(feature = "llvm")]
 
 use std::collections::BTreeSet;
@@ -20,10 +20,11 @@ use tma_tests::page;
 use tma_tests::parallel::on_all_cores;
 use tma_tests::sources;
 
-/// Seeds under which nothing may be found in a kernel as it is.
+/// The number of seeds under which nothing may be found in an unchanged kernel.
 const SEEDS: u64 = 256;
 
-/// Of how many instances of a kernel the page tells: those of a table of types have the same steps.
+/// The largest number of instances of a kernel on the page: those of a table of types have the same
+/// steps.
 const INSTANCES: usize = 8;
 
 /// The kernels, for all tests: each check is run to find them.
@@ -34,17 +35,17 @@ static SUBJECTS: LazyLock<Vec<Subject>> =
 static LIBRARY_SUBJECTS: LazyLock<Vec<Subject>> =
     LazyLock::new(|| library_subjects().unwrap_or_else(|error| panic!("{error:#}")));
 
-/// One in so many mutants of those runs where nothing is asked for: they take long.
+/// By default one in this many mutants of the library runs, since they take long.
 const LIBRARY_STEP: usize = 40;
 
-/// The page with the results, and that with those of `tma-kernels`.
+/// The page with the results, and the page with those of `tma-kernels`.
 const PAGE: &str = "mutations.md";
 const PAGE_OF_LIBRARY: &str = "mutations-library.md";
 
-/// Asks for all of it, if its value is `all`: some instances of each kernel, and all seeds.
-/// `library` asks for the mutants of the kernels of `tma-kernels`, `library/` and the beginning of
-/// a name for those of some of them, `none` for the kernels as they are, and any other value for
-/// the mutants of the kernels whose names begin so.
+/// The variable that selects the mutants. `all` is for some instances of each kernel, and all
+/// seeds; `library` for the mutants of the kernels of `tma-kernels`, and `library/` with the
+/// beginning of a name for those of some of them; `none` for the unchanged kernels; and any other
+/// value for the mutants of the kernels whose names begin with it.
 const MUTATIONS: &str = "TMA_MUTATIONS";
 
 #[test]
@@ -89,7 +90,7 @@ fn every_missing_step_of_the_library_is_found() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Those whose kernels' names begin so.
+/// Returns the subjects whose kernels' names begin with `name`.
 fn named(subjects: &[Subject], name: &str) -> Vec<Subject> {
     let meant: Vec<_> = subjects.iter().filter(|it| it.kernel.name.starts_with(name)).cloned().collect();
     assert!(!meant.is_empty(), "no kernel's name begins with `{name}`");
@@ -114,9 +115,9 @@ fn the_pages_are_of_these_kernels() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs the kernels as they are, under more seeds than `tests/simulator.rs`.
+/// Runs the unchanged kernels, under more seeds than `tests/simulator.rs`.
 fn expect_quiet(mut tests: Vec<Subject>) {
-    // A check that launches several kernels comes with each of them.
+    // A check that launches several kernels occurs once for each of them.
     tests.dedup_by_key(|subject| subject.test.name.clone());
     let quiet = on_all_cores(tests, |subject| {
         under_seeds(SEEDS, |device| (subject.test.run)(device))

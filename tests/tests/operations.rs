@@ -1,5 +1,5 @@
-//! Lines of kernels that stand for each operation. A kernel is read as it is written, without the
-//! expansion of macros, so these lines are written by a test, from the line above them:
+//! Lines of kernels that are repeated for each operation. The compiler reads a kernel as it is
+//! written, without expanding macros, so a test generates these lines from the line above them:
 //!
 //! ```text
 //! // for op in ReduceOp: {i or _} => dst.reduce_{op}(at, tile),
@@ -25,7 +25,7 @@ const FOR: &str = "// for op in ";
 const AND: &str = "// and: ";
 const END: &str = "// end for";
 
-/// The operations of a list, by its name.
+/// Returns the operations of a list, by its name.
 fn operations(name: &str) -> Option<Vec<ReduceOp>> {
     let of = |family| ReduceOp::ALL.into_iter().filter(|op| op.family() == family).collect();
     Some(match name {
@@ -38,7 +38,7 @@ fn operations(name: &str) -> Option<Vec<ReduceOp>> {
     })
 }
 
-/// A number as a template has it, such as `8i + 4`, for the operation `i` of `len`.
+/// Computes a number of a template, such as `8i + 4`, for the operation `i` of `len`.
 fn number(text: &str, i: usize, len: usize) -> Option<usize> {
     let (factor, rest) = text.split_once('i')?;
     let factor = if factor.is_empty() { 1 } else { factor.parse().ok()? };
@@ -51,7 +51,7 @@ fn number(text: &str, i: usize, len: usize) -> Option<usize> {
     Some(factor * i + more)
 }
 
-/// The line of a template for the operation `i` of `all`.
+/// Returns the line of a template for the operation `i` of `all`.
 fn line(template: &str, i: usize, all: &[ReduceOp]) -> Option<String> {
     let mut line = String::new();
     let mut rest = template;
@@ -70,7 +70,7 @@ fn line(template: &str, i: usize, all: &[ReduceOp]) -> Option<String> {
     Some(line + rest)
 }
 
-/// The text with the lines that its templates ask for.
+/// Returns the text with the lines of its templates.
 fn expanded(text: &str) -> Result<String, String> {
     let mut made = String::new();
     let mut lines = text.lines();

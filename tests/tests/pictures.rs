@@ -1,4 +1,4 @@
-//! The drawings of layouts in the book are those that the runtime makes.
+//! The drawings of layouts in the book equal those that the runtime generates.
 
 use tma_runtime::picture::{Major, TileLayout};
 use tma_runtime::spec::{Scalar, TileSwizzle};

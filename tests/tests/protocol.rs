@@ -1,9 +1,9 @@
-//! The protocol checker before the simulator: what it calls wrong goes wrong, with the launch that
-//! it names; what it calls right runs quiet; and of the mutants of all kernels that the simulator
-//! finds wrong it refuses most.
+//! The protocol checker against the simulator. Kernels that it calls wrong go wrong, with the
+//! launch that it names; kernels that it calls right run without a finding; and it refuses most of
+//! the mutants that the simulator finds wrong.
 //!
-//! The results for the mutants are kept in `docs/protocol-mutants.md`, which says how to run all of
-//! them: otherwise it is every [`NTH`].
+//! The results for the mutants are in `docs/protocol-mutants.md`, which explains how to run all of
+//! them. By default every [`NTH`] is judged.
 #![cfg(feature = "llvm")]
 
 use std::fs;
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use ptx_sim::{FindingKind, Findings};
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
 use tma_codegen::check::{CheckedKernel, check};
-use tma_codegen::diag::{Code, Counterexample, Diagnostic, Given, Sink};
+use tma_codegen::diag::{Code, Counterexample, Diagnostic, LaunchInput, Sink};
 use tma_codegen::ir::{Axis, ParamKind, Scalar};
 use tma_tests::mutation::ir::mutants;
-use tma_tests::mutation::judged::{Judged, judge_all, lines, lines_of};
-use tma_tests::mutation::judged_table::{Tally, accepted_and_wrong, table_of_kernels, tables};
+use tma_tests::mutation::judgement::{MutantJudgement, judge_all, lines, lines_of};
+use tma_tests::mutation::judgement_table::{Tally, accepted_and_wrong, table_of_kernels, tables};
 use tma_tests::mutation::subjects::{first_instances, library_subjects, subjects};
 use tma_tests::page;
 use tma_tests::replay::Replay;
@@ -25,12 +25,12 @@ use tma_tests::sources;
 
 /// The page with the results for mutants.
 const PAGE: &str = "protocol-mutants.md";
-/// Of how many mutants one is judged where not all are.
+/// One in this many mutants is judged by default.
 const NTH: usize = 60;
-/// Seeds that a mutant gets.
+/// The number of seeds of a mutant.
 const SEEDS: u64 = 4;
-/// Seeds under which the simulator has to find what is called wrong, and finds nothing in what is
-/// right.
+/// The number of seeds under which the simulator must find the error in wrong kernels, and finds
+/// nothing in right ones.
 const REPLAYS: u64 = 8;
 
 fn folder(path: &str) -> PathBuf {
@@ -44,7 +44,7 @@ fn kernels(path: &Path) -> anyhow::Result<Vec<CheckedKernel>> {
     Ok(accepted.kernels.into_iter().map(|checked| checked.kernel).collect())
 }
 
-/// The kernels of all files in a folder.
+/// Returns the kernels of all files in a folder.
 fn kernels_below(path: &str) -> anyhow::Result<Vec<CheckedKernel>> {
     let mut paths: Vec<_> = fs::read_dir(folder(path))?.flatten().map(|entry| entry.path()).collect();
     paths.sort();
@@ -52,7 +52,7 @@ fn kernels_below(path: &str) -> anyhow::Result<Vec<CheckedKernel>> {
     Ok(all?.into_iter().flatten().collect())
 }
 
-/// What the simulator finds under some seeds: the rules that are broken, and their lines.
+/// Returns the findings of the simulator under some seeds: the violated rules, and their lines.
 fn found_in(replay: &Replay, seeds: Range<u64>) -> anyhow::Result<Vec<String>> {
     let mut all = vec![];
     for seed in seeds {
@@ -70,7 +70,7 @@ fn is_same(code: Code, kind: FindingKind) -> bool {
     use FindingKind as Kind;
     let kinds: &[Kind] = match code {
         Code::Deadlock => &[Kind::Deadlock, Kind::InstructionLimit, Kind::DivergentBarrier],
-        // With bytes that nobody announces a phase is complete before its copies are.
+        // With unannounced bytes, a phase completes before its copies do.
         Code::PhaseBytes => &[Kind::TransactionBytes, Kind::Deadlock, Kind::ReadBeforeWait],
         Code::PhaseArrivals => &[Kind::BarrierMisuse, Kind::Overrun, Kind::DivergentBarrier],
         Code::SharedRace => &[Kind::Race],
@@ -82,13 +82,13 @@ fn is_same(code: Code, kind: FindingKind) -> bool {
         Code::OpenCopy => &[Kind::Leak],
         Code::BlockGone => &[Kind::BlockGone],
         Code::UnorderedBlocks => &[Kind::Race, Kind::ScopeTooNarrow],
-        Code::PartedMeeting => &[Kind::DivergentBarrier, Kind::Deadlock],
+        Code::DivergentBarrier => &[Kind::DivergentBarrier, Kind::Deadlock],
         _ => &[],
     };
     kinds.contains(&kind)
 }
 
-/// Whether the simulator finds it: the same rule, at one of the lines.
+/// Whether the simulator finds the error: the same rule, at one of the lines.
 fn finds(findings: &Findings, diagnostic: &Diagnostic) -> bool {
     let named = lines(diagnostic);
     findings.iter().any(|finding| {
@@ -96,7 +96,7 @@ fn finds(findings: &Findings, diagnostic: &Diagnostic) -> bool {
     })
 }
 
-/// That a launch with the numbers of the counterexample goes wrong as the diagnostic says.
+/// Checks that a launch with the numbers of the counterexample goes wrong as the diagnostic says.
 fn replays(kernel: CheckedKernel, diagnostic: &Diagnostic) -> Result<(), String> {
     let name = kernel.kernel().path();
     let example = diagnostic.counterexample().cloned().unwrap_or_default();
@@ -119,18 +119,18 @@ fn replays(kernel: CheckedKernel, diagnostic: &Diagnostic) -> Result<(), String>
     ))
 }
 
-/// How many seeds show that a kernel is wrong which the checker does not decide.
+/// The number of seeds that must show that a kernel is wrong which the checker does not decide.
 const SEEDS_OF_WRONG: u64 = 64;
 
-/// A launch of several blocks, with something in memory.
+/// Returns a launch of several blocks, with nonzero elements in memory.
 fn some_launch() -> Counterexample {
     let numbers = [("blocks", 1), ("tiles", 4), ("turns", 2), ("n", 4)];
-    let params = numbers.map(|(name, number)| (Given::Param(name.to_owned()), number));
-    let places = [(Given::GridDim(Axis::X), 3), (Given::Element("counts".to_owned(), 0), 1)];
+    let params = numbers.map(|(name, number)| (LaunchInput::Param(name.to_owned()), number));
+    let places = [(LaunchInput::GridDim(Axis::X), 3), (LaunchInput::Element("counts".to_owned(), 0), 1)];
     Counterexample { numbers: params.into_iter().chain(places).collect(), cluster: [1; 3] }
 }
 
-/// The kernels that must never be proved: the simulator shows each of them to be wrong.
+/// The kernels that must never be proved: the simulator shows that each of them is wrong.
 #[test]
 fn every_wrong_kernel_goes_wrong() -> anyhow::Result<()> {
     let mut right = vec![];
@@ -181,8 +181,8 @@ fn every_counterexample_goes_wrong_as_it_says() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Some mutants, one of each kernel: with the tensors and slices of a replay, which are not those of
-/// the kernel's test, so that a few go wrong before, or not at all.
+/// Some mutants, at most one of each kernel. Tensors and slices are those of a replay instead of
+/// those of the kernel's test, so a few mutants go wrong earlier, or not at all.
 #[test]
 fn counterexamples_of_mutants_go_wrong_as_they_say() {
     let (mut wrong, mut all) = (vec![], 0);
@@ -210,7 +210,7 @@ fn counterexamples_of_mutants_go_wrong_as_they_say() {
     assert!(wrong.len() * 10 <= all, "{} of {all} are not replayed:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The unusual kernels that are right: each with several numbers of turns.
+/// The unusual kernels that are right: each with several iteration counts.
 #[test]
 fn what_is_right_runs_quiet() -> anyhow::Result<()> {
     let (mut wrong, mut all) = (vec![], 0);
@@ -220,7 +220,7 @@ fn what_is_right_runs_quiet() -> anyhow::Result<()> {
         let name = kernel.kernel().path();
         for number in [0, 1, 2, 5] {
             let replay = Replay::new("kernels.rs", kernel.clone(), &all_are(&kernel, number))?;
-            // What the kernel assumes has to hold.
+            // The kernel's assumptions have to hold.
             if number == 0 && ["at_least_one", "count_from_the_launch"].contains(&name.as_str()) {
                 continue;
             }
@@ -233,8 +233,8 @@ fn what_is_right_runs_quiet() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The right kernels that communicate through global memory: in grids of two and of four blocks, one
-/// block after the other where the runtime would launch them so, and all at once.
+/// The right kernels that communicate through global memory: in grids of two and of four blocks,
+/// one block after the other if the runtime would launch them so, and all at once.
 #[test]
 fn what_blocks_tell_each_other_runs_quiet() -> anyhow::Result<()> {
     let (mut wrong, mut all) = (vec![], 0);
@@ -243,7 +243,7 @@ fn what_blocks_tell_each_other_runs_quiet() -> anyhow::Result<()> {
         let name = kernel.kernel().path();
         for (blocks, number) in [(2, 1), (4, 3)] {
             let mut example = all_are(&kernel, number);
-            example.numbers.push((Given::GridDim(Axis::X), blocks));
+            example.numbers.push((LaunchInput::GridDim(Axis::X), blocks));
             let replay = Replay::new("kernels.rs", kernel.clone(), &example)?.with_global_order();
             let found = found_in(&replay, 0..REPLAYS)?;
             wrong.extend(found.iter().map(|found| format!("{name}, {blocks} blocks, {found}")));
@@ -256,11 +256,11 @@ fn what_blocks_tell_each_other_runs_quiet() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A launch in which every scalar is this number.
+/// Returns a launch in which every scalar has this value.
 fn all_are(kernel: &CheckedKernel, number: i128) -> Counterexample {
     let scalar = |param: &tma_codegen::ir::Param| match param.kind() {
-        Some(ParamKind::Scalar(Scalar::Bool)) => Some((Given::Param(param.name.clone()), number % 2)),
-        Some(ParamKind::Scalar(_)) => Some((Given::Param(param.name.clone()), number)),
+        Some(ParamKind::Scalar(Scalar::Bool)) => Some((LaunchInput::Param(param.name.clone()), number % 2)),
+        Some(ParamKind::Scalar(_)) => Some((LaunchInput::Param(param.name.clone()), number)),
         _ => None,
     };
     let numbers = kernel.kernel().params.iter().filter_map(scalar).collect();
@@ -269,7 +269,7 @@ fn all_are(kernel: &CheckedKernel, number: i128) -> Counterexample {
 
 #[test]
 fn mutants_that_are_wrong_are_refused() -> anyhow::Result<()> {
-    // `all`, or a number: one of so many.
+    // `all`, or a number: one in this many.
     let wanted = std::env::var("TMA_MUTATIONS").ok();
     let nth = match wanted.as_deref() {
         Some("all") => 1,
@@ -282,20 +282,20 @@ fn mutants_that_are_wrong_are_refused() -> anyhow::Result<()> {
         let library = judge_all(&first_instances(&library_subjects()?, 1), nth, SEEDS)?;
         expect_none_accepted(&library);
         page::ends_with(PAGE, &(tables(&judged, nth) + &table_of_kernels(&library)))?;
-        let is_shared = |judged: &&Judged| !judged.is_of_global_memory();
+        let is_shared = |judged: &&MutantJudgement| !judged.is_of_global_memory();
         let tree = Tally::of(judged.iter().filter(is_shared));
         let tally = Tally::of(judged.iter().chain(&library).filter(is_shared));
-        assert!(tree.refused * 10 >= tree.wrong * 9, "{} of {} are refused", tree.refused, tree.wrong);
-        // The library's kernels decide by tickets, by loaded ends of groups, and by whether a unit
-        // of work is half of a tile, which is not followed.
-        assert!(tally.refused * 100 >= tally.wrong * 85, "{} of {}", tally.refused, tally.wrong);
-        assert!(tally.right_line * 100 >= tally.refused * 95, "{} of {}", tally.right_line, tally.refused);
+        assert!(tree.rejected * 10 >= tree.wrong * 9, "{} of {} are refused", tree.rejected, tree.wrong);
+        // The library's kernels branch on tickets, on loaded ends of groups, and on whether a work
+        // unit is half of a tile, which the checker does not follow.
+        assert!(tally.rejected * 100 >= tally.wrong * 85, "{} of {}", tally.rejected, tally.wrong);
+        assert!(tally.right_line * 100 >= tally.rejected * 95, "{} of {}", tally.right_line, tally.rejected);
     }
     Ok(())
 }
 
-/// That none is accepted and wrong.
-fn expect_none_accepted(judged: &[Judged]) {
+/// Checks that no mutant is both accepted and wrong.
+fn expect_none_accepted(judged: &[MutantJudgement]) {
     let wrong = accepted_and_wrong(judged);
     assert!(wrong.is_empty(), "accepted, and found wrong:\n{}", wrong.join("\n"));
 }

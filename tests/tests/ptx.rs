@@ -1,4 +1,4 @@
-//! The PTX of kernels: as it was, the same each time, and refused for targets that lack something.
+//! The PTX of kernels: unchanged, deterministic, and refused for targets that lack an instruction.
 //! `ptxas.rs` compiles every kernel for every target.
 #![cfg(feature = "llvm")]
 
@@ -9,10 +9,10 @@ use std::thread;
 use tma_codegen::{Ptx, Target, check, compile};
 use tma_model::ReduceOp;
 use tma_model::mma::{DoubleForm, Operand, WARP_ROWS, WarpForm};
-use tma_tests::kept::{INSTRUCTIONS, KEPT};
+use tma_tests::snapshots::{INSTRUCTIONS, SNAPSHOT_KERNELS};
 use tma_tests::sources::{Source, benchmarks, conformance, corpus, examples, multiplies};
 
-/// Every kernel of the sources.
+/// Compiles every kernel of the sources.
 fn compiled(sources: &[Source], target: Target) -> Vec<Ptx> {
     let of_source = |source: &Source| match compile(source.path, source.text, target) {
         Ok(compiled) => compiled.kernels,
@@ -24,17 +24,19 @@ fn compiled(sources: &[Source], target: Target) -> Vec<Ptx> {
 /// Every instance of the examples' kernels.
 static EXAMPLES: LazyLock<Vec<Ptx>> = LazyLock::new(|| compiled(examples(), Target::default()));
 
-/// Of the other kernels those whose PTX is kept.
+/// The other kernels whose PTX is kept.
 static OTHERS: LazyLock<Vec<Ptx>> = LazyLock::new(|| {
     let columns = conformance().iter().filter(|source| source.name.starts_with("columns"));
     let sources: Vec<_> = corpus().iter().chain(columns).copied().collect();
     let corpus = compiled(&sources, Target::default());
-    let kept: Vec<_> = corpus.into_iter().filter(|ptx| KEPT.contains(&ptx.name.as_str())).collect();
-    assert_eq!(kept.len(), KEPT.len(), "a kernel that is kept is not there");
+    let kept: Vec<_> =
+        corpus.into_iter().filter(|ptx| SNAPSHOT_KERNELS.contains(&ptx.name.as_str())).collect();
+    assert_eq!(kept.len(), SNAPSHOT_KERNELS.len(), "a kernel that is kept is not there");
     kept
 });
 
-/// Of each kernel of the examples the first instance, and those that differ by more than a type.
+/// Returns the first instance of each kernel of the examples, and those that differ by more than a
+/// type.
 fn of_examples() -> impl Iterator<Item = &'static Ptx> {
     const MORE: [&str; 2] = ["dense_gemm::bf16_bf16_f32_mn_mn", "dense_gemm::f16_f16_f16_k_k"];
     let mut known = HashSet::new();
@@ -44,7 +46,7 @@ fn of_examples() -> impl Iterator<Item = &'static Ptx> {
     })
 }
 
-/// Compares with what is kept in `snapshots`. To accept a change: `cargo insta review`.
+/// Compares with the files in `snapshots`. To accept a change: `cargo insta review`.
 #[test]
 fn ptx_is_as_it_was() {
     let generator = format!("// generator: tma-codegen {}", env!("CARGO_PKG_VERSION"));
@@ -55,7 +57,7 @@ fn ptx_is_as_it_was() {
     }
 }
 
-/// Every form of the mbarriers' instructions, with a `%` for each register.
+/// Every form of the mbarrier instructions, with `%` for each register.
 const BARRIER_FORMS: &[&str] = &[
     "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%], %;",
     "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%], %;",
@@ -77,7 +79,7 @@ const BARRIER_FORMS: &[&str] = &[
     "mbarrier.try_wait.shared::cta.b64 %, [%], %;",
 ];
 
-/// PTX with `%` alone for each register.
+/// Returns the PTX with only `%` for each register.
 fn without_registers(ptx: &str) -> String {
     let mut pieces = ptx.split('%');
     let mut text = pieces.next().unwrap_or_default().to_owned();
@@ -88,7 +90,7 @@ fn without_registers(ptx: &str) -> String {
     text
 }
 
-/// Every form of the copies, reductions and prefetches of tiles. Source: PTX ISA,
+/// Returns every form of the copies, reductions and prefetches of tiles. Source: PTX ISA,
 /// "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor" and "cp.async.bulk.prefetch.tensor".
 fn tile_forms() -> Vec<String> {
     let mut forms = vec![];
@@ -111,8 +113,8 @@ fn tile_forms() -> Vec<String> {
     forms
 }
 
-/// The same of columns of pixels, which tensors of three to five dimensions have. Stores and
-/// reductions take no offsets.
+/// Returns these forms for columns of pixels, which tensors of three to five dimensions have.
+/// Stores and reductions take no offsets.
 fn column_forms() -> Vec<String> {
     let mut forms = vec![];
     for rank in 3..=5 {
@@ -136,7 +138,7 @@ fn column_forms() -> Vec<String> {
     forms
 }
 
-/// Every reduction without a tensor map, of whichever type. Source: PTX ISA,
+/// Returns every reduction without a tensor map, of any type. Source: PTX ISA,
 /// "cp.reduce.async.bulk".
 fn bulk_forms() -> Vec<String> {
     let ways = ["global.shared::cta.bulk_group", "shared::cluster.shared::cta.mbarrier::complete_tx::bytes"];
@@ -144,7 +146,7 @@ fn bulk_forms() -> Vec<String> {
     forms.into_iter().flatten().collect()
 }
 
-/// Every `mma.sync` of 16 rows with a dense A: types, shapes, and what is done with sums.
+/// Returns every `mma.sync` of 16 rows with a dense A: types, shapes, and variants of the sums.
 fn warp_forms() -> Vec<String> {
     let mut forms = vec![];
     for a in Operand::ALL {
@@ -192,8 +194,8 @@ fn what_a_target_does_not_have_is_an_error() {
                 Ok(_) => panic!("{} compiles for {target}", source.path),
                 Err(failure) => {
                     let message = failure.to_string();
-                    let wanted = format!("error[TMA0227]: {target} has no `{lacking}`, which `");
-                    assert!(message.contains(&wanted), "{message}");
+                    let wanted = format!("` requires `{lacking}`, which {target} does not have");
+                    assert!(message.contains("error[TMA0227]: `") && message.contains(&wanted), "{message}");
                 }
             }
             seen.insert((target, lacking));
@@ -215,7 +217,7 @@ fn the_kept_kernels_have_every_form_of_barriers() {
 #[test]
 fn the_same_source_gives_the_same_ptx() {
     let text = |kernels: &[Ptx]| kernels.iter().map(|ptx| ptx.text.clone()).collect::<Vec<_>>();
-    // On another thread, after other work: nothing of the process may show.
+    // On another thread, after other work: the state of the process must not matter.
     let again = thread::spawn(move || {
         compiled(&corpus()[..1], Target::Sm90);
         text(&compiled(examples(), Target::default()))

@@ -1,6 +1,6 @@
 //! NVIDIA's own assembler on the PTX of all kernels: accepted without a warning, without spills,
-//! without local memory. For targets other than `sm_90a` one file in five is compiled and assembled,
-//! or all of them with `TMA_TESTS=all`.
+//! without local memory. For targets other than `sm_90a` one file in five is compiled and
+//! assembled, or all of them with `TMA_TESTS=all`.
 #![cfg(feature = "llvm")]
 
 use std::fs;
@@ -14,14 +14,14 @@ use tma_tests::is_all;
 use tma_tests::parallel::on_all_cores;
 use tma_tests::sources::{BOOK, benchmarks, code_blocks, conformance, corpus, examples, is_for};
 
-/// The kernels that have local memory, but for those that print and hand over there what they
-/// print: a register array has to lie in memory if its index is not known.
+/// The kernels that use local memory, besides those that print, which pass their arguments in it: a
+/// register array must be in memory if its index is unknown.
 const LOCAL_MEMORY: [&str; 2] = ["fault_index", "value_arrays"];
 
-/// What a load into several blocks of a cluster has.
+/// The mark of a load into several blocks of a cluster.
 const MULTICAST: &str = ".multicast::cluster";
 
-/// Of the files, one in so many is for the targets other than the usual one.
+/// One file in this many is compiled for the targets other than the default.
 const ONE_IN: usize = 5;
 
 /// The assembler that `TMA_PTXAS` names, or the one that the set-up has fetched.
@@ -34,10 +34,11 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Kernels, and where they are.
+/// The path and the text of a file with kernels.
 type Text = (String, String);
 
-/// Those of the examples, the corpus, the benchmarks, the book and the conformance table.
+/// Returns the kernels of the examples, the corpus, the benchmarks, the book and the conformance
+/// table.
 fn texts() -> Vec<Text> {
     let sources = examples().iter().chain(corpus()).chain(benchmarks()).chain(conformance());
     let mut texts: Vec<_> = sources.map(|source| (source.path.to_owned(), source.text.to_owned())).collect();
@@ -51,7 +52,7 @@ fn texts() -> Vec<Text> {
     texts
 }
 
-/// What is compiled for a target.
+/// Returns the texts that are compiled for a target.
 fn texts_for(target: Target) -> Vec<Text> {
     let all = texts().into_iter().filter(|(_, text)| is_for(text, target.name()));
     let every = target == Target::default() || is_all();
@@ -65,14 +66,14 @@ fn compiled((path, text): &Text, target: Target) -> Vec<Ptx> {
     }
 }
 
-/// What the assembler has against a kernel.
-fn judge(ptx: &Ptx, target: Target) -> Option<String> {
-    let said = match ptxas::judge(&ASSEMBLER, target.name(), &ptx.text) {
-        Ok(said) => said,
+/// Returns the assembler's complaints about a kernel.
+fn problem(ptx: &Ptx, target: Target) -> Option<String> {
+    let report = match ptxas::assemble(&ASSEMBLER, target.name(), &ptx.text) {
+        Ok(report) => report,
         Err(error) => return Some(format!("{} for {target}: {error}", ptx.name)),
     };
-    // For these targets ptxas advises against multicast loads, and for the second it makes a call
-    // of each.
+    // For these targets ptxas advises against multicast loads, and for the second it compiles them
+    // to calls.
     let slow_multicast = matches!(target, Target::Sm90 | Target::Sm120a) && ptx.text.contains(MULTICAST);
     let may_use_local_memory = LOCAL_MEMORY.contains(&ptx.name.as_str())
         || ptx.text.contains("vprintf")
@@ -80,11 +81,11 @@ fn judge(ptx: &Ptx, target: Target) -> Option<String> {
     let is_advice = |line: &String| {
         slow_multicast && line.to_ascii_lowercase().contains("advisory") && line.contains(MULTICAST)
     };
-    let is_right = said.kernels == 1
-        && said.spills == [0, 0]
-        && (said.stack == 0 || may_use_local_memory)
-        && said.complaints.iter().all(is_advice);
-    (!is_right).then(|| format!("{} for {target}: {said:#?}", ptx.name))
+    let is_right = report.kernels == 1
+        && report.spills == [0, 0]
+        && (report.stack == 0 || may_use_local_memory)
+        && report.warnings.iter().all(is_advice);
+    (!is_right).then(|| format!("{} for {target}: {report:#?}", ptx.name))
 }
 
 fn accepts(target: Target) {
@@ -94,7 +95,7 @@ fn accepts(target: Target) {
             assert!(ptx.text.contains(&format!(".target {target}\n")), "{} for {target}", ptx.name);
             assert!(ptx.text.contains(&format!(".entry {}(", ptx.entry)), "{} for {target}", ptx.name);
         }
-        kernels.iter().filter_map(|ptx| judge(ptx, target)).collect::<Vec<_>>()
+        kernels.iter().filter_map(|ptx| problem(ptx, target)).collect::<Vec<_>>()
     });
     let problems = problems.concat();
     assert!(problems.is_empty(), "{} kernels:\n{}", problems.len(), problems.join("\n"));
@@ -120,7 +121,7 @@ fn accepts_all_for_sm_120a() {
     accepts(Target::Sm120a);
 }
 
-/// That the judgement can fail: a spill, a stack frame and a warning are each seen.
+/// The judgement can fail: a spill, a stack frame and a warning are each detected.
 #[test]
 fn sees_what_is_wrong() {
     let header = ".version 8.0\n.target sm_90a\n.address_size 64\n";
@@ -128,13 +129,14 @@ fn sees_what_is_wrong() {
                  ld.param.u64 %d1, [p];\ncvt.u32.u64 %r1, %d1;\nmov.u32 %r2, a;\nadd.u32 %r2, %r2, %r1;\n\
                  st.local.u32 [%r2], %r1;\nld.local.u32 %r1, [%r2+4];\nst.global.u32 [%d1], %r1;\nret;\n}\n";
     let ptx = |text: &str| Ptx { name: "k".into(), entry: "k".into(), text: format!("{header}{text}") };
-    let judged = |text: &str| judge(&ptx(text), Target::Sm90a);
-    assert_eq!(judged(".visible .entry k() {\nret;\n}\n"), None);
-    assert!(judged(local).is_some_and(|problem| problem.contains("stack: 256")));
-    assert!(judged(".visible .entry k() {\nrte;\n}\n").is_some());
-    // What tensor cores still write is read: ptxas says in passing that it waits before.
+    let problem_of = |text: &str| problem(&ptx(text), Target::Sm90a);
+    assert_eq!(problem_of(".visible .entry k() {\nret;\n}\n"), None);
+    assert!(problem_of(local).is_some_and(|problem| problem.contains("stack: 256")));
+    assert!(problem_of(".visible .entry k() {\nrte;\n}\n").is_some());
+    // An accumulator is read while tensor cores still write it: ptxas only notes that it adds a
+    // wait.
     let multiplied = |wait: &str| {
-        judged(&format!(
+        problem_of(&format!(
             ".visible .entry k(.param .u64 p) {{\n.reg .f32 %f<5>;\n.reg .b64 %d<3>;\nld.param.u64 %d1, [p];\n\
              mov.b64 %d2, 0;\nwgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 \
              {{%f1, %f2, %f3, %f4}}, %d2, %d2, 0, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\n{wait}\n\

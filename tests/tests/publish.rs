@@ -1,4 +1,4 @@
-//! What every package that is published has: metadata, a page, licences, and no more than it needs.
+//! Requirements on every published package: metadata, a page, licences, and no unneeded files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folders of the workspace's packages that are published.
+/// Returns the folders of the workspace's packages that are published.
 fn published() -> Vec<PathBuf> {
     let folders = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
     let is_published = |folder: &PathBuf| {
@@ -24,12 +24,12 @@ fn manifest(folder: &Path) -> String {
     fs::read_to_string(folder.join("Cargo.toml")).unwrap()
 }
 
-/// The name in a manifest.
+/// Returns the name in a manifest.
 fn name(manifest: &str) -> &str {
     manifest.split_once("name = \"").and_then(|(_, rest)| rest.split('"').next()).unwrap()
 }
 
-/// The features in a manifest, without `default`.
+/// Returns the features in a manifest, without `default`.
 fn features(manifest: &str) -> Vec<&str> {
     let section = manifest.split_once("\n[features]\n").map_or("", |(_, rest)| rest);
     let section = section.split("\n[").next().unwrap_or_default();
@@ -67,7 +67,8 @@ fn published_packages_say_what_they_are() {
     }
 }
 
-/// Categories of the registry that fit a package of this project. Source: its list of categories.
+/// The categories of the registry that fit a package of this project. Source: its list of
+/// categories.
 const CATEGORIES: [&str; 11] = [
     "command-line-utilities",
     "compilers",
@@ -82,13 +83,13 @@ const CATEGORIES: [&str; 11] = [
     "simulation",
 ];
 
-/// The texts of a list in a manifest: `key = ["a", "b"]`.
+/// Returns the texts of a list in a manifest: `key = ["a", "b"]`.
 fn list<'a>(manifest: &'a str, key: &str) -> Vec<&'a str> {
     let line = manifest.lines().find_map(|line| line.strip_prefix(&format!("{key} = [")));
     line.map(|line| line.split('"').skip(1).step_by(2).collect()).unwrap_or_default()
 }
 
-/// What is wrong with the words by which a package is found.
+/// Returns the problems with the keywords and categories of a package.
 fn misfiled(manifest: &str) -> Vec<String> {
     let (keywords, categories) = (list(manifest, "keywords"), list(manifest, "categories"));
     // Source: The Cargo Book, "The `keywords` field".
@@ -130,7 +131,8 @@ fn words_that_the_registry_refuses_are_found() {
     assert_eq!(misfiled("[package]\n"), ["0 keywords", "0 categories"]);
 }
 
-/// The repository has no public address yet. When the workspace names one, every package has it.
+/// The repository has no public address yet. When the workspace names one, every package must have
+/// it.
 #[test]
 fn packages_name_the_repository_of_the_workspace() {
     let workspace = fs::read_to_string(root().join("Cargo.toml")).unwrap();
@@ -173,7 +175,7 @@ fn features_are_read_with_and_without_comments() {
     assert_eq!(features("[package]\nname = \"a\"\n"), [""; 0]);
 }
 
-/// The first kernel that people see is the one that they get, which is tested.
+/// The first kernel that readers see is the one of a new package, which is tested.
 #[test]
 fn the_readme_of_the_runtime_has_the_kernel_of_a_new_package() {
     let kernel = fs::read_to_string(root().join("cargo-tma/templates/src/lib.rs")).unwrap();
@@ -181,7 +183,7 @@ fn the_readme_of_the_runtime_has_the_kernel_of_a_new_package() {
     assert!(readme.contains(&format!("```rust\n{kernel}```\n")));
 }
 
-/// What a package has in it, as `cargo package` would pack it.
+/// Returns the files of a package, as `cargo package` would pack it.
 fn packed(package: &str) -> Vec<String> {
     let mut list = Command::new(env!("CARGO"));
     list.args(["package", "--list", "--allow-dirty", "--offline", "-p", package]).current_dir(root());
@@ -203,13 +205,13 @@ fn packages_hold_their_sources_and_no_corpus() {
             assert!(files.iter().any(|file| file == wanted), "{package} lacks {wanted}");
         }
     }
-    // Through a link, which is packed as what it leads to.
+    // Through a link, which is packed as its target.
     let tools = packed("cargo-tma");
     assert!(tools.iter().any(|file| file == "pages/TMA0203.md"), "{tools:?}");
     assert!(tools.iter().any(|file| file == "templates/src/lib.rs"), "{tools:?}");
 }
 
-/// The packages that are compiled for some features of a package, one a line.
+/// Returns the packages that are compiled for some features of a package, one per line.
 fn compiled(package: &str, features: &str) -> String {
     let mut tree = Command::new(env!("CARGO"));
     tree.args(["tree", "--offline", "--prefix", "none", "-p", package, "--features", features]);
@@ -218,7 +220,7 @@ fn compiled(package: &str, features: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The build scripts of packages that link the driver fail where CUDA is not installed.
+/// The build scripts of packages that link the driver fail if CUDA is not installed.
 #[test]
 fn the_feature_cuda_links_nothing_of_cuda() {
     let linking = |features: &str| {
@@ -231,7 +233,8 @@ fn the_feature_cuda_links_nothing_of_cuda() {
     assert!(linking("cust"));
 }
 
-/// The oldest Rust is that of the manifest, wherever it is named, and CI builds with it.
+/// The oldest supported Rust is the same in the manifest and everywhere else, and CI builds with
+/// it.
 #[test]
 fn the_oldest_rust_is_the_same_everywhere() {
     let workspace = fs::read_to_string(root().join("Cargo.toml")).unwrap();

@@ -1,38 +1,38 @@
-//! Small kernels at random, of all that synchronises: what the checker proves of them runs without a
-//! finding.
+//! Small random kernels with all kinds of synchronisation: those that the checker proves run
+//! without a finding.
 //!
-//! Most of them are wrong, and a few of those that are not are proved. Each of these runs on the
-//! simulator in many orders of threads, which has to find nothing: a finding would show a hole in
-//! the proof. `TMA_PROGRAMS=100000` draws as many; `TMA_PROGRAM=7` prints the seventh, what is said
-//! of it, and what the simulator finds.
+//! Most of them are wrong, and only a few of the right ones are proved. The simulator runs each of
+//! these in many orders of threads, and must find nothing: a finding would be a hole in the proof.
+//! `TMA_PROGRAMS=100000` draws this many; `TMA_PROGRAM=7` prints the seventh, the verdict, and the
+//! findings of the simulator.
 #![cfg(feature = "llvm")]
 
 use std::fmt::Write;
 
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
-use tma_codegen::diag::{Counterexample, Given};
+use tma_codegen::diag::{Counterexample, LaunchInput};
 use tma_codegen::ir::Axis;
-use tma_tests::draw::Draw;
-use tma_tests::mutation::judged::lines_of;
+use tma_tests::mutation::judgement::lines_of;
 use tma_tests::replay::Replay;
+use tma_tests::rng::Rng;
 
-/// How many are drawn on each commit.
+/// The number of kernels for each commit.
 const PROGRAMS: u64 = 4_000;
-/// In how many orders of threads each that is proved runs.
+/// The number of orders of threads in which each proved kernel runs.
 const SEEDS: u64 = 16;
 
-/// A kernel that is being written.
+/// A kernel under construction.
 struct Writer {
-    draw: Draw,
+    rng: Rng,
     warps: usize,
     text: String,
 }
 
 impl Writer {
     fn kernel(seed: u64) -> String {
-        let draw = Draw::new(seed);
-        let warps = 2 + draw.below(3);
-        let mut writer = Self { draw, warps, text: String::new() };
+        let rng = Rng::new(seed);
+        let warps = 2 + rng.below(3);
+        let mut writer = Self { rng, warps, text: String::new() };
         writer.write();
         writer.text
     }
@@ -40,8 +40,8 @@ impl Writer {
     fn write(&mut self) {
         let threads = self.warps * 32;
         let counts = [1, 2, self.warps, 32, 64, threads];
-        let [first, second] = [(); 2].map(|()| *self.draw.one_of(&counts));
-        let global = *self.draw.one_of(&["", "fence_proxy_async_global();"]);
+        let [first, second] = [(); 2].map(|()| *self.rng.one_of(&counts));
+        let global = *self.rng.one_of(&["", "fence_proxy_async_global();"]);
         _ = write!(
             self.text,
             "#[tma_kernel(threads = {threads})]
@@ -60,37 +60,37 @@ fn k(mem: Global<u32>, out: Global<u32>, n: u32) {{
     sync_threads();
 "
         );
-        for _ in 0..2 + self.draw.below(7) {
+        for _ in 0..2 + self.rng.below(7) {
             self.item(0);
         }
         self.text += "    out.set(block_idx().x * 128 + thread_idx().x, r);\n}\n";
     }
 
-    /// Some statements, often under a condition or in a loop.
+    /// Writes some statements, often under a condition or in a loop.
     fn item(&mut self, depth: usize) {
-        let guard = match self.draw.below(14) {
-            0 => format!("if warp_idx() == {} {{", self.draw.below(self.warps)),
+        let guard = match self.rng.below(14) {
+            0 => format!("if warp_idx() == {} {{", self.rng.below(self.warps)),
             1 => "if warp_idx() < 2 {".to_owned(),
             2 => "if lane_idx() < 16 {".to_owned(),
-            3 => format!("if lane_idx() == {} {{", *self.draw.one_of(&[0, 5, 19])),
-            4 => format!("if thread_idx().x == {} {{", *self.draw.one_of(&[0, 32, 40])),
+            3 => format!("if lane_idx() == {} {{", *self.rng.one_of(&[0, 5, 19])),
+            4 => format!("if thread_idx().x == {} {{", *self.rng.one_of(&[0, 32, 40])),
             5 => "if elect_one() {".to_owned(),
             6 => "if n > 2 {".to_owned(),
-            7 => format!("for turn in 0..{} {{", *self.draw.one_of(&["n", "2"])),
+            7 => format!("for turn in 0..{} {{", *self.rng.one_of(&["n", "2"])),
             _ => String::new(),
         };
         if guard.is_empty() || depth == 2 {
             return self.statement();
         }
         _ = writeln!(self.text, "    {guard}");
-        for _ in 0..1 + self.draw.below(2) {
+        for _ in 0..1 + self.rng.below(2) {
             self.item(depth + 1);
         }
         self.text += "    }\n";
     }
 
     fn statement(&mut self) {
-        let index = *self.draw.one_of(&[
+        let index = *self.rng.one_of(&[
             "thread_idx().x",
             "lane_idx()",
             "127 - thread_idx().x",
@@ -98,11 +98,11 @@ fn k(mem: Global<u32>, out: Global<u32>, n: u32) {{
             "warp_idx()",
             "lane_idx() + 32",
         ]);
-        let barrier = *self.draw.one_of(&["b0", "b1"]);
-        let number = self.draw.below(2);
-        let of_warps = 32 * (1 + self.draw.below(self.warps));
-        let lane = *self.draw.one_of(&["3", "r", "19"]);
-        let text = match self.draw.below(34) {
+        let barrier = *self.rng.one_of(&["b0", "b1"]);
+        let number = self.rng.below(2);
+        let of_warps = 32 * (1 + self.rng.below(self.warps));
+        let lane = *self.rng.one_of(&["3", "r", "19"]);
+        let text = match self.rng.below(34) {
             0..3 => "sync_threads();".to_owned(),
             3..5 => "sync_warp();".to_owned(),
             5..8 => format!("named_barrier_sync({}, {of_warps});", number + 1),
@@ -122,7 +122,7 @@ fn k(mem: Global<u32>, out: Global<u32>, n: u32) {{
             29 => format!("mem.set({index}, r);"),
             30 => format!("r += mem.get({index});"),
             31 => {
-                let read = *self.draw.one_of(&["", "_read"]);
+                let read = *self.rng.one_of(&["", "_read"]);
                 format!(
                     "fence_proxy_async(); mem.bulk_store(0, row, 0, 32); bulk_commit_group(); \
                      bulk_wait_group{read}::<0>();"
@@ -135,13 +135,13 @@ fn k(mem: Global<u32>, out: Global<u32>, n: u32) {{
     }
 }
 
-/// A launch with this `n`.
+/// Returns a launch with this `n`.
 fn launch(n: i128) -> Counterexample {
-    let numbers = vec![(Given::Param("n".to_owned()), n), (Given::GridDim(Axis::X), 2)];
+    let numbers = vec![(LaunchInput::Param("n".to_owned()), n), (LaunchInput::GridDim(Axis::X), 2)];
     Counterexample { numbers, cluster: [1; 3] }
 }
 
-/// The simulator's first finding in a kernel, under any of some seeds.
+/// Returns the simulator's first finding in a kernel, under any of some seeds.
 fn found(source: &str, seeds: u64) -> anyhow::Result<String> {
     let mut all = String::new();
     for n in [0, 1, 3] {

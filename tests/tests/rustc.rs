@@ -1,4 +1,4 @@
-//! What rustc says of whole packages with kernels.
+//! The errors of rustc for whole packages with kernels.
 
 mod packages;
 
@@ -8,7 +8,7 @@ use std::fs;
 use packages::{check, package, package_with_build_script, root};
 use tma_tests::sources::{BOOK, code_blocks};
 
-/// A package that forgets its build script is told what to write.
+/// A package without a build script gets an error with the lines to add.
 #[test]
 fn tma0901_without_a_build_script() {
     let folder = package("no-build-script", "");
@@ -16,12 +16,12 @@ fn tma0901_without_a_build_script() {
     let output = check(&folder, &[]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "it was accepted");
-    for wanted in ["TMA0901: there is no PTX for `scale`", "src/main.rs:6:4", "tma_codegen::build()"] {
+    for wanted in ["TMA0901: no PTX for `scale`", "src/main.rs:6:4", "tma_codegen::build()"] {
         assert!(said.contains(wanted), "{wanted:?} was not said, but:\n{said}");
     }
 }
 
-/// Each block of the book stands in a module of its own, under the line that the page says to begin
+/// Each block of the book is in its own module, after the line that the page says to begin
 /// with.
 #[test]
 fn the_kernels_of_the_book_pass_rustc_as_they_stand() {
@@ -35,7 +35,7 @@ fn the_kernels_of_the_book_pass_rustc_as_they_stand() {
         let page = name.trim_start_matches("docs/").trim_end_matches(".md").replace(['-', '/'], "_");
         for block in kernels {
             let (line, code) = (block.line, &block.code);
-            // A block that is a module by itself does not see what is imported around it.
+            // A block that is itself a module does not see the imports around it.
             writeln!(
                 text,
                 "mod {page}_{line} {{\n#[allow(unused_imports)]\nuse tma_runtime::prelude::*;\n{code}\n}}"
@@ -48,7 +48,7 @@ fn the_kernels_of_the_book_pass_rustc_as_they_stand() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Names that the expansion has as well, or that its paths begin with.
+/// Names that the expansion uses too, or that its paths begin with.
 const NAMES_OF_THE_EXPANSION: [&str; 26] = [
     "SPEC",
     "launch",
@@ -78,7 +78,7 @@ const NAMES_OF_THE_EXPANSION: [&str; 26] = [
     "r#loop",
 ];
 
-/// A user can write any name in any place: none meets one of the expansion's.
+/// A user may use any name anywhere: none collides with one of the expansion's.
 #[test]
 fn names_of_the_expansion_may_be_those_of_a_user() {
     let folder = package_with_build_script("collisions");
@@ -97,7 +97,7 @@ fn names_of_the_expansion_may_be_those_of_a_user() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Kernels with `name` in each place that a user can name.
+/// Returns kernels with `name` in each position that a user can name.
 fn places(name: &str) -> Vec<String> {
     let kernel = |instances: &str, item: &str, signature: &str, value: &str| {
         format!(
@@ -122,7 +122,7 @@ fn places(name: &str) -> Vec<String> {
             &format!("k({out})"),
             &format!("{name}(1)"),
         ),
-        // Alone, and not in a module that shares.
+        // In a kernel of its own, instead of one in a shared module.
         format!(
             "#[tma_kernel(threads = 32)] pub fn {name}({out}) {{ let {name} = thread_idx().x; out.set({name}, 1); }}"
         ),

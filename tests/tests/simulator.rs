@@ -1,5 +1,5 @@
-//! Every kernel of the corpus and every example on the simulator, under several seeds, against
-//! plain Rust.
+//! Every kernel of the corpus and every example on the simulator, under several seeds, compared
+//! with plain Rust.
 #![cfg(feature = "llvm")]
 
 use std::sync::{Arc, Mutex};
@@ -13,15 +13,16 @@ use tma_tests::is_all;
 use tma_tests::kernels;
 use tma_tests::parallel::on_all_cores;
 
-/// What the seed decides, hardware may do: each of these must give the same.
+/// Returns the number of seeds. The hardware may do whatever a seed decides, so the results must
+/// agree.
 fn seeds() -> u64 {
     if is_all() { 8 } else { 4 }
 }
 
-/// A check by name.
+/// A check with its name.
 type Check<'a> = (String, Box<dyn Fn(&Device) -> anyhow::Result<()> + Send + Sync + 'a>);
 
-/// Runs each check under each seed, on a simulator of its own; fails with all that went wrong.
+/// Runs each check under each seed, on its own simulator; fails with a list of all failures.
 fn run_all(checks: Vec<Check<'_>>) {
     assert!(!checks.is_empty());
     let results = on_all_cores(checks, |(name, check)| {
@@ -58,8 +59,8 @@ fn the_benchmarks_compute_what_plain_rust_does() {
 #[test]
 fn a_kernel_with_texts_is_launched_again() -> anyhow::Result<()> {
     let device = Device::simulator();
-    // The texts are variables of the module: they must outlive the launch, and no tensor may take
-    // their place.
+    // The texts are variables of the module: they must outlive the launch, and no tensor may
+    // replace them.
     let mut kept = vec![];
     for _ in 0..3 {
         kernels::faults::fault_printf::launch(&device, 1, -7, 0xbeef, 1.5)?;
@@ -98,8 +99,7 @@ fn tiles_are_printed_in_rows() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A copy that the engine refuses, in a kernel that tests its coordinates: what is wrong, and
-/// where.
+/// A copy that the engine refuses, in a kernel that tests its coordinates: the error and its line.
 #[test]
 fn checked_kernels_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     let line_of = |code: &str| {
@@ -125,8 +125,8 @@ fn checked_kernels_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Bulk copies that leave what they copy from or to, or that the engine would refuse: what is
-/// wrong, and where.
+/// Bulk copies out of bounds of their source or destination, or that the engine would refuse: the
+/// error and its line.
 #[test]
 fn bulk_copies_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     let code = "src.bulk_load(part, at, count, from, full);";
@@ -160,8 +160,8 @@ fn bulk_copies_name_what_is_wrong_and_the_line() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Indices outside of tiles, arrays and stages, and a barrier that is another one's, in a kernel
-/// that tests them.
+/// Indices outside of tiles, arrays and stages, and a barrier of another number, in a kernel that
+/// tests them.
 #[test]
 fn checked_kernels_name_the_index_and_the_line() -> anyhow::Result<()> {
     let place_of = |code: &str| {
@@ -191,8 +191,8 @@ fn checked_kernels_name_the_index_and_the_line() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A kernel that multiplies calls nothing, and tells the place and the message all the same: the
-/// error is that of a GPU.
+/// A kernel with matmuls calls no function, and yet reports the line and the message: the error
+/// equals that of a GPU.
 #[test]
 fn kernels_that_multiply_stop_with_the_line() -> anyhow::Result<()> {
     let source = include_str!("../src/kernels/mma/stops.rs");

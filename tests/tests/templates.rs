@@ -1,4 +1,4 @@
-//! A package that makes kernels of its own from those of `tma-kernels`, through cargo and rustc.
+//! A package that makes its own kernels from those of `tma-kernels`, through cargo and rustc.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod packages;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use packages::{check, package, root};
 
-/// The package's file, with no `unsafe` and no warning.
+/// The package's file, without `unsafe` and without a warning.
 const USER: &str = "\
 //! A user's epilogue.
 #![forbid(unsafe_code)]
@@ -38,7 +38,7 @@ pub fn multiply(device: &Device, scales: &DeviceTensor<f32, 1>) -> Result<(), Ge
 }
 ";
 
-/// A package with this file; `kernels` is how it depends on `tma-kernels`.
+/// Creates a package with this file; `kernels` is its dependency on `tma-kernels`.
 fn user(name: &str, kernels: &str, text: &str) -> PathBuf {
     let at = |package: &str| format!("{{ path = {:?}, default-features = false }}", root().join(package));
     let more = format!(
@@ -69,32 +69,28 @@ fn a_package_makes_kernels_from_those_of_another() {
     let output = check(&folder, &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
-    // What is wrong is reported where the package has it.
+    // Errors are reported in the file of the package.
     let misspelt = USER.replace("fn finish", "fn finnish");
     refused(&folder, &misspelt, &["TMA0272: `finnish` replaces no function", "src/lib.rs:15:8"]);
     let turned = USER.replace("x: f32, at: [u32; 3], scales", "at: [u32; 3], x: f32, scales");
     refused(
         &folder,
         &turned,
-        &["TMA0273: `finish` must begin like", "fn finish(x: f32, _at: [u32; 3]) -> f32"],
+        &["TMA0273: the signature of `finish` must begin like", "fn finish(x: f32, _at: [u32; 3]) -> f32"],
     );
     refused(&folder, &USER.replace("get(at[1])", "get(at[3])"), &["TMA0208", "src/lib.rs:16:"]);
     let unknown = USER.replace("bf16_low64_n*", "bf16_low32_n*");
-    refused(&folder, &unknown, &["TMA0274: `bf16_low32_n*` fits no instance", "src/lib.rs:10:"]);
+    refused(&folder, &unknown, &["TMA0274: `bf16_low32_n*` matches no instance", "src/lib.rs:10:"]);
     let elsewhere = USER.replace("full::with_options,", "full::options,");
-    refused(
-        &folder,
-        &elsewhere,
-        &["TMA0271", "no module `options` is where the path leads", "src/lib.rs:10:"],
-    );
+    refused(&folder, &elsewhere, &["TMA0271", "there is no module `options` at this path", "src/lib.rs:10:"]);
     let number = USER.replace("further(scales.slice(), 6.0)", "further(scales.slice(), 6u32)");
     refused(&folder, &number, &["E0308", "src/lib.rs:"]);
 }
 
-/// Cargo tells build scripts nothing of dev-dependencies.
+/// Cargo does not tell build scripts about dev-dependencies.
 #[test]
 fn a_template_must_be_of_a_dependency() {
     let kernels_in_tests = "\n[dev-dependencies]\n";
     let folder = user("undeclared", kernels_in_tests, "");
-    refused(&folder, USER, &["TMA0271", "no sources are known of its package"]);
+    refused(&folder, USER, &["TMA0271", "the sources of its package are unknown"]);
 }

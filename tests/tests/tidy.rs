@@ -1,4 +1,4 @@
-//! The health of the tree: what no compiler checks, and what should hold in every commit.
+//! The health of the tree: rules that no compiler checks, and that should hold in every commit.
 
 mod tree;
 
@@ -6,20 +6,20 @@ use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use tree::{File, expect_none, files, root};
 
-/// Longer files hide what they are about (docs/ARCHITECTURE.md).
+/// The limit of docs/ARCHITECTURE.md: longer files hide their subject.
 const LONGEST_FILE: usize = 500;
 
-/// A module of kernels sees itself alone, so a large kernel and its functions are one file.
+/// A module of kernels sees only itself, so a large kernel and its functions are one file.
 const LONGEST_KERNEL: usize = 600;
 
-/// The error codes in `text`: `TMA0` and three digits.
+/// Returns the error codes in `text`: `TMA0` and three digits.
 fn codes(text: &str) -> BTreeSet<&str> {
     let starts = text.match_indices("TMA0").map(|(start, _)| start);
     let words = starts.filter_map(|start| text.get(start..start + 7));
     words.filter(|word| word.bytes().skip(4).all(|digit| digit.is_ascii_digit())).collect()
 }
 
-/// The codes that the sources of the compiler, the runtime and the package of kernels define.
+/// Returns the codes that the sources of the compiler, the runtime and the kernel library define.
 fn defined_codes(files: &[File]) -> BTreeSet<&str> {
     const SOURCES: [&str; 4] = ["codegen/build.rs", "codegen/src/", "tma-kernels/src/", "tma-runtime/src/"];
     let is_source = |file: &&File| SOURCES.iter().any(|at| file.path.starts_with(at));
@@ -33,7 +33,7 @@ fn defined_codes(files: &[File]) -> BTreeSet<&str> {
     codes
 }
 
-/// The pages of the error codes, with the code each is named after.
+/// Returns the pages of the error codes, with the code that each is named after.
 fn pages(files: &[File]) -> impl Iterator<Item = (&str, &File)> {
     files.iter().filter_map(|file| {
         let name = file.path.strip_prefix("docs/errors/")?.strip_suffix(".md")?;
@@ -41,7 +41,7 @@ fn pages(files: &[File]) -> impl Iterator<Item = (&str, &File)> {
     })
 }
 
-/// The text of a Markdown file inside its fences (`inside`), or outside them.
+/// Returns the text of a Markdown file inside its fences (`inside`), or outside them.
 fn fenced(markdown: &str, inside: bool) -> String {
     let mut in_fence = false;
     let mut kept = String::new();
@@ -102,7 +102,7 @@ fn no_rust_file_is_too_long() {
 
 #[test]
 fn nothing_is_left_unfinished() {
-    // Put together here, so that this file does not contain them.
+    // Concatenated here, so that this file does not contain them.
     let marks = [("todo", "!("), ("unimplemented", "!("), ("dbg", "!("), ("#[", "ignore")]
         .map(|(a, b)| format!("{a}{b}"));
     let files = files();
@@ -121,7 +121,7 @@ fn no_path_of_one_machine_is_written_down() {
     expect_none(in_tests.chain(elsewhere));
 }
 
-/// `path:line: text` of every line of `file` in which one of `marks` begins a word or a path.
+/// Returns `path:line: text` of every line of `file` where one of `marks` begins a word or a path.
 fn lines_with(file: &File, marks: &[String]) -> Vec<String> {
     let begins = |line: &str, at: usize| {
         !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '}'))
@@ -145,10 +145,10 @@ fn every_package_is_described_licensed_and_linted() {
     expect_none(missing);
 }
 
-/// Cargo takes no file of a package with `autotests = false` that nobody names.
+/// With `autotests = false`, cargo ignores test files that the manifest does not name.
 #[test]
 fn no_test_of_the_simulator_is_forgotten() {
-    let named = ["all.rs", "growth.rs"]; // in its manifest
+    let named = ["all.rs", "growth.rs"]; // in the manifest
     let files = files();
     let all = files.iter().find(|file| file.path == "ptx-sim/tests/all.rs").expect("it is there");
     let names = files.iter().filter_map(|file| file.path.strip_prefix("ptx-sim/tests/"));
@@ -192,11 +192,11 @@ fn the_examples_are_those_of_their_readme() {
     expect_none(missing.map(|program| format!("examples/README.md has no row for {program}")));
 }
 
-/// The files that a Markdown text without fences links to: `[text](file#part)` and `[name]: file`.
+/// Returns the files that unfenced Markdown links to: `[text](file#part)` and `[name]: file`.
 fn link_targets(markdown: &str) -> Vec<String> {
     let mut targets = Vec::new();
     for line in markdown.lines() {
-        // Every second piece between backquotes is code, and `a[i](x)` in code is no link.
+        // Every second piece between backquotes is code, and `a[i](x)` in code is not a link.
         let prose: Vec<_> = line.split('`').step_by(2).collect();
         let prose = prose.join("`");
         let inline = prose.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());

@@ -1,5 +1,5 @@
-//! Chapters that teach: their kernels run on the simulator, what a chapter quotes of rustc, the
-//! compiler and the simulator is what they say, and what it takes from elsewhere is there.
+//! Tutorial chapters: their kernels run on the simulator; the messages of rustc, the compiler and
+//! the simulator that they quote are the actual ones, and so is the code that they quote.
 #![cfg(feature = "llvm")]
 
 use std::fs;
@@ -16,18 +16,19 @@ use tma_tests::sources::{CodeBlock, code_blocks};
 /// The chapter on tensor cores.
 const TENSOR_CORES: &str = "tutorial-tensor-cores.md";
 
-/// A file of the workspace.
+/// Reads a file of the workspace.
 fn file(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The blocks of code of a chapter.
+/// Returns the blocks of code of a chapter.
 fn chapter(name: &str) -> Vec<CodeBlock> {
     code_blocks(&file(&format!("docs/{name}")))
 }
 
-/// Blocks of one kind, each with what is after the kind's name and with the block that follows.
+/// Returns the blocks of one kind, each with the text after the kind's name and with the block that
+/// follows.
 fn quotes<'a>(
     chapter: &'a [CodeBlock],
     kind: &'a str,
@@ -38,8 +39,8 @@ fn quotes<'a>(
     })
 }
 
-/// What is wrong with a quote, unless `text` has its lines one after the other, wherever they are
-/// indented to. Lines may be left out where the quote has `...` or `// ..`.
+/// Returns the problem with a quote, unless `text` has its lines in sequence, at any indentation.
+/// Lines may be left out if the quote has `...` or `// ..`.
 fn misquoted(quote: &CodeBlock, text: &str) -> Option<String> {
     let lines: Vec<_> = text.lines().map(str::trim).collect();
     let wanted: Vec<_> = quote.code.lines().map(str::trim).collect();
@@ -60,7 +61,7 @@ fn expect_none(wrong: impl IntoIterator<Item = String>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// The parameters of a kernel that takes tensor maps only.
+/// Returns the parameters of a kernel that takes tensor maps only.
 fn params(kernel: &Kernel) -> &'static [ParamSpec] {
     let param = |param: &tma_codegen::ir::Param| {
         let Type::TensorMap(tile) = &param.ty else { panic!("`{}` is no tensor map", param.name) };
@@ -72,7 +73,7 @@ fn params(kernel: &Kernel) -> &'static [ParamSpec] {
     kernel.params.iter().map(param).collect::<Vec<_>>().leak()
 }
 
-/// What a launch must know of the one kernel in `block`.
+/// Returns the specification of the one kernel in `block`.
 fn spec(block: &CodeBlock) -> &'static KernelSpec {
     let checked = check("chapter.rs", &block.code).expect("the kernel keeps every rule");
     let compiled = compile("chapter.rs", &block.code, Target::default()).expect("it compiles");
@@ -100,7 +101,7 @@ fn spec(block: &CodeBlock) -> &'static KernelSpec {
     Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }))
 }
 
-/// Launches a kernel on 32 × 16 integers, and what it then holds in as many rows a block.
+/// Launches a kernel on 32 × 16 integers. Returns its output, 16 rows per block.
 fn run(spec: &'static KernelSpec, blocks: u32) -> Result<Vec<i32>, Error> {
     let device = Device::simulator();
     let source: Vec<i32> = (0..512).collect();
@@ -134,8 +135,8 @@ fn multicast_goes_wrong_as_the_chapter_says() {
     }));
 }
 
-/// `c = a · bᵀ` of whole numbers, 64 × 16 and 8 × 16, by a kernel of the chapter; what it finds and
-/// what is right.
+/// Computes `c = a · bᵀ` of integers, 64 × 16 and 8 × 16, by a kernel of the chapter. Returns its
+/// result and the expected one.
 fn multiply(spec: &'static KernelSpec) -> Result<[Vec<f32>; 2], Error> {
     let numbers = |len: usize, step: usize| (0..len).map(move |i| (i * step % 9) as f32 - 4.0);
     let (a, b): (Vec<f32>, Vec<f32>) = (numbers(64 * 16, 5).collect(), numbers(8 * 16, 7).collect());
@@ -188,7 +189,7 @@ fn the_compiler_refuses_what_the_chapter_says() {
     }));
 }
 
-/// What rustc says of these files is compared by the test `rustc`.
+/// The test `rustc` compares the errors of rustc for these files.
 #[test]
 fn rustc_refuses_what_the_chapter_says() {
     let chapter = chapter(TENSOR_CORES);

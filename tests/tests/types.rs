@@ -1,11 +1,11 @@
-//! The types that the front end infers are those that rustc infers, of made-up bodies with types
-//! left out.
+//! The types that the front end infers are those that rustc infers, for generated bodies without
+//! annotations.
 //!
 //! More of them: `cargo xtask fuzz --target types --inputs 20000`.
 
 use std::process::Command;
 
-/// How many bodies: what takes some seconds.
+/// The number of bodies, which take some seconds.
 const BODIES: usize = 300;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Shuffles, `clamp` and vectors that go wrong while a kernel runs: what the simulator finds, and
-//! what checked kernels say.
+//! Shuffles, `clamp` and vectors that go wrong while a kernel runs: the findings of the simulator,
+//! and the messages of checked kernels.
 #![cfg(feature = "llvm")]
 #![allow(clippy::single_range_in_vec_init, reason = "a view of one dimension has one range")]
 
@@ -8,8 +8,8 @@ use tma_runtime::prelude::*;
 use tma_tests::differential::device;
 use tma_tests::kernels::vectors::{vector_from, vector_from_checked};
 
-/// What a kernel of `threads` threads leaves in `out`, which has a word for each, or what it stops
-/// with.
+/// Returns the contents of `out`, one word per thread, of a kernel of `threads` threads, or the
+/// error that it stops with.
 fn run(threads: u32, option: &str, body: &str, words: &[u64]) -> Result<Vec<u64>, String> {
     let head = format!(
         "#[tma_kernel(threads = {threads}{option})]\nfn k(words: Global<u64>, out: Global<u64>) {{\n\
@@ -31,21 +31,21 @@ fn stops(threads: u32, option: &str, body: &str, words: &[u64], message: &str) {
 fn shuffles_of_lanes_that_are_not_there_are_found() {
     let shuffle = |mask| format!("out.set(lane, shuffle_xor(lane, {mask}) as u64);");
     assert_eq!(run(40, "", &shuffle(4), &[]).unwrap()[39], 35);
-    stops(40, "", &shuffle(8), &[], "does not run: it has exited, or the block has no such thread");
+    stops(40, "", &shuffle(8), &[], "is not active: it has exited, or the block has no such thread");
     let after =
         |last| format!("if lane >= {last} {{ return; }} out.set(lane, shuffle_idx(lane, 20) as u64);");
     assert_eq!(run(32, "", &after(32), &[]).unwrap(), [20; 32]);
-    stops(32, "", &after(16), &[], "reads the value of lane 20, which does not run");
+    stops(32, "", &after(16), &[], "reads the value of lane 20, which is not active");
 }
 
-/// All lanes take part: some of them wait for the others for ever.
+/// All lanes take part; in a branch, some wait for the others forever.
 #[test]
 fn words_of_a_warp_in_a_branch_are_found() {
     for word in ["shuffle_up(lane, 1)", "ballot(lane > 3)", "match_any(lane)", "warp_reduce_add(lane)"] {
         let body = |condition: &str| format!("if {condition} {{ out.set(lane, {word} as u64); }}");
         run(32, "", &body("lane < 32"), &[]).unwrap_or_else(|found| panic!("{word}:\n{found}"));
-        // The others come to the end of the kernel, and leave the block: what waits for them goes
-        // on without.
+        // The other lanes reach the end of the kernel and exit: a wait for them continues without
+        // them.
         stops(32, "", &(body("lane < 16") + " sync_warp();"), &[], "wait");
     }
 }
@@ -55,7 +55,7 @@ fn checked_shuffles_are_by_lanes() {
     let body = "out.set(lane, shuffle_down(lane, words.get(0) as u32) as u64);";
     assert_eq!(run(32, ", checked", body, &[31]).unwrap()[0], 31);
     stops(32, ", checked", body, &[32], "a shuffle by more than the 32 lanes of a warp");
-    // Of others the five lowest bits count.
+    // Otherwise only the five lowest bits count.
     assert_eq!(run(32, "", body, &[33]).unwrap()[0], 1);
 }
 
@@ -75,7 +75,7 @@ fn checked_clamps_have_numbers_between_their_bounds() {
     stops(1, ", checked", body, &[9, 6], "assertion failed: min <= max");
 }
 
-/// All elements of a vector are there, whatever its index is.
+/// All elements of a vector are in bounds, whatever its index is.
 #[test]
 fn vectors_stay_within_their_slice() -> anyhow::Result<()> {
     let code = "dst.set_vec(0, src.get_vec::<4>(i));";
@@ -93,7 +93,7 @@ fn vectors_stay_within_their_slice() -> anyhow::Result<()> {
     ] {
         let device = Device::simulator();
         let values: Vec<f32> = (0..len).map(|i| i as f32).collect();
-        // A tensor is not empty: a part of one may be.
+        // A tensor cannot be empty, but a part of one can.
         let src = device.tensor(&[values.clone(), vec![0.0; 4]].concat(), [len + 4])?;
         let mut dst = device.zeros([4])?;
         let done = vector_from::launch(&device, 1, src.view().slice([0..len])?, i, &mut dst);
@@ -115,8 +115,8 @@ fn vectors_are_aligned() -> anyhow::Result<()> {
     let device = Device::simulator();
     let src = device.tensor(&[1.0f32; 16], [16])?;
     let mut dst = device.zeros([4])?;
-    // Each is found where it is known: by the launcher, by a checked kernel, and else by the
-    // hardware.
+    // Each error is found as early as possible: by the launcher, by a checked kernel, or else by
+    // the hardware.
     let error = vector_from::launch(&device, 1, src.view().slice([2..16])?, 0, &mut dst).unwrap_err();
     assert!(error.to_string().starts_with("TMA0531"), "{error}");
     vector_from::launch(&device, 1, src.view().slice([4..16])?, 0, &mut dst)?;

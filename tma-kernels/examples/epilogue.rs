@@ -1,11 +1,11 @@
-//! A product with an epilogue of this program's own: C = cap · tanh(A · Bᵀ / cap), which keeps
-//! scores between -cap and cap.
+//! A GEMM with an epilogue of this program's own: C = cap · tanh(A · Bᵀ / cap), which limits scores
+//! to the range from -cap to cap.
 
 use tma_kernels::gemm::{Epilogue, GemmOptions, gemm};
 use tma_runtime::prelude::*;
 use tma_runtime::tma_module;
 
-/// The kernels of `gemm` that are compiled for a C of `f32`, with another function at their end.
+/// The kernels of `gemm` for a C of `f32`, compiled with another function before the store.
 #[tma_module(from = tma_kernels::gemm::full::with_options, only = ["bf16_f32_pair_nt", "bf16_f32_low64_nt"])]
 mod softcap {
     #[tma_device]
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (row, column) = (place / n, place % n);
         let sum: f32 = (0..k).map(|x| a[row * k + x].to_f32() * b[column * k + x].to_f32()).sum();
         let wanted = CAP * (sum / CAP).tanh();
-        // `tanh` errs by 2^-11 of its result.
+        // `tanh` has a relative error of up to 2^-11.
         if (found - wanted).abs() > CAP / 1024.0 {
             return Err(format!("row {row} column {column} is {found}, not {wanted}").into());
         }

@@ -1,10 +1,10 @@
-//! Launches that prepare while the kernel before them still runs.
+//! Launches that prepare while the previous kernel still runs.
 
 use tma_runtime::launch::{LaunchOn, With};
 
-/// Where `on` launches, for a kernel that waits for the one before it by itself
-/// (`grid_dependency_wait()`): its blocks start, and initialise their barriers, as soon as those of
-/// the one before have let it (`grid_dependency_launch()`) or ended.
+/// Returns the target of a launch like `on`, for a kernel that waits for the previous one by itself
+/// (`grid_dependency_wait()`). Its blocks start, and initialise their barriers, as soon as those of
+/// the previous kernel have allowed it (`grid_dependency_launch()`) or ended.
 pub(crate) fn dependent(on: &impl LaunchOn) -> With<'_> {
     let with = match (on.capture(), on.stream()) {
         (Some(capture), _) => capture.with(),
@@ -23,7 +23,7 @@ mod tests {
     use tma_runtime::Device;
 
     #[test]
-    fn what_was_asked_for_is_kept() {
+    fn requested_options_are_kept() {
         let device = Device::simulator();
         let options = dependent(&device.with().cluster([2, 1, 1])).options();
         assert!(options.dependent && options.cluster == Some([2, 1, 1]));

@@ -1,4 +1,4 @@
-//! Matrix products, convolutions and attention for Hopper GPUs, to be called from Rust.
+//! GEMM, convolutions and attention for Hopper GPUs, to be called from Rust.
 //!
 //! ```
 //! use tma_kernels::gemm::{Activation, GemmOptions, gemm};
@@ -18,16 +18,16 @@
 //!
 //! | function | what it computes |
 //! | --- | --- |
-//! | [`gemm::gemm`] | products of matrices and of batches, with bias, residual and activation |
+//! | [`gemm::gemm`] | matrix products and batches of them, with bias, residual and activation |
 //! | [`gemm::gemm_scaled`] | products of `e4m3` with scales of blocks |
 //! | [`gemm::gemm_grouped`] | products of groups of rows, each with a matrix of its own |
 //! | [`gemm::gemm_picked`] | batches whose matrices are picked by indices on the device |
 //! | [`conv::conv2d`] | convolutions of channels-last images |
 //! | [`attention()`] | softmax(Q · Kᵀ · scale) · V, without writing the scores to memory |
 //!
-//! The first argument of each is a device, a stream or a capture, as for any launch. What does not
-//! fit is an error with a code. Kernels with a function of the caller's between sums and result are
-//! made from those of [`gemm::full`] by `#[tma_module(from = ..)]`.
+//! The first argument of each is a device, a stream or a capture, as for any launch. Arguments that
+//! do not match are an error with a code. `#[tma_module(from = ..)]` derives kernels from those of
+//! [`gemm::full`], with a function of the caller's between sums and result.
 //!
 //! # Features
 //!
@@ -35,10 +35,10 @@
 //! * `ptx-sim` (on by default): runs them on the simulator.
 //! * `cuda`: runs them on GPUs, through NVIDIA's driver.
 
+mod alias;
 pub mod attention;
 pub mod conv;
 mod dependent;
 pub mod gemm;
-mod twice;
 
 pub use attention::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};

@@ -1,5 +1,5 @@
-//! Batches of tensors in memory of their own against plain Rust, on the simulator or on the device
-//! that `TMA_DEVICE` names.
+//! Batches of separate tensors, compared with plain Rust, on the simulator or on the device that
+//! `TMA_DEVICE` names.
 #![cfg(feature = "llvm")]
 
 mod exact;
@@ -22,10 +22,10 @@ fn tensors_are_multiplied_wherever_they_are() -> Result<(), GemmError> {
         a.push(device.tensor(&integers::<bf16>(matrix, m * k), [m, k])?);
         gaps.push(device.zeros::<f32, 1>([100 * matrix as usize + 1])?);
         b.push(device.tensor(&integers::<bf16>(matrix + 5, k * n), [k, n])?);
-        // Of C, only a part of each tensor is written.
+        // The launch writes only a part of each tensor of C.
         c.push(device.filled_bytes::<bf16, 2>([m + 1, n + 8], 0xff)?);
     }
-    // In another order, and the first of A twice.
+    // In another order, with the first matrix of A twice.
     let of_a = [4_u32, 0, 3, 0, 1];
     let from = Matrices::new(&device, &of_a.map(|at| a[at as usize].view()))?;
     let by = Matrices::new(&device, &b.iter().map(|b| b.view()).collect::<Vec<_>>())?;
@@ -63,12 +63,12 @@ fn without_elements_there_is_nothing_to_do_and_without_k_nothing_is_added() -> R
 }
 
 #[test]
-fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
+fn invalid_arguments_are_rejected() -> Result<(), GemmError> {
     let device = Device::open()?;
     let (a, b) = (device.zeros::<bf16, 2>([16, 32])?, device.zeros::<bf16, 2>([32, 8])?);
     let error = Matrices::new(&device, &[a.view(), b.view()]).expect_err("two shapes");
     assert_eq!(error.code(), "TMA0565");
-    assert!(error.to_string().contains("matrix 1 has another shape"), "{error}");
+    assert!(error.to_string().contains("matrix 1 differs from matrix 0"), "{error}");
     let other = Device::simulator();
     let elsewhere = other.zeros::<bf16, 2>([16, 32])?;
     let error = Matrices::new(&device, &[a.view(), elsewhere.view()]).expect_err("two devices");

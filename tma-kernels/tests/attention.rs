@@ -1,5 +1,5 @@
-//! Attention on the simulator against plain Rust in f64: every instance, ragged shapes, shared
-//! heads, views, sequences of several lengths, and what is refused.
+//! Attention on the simulator, compared with plain Rust in f64: every instance, ragged shapes,
+//! shared heads, views, sequences of several lengths, and invalid arguments.
 #![cfg(feature = "llvm")]
 
 mod plain;
@@ -18,7 +18,7 @@ fn checks<T: AttentionElement + Element>(case: Case, seeds: u64) {
 
 fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(), AttentionError> {
     let Case { batch, heads, groups, queries, keys, depth, causal } = case;
-    // Scores far apart, so that maxima rise in later blocks too.
+    // The scores vary widely, so that maxima rise in later blocks too.
     let q = numbers::<T>(1, batch * heads * queries * depth, 4.0);
     let k = numbers::<T>(2, batch * groups * keys * depth, 2.0);
     let v = numbers::<T>(3, batch * groups * keys * depth, 1.0);
@@ -27,7 +27,7 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     let of_v = device.tensor(&v, [batch, groups, keys, depth])?;
     let mut o = device.filled_bytes::<T, 4>(of_q.shape(), 0xff)?;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
-    // Two blocks, which go from tile to tile.
+    // Two blocks, each of which processes several tiles.
     let options = AttentionOptions { causal, blocks: Some(2), lse: Some(&mut lse), ..Default::default() };
     attention(device, &of_q, &of_k, &of_v, &mut o, options)?;
 
@@ -76,7 +76,7 @@ fn the_least_extents() {
 }
 
 /// Exponents of every size, from below the rounding of weights to beyond an `f32`, which grow or
-/// shrink from block to block: maxima that become far in a later block, or are from the first one.
+/// shrink from block to block. Maxima become far in a later block, or are so from the first one.
 /// Scores are integers below 2^24, which are exact.
 #[test]
 fn exponents_of_every_size() -> Result<(), AttentionError> {
@@ -120,7 +120,7 @@ fn every_size<T: AttentionElement + Element>(
     Ok(())
 }
 
-/// The first queries of more than there are keys see none.
+/// With more queries than keys, the first queries see none.
 #[test]
 fn a_mask_that_leaves_queries_without_keys() {
     checks::<bf16>(Case { queries: 300, keys: 100, causal: true, ..EVERY }, 1);
@@ -134,7 +134,7 @@ fn heads_that_share_keys_or_do_not() {
     }
 }
 
-/// Batch × sequence × heads × depth, as many libraries have it, and a scale of the caller's.
+/// Batch × sequence × heads × depth, as in many libraries, and a custom scale.
 #[test]
 fn views_of_other_layouts() -> Result<(), AttentionError> {
     let (device, [queries, keys, heads, depth]) = (Device::simulator(), [100, 140, 3, 64]);
@@ -167,8 +167,8 @@ fn views_of_other_layouts() -> Result<(), AttentionError> {
     Ok(())
 }
 
-/// Sequences one after the other, some of them empty. What follows a sequence does not reach it,
-/// not even infinities.
+/// Packed sequences, some of them empty. Data after a sequence, including infinities, does not
+/// affect it.
 #[test]
 fn sequences_of_several_lengths() {
     for depth in [64, 128, 256] {
@@ -217,7 +217,7 @@ fn ragged<T: AttentionElement + Element>(
         let (found, sums) = (o.to_vec()?, lse.to_vec()?);
         for (sequence, (of_q, of_k)) in of_queries.windows(2).zip(of_keys.windows(2)).enumerate() {
             if sequence == 3 {
-                continue; // the one with infinities
+                continue; // the sequence with infinities
             }
             let all = of_k[1] - of_k[0];
             for at in (0..heads).flat_map(|head| (of_q[0]..of_q[1]).map(move |query| head * queries + query))
@@ -243,7 +243,7 @@ fn tensors_without_elements() -> Result<(), AttentionError> {
         let k = tensor([batch, heads, 7, depth])?;
         attention(&device, &tensor(shape)?, &k, &k, &mut tensor(shape)?, AttentionOptions::default())?;
     }
-    // Without keys there is a result for each query: zero.
+    // Without keys the result of each query is zero.
     let (q, k) = (tensor([2, 2, 70, 128])?, tensor([2, 1, 0, 128])?);
     let mut o = device.filled_bytes::<bf16, 4>(q.shape(), 0xff)?;
     let mut lse = device.filled_bytes([2, 2, 70], 0xff)?;
@@ -281,9 +281,9 @@ fn launches_are_captured() -> Result<(), AttentionError> {
     Ok(())
 }
 
-/// The code of what is refused; each case differs in one thing from one that is accepted.
+/// The error code of invalid arguments. Each case differs in one property from a valid one.
 #[test]
-fn what_does_not_fit_is_refused() -> Result<(), AttentionError> {
+fn invalid_arguments_are_rejected() -> Result<(), AttentionError> {
     let device = Device::simulator();
     let refused =
         |shapes: [[usize; 4]; 4], options: AttentionOptions<'_>| -> Result<&'static str, AttentionError> {

@@ -1,4 +1,5 @@
-//! Convolutions against plain Rust, on the simulator or on the device that `TMA_DEVICE` names.
+//! Convolutions, compared with plain Rust, on the simulator or on the device that `TMA_DEVICE`
+//! names.
 #![cfg(feature = "llvm")]
 
 mod exact;
@@ -7,7 +8,7 @@ use exact::{Element, integers};
 use tma_kernels::conv::{ConvElement, ConvError, ConvOptions, ConvTile, conv2d};
 use tma_runtime::prelude::*;
 
-/// What is convolved. Extents are rows and columns.
+/// A convolution. Extents are rows and columns.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     images: usize,
@@ -20,7 +21,7 @@ struct Case {
     dilation: [usize; 2],
 }
 
-/// Three images of 9 × 7 pixels, filters of 3 × 3, and a rest of everything.
+/// Three images of 9 × 7 pixels, filters of 3 × 3, and no extent a multiple of a tile.
 const USUAL: Case = Case {
     images: 3,
     extents: [9, 7],
@@ -47,7 +48,7 @@ impl Case {
         [[self.images, height, width, self.channels], [self.filters, rows, columns, self.channels]]
     }
 
-    /// The exact sums, by the definition of a convolution.
+    /// Returns the exact sums, by the definition of a convolution.
     fn sums<T: ConvElement + Element>(&self, images: &[T], filters: &[T]) -> Vec<f32> {
         let ([height, width], [rows, columns]) = (self.extents, self.taps);
         let [images, filters] =
@@ -72,7 +73,7 @@ impl Case {
         (0..self.images * down * across * count).map(sum).collect()
     }
 
-    /// Convolves, and compares with the exact sums and what the options add.
+    /// Convolves, and compares with the exact sums and the effect of the options.
     fn run<T: ConvElement + Element>(
         &self,
         device: &Device,
@@ -135,10 +136,10 @@ fn strides_paddings_dilations_and_taps_are_followed() {
         Case { taps: [5, 5], padding: [2, 2], channels: 8, ..USUAL },
         Case { taps: [2, 4], padding: [0, 3], channels: 8, ..USUAL },
         Case { dilation: [2, 3], padding: [2, 3], channels: 16, ..USUAL },
-        // Padding beyond the filter, and images smaller than it.
+        // Padding larger than the filter, and images smaller than it.
         Case { padding: [4, 3], channels: 8, ..USUAL },
         Case { extents: [1, 2], padding: [1, 1], images: 80, ..USUAL },
-        // One output for each image.
+        // One output pixel per image.
         Case { extents: [7, 7], taps: [7, 7], padding: [0, 0], images: 5, channels: 8, ..USUAL },
     ] {
         case.convolves::<bf16>(ConvTile::Small);
@@ -146,9 +147,10 @@ fn strides_paddings_dilations_and_taps_are_followed() {
     }
 }
 
-/// A cluster computes several tiles one after the other, since there are more than multiprocessors.
+/// A cluster computes several tiles one after the other, since there are more tiles than
+/// multiprocessors.
 #[test]
-fn blocks_stay_for_further_tiles() {
+fn persistent_blocks_process_several_tiles() {
     let tiles = device().multiprocessors() as usize + 3;
     let case = Case { images: tiles, extents: [8, 8], channels: 8, filters: 8, ..USUAL };
     case.convolves::<bf16>(ConvTile::Small);
@@ -164,7 +166,7 @@ fn the_chosen_tile_convolves() -> Result<(), ConvError> {
     Ok(())
 }
 
-/// Neither the order of warps and blocks nor that in which copies land changes a bit.
+/// Neither the order of warps and blocks nor that in which copies arrive changes a bit.
 #[test]
 fn results_are_the_same_under_every_seed() {
     let check = |device: &Device| {
@@ -185,7 +187,7 @@ fn without_elements_there_is_nothing_to_do_and_without_channels_there_is_the_bia
         Case { extents: [2, 7], taps: [5, 3], ..USUAL },
         Case { channels: 0, ..USUAL },
         Case { channels: 0, stride: [2, 2], ..USUAL },
-        // Nothing but padding.
+        // Images without pixels, except for padding.
         Case { extents: [0, 7], padding: [2, 1], ..USUAL },
     ] {
         for has_more in [false, true] {
@@ -199,8 +201,8 @@ fn without_elements_there_is_nothing_to_do_and_without_channels_there_is_the_bia
 fn views_are_convolved() -> Result<(), ConvError> {
     let device = device();
     let case = Case { extents: [6, 5], channels: 8, filters: 16, ..USUAL };
-    // The last 8 of 24 channels of some columns; the taps of larger filters; the inside of a padded
-    // output.
+    // The last 8 of 24 channels of some columns; the taps of larger filters; the interior of a
+    // padded output.
     let images = integers::<bf16>(1, 3 * 6 * 9 * 24);
     let filters = integers::<bf16>(2, 16 * 4 * 5 * 8);
     let (of_images, of_filters) =
@@ -269,7 +271,7 @@ fn convolutions_are_captured() -> Result<(), ConvError> {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() -> Result<(), ConvError> {
+fn invalid_arguments_are_rejected() -> Result<(), ConvError> {
     let device = device();
     let images = device.zeros::<bf16, 4>([2, 6, 5, 16])?;
     let filters = device.zeros::<bf16, 4>([24, 3, 3, 16])?;
@@ -283,7 +285,7 @@ fn what_does_not_fit_is_refused() -> Result<(), ConvError> {
     let options = ConvOptions { padding: [1, 0], ..ConvOptions::default() };
     let (code, text) = refused(conv2d(&device, &images, &filters, &mut output, options));
     assert_eq!(code, "TMA0559");
-    assert!(text.contains("`output` is [2, 4, 3, 24], where the others ask for [2, 6, 3, 24]"), "{text}");
+    assert!(text.contains("`output` is [2, 4, 3, 24], but must be [2, 6, 3, 24]"), "{text}");
     let other = device.zeros::<bf16, 4>([24, 3, 3, 8])?;
     let (code, text) = refused(conv2d(&device, &images, &other, &mut output, ConvOptions::default()));
     assert!(code == "TMA0559" && text.contains("`filters` is [24, 3, 3, 8]"), "{text}");
@@ -294,9 +296,9 @@ fn what_does_not_fit_is_refused() -> Result<(), ConvError> {
     let options = ConvOptions { stride: [9, 1], ..ConvOptions::default() };
     let (code, text) = refused(conv2d(&device, &images, &filters, &mut output, options));
     assert_eq!(code, "TMA0563");
-    assert!(text.contains("the stride of rows is 1 to 8, not 9"), "{text}");
+    assert!(text.contains("the stride of rows must be 1 to 8: it is 9"), "{text}");
 
-    // Pixels that do not begin at multiples of 16 bytes: a rule of tensor maps.
+    // Pixels that do not begin at multiples of 16 bytes violate a rule of tensor maps.
     let odd = device.zeros::<bf16, 4>([2, 6, 5, 3])?;
     let filters = device.zeros::<bf16, 4>([24, 3, 3, 3])?;
     assert_eq!(refused(conv2d(&device, &odd, &filters, &mut output, ConvOptions::default())).0, "TMA0503");

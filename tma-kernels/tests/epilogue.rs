@@ -1,6 +1,6 @@
-//! Products with epilogues of this test's own against plain Rust, on the simulator or on the device
-//! that `TMA_DEVICE` names. This file is not in the library: it makes its kernels as any package
-//! does that depends on it.
+//! GEMMs with epilogues of this test, compared with plain Rust, on the simulator or on the device
+//! that `TMA_DEVICE` names. This file is not in the library: it derives its kernels like any
+//! package that depends on it.
 #![cfg(feature = "llvm")]
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,7 @@ mod gated {
     }
 }
 
-/// Each row has a scale, and elements have limits, of which the template knows nothing.
+/// Each row has a scale, and elements have limits, which the template does not know.
 #[tma_module(from = tma_kernels::gemm::full::with_options, only = ["f16_f32_low64_nn", "f16_f32_pair_nn"])]
 mod scaled {
     #[tma_device]
@@ -42,7 +42,7 @@ mod scaled {
     }
 }
 
-/// Writes down where each element is.
+/// Records the position of each element.
 #[tma_module(from = tma_kernels::gemm::full::with_options, only = ["bf16_f32_low64_nt"])]
 mod placed {
     #[tma_device]
@@ -51,7 +51,7 @@ mod placed {
     }
 }
 
-/// -2 to 2, in an order that looks random, and is the same each time.
+/// Returns reproducible pseudo-random integers from -2 to 2.
 fn integers(seed: u32, count: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
     let mut next = || {
@@ -63,7 +63,7 @@ fn integers(seed: u32, count: usize) -> Vec<f32> {
     (0..count).map(|_| next()).collect()
 }
 
-/// A · B, of L matrices of M × K and as many of K × N, or N × K.
+/// Returns A · B, for L matrices of M × K and as many of K × N, or N × K.
 fn sums([m, n, k, l]: [usize; 4], a: &[f32], b: &[f32], transpose_b: bool) -> Vec<f32> {
     let element = |place: usize| {
         let (z, i, j) = (place / (m * n), place / n % m, place % n);
@@ -125,12 +125,12 @@ fn functions_of_a_caller_replace_those_of_the_template() -> Result<(), GemmError
     }
     let choice = Some(Choice { tile: Tile::Pair, division: Division::Whole });
     gate(GemmOptions { choice, ..GemmOptions::default() }, "B as K × N")?;
-    // Whichever of the three is chosen.
+    // Any of the three may be chosen.
     gate(GemmOptions { transpose_b: true, ..GemmOptions::default() }, "chosen")
 }
 
 #[test]
-fn further_parameters_are_passed_to_the_function() -> Result<(), GemmError> {
+fn extra_parameters_are_passed_to_the_function() -> Result<(), GemmError> {
     let device = Device::open()?;
     let mnkl @ [m, n, k, l] = [70, 72, 40, 3];
     let (a, b) = (integers(5, l * m * k), integers(6, l * n * k));
@@ -160,9 +160,9 @@ fn further_parameters_are_passed_to_the_function() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// The place is that of the element in C. What the template does besides, it still does.
+/// The position is that of the element in C. Other options of the template still apply.
 #[test]
-fn an_element_is_finished_at_its_place() -> Result<(), GemmError> {
+fn the_epilogue_gets_the_element_index() -> Result<(), GemmError> {
     let device = Device::open()?;
     let mnkl @ [m, n, k, l] = [67, 68, 24, 2];
     let (a, b) = (integers(8, l * m * k), integers(9, l * n * k));

@@ -1,4 +1,4 @@
-//! Products of groups of rows against plain Rust, on the simulator or on the device that
+//! GEMMs of groups of rows, compared with plain Rust, on the simulator or on the device that
 //! `TMA_DEVICE` names.
 #![cfg(feature = "llvm")]
 
@@ -8,10 +8,10 @@ use exact::{Element, integers};
 use tma_kernels::gemm::{GemmError, GroupedOptions, GroupedWorkspace, Product, Tile, gemm_grouped};
 use tma_runtime::prelude::*;
 
-/// What stands in C before, and stays in rows that are of no group.
+/// The elements of C before the launch. They stay in rows that belong to no group.
 const BEFORE: f32 = 77.0;
 
-/// Groups of so many rows, and rows after the last.
+/// Groups with these numbers of rows, and rows after the last group.
 struct Case<'a> {
     rows: &'a [usize],
     behind: usize,
@@ -57,7 +57,8 @@ impl Case<'_> {
     }
 }
 
-/// Groups without rows, of one, of a tile, of more than a cluster's, beginning anywhere.
+/// Groups without rows, of one row, of a tile, and of more than a cluster's tile, beginning
+/// anywhere.
 const RAGGED: [usize; 8] = [5, 0, 130, 257, 64, 1, 0, 3];
 
 const TILES: [Tile; 2] = [Tile::Pair, Tile::Beside];
@@ -76,7 +77,7 @@ fn ragged_groups_are_multiplied_by_every_tile() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// With odd and even numbers of columns and rows of tiles, and more columns than rows.
+/// Odd and even numbers of columns and rows of tiles, and more columns than rows.
 #[test]
 fn many_columns_of_tiles_are_multiplied() -> Result<(), GemmError> {
     let device = Device::open()?;
@@ -92,7 +93,7 @@ fn many_columns_of_tiles_are_multiplied() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// Clusters of which some have a tile meet at its end.
+/// Clusters, only some of which have a tile, synchronise at its end.
 #[test]
 fn long_sums_are_multiplied() -> Result<(), GemmError> {
     let device = Device::open()?;
@@ -111,9 +112,9 @@ fn every_element_is_multiplied() -> Result<(), GemmError> {
     case.check::<f16, f16>(&device)
 }
 
-/// A cluster computes several tiles one after the other, of several groups.
+/// A cluster computes several tiles one after the other, from several groups.
 #[test]
-fn blocks_stay_for_further_tiles() -> Result<(), GemmError> {
+fn persistent_blocks_process_several_tiles() -> Result<(), GemmError> {
     let device = Device::open()?;
     let groups = device.multiprocessors() as usize + 5;
     let rows: Vec<usize> = (0..groups).map(|group| group * 7 % 5).collect();
@@ -123,8 +124,8 @@ fn blocks_stay_for_further_tiles() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// The last of these tiles is two clusters'. Blocks of a `Pair` lie above each other in groups of 130
-/// and 250 rows, and beside each other in those of 70.
+/// The last of these tiles is split between two clusters. Blocks of a `Pair` are stacked in groups
+/// of 130 and 250 rows, and side by side in groups of 70 rows.
 #[test]
 fn a_tile_of_the_last_round_is_halved() -> Result<(), GemmError> {
     let device = Device::open()?;
@@ -137,7 +138,7 @@ fn a_tile_of_the_last_round_is_halved() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// Neither the order of warps and blocks nor that in which copies land changes a bit.
+/// Neither the order of warps and blocks nor that in which copies arrive changes a bit.
 #[test]
 fn results_are_the_same_under_every_seed() {
     let check = |device: &Device| {
@@ -183,12 +184,12 @@ fn without_elements_there_is_nothing_to_do_and_without_k_there_are_zeros() -> Re
             case.check::<bf16, bf16>(&device)?;
         }
     }
-    // Rows, but none of a group.
+    // Rows, but none that belong to a group.
     Case { rows: &[0, 0], behind: 9, nk: [8, 8], transpose_b: true, tile: None }.check::<bf16, bf16>(&device)
 }
 
 #[test]
-fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
+fn invalid_arguments_are_rejected() -> Result<(), GemmError> {
     let device = Device::open()?;
     let (a, b) = (device.zeros::<bf16, 2>([64, 32])?, device.zeros::<bf16, 3>([2, 32, 16])?);
     let ends = device.tensor(&[10_u32, 64], [2])?;
@@ -200,18 +201,18 @@ fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
     assert_eq!(refused(&b, &ends, None), Ok(()));
     let (code, text) = refused(&b, &device.tensor(&[64_u32], [1])?, None).expect_err("one end");
     assert_eq!(code, "TMA0558");
-    assert!(text.contains("`ends` is [1], where the others ask for [2]"), "{text}");
+    assert!(text.contains("`ends` is [1], but must be [2]"), "{text}");
     let turned = device.zeros::<bf16, 3>([2, 16, 32])?;
     assert_eq!(refused(&turned, &ends, None).expect_err("N × K").0, "TMA0558");
     let many = device.zeros::<bf16, 3>([513, 32, 16])?;
     let (code, text) = refused(&many, &device.zeros([513])?, None).expect_err("too many groups");
     assert_eq!(code, "TMA0558");
-    assert!(text.contains("at most 512 groups, but there are 513"), "{text}");
+    assert!(text.contains("at most 512 groups: B has 513"), "{text}");
     assert_eq!(refused(&b, &ends, Some(Tile::Low64)).expect_err("no such tile").0, "TMA0547");
     Ok(())
 }
 
-/// What the host never reads is tested on the device. A GPU would refuse all that comes after.
+/// Data that the host never reads is checked on the device. A GPU would reject all later calls.
 #[test]
 fn ends_that_do_not_rise_or_are_beyond_the_rows_stop_the_kernel() -> Result<(), GemmError> {
     let device = Device::simulator();
@@ -221,7 +222,7 @@ fn ends_that_do_not_rise_or_are_beyond_the_rows_stop_the_kernel() -> Result<(), 
         let mut c = device.zeros::<bf16, 2>([64, 16])?;
         let error =
             gemm_grouped(&device, &a, &b, &ends, &mut c, GroupedOptions::default()).expect_err("wrong ends");
-        assert!(error.to_string().contains("`ends` do not rise"), "{error}");
+        assert!(error.to_string().contains("`ends` must be ascending"), "{error}");
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Batches whose matrices are picked by indices on the device against plain Rust, on the simulator
-//! or on the device that `TMA_DEVICE` names.
+//! Batches whose matrices are picked by indices on the device, compared with plain Rust, on the
+//! simulator or on the device that `TMA_DEVICE` names.
 #![cfg(feature = "llvm")]
 
 mod exact;
@@ -11,10 +11,10 @@ use tma_kernels::gemm::{
 };
 use tma_runtime::prelude::*;
 
-/// What stands in C before.
+/// The elements of C before the launch.
 const BEFORE: f32 = 8.0;
 
-/// So many matrices of A, B and C, their extents, and which are picked.
+/// The numbers of matrices of A, B and C, their extents, and the picked ones.
 struct Case<'a> {
     counts: [usize; 3],
     mnk: [usize; 3],
@@ -98,9 +98,9 @@ fn matrices_are_picked_by_every_tile_and_split() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// Each of the three by itself, in every layout, and elements of other types.
+/// Each of the three by itself, in every layout, and other element types.
 #[test]
-fn what_has_no_indices_is_taken_in_its_order() -> Result<(), GemmError> {
+fn operands_without_indices_are_used_in_order() -> Result<(), GemmError> {
     let device = Device::open()?;
     let index: &[u32] = &[3, 1];
     for which in 0..3 {
@@ -140,7 +140,7 @@ fn without_elements_there_is_nothing_to_do_and_without_k_nothing_is_added() -> R
 }
 
 #[test]
-fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
+fn invalid_arguments_are_rejected() -> Result<(), GemmError> {
     let device = Device::open()?;
     let (a, b) = (device.zeros::<bf16, 3>([2, 16, 32])?, device.zeros::<bf16, 3>([3, 32, 8])?);
     let mut c = device.zeros::<bf16, 3>([2, 16, 8])?;
@@ -162,7 +162,7 @@ fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
     gemm_picked(&device, &a, &b, &mut c, indices, GemmOptions::default())
 }
 
-/// What the host never reads is tested on the device. A GPU would refuse all that comes after.
+/// Data that the host never reads is checked on the device. A GPU would reject all later calls.
 #[test]
 fn an_index_beyond_the_matrices_stops_the_kernel() -> Result<(), GemmError> {
     let device = Device::simulator();
@@ -175,7 +175,7 @@ fn an_index_beyond_the_matrices_stops_the_kernel() -> Result<(), GemmError> {
         let result = gemm_picked(&device, &a, &b, &mut c, indices, GemmOptions::default());
         let error = result.and_then(|()| c.to_vec().map(drop).map_err(GemmError::from)).expect_err("beyond");
         assert_eq!(error.code(), "TMA0545", "{error}");
-        assert!(error.to_string().contains("an index of a batch is beyond the matrices"), "{error}");
+        assert!(error.to_string().contains("batch index out of bounds"), "{error}");
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! NVIDIA's own assembler on the PTX of every instance: no spills, no local memory, and no
-//! multiplication that it makes wait for itself.
+//! serialised matmul.
 #![cfg(feature = "llvm")]
 
 use std::path::Path;
@@ -18,14 +18,14 @@ use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas;
 
-/// What the assembler has against one of these kernels.
-fn complaints(assembler: &Path, kernels: &[&KernelSpec]) -> Vec<String> {
-    let complaint = |kernel: &&KernelSpec| match ptxas::judge(assembler, "sm_90a", kernel.ptx) {
-        Ok(said) if said.is_clean() && said.stack == 0 && said.kernels == 1 => None,
-        Ok(said) => Some(format!("{}: {said:#?}", kernel.name)),
+/// Returns the complaints of the assembler about these kernels.
+fn messages(assembler: &Path, kernels: &[&KernelSpec]) -> Vec<String> {
+    let message = |kernel: &&KernelSpec| match ptxas::assemble(assembler, "sm_90a", kernel.ptx) {
+        Ok(report) if report.is_clean() && report.stack == 0 && report.kernels == 1 => None,
+        Ok(report) => Some(format!("{}: {report:#?}", kernel.name)),
         Err(error) => Some(format!("{}: {error}", kernel.name)),
     };
-    kernels.iter().filter_map(complaint).collect()
+    kernels.iter().filter_map(message).collect()
 }
 
 #[test]
@@ -39,15 +39,16 @@ fn every_instance_is_assembled_without_spills() {
     let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
     let kernels: Vec<_> = products.chain(others).collect();
     let parts = thread::available_parallelism().map_or(1, usize::from);
-    let complaints: Vec<_> = thread::scope(|scope| {
-        // Each takes some of each kernel's instances, since these differ in what they take.
+    let messages: Vec<_> = thread::scope(|scope| {
+        // Each thread gets some instances of each kernel, since kernels differ in the time they
+        // take.
         let part = |first| kernels.iter().skip(first).step_by(parts).copied().collect::<Vec<_>>();
-        let judge = |first| {
+        let worker = |first| {
             let (assembler, kernels) = (&assembler, part(first));
-            scope.spawn(move || complaints(assembler, &kernels))
+            scope.spawn(move || messages(assembler, &kernels))
         };
-        let judges: Vec<_> = (0..parts).map(judge).collect();
-        judges.into_iter().flat_map(|judge| judge.join().expect("nobody panics")).collect()
+        let workers: Vec<_> = (0..parts).map(worker).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("nobody panics")).collect()
     });
-    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    assert!(messages.is_empty(), "{}", messages.join("\n"));
 }

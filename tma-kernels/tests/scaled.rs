@@ -1,11 +1,11 @@
-//! Scaled products of `e4m3` against plain Rust, on the simulator or on the device that `TMA_DEVICE`
-//! names.
+//! Scaled GEMMs of `e4m3`, compared with plain Rust, on the simulator or on the device that
+//! `TMA_DEVICE` names.
 #![cfg(feature = "llvm")]
 
 use tma_kernels::gemm::{GemmError, Promoted, Scales, gemm_scaled};
 use tma_runtime::prelude::*;
 
-/// Numbers that look random, and are the same each time (xorshift).
+/// Returns reproducible pseudo-random numbers (xorshift).
 fn numbers<T>(seed: u32, count: usize, of: impl Fn(u32) -> T) -> Vec<T> {
     let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
     let mut next = || {
@@ -17,7 +17,7 @@ fn numbers<T>(seed: u32, count: usize, of: impl Fn(u32) -> T) -> Vec<T> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Whole numbers and powers of two: sums are exact, so that any order gives the same.
+/// Returns integers. With scales that are powers of two, sums are exact in any order.
 fn elements(seed: u32, count: usize) -> Vec<e4m3> {
     numbers(seed, count, |x| e4m3::from_f32((x % 5) as f32 - 2.0))
 }
@@ -26,7 +26,7 @@ fn scales(seed: u32, count: usize) -> Vec<f32> {
     numbers(seed, count, |x| [0.25, 0.5, 1.0, 2.0, -4.0][x as usize % 5])
 }
 
-/// A product: M, N and K, its matrices and their scales.
+/// A GEMM: M, N and K, its matrices and their scales.
 struct Case {
     mnk: [usize; 3],
     a: Vec<e4m3>,
@@ -43,7 +43,7 @@ impl Case {
         Self { mnk, a, b, of_a: scales(3, m * steps), of_b: scales(4, blocks * steps) }
     }
 
-    /// The result in plain Rust.
+    /// Computes the result in plain Rust.
     fn wanted(&self, is_scaled: bool) -> Vec<f32> {
         let [m, n, k] = self.mnk;
         let steps = k.div_ceil(128);
@@ -78,8 +78,8 @@ impl Case {
     }
 }
 
-/// Extents that are multiples of no tile, of one step up to more than two batches of them; with
-/// fewer rows than a tile clusters are side by side.
+/// Extents that are multiples of no tile, from one step to more than two batches of steps. With
+/// fewer rows than a tile, the blocks of a cluster are side by side.
 #[test]
 fn ragged_matrices_are_multiplied() -> Result<(), GemmError> {
     let device = Device::open()?;
@@ -97,7 +97,7 @@ fn without_scales_sums_are_promoted() -> Result<(), GemmError> {
 
 /// The tensor cores would lose the ones: they keep 13 bits after the point of the greatest product.
 #[test]
-fn sums_keep_what_the_tensor_cores_would_lose() -> Result<(), GemmError> {
+fn promoted_sums_keep_low_bits() -> Result<(), GemmError> {
     let device = Device::open()?;
     let [m, n, k] = [64, 16, 256];
     let mut case = Case::new([m, n, k]);
@@ -108,9 +108,10 @@ fn sums_keep_what_the_tensor_cores_would_lose() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// A cluster computes several tiles one after the other, since there are more than multiprocessors.
+/// A cluster computes several tiles one after the other, since there are more tiles than
+/// multiprocessors.
 #[test]
-fn blocks_stay_for_further_tiles() -> Result<(), GemmError> {
+fn persistent_blocks_process_several_tiles() -> Result<(), GemmError> {
     let device = Device::open()?;
     let tiles = device.multiprocessors() as usize / 2 + 3;
     Case::new([256 * 2, 128 * tiles.div_ceil(2), 160]).check(&device, true)
@@ -130,7 +131,7 @@ fn scales_of_a_may_be_stored_by_columns() -> Result<(), GemmError> {
     gemm_scaled(&device, &a, &b, Some(scales), &mut c)?;
     assert!(c.to_vec()? == case.wanted(true));
 
-    // A part of a matrix of scales is neither rows nor columns one after the other.
+    // In a part of a matrix of scales, neither the rows nor the columns are contiguous.
     let wide = device.zeros::<f32, 2>([m, steps + 1])?;
     let scales = Scales { a: wide.view().slice([0..m, 0..steps])?, b: of_b.view() };
     let error = gemm_scaled(&device, &a, &b, Some(scales), &mut c).expect_err("scales with gaps");
@@ -138,7 +139,7 @@ fn scales_of_a_may_be_stored_by_columns() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// Neither the order of warps and blocks nor that in which copies land changes a bit.
+/// Neither the order of warps and blocks nor that in which copies arrive changes a bit.
 #[test]
 fn results_are_the_same_under_every_seed() {
     let check = |device: &Device| {
@@ -160,7 +161,7 @@ fn without_elements_there_is_nothing_to_do_and_without_k_there_are_zeros() -> Re
 }
 
 #[test]
-fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
+fn invalid_arguments_are_rejected() -> Result<(), GemmError> {
     let device = Device::open()?;
     let (a, b) = (device.zeros::<e4m3, 2>([64, 160])?, device.zeros::<e4m3, 2>([16, 160])?);
     let (of_a, of_b) = (device.zeros::<f32, 2>([64, 2])?, device.zeros::<f32, 2>([1, 2])?);
@@ -175,11 +176,11 @@ fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
     assert!(refused(&a, of_a.view(), of_b.view()).is_ok());
     let (code, text) = refused(&a, of_b.view(), of_b.view()).expect_err("scales of one row");
     assert_eq!(code, "TMA0557");
-    assert!(text.contains("`scales.a` is [1, 2], where the others ask for [64, 2]"), "{text}");
+    assert!(text.contains("`scales.a` is [1, 2], but must be [64, 2]"), "{text}");
     assert_eq!(refused(&a, of_a.view(), of_a.view()).expect_err("scales of 64 blocks").0, "TMA0557");
     let short = device.zeros::<e4m3, 2>([64, 128])?;
     let (code, text) = refused(&short, of_a.view(), of_b.view()).expect_err("another K");
     assert_eq!(code, "TMA0557");
-    assert!(text.contains("the shape of B is [16, 160]"), "{text}");
+    assert!(text.contains("B is [16, 160], but must be"), "{text}");
     Ok(())
 }

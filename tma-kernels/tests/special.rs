@@ -1,5 +1,5 @@
 //! NaN, infinities, zeros and the extreme finite numbers in every function, on the simulator or on
-//! the device that `TMA_DEVICE` names. The table is that of `docs/special-values.md`.
+//! the device that `TMA_DEVICE` names. The table is the one in `docs/special-values.md`.
 #![cfg(feature = "llvm")]
 
 mod special {
@@ -12,7 +12,7 @@ use std::error::Error;
 
 use tma_runtime::prelude::*;
 
-/// A line of the table: a function, what it is given, and what it gives.
+/// A line of the table: a function, its input and its result.
 pub(crate) struct Line {
     function: &'static str,
     given: String,
@@ -20,12 +20,12 @@ pub(crate) struct Line {
     found: f32,
 }
 
-/// What is collected for the table.
+/// The lines collected for the table.
 #[derive(Default)]
 pub(crate) struct Table(Vec<Line>);
 
 impl Table {
-    /// Notes what `function` makes of what is `given`, which should be `wanted`.
+    /// Records the result of `function` for the input `given`, which should be `wanted`.
     pub(crate) fn line(&mut self, function: &'static str, given: impl Into<String>, wanted: f32, found: f32) {
         self.0.push(Line { function, given: given.into(), wanted, found });
     }
@@ -40,7 +40,7 @@ impl Table {
     }
 }
 
-/// A number as the page has it.
+/// Formats a number as on the page.
 pub(crate) fn number(x: f32) -> String {
     match x {
         _ if x.is_nan() => if x.is_sign_negative() { "-NaN" } else { "NaN" }.to_owned(),
@@ -51,7 +51,7 @@ pub(crate) fn number(x: f32) -> String {
     }
 }
 
-/// Numbers that the table gives to functions, for elements with so large a greatest number.
+/// Returns the special inputs of the table for an element type with this greatest and least number.
 pub(crate) fn special(greatest: f32, least: f32) -> [f32; 9] {
     [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, greatest, -greatest, least, -least]
 }
@@ -75,7 +75,7 @@ fn every_line_of_the_table_holds() -> Result<(), Box<dyn Error>> {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/special-values.md"));
-    // The machine with the GPU has no sources.
+    // The machine with the GPU does not have the sources.
     if std::env::var_os("TMA_DEVICE").is_none() {
         let page = page?;
         assert!(page.contains(&table.text()), "docs/special-values.md should have:\n\n{}", table.text());

@@ -57,7 +57,7 @@ pub struct Remark<'s> {
     /// Number of the assertion, from 1.
     pub number: u32,
     /// File, line and column, such as `src/main.rs:12:20`.
-    pub place: &'s str,
+    pub location: &'s str,
     /// The assertion's message.
     pub message: &'s str,
 }
@@ -70,15 +70,15 @@ impl<'s> Remark<'s> {
     pub fn find(line: &'s str) -> Option<Self> {
         let (_, remark) = line.split_once(BEGINNING)?;
         let (number, rest) = remark.split_once(": ")?;
-        let (place, message) = rest.split_once(": ")?;
-        Some(Self { number: number.parse().ok()?, place, message })
+        let (location, message) = rest.split_once(": ")?;
+        Some(Self { number: number.parse().ok()?, location, message })
     }
 }
 
 impl fmt::Display for Remark<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { number, place, message } = self;
-        write!(f, "{BEGINNING}{number}: {place}: {message}")
+        let Self { number, location, message } = self;
+        write!(f, "{BEGINNING}{number}: {location}: {message}")
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn remarks_are_found_as_they_are_written() {
-        let remark = Remark { number: 3, place: "src/a.rs:12:20", message: "a: b" };
+        let remark = Remark { number: 3, location: "src/a.rs:12:20", message: "a: b" };
         assert_eq!(Remark::find(&format!("\ttrap; {remark}")), Some(remark));
         for line in ["\ttrap;", "trap; // assertion", "// assertion x: a:1:1: b", "// assertion 3: a"] {
             assert_eq!(Remark::find(line), None, "{line}");

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_go_by_half_warps() {
+    fn pairs_are_served_by_half_warps() {
         assert_eq!(of(8, |i| i * 8), (2, 2), "stride 1");
         assert_eq!(of(8, |i| i * 16), (4, 2), "stride 2: lanes i and i + 8 of each half");
         assert_eq!(of(8, |i| i * 128), (32, 2), "stride 16: 16 of each half in one bank");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn fours_go_by_quarter_warps() {
+    fn quads_are_served_by_quarter_warps() {
         assert_eq!(of(16, |i| i * 16), (4, 4), "stride 1");
         assert_eq!(of(16, |i| i * 32), (8, 4), "stride 2: lanes i and i + 4 of each quarter");
         assert_eq!(of(16, |i| i * 128), (32, 4), "a column of 128-byte rows: 8 of each quarter in 4 banks");

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_permutation_stays_within_its_span_and_undoes_itself() {
+    fn a_permutation_is_its_own_inverse_within_its_span() {
         for swizzle in [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128] {
             let span = swizzle.span().unwrap_or(16);
             for at in 0..4096 {

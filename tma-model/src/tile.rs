@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_rows_lie_in_panels() {
+    fn longer_rows_are_split_into_panels() {
         let wide = tile(Scalar::F16, &[8, 192], TileSwizzle::B128);
         assert_eq!((wide.panels(), wide.row_pitch(), wide.panel_bytes()), (3, 128, 1024));
         assert_eq!((wide.shared_bytes(), wide.bytes()), (3072, 3072));

@@ -8,7 +8,7 @@ enum Step {
     /// Starts a copy with this many pieces.
     Start(u32),
     /// Advances a piece, which the number selects.
-    Goes(usize),
+    Progress(usize),
     Commit,
     Wait(u32, GroupEnd),
 }
@@ -17,7 +17,7 @@ fn step() -> impl Strategy<Value = Step> {
     let end = prop_oneof![Just(GroupEnd::Read), Just(GroupEnd::Written)];
     prop_oneof![
         2 => (1..4_u32).prop_map(Step::Start),
-        5 => any::<usize>().prop_map(Step::Goes),
+        5 => any::<usize>().prop_map(Step::Progress),
         1 => Just(Step::Commit),
         2 => (0..3_u32, end).prop_map(|(pending, end)| Step::Wait(pending, end)),
     ]
@@ -42,7 +42,7 @@ proptest! {
                     groups.start(count);
                     pieces.extend((0..count).map(|_| Piece { group: committed + 1, end: None }));
                 }
-                Step::Goes(chosen) => {
+                Step::Progress(chosen) => {
                     let mut open: Vec<_> =
                         pieces.iter_mut().filter(|piece| piece.end != Some(GroupEnd::Written)).collect();
                     if open.is_empty() {
@@ -68,7 +68,7 @@ proptest! {
                         piece.end == Some(GroupEnd::Written) || (piece.end.is_some() && end == GroupEnd::Read)
                     });
                     let wanted =
-                        if done { GroupWait::Done { last, news: last > seen } } else { GroupWait::Pending };
+                        if done { GroupWait::Done { last, is_first: last > seen } } else { GroupWait::Pending };
                     prop_assert_eq!(groups.wait(pending, end), wanted);
                     seen = if done { seen.max(last) } else { seen };
                 }
@@ -82,15 +82,15 @@ proptest! {
     ) {
         // The batch of each copy in flight, and the last batch of each group that has been
         // committed and not waited for.
-        let (mut groups, mut under_way, mut batches) = (CopyGroups::default(), Vec::new(), 0);
+        let (mut groups, mut in_flight, mut batches) = (CopyGroups::default(), Vec::new(), 0);
         let mut committed: Vec<u32> = Vec::new();
-        for (what, chosen, pending) in program {
-            match what {
+        for (operation, chosen, pending) in program {
+            match operation {
                 0 | 1 => {
                     groups.start();
-                    under_way.push(batches + 1);
+                    in_flight.push(batches + 1);
                 }
-                2 if !under_way.is_empty() => groups.landed(under_way.remove(chosen % under_way.len())),
+                2 if !in_flight.is_empty() => groups.landed(in_flight.remove(chosen % in_flight.len())),
                 2 | 3 => {
                     groups.commit();
                     batches += 1;
@@ -106,12 +106,12 @@ proptest! {
                         Some(pending) => committed.len().checked_sub(pending as usize + 1).map(|at| committed[at]),
                     };
                     let wanted = match last {
-                        None => GroupWait::Done { last: 0, news: false },
-                        Some(last) if under_way.iter().any(|&batch| batch <= last) => GroupWait::Pending,
+                        None => GroupWait::Done { last: 0, is_first: false },
+                        Some(last) if in_flight.iter().any(|&batch| batch <= last) => GroupWait::Pending,
                         Some(last) => {
                             committed.retain(|&batch| batch > last);
                             batches = batches.max(last);
-                            GroupWait::Done { last, news: true }
+                            GroupWait::Done { last, is_first: true }
                         }
                     };
                     prop_assert_eq!(groups.wait(pending), wanted);

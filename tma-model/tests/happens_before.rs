@@ -98,9 +98,9 @@ impl Clocks {
 
     fn acquire(&mut self, agent: u32, barrier: usize, scope: Scope) {
         for (block, released) in (0..).zip(&mut self.released[barrier]) {
-            let near = block == agent / PER_BLOCK || scope == Scope::Cluster;
-            let news = if near { released.join() } else { released.join().to_other_block() };
-            self.acquirer.acquire(&mut self.views[agent as usize], &news);
+            let same_block = block == agent / PER_BLOCK || scope == Scope::Cluster;
+            let acquired = if same_block { released.join() } else { released.join().to_other_block() };
+            self.acquirer.acquire(&mut self.views[agent as usize], &acquired);
         }
     }
 }
@@ -139,11 +139,11 @@ fn compare(program: &[Step]) -> Result<(), TestCaseError> {
             for &(event, epoch) in &accesses {
                 let known = [
                     view.follows(epoch),
-                    view.knows_over(epoch),
-                    view.sees_async(epoch, Memory::Shared),
-                    view.sees_async(epoch, Memory::Global),
-                    view.fences_read(epoch, Memory::Shared),
-                    view.fences_read(epoch, Memory::Global),
+                    view.knows_complete(epoch),
+                    view.is_visible_to_async(epoch, Memory::Shared),
+                    view.is_visible_to_async(epoch, Memory::Global),
+                    view.has_fenced_read(epoch, Memory::Shared),
+                    view.has_fenced_read(epoch, Memory::Global),
                 ];
                 let wanted = [
                     model.leads(event, now, true),
@@ -164,7 +164,7 @@ fn compare(program: &[Step]) -> Result<(), TestCaseError> {
 fn judge(model: &Model, clocks: &Clocks, accesses: &[(usize, Epoch)]) -> Result<(), TestCaseError> {
     let earlier = Access::weak(Proxy::Generic, AccessKind::Write);
     let later = Access::weak(Proxy::Async, AccessKind::Read);
-    prop_assert_eq!(earlier.before(later), Requirement::SeenAndFenced);
+    prop_assert_eq!(earlier.before(later), Requirement::VisibleAndFenced);
     for view in &clocks.views {
         let Some(now) = model.last[view.epoch().component().number() as usize] else { continue };
         for &(event, epoch) in accesses {
@@ -172,7 +172,7 @@ fn judge(model: &Model, clocks: &Clocks, accesses: &[(usize, Epoch)]) -> Result<
             let wanted = if !model.leads(event, now, false) {
                 Some(Hazard::Unordered)
             } else if !model.leads(event, now, true) {
-                Some(Hazard::Untold)
+                Some(Hazard::ScopeTooNarrow)
             } else if !model.leads_fenced(event, now, Memory::Shared, true) {
                 Some(Hazard::NoProxyFence)
             } else {
@@ -188,7 +188,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
 
     #[test]
-    fn clocks_know_what_a_path_leads_from(program in prop::collection::vec(step(), 1..32)) {
+    fn clocks_match_reachability(program in prop::collection::vec(step(), 1..32)) {
         compare(&program)?;
     }
 }
@@ -207,7 +207,7 @@ fn many_releases_are_joined_into_one() {
 }
 
 #[test]
-fn a_view_that_is_not_used_learns_and_tells_nothing() {
+fn an_inactive_view_acquires_and_releases_nothing() {
     let (mut one, mut other) = (View::new(Component::new(0), false), View::new(Component::new(1), false));
     let mut releases = Releases::default();
     releases.release(&mut one);

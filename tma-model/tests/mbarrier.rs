@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use tma_model::limits::{BARRIER_ARRIVALS, BARRIER_BYTES_EXPECTED};
-use tma_model::sync::{Arrival, Awaited, MbarrierCount, MbarrierFault};
+use tma_model::sync::{Arrival, AwaitedPhase, MbarrierCount, MbarrierFault};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -141,15 +141,15 @@ proptest! {
             prop_assert_eq!(bytes, model.bytes);
             prop_assert!(count.pending() > 0 || count.tx() != 0, "a complete phase is over at once");
             let parity = count.phase() & 1 == 1;
-            prop_assert_eq!(count.is_complete(Awaited::Parity(parity)), Ok(false));
-            prop_assert_eq!(count.is_complete(Awaited::Parity(!parity)), Ok(true));
+            prop_assert_eq!(count.is_complete(AwaitedPhase::Parity(parity)), Ok(false));
+            prop_assert_eq!(count.is_complete(AwaitedPhase::Parity(!parity)), Ok(true));
         }
     }
 
     /// A wait is for the phase that its agent knows to be complete, or for the next one.
     #[test]
     fn a_parity_means_the_phase_that_is_known_or_the_next(known in 0..1000_u32, parity in any::<bool>()) {
-        let phases = Awaited::Parity(parity).phases(known);
+        let phases = AwaitedPhase::Parity(parity).phases(known);
         prop_assert!(phases == known || phases == known + 1);
         // After `phases` complete phases, the last has number `phases - 1`, and thus this parity.
         prop_assert_eq!(phases.wrapping_sub(1) & 1 == 1, parity);
@@ -174,10 +174,10 @@ fn the_pending_count_has_a_range() {
 #[test]
 fn a_state_is_of_the_current_phase_or_the_one_before() {
     let mut count = MbarrierCount::new(1).unwrap();
-    assert_eq!(count.is_complete(Awaited::Number(0)), Ok(false));
+    assert_eq!(count.is_complete(AwaitedPhase::Number(0)), Ok(false));
     count.arrive(Arrival::ONE).unwrap();
-    assert_eq!(count.is_complete(Awaited::Number(0)), Ok(true));
+    assert_eq!(count.is_complete(AwaitedPhase::Number(0)), Ok(true));
     count.arrive(Arrival::ONE).unwrap();
-    assert_eq!(count.is_complete(Awaited::Number(0)), Err(MbarrierFault::OtherPhase));
-    assert_eq!(count.is_complete(Awaited::Number(3)), Err(MbarrierFault::OtherPhase));
+    assert_eq!(count.is_complete(AwaitedPhase::Number(0)), Err(MbarrierFault::OtherPhase));
+    assert_eq!(count.is_complete(AwaitedPhase::Number(3)), Err(MbarrierFault::OtherPhase));
 }

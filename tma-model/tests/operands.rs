@@ -60,7 +60,7 @@ fn written(boxes: &TileType, [row, column]: [u32; 2]) -> u32 {
 
 proptest! {
     #[test]
-    fn a_tile_lies_as_its_copies_write_it((tile, boxes) in tile(), at in any::<[prop::sample::Index; 2]>()) {
+    fn a_tile_has_the_layout_of_its_copies((tile, boxes) in tile(), at in any::<[prop::sample::Index; 2]>()) {
         let (i, k) = (at[0].index(tile.mn() as usize) as u32, at[1].index(tile.k() as usize) as u32);
         let place = if tile.major == Major::K { [i, k] } else { [k, i] };
         prop_assert_eq!(tile.offset([i, k]), written(&boxes, place));
@@ -70,7 +70,7 @@ proptest! {
     /// At each k-step and each band of rows, a descriptor reads the elements that the tile has
     /// there.
     #[test]
-    fn descriptors_read_what_the_tile_holds((tile, _) in tile(), base in 0..20_u32, at in any::<[prop::sample::Index; 2]>()) {
+    fn descriptors_read_the_elements_of_the_tile((tile, _) in tile(), base in 0..20_u32, at in any::<[prop::sample::Index; 2]>()) {
         let (i, k) = (at[0].index(tile.mn() as usize) as u32, at[1].index(tile.k() as usize) as u32);
         let start = base * tile.alignment();
         let (step, within) = (k / tile.step(), k % tile.step());

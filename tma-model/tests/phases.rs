@@ -45,7 +45,7 @@ fn another_blocks_writes_are_seen_within_the_scope_of_the_cluster_alone() {
         order.complete(Epoch::new(MBARRIER, 1));
         wait(&mut order, &mut consumer, wait_scope);
         assert_eq!(consumer.follows(written), seen, "{arrival:?}, {wait_scope:?}");
-        assert!(consumer.knows_over(written), "that it is over is told in any case");
+        assert!(consumer.knows_complete(written), "that it is over is told in any case");
     }
 }
 
@@ -65,7 +65,7 @@ fn a_wait_is_overrun_unless_the_next_completion_knows_of_it() {
 }
 
 #[test]
-fn a_copy_tells_of_the_waits_before_its_issue_and_of_no_memory() {
+fn a_copy_orders_earlier_waits_but_no_memory() {
     let (mut order, mut waiter, mut reader) = (PhaseOrder::default(), view(0), view(1));
     order.complete(Epoch::new(MBARRIER, 1));
     let step = waiter.epoch();
@@ -74,5 +74,5 @@ fn a_copy_tells_of_the_waits_before_its_issue_and_of_no_memory() {
     order.complete(Epoch::new(MBARRIER, 2));
     assert_eq!(order.take_overrun(), None);
     wait(&mut order, &mut reader, Scope::Block);
-    assert!(!reader.knows_over(step) && reader.knows().past().knows(step));
+    assert!(!reader.knows_complete(step) && reader.knows().past().knows(step));
 }

@@ -1,7 +1,7 @@
-//! Contexts, streams, memory and modules, exchanged with cust.
+//! Exchange of contexts, streams, memory and modules with cust.
 //!
-//! What one side gives, the other one destroys; nothing is copied. cust works in the context that
-//! is current on the thread, which [`Device::to_cust`] sets.
+//! The receiver of an object destroys it; nothing is copied. cust works in the context that is
+//! current on the thread, which [`Device::to_cust`] sets.
 
 use crate::backend::{Backend, cuda};
 use crate::device::Device;
@@ -16,27 +16,27 @@ use std::marker::PhantomData;
 use std::mem;
 use std::sync::Arc;
 
-// SAFETY: the 128 bytes refer to nothing of the host: they hold an address on the device.
+// SAFETY: the 128 bytes hold an address on the device, and refer to nothing on the host.
 unsafe impl DeviceCopy for Descriptor {}
 
 impl Device {
-    /// The device of a context of cust's, as [`Device::cuda`] opens it. It keeps the context open
-    /// by itself, so it may outlive `context`.
+    /// Returns the device of a cust context, as [`Device::cuda`] opens it. The device keeps the
+    /// context open by itself, so it may outlive `context`.
     ///
     /// cust's contexts are primary ones. For those of [`cust::context::legacy`] there is
     /// [`Device::from_context`].
     ///
     /// # Errors
     ///
-    /// As [`Device::cuda`].
+    /// The same as for [`Device::cuda`].
     pub fn from_cust(context: &cust::context::Context) -> Result<Self, Error> {
-        // SAFETY: the context is alive, and it is its GPU's primary one, which is then opened here
-        // too and kept until the process ends.
+        // SAFETY: the context is alive, and it is the primary context of its GPU, which is also
+        // opened here and kept until the process ends.
         unsafe { Self::from_context(context.as_raw().cast()) }
     }
 
-    /// The device's context as cust's. It becomes current on this thread, and stays so: cust
-    /// allocates, makes streams and loads modules in the current context.
+    /// Returns the device's context as a cust context. It becomes current on this thread and stays
+    /// so: cust allocates, makes streams and loads modules in the current context.
     ///
     /// # Errors
     ///
@@ -46,12 +46,12 @@ impl Device {
         self.gpu()?.to_cust()
     }
 
-    /// Loads the PTX of a kernel as a module of cust's, in the device's context. The function
+    /// Loads the PTX of a kernel as a cust module, in the device's context. The function
     /// [`spec.entry`](crate::spec::KernelParts::entry) is opted in to the shared memory and the
-    /// clusters that the kernel needs; [`launch::parameters`](crate::launch::parameters) has what
-    /// its launch takes. A launch by cust has no attributes: it sets no cluster's size, and is not
-    /// cooperative. A failed assertion stops the kernel, but one that multiplies does not tell
-    /// which it was.
+    /// clusters that the kernel needs; [`launch::parameters`](crate::launch::parameters) returns
+    /// the parameters of its launch. A launch by cust has no attributes: it sets no cluster size,
+    /// and is not cooperative. A failed assertion stops the kernel, but a kernel that uses the
+    /// tensor cores does not report which assertion failed.
     ///
     /// # Errors
     ///
@@ -71,21 +71,21 @@ impl Device {
 }
 
 impl Stream {
-    /// Takes a stream of cust's, and destroys it when this one is dropped. It is in order with the
-    /// default stream and with copies to and from the host, as all streams here are.
+    /// Takes over a cust stream, and destroys it when this one is dropped. Like every stream of
+    /// this crate, it is ordered with the default stream and with copies to and from the host.
     ///
     /// # Errors
     ///
-    /// [`ForeignError::Context`] if it belongs to another context than the device,
+    /// [`ForeignError::Context`] if the stream belongs to another context than the device,
     /// [`ForeignError::NotPrimary`] on the simulator, and [`Error::Driver`].
     pub fn from_cust(device: &Device, stream: cust::stream::Stream) -> Result<Self, Error> {
         let stream = cuda::Stream::of_cust(device.gpu()?, stream)?;
         Ok(Self::cuda(device.clone(), stream))
     }
 
-    /// The stream as cust's, to queue on it. Streams of [`Device::stream`] and
-    /// [`from_cust`](Self::from_cust) are; those of [`from_raw`](Self::from_raw) and of the
-    /// simulator are not.
+    /// Returns the stream as a cust stream, to queue work on. Streams of [`Device::stream`] and
+    /// [`from_cust`](Self::from_cust) are cust streams; those of [`from_raw`](Self::from_raw) and
+    /// of the simulator are not.
     pub fn as_cust(&self) -> Option<&cust::stream::Stream> {
         match self.backend() {
             stream::Backend::Cuda(stream) => stream.as_cust(),
@@ -95,18 +95,18 @@ impl Stream {
 }
 
 impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
-    /// Takes a buffer of cust's as a row-major tensor of `shape`, outermost extent first. The
+    /// Takes over a cust buffer as a row-major tensor of `shape`, outermost extent first. The
     /// memory is freed with the tensor.
     ///
-    /// The buffer's elements may be of another type of the same size: those of a tensor of `f16`
-    /// come from a buffer of `u16`. Another size does not compile.
+    /// The buffer's elements may be of another type of the same size: a tensor of `f16` comes from
+    /// a buffer of `u16`. A type of another size does not compile.
     ///
     /// # Errors
     ///
     /// [`Error::HostLength`] if the buffer's length differs from the shape's number of elements;
     /// [`Error::TensorTooLarge`]; [`Error::OtherDevice`], [`ForeignError::Context`] and
-    /// [`ForeignError::Memory`] if the memory is not of the device; [`ForeignError::NotPrimary`] on
-    /// the simulator; and [`Error::Driver`]. The buffer is dropped then.
+    /// [`ForeignError::Memory`] if the memory is not on the device; [`ForeignError::NotPrimary`] on
+    /// the simulator; and [`Error::Driver`]. On an error the buffer is dropped.
     pub fn from_cust<B: DeviceCopy>(
         device: &Device,
         buffer: DeviceBuffer<B>,
@@ -120,33 +120,33 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         if reachable < bytes {
             return Err(ForeignError::Memory { address: address + reachable, device: device.id() }.into());
         }
-        // From here on the tensor frees it, as cust would have.
+        // From here on the tensor frees the memory, as cust would have done.
         mem::forget(buffer);
         let memory = Arc::new(Memory { device: device.clone(), address, bytes });
         Ok(Self { memory, shape, elements: PhantomData })
     }
 
-    /// Gives the memory to cust, once everything queued on streams of other libraries has run.
+    /// Hands the memory over to cust, once everything queued on streams of other libraries has run.
     ///
-    /// The buffer's elements are of a type of the same size, of which every value is valid: those
-    /// of a tensor of `f16` become a buffer of `u16`. Another size does not compile.
+    /// The buffer's elements are of a type of the same size, every value of which is valid: a
+    /// tensor of `f16` becomes a buffer of `u16`. A type of another size does not compile.
     ///
     /// # Errors
     ///
     /// [`ForeignError::Shared`] if a [`Graph`](crate::Graph) uses the tensor,
     /// [`ForeignError::NotPrimary`] on the simulator, [`Error::KernelFault`] and [`Error::Driver`].
-    /// The tensor is dropped then.
+    /// On an error the tensor is dropped.
     pub fn into_cust<B: DeviceCopy + Pod>(self) -> Result<DeviceBuffer<B>, Error> {
         const { assert!(size_of::<B>() == size_of::<T>(), "elements differ in size") };
         let (device, len) = (self.device().clone(), self.len());
-        device.gpu()?.wait_beside()?;
+        device.gpu()?.wait_for_non_blocking()?;
         let memory = Arc::into_inner(self.memory);
         let memory = memory.ok_or(ForeignError::Shared { device: device.id() })?;
         let address = memory.address;
-        // From here on cust frees it.
+        // From here on cust frees the memory.
         mem::forget(memory);
-        // SAFETY: the driver allocated the memory as it does for cust, it has as many elements, and
-        // nobody else has it.
+        // SAFETY: the driver allocated the memory as it does for cust, it has that many elements,
+        // and nothing else owns it.
         Ok(unsafe { DeviceBuffer::from_raw_parts(DevicePointer::from_raw(address), len) })
     }
 }

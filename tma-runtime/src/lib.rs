@@ -1,6 +1,6 @@
 //! The host and device sides of kernels written with `#[tma_kernel]`.
 //!
-//! A kernel, whose package calls `tma_codegen::build()` in its `build.rs`:
+//! A kernel, in a package whose `build.rs` calls `tma_codegen::build()`:
 //!
 //! ```ignore
 //! use tma_runtime::prelude::*;
@@ -46,10 +46,10 @@
 //! }
 //! ```
 //!
-//! The attribute makes a module with a typed launcher. A tensor map has the type of the tile that it
-//! moves, and the launcher encodes it from the tensor:
+//! The attribute generates a module with a typed launcher. A tensor map is typed by the tile that
+//! it moves, and the launcher encodes it from the tensor:
 //! `scale::launch(&device, scale::tiles_of_dst(shape), 2.0, &src, &mut dst)`. Devices and tensors
-//! need no kernel:
+//! work without a kernel:
 //!
 //! ```
 //! use tma_runtime::prelude::*;
@@ -65,12 +65,12 @@
 //! ```
 //!
 //! * [`lang`] is the vocabulary of kernels: tiles, barriers, tensor maps, thread indices. rustc
-//!   type-checks it; it runs only on devices.
+//!   type-checks it; it only runs on a device.
 //! * [`Device`], [`DeviceTensor`], [`Stream`] and [`launch`] are the host side: memory, ordering
 //!   and launches.
-//! * [`spec`] describes a compiled kernel to the host; [`map`] turns a tensor and a kernel's tile
-//!   into the parameters of a tensor map and checks every rule of the hardware.
-//! * [`tune`] chooses among instances of a kernel by measurement, and remembers the choice.
+//! * [`spec`] describes a compiled kernel to the host. [`map`] derives the parameters of a tensor
+//!   map from a tensor and a kernel's tile, and checks every rule of the hardware.
+//! * [`tune`] measures instances of a kernel, picks the fastest, and remembers the choice.
 //! * [`testing`] runs a check under many seeds of the simulator.
 //!
 //! [`prelude`] exports both sides. Without the feature `cuda`, or without a GPU, [`Device::open`]
@@ -78,51 +78,51 @@
 //!
 //! # Features
 //!
-//! * `ptx-sim` (on by default): the simulator, and what needs it: [`Device::simulator`],
+//! * `ptx-sim` (on by default): the simulator and the items that need it, [`Device::simulator`] and
 //!   [`testing::under_seeds`]. Programs that only run on GPUs build faster without it.
-//! * `cuda`: GPUs, through NVIDIA's driver. It is loaded when a device is opened, so programs build
-//!   and start where it is not installed.
-//! * `cust`: contexts, streams, memory and modules, exchanged with the crate cust
+//! * `cuda`: GPUs, through NVIDIA's driver. The driver is loaded when a device is opened, so
+//!   programs build and start on machines without it.
+//! * `cust`: exchanges contexts, streams, memory and modules with the crate cust
 //!   ([`Device::from_cust`] and others). It needs `libcuda` to link with.
 
-// The vocabulary of kernels, for rustc and for readers. Never run.
+// The vocabulary of kernels, for rustc and for readers. Never executed.
 pub mod lang;
 
-// What follows is in the order in which a launch uses it. A compiled kernel: PTX, block,
-// parameters.
+// The remaining modules are listed in the order in which a launch uses them. A compiled kernel: its
+// PTX, block and parameters.
 pub mod spec;
 
-// Where it runs, with streams and events.
+// The device that a kernel runs on, with streams and events.
 mod device;
 
-// What it works on: memory of the device, with element type, shape and strides.
+// Memory of the device, with element type, shape and strides.
 mod tensor;
 
-// A tensor and the kernel's tile as the parameters of a tensor map, every rule checked.
+// Parameters of a tensor map, from a tensor and the kernel's tile, with every rule checked.
 pub mod map;
 
 // Arguments, grid and options, checked against the specification; graphs of launches.
 pub mod launch;
 
-// What runs it: the NVIDIA driver, or the simulator.
+// The backends that run a kernel: the NVIDIA driver and the simulator.
 mod backend;
 
-// What is exchanged with cust.
+// Exchange of objects with cust.
 #[cfg(feature = "cust")]
 mod exchange;
 
-// Everything that can go wrong on the way, with its code.
+// Every error of this crate, with its code.
 mod error;
 
-// A bar for what takes long.
+// A progress bar for long operations.
 mod progress;
 
-// Which of several kernels and launches is fastest.
+// Selection of the fastest of several kernels and launches.
 pub mod tune;
 
 pub mod testing;
 
-/// The crate with which [`Device::from_cust`] and others exchange what the driver made.
+/// The crate with which [`Device::from_cust`] and others exchange driver objects.
 #[cfg(feature = "cust")]
 pub use ::cust;
 pub use device::Device;
@@ -134,7 +134,7 @@ pub use error::{
 pub use launch::graph::{Capture, Graph};
 pub use map::picture;
 #[cfg(feature = "ptx-sim")]
-/// The simulator, whose report [`Device::reporting`] passes on.
+/// The simulator. [`Device::reporting`] passes on its report.
 pub use ptx_sim;
 pub use tensor::layout;
 pub use tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};

@@ -1,14 +1,14 @@
-//! A progress bar on the standard error, if it is a terminal, for what takes more than a second.
+//! A progress bar on standard error, if that is a terminal, for operations of more than a second.
 
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Until then there is none.
+/// The time before the bar appears.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Progress {
-    what: String,
+    label: String,
     steps: u64,
     done: u64,
     begun: Instant,
@@ -17,15 +17,15 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(what: impl Into<String>, steps: u64, quiet: bool) -> Self {
-        Self { what: what.into(), steps, done: 0, begun: Instant::now(), quiet, bar: None }
+    pub(crate) fn new(label: impl Into<String>, steps: u64, quiet: bool) -> Self {
+        Self { label: label.into(), steps, done: 0, begun: Instant::now(), quiet, bar: None }
     }
 
-    /// One of the steps is done.
+    /// Records that one more step is done.
     pub(crate) fn step(&mut self) {
         self.done += 1;
         if self.bar.is_none() && !self.quiet && self.begun.elapsed() >= PATIENCE {
-            let bar = ProgressBar::new(self.steps).with_message(self.what.clone());
+            let bar = ProgressBar::new(self.steps).with_message(self.label.clone());
             let style = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len}, {eta} left");
             self.bar = Some(style.map_or(bar.clone(), |style| bar.with_style(style.progress_chars("=> "))));
         }

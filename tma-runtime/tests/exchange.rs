@@ -1,4 +1,4 @@
-//! What is exchanged with cust, as far as no GPU is needed: the program links and starts, and says
+//! The exchange with cust, as far as it needs no GPU: the program links and starts, and reports
 //! what is missing. `cargo test -p tma-runtime --features cust --test exchange`.
 #![cfg(all(feature = "cust", feature = "ptx-sim"))]
 
@@ -9,7 +9,7 @@ fn code<T>(result: Result<T, Error>) -> Option<&'static str> {
     result.err().map(|error| error.code())
 }
 
-/// Whether there is a driver or not, and a GPU or not.
+/// Passes with and without a driver, and with and without a GPU.
 #[test]
 fn a_missing_driver_is_an_error_with_a_code() {
     match Device::cuda(0) {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tma_runtime::Device;
 
-/// Opens what `TMA_DEVICE` says, in a process of its own.
+/// Opens the device that `TMA_DEVICE` selects, in a process of its own.
 fn opened(device: &str) -> String {
     let this = std::env::current_exe().expect("the test runs");
     let mut child = Command::new(this);
@@ -26,7 +26,7 @@ fn tma0906_the_simulator_is_refused_and_the_feature_named() {
     assert!(said.contains("opened: Err(\"TMA0906: ") && said.contains("feature `ptx-sim`"), "{said}");
 }
 
-/// Without the feature `cuda` there is nothing to open, and the error is that of the GPU.
+/// Without the feature `cuda` there is no device to open, and the error is that of the GPU.
 #[cfg(not(feature = "cuda"))]
 #[test]
 fn without_any_backend_the_missing_gpu_is_named() {

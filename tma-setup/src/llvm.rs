@@ -46,13 +46,13 @@ impl fmt::Display for Missing {
         let name = NAMES[0];
         match &self.named {
             Some((variable, path)) => {
-                write!(f, "`{variable}` is `{}`, where there is no `{name}`", path.display())?;
+                write!(f, "`{variable}` is `{}`, which has no `{name}`", path.display())?;
             }
-            None => write!(f, "LLVM 22 is not installed: there is no `{name}`")?,
+            None => write!(f, "LLVM 22 is not installed: cannot find `{name}`")?,
         }
         match &self.command {
-            Some(command) => write!(f, ". Install it: {command}"),
-            None => write!(f, ". Install LLVM 22, and set `{VARIABLE}` to the folder with that file"),
+            Some(command) => write!(f, "; install it: {command}"),
+            None => write!(f, "; install LLVM 22, and set `{VARIABLE}` to the folder with that file"),
         }
     }
 }
@@ -61,7 +61,7 @@ impl std::error::Error for Missing {}
 
 /// The locations to search.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct SearchLocations {
     /// The variable that names LLVM's location, and its value.
     pub named: Option<(&'static str, PathBuf)>,
     /// Folders, in the order of the search.
@@ -74,17 +74,17 @@ pub struct Places {
 ///
 /// [`Missing`], with the command that installs it.
 pub fn find() -> Result<PathBuf, Missing> {
-    let places = Places::here();
-    search(&places).ok_or_else(|| Missing {
-        named: places.named,
+    let locations = SearchLocations::here();
+    search(&locations).ok_or_else(|| Missing {
+        named: locations.named,
         command: System::here().llvm_command(system::is_root()),
     })
 }
 
 /// Returns the library in the first location that contains it.
-pub fn search(places: &Places) -> Option<PathBuf> {
-    let Some((_, named)) = &places.named else {
-        return places.folders.iter().find_map(|folder| library_in(folder, is_for_22(folder)));
+pub fn search(locations: &SearchLocations) -> Option<PathBuf> {
+    let Some((_, named)) = &locations.named else {
+        return locations.folders.iter().find_map(|folder| library_in(folder, is_for_22(folder)));
     };
     if named.is_file() {
         return Some(named.clone());
@@ -107,7 +107,7 @@ fn is_for_22(folder: &Path) -> bool {
     })
 }
 
-impl Places {
+impl SearchLocations {
     /// Returns the locations on this machine.
     pub fn here() -> Self {
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -202,9 +202,9 @@ mod tests {
     fn the_first_folder_with_the_library_is_taken() {
         let root = folder("folders", &["b/libLLVM.so.22.1", "c/libLLVM.so.22.1", "a/libLLVM.so.21.1"]);
         let folders = ["a", "b", "c"].map(|name| root.join(name)).to_vec();
-        let places = Places { named: None, folders };
-        assert_eq!(search(&places), Some(root.join("b/libLLVM.so.22.1")));
-        assert_eq!(search(&Places { named: None, folders: vec![root.join("a")] }), None);
+        let locations = SearchLocations { named: None, folders };
+        assert_eq!(search(&locations), Some(root.join("b/libLLVM.so.22.1")));
+        assert_eq!(search(&SearchLocations { named: None, folders: vec![root.join("a")] }), None);
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -212,8 +212,9 @@ mod tests {
     fn a_variable_names_a_file_or_a_folder_and_nothing_else_is_searched() {
         let root = folder("named", &["lib/libLLVM.so.22.1", "x/libLLVM.so.22.1", "y/llvm.so", "z/a"]);
         let named = |path: &str| {
-            let places = Places { named: Some((VARIABLE, root.join(path))), folders: vec![root.join("x")] };
-            search(&places).map(|path| path.strip_prefix(&root).unwrap().to_owned())
+            let locations =
+                SearchLocations { named: Some((VARIABLE, root.join(path))), folders: vec![root.join("x")] };
+            search(&locations).map(|path| path.strip_prefix(&root).unwrap().to_owned())
         };
         assert_eq!(named(""), Some("lib/libLLVM.so.22.1".into()));
         assert_eq!(named("x"), Some("x/libLLVM.so.22.1".into()));
@@ -238,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_comes_with_a_command() {
+    fn missing_libraries_come_with_a_command() {
         let command = Some("brew install llvm@22".to_owned());
         let missing = Missing { named: None, command };
         let text =
-            "LLVM 22 is not installed: there is no `libLLVM.so.22.1`. Install it: brew install llvm@22";
+            "LLVM 22 is not installed: cannot find `libLLVM.so.22.1`; install it: brew install llvm@22";
         assert_eq!(missing.to_string(), text);
         let missing = Missing { named: Some((VARIABLE, "/opt/llvm".into())), command: None };
-        assert!(missing.to_string().starts_with("`TMA_LLVM` is `/opt/llvm`, where there is no"), "{missing}");
+        assert!(missing.to_string().starts_with("`TMA_LLVM` is `/opt/llvm`, which has no"), "{missing}");
         assert!(missing.to_string().contains("set `TMA_LLVM` to the folder"), "{missing}");
     }
 }

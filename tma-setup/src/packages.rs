@@ -12,7 +12,7 @@ use crate::{llvm, process, system};
 /// A requirement of a build.
 pub struct Need {
     /// Name of the requirement, for messages.
-    pub what: &'static str,
+    pub purpose: &'static str,
     /// Packages that contain it on Debian and Ubuntu.
     pub packages: &'static [&'static str],
     /// Instructions, if these packages do not exist.
@@ -23,9 +23,9 @@ pub struct Need {
 
 /// LLVM's library.
 pub const LLVM: Need = Need {
-    what: "LLVM 22",
+    purpose: "LLVM 22",
     packages: &["libllvm22"],
-    by_hand: "`cargo tma doctor` prints the command for other systems; or set TMA_LLVM to a folder with the library.",
+    by_hand: "Run `cargo tma doctor` for the command of other systems, or set TMA_LLVM to a folder with the library.",
     is_met: || llvm::find().is_ok(),
 };
 
@@ -40,23 +40,20 @@ pub fn provide(needs: &[&Need]) -> Result<()> {
         return Ok(());
     }
     if !has_apt() {
-        bail!(
-            "This is neither Debian nor Ubuntu, so setup cannot install what is missing.\n{}",
-            advice(&missing)
-        );
+        bail!("setup installs packages on Debian and Ubuntu only\n{}", advice(&missing));
     }
     let packages: Vec<_> = missing.iter().flat_map(|need| need.packages).copied().collect();
     eprintln!("Installing {}", packages.join(", "));
     // A broken third-party source makes an update fail even if everything needed here is available.
     if let Err(error) = process::run_aside(&mut apt_get(&["update", "--quiet"])) {
-        eprintln!("Going on in spite of: {error}");
+        eprintln!("warning: {error}; continuing");
     }
     let mut install = apt_get(&["install", "--yes", "--quiet", "--no-install-recommends"]);
     let installed = process::run_aside(install.args(packages));
     let missing = unmet(needs);
     match installed {
         Ok(()) if missing.is_empty() => Ok(()),
-        Ok(()) => bail!("The packages were installed, and yet something is missing.\n{}", advice(&missing)),
+        Ok(()) => bail!("something is still missing after the packages were installed\n{}", advice(&missing)),
         Err(error) => bail!("{error}\n{}", advice(&missing)),
     }
 }
@@ -67,7 +64,12 @@ fn unmet<'a>(needs: &[&'a Need]) -> Vec<&'a Need> {
 
 fn advice(missing: &[&Need]) -> String {
     let lines = missing.iter().map(|need| {
-        format!("Missing: {} (Debian and Ubuntu: {}). {}", need.what, need.packages.join(" "), need.by_hand)
+        format!(
+            "Missing: {} (Debian and Ubuntu: {}). {}",
+            need.purpose,
+            need.packages.join(" "),
+            need.by_hand
+        )
     });
     lines.collect::<Vec<_>>().join("\n")
 }

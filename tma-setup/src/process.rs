@@ -41,8 +41,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     if !output.status.success() {
         bail!("{} failed: {}", shown(command), output.status);
     }
-    String::from_utf8(output.stdout)
-        .with_context(|| format!("{} wrote something other than text", shown(command)))
+    String::from_utf8(output.stdout).with_context(|| format!("the output of {} is not UTF-8", shown(command)))
 }
 
 /// Returns the standard output of `command`, or `None` if the program is missing or fails.
@@ -67,7 +66,7 @@ pub fn fresh_folder(path: &Path) -> Result<()> {
     if path.exists() {
         fs::remove_dir_all(path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
+    fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))
 }
 
 /// Formats the command line as it would be typed.

@@ -100,7 +100,7 @@ impl Program {
         if let Some(path) = std::env::var_os(self.variable).filter(|path| !path.is_empty()) {
             let Some(found) = self.usable(Path::new(&path)) else {
                 let (variable, wanted) = (self.variable, self.wanted());
-                bail!("{variable} is {}, which is no {wanted}", path.display());
+                bail!("{variable} is {}, which is not a {wanted}", path.display());
             };
             return Ok(Some(found));
         }
@@ -112,7 +112,7 @@ impl Program {
             return Ok(on_path);
         }
         if let Err(error) = download::verify(self, &own) {
-            eprintln!("{} is to be fetched again: {error}", self.name);
+            eprintln!("downloading {} again: {error}", self.name);
             return Ok(None);
         }
         Ok(self.usable(&own))
@@ -124,7 +124,8 @@ impl Program {
     /// # Errors
     /// The same as for [`find`](Self::find), and if there is no program.
     pub fn require(&self, home: &Path, command: &str) -> Result<Found> {
-        self.find(home)?.with_context(|| format!("there is no {}: `{command}` fetches it", self.wanted()))
+        self.find(home)?
+            .with_context(|| format!("cannot find a {}; run `{command}` to install it", self.wanted()))
     }
 
     /// Returns the result of [`find`](Self::find), or downloads the program into `home`.
@@ -138,7 +139,7 @@ impl Program {
         let path = download::fetch(self, home)?;
         match self.usable(&path) {
             Some(found) => Ok(found),
-            None => bail!("the fetched {} does not run on this machine", path.display()),
+            None => bail!("the downloaded {} does not run on this machine", path.display()),
         }
     }
 

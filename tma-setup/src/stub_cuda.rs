@@ -36,7 +36,7 @@ pub fn provide(folder: &Path, metadata: &Value) -> Result<Option<PathBuf>> {
     if !(unchanged && library.is_file()) {
         process::fresh_folder(folder)?;
         fs::create_dir_all(folder.join("lib64"))
-            .with_context(|| format!("cannot make {}", folder.display()))?;
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         // The source is written last, and marks the library next to it as complete.
         let draft = folder.join("libcuda.c.new");
         fs::write(&draft, &text)?;
@@ -68,7 +68,7 @@ fn declarations(metadata: &Value) -> Result<String> {
     let manifest = packages.iter().find(|package| package["name"] == "cust_raw");
     let manifest = manifest.and_then(|package| package["manifest_path"].as_str());
     let folder = manifest.and_then(|path| Path::new(path).parent());
-    let folder = folder.context("no package cust_raw: the feature `cust` of tma-runtime brings it")?;
+    let folder = folder.context("cust_raw is not a dependency; enable the feature `cust` of tma-runtime")?;
     let texts = files::rust(&folder.join("src"))?.into_iter().map(fs::read_to_string);
     texts.collect::<Result<String, _>>().context("cannot read the sources of cust_raw")
 }

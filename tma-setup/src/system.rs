@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn releases_are_told_apart() {
+    fn releases_are_distinguished() {
         let old = |codename: &str| System::OldApt { codename: codename.to_owned() };
         for (release, system) in [
             ("ID=debian VERSION_ID=\"12\" VERSION_CODENAME=bookworm", System::Apt),

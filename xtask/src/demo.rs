@@ -31,7 +31,7 @@ pub(crate) fn run() -> Result<()> {
         example.args(["run", "--release", "-p", "tma-examples", "--features", "cuda", "--bin", "tma_copy"]);
         return process::run(&mut example);
     }
-    println!("There is no NVIDIA GPU here: the simulator runs the same PTX.");
+    println!("No NVIDIA GPU found: running the same PTX on the simulator.");
     let mut example = tools.cargo();
     process::run(example.args(["run", "-p", "tma-examples", "--bin", "tma_copy"]))
 }
@@ -44,7 +44,7 @@ fn show_ptx(tools: &Tools) -> Result<()> {
     for path in ptx::write(tools, &folder, ptx::DEFAULT_TARGET, &[source])? {
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         println!("{text}");
-        println!("== What ptxas says of it");
+        println!("== Output of ptxas");
         let mut assemble = Command::new(&tools.ptxas);
         assemble.arg("-v").arg(format!("-arch={}", ptx::DEFAULT_TARGET)).arg(&path);
         process::run(assemble.arg("-o").arg(path.with_extension("cubin")))?;

@@ -37,14 +37,14 @@ pub(crate) enum Target {
 
 /// The extent of a run.
 #[derive(Clone, Copy)]
-pub(crate) struct Extent {
+pub(crate) struct RunExtent {
     pub(crate) minutes: u32,
     /// Number of inputs, instead of a time.
     pub(crate) inputs: Option<u32>,
 }
 
 /// The time limit of one input, in seconds.
-const PATIENCE: u32 = 30;
+const INPUT_TIMEOUT: u32 = 30;
 
 /// The maximum length of binary inputs, which applies from the start. By default libFuzzer begins
 /// with short inputs, but a launch takes at least about sixty bytes.
@@ -52,7 +52,7 @@ const NUMBERS: [&str; 2] = ["-max_len=512", "-len_control=0"];
 
 /// Runs the fuzzer on `target`. It fails on a panic, a hang or excessive memory, and for `types` on
 /// any difference from rustc.
-pub(crate) fn run(target: Target, extent: Extent) -> Result<()> {
+pub(crate) fn run(target: Target, extent: RunExtent) -> Result<()> {
     match target {
         Target::Kernel => mutate("kernel", extent),
         Target::Values => mutate("values", extent),
@@ -76,7 +76,7 @@ fn compiled() -> Result<PathBuf> {
 }
 
 /// Runs a target of the fuzzer in the package `tests`.
-fn mutate(target: &str, extent: Extent) -> Result<()> {
+fn mutate(target: &str, extent: RunExtent) -> Result<()> {
     let mut fuzzer = setup::run()?.cargo();
     fuzzer.args(["run", "--profile", "fuzz", "-p", "tma-tests", "--bin", "tma-fuzz", "--"]);
     fuzzer.args(["--target", target, "--minutes", &extent.minutes.to_string()]);
@@ -88,10 +88,10 @@ fn mutate(target: &str, extent: Extent) -> Result<()> {
 
 /// Runs a target of cargo-fuzz. It starts from the corpus of earlier runs and from the files in
 /// `seeds`. `options` are options of libFuzzer.
-fn guide(target: &str, extent: Extent, seeds: &[PathBuf], options: &[&str]) -> Result<()> {
+fn guide(target: &str, extent: RunExtent, seeds: &[PathBuf], options: &[&str]) -> Result<()> {
     let kept = Path::new("fuzz/corpus").join(target);
     let folder = simulator().join(&kept);
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let mut fuzzer = std::process::Command::new(setup::cargo_fuzz::provide()?);
     fuzzer.current_dir(simulator()).args(["fuzz", "run", "--sanitizer", "none", target]);
     fuzzer.arg(kept).args(seeds).arg("--");
@@ -99,6 +99,6 @@ fn guide(target: &str, extent: Extent, seeds: &[PathBuf], options: &[&str]) -> R
         Some(inputs) => format!("-runs={inputs}"),
         None => format!("-max_total_time={}", 60 * extent.minutes),
     });
-    fuzzer.arg(format!("-timeout={PATIENCE}")).arg("-print_final_stats=1").args(options);
+    fuzzer.arg(format!("-timeout={INPUT_TIMEOUT}")).arg("-print_final_stats=1").args(options);
     process::run(&mut fuzzer)
 }

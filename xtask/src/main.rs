@@ -32,8 +32,8 @@ struct Arguments {
 enum Task {
     /// Installs LLVM 22 and unpacks ptxas and nvdisasm, unless they are present
     Setup,
-    /// Sets up, compiles the examples, shows the PTX of `tma_copy`, and runs it (on the simulator
-    /// if there is no GPU)
+    /// Sets up, compiles the examples, shows the PTX of `tma_copy`, and runs it, on the simulator
+    /// without a GPU
     Demo,
     /// Sets up, then checks format, lints, features, tests and documentation
     Test,
@@ -46,12 +46,12 @@ enum Task {
         #[arg(long, default_value = ptx::DEFAULT_TARGET)]
         target: String,
     },
-    /// Checks the protocol of barriers of every kernel, and prints which are proved, and which are
+    /// Checks the barrier protocol of every kernel, and prints which are proved, and which are
     /// undecided and why
     Protocol {
         /// Files and folders [default: the examples]
         paths: Vec<PathBuf>,
-        /// Budget of steps to explore in each kernel
+        /// Maximum number of states to visit in each kernel
         #[arg(long)]
         budget: Option<u64>,
     },
@@ -95,6 +95,6 @@ fn main() -> Result<()> {
         Task::Editor => editor::run(),
         Task::Book { step } => book::run(step.as_ref()),
         Task::Bundle => bundle::run(),
-        Task::Fuzz { target, minutes, inputs } => fuzz::run(target, fuzz::Extent { minutes, inputs }),
+        Task::Fuzz { target, minutes, inputs } => fuzz::run(target, fuzz::RunExtent { minutes, inputs }),
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(out: Option<&Path>, target: &str) -> Result<()> {
 /// Compiles the kernels in the Rust files `sources`, and returns the PTX files that `out` contains
 /// afterwards.
 pub(crate) fn write(tools: &Tools, out: &Path, target: &str, sources: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     let mut compile = tools.cargo();
     compile.args([
         "run",

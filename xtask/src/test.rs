@@ -67,7 +67,7 @@ fn provide_components() -> Result<()> {
     if ["fmt", "clippy"].into_iter().any(is_missing) {
         let mut add = Command::new("rustup");
         add.current_dir(workspace::root()).args(["component", "add", "rustfmt", "clippy"]);
-        process::run(&mut add).context("rustfmt or clippy is missing")?;
+        process::run(&mut add).context("cannot install rustfmt and clippy")?;
     }
     Ok(())
 }
@@ -79,7 +79,7 @@ fn step<T>(
 ) -> Result<T> {
     println!("\n== {name}");
     let start = Instant::now();
-    let result = work().with_context(|| format!("The step `{name}` failed"))?;
+    let result = work().with_context(|| format!("step `{name}` failed"))?;
     println!("== {name}: {}", seconds(start.elapsed()));
     times.push((name, start.elapsed()));
     Ok(result)

@@ -36,7 +36,7 @@ pub(crate) fn metadata(members_only: bool) -> Result<Value> {
     if members_only {
         command.arg("--no-deps");
     }
-    serde_json::from_str(&process::output(&mut command)?).context("cannot read what cargo metadata wrote")
+    serde_json::from_str(&process::output(&mut command)?).context("cannot parse the output of cargo metadata")
 }
 
 /// Returns the entry of package `name` in `metadata`.
@@ -45,5 +45,5 @@ pub(crate) fn package<'a>(metadata: &'a Value, name: &str) -> Result<&'a Value> 
     packages
         .iter()
         .find(|package| package["name"] == name)
-        .with_context(|| format!("there is no package {name}"))
+        .with_context(|| format!("no package named {name}"))
 }

@@ -7,7 +7,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tma_setup::program::{Found, PTXAS, Program};
-use tma_setup::ptxas::Said;
+use tma_setup::ptxas::PtxasReport;
 
 use crate::kernel::Kernel;
 use crate::style::{bad, bold, good};
@@ -18,7 +18,7 @@ pub(crate) struct Assembled {
     /// Path of the machine code.
     pub(crate) cubin: PathBuf,
     /// Messages of ptxas.
-    pub(crate) said: Said,
+    pub(crate) ptxas_report: PtxasReport,
 }
 
 /// Returns the folder of downloaded programs, which all packages of a user share.
@@ -41,28 +41,32 @@ pub(crate) fn require(program: &Program) -> Result<Found> {
 pub(crate) fn assemble(kernel: &Kernel) -> Result<Assembled> {
     let ptxas = require(&PTXAS)?;
     let folder = env::temp_dir().join(format!("cargo-tma-{}", std::process::id()));
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let cubin = folder.join(format!("{}.cubin", kernel.entry));
     let mut command = Command::new(&ptxas.path);
     command.args(["-v", "-lineinfo", "-arch", &kernel.target, "-o"]).arg(&cubin).arg(&kernel.path);
     let output = command.output().context("cannot start ptxas")?;
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let ptxas_report = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     if !output.status.success() {
-        bail!("ptxas refuses `{}`, which is a mistake of the compiler:\n{}", kernel.name, said.trim());
+        bail!(
+            "ptxas rejects `{}`; please report this bug of the compiler:\n{}",
+            kernel.name,
+            ptxas_report.trim()
+        );
     }
-    Ok(Assembled { cubin, said: Said::read(&said) })
+    Ok(Assembled { cubin, ptxas_report: PtxasReport::read(&ptxas_report) })
 }
 
 impl Assembled {
     /// Formats the messages as text.
     pub(crate) fn text(&self) -> String {
-        let Said { registers, stack, spills: [stores, loads], complaints, .. } = &self.said;
-        let spills = format!("{stores} bytes spilled, {loads} read back");
-        let spills = if self.said.spills == [0, 0] { good("no spills") } else { bad(spills) };
-        let stack = if *stack == 0 { String::new() } else { format!(", stack of {stack} bytes") };
+        let PtxasReport { registers, stack, spills: [stores, loads], warnings, .. } = &self.ptxas_report;
+        let spills = format!("{stores} bytes spilled, {loads} bytes reloaded");
+        let spills = if self.ptxas_report.spills == [0, 0] { good("no spills") } else { bad(spills) };
+        let stack = if *stack == 0 { String::new() } else { format!(", {stack} bytes of stack") };
         let mut text = format!("{} registers, {spills}{stack}\n", bold(registers));
-        for complaint in complaints {
-            text += &format!("{}: {complaint}\n", bad("error"));
+        for note in warnings {
+            text += &format!("{}: {note}\n", bad("error"));
         }
         text
     }
@@ -70,11 +74,11 @@ impl Assembled {
     /// Formats the messages as JSON.
     pub(crate) fn json(&self) -> Value {
         json!({
-            "registers": self.said.registers,
-            "stack_bytes": self.said.stack,
-            "spill_store_bytes": self.said.spills[0],
-            "spill_load_bytes": self.said.spills[1],
-            "complaints": self.said.complaints,
+            "registers": self.ptxas_report.registers,
+            "stack_bytes": self.ptxas_report.stack,
+            "spill_store_bytes": self.ptxas_report.spills[0],
+            "spill_load_bytes": self.ptxas_report.spills[1],
+            "complaints": self.ptxas_report.warnings,
         })
     }
 
@@ -90,17 +94,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spills_and_notes_are_told() {
-        let said = Said {
+    fn spills_and_notes_are_reported() {
+        let ptxas_report = PtxasReport {
             kernels: 1,
             registers: 168,
             stack: 16,
             spills: [8, 12],
-            complaints: vec!["(C7510) Potential Performance Loss".to_owned()],
+            warnings: vec!["(C7510) Potential Performance Loss".to_owned()],
         };
-        let assembled = Assembled { cubin: PathBuf::new(), said };
+        let assembled = Assembled { cubin: PathBuf::new(), ptxas_report };
         let text = assembled.text();
-        for part in ["168", "8 bytes spilled, 12 read back", "stack of 16 bytes", "(C7510)"] {
+        for part in ["168", "8 bytes spilled, 12 bytes reloaded", "16 bytes of stack", "(C7510)"] {
             assert!(text.contains(part), "{text}");
         }
         assert_eq!(assembled.json()["registers"], 168);

@@ -28,8 +28,8 @@ enum State {
 
 /// A requirement that was checked.
 #[derive(Debug)]
-struct Check {
-    what: &'static str,
+struct Requirement {
+    name: &'static str,
     state: State,
     /// Description of what was found, or of the problem.
     found: String,
@@ -37,13 +37,13 @@ struct Check {
     advice: Option<String>,
 }
 
-impl Check {
-    fn fine(what: &'static str, found: impl Into<String>) -> Self {
-        Self { what, state: State::Fine, found: found.into(), advice: None }
+impl Requirement {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, state: State::Fine, found: found.into(), advice: None }
     }
 
-    fn lacking(what: &'static str, state: State, found: &str, advice: impl Into<String>) -> Self {
-        Self { what, state, found: found.to_owned(), advice: Some(advice.into()) }
+    fn missing(name: &'static str, state: State, found: &str, advice: impl Into<String>) -> Self {
+        Self { name, state, found: found.to_owned(), advice: Some(advice.into()) }
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn run() -> Result<Output> {
     Ok(report(&checks))
 }
 
-fn report(checks: &[Check]) -> Output {
+fn report(checks: &[Requirement]) -> Output {
     let is_clean = checks.iter().all(|check| check.state != State::Missing);
     let mut text = String::new();
     for check in checks {
@@ -68,14 +68,14 @@ fn report(checks: &[Check]) -> Output {
             State::Optional => warning("--"),
             State::Missing => bad("no"),
         };
-        text += &format!("{mark}  {}: {}\n", bold(check.what), check.found);
+        text += &format!("{mark}  {}: {}\n", bold(check.name), check.found);
         if let Some(advice) = &check.advice {
             text += &format!("    {}\n", dim(format!("-> {advice}")));
         }
     }
     text += &match is_clean {
         true => format!("{}\n", good("Kernels can be compiled and simulated here.")),
-        false => format!("{}\n", bad("Something is missing that kernels cannot be compiled without.")),
+        false => format!("{}\n", bad("Something is missing that is required to compile kernels.")),
     };
     let json = checks.iter().map(|check| {
         let state = match check.state {
@@ -83,20 +83,20 @@ fn report(checks: &[Check]) -> Output {
             State::Optional => "optional",
             State::Missing => "missing",
         };
-        json!({ "what": check.what, "state": state, "found": check.found, "advice": check.advice })
+        json!({ "what": check.name, "state": state, "found": check.found, "advice": check.advice })
     });
     Output { text, json: Value::Array(json.collect()), is_clean }
 }
 
-fn rust() -> Check {
+fn rust() -> Requirement {
     let name = "Rust";
     let update = format!("install Rust {RUST} or later: rustup update stable");
     let Some(version) = process::probe(Command::new("rustc").arg("--version")) else {
-        return Check::lacking(name, State::Missing, "there is no rustc", update);
+        return Requirement::missing(name, State::Missing, "rustc is not installed", update);
     };
     match is_recent(&version) {
-        true => Check::fine(name, version),
-        false => Check::lacking(name, State::Missing, &version, update),
+        true => Requirement::ok(name, version),
+        false => Requirement::missing(name, State::Missing, &version, update),
     }
 }
 
@@ -110,54 +110,64 @@ fn is_recent(version: &str) -> bool {
     found.is_some() && found >= numbers(RUST)
 }
 
-fn linker() -> Check {
+fn linker() -> Requirement {
     match process::probe(Command::new("cc").arg("--version")) {
-        Some(version) => Check::fine("linker", version.lines().next().unwrap_or_default()),
-        None if cfg!(windows) => Check::fine("linker", "that of the installed Rust toolchain"),
-        None => Check::lacking("linker", State::Missing, "there is no `cc`", "install gcc or clang"),
+        Some(version) => Requirement::ok("linker", version.lines().next().unwrap_or_default()),
+        None if cfg!(windows) => Requirement::ok("linker", "that of the installed Rust toolchain"),
+        None => {
+            Requirement::missing("linker", State::Missing, "`cc` is not installed", "install gcc or clang")
+        }
     }
 }
 
-fn llvm_library() -> Check {
+fn llvm_library() -> Requirement {
     match llvm::find() {
-        Ok(path) => Check::fine("LLVM 22", path.display().to_string()),
+        Ok(path) => Requirement::ok("LLVM 22", path.display().to_string()),
         Err(missing) => {
             let advice = missing.command.clone();
             let advice = advice.unwrap_or_else(|| "cargo tma explain TMA0903".to_owned());
-            Check::lacking("LLVM 22", State::Missing, &format!("TMA0903: {missing}"), advice)
+            Requirement::missing("LLVM 22", State::Missing, &format!("TMA0903: {missing}"), advice)
         }
     }
 }
 
-fn program(program: &Program) -> Check {
+fn program(program: &Program) -> Requirement {
     match program.find(&home()) {
         Ok(Some(found)) => {
             let (major, minor) = found.release;
-            Check::fine(program.name, format!("{} of CUDA {major}.{minor}", found.path.display()))
+            Requirement::ok(program.name, format!("{} of CUDA {major}.{minor}", found.path.display()))
         }
         Ok(None) => {
-            let found = format!("there is none; it is only needed to inspect kernels ({})", program.wanted());
-            Check::lacking(program.name, State::Optional, &found, "cargo tma setup")
+            let found = format!("not installed; only needed to inspect kernels ({})", program.wanted());
+            Requirement::missing(program.name, State::Optional, &found, "cargo tma setup")
         }
-        Err(error) => Check::lacking(program.name, State::Optional, &error.to_string(), "unset the variable"),
+        Err(error) => {
+            Requirement::missing(program.name, State::Optional, &error.to_string(), "unset the variable")
+        }
     }
 }
 
 /// Queries NVIDIA's own tool, which comes with the driver.
-fn gpu() -> Check {
+fn gpu() -> Requirement {
     let mut query = Command::new("nvidia-smi");
     query.args(["--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]);
-    let gpus = progress::during("nvidia-smi looks for GPUs", || process::probe(&mut query));
+    let gpus = progress::during("looking for GPUs", || process::probe(&mut query));
     let Some(gpus) = gpus.filter(|text| !text.is_empty()) else {
-        let found = "there is none, or no driver for it; kernels run on the simulator";
-        return Check::lacking("GPU", State::Optional, found, "install NVIDIA's driver if there is a GPU");
+        let found = "no GPU found, or no driver for it; kernels run on the simulator";
+        return Requirement::missing(
+            "GPU",
+            State::Optional,
+            found,
+            "install NVIDIA's driver if there is a GPU",
+        );
     };
     let found = gpus.lines().map(str::trim).collect::<Vec<_>>().join("; ");
     match gpus.lines().any(is_hopper) {
-        true => Check::fine("GPU", found),
+        true => Requirement::ok("GPU", found),
         false => {
-            let advice = "kernels for sm_90a run on Hopper only: TMA_DEVICE=sim runs them on the simulator";
-            Check::lacking("GPU", State::Optional, &found, advice)
+            let advice =
+                "kernels for sm_90a run on Hopper only; set TMA_DEVICE=sim to run them on the simulator";
+            Requirement::missing("GPU", State::Optional, &found, advice)
         }
     }
 }
@@ -168,20 +178,20 @@ fn is_hopper(gpu: &str) -> bool {
 }
 
 /// Checks for a libcuda, which only packages that use cust need.
-fn cuda_to_link() -> Check {
+fn cuda_to_link() -> Requirement {
     let name = "libcuda to link with";
     if let Some(path) = std::env::var_os(stub_cuda::VARIABLE) {
-        return Check::fine(name, format!("{} is {}", stub_cuda::VARIABLE, Path::new(&path).display()));
+        return Requirement::ok(name, format!("{} is {}", stub_cuda::VARIABLE, Path::new(&path).display()));
     }
     if stub_cuda::toolkit_is_installed() {
-        return Check::fine(name, "that of the installed CUDA toolkit");
+        return Requirement::ok(name, "that of the installed CUDA toolkit");
     }
-    let found = "there is no CUDA toolkit, and the feature `cust` needs a libcuda";
-    Check::lacking(
+    let found = "no CUDA toolkit found; the feature `cust` needs a libcuda";
+    Requirement::missing(
         name,
         State::Optional,
         found,
-        "cargo tma setup --cust, in the package, makes a library instead",
+        "run cargo tma setup --cust in the package to create a stub library",
     )
 }
 
@@ -206,15 +216,15 @@ impl Package {
     }
 
     /// Checks whether the package is set up for kernels.
-    fn compiles_kernels(&self) -> Check {
-        let what = "this package";
+    fn compiles_kernels(&self) -> Requirement {
+        let name = "this package";
         if self.script.contains("tma_codegen") && self.manifest.contains("tma-codegen") {
-            return Check::fine(what, format!("{} compiles its kernels", self.name));
+            return Requirement::ok(name, format!("{} compiles its kernels", self.name));
         }
         let found = format!("{} has no build script that compiles kernels", self.name);
-        let advice = "`build.rs` must hold `fn main() { tma_codegen::build() }`, and `Cargo.toml` must name \
-                      `tma-codegen` under `[build-dependencies]`";
-        Check::lacking(what, State::Missing, &found, advice)
+        let advice = "put `fn main() { tma_codegen::build() }` into `build.rs`, and add `tma-codegen` to \
+                      `[build-dependencies]` in `Cargo.toml`";
+        Requirement::missing(name, State::Missing, &found, advice)
     }
 
     /// Returns whether the manifest names cust, as a dependency or as a feature.
@@ -233,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_versions_of_rust_are_told_from_new_ones() {
+    fn old_versions_of_rust_are_detected() {
         assert!(is_recent(&format!("rustc {RUST}.0 (59807616e 2026-04-14)")));
         assert!(is_recent("rustc 2.0.0-nightly"));
         assert!(!is_recent("rustc 1.80.1 (3f5fd8dd4 2024-08-06)"));
@@ -260,12 +270,16 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_required_makes_it_fail() {
-        let optional = Check::lacking("ptxas", State::Optional, "there is none", "cargo tma setup");
-        let output = report(&[Check::fine("Rust", "1.95"), optional]);
+    fn only_missing_requirements_fail() {
+        let optional = Requirement::missing("ptxas", State::Optional, "there is none", "cargo tma setup");
+        let output = report(&[Requirement::ok("Rust", "1.95"), optional]);
         assert!(output.is_clean && output.text.contains("-> cargo tma setup"), "{}", output.text);
-        let missing =
-            Check::lacking("LLVM 22", State::Missing, "TMA0903: it is not here", "apt-get install libllvm22");
+        let missing = Requirement::missing(
+            "LLVM 22",
+            State::Missing,
+            "TMA0903: it is not here",
+            "apt-get install libllvm22",
+        );
         let output = report(&[missing]);
         assert!(!output.is_clean && output.text.contains("-> apt-get install libllvm22"), "{}", output.text);
         assert_eq!(output.json[0]["state"], "missing");

@@ -15,7 +15,7 @@ pub(crate) fn run(options: &Explain) -> Result<Output> {
     let Some(code) = &options.code else { return Ok(list()) };
     let wanted = normal(code);
     let (code, page) = PAGES.iter().find(|(code, _)| *code == wanted).with_context(|| {
-        format!("there is no error `{code}`: codes are such as TMA0203; `cargo tma explain` lists all")
+        format!("there is no error `{code}`; pass a code such as TMA0203, or none to list all")
     })?;
     let page = visible(page);
     Ok(Output::clean(rendered(&page), json!({ "code": code, "title": title(&page), "page": page })))
@@ -90,7 +90,7 @@ mod tests {
             assert!(output.text.contains("swizzle"), "{}", output.text);
         }
         let error = run(&Explain { code: Some("E0308".to_owned()) }).unwrap_err().to_string();
-        assert!(error.contains("no error `E0308`") && error.contains("lists all"), "{error}");
+        assert!(error.contains("no error `E0308`") && error.contains("list all"), "{error}");
     }
 
     #[test]

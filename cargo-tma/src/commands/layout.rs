@@ -7,7 +7,7 @@ use serde_json::json;
 use tma_model::{Scalar, TileSwizzle};
 use tma_runtime::picture::{FragmentLayout, Major, TileLayout};
 
-use crate::arguments::{Drawn, Layout, MajorName};
+use crate::arguments::{Layout, LayoutKind, MajorName};
 use crate::output::Output;
 
 /// A layout as text and as a drawing.
@@ -18,7 +18,7 @@ struct Picture {
 
 /// Prints a layout, and writes a drawing if a file is given.
 pub(crate) fn run(options: &Layout) -> Result<Output> {
-    let picture = draw(&options.what)?;
+    let picture = draw(&options.kind)?;
     let mut text = format!("{}\n", picture.text.trim_end());
     if let Some(path) = &options.svg {
         fs::write(path, &picture.svg).with_context(|| format!("cannot write {}", path.display()))?;
@@ -27,13 +27,13 @@ pub(crate) fn run(options: &Layout) -> Result<Output> {
     Ok(Output::clean(text, json!({ "text": picture.text, "svg": picture.svg })))
 }
 
-fn draw(what: &Drawn) -> Result<Picture> {
-    Ok(match what {
-        Drawn::Tile { element, extents, swizzle } => {
+fn draw(kind: &LayoutKind) -> Result<Picture> {
+    Ok(match kind {
+        LayoutKind::Tile { element, extents, swizzle } => {
             let layout = tile(element, extents, swizzle)?;
             Picture { text: layout.to_string(), svg: layout.svg() }
         }
-        Drawn::Operand { element, extents, swizzle, major } => {
+        LayoutKind::Operand { element, extents, swizzle, major } => {
             let major = match major {
                 MajorName::K => Major::K,
                 MajorName::Mn => Major::Mn,
@@ -41,10 +41,10 @@ fn draw(what: &Drawn) -> Result<Picture> {
             let layout = tile(element, extents, swizzle)?.operand(major)?;
             Picture { text: layout.to_string(), svg: layout.svg() }
         }
-        Drawn::Accumulator { element, extents, warp } => {
+        LayoutKind::Accumulator { element, extents, warp } => {
             fragment(TileLayout::accumulator(scalar(element)?, matrix(extents)?)?, *warp)
         }
-        Drawn::Fragment { element, extents, warp } => {
+        LayoutKind::Fragment { element, extents, warp } => {
             fragment(TileLayout::fragment(scalar(element)?, matrix(extents)?)?, *warp)
         }
     })
@@ -59,7 +59,7 @@ fn tile(element: &str, extents: &str, swizzle: &str) -> Result<TileLayout> {
     let extents = numbers(extents)?;
     let swizzle = TileSwizzle::ALL.into_iter().find(|known| short(*known) == swizzle).with_context(|| {
         let known: Vec<_> = TileSwizzle::ALL.into_iter().map(short).collect();
-        format!("there is no swizzle `{swizzle}`; there are: {}", known.join(", "))
+        format!("unknown swizzle `{swizzle}`; use one of: {}", known.join(", "))
     })?;
     Ok(TileLayout::new(scalar(element)?, &extents, swizzle))
 }
@@ -80,7 +80,7 @@ fn short(swizzle: TileSwizzle) -> &'static str {
 fn scalar(name: &str) -> Result<Scalar> {
     Scalar::ALL.into_iter().find(|scalar| scalar.name() == name).with_context(|| {
         let known: Vec<_> = Scalar::ALL.into_iter().map(Scalar::name).collect();
-        format!("there is no element type `{name}`; there are: {}", known.join(", "))
+        format!("unknown element type `{name}`; use one of: {}", known.join(", "))
     })
 }
 
@@ -94,7 +94,8 @@ fn numbers(text: &str) -> Result<Vec<u32>> {
     };
     numbers.filter(is_small).with_context(|| {
         format!(
-            "`{text}` is not one to five extents such as 8x64 with at most {MOST_ELEMENTS} elements together"
+            "`{text}` is not a valid shape; pass one to five extents above 0, such as 8x64, with at most \
+             {MOST_ELEMENTS} elements in total"
         )
     })
 }
@@ -103,20 +104,20 @@ fn matrix(text: &str) -> Result<[u32; 2]> {
     let numbers = numbers(text)?;
     <[u32; 2]>::try_from(numbers)
         .ok()
-        .with_context(|| format!("`{text}` is not rows and columns such as 64x16"))
+        .with_context(|| format!("`{text}` is not a matrix; pass rows and columns, such as 64x16"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn layout(what: Drawn) -> Result<Output> {
-        run(&Layout { what, svg: None })
+    fn layout(kind: LayoutKind) -> Result<Output> {
+        run(&Layout { kind, svg: None })
     }
 
-    fn named(element: &str, extents: &str, swizzle: &str) -> Drawn {
+    fn named(element: &str, extents: &str, swizzle: &str) -> LayoutKind {
         let [element, extents, swizzle] = [element, extents, swizzle].map(str::to_owned);
-        Drawn::Tile { element, extents, swizzle }
+        LayoutKind::Tile { element, extents, swizzle }
     }
 
     #[test]
@@ -126,31 +127,34 @@ mod tests {
         let known = TileLayout::new(Scalar::F16, &[8, 64], TileSwizzle::B128);
         assert_eq!(tile.text.trim_end(), known.to_string().trim_end());
         assert_eq!(tile.json["svg"], known.svg());
-        let operand = layout(Drawn::Operand { element, extents, swizzle, major: MajorName::K }).unwrap();
+        let operand = layout(LayoutKind::Operand { element, extents, swizzle, major: MajorName::K }).unwrap();
         assert!(operand.json["svg"].as_str().unwrap().starts_with("<svg"), "{:?}", operand.json);
         let [element, extents] = ["f32", "64x16"].map(str::to_owned);
-        let whole =
-            layout(Drawn::Accumulator { element: element.clone(), extents: extents.clone(), warp: None });
-        let warp = layout(Drawn::Accumulator { element, extents, warp: Some(1) });
+        let whole = layout(LayoutKind::Accumulator {
+            element: element.clone(),
+            extents: extents.clone(),
+            warp: None,
+        });
+        let warp = layout(LayoutKind::Accumulator { element, extents, warp: Some(1) });
         assert_ne!(whole.unwrap().text, warp.unwrap().text);
         let [element, extents] = ["f16", "64x16"].map(str::to_owned);
-        assert!(layout(Drawn::Fragment { element, extents, warp: Some(0) }).unwrap().is_clean);
+        assert!(layout(LayoutKind::Fragment { element, extents, warp: Some(0) }).unwrap().is_clean);
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_an_error_that_says_what_can() {
+    fn invalid_layouts_are_errors_with_the_valid_ones() {
         for (drawn, wanted) in [
-            (named("f17", "8x64", "none"), "there is no element type `f17`; there are:"),
-            (named("f16", "8by64", "none"), "`8by64` is not one to five extents"),
+            (named("f17", "8x64", "none"), "unknown element type `f17`; use one of:"),
+            (named("f16", "8by64", "none"), "`8by64` is not a valid shape"),
             (named("f16", "0x64", "none"), "`0x64` is not"),
-            (named("f16", "4294967295x4294967295", "none"), "is not one to five extents"),
-            (named("f16", "8x64", "256"), "there is no swizzle `256`; there are: none, panels16, 32"),
+            (named("f16", "4294967295x4294967295", "none"), "is not a valid shape"),
+            (named("f16", "8x64", "256"), "unknown swizzle `256`; use one of: none, panels16, 32"),
         ] {
             let error = layout(drawn).unwrap_err().to_string();
             assert!(error.contains(wanted), "{error}");
         }
         let [element, extents] = ["f16", "60x16"].map(str::to_owned);
-        let error = layout(Drawn::Fragment { element, extents, warp: None }).unwrap_err().to_string();
+        let error = layout(LayoutKind::Fragment { element, extents, warp: None }).unwrap_err().to_string();
         assert!(error.contains("TMA0548"), "{error}");
     }
 }

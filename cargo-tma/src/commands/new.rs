@@ -46,14 +46,15 @@ const DEPENDENCIES: [(&str, &str); 2] = [("runtime", "tma-runtime"), ("codegen",
 /// Creates the package.
 pub(crate) fn run(options: &New) -> Result<Output> {
     let folder = &options.path;
-    let name = folder.file_name().and_then(|name| name.to_str()).context("the path ends in no name")?;
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let name = name.context("the path must end in the name of the package")?;
     check_name(name)?;
-    ensure!(!folder.exists(), "{} exists already: name another folder, or remove it", folder.display());
+    ensure!(!folder.exists(), "{} already exists; choose another folder, or remove it", folder.display());
     let project = project(options.project.as_deref())?;
     for (path, text) in FILES {
         let path = folder.join(path);
         let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+        fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
         let text = filled(text, name, project.as_deref());
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
@@ -62,11 +63,11 @@ pub(crate) fn run(options: &New) -> Result<Output> {
         ("cargo test".to_owned(), "runs the kernel on the simulator under 8 seeds"),
         ("cargo run".to_owned(), "launches it"),
         ("cargo tma ptx scale".to_owned(), "shows its PTX"),
-        ("cargo tma doctor".to_owned(), "says what is missing, if something fails"),
+        ("cargo tma doctor".to_owned(), "reports what is missing, if something fails"),
     ];
     let mut text = format!("{} {} in {}\n", good("Created"), bold(name), folder.display());
-    for (command, what) in &next {
-        text += &format!("  {command:<22}{}\n", dim(what));
+    for (command, description) in &next {
+        text += &format!("  {command:<22}{}\n", dim(description));
     }
     let files: Vec<_> = FILES.iter().map(|(path, _)| folder.join(path)).collect();
     Ok(Output::clean(text, json!({ "name": name, "folder": folder, "files": files, "project": project })))
@@ -77,8 +78,8 @@ pub(crate) fn run(options: &New) -> Result<Output> {
 fn check_name(name: &str) -> Result<()> {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_inner);
-    ensure!(is_name, "`{name}` is no name of a package: a letter, then letters, digits, `-` and `_`");
-    ensure!(!TAKEN.contains(&name), "`{name}` means something else in Rust or cargo: take another name");
+    ensure!(is_name, "`{name}` is not a valid package name; use a letter, then letters, digits, `-` and `_`");
+    ensure!(!TAKEN.contains(&name), "`{name}` is reserved by Rust or cargo; choose another name");
     Ok(())
 }
 
@@ -92,7 +93,7 @@ fn project(named: Option<&Path>) -> Result<Option<PathBuf>> {
         return Ok(installed_from.filter(|folder| is_project(folder)));
     };
     if !is_project(named) {
-        bail!("{} is no clone of the project: it has no tma-runtime and codegen", named.display());
+        bail!("{} is not a clone of the project: tma-runtime or codegen is missing", named.display());
     }
     let absolute = fs::canonicalize(named).with_context(|| format!("cannot read {}", named.display()))?;
     Ok(Some(absolute))

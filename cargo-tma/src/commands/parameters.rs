@@ -12,22 +12,22 @@ const PIXELS: u32 = 8;
 /// The buffers of an example so far. The first are those of tensor maps, given by `--buffer`.
 struct Buffers {
     of_maps: usize,
-    passed: usize,
+    argument: usize,
 }
 
 /// Lists the parameters, each with its arguments and a suitable example. Together the examples are
 /// a launch.
 pub(super) fn help(kernel: &Kernel) -> String {
     let is_map = |param: &&Param| matches!(param.kind(), Some(ParamKind::Tiles(_) | ParamKind::Columns(..)));
-    let mut buffers = Buffers { of_maps: 0, passed: kernel.params.iter().filter(is_map).count() };
-    let mut text = format!("\n`{}` takes, in this order:\n", kernel.path());
+    let mut buffers = Buffers { of_maps: 0, argument: kernel.params.iter().filter(is_map).count() };
+    let mut text = format!("\n`{}` takes these arguments, in order:\n", kernel.path());
     let mut next = 0;
     for param in &kernel.params {
         let last = next + abi::abi_params(param).len();
         let numbers: Vec<_> = (next..last).map(|number| number.to_string()).collect();
-        let what = format!("{}: {}", param.name, param.ty);
+        let description = format!("{}: {}", param.name, param.ty);
         text += &format!(
-            "  {what}  ({}{})\n",
+            "  {description}  ({}{})\n",
             if numbers.len() == 1 { "argument " } else { "arguments " },
             numbers.join(" and ")
         );
@@ -35,9 +35,9 @@ pub(super) fn help(kernel: &Kernel) -> String {
         next = last;
     }
     if kernel.params.iter().any(|param| matches!(param.kind(), Some(ParamKind::Global(_)))) {
-        text += "A `Global` is two arguments: a buffer, of which the address is passed, and its length.\n";
+        text += "A `Global` takes two arguments: a buffer, whose address is passed, and its length.\n";
     }
-    text + "Instead of zeros, a buffer may be `random:TYPE:SHAPE` or `npy:FILE`"
+    text + "A buffer may also be `random:TYPE:SHAPE` or `npy:FILE`"
 }
 
 impl Buffers {
@@ -47,11 +47,11 @@ impl Buffers {
             Some(ParamKind::Tiles(tile)) => self.map(tile, None),
             Some(ParamKind::Columns(tile, rank)) => self.map(tile, Some(rank)),
             Some(ParamKind::Global(element)) => {
-                let buffer = self.next_passed();
+                let buffer = self.next_argument();
                 format!("--arg zeros:{}:{ELEMENTS} --arg len:{buffer}", number_type(element))
             }
             Some(ParamKind::Maps(_)) => {
-                self.next_passed();
+                self.next_argument();
                 "--arg zeros:u8:1024 --arg u64:8   # room for 8 maps of 128 bytes, and their number"
                     .to_owned()
             }
@@ -60,9 +60,9 @@ impl Buffers {
         }
     }
 
-    fn next_passed(&mut self) -> usize {
-        self.passed += 1;
-        self.passed - 1
+    fn next_argument(&mut self) -> usize {
+        self.argument += 1;
+        self.argument - 1
     }
 
     /// Returns an example of a map over a tensor of one tile, or over one image in im2col mode.
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_is_named_with_what_to_type() {
+    fn parameters_are_listed_with_their_options() {
         let text = help_for(
             "src: TensorMap<Tile<bf16, Shape2<64, 64>, Swizzle128>>, values: Global<f32>, n: usize, \
              small: TensorMap<Tile<e4m3, Shape1<256>>>, flags: Global<bool>, \
@@ -148,7 +148,7 @@ mod tests {
         );
         assert_eq!(
             text,
-            "\n`k` takes, in this order:\n  \
+            "\n`k` takes these arguments, in order:\n  \
              src: TensorMap<Tile<bf16, Shape2<64, 64>, Swizzle128>>  (argument 0)\n      \
              --buffer zeros:bf16:64x64 --arg map:0:bf16:extents=64x64:box=64x64:swizzle=128\n  \
              values: Global<f32>  (arguments 1 and 2)\n      \
@@ -161,8 +161,8 @@ mod tests {
              --arg zeros:u8:1024 --arg len:4\n  \
              image: Im2colMap<Tile<f16, Shape2<32, 64>>, 4>  (argument 7)\n      \
              --buffer zeros:f16:1x8x8x64 --arg map:2:f16:extents=1x8x8x64:column=32x64\n\
-             A `Global` is two arguments: a buffer, of which the address is passed, and its length.\n\
-             Instead of zeros, a buffer may be `random:TYPE:SHAPE` or `npy:FILE`"
+             A `Global` takes two arguments: a buffer, whose address is passed, and its length.\n\
+             A buffer may also be `random:TYPE:SHAPE` or `npy:FILE`"
         );
     }
 

@@ -8,7 +8,7 @@ use super::assembled::{self, Assembled};
 use crate::arguments::{Build, Kernels};
 use crate::kernel::{Kernel, location};
 use crate::output::Output;
-use crate::package::{self, KEPT, Package};
+use crate::package::{self, KEPT_DIRECTORY, Package};
 use crate::progress;
 use crate::style::{bad, bold, dim, good, source};
 
@@ -27,11 +27,11 @@ pub(crate) fn run(options: &Kernels) -> Result<Output> {
     };
     let has_ptxas = PTXAS.find(&assembled::home())?.is_some();
     let (mut text, mut json, mut is_clean) = (String::new(), vec![], true);
-    let assembled = progress::over("ptxas assembles", &shown, |kernel| {
+    let assembled = progress::over("assembling with ptxas", &shown, |kernel| {
         (has_ptxas && !options.plain).then(|| assembled::assemble(kernel)).transpose()
     })?;
     for (kernel, assembled) in shown.iter().zip(assembled) {
-        is_clean &= assembled.as_ref().is_none_or(|assembled| assembled.said.is_clean());
+        is_clean &= assembled.as_ref().is_none_or(|assembled| assembled.ptxas_report.is_clean());
         text += &match (is_list, options.plain) {
             (true, _) => format!("{}  {}\n", bold(&kernel.name), dim(&kernel.target)),
             (false, true) => kernel.text.clone(),
@@ -44,7 +44,8 @@ pub(crate) fn run(options: &Kernels) -> Result<Output> {
         }
     }
     if !has_ptxas && !options.plain {
-        text += &format!("{}\n", dim("registers and spills are not known: `cargo tma setup` fetches ptxas"));
+        text +=
+            &format!("{}\n", dim("registers and spills are unknown: run `cargo tma setup` to install ptxas"));
     }
     Ok(Output { text, json: Value::Array(json), is_clean })
 }
@@ -65,12 +66,12 @@ fn keep(package: &Package, task: Keep, build: &Build) -> Result<Output> {
     let is_done = package.keep(value, build)?;
     let kernels = package.kept()?;
     let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
-    let folder = package.folder.join(KEPT);
+    let folder = package.folder.join(KEPT_DIRECTORY);
     let text = match (is_done, task) {
-        (false, _) => format!("{}\n", bad("The PTX in tma-ptx is not that of the package's kernels.")),
+        (false, _) => format!("{}\n", bad("The PTX in tma-ptx does not match the package's kernels.")),
         (true, Keep::Write) => format!("{} {}: {}\n", good("Kept"), folder.display(), names.join(", ")),
         (true, Keep::Check) => {
-            format!("{} {}: {}\n", good("As it is kept in"), folder.display(), names.join(", "))
+            format!("{} {}: {}\n", good("Up to date in"), folder.display(), names.join(", "))
         }
     };
     let json = json!({ "folder": folder, "kernels": names, "agrees": is_done });
@@ -103,9 +104,10 @@ pub(crate) fn interleaved(kernel: &Kernel) -> String {
     for (line, at) in kernel.lines() {
         if location(line).is_some() {
             if at != shown
-                && let Some((place, source_text)) = at.and_then(|(file, line)| kernel.source(file, line))
+                && let Some((source_location, source_text)) =
+                    at.and_then(|(file, line)| kernel.source(file, line))
             {
-                text += &format!("{}\n", source(format!("// {place}: {source_text}")));
+                text += &format!("{}\n", source(format!("// {source_location}: {source_text}")));
                 shown = at;
             }
             continue;

@@ -20,7 +20,7 @@ pub(crate) fn run(options: &Run) -> Result<Output> {
     // Findings quote source lines, with paths relative to the package.
     std::env::set_current_dir(&package.folder)?;
     let launch = || options.launch.run(&kernel.path.to_string_lossy(), &kernel.text, &kernel.entry);
-    let outcome = progress::during(&format!("{} runs on the simulator", kernel.name), launch);
+    let outcome = progress::during(&format!("simulating {}", kernel.name), launch);
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(Refusal::Arguments(why)) => {

@@ -30,16 +30,17 @@ pub(crate) fn run(options: &Sass) -> Result<Output> {
     let kernels = package::named(package.kernels(&options.build)?, &options.kernel)?;
     let (mut text, mut json, mut is_clean) = (String::new(), vec![], true);
     for kernel in &kernels {
-        let what = format!("ptxas assembles {}", kernel.name);
-        let assembled = progress::during(&what, || assembled::assemble(kernel))?;
+        let label = format!("assembling {}", kernel.name);
+        let assembled = progress::during(&label, || assembled::assemble(kernel))?;
         let mut command = Command::new(&nvdisasm.path);
         command.args(["--print-line-info", "--print-code"]).arg(&assembled.cubin);
-        let what = format!("nvdisasm lists {}", kernel.name);
-        let listing = progress::during(&what, || process::output(&mut command)).context("nvdisasm failed")?;
+        let label = format!("disassembling {}", kernel.name);
+        let listing =
+            progress::during(&label, || process::output(&mut command)).context("nvdisasm failed")?;
         let lines = read(&listing, kernel);
         text += &format!("{}\n{}{}", bold(&kernel.name), interleaved(&lines, kernel), assembled.text());
         json.push(of_kernel(kernel, &lines, &assembled));
-        is_clean &= assembled.said.is_clean();
+        is_clean &= assembled.ptxas_report.is_clean();
         assembled.remove();
     }
     Ok(Output { text, json: Value::Array(json), is_clean })
@@ -49,9 +50,9 @@ pub(crate) fn run(options: &Sass) -> Result<Output> {
 fn read(listing: &str, kernel: &Kernel) -> Vec<Line> {
     let (mut lines, mut at) = (vec![], None);
     for line in listing.lines().map(str::trim_end) {
-        if let Some(place) = line.trim_start().strip_prefix("//## File ") {
+        if let Some(source_location) = line.trim_start().strip_prefix("//## File ") {
             // For inlined code, the first location is that of the function's source.
-            at = place_of(place, kernel).or(at);
+            at = source_location_of(source_location, kernel).or(at);
         } else if let Some(instruction) = line.trim_start().strip_prefix("/*") {
             let text = instruction.split_once("*/").map_or(instruction, |(_, rest)| rest);
             let text = text.split_once("/*").map_or(text, |(text, _)| text);
@@ -64,7 +65,7 @@ fn read(listing: &str, kernel: &Kernel) -> Vec<Line> {
 }
 
 /// Parses `"/a/src/lib.rs", line 12`. For inlined code, further locations follow.
-fn place_of(text: &str, kernel: &Kernel) -> Option<(u32, usize)> {
+fn source_location_of(text: &str, kernel: &Kernel) -> Option<(u32, usize)> {
     let (path, rest) = text.strip_prefix('"')?.split_once('"')?;
     let digits: String = rest.strip_prefix(", line ")?.chars().take_while(char::is_ascii_digit).collect();
     Some((kernel.file_number(path)?, digits.parse().ok()?))
@@ -74,8 +75,9 @@ fn interleaved(lines: &[Line], kernel: &Kernel) -> String {
     let (mut text, mut shown) = (String::new(), None);
     for line in lines {
         if line.at.is_some() && line.at != shown {
-            if let Some((place, code)) = line.at.and_then(|(file, line)| kernel.source(file, line)) {
-                text += &format!("{}\n", source(format!("// {place}: {code}")));
+            if let Some((source_location, code)) = line.at.and_then(|(file, line)| kernel.source(file, line))
+            {
+                text += &format!("{}\n", source(format!("// {source_location}: {code}")));
             }
             shown = line.at;
         }
@@ -86,8 +88,11 @@ fn interleaved(lines: &[Line], kernel: &Kernel) -> String {
 
 fn of_kernel(kernel: &Kernel, lines: &[Line], assembled: &Assembled) -> Value {
     let one = |line: &Line| {
-        let place = line.at.and_then(|(file, line)| kernel.source(file, line)).map(|(place, _)| place);
-        json!({ "text": line.text.trim(), "source": place })
+        let source_location = line
+            .at
+            .and_then(|(file, line)| kernel.source(file, line))
+            .map(|(source_location, _)| source_location);
+        json!({ "text": line.text.trim(), "source": source_location })
     };
     json!({
         "kernel": kernel.name,

@@ -52,7 +52,7 @@ fn provide(program: &Program) -> Result<tma_setup::program::Found> {
 fn stub() -> Result<Option<String>> {
     // The stub needs the sources of cust_raw, which cargo has if the package uses cust.
     let metadata = package::metadata(&["--all-features"])?;
-    let target = metadata["target_directory"].as_str().context("cargo names no target folder")?;
+    let target = metadata["target_directory"].as_str().context("cargo metadata has no target directory")?;
     let folder = std::path::Path::new(target).join("stub-cuda");
     Ok(stub_cuda::provide(&folder, &metadata)?.map(|folder| folder.display().to_string()))
 }

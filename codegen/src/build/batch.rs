@@ -4,7 +4,7 @@ use std::env;
 use std::path::Path;
 
 use super::BuildError;
-use super::run::Place;
+use super::run::PtxFile;
 use crate::Checks;
 use crate::check::TargetKernel;
 
@@ -13,23 +13,23 @@ pub(super) const VARIABLE: &str = "TMA_PTX";
 
 /// The producer of PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Maker {
+pub(super) enum PtxProducer {
     #[cfg(feature = "llvm")]
     Llvm,
     /// None: the PTX file states the reason, which the runtime reports when the kernel is launched.
-    Nobody(&'static str),
+    None(&'static str),
 }
 
-impl Maker {
+impl PtxProducer {
     /// Returns LLVM if PTX is wanted and LLVM is available.
     pub(super) fn of(is_wanted: bool) -> Self {
         if !is_wanted {
-            return Self::Nobody("the build was asked for none (`TMA_PTX=off`)");
+            return Self::None("PTX is disabled (`TMA_PTX=off`)");
         }
         #[cfg(feature = "llvm")]
         return Self::Llvm;
         #[cfg(not(feature = "llvm"))]
-        Self::Nobody("`tma-codegen` was built without its feature `llvm`")
+        Self::None("`tma-codegen` was built without its feature `llvm`")
     }
 
     /// Returns the name in fingerprints.
@@ -37,7 +37,7 @@ impl Maker {
         match self {
             #[cfg(feature = "llvm")]
             Self::Llvm => "llvm",
-            Self::Nobody(why) => why,
+            Self::None(why) => why,
         }
     }
 }
@@ -52,22 +52,22 @@ pub(super) fn is_wanted() -> bool {
 /// the kernels.
 #[cfg(feature = "llvm")]
 fn jobs() -> usize {
-    let told = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok());
-    if crate::dump::is_wanted() { 1 } else { told.unwrap_or(1) }
+    let requested = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok());
+    if crate::dump::is_wanted() { 1 } else { requested.unwrap_or(1) }
 }
 
 /// Kernels to compile.
 pub(super) struct Batch {
-    maker: Maker,
+    producer: PtxProducer,
     #[cfg(feature = "llvm")]
     emitted: crate::emit::Batch,
 }
 
 impl Batch {
     #[cfg_attr(not(feature = "llvm"), expect(unused_variables, reason = "LLVM alone makes these checks"))]
-    pub(super) fn new(maker: Maker, checks: Checks) -> Self {
+    pub(super) fn new(producer: PtxProducer, checks: Checks) -> Self {
         Self {
-            maker,
+            producer,
             #[cfg(feature = "llvm")]
             emitted: crate::emit::Batch::new(checks, jobs()),
         }
@@ -76,26 +76,28 @@ impl Batch {
     /// Adds a kernel of the file `source`.
     #[cfg_attr(not(feature = "llvm"), expect(unused_variables, reason = "LLVM alone takes kernels"))]
     pub(super) fn add(&mut self, kernel: TargetKernel, source: &Path) {
-        match self.maker {
+        match self.producer {
             #[cfg(feature = "llvm")]
-            Maker::Llvm => self.emitted.add(kernel, &source.to_string_lossy()),
-            Maker::Nobody(_) => {}
+            PtxProducer::Llvm => self.emitted.add(kernel, &source.to_string_lossy()),
+            PtxProducer::None(_) => {}
         }
     }
 
-    /// Returns the PTX of each kernel, in the order of addition. `places` holds the destinations in
-    /// the same order.
-    pub(super) fn finish(self, places: &[Place]) -> Vec<Result<String, BuildError>> {
-        match self.maker {
+    /// Returns the PTX of each kernel, in the order of addition. `destinations` holds the
+    /// destinations in the same order.
+    pub(super) fn finish(self, destinations: &[PtxFile]) -> Vec<Result<String, BuildError>> {
+        match self.producer {
             #[cfg(feature = "llvm")]
-            Maker::Llvm => {
-                let placed = |(place, result): (&Place, Result<String, _>)| {
-                    let (path, line) = (place.source.clone(), place.fingerprint.line());
+            PtxProducer::Llvm => {
+                let located = |(destination, result): (&PtxFile, Result<String, _>)| {
+                    let (path, line) = (destination.source.clone(), destination.fingerprint.line());
                     result.map_err(|error| BuildError::Backend { path, line, error })
                 };
-                places.iter().zip(self.emitted.finish()).map(placed).collect()
+                destinations.iter().zip(self.emitted.finish()).map(located).collect()
             }
-            Maker::Nobody(why) => places.iter().map(|_| Ok(format!("// no code: {why}\n"))).collect(),
+            PtxProducer::None(why) => {
+                destinations.iter().map(|_| Ok(format!("// no code: {why}\n"))).collect()
+            }
         }
     }
 }

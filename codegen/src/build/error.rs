@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
-use super::kept::Unkept;
+use super::kept::StaleKeptPtx;
 use crate::diag::{Code, Coded, Located};
 use crate::escape;
 
@@ -30,7 +30,7 @@ pub enum BuildError {
     /// not know the target.
     Target(Vec<Located>),
     /// The PTX kept in the package is not that of its current kernels.
-    Unkept(Vec<Unkept>),
+    StaleKeptPtx(Vec<StaleKeptPtx>),
     /// PTX should be kept, but none is produced, for this reason.
     NothingToKeep(&'static str),
     /// LLVM failed.
@@ -49,7 +49,7 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoEnvironment(variable) => {
-                let why = "`tma_codegen::build()` is called from a build script, by cargo";
+                let why = "call `tma_codegen::build()` from a build script run by cargo";
                 Coded(Code::Backend, format_args!("`{variable}` is not set: {why}")).fmt(f)
             }
             Self::File { path, error } => {
@@ -58,8 +58,8 @@ impl fmt::Display for BuildError {
             Self::Unwatchable { path, why } => {
                 let path = escape::path(path);
                 let message = format_args!(
-                    "cargo cannot be told to watch `{path}`, since its name {why}: rename what it lies in, or build \
-                     elsewhere (`CARGO_TARGET_DIR`)"
+                    "cargo cannot watch `{path}`: its name {why}; rename it or its folder, or build elsewhere \
+                     (`CARGO_TARGET_DIR`)"
                 );
                 Coded(Code::Unwatchable, message).fmt(f)
             }
@@ -67,16 +67,16 @@ impl fmt::Display for BuildError {
                 let lines: Vec<_> = errors.iter().map(Located::to_string).collect();
                 f.write_str(&lines.join("\n"))
             }
-            Self::Unkept(all) => {
-                let lines = all.iter().map(|unkept| {
-                    let (path, line) = &unkept.place;
-                    format!("{}:{line}: {}", escape::path(path), Coded(Code::KeptPtx, unkept))
+            Self::StaleKeptPtx(all) => {
+                let lines = all.iter().map(|stale_kept| {
+                    let (path, line) = &stale_kept.location;
+                    format!("{}:{line}: {}", escape::path(path), Coded(Code::KeptPtx, stale_kept))
                 });
                 f.write_str(&lines.collect::<Vec<_>>().join("\n"))
             }
             Self::NothingToKeep(why) => {
                 let message = format_args!(
-                    "there is no PTX to keep, since {why}: turn the feature `llvm` on, and leave `TMA_PTX` unset"
+                    "there is no PTX to keep: {why}; enable the feature `llvm`, and leave `TMA_PTX` unset"
                 );
                 Coded(Code::KeptPtx, message).fmt(f)
             }
@@ -97,7 +97,7 @@ impl std::error::Error for BuildError {
             Self::NoEnvironment(_)
             | Self::Unwatchable { .. }
             | Self::Target(_)
-            | Self::Unkept(_)
+            | Self::StaleKeptPtx(_)
             | Self::NothingToKeep(_) => None,
         }
     }

@@ -27,13 +27,13 @@ const PREFIX: &str = "// kept: ";
 
 /// The use of the folder by a build, besides compiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum KeepMode {
     Nothing,
     Write,
     Check,
 }
 
-impl Keep {
+impl KeepMode {
     /// Reads the mode from the environment.
     pub(super) fn here() -> Self {
         match env::var(VARIABLE).as_deref() {
@@ -46,18 +46,18 @@ impl Keep {
 
 /// A kernel whose kept PTX is not that of the current kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unkept {
+pub struct StaleKeptPtx {
     /// `kernel`, or `kernel::instance`.
     pub kernel: String,
     /// The kernel's file, relative to the package, and its line.
-    pub place: (PathBuf, usize),
+    pub location: (PathBuf, usize),
     /// The problem with the PTX.
-    pub why: Why,
+    pub reason: StaleReason,
 }
 
 /// A problem with kept PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum StaleReason {
     /// There is no kept PTX.
     Absent,
     /// The PTX belongs to an earlier version of the kernel.
@@ -84,22 +84,24 @@ pub enum Why {
     Gone,
 }
 
-impl fmt::Display for Unkept {
+impl fmt::Display for StaleKeptPtx {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the PTX of `{}` in `{FOLDER}` ", self.kernel)?;
-        match &self.why {
-            Why::Absent => write!(f, "is missing")?,
-            Why::Changed => write!(f, "is that of an earlier version: the kernel has changed since")?,
-            Why::OtherTarget { found, wanted } => write!(f, "is for {found}, but the build is for {wanted}")?,
-            Why::OtherGenerator { found } => {
-                write!(f, "was made by tma-codegen {found}, but this is {}", env!("CARGO_PKG_VERSION"))?;
+        match &self.reason {
+            StaleReason::Absent => write!(f, "is missing")?,
+            StaleReason::Changed => write!(f, "is out of date: the kernel has changed since")?,
+            StaleReason::OtherTarget { found, wanted } => {
+                write!(f, "is for {found}, but the build is for {wanted}")?
             }
-            Why::Damaged => write!(f, "is damaged: it is cut short, or was changed by hand")?,
-            Why::Moved => write!(f, "contains lines of the source that are other ones now")?,
-            Why::Differs => write!(f, "is not what this compiler makes of the kernel")?,
-            Why::Gone => write!(f, "is of no kernel that is there now")?,
+            StaleReason::OtherGenerator { found } => {
+                write!(f, "was written by tma-codegen {found}, but this is {}", env!("CARGO_PKG_VERSION"))?;
+            }
+            StaleReason::Damaged => write!(f, "is damaged: it was truncated or edited")?,
+            StaleReason::Moved => write!(f, "contains source lines that have moved")?,
+            StaleReason::Differs => write!(f, "differs from the output of this compiler")?,
+            StaleReason::Gone => write!(f, "belongs to no existing kernel")?,
         }
-        write!(f, ". Where LLVM 22 is installed, `cargo tma ptx --keep` writes it anew; ")?;
+        write!(f, "; run `cargo tma ptx --keep` where LLVM 22 is installed, ")?;
         write!(f, "or build with the feature `llvm` of `tma-codegen`")
     }
 }
@@ -142,24 +144,24 @@ pub(super) fn is_in(package: &Path) -> bool {
 /// # Errors
 ///
 /// The reason why the kept PTX cannot be used.
-pub(super) fn take(subject: Subject<'_>) -> Result<String, Why> {
+pub(super) fn take(subject: Subject<'_>) -> Result<String, StaleReason> {
     let Some(text) = read(&subject.path()) else {
-        return Err(if has_earlier(subject) { Why::Changed } else { Why::Absent });
+        return Err(if has_earlier(subject) { StaleReason::Changed } else { StaleReason::Absent });
     };
-    let (header, ptx) = text.split_once('\n').ok_or(Why::Damaged)?;
+    let (header, ptx) = text.split_once('\n').ok_or(StaleReason::Damaged)?;
     let parts: Vec<_> = header.strip_prefix(PREFIX).unwrap_or_default().split(' ').collect();
-    let [target, version, line, hash] = parts[..] else { return Err(Why::Damaged) };
-    let line: usize = line.parse().map_err(|_| Why::Damaged)?;
+    let [target, version, line, hash] = parts[..] else { return Err(StaleReason::Damaged) };
+    let line: usize = line.parse().map_err(|_| StaleReason::Damaged)?;
     if u64::from_str_radix(hash, 16) != Ok(reuse::contents(ptx)) {
-        return Err(Why::Damaged);
+        return Err(StaleReason::Damaged);
     }
     if target != subject.target.name() {
-        return Err(Why::OtherTarget { found: target.to_owned(), wanted: subject.target });
+        return Err(StaleReason::OtherTarget { found: target.to_owned(), wanted: subject.target });
     }
     if !is_compatible(version, env!("CARGO_PKG_VERSION")) {
-        return Err(Why::OtherGenerator { found: version.to_owned() });
+        return Err(StaleReason::OtherGenerator { found: version.to_owned() });
     }
-    reuse::moved(ptx, line, subject.line).ok_or(Why::Moved)
+    reuse::moved(ptx, line, subject.line).ok_or(StaleReason::Moved)
 }
 
 /// Reads a kept file. A checkout may have converted its line endings to those of Windows, as git
@@ -193,8 +195,8 @@ fn has_earlier(subject: Subject<'_>) -> bool {
 /// # Errors
 ///
 /// The difference.
-pub(super) fn check(subject: Subject<'_>, compiled: &str) -> Result<(), Why> {
-    if take(subject)? == compiled { Ok(()) } else { Err(Why::Differs) }
+pub(super) fn check(subject: Subject<'_>, compiled: &str) -> Result<(), StaleReason> {
+    if take(subject)? == compiled { Ok(()) } else { Err(StaleReason::Differs) }
 }
 
 /// Keeps the PTX just compiled.
@@ -219,13 +221,13 @@ pub(super) fn remove_stale(package: &Path, names: &BTreeSet<String>) -> Result<(
 }
 
 /// Returns the kept files of kernels that no longer exist.
-pub(super) fn gone(package: &Path, names: &BTreeSet<String>) -> Result<Vec<Unkept>, BuildError> {
-    let unkept = |path: PathBuf| {
+pub(super) fn gone(package: &Path, names: &BTreeSet<String>) -> Result<Vec<StaleKeptPtx>, BuildError> {
+    let stale_kept = |path: PathBuf| {
         let kernel = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let place = (path.strip_prefix(package).unwrap_or(&path).to_owned(), 1);
-        Unkept { kernel, place, why: Why::Gone }
+        let location = (path.strip_prefix(package).unwrap_or(&path).to_owned(), 1);
+        StaleKeptPtx { kernel, location, reason: StaleReason::Gone }
     };
-    Ok(stale(package, names)?.into_iter().map(unkept).collect())
+    Ok(stale(package, names)?.into_iter().map(stale_kept).collect())
 }
 
 fn stale(package: &Path, names: &BTreeSet<String>) -> Result<Vec<PathBuf>, BuildError> {
@@ -284,7 +286,10 @@ mod tests {
         let moved = PTX.replace(":10", ":13").replace("1 12 5", "1 15 5");
         assert_eq!(take(package.subject(file, 13)), Ok(moved.clone()));
         assert_eq!(check(package.subject(file, 13), &moved), Ok(()));
-        assert_eq!(check(package.subject(file, 13), &moved.replace("ret", "exit")), Err(Why::Differs));
+        assert_eq!(
+            check(package.subject(file, 13), &moved.replace("ret", "exit")),
+            Err(StaleReason::Differs)
+        );
     }
 
     /// The state that git produces on Windows with `core.autocrlf`.
@@ -304,7 +309,7 @@ mod tests {
         assert_eq!(fs::read_to_string(subject.path()).unwrap(), text);
         // A lone carriage return is damage.
         fs::write(subject.path(), text.replace("ret", "\rret")).unwrap();
-        assert_eq!(take(subject), Err(Why::Damaged));
+        assert_eq!(take(subject), Err(StaleReason::Damaged));
     }
 
     #[test]
@@ -313,10 +318,10 @@ mod tests {
         let file = "tma/add-one-00.ptx";
         write(package.subject(file, 10), PTX).unwrap();
         let subject = package.subject(file, 10);
-        assert_eq!(take(package.subject("tma/add-one-01.ptx", 10)), Err(Why::Changed));
-        assert_eq!(take(package.subject("tma/add-00.ptx", 10)), Err(Why::Absent));
+        assert_eq!(take(package.subject("tma/add-one-01.ptx", 10)), Err(StaleReason::Changed));
+        assert_eq!(take(package.subject("tma/add-00.ptx", 10)), Err(StaleReason::Absent));
         let other = Subject { target: Target::Sm90, ..subject };
-        let wanted = Why::OtherTarget { found: "sm_90a".to_owned(), wanted: Target::Sm90 };
+        let wanted = StaleReason::OtherTarget { found: "sm_90a".to_owned(), wanted: Target::Sm90 };
         assert_eq!(take(other), Err(wanted));
 
         let text = subject.mark(PTX);
@@ -325,16 +330,16 @@ mod tests {
             take(subject)
         };
         for end in 0..text.len() {
-            assert_eq!(with(&text[..end]), Err(Why::Damaged), "{end} of {} bytes", text.len());
+            assert_eq!(with(&text[..end]), Err(StaleReason::Damaged), "{end} of {} bytes", text.len());
         }
-        assert_eq!(with(&text.replace("ret", "nop")), Err(Why::Damaged));
+        assert_eq!(with(&text.replace("ret", "nop")), Err(StaleReason::Damaged));
         let old = text.replacen(env!("CARGO_PKG_VERSION"), "0.0.9", 1);
-        assert_eq!(with(&old), Err(Why::OtherGenerator { found: "0.0.9".to_owned() }));
+        assert_eq!(with(&old), Err(StaleReason::OtherGenerator { found: "0.0.9".to_owned() }));
         // A failed assertion reports its line, which is in the code.
         let asserts = "call __assertfail;\n";
         assert_eq!(with(&subject.mark(asserts)), Ok(asserts.to_owned()));
         write(package.subject(file, 9), asserts).unwrap();
-        assert_eq!(take(subject), Err(Why::Moved));
+        assert_eq!(take(subject), Err(StaleReason::Moved));
     }
 
     #[test]
@@ -366,12 +371,14 @@ mod tests {
 
     #[test]
     fn the_message_names_the_kernel_and_what_to_do() {
-        let unkept =
-            Unkept { kernel: "add::one".to_owned(), place: ("src/a.rs".into(), 3), why: Why::Changed };
-        let error = BuildError::Unkept(vec![unkept]).to_string();
+        let stale_kept = StaleKeptPtx {
+            kernel: "add::one".to_owned(),
+            location: ("src/a.rs".into(), 3),
+            reason: StaleReason::Changed,
+        };
+        let error = BuildError::StaleKeptPtx(vec![stale_kept]).to_string();
         assert!(
-            error
-                .starts_with("src/a.rs:3: TMA0905: the PTX of `add::one` in `tma-ptx` is that of an earlier"),
+            error.starts_with("src/a.rs:3: TMA0905: the PTX of `add::one` in `tma-ptx` is out of date"),
             "{error}"
         );
         assert!(error.contains("`cargo tma ptx --keep`"), "{error}");

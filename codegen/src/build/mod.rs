@@ -20,16 +20,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
-use batch::Maker;
+use batch::PtxProducer;
 pub use error::BuildError;
-use kept::Keep;
-pub use kept::{Unkept, Why};
+use kept::KeepMode;
+pub use kept::{StaleKeptPtx, StaleReason};
 use run::Run;
 pub(crate) use sources::FOLDERS;
 
 use crate::diag::Located;
-use crate::library::{self, Packages};
 use crate::target::Goal;
+use crate::templates::{self, Packages};
 use crate::{Checks, Target, escape, note};
 
 /// Compiles the kernels of the package whose build script calls this, for `sm_90a`. In most
@@ -155,14 +155,14 @@ impl Build {
         for path in roots.iter().chain([&note]) {
             println!("cargo::rerun-if-changed={}", watched(path, &package)?);
         }
-        let keep = Keep::here();
-        if kept::is_in(&package) || keep != Keep::Nothing {
+        let keep = KeepMode::here();
+        if kept::is_in(&package) || keep != KeepMode::Nothing {
             println!("cargo::rerun-if-changed={}", kept::FOLDER);
         }
         let packages = Packages::around(&package, &self.packages);
-        let maker = Maker::of(self.ptx && batch::is_wanted());
-        let report = self.compile_and_keep(&packages, [&package, &out_dir], &roots, (keep, maker))?;
-        library::tell(&package);
+        let producer = PtxProducer::of(self.ptx && batch::is_wanted());
+        let report = self.compile_and_keep(&packages, [&package, &out_dir], &roots, (keep, producer))?;
+        templates::publish(&package);
         for path in packages.files() {
             println!("cargo::rerun-if-changed={}", watched(&path, &package)?);
         }
@@ -181,8 +181,8 @@ impl Build {
     /// LLVM fails. Without LLVM, also fails if the kept PTX is not that of the package's kernels.
     pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
         let packages = Packages::around(package, &self.packages);
-        let maker = Maker::of(self.ptx);
-        self.compile_and_keep(&packages, [package, out_dir], roots, (Keep::Nothing, maker))
+        let producer = PtxProducer::of(self.ptx);
+        self.compile_and_keep(&packages, [package, out_dir], roots, (KeepMode::Nothing, producer))
     }
 
     fn compile_and_keep(
@@ -190,13 +190,13 @@ impl Build {
         packages: &Packages,
         [package, out_dir]: [&Path; 2],
         roots: &[PathBuf],
-        (keep, maker): (Keep, Maker),
+        (keep, producer): (KeepMode, PtxProducer),
     ) -> Result<Report, BuildError> {
-        if let (Keep::Write, Maker::Nobody(why)) = (keep, maker) {
+        if let (KeepMode::Write, PtxProducer::None(why)) = (keep, producer) {
             return Err(BuildError::NothingToKeep(why));
         }
         let goal = Goal { target: self.target, checks: self.checks.unwrap_or_else(checks::of_this_build) };
-        let mut run = Run::new([package, out_dir], goal, maker, keep)?;
+        let mut run = Run::new([package, out_dir], goal, producer, keep)?;
         for path in sources::rust_files(roots)? {
             let bytes = fs::read(&path).map_err(file_error(&path))?;
             // rustc reports a file that is not Rust.
@@ -230,7 +230,7 @@ fn watched<'p>(path: &'p Path, package: &Path) -> Result<&'p str, BuildError> {
         return Err(unwatchable("has a line break"));
     }
     if text.trim() != text {
-        return Err(unwatchable("begins or ends with a blank"));
+        return Err(unwatchable("begins or ends with whitespace"));
     }
     Ok(text)
 }
@@ -259,7 +259,7 @@ mod tests {
         let warning = Diagnostic::new(unused, proc_macro2::Span::call_site().into());
         let line = directive("warning", &Located::new(Path::new("src/lib.rs"), &warning));
         assert!(
-            line.starts_with("cargo::warning=src/lib.rs:1:1: TMA0015: nothing accesses `a\\r`"),
+            line.starts_with("cargo::warning=src/lib.rs:1:1: TMA0015: unused shared memory: `a\\r`"),
             "{line}"
         );
         assert!(line.contains("; help: remove it") && !line.contains(['\n', '\r']), "{line}");
@@ -269,10 +269,10 @@ mod tests {
     fn what_would_break_a_directive_is_refused() {
         for (name, why) in [
             ("kernels\ncargo::rustc-link-arg=-o", "has a line break"),
-            ("kernels ", "begins or ends with a blank"),
+            ("kernels ", "begins or ends with whitespace"),
         ] {
             let error = watched(&Path::new("/p").join(name), Path::new("/p")).unwrap_err().to_string();
-            assert!(error.starts_with("TMA0904: cargo cannot be told to watch `/p/kernels"), "{error}");
+            assert!(error.starts_with("TMA0904: cargo cannot watch `/p/kernels"), "{error}");
             assert!(error.contains(why) && !error.contains('\n'), "{error}");
         }
     }

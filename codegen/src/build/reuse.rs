@@ -9,7 +9,7 @@ use std::path::Path;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
-use super::batch::Maker;
+use super::batch::PtxProducer;
 use crate::escape::SHARED_LINE;
 use crate::hash::Fnv;
 use crate::parse::item::{KernelItem, ModuleItems};
@@ -28,7 +28,7 @@ const PREFIX: &str = "// fingerprint: ";
 pub(super) fn fingerprint(
     item: &KernelItem,
     shared: &ModuleItems,
-    maker: Maker,
+    producer: PtxProducer,
     goal: Goal,
     source: &Path,
 ) -> Fingerprint {
@@ -38,7 +38,7 @@ pub(super) fn fingerprint(
     let line = item.function.sig.ident.span().start().line;
 
     let mut hash = Fnv::new();
-    surroundings(maker, goal, source, &mut hash);
+    surroundings(producer, goal, source, &mut hash);
     hash.tokens(all.clone());
     positions(all, line, &mut hash);
     Fingerprint { hash: hash.value(), line }
@@ -46,17 +46,17 @@ pub(super) fn fingerprint(
 
 /// Computes the hash of a file with this text, and of the other inputs to its kernels'
 /// fingerprints.
-pub(super) fn file(text: &str, maker: Maker, goal: Goal, source: &Path) -> u64 {
+pub(super) fn file(text: &str, producer: PtxProducer, goal: Goal, source: &Path) -> u64 {
     let mut hash = Fnv::new();
-    surroundings(maker, goal, source, &mut hash);
+    surroundings(producer, goal, source, &mut hash);
     hash.text(text);
     hash.value()
 }
 
 /// Hashes the compiler, its options, and the source file.
-fn surroundings(maker: Maker, goal: Goal, source: &Path, hash: &mut Fnv) {
+fn surroundings(producer: PtxProducer, goal: Goal, source: &Path, hash: &mut Fnv) {
     hash.text(env!("TMA_CODEGEN_SOURCES"));
-    hash.text(maker.name());
+    hash.text(producer.name());
     hash.text(goal.target.name());
     hash.text(goal.checks.name());
     hash.text(&source.to_string_lossy());
@@ -92,7 +92,7 @@ impl Fingerprint {
     /// Whether `old` is a PTX file of the same kernel by this compiler, which implies that the
     /// kernel has no errors. The file may be damaged, and its lines may be outdated.
     pub(super) fn heads(&self, old: &str) -> bool {
-        parted(old).is_some_and(|(header, _)| header.hash == self.hash)
+        split_header(old).is_some_and(|(header, _)| header.hash == self.hash)
     }
 
     /// Returns the contents of a PTX file of this kernel: a line with the fingerprint and a hash,
@@ -112,7 +112,7 @@ pub(super) fn contents(text: &str) -> u64 {
 /// Returns `old` with its line numbers adjusted to the kernel's current line, if it is the complete
 /// PTX of the same kernel.
 pub(super) fn reuse(old: &str, now: &Fingerprint) -> Option<String> {
-    let (header, body) = parted(old)?;
+    let (header, body) = split_header(old)?;
     if header.hash != now.hash || header.contents != contents(body) {
         return None;
     }
@@ -127,7 +127,7 @@ struct Header {
 }
 
 /// Splits a file into its first line and the PTX.
-fn parted(text: &str) -> Option<(Header, &str)> {
+fn split_header(text: &str) -> Option<(Header, &str)> {
     let (header, body) = text.split_once('\n')?;
     let mut parts = header.strip_prefix(PREFIX)?.split(' ');
     let (hash, line, contents) = (parts.next()?, parts.next()?, parts.next()?);
@@ -152,7 +152,9 @@ pub(super) fn moved(ptx: &str, old: usize, new: usize) -> Option<String> {
 /// Adjusts the reference to the source in a line of PTX.
 fn move_line(text: &str, old: usize, new: usize) -> Option<String> {
     let shift = |line: &str| line.parse::<usize>().ok().map(|line| (line + new).checked_sub(old));
-    if let Some((path, line)) = text.strip_prefix("// source: ").and_then(|place| place.rsplit_once(':')) {
+    if let Some((path, line)) =
+        text.strip_prefix("// source: ").and_then(|location| location.rsplit_once(':'))
+    {
         return Some(format!("// source: {path}:{}", shift(line)??));
     }
     if let Some((line, accesses)) = text.strip_prefix(SHARED_LINE).and_then(|rest| rest.split_once(':')) {

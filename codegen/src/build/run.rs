@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::{fs, mem};
 
-use super::batch::{Batch, Maker};
-use super::kept::{self, Keep, Unkept, Why};
+use super::batch::{Batch, PtxProducer};
+use super::kept::{self, KeepMode, StaleKeptPtx, StaleReason};
 use super::known::{self, Known};
 use super::reuse::{self, Fingerprint};
 use super::{BuildError, Report, file_error, store};
@@ -15,11 +15,11 @@ use crate::check::for_target;
 use crate::diag::{Diagnostic, Located, Sink};
 use crate::dump;
 use crate::ir::Kernel;
-use crate::library::Packages;
 use crate::parse::item::file::kernels_in;
 use crate::parse::item::{KernelItem, ModuleItems};
 use crate::pipeline::{Front, Instance, Rules, front};
 use crate::target::Goal;
+use crate::templates::Packages;
 
 /// The folder in `OUT_DIR` that contains only files of kernels.
 const FOLDER: &str = "tma";
@@ -27,8 +27,8 @@ const FOLDER: &str = "tma";
 /// The state of a run.
 pub(super) struct Run<'a> {
     goal: Goal,
-    maker: Maker,
-    keep: Keep,
+    producer: PtxProducer,
+    keep: KeepMode,
     package: &'a Path,
     out_dir: &'a Path,
     /// The results of the previous run, and those of this one.
@@ -38,16 +38,16 @@ pub(super) struct Run<'a> {
     current: HashSet<PathBuf>,
     /// The kernels being compiled, and the destination of the PTX of each.
     compiled: Batch,
-    awaited: Vec<Place>,
+    awaited: Vec<PtxFile>,
     /// The errors about features that the target does not have.
     lacking: Vec<Located>,
     /// The kernels whose kept PTX was needed but could not be used.
-    unkept: Vec<Unkept>,
+    stale_kept: Vec<StaleKeptPtx>,
     report: Report,
 }
 
 /// The destination of the PTX of an instance.
-pub(super) struct Place {
+pub(super) struct PtxFile {
     /// `kernel`, or `kernel::instance`.
     kernel: String,
     /// The name of the form `tma/NAME-HASH.ptx`, and the full path of this file.
@@ -65,24 +65,24 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         [package, out_dir]: [&'a Path; 2],
         goal: Goal,
-        maker: Maker,
-        keep: Keep,
+        producer: PtxProducer,
+        keep: KeepMode,
     ) -> Result<Self, BuildError> {
         let folder = out_dir.join(FOLDER);
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
         Ok(Self {
             goal,
-            maker,
+            producer,
             keep,
             package,
             out_dir,
             before: Known::read(out_dir),
             known: Known::default(),
             current: HashSet::new(),
-            compiled: Batch::new(maker, goal.checks),
+            compiled: Batch::new(producer, goal.checks),
             awaited: vec![],
             lacking: vec![],
-            unkept: vec![],
+            stale_kept: vec![],
             report: Report::default(),
         })
     }
@@ -94,7 +94,7 @@ impl<'a> Run<'a> {
         source: &Path,
         packages: &Packages,
     ) -> Result<(), BuildError> {
-        let file = reuse::file(text, self.maker, self.goal, source);
+        let file = reuse::file(text, self.producer, self.goal, source);
         if self.take_known_file(file, source)? {
             return Ok(());
         }
@@ -107,7 +107,7 @@ impl<'a> Run<'a> {
         let mut kernels = vec![];
         for (item, shared) in kernels_in(text, &find) {
             let source = shared.template.as_deref().unwrap_or(source);
-            let fingerprint = reuse::fingerprint(&item, &shared, self.maker, self.goal, source);
+            let fingerprint = reuse::fingerprint(&item, &shared, self.producer, self.goal, source);
             if !self.take_known(&fingerprint, source)? {
                 self.take(&item, &shared, &fingerprint, source)?;
             }
@@ -125,8 +125,8 @@ impl<'a> Run<'a> {
         let Some(kernels) = self.before.file(file).map(<[_]>::to_vec) else { return Ok(false) };
         let reused: Option<Vec<_>> = kernels.iter().map(|kernel| self.reused(kernel, source)).collect();
         let Some(reused) = reused else { return Ok(false) };
-        for (fingerprint, places) in kernels.iter().zip(reused) {
-            self.keep_reused(fingerprint, places)?;
+        for (fingerprint, files) in kernels.iter().zip(reused) {
+            self.keep_reused(fingerprint, files)?;
         }
         self.known.insert_file(file, kernels);
         Ok(true)
@@ -158,14 +158,14 @@ impl<'a> Run<'a> {
     }
 
     /// Returns the PTX of all instances of a kernel, if an earlier run left it.
-    fn reused(&self, fingerprint: &Fingerprint, source: &Path) -> Option<Vec<(Place, String)>> {
-        if self.keep != Keep::Nothing || self.is_built_by_what_it_keeps() || dump::is_wanted() {
+    fn reused(&self, fingerprint: &Fingerprint, source: &Path) -> Option<Vec<(PtxFile, String)>> {
+        if self.keep != KeepMode::Nothing || self.is_built_by_what_it_keeps() || dump::is_wanted() {
             return None;
         }
         let reused = |known::Instance { kernel, file }: &known::Instance| {
-            let place = self.place(kernel.clone(), file.clone(), fingerprint, source);
-            let text = place.reused()?;
-            Some((place, text))
+            let destination = self.destination(kernel.clone(), file.clone(), fingerprint, source);
+            let text = destination.reused()?;
+            Some((destination, text))
         };
         self.before.instances(fingerprint)?.iter().map(reused).collect()
     }
@@ -173,14 +173,14 @@ impl<'a> Run<'a> {
     fn keep_reused(
         &mut self,
         fingerprint: &Fingerprint,
-        reused: Vec<(Place, String)>,
+        reused: Vec<(PtxFile, String)>,
     ) -> Result<(), BuildError> {
         let mut instances = vec![];
-        for (place, text) in reused {
-            store(&place, &text)?;
-            self.current.insert(place.file);
-            self.report.reused.push(place.kernel.clone());
-            instances.push(known::Instance { kernel: place.kernel, file: place.name });
+        for (destination, text) in reused {
+            store(&destination, &text)?;
+            self.current.insert(destination.file);
+            self.report.reused.push(destination.kernel.clone());
+            instances.push(known::Instance { kernel: destination.kernel, file: destination.name });
         }
         self.known.insert(fingerprint, instances);
         Ok(())
@@ -208,11 +208,13 @@ impl<'a> Run<'a> {
             sink.enter(checked.kernel().instance.as_deref());
             let Some(target_kernel) = for_target(checked, self.goal.target, &mut sink) else { continue };
             let kernel = target_kernel.kernel().kernel();
-            let place = self.place(kernel.path(), ptx_file(kernel, front.hash), fingerprint, source);
-            instances.push(known::Instance { kernel: place.kernel.clone(), file: place.name.clone() });
-            if !self.take_there(&place)? {
+            let destination =
+                self.destination(kernel.path(), ptx_file(kernel, front.hash), fingerprint, source);
+            instances
+                .push(known::Instance { kernel: destination.kernel.clone(), file: destination.name.clone() });
+            if !self.take_existing(&destination)? {
                 self.compiled.add(target_kernel, source);
-                self.awaited.push(place);
+                self.awaited.push(destination);
             }
         }
         let lacking = sink.into_errors();
@@ -225,26 +227,26 @@ impl<'a> Run<'a> {
 
     /// Uses the existing PTX of an instance, or records why the kept PTX cannot be used. Returns
     /// false if the instance must be compiled.
-    fn take_there(&mut self, place: &Place) -> Result<bool, BuildError> {
+    fn take_existing(&mut self, destination: &PtxFile) -> Result<bool, BuildError> {
         // The same kernel occurs elsewhere as well, and shares the PTX.
-        if !self.current.insert(place.file.clone()) {
-            self.report.reused.push(place.kernel.clone());
+        if !self.current.insert(destination.file.clone()) {
+            self.report.reused.push(destination.kernel.clone());
             return Ok(true);
         }
-        let is_compared = matches!(self.maker, Maker::Nobody(_)) && self.keep == Keep::Check;
+        let is_compared = matches!(self.producer, PtxProducer::None(_)) && self.keep == KeepMode::Check;
         if is_compared || self.is_built_by_what_it_keeps() {
-            match kept::take(self.subject(place)) {
+            match kept::take(self.subject(destination)) {
                 Ok(ptx) => {
-                    self.report.kept.push(place.kernel.clone());
-                    store(place, &place.fingerprint.mark(&ptx))?;
+                    self.report.kept.push(destination.kernel.clone());
+                    store(destination, &destination.fingerprint.mark(&ptx))?;
                 }
-                Err(why) => self.unkept.push(place.unkept(why)),
+                Err(reason) => self.stale_kept.push(destination.stale_kept(reason)),
             }
             return Ok(true);
         }
-        let Some(text) = place.reused() else { return Ok(false) };
-        self.report.reused.push(place.kernel.clone());
-        self.write(place, &text)?;
+        let Some(text) = destination.reused() else { return Ok(false) };
+        self.report.reused.push(destination.kernel.clone());
+        self.write(destination, &text)?;
         Ok(true)
     }
 
@@ -262,12 +264,12 @@ impl<'a> Run<'a> {
         }
         let names = self.names();
         match self.keep {
-            Keep::Nothing => {}
-            Keep::Write => kept::remove_stale(self.package, &names)?,
-            Keep::Check => self.unkept.extend(kept::gone(self.package, &names)?),
+            KeepMode::Nothing => {}
+            KeepMode::Write => kept::remove_stale(self.package, &names)?,
+            KeepMode::Check => self.stale_kept.extend(kept::gone(self.package, &names)?),
         }
-        if !self.unkept.is_empty() {
-            return Err(BuildError::Unkept(self.unkept));
+        if !self.stale_kept.is_empty() {
+            return Err(BuildError::StaleKeptPtx(self.stale_kept));
         }
         self.remove_stale()?;
         if self.known != self.before {
@@ -277,14 +279,14 @@ impl<'a> Run<'a> {
     }
 
     fn write_compiled(&mut self) -> Result<(), BuildError> {
-        let compiled = mem::replace(&mut self.compiled, Batch::new(self.maker, self.goal.checks));
+        let compiled = mem::replace(&mut self.compiled, Batch::new(self.producer, self.goal.checks));
         let awaited = mem::take(&mut self.awaited);
         let mut failure = None;
-        for (place, text) in awaited.iter().zip(compiled.finish(&awaited)) {
+        for (destination, text) in awaited.iter().zip(compiled.finish(&awaited)) {
             match text {
                 Ok(ptx) => {
-                    self.report.compiled.push(place.kernel.clone());
-                    self.write(place, &place.fingerprint.mark(&ptx))?;
+                    self.report.compiled.push(destination.kernel.clone());
+                    self.write(destination, &destination.fingerprint.mark(&ptx))?;
                 }
                 // The successful results are written, and will be reused by the next run.
                 Err(error) => {
@@ -296,22 +298,22 @@ impl<'a> Run<'a> {
     }
 
     /// Writes the PTX of an instance, and keeps or compares it if requested.
-    fn write(&mut self, place: &Place, text: &str) -> Result<(), BuildError> {
+    fn write(&mut self, destination: &PtxFile, text: &str) -> Result<(), BuildError> {
         let compiled = text.split_once('\n').map_or("", |(_, ptx)| ptx);
         match self.keep {
-            Keep::Write => kept::write(self.subject(place), compiled)?,
-            Keep::Check => {
-                let differs = kept::check(self.subject(place), compiled).err();
-                self.unkept.extend(differs.map(|why| place.unkept(why)));
+            KeepMode::Write => kept::write(self.subject(destination), compiled)?,
+            KeepMode::Check => {
+                let differs = kept::check(self.subject(destination), compiled).err();
+                self.stale_kept.extend(differs.map(|reason| destination.stale_kept(reason)));
             }
-            Keep::Nothing => {}
+            KeepMode::Nothing => {}
         }
-        store(place, text)
+        store(destination, text)
     }
 
     /// Writes the templates that the macro needs.
     fn write_templates(&mut self, packages: &Packages) -> Result<(), BuildError> {
-        for (name, text) in packages.left() {
+        for (name, text) in packages.requested() {
             let file = self.out_dir.join(name);
             if fs::read_to_string(&file).ok().as_ref() != Some(&text) {
                 store::write(&file, &text).map_err(file_error(&file))?;
@@ -339,38 +341,42 @@ impl<'a> Run<'a> {
         names.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
-    fn place(&self, kernel: String, name: String, fingerprint: &Fingerprint, source: &Path) -> Place {
+    fn destination(&self, kernel: String, name: String, fingerprint: &Fingerprint, source: &Path) -> PtxFile {
         let file = self.out_dir.join(&name);
         let old = fs::read_to_string(&file).ok();
-        Place { kernel, name, file, fingerprint: fingerprint.clone(), source: source.to_owned(), old }
+        PtxFile { kernel, name, file, fingerprint: fingerprint.clone(), source: source.to_owned(), old }
     }
 
-    fn subject<'p>(&'p self, place: &'p Place) -> kept::Subject<'p> {
+    fn subject<'p>(&'p self, destination: &'p PtxFile) -> kept::Subject<'p> {
         kept::Subject {
             package: self.package,
-            file: &place.name,
+            file: &destination.name,
             target: self.goal.target,
-            line: place.fingerprint.line(),
+            line: destination.fingerprint.line(),
         }
     }
 }
 
-impl Place {
+impl PtxFile {
     /// Returns the PTX of an earlier run, with adjusted line numbers, if the kernel is unchanged.
     fn reused(&self) -> Option<String> {
         reuse::reuse(self.old.as_deref()?, &self.fingerprint)
     }
 
-    fn unkept(&self, why: Why) -> Unkept {
-        Unkept { kernel: self.kernel.clone(), place: (self.source.clone(), self.fingerprint.line()), why }
+    fn stale_kept(&self, reason: StaleReason) -> StaleKeptPtx {
+        StaleKeptPtx {
+            kernel: self.kernel.clone(),
+            location: (self.source.clone(), self.fingerprint.line()),
+            reason,
+        }
     }
 }
 
 /// Writes the PTX of an instance. An unchanged file keeps its modification time, so that crates
 /// including it are not rebuilt.
-fn store(place: &Place, text: &str) -> Result<(), BuildError> {
-    match place.old.as_deref() == Some(text) {
+fn store(destination: &PtxFile, text: &str) -> Result<(), BuildError> {
+    match destination.old.as_deref() == Some(text) {
         true => Ok(()),
-        false => store::write(&place.file, text).map_err(file_error(&place.file)),
+        false => store::write(&destination.file, text).map_err(file_error(&destination.file)),
     }
 }

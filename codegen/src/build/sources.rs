@@ -10,11 +10,11 @@ use super::{BuildError, file_error};
 /// Layout".
 pub(crate) const FOLDERS: [&str; 4] = ["src", "examples", "tests", "benches"];
 
-/// Returns the existing ones among a package's folders and the `further` paths in it. The build
+/// Returns the existing ones among a package's folders and the `extra` paths in it. The build
 /// script searches these for kernels.
-pub fn roots(package: &Path, further: &[PathBuf]) -> Vec<PathBuf> {
+pub fn roots(package: &Path, extra: &[PathBuf]) -> Vec<PathBuf> {
     let folders = FOLDERS.map(PathBuf::from);
-    let all = folders.iter().chain(further).map(|path| package.join(path));
+    let all = folders.iter().chain(extra).map(|path| package.join(path));
     all.filter(|path| path.exists()).collect()
 }
 

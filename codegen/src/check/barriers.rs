@@ -43,14 +43,14 @@ pub(super) fn assign(kernel: &Kernel, sink: &mut Sink) -> Barriers {
     let mut named = Named::default();
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         if let StmtKind::Sync(Sync::Warpgroup) = stmt.kind {
-            named.meeting.get_or_insert(stmt.origin.span);
+            named.sync_warpgroup.get_or_insert(stmt.origin.span);
         } else if let StmtKind::NamedBarrierSync { id, .. } | StmtKind::NamedBarrierArrive { id, .. } =
             &stmt.kind
         {
             named.add(id);
         }
     });
-    let Some(meeting) = named.meeting else {
+    let Some(sync_warpgroup) = named.sync_warpgroup else {
         return Barriers { of_warpgroups: vec![], end_of_named: NAMED_BARRIERS };
     };
     let warpgroups = kernel.launch.thread_count() / u64::from(WARPGROUP_THREADS);
@@ -67,7 +67,7 @@ pub(super) fn assign(kernel: &Kernel, sink: &mut Sink) -> Barriers {
     };
     let clash = named.numbers.range(end_of_named..).next();
     if of_warpgroups.len() < warpgroups || clash.is_some() {
-        too_few(&named, warpgroups, meeting, sink);
+        too_few(&named, warpgroups, sync_warpgroup, sink);
     }
     Barriers { of_warpgroups, end_of_named }
 }
@@ -79,7 +79,7 @@ struct Named {
     /// The first number that is not known at compile time.
     computed: Option<Span>,
     /// The first `sync_warpgroup`.
-    meeting: Option<Span>,
+    sync_warpgroup: Option<Span>,
 }
 
 impl Named {
@@ -91,8 +91,8 @@ impl Named {
     }
 }
 
-fn too_few(named: &Named, warpgroups: usize, meeting: Span, sink: &mut Sink) {
+fn too_few(named: &Named, warpgroups: usize, sync_warpgroup: Span, sink: &mut Sink) {
     let greatest = named.numbers.last().copied().unwrap_or_default();
     let (named, computed) = (named.numbers.len(), named.computed);
-    sink.error(Warpgroup::Barriers { warpgroups, named, greatest, computed }, meeting);
+    sink.error(Warpgroup::Barriers { warpgroups, named, greatest, computed }, sync_warpgroup);
 }

@@ -38,8 +38,8 @@ pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink)
 /// Checks the alignment of an address or a size. Source: PTX ISA, "cp.async.bulk": addresses and
 /// sizes are multiples of 16 bytes. Elements are counted from an address that is.
 fn whole_units(at: &Expr, element: Scalar, low: LowBits, number: BulkNumber, sink: &mut Sink) {
-    if let Some(beside) = low.beside(BULK_BYTES / element.bytes(), at.as_int()) {
-        sink.error(mistake::Copy::BulkUnit { number, at: beside, element }, at.span);
+    if let Some(misalignment) = low.misalignment(BULK_BYTES / element.bytes(), at.as_int()) {
+        sink.error(mistake::Copy::BulkUnit { number, at: misalignment, element }, at.span);
     }
 }
 

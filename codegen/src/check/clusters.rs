@@ -55,7 +55,7 @@ pub(super) fn remote_copy(rules: &Rules<'_>, copy: &RemoteCopy, sink: &mut Sink)
     }
 }
 
-pub(super) fn meeting(rules: &Rules<'_>, sync: Sync, span: Span, sink: &mut Sink) {
+pub(super) fn sync(rules: &Rules<'_>, sync: Sync, span: Span, sink: &mut Sink) {
     let word = match sync {
         Sync::Cluster => "sync_cluster",
         Sync::ClusterArrive => "cluster_arrive",

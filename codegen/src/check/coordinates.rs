@@ -21,11 +21,12 @@ pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, sink: &mut Sink) {
         innermost(inner, tile, variables.of(inner), sink);
     }
     for (dimension, at) in copy.at.iter().enumerate() {
-        if far(at, dimension, sink) {
+        let rank = copy.at.len();
+        if far(at, dimension, rank, sink) {
             continue;
         }
         if copy.kind.writes() {
-            not_before(at, dimension, variables.of(at), sink);
+            not_before(at, dimension, rank, variables.of(at), sink);
         }
     }
 }
@@ -34,10 +35,10 @@ pub(super) fn tile_copy(rules: &Rules<'_>, copy: &TileCopy, sink: &mut Sink) {
 /// that no box reaches it. Returns whether it is one. Numbers just below 2^32 are differences that
 /// wrapped, and mean the negative number that the instruction takes them for. Source: PTX ISA,
 /// "cp.async.bulk.tensor", `tensorCoords`, which are of type `.s32`.
-fn far(at: &Expr, dimension: usize, sink: &mut Sink) -> bool {
+fn far(at: &Expr, dimension: usize, rank: usize, sink: &mut Sink) -> bool {
     let positive = i128::from(i32::MAX) + 1..i128::from(u32::MAX - REACH);
     let Some(value) = at.as_int().filter(|value| positive.contains(value)) else { return false };
-    sink.error(mistake::Copy::Far { value, dimension }, at.span);
+    sink.error(mistake::Copy::Far { value, dimension, rank }, at.span);
     true
 }
 
@@ -45,16 +46,16 @@ fn far(at: &Expr, dimension: usize, sink: &mut Sink) -> bool {
 /// [`box_start_bytes`].
 fn innermost(at: &Expr, tile: &TileType, low: LowBits, sink: &mut Sink) {
     let (element, start) = (tile.element, box_start_bytes(tile.swizzle));
-    if let Some(beside) = low.beside(start / element.bytes(), constant(low).map(i128::from)) {
-        sink.error(mistake::Copy::Inner { at: beside, element, start }, at.span);
+    if let Some(misalignment) = low.misalignment(start / element.bytes(), constant(low).map(i128::from)) {
+        sink.error(mistake::Copy::Inner { at: misalignment, element, start }, at.span);
     }
 }
 
 /// Checks that a copy does not write before the tensor. Source: PTX ISA, "Restriction on Tensor
 /// Copy instructions".
-fn not_before(at: &Expr, dimension: usize, low: LowBits, sink: &mut Sink) {
+fn not_before(at: &Expr, dimension: usize, rank: usize, low: LowBits, sink: &mut Sink) {
     if let Some(value) = constant(low).filter(|value| *value < 0) {
-        sink.error(mistake::Copy::BeforeTensor { value, dimension }, at.span);
+        sink.error(mistake::Copy::BeforeTensor { value, dimension, rank }, at.span);
     }
 }
 

@@ -306,8 +306,8 @@ impl Walk<'_, '_> {
                 visit::for_each_stmt(body, &mut |stmt| _ = self.flights.in_flight.insert(stmt.id));
             }
         }
-        for turn in [end, next].into_iter().flatten() {
-            self.join(Some(before.clone()), Some(turn), span);
+        for iteration in [end, next].into_iter().flatten() {
+            self.join(Some(before.clone()), Some(iteration), span);
         }
         let ended = may_end.then_some(before);
         self.join(ended, leave, span)

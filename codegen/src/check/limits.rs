@@ -1,29 +1,18 @@
 //! Limits of the hardware: boxes, blocks, barriers, constant indices and parameters. Numbers that
 //! are not constants are not checked here.
 
-use tma_model::tile::TileMode;
+use tma_model::tile::{TileFault, TileMode};
 
 use crate::abi::{AbiParam, abi_params};
 use crate::diag::Sink;
-use crate::diag::mistake::{self, BarrierCount, Indexed, Limits, Tile, Turn, Types, Value};
+use crate::diag::mistake::{self, BarrierCount, Indexed, Limits, Tile, Types, UnrolledIteration, Value};
 use crate::ir::{BarrierOp, Const, Expr, ExprKind, For, Kernel, Local, SharedVar, Span, TileType, Type};
 use crate::limits;
 
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     block(kernel, sink);
     parameters(kernel, sink);
-    for param in &kernel.params {
-        if let Some(tile) = param.ty.moved() {
-            let mode =
-                if matches!(param.ty, Type::Im2colMap(..)) { TileMode::Columns } else { TileMode::Box };
-            if tile.swizzle.pixel_bytes().is_some() && !matches!(param.ty, Type::TensorMap(_)) {
-                let mistake = Tile::Interleaved { swizzle: tile.swizzle, map: param.ty.clone() };
-                sink.error(mistake, param.ty_span);
-                continue;
-            }
-            map_box(tile, mode, &param.name, param.ty_span, sink);
-        }
-    }
+    maps(kernel, sink);
     for var in &kernel.shared {
         shared_var(var, sink);
     }
@@ -67,18 +56,61 @@ fn parameters(kernel: &Kernel, sink: &mut Sink) {
     }
 }
 
-/// Checks the box that the copy engine moves, or the pixels of a column and their channels.
-fn map_box(tile: &TileType, mode: TileMode, name: &str, span: Span, sink: &mut Sink) {
-    for fault in tile.faults(mode) {
-        sink.error(Tile::Box { map: name.to_owned(), tile: tile.clone(), fault }, span);
+/// Checks the boxes that the copy engine moves, or the pixels of a column and their channels. Maps
+/// that break a rule by the same numbers, as those of two operands with one K do, share an error.
+fn maps(kernel: &Kernel, sink: &mut Sink) {
+    let mut found: Vec<(Tile, Span)> = vec![];
+    for param in &kernel.params {
+        let Some(tile) = param.ty.moved() else { continue };
+        if tile.swizzle.pixel_bytes().is_some() && !matches!(param.ty, Type::TensorMap(_)) {
+            let mistake = Tile::Interleaved { swizzle: tile.swizzle, map: param.ty.clone() };
+            found.push((mistake, param.ty_span));
+            continue;
+        }
+        for fault in tile.faults(mode(&param.ty)) {
+            let known = found.iter_mut().find_map(|(mistake, _)| {
+                let Tile::Box { tile: other, fault: known, others, .. } = mistake else { return None };
+                (*known == fault && has_same_rows(other, tile)).then_some(others)
+            });
+            match known {
+                Some(others) => others.push((param.name.clone(), param.ty_span)),
+                None => {
+                    let (map, tile) = (param.name.clone(), tile.clone());
+                    found.push((Tile::Box { map, tile, fault, others: vec![] }, param.ty_span));
+                }
+            }
+        }
     }
+    for (mistake, span) in found {
+        sink.error(mistake, span);
+    }
+}
+
+fn mode(map: &Type) -> TileMode {
+    if matches!(map, Type::Im2colMap(..)) { TileMode::Columns } else { TileMode::Box }
+}
+
+/// Whether two tiles have rows of the same length and layout.
+fn has_same_rows(one: &TileType, other: &TileType) -> bool {
+    let rows = |tile: &TileType| (tile.element, tile.swizzle, tile.rank(), tile.inner_extent());
+    rows(one) == rows(other)
+}
+
+/// Whether an error of a tensor map reports the rows of this tile.
+pub(super) fn is_reported(kernel: &Kernel, tile: &TileType) -> bool {
+    kernel.params.iter().any(|param| {
+        let moved = param.ty.moved().filter(|moved| has_same_rows(moved, tile));
+        let faults = moved.map(|moved| moved.faults(mode(&param.ty))).unwrap_or_default();
+        let of_rows = |fault| matches!(fault, TileFault::RowBytes { .. } | TileFault::SwizzleSpan { .. });
+        faults.into_iter().any(of_rows)
+    })
 }
 
 fn shared_var(var: &SharedVar, sink: &mut Sink) {
     let mut ty = &var.ty;
-    while let Type::Stages(thing, len) = ty {
+    while let Type::Stages(object, len) = ty {
         empty(*len, &var.name, var.span, sink);
-        ty = thing;
+        ty = object;
     }
     if let Type::SharedArray(_, len) = ty {
         empty(*len, &var.name, var.span, sink);
@@ -149,7 +181,9 @@ pub(super) fn bound(of: &Type) -> Option<Bound> {
 /// Returns the bounds of coordinates in a tile, outermost first.
 pub(super) fn tile_bounds(tile: &Type) -> Vec<Bound> {
     let Type::Tile(tile) = tile.local() else { return vec![] };
-    tile.extents.iter().map(|&extent| Bound { extent, of: Indexed::Tile }).collect()
+    let rank = tile.rank();
+    let bound = |(dimension, &extent)| Bound { extent, of: Indexed::Tile { dimension, rank } };
+    tile.extents.iter().enumerate().map(bound).collect()
 }
 
 pub(super) fn for_loop(inner: &For, sink: &mut Sink) {
@@ -165,19 +199,19 @@ pub(super) fn for_loop(inner: &For, sink: &mut Sink) {
             sink.error(Limits::UnrolledBounds, bound.span);
         }
     }
-    few_turns(inner, sink);
+    small_iteration_count(inner, sink);
 }
 
 /// Returns how often the body of an unrolled loop is emitted, if its bounds are known.
-pub(super) fn unrolled_turns(inner: &For) -> Option<i128> {
+pub(super) fn unrolled_iterations(inner: &For) -> Option<i128> {
     let (start, end, step) = (inner.start.as_int()?, inner.end.as_int()?, inner.step.as_int()?);
     (step > 0).then(|| (end - start + i128::from(inner.inclusive) + step - 1).div_euclid(step))
 }
 
-fn few_turns(inner: &For, sink: &mut Sink) {
-    let Some(turns) = unrolled_turns(inner) else { return };
-    if turns > limits::UNROLLED_TURNS {
-        sink.error(Limits::UnrolledTurns(turns), inner.end.span);
+fn small_iteration_count(inner: &For, sink: &mut Sink) {
+    let Some(iterations) = unrolled_iterations(inner) else { return };
+    if iterations > limits::MAX_UNROLLED_ITERATIONS {
+        sink.error(Limits::UnrolledIterations(iterations), inner.end.span);
     }
 }
 
@@ -268,11 +302,16 @@ fn within(index: &Expr, bound: Bound, sink: &mut Sink) {
 
 /// Reports an index that is out of bounds, in these iterations of unrolled loops. Returns whether
 /// it is.
-pub(super) fn outside(value: i128, span: Span, (bound, turns): (Bound, &[Turn]), sink: &mut Sink) -> bool {
+pub(super) fn outside(
+    value: i128,
+    span: Span,
+    (bound, iterations): (Bound, &[UnrolledIteration]),
+    sink: &mut Sink,
+) -> bool {
     let Bound { extent: len, of } = bound;
     let is_outside = !(0..i128::from(len)).contains(&value);
     if is_outside {
-        sink.error(Limits::Index { value, of, len, turns: turns.to_vec() }, span);
+        sink.error(Limits::Index { value, of, len, iterations: iterations.to_vec() }, span);
     }
     is_outside
 }

@@ -4,7 +4,7 @@
 //! follow from the low bits of their operands, and the bits above do not matter. Only variables
 //! that are assigned once are followed.
 
-use crate::diag::mistake::Beside;
+use crate::diag::mistake::Misalignment;
 use crate::ir::{BinaryOp, Block, Expr, ExprKind, LocalId, Stmt, StmtKind, Type, UnaryOp, visit};
 use crate::limits::MAX_RANK;
 use crate::quick::QuickMap;
@@ -21,12 +21,12 @@ const UNKNOWN: LowBits = LowBits { known: 0, bits: 0 };
 impl LowBits {
     /// Returns the position of a number with these bits between multiples of `unit`, a power of
     /// two, unless the number may be a multiple. `value` is the number, if all of it is known.
-    pub(super) fn beside(self, unit: u32, value: Option<i128>) -> Option<Beside> {
+    pub(super) fn misalignment(self, unit: u32, value: Option<i128>) -> Option<Misalignment> {
         let more = self.bits % u64::from(unit);
         let multiple = unit.min(1 << self.known.min(u32::BITS - 1));
         (more != 0).then_some(match value {
-            Some(value) => Beside::Known { value, unit },
-            None => Beside::Always { more, multiple },
+            Some(value) => Misalignment::Known { value },
+            None => Misalignment::Always { more, multiple },
         })
     }
 
@@ -67,7 +67,7 @@ impl Variables {
 
     /// Passes a statement. This must be called for all statements, in order. A variable is assigned
     /// before it is read.
-    pub(super) fn pass(&mut self, stmt: &Stmt) {
+    pub(super) fn visit(&mut self, stmt: &Stmt) {
         if let StmtKind::Assign { local, index, value } = &stmt.kind
             && index.is_empty()
             && self.assignments.get(local) == Some(&1)

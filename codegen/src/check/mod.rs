@@ -4,7 +4,7 @@
 //! The rules are in one file each, and have codes in [`Code`](crate::diag::Code). `operations`
 //! lists which of them each statement and each expression has to keep:
 //!
-//! * `settled`: every type is known, and every operand has a value.
+//! * `inferred`: every type is known, and every operand has a value.
 //! * `limits`: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant
 //!   indices.
 //! * `coordinates`: boxes that the copy engine refuses, as far as constants show (`low_bits`).
@@ -46,6 +46,7 @@ mod coordinates;
 mod descriptors;
 pub mod flights;
 mod global;
+mod inferred;
 pub mod layout;
 mod limits;
 mod low_bits;
@@ -54,7 +55,6 @@ mod operations;
 mod plain_polls;
 pub mod protocol;
 pub(crate) mod registers;
-mod settled;
 mod size;
 mod target;
 mod uniform;

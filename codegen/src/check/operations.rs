@@ -2,9 +2,9 @@
 //! operation is added here, with the rules that it has to keep.
 
 use super::low_bits::Variables;
-use super::{bulk, clusters, coordinates, descriptors, limits, mma, settled, vectors, warp};
+use super::{bulk, clusters, coordinates, descriptors, inferred, limits, mma, vectors, warp};
 use crate::diag::Sink;
-use crate::ir::{AtomicAccess, AtomicPlace, Expr, ExprKind, Kernel, MathOp, Stmt, StmtKind, visit};
+use crate::ir::{AtomicAccess, AtomicMemory, Expr, ExprKind, Kernel, MathOp, Stmt, StmtKind, visit};
 
 /// The context of the rules of an operation.
 pub(super) struct Rules<'k> {
@@ -20,7 +20,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let variables = Variables::new(&kernel.body);
     let mut rules = Rules { kernel, blocks, variables };
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        rules.variables.pass(stmt);
+        rules.variables.visit(stmt);
         statement(&rules, stmt, sink);
     });
     visit::for_each_expr(&kernel.body, &mut |expr| expression(&rules, expr, sink));
@@ -56,8 +56,8 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
             if let Some(array) = atomic.shared() {
                 limits::element(&array.ty, &atomic.index, sink);
             }
-            if let (AtomicPlace::Global(global), AtomicAccess::AddVector { value }) =
-                (&atomic.place, &atomic.access)
+            if let (AtomicMemory::Global(global), AtomicAccess::AddVector { value }) =
+                (&atomic.memory, &atomic.access)
             {
                 vectors::global(rules, *global, &atomic.index, vectors::length(&value.ty), sink);
             }
@@ -76,7 +76,7 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         }
         StmtKind::Barrier { op, barrier: _, scope: _ } => limits::barrier(op, sink),
         StmtKind::EditMap { map, edit } => descriptors::edit(rules, map, edit, sink),
-        StmtKind::Sync(sync) => clusters::meeting(rules, *sync, span, sink),
+        StmtKind::Sync(sync) => clusters::sync(rules, *sync, span, sink),
         StmtKind::Warp { value, op, dest: _ } => warp::operation(rules, value, op, span, sink),
         StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
             limits::named_barrier(id, threads, sink);
@@ -125,7 +125,7 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
     match &expr.kind {
         // Only `parse` sees these.
         ExprKind::Compound(_) | ExprKind::Unit | ExprKind::Error => {
-            return settled::no_value(expr, sink);
+            return inferred::no_value(expr, sink);
         }
         ExprKind::Index(array, index) => {
             limits::element(&array.ty, index, sink);
@@ -152,5 +152,5 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
         | ExprKind::Choice(_)
         | ExprKind::MapAt(..) => {}
     }
-    settled::of_known_type(expr, sink);
+    inferred::of_known_type(expr, sink);
 }

@@ -18,7 +18,7 @@ use crate::quick::{QuickMap, QuickSet};
 /// Reports loops that wait for a plain read.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        if let Some(Poll::Plain(read)) = Turn::of(stmt).and_then(|turn| turn.poll())
+        if let Some(Poll::Plain(read)) = LoopIteration::of(stmt).and_then(|iteration| iteration.poll())
             && !kernel.is_trusted(stmt.origin)
             && !kernel.is_trusted(read.origin)
         {
@@ -29,7 +29,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
             } else {
                 return;
             };
-            sink.error(PlainPoll { name, is_shared, repeated: stmt.origin.span }, read.origin.span);
+            sink.error(PlainPoll { name, is_shared, loop_span: stmt.origin.span }, read.origin.span);
         }
     });
 }
@@ -38,7 +38,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
 pub(super) fn waits(kernel: &Kernel) -> Vec<Span> {
     let mut waits = vec![];
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        if let Some(Poll::Strong) = Turn::of(stmt).and_then(|turn| turn.poll()) {
+        if let Some(Poll::Strong) = LoopIteration::of(stmt).and_then(|iteration| iteration.poll()) {
             waits.push(stmt.origin.span);
         }
     });
@@ -76,32 +76,32 @@ fn shared_name(kernel: &Kernel, array: &Expr) -> Option<String> {
 
 /// An iteration of a loop: the values that it sets, and its exits.
 #[derive(Default)]
-struct Turn<'k> {
+struct LoopIteration<'k> {
     /// The statements that set each local.
-    given: QuickMap<LocalId, Vec<Given<'k>>>,
+    assignments: QuickMap<LocalId, Vec<ConditionalAssignment<'k>>>,
     /// The conditions that may end the loop, grouped by exit.
     ends: Vec<Vec<&'k Expr>>,
     /// The locals that each iteration sets before anything reads them.
-    of_turn: QuickSet<LocalId>,
+    set_in_each: QuickSet<LocalId>,
     /// The locals that were read or written so far.
-    met: QuickSet<LocalId>,
+    accessed: QuickSet<LocalId>,
     /// The conditions under which the iteration may have continued with the next one so far.
     continued: Vec<&'k Expr>,
     /// Whether anything happens that other threads may observe.
-    is_noticed: bool,
+    is_observable: bool,
     /// Whether anything is read with an order.
     has_strong: bool,
 }
 
 /// A statement that sets a local, and the conditions around it.
-struct Given<'k> {
+struct ConditionalAssignment<'k> {
     stmt: &'k Stmt,
     conditions: Vec<&'k Expr>,
     /// The conditions under which an iteration does not get here.
     continued: Vec<&'k Expr>,
 }
 
-impl Given<'_> {
+impl ConditionalAssignment<'_> {
     /// Returns the locals that the value depends on, or whether it is set.
     fn reads(&self) -> Vec<LocalId> {
         let mut all = vec![];
@@ -113,25 +113,25 @@ impl Given<'_> {
     }
 }
 
-impl<'k> Turn<'k> {
+impl<'k> LoopIteration<'k> {
     /// Collects the facts about an iteration of a loop without a counter.
     fn of(stmt: &'k Stmt) -> Option<Self> {
-        let mut turn = Self::default();
+        let mut iteration = Self::default();
         if let StmtKind::Loop { label, body } = &stmt.kind {
-            turn.block(body, *label, &[]);
+            iteration.block(body, *label, &[]);
         } else if let StmtKind::While { label, header, condition, body } = &stmt.kind {
-            turn.block(header, *label, &[]);
-            turn.read(condition);
-            turn.ends.push(vec![condition]);
-            turn.block(body, *label, &[]);
+            iteration.block(header, *label, &[]);
+            iteration.read(condition);
+            iteration.ends.push(vec![condition]);
+            iteration.block(body, *label, &[]);
         } else {
             return None;
         }
-        Some(turn)
+        Some(iteration)
     }
 
     fn read(&mut self, expr: &Expr) {
-        visit::each_local(expr, &mut |local| _ = self.met.insert(local));
+        visit::each_local(expr, &mut |local| _ = self.accessed.insert(local));
     }
 
     fn block(&mut self, block: &'k Block, own: Label, conditions: &[&'k Expr]) {
@@ -142,15 +142,15 @@ impl<'k> Turn<'k> {
         visit::operands(&stmt.kind).into_iter().for_each(|operand| self.read(operand));
         let under = |condition: &'k Expr| conditions.iter().copied().chain([condition]).collect::<Vec<_>>();
         match &stmt.kind {
-            StmtKind::Assign { local, index, .. } => self.give(*local, stmt, conditions, index.is_empty()),
+            StmtKind::Assign { local, index, .. } => self.assign(*local, stmt, conditions, index.is_empty()),
             StmtKind::GlobalGet { dest, .. }
             | StmtKind::SharedGet { dest, .. }
             | StmtKind::TileGet { dest, .. }
             | StmtKind::Warp { dest, .. }
-            | StmtKind::ElectOne { dest } => self.give(*dest, stmt, conditions, true),
+            | StmtKind::ElectOne { dest } => self.assign(*dest, stmt, conditions, true),
             StmtKind::Atomic(atomic) if waits_for_others(atomic) => {
                 self.has_strong = true;
-                atomic.dest().into_iter().for_each(|dest| self.give(dest, stmt, conditions, true));
+                atomic.dest().into_iter().for_each(|dest| self.assign(dest, stmt, conditions, true));
             }
             StmtKind::If { condition, then, otherwise } => {
                 let conditions = under(condition);
@@ -163,8 +163,8 @@ impl<'k> Turn<'k> {
                 self.block(otherwise, own, &conditions);
             }
             StmtKind::For(inner) => {
-                self.give(inner.variable, stmt, conditions, true);
-                self.of_turn.insert(inner.variable);
+                self.assign(inner.variable, stmt, conditions, true);
+                self.set_in_each.insert(inner.variable);
                 self.block(&inner.body, own, conditions);
             }
             StmtKind::Labelled { body, .. } | StmtKind::Loop { body, .. } => {
@@ -209,7 +209,7 @@ impl<'k> Turn<'k> {
             | StmtKind::SyncGrid { .. }
             | StmtKind::GridDependency(_)
             | StmtKind::Printf { .. }
-            | StmtKind::PrintTile { .. } => self.is_noticed = true,
+            | StmtKind::PrintTile { .. } => self.is_observable = true,
         }
     }
 
@@ -217,12 +217,12 @@ impl<'k> Turn<'k> {
         self.ends.push(conditions.iter().chain(&self.continued).copied().collect());
     }
 
-    fn give(&mut self, local: LocalId, stmt: &'k Stmt, conditions: &[&'k Expr], is_whole: bool) {
-        let is_first = self.met.insert(local);
+    fn assign(&mut self, local: LocalId, stmt: &'k Stmt, conditions: &[&'k Expr], is_whole: bool) {
+        let is_first = self.accessed.insert(local);
         if is_first && is_whole && conditions.is_empty() {
-            self.of_turn.insert(local);
+            self.set_in_each.insert(local);
         }
-        self.given.entry(local).or_default().push(Given {
+        self.assignments.entry(local).or_default().push(ConditionalAssignment {
             stmt,
             conditions: conditions.to_vec(),
             continued: self.continued.clone(),
@@ -238,33 +238,35 @@ impl<'k> Turn<'k> {
         }
         self.ends.iter().flatten().for_each(|end| visit::each_local(end, &mut |local| open.push(local)));
         while let Some(local) = open.pop() {
-            let Some(given) = self.given.get(&local).filter(|_| seen.insert(local)) else { continue };
+            let Some(assignments) = self.assignments.get(&local).filter(|_| seen.insert(local)) else {
+                continue;
+            };
             // A value of the last iteration changes this one, unless it is kept until a strong read
             // returns another.
-            if !self.of_turn.contains(&local) && self.depends_on_itself(local) {
-                if !given.iter().all(|given| self.is_by_strong_read(given)) {
+            if !self.set_in_each.contains(&local) && self.depends_on_itself(local) {
+                if !assignments.iter().all(|assignment| self.is_by_strong_read(assignment)) {
                     return None;
                 }
                 is_strong = true;
             }
-            for given in given {
-                is_strong |= matches!(given.stmt.kind, StmtKind::Atomic(_));
-                if matches!(given.stmt.kind, StmtKind::GlobalGet { .. } | StmtKind::SharedGet { .. }) {
-                    plain = plain.or(Some(given.stmt));
+            for assignment in assignments {
+                is_strong |= matches!(assignment.stmt.kind, StmtKind::Atomic(_));
+                if matches!(assignment.stmt.kind, StmtKind::GlobalGet { .. } | StmtKind::SharedGet { .. }) {
+                    plain = plain.or(Some(assignment.stmt));
                 }
-                open.extend(given.reads());
+                open.extend(assignment.reads());
             }
         }
         if is_strong {
             return Some(Poll::Strong);
         }
         let plain = plain?;
-        if !self.is_noticed {
+        if !self.is_observable {
             return Some(Poll::Plain(plain));
         }
         // One thread may have read the value and passed it on to the others.
-        let is_told = self.has_strong || matches!(plain.kind, StmtKind::GlobalGet { .. });
-        is_told.then_some(Poll::Strong)
+        let is_passed_on = self.has_strong || matches!(plain.kind, StmtKind::GlobalGet { .. });
+        is_passed_on.then_some(Poll::Strong)
     }
 
     /// Whether a local's value is computed from its last one, or under conditions on it.
@@ -273,31 +275,37 @@ impl<'k> Turn<'k> {
     }
 
     /// Whether a strong read decides if a statement sets a local.
-    fn is_by_strong_read(&self, given: &Given<'k>) -> bool {
-        let conditions = given.conditions.iter().chain(&given.continued);
-        self.behind(conditions).iter().any(|given| matches!(given.stmt.kind, StmtKind::Atomic(_)))
+    fn is_by_strong_read(&self, assignment: &ConditionalAssignment<'k>) -> bool {
+        let conditions = assignment.conditions.iter().chain(&assignment.continued);
+        self.assignments_for(conditions)
+            .iter()
+            .any(|assignment| matches!(assignment.stmt.kind, StmtKind::Atomic(_)))
     }
 
     /// Whether a load with an order ends the loop, and nothing that changes by itself, such as a
     /// number of iterations. The loaded locations may change between iterations.
     fn waits_for_strong_reads(&self) -> bool {
-        let is_load = |given: &&Given<'_>| {
-            let StmtKind::Atomic(atomic) = &given.stmt.kind else { return false };
+        let is_load = |assignment: &&ConditionalAssignment<'_>| {
+            let StmtKind::Atomic(atomic) = &assignment.stmt.kind else { return false };
             !matches!(atomic.access, AtomicAccess::CompareExchange { .. })
         };
-        let changes =
-            |given: &&Given<'_>| given.reads().into_iter().any(|local| self.depends_on_itself(local));
-        let is_by_itself = |end: &Vec<&'k Expr>| {
-            let behind = self.behind(end);
-            behind.iter().all(|given| matches!(given.stmt.kind, StmtKind::Assign { .. }))
-                && behind.iter().any(changes)
+        let changes = |assignment: &&ConditionalAssignment<'_>| {
+            assignment.reads().into_iter().any(|local| self.depends_on_itself(local))
         };
-        self.ends.iter().any(|end| self.behind(end).iter().any(is_load))
+        let is_by_itself = |end: &Vec<&'k Expr>| {
+            let assignments_for = self.assignments_for(end);
+            assignments_for.iter().all(|assignment| matches!(assignment.stmt.kind, StmtKind::Assign { .. }))
+                && assignments_for.iter().any(changes)
+        };
+        self.ends.iter().any(|end| self.assignments_for(end).iter().any(is_load))
             && !self.ends.iter().any(is_by_itself)
     }
 
     /// Returns the statements that set the values that conditions depend on.
-    fn behind<'e>(&self, conditions: impl IntoIterator<Item = &'e &'k Expr>) -> Vec<&Given<'k>>
+    fn assignments_for<'e>(
+        &self,
+        conditions: impl IntoIterator<Item = &'e &'k Expr>,
+    ) -> Vec<&ConditionalAssignment<'k>>
     where
         'k: 'e,
     {
@@ -305,7 +313,7 @@ impl<'k> Turn<'k> {
         conditions.into_iter().for_each(|part| visit::each_local(part, &mut |local| read.push(local)));
         let sources = self.sources(read.clone());
         let all: QuickSet<LocalId> = read.into_iter().chain(sources).collect();
-        all.iter().filter_map(|local| self.given.get(local)).flatten().collect()
+        all.iter().filter_map(|local| self.assignments.get(local)).flatten().collect()
     }
 
     /// Returns the locals that the values of others are computed from, in this iteration and in
@@ -313,7 +321,8 @@ impl<'k> Turn<'k> {
     fn sources(&self, mut open: Vec<LocalId>) -> QuickSet<LocalId> {
         let mut sources = QuickSet::default();
         while let Some(next) = open.pop() {
-            let read = self.given.get(&next).into_iter().flatten().flat_map(Given::reads);
+            let read =
+                self.assignments.get(&next).into_iter().flatten().flat_map(ConditionalAssignment::reads);
             open.extend(read.filter(|read| sources.insert(*read)));
         }
         sources

@@ -9,7 +9,7 @@
 
 use tma_model::limits::WARPGROUP_THREADS;
 
-use super::mma::is_asked_for;
+use super::mma::is_valid_register_count;
 use super::unrolled::State;
 use crate::diag::Sink;
 use crate::diag::mistake::Warpgroup;
@@ -21,21 +21,21 @@ use crate::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 /// than any warpgroup asks for as an increase. `setmaxnreg` is ignored if the number is not known
 /// (PTX ISA, "setmaxnreg").
 pub(crate) fn at_entry(kernel: &Kernel) -> Option<u32> {
-    let (mut asks, mut increases) = (false, vec![]);
+    let (mut has_changes, mut increases) = (false, vec![]);
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         if let StmtKind::SetMaxRegisters { increase, registers } = stmt.kind {
-            asks = true;
+            has_changes = true;
             increases.extend(increase.then_some(registers));
         }
     });
     let launch = &kernel.launch;
     if let Some(registers) = launch.max_registers {
-        return Some(registers.next_multiple_of(8)).filter(|_| asks);
+        return Some(registers.next_multiple_of(8)).filter(|_| has_changes);
     }
     let threads = launch.thread_count().checked_mul(launch.min_blocks.unwrap_or(1).into())?;
     let threads = u32::try_from(threads).ok().filter(|&threads| threads > 0)?;
     let each = (MULTIPROCESSOR_REGISTERS / threads).min(THREAD_REGISTERS) / 8 * 8;
-    asks.then(|| increases.into_iter().fold(each, u32::min))
+    has_changes.then(|| increases.into_iter().fold(each, u32::min))
 }
 
 /// Reports changes in the wrong direction, and increases that no block can satisfy.
@@ -43,7 +43,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let Some(begins) = at_entry(kernel) else { return };
     let warpgroups = kernel.launch.thread_count() / u64::from(WARPGROUP_THREADS);
     let roles: Vec<_> = (0..warpgroups).map(|number| follow(kernel, number)).collect();
-    if !roles.iter().flatten().all(|change| is_asked_for(change.registers)) {
+    if !roles.iter().flatten().all(|change| is_valid_register_count(change.registers)) {
         return;
     }
     let before = sink.len();
@@ -76,11 +76,11 @@ fn follow(kernel: &Kernel, warpgroup: u64) -> Vec<Change> {
 
 /// The control flow after a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Goes {
-    On,
+enum ControlFlow {
+    Fallthrough,
     /// After the statement with this label.
-    Behind(Label),
-    Away,
+    After(Label),
+    Leaves,
 }
 
 struct Walk {
@@ -90,33 +90,33 @@ struct Walk {
 }
 
 impl Walk {
-    fn block(&mut self, block: &Block) -> Goes {
+    fn block(&mut self, block: &Block) -> ControlFlow {
         for stmt in &block.stmts {
-            let goes = self.stmt(stmt);
-            if goes != Goes::On {
-                return goes;
+            let flow = self.stmt(stmt);
+            if flow != ControlFlow::Fallthrough {
+                return flow;
             }
         }
-        Goes::On
+        ControlFlow::Fallthrough
     }
 
     /// Walks blocks that may or may not be executed, once or more often.
-    fn perhaps<'b>(&mut self, blocks: impl Iterator<Item = &'b Block> + Clone) -> Goes {
+    fn walk_optional<'b>(&mut self, blocks: impl Iterator<Item = &'b Block> + Clone) -> ControlFlow {
         let was_certain = std::mem::replace(&mut self.is_certain, false);
         blocks.clone().for_each(|block| self.state.forget(block));
         let mut leaves = false;
         for block in blocks {
             let before = self.state.clone();
-            leaves |= self.block(block) != Goes::On || may_leave(block);
+            leaves |= self.block(block) != ControlFlow::Fallthrough || may_leave(block);
             self.state = before;
         }
         // The jumps out of these blocks are not certain, so the statements after them are not
         // either.
         self.is_certain = was_certain && !leaves;
-        Goes::On
+        ControlFlow::Fallthrough
     }
 
-    fn stmt(&mut self, stmt: &Stmt) -> Goes {
+    fn stmt(&mut self, stmt: &Stmt) -> ControlFlow {
         if let StmtKind::SetMaxRegisters { increase, registers } = stmt.kind {
             let (is_certain, span) = (self.is_certain, stmt.origin.span);
             self.changes.push(Change { increases: increase, registers, span, is_certain });
@@ -124,26 +124,26 @@ impl Walk {
             self.state.assign(*local, index, value);
         }
         match stmt.flow() {
-            Flow::On => Goes::On,
+            Flow::Fallthrough => ControlFlow::Fallthrough,
             Flow::If(condition, [then, otherwise]) => match self.state.of(condition).as_bool() {
                 Some(true) => self.block(then),
                 Some(false) => self.block(otherwise),
-                None => self.perhaps([then, otherwise].into_iter()),
+                None => self.walk_optional([then, otherwise].into_iter()),
             },
             Flow::Match(value, arms, otherwise) => match self.state.of(value).as_int() {
                 Some(value) => {
                     let arm = arms.iter().find(|arm| arm.holds(value));
                     self.block(arm.map_or(otherwise, |arm| &arm.body))
                 }
-                None => self.perhaps(arms.iter().map(|arm| &arm.body).chain([otherwise])),
+                None => self.walk_optional(arms.iter().map(|arm| &arm.body).chain([otherwise])),
             },
-            Flow::Loop(inner) => self.perhaps(inner.blocks()),
+            Flow::Loop(inner) => self.walk_optional(inner.blocks()),
             Flow::Labelled(label, body) => {
-                let goes = self.block(body);
-                if goes == Goes::Behind(label) { Goes::On } else { goes }
+                let flow = self.block(body);
+                if flow == ControlFlow::After(label) { ControlFlow::Fallthrough } else { flow }
             }
-            Flow::Behind(label) | Flow::Next(label) => Goes::Behind(label),
-            Flow::End | Flow::Trap => Goes::Away,
+            Flow::After(label) | Flow::NextIteration(label) => ControlFlow::After(label),
+            Flow::Return | Flow::Trap => ControlFlow::Leaves,
         }
     }
 }

@@ -2,11 +2,11 @@
 //! is an operation: a statement, a node of one of its expressions, or an element of an array. A
 //! kernel that is too large is not unrolled.
 
-use super::limits::unrolled_turns;
+use super::limits::unrolled_iterations;
 use crate::diag::Sink;
 use crate::diag::mistake::Limits;
 use crate::ir::{Block, Expr, ExprKind, For, Kernel, Stmt, StmtKind, visit};
-use crate::limits::{KERNEL_OPERATIONS, UNROLLED_TURNS};
+use crate::limits::{KERNEL_OPERATIONS, MAX_UNROLLED_ITERATIONS};
 
 /// Returns the operations of a kernel that can be unrolled, and reports one that is too large.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) -> Option<u64> {
@@ -37,7 +37,7 @@ fn stmt(stmt: &Stmt, sink: &mut Sink) -> Option<u64> {
     if let StmtKind::For(unrolled) = &stmt.kind
         && unrolled.unroll
     {
-        return plus(written_out(unrolled, inner?, sink), Some(own));
+        return plus(unrolled_operations(unrolled, inner?, sink), Some(own));
     }
     let ranges = match_ranges(&stmt.kind);
     plus(inner, Some(own.saturating_add(ranges)))
@@ -50,15 +50,16 @@ fn match_ranges(kind: &StmtKind) -> u64 {
 }
 
 /// Returns the operations of all iterations of a loop whose body has `body` operations.
-fn written_out(inner: &For, body: u64, sink: &mut Sink) -> Option<u64> {
+fn unrolled_operations(inner: &For, body: u64, sink: &mut Sink) -> Option<u64> {
     // Other loops were rejected before.
-    let turns = unrolled_turns(inner).filter(|turns| *turns <= UNROLLED_TURNS)?;
-    let turns = u64::try_from(turns).unwrap_or(0);
-    let found = body.saturating_mul(turns);
+    let iterations =
+        unrolled_iterations(inner).filter(|iterations| *iterations <= MAX_UNROLLED_ITERATIONS)?;
+    let iterations = u64::try_from(iterations).unwrap_or(0);
+    let found = body.saturating_mul(iterations);
     if found <= KERNEL_OPERATIONS {
         return Some(found);
     }
-    sink.error(Limits::UnrolledSize { turns, body }, inner.end.span);
+    sink.error(Limits::UnrolledSize { iterations, body }, inner.end.span);
     None
 }
 

@@ -46,7 +46,7 @@ pub(super) fn shared(rules: &Rules<'_>, array: &Expr, index: &Expr, len: Option<
 /// Checks the alignment of a vector. Source: PTX ISA, "ld" and "st": an address is a multiple of
 /// the size of the access.
 fn whole(index: &Expr, low: LowBits, len: u32, number: VectorNumber, sink: &mut Sink) {
-    if let Some(at) = low.beside(len, index.as_int()) {
+    if let Some(at) = low.misalignment(len, index.as_int()) {
         sink.error(mistake::Tile::VectorStart { number, at, len }, index.span);
     }
 }

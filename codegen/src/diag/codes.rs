@@ -67,13 +67,13 @@ codes! {
     /// A recursive device function.
     Recursion = "TMA0007",
     /// `shared()` in a loop or branch, or without a type.
-    SharedPlace = "TMA0008",
+    MisplacedShared = "TMA0008",
     /// A format string or message that the GPU cannot print.
     Format = "TMA0009",
     /// Generics without named instances, or instances that do not match them.
     Instances = "TMA0010",
     /// A kernel in an `impl` or a trait.
-    KernelPlace = "TMA0011",
+    MisplacedKernel = "TMA0011",
     /// A kernel that is too large once expanded.
     KernelSize = "TMA0014",
     /// Shared memory that a kernel does not use.
@@ -249,7 +249,7 @@ codes! {
     /// An access to the shared memory of a block that may have ended.
     BlockGone = "TMA0711",
     /// A rendezvous that not all of its threads reach in the same way.
-    PartedMeeting = "TMA0712",
+    DivergentBarrier = "TMA0712",
     /// A loop that polls memory with plain reads.
     PlainPoll = "TMA0713",
     /// Unordered accesses of several blocks to the same global memory.

@@ -72,7 +72,7 @@ impl Diagnostic {
     }
 
     /// Describes another location: by its column if it is on the same line, otherwise by its line.
-    fn place_of(&self, other: Span) -> String {
+    fn describe_location(&self, other: Span) -> String {
         let (own, at) = (self.span.start(), other.start());
         if own.line == at.line && own.column != at.column {
             return format!("line {}, column {}", at.line, at.column + 1);
@@ -88,7 +88,7 @@ impl Diagnostic {
         let mut text = Coded(code, message).to_string();
         for Note { span, text: note } in notes {
             text += &match span {
-                Some(span) => format!("\nnote: {note}: {}", self.place_of(span)),
+                Some(span) => format!("\nnote: {note}: {}", self.describe_location(span)),
                 None => format!("\nnote: {note}"),
             };
         }

@@ -10,7 +10,6 @@
 
 mod codes;
 mod diagnostic;
-mod doubt;
 mod lists;
 mod located;
 pub(crate) mod mistake;
@@ -20,16 +19,17 @@ mod sink;
 pub(crate) mod suggest;
 mod suspect;
 mod text;
+mod undecided;
 mod wording;
 
 pub use codes::{Code, Severity};
 pub(crate) use diagnostic::Coded;
 pub use diagnostic::Diagnostic;
-pub use doubt::Why;
 pub use located::Located;
-pub use mistake::{Counterexample, Given};
+pub use mistake::{Counterexample, LaunchInput};
 pub(crate) use partial::{Decision, PartialType};
 pub use render::render;
 pub use sink::{Diagnostics, Sink};
 pub use suspect::Suspect;
 pub use text::Note;
+pub use undecided::UndecidedReason;

@@ -48,6 +48,6 @@ pub(crate) struct Decision {
 
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {} makes it {}", self.line, self.ty)
+        write!(f, "{}, as inferred from line {}", self.ty, self.line)
     }
 }

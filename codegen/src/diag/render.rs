@@ -26,8 +26,8 @@ fn render_one(diagnostic: &Diagnostic, path: &str, source: &str, renderer: &Rend
         .annotation(AnnotationKind::Primary.span(byte_range(diagnostic.span, source)));
     for note in &notes {
         if let Some(span) = note.span {
-            let place = AnnotationKind::Context.span(byte_range(span, source));
-            snippet = snippet.annotation(place.label(&note.text));
+            let location = AnnotationKind::Context.span(byte_range(span, source));
+            snippet = snippet.annotation(location.label(&note.text));
         }
     }
     let mut group = level.primary_title(&message).id(&code).element(snippet);

@@ -94,10 +94,10 @@ impl Sink {
     /// some of the instances names them.
     pub fn into_diagnostics(self) -> Diagnostics {
         let mut unique: Vec<(Diagnostic, BTreeSet<Option<usize>>)> = vec![];
-        let mut places = HashMap::new();
+        let mut indices = HashMap::new();
         for Reported { diagnostic, instance } in self.reported {
-            let place = *places.entry(key(&diagnostic)).or_insert(unique.len());
-            match unique.get_mut(place) {
+            let index = *indices.entry(key(&diagnostic)).or_insert(unique.len());
+            match unique.get_mut(index) {
                 Some((_, found_in)) => _ = found_in.insert(instance),
                 None => unique.push((diagnostic, BTreeSet::from([instance]))),
             }

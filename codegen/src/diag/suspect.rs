@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::{Diagnostic, Why};
+use super::{Diagnostic, UndecidedReason};
 use crate::ir::Span;
 
 /// A possible mistake: for all that is known, it occurs in some launches or with some data.
 #[derive(Clone, Debug)]
 pub struct Suspect {
     /// The reason why it is not an error.
-    pub why: Why,
+    pub reason: UndecidedReason,
     /// The diagnostic that it would be.
     pub(crate) diagnostic: Box<Diagnostic>,
 }
@@ -26,10 +26,12 @@ impl fmt::Display for Suspect {
         let (code, message) = (self.diagnostic.code(), self.diagnostic.message());
         match self.diagnostic.counterexample().filter(|launch| !launch.numbers.is_empty()) {
             Some(launch) => {
-                write!(
-                    f,
-                    "{code} with {launch}: {message}; if no launch has these values, state it with `assume(..)`"
-                )
+                let excluded = self.diagnostic.protocol().and_then(|protocol| protocol.excluded.as_ref());
+                let add = match excluded {
+                    Some(condition) => format!("add `assume({condition})`"),
+                    None => "rule them out with `assume(..)`".to_owned(),
+                };
+                write!(f, "{code} with {launch}: {message}; if no launch has these values, {add}")
             }
             None => write!(f, "{code}: {message}; if this cannot happen, rule it out with `assume(..)`"),
         }

@@ -14,7 +14,7 @@ use super::{finished, lowered};
 use crate::Checks;
 use crate::backend::{BackendError, Source};
 use crate::check::TargetKernel;
-use crate::lower::NewSums;
+use crate::lower::NewAccumulators;
 
 /// Kernels being compiled.
 pub(crate) struct Batch {
@@ -55,7 +55,7 @@ impl Batch {
     /// Adds a kernel of the file `path`.
     pub(crate) fn add(&mut self, kernel: TargetKernel, path: &str) {
         let number = self.kernels.len();
-        match lowered(&kernel, &Source { path }, self.checks, NewSums::Stay) {
+        match lowered(&kernel, &Source { path }, self.checks, NewAccumulators::InPlace) {
             Ok(module) if self.jobs <= 1 => self.done.push((number, assembly(&module))),
             Ok(module) => {
                 if self.workers.len() + 1 < self.jobs {

@@ -17,7 +17,7 @@ use super::locations::{with_marks, with_true_lines};
 use crate::backend::BackendError;
 use crate::dump;
 use crate::limits::{OPTIMISED_BYTES, OPTIMISED_MMA_BYTES};
-use crate::lower::keep_apart;
+use crate::lower::isolate_registers;
 use crate::target::Target;
 
 /// A lowered kernel as text, which any thread can process further.
@@ -53,7 +53,7 @@ pub(super) fn assembly(lowered: &Module) -> Result<String, BackendError> {
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     module.run_passes(effort.passes(), &machine, PassBuilderOptions::create()).map_err(failed("optimise"))?;
-    keep_apart(&context, &module)?;
+    isolate_registers(&context, &module)?;
     dump::stage("llvm", Text(&module));
 
     let buffer = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(failed("emit"))?;

@@ -13,7 +13,7 @@ use inkwell::context::Context;
 use crate::backend::{BackendError, Source};
 use crate::check::{CheckedKernel, TargetKernel, layout};
 use crate::ir::{SharedId, SharedVar, Type};
-use crate::lower::{Lowered, NewSums, around_stops, lower, share_in_part, with_fences};
+use crate::lower::{Lowered, NewAccumulators, around_stops, lower, share_in_part, with_fences};
 use crate::{Checks, dump, escape};
 
 /// Compiles a kernel to PTX. The output is deterministic, byte for byte.
@@ -25,7 +25,7 @@ pub(crate) fn ptx(
     source: &Source<'_>,
     checks: Checks,
 ) -> Result<String, BackendError> {
-    let text = assembly(&lowered(kernel, source, checks, NewSums::Stay)?)?;
+    let text = assembly(&lowered(kernel, source, checks, NewAccumulators::InPlace)?)?;
     finished(kernel, source, checks, text)
 }
 
@@ -37,7 +37,7 @@ fn finished(
     text: String,
 ) -> Result<String, BackendError> {
     let text = match share_in_part(&text) {
-        true => assembly(&lowered(kernel, source, checks, NewSums::Move)?)?,
+        true => assembly(&lowered(kernel, source, checks, NewAccumulators::Copied)?)?,
         false => text,
     };
     let body = around_stops(&body(&with_fences(&text)));
@@ -52,11 +52,12 @@ fn lowered(
     kernel: &TargetKernel,
     source: &Source<'_>,
     checks: Checks,
-    new_sums: NewSums,
+    new_accumulators: NewAccumulators,
 ) -> Result<Module, BackendError> {
     let path = escape::source(source.path);
     let context = Context::create();
-    let Lowered { module, ptx_version } = lower(&context, kernel, &Source { path: &path }, checks, new_sums)?;
+    let Lowered { module, ptx_version } =
+        lower(&context, kernel, &Source { path: &path }, checks, new_accumulators)?;
     Ok(Module {
         kernel: kernel.kernel().kernel().path(),
         text: module.print_to_string().to_string(),
@@ -76,10 +77,10 @@ fn header(checked: &CheckedKernel, source: &Source<'_>) -> String {
         env!("CARGO_PKG_VERSION"),
         escape::ascii(&escape::source(source.path)),
     );
-    let places = (0..).map(|id| checked.layout().offset(SharedId(id))).zip(&kernel.shared);
-    let mut places: Vec<_> = places.collect();
-    places.sort_by_key(|(from, _)| *from);
-    for (from, SharedVar { name, ty, .. }) in places {
+    let variables = (0..).map(|id| checked.layout().offset(SharedId(id))).zip(&kernel.shared);
+    let mut variables: Vec<_> = variables.collect();
+    variables.sort_by_key(|(from, _)| *from);
+    for (from, SharedVar { name, ty, .. }) in variables {
         let to = u64::from(from) + layout::size(ty);
         let by = match ty {
             Type::Stages(thing, _) => format!(" by {}", layout::stride(thing)),

@@ -23,7 +23,7 @@ use syn::ext::IdentExt;
 use syn::{Generics, TypeParam};
 
 use super::names::{examples, scalar_type, tile, vocabulary};
-use crate::parse::names::{By, Meaning, Method, WordUse};
+use crate::parse::names::{Meaning, Method, ReceiverKind, WordUse};
 use crate::parse::words::{Generic, NumberWord, TypeWord, Word};
 
 /// Returns code that rustc accepts only if no other method takes precedence over the built-in,
@@ -33,7 +33,7 @@ pub(super) fn proof(method: &Method, name: &Ident) -> TokenStream {
 }
 
 /// Returns the proof for one step, with this receiver expression and receiver parameter.
-fn step(method: &Method, name: &Ident, held: By, taken: By) -> TokenStream {
+fn step(method: &Method, name: &Ident, held: ReceiverKind, taken: ReceiverKind) -> TokenStream {
     let span = Span::call_site();
     let guard = format_ident!("{name}", span = span);
     let ty = if let TypeWord::Scalar(scalar) = method.of {
@@ -150,7 +150,7 @@ fn of_generic(param: &TypeParam, name: &Ident, arguments: usize) -> TokenStream 
     }
 }
 
-impl By {
+impl ReceiverKind {
     /// Returns the reference, as written in a result type.
     fn lifetime(self) -> TokenStream {
         match self {
@@ -161,7 +161,7 @@ impl By {
     }
 }
 
-impl ToTokens for By {
+impl ToTokens for ReceiverKind {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         tokens.extend(match self {
             Self::Value => TokenStream::new(),

@@ -24,14 +24,14 @@ use syn::{Item, ItemFn, ItemMod};
 use crate::diag::mistake::{Attribute, Mistake};
 use crate::diag::{Diagnostic, Sink};
 use crate::host::launcher::launcher;
-use crate::host::{further, generic};
+use crate::host::{added_params, generic};
 use crate::ir::Kernel;
 use crate::parse::item::template::{Made, made};
 use crate::parse::item::{self, KernelItem, ModuleItems};
 use crate::parse::item::{depth, trusted};
 use crate::parse::names::WordUse;
 use crate::pipeline::{Front, Instance, Rules, front};
-use crate::{library, place};
+use crate::{position, templates};
 use ptx::Ptx;
 
 /// Expands `#[tma_kernel(attr)] item`.
@@ -55,11 +55,13 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
         Err(error) => return error.into_compile_error(),
     };
     let mut sink = Sink::default();
-    let Some(Made { mut module, from, further }) = made(&module, attr, &library::left, &mut sink) else {
+    let Some(Made { mut module, from, added_params }) =
+        made(&module, attr, &templates::from_build_script, &mut sink)
+    else {
         return sink.into_errors().iter().map(compile_error).collect();
     };
     let mut parts = item::module(&module, &mut sink);
-    parts.shared.further = further;
+    parts.shared.added_params = added_params;
     if from.is_some() {
         // The template's tokens all have the same span, so no line ends after an operator.
         module.attrs.push(syn::parse_quote!(#[allow(clippy::possible_missing_comma)]));
@@ -105,7 +107,7 @@ fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: 
             *imports = Imports::Missing;
         }
         let ptx = Ptx::of(&front);
-        let Parts { body, rest } = kernel_item(&kernel, front, ptx, &shared.further);
+        let Parts { body, rest } = kernel_item(&kernel, front, ptx, &shared.added_params);
         behind.extend(rest);
         return Item::Verbatim(body);
     }
@@ -130,7 +132,7 @@ pub fn device(_attr: TokenStream, item: TokenStream) -> TokenStream {
 fn lone_kernel(item: &KernelItem) -> TokenStream {
     let mut front = front(item, &ModuleItems::default(), Rules::ProtocolUnless(&ptx::is_there));
     let mut ptx = Ptx::of(&front);
-    if let Some(error) = place::misplaced(item, Span::call_site(), ptx.is_whole) {
+    if let Some(error) = position::misplaced(item, Span::call_site(), ptx.is_whole) {
         // A module is not allowed here. Generating one would add another error.
         if let Mistake::Attribute(Attribute::Method { .. }) = error.mistake {
             return compile_error(&error);
@@ -152,7 +154,7 @@ struct Parts {
     rest: TokenStream,
 }
 
-fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, further: &[String]) -> Parts {
+fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, added_params: &[String]) -> Parts {
     let Front { hash: _, instances, named, diagnostics, words } = front;
     // Warnings are reported by the build script, as a macro on stable Rust cannot.
     let errors = diagnostics.errors;
@@ -167,7 +169,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, further: &[String]) ->
     let function = &item.function;
     let kernels: Vec<_> = instances.iter().map(Instance::kernel).collect();
     let generic = generic::launcher(function, &kernels);
-    let further = kernels.first().and_then(|kernel| further::arguments(kernel, further));
+    let added_params = kernels.first().and_then(|kernel| added_params::arguments(kernel, added_params));
     let (name, vis) = (&function.sig.ident, &function.vis);
     let docs = function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
     // Conditions not yet evaluated by rustc apply to the whole expansion of the kernel.
@@ -192,7 +194,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, further: &[String]) ->
             #(#launchers)*
             #all
             #generic
-            #further
+            #added_params
         }
         #proofs
     };

@@ -182,8 +182,12 @@ fn example(generic: Generic, span: Span) -> TokenStream {
     let lang = quote_spanned!(span=> ::tma_runtime::lang);
     match generic {
         Generic::Number => quote_spanned!(span=> ::core::primitive::f32),
-        Generic::Sum | Generic::WarpSum => quote_spanned!(span=> ::core::primitive::f32),
-        Generic::Factor | Generic::WarpFactor | Generic::Half => quote_spanned!(span=> #lang::f16),
+        Generic::AccumulatorElement | Generic::WarpAccumulatorElement => {
+            quote_spanned!(span=> ::core::primitive::f32)
+        }
+        Generic::OperandElement | Generic::WarpOperandElement | Generic::Half => {
+            quote_spanned!(span=> #lang::f16)
+        }
         Generic::Registers => quote_spanned!(span=> 24),
         Generic::Element => quote_spanned!(span=> ::core::primitive::u32),
         Generic::Shared => quote_spanned!(span=> #lang::Barrier),
@@ -193,9 +197,9 @@ fn example(generic: Generic, span: Span) -> TokenStream {
         Generic::Flag => quote_spanned!(span=> true),
         Generic::Shape => quote_spanned!(span=> #lang::Shape2<8, 8>),
         Generic::Swizzle => quote_spanned!(span=> #lang::NoSwizzle),
-        Generic::Count | Generic::MatrixRows | Generic::Depth => quote_spanned!(span=> 1),
+        Generic::Count | Generic::MatrixRows | Generic::K => quote_spanned!(span=> 1),
         Generic::Lifetime => quote_spanned!(span=> 'static),
-        Generic::Kept => quote_spanned!(span=> ()),
+        Generic::KeptValue => quote_spanned!(span=> ()),
         Generic::Rank => quote_spanned!(span=> 4),
         Generic::Tile | Generic::Operand => tile(span),
         Generic::Tiles => {

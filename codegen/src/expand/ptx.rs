@@ -11,7 +11,7 @@ use crate::diag::mistake::{Build, SourceFile};
 use crate::ir::Kernel;
 use crate::parse::item::file::kernels_in;
 use crate::pipeline::{Front, Instance};
-use crate::{abi, hash, library, note};
+use crate::{abi, hash, note, templates};
 
 /// The PTX of a kernel's instances.
 pub(super) struct Ptx {
@@ -33,8 +33,8 @@ impl Ptx {
                 Instance::Checked(checked) => match include(checked.kernel(), front.hash) {
                     Ok(text) => Some(text),
                     Err(lacking) => {
-                        let place = checked.kernel().span;
-                        ptx.missing.get_or_insert_with(|| Diagnostic::new(lacking, place));
+                        let location = checked.kernel().span;
+                        ptx.missing.get_or_insert_with(|| Diagnostic::new(lacking, location));
                         None
                     }
                 },
@@ -94,7 +94,7 @@ fn is_editor() -> bool {
 /// Looks for the kernel in the text of its file, as the build script does.
 fn source_file(source: &Path, hash: u64, package: &Path) -> SourceFile {
     let text = std::fs::read_to_string(source).unwrap_or_default();
-    let kernels = kernels_in(&text, &library::left);
+    let kernels = kernels_in(&text, &templates::from_build_script);
     if !kernels.iter().any(|(item, shared)| hash::kernel(item, shared) == hash) {
         return SourceFile::Unknown;
     }

@@ -6,7 +6,7 @@ use super::{AtomicOp, Expr, LocalId, MemoryScope, Order, ParamId};
 #[derive(Clone, Debug)]
 pub struct Atomic {
     /// The memory that is accessed.
-    pub place: AtomicPlace,
+    pub memory: AtomicMemory,
     /// The index of the element, or of the first one of a vector.
     pub index: Expr,
     /// The operation.
@@ -19,7 +19,7 @@ pub struct Atomic {
 
 /// The memory of a strong access.
 #[derive(Clone, Debug)]
-pub enum AtomicPlace {
+pub enum AtomicMemory {
     /// A slice of global memory.
     Global(ParamId),
     /// A shared array, which may be `Remote`.
@@ -68,6 +68,6 @@ impl Atomic {
 
     /// Returns the shared array that it accesses, if any.
     pub fn shared(&self) -> Option<&Expr> {
-        if let AtomicPlace::Shared(array) = &self.place { Some(array) } else { None }
+        if let AtomicMemory::Shared(array) = &self.memory { Some(array) } else { None }
     }
 }

@@ -6,7 +6,7 @@ use super::{Arm, Block, Expr, For, Label, Stmt, StmtKind};
 #[derive(Clone, Copy, Debug)]
 pub enum Flow<'a> {
     /// The next statement: this one has an effect and no control flow.
-    On,
+    Fallthrough,
     /// One of two blocks.
     If(&'a Expr, [&'a Block; 2]),
     /// The first arm that contains the value, or else the last block.
@@ -16,11 +16,11 @@ pub enum Flow<'a> {
     /// A block that may be left early.
     Labelled(Label, &'a Block),
     /// The statement after the loop or block with this label.
-    Behind(Label),
+    After(Label),
     /// The next iteration of this loop.
-    Next(Label),
+    NextIteration(Label),
     /// None: the thread ends.
-    End,
+    Return,
     /// None: the grid stops.
     Trap,
 }
@@ -31,18 +31,18 @@ pub struct Loop<'a> {
     /// The loop's label.
     pub label: Label,
     /// The condition under which it ends.
-    pub until: Until<'a>,
+    pub exit: LoopExit<'a>,
     /// The statements of one iteration.
     pub body: &'a Block,
 }
 
 /// The condition that ends a loop, apart from statements that leave it.
 #[derive(Clone, Copy, Debug)]
-pub enum Until<'a> {
+pub enum LoopExit<'a> {
     /// None: `loop`.
     Never,
     /// The loop ends before an iteration if this condition, computed by the block, is false.
-    Fails(&'a Block, &'a Expr),
+    WhenFalse(&'a Block, &'a Expr),
     /// The loop ends after the last value of a range.
     Counted(&'a For),
 }
@@ -50,18 +50,18 @@ pub enum Until<'a> {
 impl<'a> Loop<'a> {
     /// Returns the blocks of one iteration, in order.
     pub fn blocks(self) -> impl Iterator<Item = &'a Block> + Clone {
-        let header = match self.until {
-            Until::Fails(header, _) => Some(header),
-            Until::Never | Until::Counted(_) => None,
+        let header = match self.exit {
+            LoopExit::WhenFalse(header, _) => Some(header),
+            LoopExit::Never | LoopExit::Counted(_) => None,
         };
         header.into_iter().chain([self.body])
     }
 
     /// Whether it may end before its first iteration.
     pub fn may_end(self) -> bool {
-        match self.until {
-            Until::Never => false,
-            Until::Fails(..) | Until::Counted(_) => true,
+        match self.exit {
+            LoopExit::Never => false,
+            LoopExit::WhenFalse(..) | LoopExit::Counted(_) => true,
         }
     }
 }
@@ -79,17 +79,17 @@ impl Stmt {
         match &self.kind {
             StmtKind::If { condition, then, otherwise } => Flow::If(condition, [then, otherwise]),
             StmtKind::Match { value, arms, otherwise } => Flow::Match(value, arms, otherwise),
-            StmtKind::Loop { label, body } => Flow::Loop(Loop { label: *label, until: Until::Never, body }),
+            StmtKind::Loop { label, body } => Flow::Loop(Loop { label: *label, exit: LoopExit::Never, body }),
             StmtKind::While { label, header, condition, body } => {
-                Flow::Loop(Loop { label: *label, until: Until::Fails(header, condition), body })
+                Flow::Loop(Loop { label: *label, exit: LoopExit::WhenFalse(header, condition), body })
             }
             StmtKind::For(inner) => {
-                Flow::Loop(Loop { label: inner.label, until: Until::Counted(inner), body: &inner.body })
+                Flow::Loop(Loop { label: inner.label, exit: LoopExit::Counted(inner), body: &inner.body })
             }
             StmtKind::Labelled { label, body } => Flow::Labelled(*label, body),
-            StmtKind::Break(label) | StmtKind::Leave(label) => Flow::Behind(*label),
-            StmtKind::Continue(label) => Flow::Next(*label),
-            StmtKind::Return => Flow::End,
+            StmtKind::Break(label) | StmtKind::Leave(label) => Flow::After(*label),
+            StmtKind::Continue(label) => Flow::NextIteration(*label),
+            StmtKind::Return => Flow::Return,
             StmtKind::Trap => Flow::Trap,
             StmtKind::Assign { .. }
             | StmtKind::TileGet { .. }
@@ -129,7 +129,7 @@ impl Stmt {
             | StmtKind::Warp { .. }
             | StmtKind::Assert { .. }
             | StmtKind::Printf { .. }
-            | StmtKind::PrintTile { .. } => Flow::On,
+            | StmtKind::PrintTile { .. } => Flow::Fallthrough,
         }
     }
 }

@@ -181,11 +181,11 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
 }
 
 fn atomic(f: &mut Formatter<'_>, atomic: &Atomic) -> fmt::Result {
-    let Atomic { place, index, access, order, scope } = atomic;
+    let Atomic { memory: accessed, index, access, order, scope } = atomic;
     if let Some(dest) = atomic.dest() {
         write!(f, "{dest} = ")?;
     }
-    let memory = if let AtomicPlace::Global(_) = place { "global" } else { "shared" };
+    let memory = if let AtomicMemory::Global(_) = accessed { "global" } else { "shared" };
     let word = match access {
         AtomicAccess::Load { .. } => "load",
         AtomicAccess::Store { .. } => "store",
@@ -194,9 +194,9 @@ fn atomic(f: &mut Formatter<'_>, atomic: &Atomic) -> fmt::Result {
         AtomicAccess::AddVector { .. } => "add_vec",
     };
     write!(f, "{memory}.{word}.{}.{} ", order.name(), scope.name())?;
-    match place {
-        AtomicPlace::Global(global) => write!(f, "{global}")?,
-        AtomicPlace::Shared(array) => write!(f, "{array}")?,
+    match accessed {
+        AtomicMemory::Global(global) => write!(f, "{global}")?,
+        AtomicMemory::Shared(array) => write!(f, "{array}")?,
     }
     write!(f, " {index}")?;
     match access {

@@ -1,7 +1,7 @@
 //! Traversals of a kernel.
 
 use super::{
-    Arm, Atomic, AtomicAccess, AtomicPlace, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For,
+    Arm, Atomic, AtomicAccess, AtomicMemory, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For,
     FragmentLoad, GlobalMatrix, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma, Multicast,
     RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp, WarpStore,
 };
@@ -97,16 +97,16 @@ macro_rules! expr_operands {
 }
 
 macro_rules! copy_operands {
-    ($kind:expr, $place:ident) => {
+    ($kind:expr, $location:ident) => {
         match $kind {
             CopyKind::Load { to, barrier, multicast } => {
                 let mask = match multicast {
                     Some(Multicast::Mask(mask)) => Some(unboxed!(mask)),
                     Some(Multicast::Sliced(_)) | None => None,
                 };
-                $place!(to).into_iter().chain([barrier]).chain(mask).collect()
+                $location!(to).into_iter().chain([barrier]).chain(mask).collect()
             }
-            CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => Vec::from($place!(from)),
+            CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => Vec::from($location!(from)),
             CopyKind::Prefetch => vec![],
         }
     };
@@ -191,10 +191,10 @@ macro_rules! parts {
             StmtKind::GlobalGet { index, .. } => Parts::read(vec![index]),
             StmtKind::GlobalSet { index, value, .. } => Parts::read(vec![index, value]),
             StmtKind::Atomic(atomic) => {
-                let Atomic { place, index, access, order: _, scope: _ } = unboxed!(atomic);
-                let array = match place {
-                    AtomicPlace::Global(_) => None,
-                    AtomicPlace::Shared(array) => Some(array),
+                let Atomic { memory, index, access, order: _, scope: _ } = unboxed!(atomic);
+                let array = match memory {
+                    AtomicMemory::Global(_) => None,
+                    AtomicMemory::Shared(array) => Some(array),
                 };
                 let values = match access {
                     AtomicAccess::Load { dest: _ } => vec![],

@@ -140,8 +140,8 @@ impl WarpReduceOp {
     /// Returns the types that it applies to, for a message.
     pub const fn types(self) -> &'static str {
         match self {
-            Self::Add | Self::Min | Self::Max => "integers, f16, bf16, f32 and f64",
-            Self::And | Self::Or | Self::Xor => "integers",
+            Self::Add | Self::Min | Self::Max => "an integer, f16, bf16, f32 or f64",
+            Self::And | Self::Or | Self::Xor => "an integer",
         }
     }
 

@@ -1,7 +1,7 @@
 //! mbarrier operations.
 
 use super::types::pointer;
-use super::{Cx, Lower, expr, nvvm, place};
+use super::{Cx, Lower, expr, locals, nvvm};
 use crate::ir::{BarrierOp, Expr, LocalId, Scope, Type};
 
 /// Lowers an operation on `barrier`.
@@ -37,7 +37,7 @@ pub(super) fn operation(cx: &mut Cx<'_, '_>, barrier: &Expr, op: &BarrierOp, sco
     match answer(op) {
         Some(dest) => {
             let value = nvvm::emit_value(cx, &instruction, &args)?;
-            place::store(cx, dest, value)
+            locals::store(cx, dest, value)
         }
         None => nvvm::emit(cx, &instruction, &args).map(|_| ()),
     }

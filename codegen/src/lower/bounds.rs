@@ -17,31 +17,31 @@ use crate::limits::WARP_THREADS;
 pub(super) struct Index<'c> {
     pub(super) value: IntValue<'c>,
     /// Whether its arithmetic has not wrapped; `None` if it cannot wrap.
-    pub(super) same: Option<IntValue<'c>>,
+    pub(super) not_wrapped: Option<IntValue<'c>>,
     pub(super) span: Span,
 }
 
 /// Emits an index, and the check that it is [within](within) an object.
 pub(super) fn index<'c>(cx: &mut Cx<'c, '_>, index: &Expr, thing: (&Expr, u32, &str)) -> Lower<IntValue<'c>> {
-    let (value, same) = exact::index(cx, index)?;
-    within(cx, Index { value, same, span: index.span }, thing)?;
+    let (value, not_wrapped) = exact::index(cx, index)?;
+    within(cx, Index { value, not_wrapped, span: index.span }, thing)?;
     Ok(value)
 }
 
 /// Checks that an index is less than `len`, the number of `thing`'s elements, which messages call
-/// `what`. A negative index fails, and so does one whose arithmetic has wrapped.
+/// `noun`. A negative index fails, and so does one whose arithmetic has wrapped.
 pub(super) fn within<'c>(
     cx: &mut Cx<'c, '_>,
-    Index { value, same, span }: Index<'c>,
-    (thing, len, what): (&Expr, u32, &str),
+    Index { value, not_wrapped, span }: Index<'c>,
+    (thing, len, noun): (&Expr, u32, &str),
 ) -> Lower<()> {
     if !cx.checked || value.is_const() {
         return Ok(());
     }
     let end = value.get_type().const_int(len.into(), false);
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, value, end, "")?;
-    let inside = exact::and(cx, inside, same)?;
-    let message = format!("index out of bounds of {}, {len} {what}", name(cx, thing));
+    let inside = exact::and(cx, inside, not_wrapped)?;
+    let message = format!("index out of bounds of {}, {len} {noun}", name(cx, thing));
     print::assert(cx, inside, &message, span)
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Part<'t> {
     /// The number of them in the tile.
     pub(super) extent: u32,
     /// Either `rows` or `columns`.
-    pub(super) what: &'static str,
+    pub(super) noun: &'static str,
 }
 
 /// Checks that the part that begins at `first` lies in its tile.
@@ -60,10 +60,10 @@ pub(super) fn part<'c>(cx: &mut Cx<'c, '_>, first: IntValue<'c>, part: &Part<'_>
     if !cx.checked || first.is_const() {
         return Ok(());
     }
-    let Part { tile, count, extent, what } = part;
+    let Part { tile, count, extent, noun } = part;
     let last = first.get_type().const_int(extent.saturating_sub(*count).into(), false);
     let inside = cx.builder.build_int_compare(IntPredicate::ULE, first, last, "")?;
-    let message = format!("index out of bounds of {}, {count} of {extent} {what}", name(cx, tile));
+    let message = format!("index out of bounds of {}, {count} of {extent} {noun}", name(cx, tile));
     print::assert(cx, inside, &message, span)
 }
 

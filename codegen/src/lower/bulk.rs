@@ -20,7 +20,7 @@ struct Range<'c> {
     count: IntValue<'c>,
     element: Scalar,
     /// Whether neither has wrapped; `None` if they cannot.
-    same: Option<IntValue<'c>>,
+    not_wrapped: Option<IntValue<'c>>,
     /// The span for run-time messages.
     span: Span,
 }
@@ -32,13 +32,13 @@ fn range<'c>(
     element: Scalar,
     span: Span,
 ) -> Lower<Range<'c>> {
-    let (index, same_index) = exact::widened_index(cx, index)?;
-    let (count, same_count) = exact::widened_index(cx, count)?;
-    let same = match (same_index, same_count) {
+    let (index, index_not_wrapped) = exact::widened_index(cx, index)?;
+    let (count, count_not_wrapped) = exact::widened_index(cx, count)?;
+    let not_wrapped = match (index_not_wrapped, count_not_wrapped) {
         (Some(a), Some(b)) => Some(cx.builder.build_and(a, b, "")?),
         (one, other) => one.or(other),
     };
-    Ok(Range { index, count, element, same, span })
+    Ok(Range { index, count, element, not_wrapped, span })
 }
 
 /// Lowers a copy between global and shared memory.
@@ -121,11 +121,11 @@ fn within_global<'c>(
     len: IntValue<'c>,
 ) -> Lower<()> {
     let name = &cx.kernel.kernel().param(global).name;
-    let few = cx.builder.build_int_compare(IntPredicate::ULE, range.count, len, "")?;
+    let fits = cx.builder.build_int_compare(IntPredicate::ULE, range.count, len, "")?;
     let last = cx.builder.build_int_sub(len, range.count, "")?;
     let early = cx.builder.build_int_compare(IntPredicate::ULE, range.index, last, "")?;
-    let inside = cx.builder.build_and(few, early, "")?;
-    let inside = exact::and(cx, inside, range.same)?;
+    let inside = cx.builder.build_and(fits, early, "")?;
+    let inside = exact::and(cx, inside, range.not_wrapped)?;
     print::assert(cx, inside, &format!("bulk copy out of bounds of `{name}`"), range.span)?;
     if cx.checked {
         let what = format!("the index of a bulk copy of `{name}`");
@@ -148,12 +148,12 @@ fn shared_address<'c>(
     };
     let base = expr::value(cx, array).and_then(pointer)?;
     // Both are 32-bit values: their 64-bit sum does not wrap.
-    let (at, same) = exact::widened_index(cx, at)?;
+    let (at, not_wrapped) = exact::widened_index(cx, at)?;
     let end = cx.builder.build_int_add(at, range.count, "")?;
     let len = cx.context.i64_type().const_int(len, false);
     let inside = cx.builder.build_int_compare(IntPredicate::ULE, end, len, "")?;
-    let inside = exact::and(cx, inside, same)?;
-    let inside = exact::and(cx, inside, range.same)?;
+    let inside = exact::and(cx, inside, not_wrapped)?;
+    let inside = exact::and(cx, inside, range.not_wrapped)?;
     print::assert(cx, inside, "bulk copy out of bounds of shared memory", range.span)?;
     if cx.checked {
         whole_units(cx, range, at, "the place of a bulk copy in shared memory")?;

@@ -72,22 +72,22 @@ pub(super) fn slice<'c>(
 ///
 /// Source: PTX ISA, "Special Registers: %cluster_ctarank".
 fn peers(extents @ [x, y, _]: [u32; 3], axis: ClusterAxis) -> u32 {
-    let apart = match axis {
+    let stride = match axis {
         ClusterAxis::Along(Axis::X) | ClusterAxis::All => 1,
         ClusterAxis::Along(Axis::Y) => x,
         ClusterAxis::Along(Axis::Z) => x * y,
     };
-    (0..axis.blocks(extents)).fold(0, |mask, block| mask | 1 << (block * apart))
+    (0..axis.blocks(extents)).fold(0, |mask, block| mask | 1 << (block * stride))
 }
 
 /// Emits the rank of the first of the blocks along `axis` to which this one belongs.
 fn first_rank<'c>(cx: &Cx<'c, '_>, [x, y, z]: [u32; 3], axis: ClusterAxis) -> Lower<IntValue<'c>> {
     let mut first = cx.u32_const(0);
     let ClusterAxis::Along(along) = axis else { return Ok(first) };
-    for (other, extent, apart) in [(Axis::X, x, 1), (Axis::Y, y, x), (Axis::Z, z, x * y)] {
+    for (other, extent, stride) in [(Axis::X, x, 1), (Axis::Y, y, x), (Axis::Z, z, x * y)] {
         if other != along && extent > 1 {
-            let place = expr::register(cx, "cluster.ctaid", other)?;
-            let step = cx.builder.build_int_mul(place, cx.u32_const(apart), "")?;
+            let position = expr::register(cx, "cluster.ctaid", other)?;
+            let step = cx.builder.build_int_mul(position, cx.u32_const(stride), "")?;
             first = cx.builder.build_int_add(first, step, "")?;
         }
     }

@@ -4,7 +4,7 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValue, IntValue, PointerValue};
 
 use super::types::{int, int_const, scalar_of};
-use super::{Cx, Exits, Lower, expr, place, print, stmt};
+use super::{Cx, Exits, Lower, expr, locals, print, stmt};
 use crate::backend::BackendError;
 use crate::ir::{Arm, Block, Expr, For, Label, Scalar};
 
@@ -28,8 +28,8 @@ pub(super) fn match_(cx: &mut Cx<'_, '_>, value: &Expr, arms: &[Arm], otherwise:
     let end = cx.new_block("end_match");
     for arm in arms {
         let (yes, no) = (cx.new_block("arm"), cx.new_block("next_arm"));
-        let held = in_ranges(cx, value, scalar, &arm.ranges)?;
-        cx.builder.build_conditional_branch(held, yes, no)?;
+        let matched = in_ranges(cx, value, scalar, &arm.ranges)?;
+        cx.builder.build_conditional_branch(matched, yes, no)?;
         cx.builder.position_at_end(yes);
         stmt::block(cx, &arm.body)?;
         cx.branch_to(end)?;
@@ -49,7 +49,7 @@ fn in_ranges<'c>(
     ranges: &[(i128, i128)],
 ) -> Lower<IntValue<'c>> {
     let ty = value.get_type();
-    let mut held = cx.context.bool_type().const_zero();
+    let mut matched = cx.context.bool_type().const_zero();
     for &(least, most) in ranges {
         let (least_value, most_value) = (int_const(ty, least), int_const(ty, most));
         let holds = if least == most {
@@ -59,9 +59,9 @@ fn in_ranges<'c>(
             let below = compare_le(cx, scalar, value, most_value)?;
             cx.builder.build_and(above, below, "")?
         };
-        held = cx.builder.build_or(held, holds, "")?;
+        matched = cx.builder.build_or(matched, holds, "")?;
     }
-    Ok(held)
+    Ok(matched)
 }
 
 fn compare_le<'c>(cx: &Cx<'c, '_>, scalar: Scalar, a: IntValue<'c>, b: IntValue<'c>) -> Lower<IntValue<'c>> {
@@ -87,14 +87,14 @@ pub(super) fn while_(
     condition: &Expr,
     body: &Block,
 ) -> Lower<()> {
-    let (top, turn, end) = (cx.new_block("while"), cx.new_block("turn"), cx.new_block("end_while"));
+    let (top, iteration, end) = (cx.new_block("while"), cx.new_block("iteration"), cx.new_block("end_while"));
     cx.exits.insert(label, Exits { leave: end, next: top });
     cx.branch_to(top)?;
     cx.builder.position_at_end(top);
     stmt::block(cx, header)?;
     let condition = expr::int_value(cx, condition)?;
-    cx.builder.build_conditional_branch(condition, turn, end)?;
-    cx.builder.position_at_end(turn);
+    cx.builder.build_conditional_branch(condition, iteration, end)?;
+    cx.builder.position_at_end(iteration);
     stmt::block(cx, body)?;
     cx.branch_to(top)?;
     cx.builder.position_at_end(end);
@@ -118,7 +118,7 @@ pub(super) fn leave(cx: &mut Cx<'_, '_>, label: Label) -> Lower<()> {
 }
 
 /// Lowers `continue`.
-pub(super) fn next_turn(cx: &mut Cx<'_, '_>, label: Label) -> Lower<()> {
+pub(super) fn next_iteration(cx: &mut Cx<'_, '_>, label: Label) -> Lower<()> {
     cx.branch_to(exits(cx, label)?.next)?;
     cx.unreachable_from_here();
     Ok(())
@@ -154,9 +154,9 @@ fn unrolled(cx: &mut Cx<'_, '_>, inner: &For, start: i128, end: i128, step: i128
     let end_loop = cx.new_block("end_unrolled");
     let mut value = start;
     while value < end || (inner.inclusive && value == end) {
-        let next = cx.new_block("next_turn");
+        let next = cx.new_block("next_iteration");
         cx.exits.insert(inner.label, Exits { leave: end_loop, next });
-        place::store(cx, inner.variable, int_const(ty, value).as_basic_value_enum())?;
+        locals::store(cx, inner.variable, int_const(ty, value).as_basic_value_enum())?;
         stmt::block(cx, &inner.body)?;
         cx.branch_to(next)?;
         cx.builder.position_at_end(next);
@@ -177,7 +177,8 @@ fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
         let some = cx.builder.build_int_compare(IntPredicate::NE, range.step, zero, "")?;
         print::assert(cx, some, "step_by(0) never ends", inner.step.span)?;
     }
-    let (top, next, end_loop) = (cx.new_block("for"), cx.new_block("next_turn"), cx.new_block("end_for"));
+    let (top, next, end_loop) =
+        (cx.new_block("for"), cx.new_block("next_iteration"), cx.new_block("end_for"));
     let counter = cx.allocas.build_alloca(range.start.get_type(), "counter")?;
     cx.builder.build_store(counter, range.start)?;
     let some = if inner.inclusive {
@@ -190,7 +191,7 @@ fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
 
     cx.builder.position_at_end(top);
     let value = count(cx, counter, &range)?;
-    place::store(cx, inner.variable, value.as_basic_value_enum())?;
+    locals::store(cx, inner.variable, value.as_basic_value_enum())?;
     cx.exits.insert(inner.label, Exits { leave: end_loop, next });
     stmt::block(cx, &inner.body)?;
     cx.branch_to(next)?;
@@ -199,7 +200,7 @@ fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
     let value = count(cx, counter, &range)?;
     let stepped = cx.builder.build_int_add(value, cast_step(cx, &range)?, "")?;
     cx.builder.build_store(counter, stepped)?;
-    let more = another_turn(cx, &range, inner.inclusive, value, stepped)?;
+    let more = has_next_iteration(cx, &range, inner.inclusive, value, stepped)?;
     cx.builder.build_conditional_branch(more, top, end_loop)?;
     cx.builder.position_at_end(end_loop);
     Ok(())
@@ -232,7 +233,7 @@ fn cast_step<'c>(cx: &Cx<'c, '_>, range: &Range<'c>) -> Lower<IntValue<'c>> {
     Ok(cx.builder.build_int_cast_sign_flag(range.step, range.start.get_type(), false, "")?)
 }
 
-fn another_turn<'c>(
+fn has_next_iteration<'c>(
     cx: &Cx<'c, '_>,
     range: &Range<'c>,
     inclusive: bool,

@@ -74,7 +74,7 @@ impl<'c> Lines<'c> {
     }
 
     fn locate(&mut self, context: &'c Context, span: Span) -> DILocation<'c> {
-        let (line, column) = place_of(span);
+        let (line, column) = line_and_column(span);
         let scope = self.function.as_debug_info_scope();
         let location = self.builder.create_debug_location(context, line, column, scope, None);
         self.current = Some((line, location));
@@ -105,7 +105,7 @@ pub(super) fn at_expr<'c, 'k, T>(cx: &mut Cx<'c, 'k>, span: Span, f: impl FnOnce
 }
 
 /// Returns line and column of the beginning of `span`, both from 1.
-pub(super) fn place_of(span: Span) -> (u32, u32) {
+pub(super) fn line_and_column(span: Span) -> (u32, u32) {
     let column = u32::try_from(span.start().column).map_or(0, |column| column.saturating_add(1));
     (line_of(span), column)
 }

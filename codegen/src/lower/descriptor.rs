@@ -54,8 +54,8 @@ fn copy<'c>(cx: &mut Cx<'c, '_>, to: PointerValue<'c>, from: ParamId) -> Lower<(
         let at = cx.u32_const(i * 8);
         let source = tile::byte_offset(cx, from, at)?;
         let value = cx.builder.build_load(word, source, "")?;
-        let place = tile::byte_offset(cx, to, at)?;
-        cx.builder.build_store(place, value)?;
+        let location = tile::byte_offset(cx, to, at)?;
+        cx.builder.build_store(location, value)?;
     }
     Ok(())
 }
@@ -80,11 +80,11 @@ fn published<'c>(cx: &mut Cx<'c, '_>, maps: ParamId, index: &Expr) -> Lower<Poin
         return Err(BackendError::Unchecked(format!("one of the maps `{}`, which are none", param.name)));
     };
     let span = index.span;
-    let (index, same) = exact::widened_index(cx, index)?;
+    let (index, not_wrapped) = exact::widened_index(cx, index)?;
     let words = cx.context.i64_type().const_int(u64::from(MAP_WORDS), false);
     let count = cx.builder.build_int_unsigned_div(len, words, "")?;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, count, "")?;
-    let inside = exact::and(cx, inside, same)?;
+    let inside = exact::and(cx, inside, not_wrapped)?;
     print::assert(cx, inside, &format!("index out of bounds of `{}`", param.name), span)?;
     let bytes = cx.context.i64_type().const_int(u64::from(MAP_BYTES), false);
     let offset = cx.builder.build_int_mul(index, bytes, "")?;

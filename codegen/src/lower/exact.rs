@@ -14,7 +14,7 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::types::{int, scalar_of};
-use super::{Cx, Lower, arith, cast, debug, expr, place};
+use super::{Cx, Lower, arith, cast, debug, expr, locals};
 use crate::ir::{Axis, BinaryOp, Block, Expr, ExprKind, For, LocalId, Scalar, Special, StmtKind, visit};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 use crate::quick::QuickMap;
@@ -79,8 +79,8 @@ pub(super) fn index<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<(IntValue<'c>
     let number = number(cx, expr)?;
     let Some(exact) = number.exact else { return Ok((number.value, None)) };
     let value = wide(cx, number.value, scalar)?;
-    let same = cx.builder.build_int_compare(IntPredicate::EQ, exact, value, "")?;
-    Ok((number.value, Some(same)))
+    let not_wrapped = cx.builder.build_int_compare(IntPredicate::EQ, exact, value, "")?;
+    Ok((number.value, Some(not_wrapped)))
 }
 
 /// Like [`index`], with the value extended to 64 bits.
@@ -88,18 +88,18 @@ pub(super) fn widened_index<'c>(
     cx: &mut Cx<'c, '_>,
     expr: &Expr,
 ) -> Lower<(IntValue<'c>, Option<IntValue<'c>>)> {
-    let (value, same) = index(cx, expr)?;
-    Ok((wide(cx, value, scalar_of(&expr.ty)?)?, same))
+    let (value, not_wrapped) = index(cx, expr)?;
+    Ok((wide(cx, value, scalar_of(&expr.ty)?)?, not_wrapped))
 }
 
 /// Emits `inside`, and that the index has not wrapped.
 pub(super) fn and<'c>(
     cx: &Cx<'c, '_>,
     inside: IntValue<'c>,
-    same: Option<IntValue<'c>>,
+    not_wrapped: Option<IntValue<'c>>,
 ) -> Lower<IntValue<'c>> {
-    match same {
-        Some(same) => Ok(cx.builder.build_and(inside, same, "")?),
+    match not_wrapped {
+        Some(not_wrapped) => Ok(cx.builder.build_and(inside, not_wrapped, "")?),
         None => Ok(inside),
     }
 }
@@ -117,12 +117,12 @@ pub(super) fn assigned<'c>(cx: &mut Cx<'c, '_>, local: LocalId, value: &Expr) ->
         Some(exact) => {
             // All iterations of an unrolled loop use the same alloca.
             let before = cx.variables.known.get(&local).and_then(|known| known.exact);
-            let home = match before {
-                Some(home) => home,
+            let alloca = match before {
+                Some(alloca) => alloca,
                 None => cx.allocas.build_alloca(cx.context.i64_type(), "exact")?,
             };
-            cx.builder.build_store(home, exact)?;
-            Some(home)
+            cx.builder.build_store(alloca, exact)?;
+            Some(alloca)
         }
     };
     cx.variables.known.insert(local, Known { exact, range: number.range });
@@ -162,9 +162,9 @@ fn number<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<Number<'c>> {
 }
 
 fn variable<'c>(cx: &Cx<'c, '_>, local: LocalId, known: Known<'c>) -> Lower<Number<'c>> {
-    let value = place::load(cx, local).and_then(int)?;
+    let value = locals::load(cx, local).and_then(int)?;
     let exact = match known.exact {
-        Some(home) => Some(int(cx.builder.build_load(cx.context.i64_type(), home, "")?)?),
+        Some(alloca) => Some(int(cx.builder.build_load(cx.context.i64_type(), alloca, "")?)?),
         None => None,
     };
     Ok(Number { value, exact, range: known.range })

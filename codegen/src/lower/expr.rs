@@ -4,7 +4,7 @@ use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::kernel::Param;
 use super::types::{int, int_const, pointer, scalar_of};
-use super::{Cx, Lower, arith, cast, cluster, debug, integer, nvvm, place, tile};
+use super::{Cx, Lower, arith, cast, cluster, debug, integer, locals, nvvm, tile};
 use crate::backend::BackendError;
 use crate::ir::{Axis, Const, Expr, ExprKind, ParamId, Scalar, Special};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
@@ -35,7 +35,7 @@ pub(super) fn widened<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<IntValue<'c
 fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
     match &expr.kind {
         ExprKind::Const(known) => constant(cx, *known, scalar_of(&expr.ty)?),
-        ExprKind::Local(local) => place::load(cx, *local),
+        ExprKind::Local(local) => locals::load(cx, *local),
         ExprKind::Shared(id) => {
             let offset = cx.u32_const(cx.kernel.layout().offset(*id));
             Ok(tile::byte_offset(cx, cx.shared, offset)?.into())
@@ -66,15 +66,15 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
         }
         ExprKind::Array(elements) => {
             let elements = values(cx, elements)?;
-            place::array(cx, &expr.ty, elements)
+            locals::array(cx, &expr.ty, elements)
         }
         ExprKind::Repeat(element) => {
             let element = value(cx, element)?;
             let len = expr.ty.elements().map_or(0, |(_, len)| len);
-            place::array(cx, &expr.ty, std::iter::repeat_n(element, len as usize))
+            locals::array(cx, &expr.ty, std::iter::repeat_n(element, len as usize))
         }
         ExprKind::ZeroAccumulator => Ok(cx.value_type(&expr.ty)?.const_zero()),
-        ExprKind::Index(array, index) => place::element(cx, array, index),
+        ExprKind::Index(array, index) => locals::element(cx, array, index),
         ExprKind::Stage(stages, index) => {
             let base = value(cx, stages).and_then(pointer)?;
             Ok(tile::stage(cx, base, stages, index)?.into())

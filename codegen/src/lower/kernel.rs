@@ -9,7 +9,7 @@ use inkwell::types::{BasicMetadataTypeEnum, StructType};
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
-use super::{Cx, Lower, NewSums, debug, exact, memory, place, sync};
+use super::{Cx, Lower, NewAccumulators, debug, exact, locals, memory, sync};
 use crate::Checks;
 use crate::abi::{self, AbiParam, SHARED_MEMORY};
 use crate::backend::{BackendError, Source};
@@ -62,8 +62,8 @@ pub(super) fn declare<'c, 'k>(
         target,
         has_mma: mma::uses_mma(kernel),
         reaches_others: sync::reaches_others(kernel),
-        halves_apart: place::takes_halves_apart(kernel),
-        new_sums: NewSums::Stay,
+        splits_packed_f16: locals::accesses_packed_f16(kernel),
+        new_accumulators: NewAccumulators::InPlace,
         checked: checks.apply_to(kernel),
         variables: exact::Variables::of(&kernel.body),
         builder,

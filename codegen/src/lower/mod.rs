@@ -3,7 +3,7 @@
 //! * [`kernel`]: the function's signature, attributes and prologue.
 //! * [`stmt`] and [`control`]: statements without and with control flow.
 //! * [`expr`], [`arith`] and [`cast`]: values.
-//! * [`place`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory;
+//! * [`locals`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory;
 //!   [`bounds`]: checks of indices and divisors; [`exact`]: checks that an index has not wrapped.
 //! * [`cluster`]: shared memory of other blocks, and slices of a load.
 //! * [`barrier`], [`tma`] and [`sync`]: asynchronous operations. Their instructions come from
@@ -33,10 +33,10 @@ mod descriptor;
 mod exact;
 mod expr;
 mod kernel;
+mod locals;
 mod memory;
 mod mma;
 mod nvvm;
-mod place;
 mod print;
 mod stmt;
 mod sync;
@@ -59,7 +59,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, Poi
 
 use arith::{cast, integer};
 use memory::vector;
-pub(crate) use nvvm::{around_stops, keep_apart, share_in_part, with_fences};
+pub(crate) use nvvm::{around_stops, isolate_registers, share_in_part, with_fences};
 
 use crate::Checks;
 use crate::backend::{BackendError, Source};
@@ -85,11 +85,11 @@ pub(crate) struct Lowered<'c> {
 /// ptxas 13.0 does not always find registers that suit all of them. If the elements stay, on the
 /// other hand, LLVM may let two multiplications [share registers in part](share_in_part).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NewSums {
+pub(crate) enum NewAccumulators {
     /// The registers that the multiplications wrote.
-    Stay,
+    InPlace,
     /// Other registers.
-    Move,
+    Copied,
 }
 
 /// Lowers a kernel to an LLVM module for the target that it was checked for. `source` names the
@@ -102,12 +102,12 @@ pub(crate) fn lower<'c>(
     kernel: &TargetKernel,
     source: &Source<'_>,
     checks: Checks,
-    new_sums: NewSums,
+    new_accumulators: NewAccumulators,
 ) -> Result<Lowered<'c>, BackendError> {
     let checked = kernel.kernel().kernel();
     let module = context.create_module(&checked.path());
     let mut cx = kernel::declare(context, &module, kernel, source, checks)?;
-    cx.new_sums = new_sums;
+    cx.new_accumulators = new_accumulators;
     stmt::block(&mut cx, &checked.body)?;
     kernel::finish(&cx)?;
     let ptx_version = cx.ptx_version;
@@ -125,9 +125,9 @@ struct Cx<'c, 'k> {
     /// Whether its threads access tiles or arrays of other blocks.
     reaches_others: bool,
     /// Whether single elements of f16 accumulators are accessed, of which a register holds two.
-    halves_apart: bool,
+    splits_packed_f16: bool,
     /// The registers of new sums after the first wait.
-    new_sums: NewSums,
+    new_accumulators: NewAccumulators,
     /// Whether the kernel checks what Rust's debug builds check.
     checked: bool,
     /// The ranges and exact values of variables. Used in checked kernels.

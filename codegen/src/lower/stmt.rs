@@ -1,7 +1,7 @@
 //! Statements, in order.
 
 use super::{
-    Cx, Lower, barrier, bulk, control, debug, descriptor, memory, mma, place, print, sync, tile, tma, warp,
+    Cx, Lower, barrier, bulk, control, debug, descriptor, locals, memory, mma, print, sync, tile, tma, warp,
 };
 use crate::ir::{Block, Stmt, StmtKind};
 
@@ -21,7 +21,7 @@ fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
 
 fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
     match &stmt.kind {
-        StmtKind::Assign { local, index, value } => place::assign(cx, *local, index, value),
+        StmtKind::Assign { local, index, value } => locals::assign(cx, *local, index, value),
         StmtKind::If { condition, then, otherwise } => control::if_(cx, condition, then, otherwise),
         StmtKind::Match { value, arms, otherwise } => control::match_(cx, value, arms, otherwise),
         StmtKind::Loop { label, body } => control::loop_(cx, *label, body),
@@ -31,7 +31,7 @@ fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::For(inner) => control::for_(cx, inner),
         StmtKind::Labelled { label, body } => control::labelled(cx, *label, body),
         StmtKind::Break(label) | StmtKind::Leave(label) => control::leave(cx, *label),
-        StmtKind::Continue(label) => control::next_turn(cx, *label),
+        StmtKind::Continue(label) => control::next_iteration(cx, *label),
         StmtKind::Return => control::return_(cx),
 
         StmtKind::TileGet { dest, tile, at } => tile::get(cx, *dest, tile, at),
@@ -65,10 +65,10 @@ fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
             mma::set_max_registers(cx, *increase, *registers)
         }
         StmtKind::Fence(fence) => sync::fence(cx, *fence),
-        StmtKind::Sync(meeting) => sync::meet(cx, *meeting, stmt.origin.span),
-        StmtKind::SyncGrid { counter } => sync::meet_grid(cx, *counter, stmt.origin.span),
+        StmtKind::Sync(sync) => sync::sync(cx, *sync, stmt.origin.span),
+        StmtKind::SyncGrid { counter } => sync::sync_grid(cx, *counter, stmt.origin.span),
         StmtKind::GridDependency(dependency) => sync::depend(cx, *dependency),
-        StmtKind::NamedBarrierSync { id, threads } => sync::meet_at(cx, id, threads),
+        StmtKind::NamedBarrierSync { id, threads } => sync::sync_named(cx, id, threads),
         StmtKind::NamedBarrierArrive { id, threads } => sync::arrive_at(cx, id, threads),
         StmtKind::ElectOne { dest } => sync::elect_one(cx, *dest),
         StmtKind::Warp { dest, value, op } => warp::operate(cx, *dest, value, op),

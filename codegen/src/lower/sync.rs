@@ -3,7 +3,7 @@
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
 
-use super::{Cx, Lower, bounds, expr, memory, nvvm, place};
+use super::{Cx, Lower, bounds, expr, locals, memory, nvvm};
 use crate::backend::BackendError;
 use crate::ir::{
     Axis, Expr, ExprKind, Fence, FencedMemory, GridDependency, Kernel, LocalId, ParamId, Scalar, Scope, Span,
@@ -13,11 +13,11 @@ use crate::ir::{
 const AXES: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
 
 /// Lowers a synchronisation of threads.
-pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync, span: Span) -> Lower<()> {
+pub(super) fn sync(cx: &mut Cx<'_, '_>, sync: Sync, span: Span) -> Lower<()> {
     let instruction = match sync {
         Sync::Threads => &nvvm::SYNC_THREADS,
         Sync::Warp => &nvvm::SYNC_WARP,
-        Sync::Warpgroup => return meet_in_warpgroup(cx, span),
+        Sync::Warpgroup => return sync_warpgroup(cx, span),
         Sync::Cluster => &nvvm::SYNC_CLUSTER,
         Sync::ClusterArrive => &nvvm::CLUSTER_ARRIVE,
         Sync::ClusterWait => &nvvm::CLUSTER_WAIT,
@@ -28,7 +28,7 @@ pub(super) fn meet(cx: &mut Cx<'_, '_>, sync: Sync, span: Span) -> Lower<()> {
 
 /// Lowers a synchronisation of the warpgroup's threads. Each warpgroup has a barrier of its own. A
 /// branch selects the instruction that names it as a constant.
-fn meet_in_warpgroup(cx: &mut Cx<'_, '_>, span: Span) -> Lower<()> {
+fn sync_warpgroup(cx: &mut Cx<'_, '_>, span: Span) -> Lower<()> {
     let Some((&last, others)) = cx.kernel.barriers().of_warpgroups().split_last() else {
         return Err(BackendError::Unchecked("a meeting of a warpgroup without a barrier".to_owned()));
     };
@@ -36,7 +36,7 @@ fn meet_in_warpgroup(cx: &mut Cx<'_, '_>, span: Span) -> Lower<()> {
     let mine = Expr { kind: ExprKind::Special(Special::WarpgroupIdx), ty: Scalar::U32.into(), span };
     let mine = expr::int_value(cx, &mine)?;
     for (warpgroup, &barrier) in (0..).zip(others) {
-        let (here, next) = (cx.new_block("meeting"), cx.new_block("next_warpgroup"));
+        let (here, next) = (cx.new_block("sync_warpgroup"), cx.new_block("next_warpgroup"));
         let number = cx.u32_const(warpgroup);
         let is_mine = cx.builder.build_int_compare(IntPredicate::EQ, mine, number, "")?;
         cx.builder.build_conditional_branch(is_mine, here, next)?;
@@ -52,7 +52,7 @@ fn meet_in_warpgroup(cx: &mut Cx<'_, '_>, span: Span) -> Lower<()> {
 }
 
 /// Lowers a synchronisation of `threads` threads at barrier `id`.
-pub(super) fn meet_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower<()> {
+pub(super) fn sync_named(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower<()> {
     let (id_value, thread_count) = (expr::int_value(cx, id)?, expr::int_value(cx, threads)?);
     bounds::named_barrier(cx, (id_value, id.span), (thread_count, threads.span))?;
     nvvm::emit(cx, &nvvm::SYNC_NAMED, &[id_value.into(), thread_count.into()])?;
@@ -68,7 +68,7 @@ pub(super) fn arrive_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower
 }
 
 /// Lowers a synchronisation of all threads of the grid, counted in `counter[0]`.
-pub(super) fn meet_grid(cx: &mut Cx<'_, '_>, counter: ParamId, span: Span) -> Lower<()> {
+pub(super) fn sync_grid(cx: &mut Cx<'_, '_>, counter: ParamId, span: Span) -> Lower<()> {
     let first = cx.context.i64_type().const_zero();
     let (address, _) = memory::checked_address(cx, counter, (first, None), span)?;
     let mut blocks = cx.u32_const(1);
@@ -137,7 +137,7 @@ pub(super) fn fence(cx: &mut Cx<'_, '_>, fence: Fence) -> Lower<()> {
 /// Lowers the election of one thread of the warp: `dest` is true in that thread.
 pub(super) fn elect_one(cx: &mut Cx<'_, '_>, dest: LocalId) -> Lower<()> {
     let elected = nvvm::emit_value(cx, &nvvm::ELECT, &[])?;
-    place::store(cx, dest, elected)
+    locals::store(cx, dest, elected)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::types::{int, pointer};
 use super::vector::{self, Vector};
-use super::{Cx, Lower, bounds, exact, expr, memory, place};
+use super::{Cx, Lower, bounds, exact, expr, locals, memory};
 use crate::backend::BackendError;
 use crate::check::layout;
 use crate::ir::{Expr, LocalId, TileSwizzle, TileType, Type};
@@ -15,7 +15,7 @@ pub(super) fn get(cx: &mut Cx<'_, '_>, dest: LocalId, tile: &Expr, at: &[Expr]) 
     let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
     let address = element_address(cx, tile, (ty, vector), at)?;
     let value = memory::load_any(cx, address, ty.element, vector)?;
-    place::store(cx, dest, value)
+    locals::store(cx, dest, value)
 }
 
 /// Lowers `tile[at] = value`.
@@ -65,14 +65,14 @@ fn coordinates<'c>(
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
     let mut indices = vec![];
     for at in at {
-        let (value, same) = exact::index(cx, at)?;
-        indices.push(bounds::Index { value, same, span: at.span });
+        let (value, not_wrapped) = exact::index(cx, at)?;
+        indices.push(bounds::Index { value, not_wrapped, span: at.span });
     }
     let mut values = vec![];
     for (dimension, (index, &extent)) in indices.into_iter().zip(&ty.extents).enumerate() {
-        let what = format!("along dimension {dimension}");
+        let noun = format!("along dimension {dimension}");
         values.push(index.value.into());
-        bounds::within(cx, index, (tile, extent, &what))?;
+        bounds::within(cx, index, (tile, extent, &noun))?;
     }
     Ok(values)
 }

@@ -31,9 +31,9 @@ pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &TileCopy, span: Span) -> Lower<()
     let panels = Panels::of(moved, &copy.kind)?;
     let slice = own_slice(cx, moved, &copy.kind)?;
     for panel in 0..panels.count {
-        let mut place = vec![BasicValueEnum::from(address)];
-        place.extend(panels.coordinates(cx, panel, &coordinates)?);
-        panel_copy(cx, copy, form, slice.as_ref(), (place, panels.offset(cx, panel)))?;
+        let mut location = vec![BasicValueEnum::from(address)];
+        location.extend(panels.coordinates(cx, panel, &coordinates)?);
+        panel_copy(cx, copy, form, slice.as_ref(), (location, panels.offset(cx, panel)))?;
     }
     Ok(())
 }
@@ -106,46 +106,46 @@ fn own_slice<'c>(
     cluster::slice(cx, moved, whole, *axis)
 }
 
-/// Emits the copy of one panel. `place` holds the map's address and the coordinates.
+/// Emits the copy of one panel. `location` holds the map's address and the coordinates.
 fn panel_copy<'c>(
     cx: &mut Cx<'c, '_>,
     copy: &TileCopy,
     form: nvvm::TensorCopy,
     slice: Option<&cluster::Slice<'c>>,
-    (mut place, offset): (Vec<BasicValueEnum<'c>>, IntValue<'c>),
+    (mut location, offset): (Vec<BasicValueEnum<'c>>, IntValue<'c>),
 ) -> Lower<()> {
     let (instruction, mut args) = match &copy.kind {
         CopyKind::Load { to, barrier, multicast } => {
             let tile = part(cx, to, offset)?;
             match (multicast, slice) {
                 (None | Some(Multicast::Sliced(_)), None) => {
-                    let mut args = load(cx, place, tile, barrier)?;
+                    let mut args = load(cx, location, tile, barrier)?;
                     args.append(&mut hardware_order(cx, &copy.offsets)?);
                     (nvvm::tensor_load(form, names_own_memory(cx)), args)
                 }
                 (Some(Multicast::Mask(mask)), _) => {
-                    let mut args = load(cx, place, tile, barrier)?;
+                    let mut args = load(cx, location, tile, barrier)?;
                     args.append(&mut hardware_order(cx, &copy.offsets)?);
                     args.push(expr::value(cx, mask)?);
                     (nvvm::tensor_load_multicast(form), args)
                 }
                 (None | Some(Multicast::Sliced(_)), Some(slice)) => {
-                    let args = load_slice(cx, place, tile, barrier, slice)?;
+                    let args = load_slice(cx, location, tile, barrier, slice)?;
                     (nvvm::tensor_load_multicast(form), args)
                 }
             }
         }
         CopyKind::Store { from } => {
-            place.push(part(cx, from, offset)?.into());
-            (nvvm::tensor_store(form), place)
+            location.push(part(cx, from, offset)?.into());
+            (nvvm::tensor_store(form), location)
         }
         CopyKind::Reduce { op, from } => {
-            place.push(part(cx, from, offset)?.into());
-            (nvvm::tensor_reduce(*op, form), place)
+            location.push(part(cx, from, offset)?.into());
+            (nvvm::tensor_reduce(*op, form), location)
         }
         CopyKind::Prefetch => {
-            place.append(&mut hardware_order(cx, &copy.offsets)?);
-            (nvvm::tensor_prefetch(form), place)
+            location.append(&mut hardware_order(cx, &copy.offsets)?);
+            (nvvm::tensor_prefetch(form), location)
         }
     };
     if let Some(hint) = &copy.hint {
@@ -183,32 +183,33 @@ fn map_address<'c>(cx: &mut Cx<'c, '_>, map: &MapRef) -> Lower<PointerValue<'c>>
     }
 }
 
-/// Emits the operands of a load: the tile, `place` (map and coordinates), and the mbarrier.
+/// Emits the operands of a load: the tile, `location` (map and coordinates), and the mbarrier.
 fn load<'c>(
     cx: &mut Cx<'c, '_>,
-    place: Vec<BasicValueEnum<'c>>,
+    location: Vec<BasicValueEnum<'c>>,
     tile: PointerValue<'c>,
     barrier: &Expr,
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
     let barrier = expr::value(cx, barrier).and_then(pointer)?.into();
-    Ok([tile.into()].into_iter().chain(place).chain([barrier]).collect())
+    Ok([tile.into()].into_iter().chain(location).chain([barrier]).collect())
 }
 
 /// Emits the operands of the load of this block's slice, including the mask of the receiving
-/// blocks. `tile` and `place` are those of the whole tile, and are moved to the start of the slice.
+/// blocks. `tile` and `location` are those of the whole tile, and are moved to the start of the
+/// slice.
 fn load_slice<'c>(
     cx: &mut Cx<'c, '_>,
-    mut place: Vec<BasicValueEnum<'c>>,
+    mut location: Vec<BasicValueEnum<'c>>,
     tile: PointerValue<'c>,
     barrier: &Expr,
     slice: &cluster::Slice<'c>,
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
     let tile = tile::byte_offset(cx, tile, slice.bytes)?;
     // The map's address precedes the coordinates.
-    if let Some(coordinate) = place.get_mut(1 + slice.dimension) {
+    if let Some(coordinate) = location.get_mut(1 + slice.dimension) {
         *coordinate = cx.builder.build_int_add(int(*coordinate)?, slice.start, "")?.into();
     }
-    let mut args = load(cx, place, tile, barrier)?;
+    let mut args = load(cx, location, tile, barrier)?;
     args.push(slice.mask.into());
     Ok(args)
 }

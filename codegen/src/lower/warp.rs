@@ -4,7 +4,7 @@
 use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::types::{Class, class, float, int, scalar_of};
-use super::{Cx, Lower, arith, bounds, expr, place};
+use super::{Cx, Lower, arith, bounds, expr, locals};
 use crate::backend::BackendError;
 use crate::ir::{
     Expr, LocalId, MatchOp, MathOp, ReduceMethod, Scalar, ShuffleOp, VoteOp, WarpOp, WarpReduceOp,
@@ -17,32 +17,32 @@ const ALL_LANES: u32 = u32::MAX;
 /// Lowers `dest = op` over the `value` of every lane.
 pub(super) fn operate(cx: &mut Cx<'_, '_>, dest: LocalId, value: &Expr, op: &WarpOp) -> Lower<()> {
     let scalar = scalar_of(&value.ty)?;
-    let held = expr::value(cx, value)?;
+    let operand = expr::value(cx, value)?;
     let result = match op {
         WarpOp::Shuffle { op, by } => {
             let lane = expr::int_value(cx, by)?;
             bounds::lane(cx, lane, by.span)?;
-            shuffle(cx, *op, held, scalar, lane)?
+            shuffle(cx, *op, operand, scalar, lane)?
         }
-        WarpOp::Vote(op) => vote(cx, *op, int(held)?)?,
-        WarpOp::Match(op) => matching(cx, *op, held, scalar)?,
+        WarpOp::Vote(op) => vote(cx, *op, int(operand)?)?,
+        WarpOp::Match(op) => matching(cx, *op, operand, scalar)?,
         WarpOp::Reduce(op) => match op.method(scalar) {
-            ReduceMethod::Instruction => by_instruction(cx, *op, int(held)?, scalar)?.into(),
-            ReduceMethod::Shuffles => by_shuffles(cx, *op, held, scalar)?,
+            ReduceMethod::Instruction => by_instruction(cx, *op, int(operand)?, scalar)?.into(),
+            ReduceMethod::Shuffles => by_shuffles(cx, *op, operand, scalar)?,
         },
     };
-    place::store(cx, dest, result)
+    locals::store(cx, dest, result)
 }
 
-/// Emits a shuffle of `held`, 32 bits at a time.
+/// Emits a shuffle of `operand`, 32 bits at a time.
 fn shuffle<'c>(
     cx: &Cx<'c, '_>,
     op: ShuffleOp,
-    held: BasicValueEnum<'c>,
+    operand: BasicValueEnum<'c>,
     scalar: Scalar,
     lane: IntValue<'c>,
 ) -> Lower<BasicValueEnum<'c>> {
-    let bits = bits(cx, held, scalar)?;
+    let bits = bits(cx, operand, scalar)?;
     let shuffled = if bits.get_type().get_bit_width() > u32::BITS {
         let halves = halves(cx, bits)?;
         let [low, high] = [shuffle_word(cx, op, halves[0], lane)?, shuffle_word(cx, op, halves[1], lane)?];
@@ -85,10 +85,10 @@ fn vote<'c>(cx: &Cx<'c, '_>, op: VoteOp, condition: IntValue<'c>) -> Lower<Basic
 fn matching<'c>(
     cx: &Cx<'c, '_>,
     op: MatchOp,
-    held: BasicValueEnum<'c>,
+    operand: BasicValueEnum<'c>,
     scalar: Scalar,
 ) -> Lower<BasicValueEnum<'c>> {
-    let bits = bits(cx, held, scalar)?;
+    let bits = bits(cx, operand, scalar)?;
     let (wide, ty) = match scalar.bytes() {
         8 => ("i64", cx.context.i64_type()),
         _ => ("i32", cx.context.i32_type()),
@@ -145,10 +145,10 @@ fn redux<'c>(cx: &Cx<'c, '_>, op: WarpReduceOp, word: IntValue<'c>, scalar: Scal
 fn by_shuffles<'c>(
     cx: &mut Cx<'c, '_>,
     op: WarpReduceOp,
-    held: BasicValueEnum<'c>,
+    operand: BasicValueEnum<'c>,
     scalar: Scalar,
 ) -> Lower<BasicValueEnum<'c>> {
-    let mut reduced = held;
+    let mut reduced = operand;
     let mut mask = WARP_THREADS / 2;
     while mask > 0 {
         reduced = with_lane(cx, op, reduced, scalar, mask)?;
@@ -157,16 +157,16 @@ fn by_shuffles<'c>(
     Ok(reduced)
 }
 
-/// Emits `held`, combined with that of the lane whose index is this lane's XOR `mask`.
+/// Emits `operand`, combined with that of the lane whose index is this lane's XOR `mask`.
 pub(super) fn with_lane<'c>(
     cx: &mut Cx<'c, '_>,
     op: WarpReduceOp,
-    held: BasicValueEnum<'c>,
+    operand: BasicValueEnum<'c>,
     scalar: Scalar,
     mask: u32,
 ) -> Lower<BasicValueEnum<'c>> {
-    let other = shuffle(cx, ShuffleOp::Xor, held, scalar, cx.u32_const(mask))?;
-    combined(cx, op, (held, other), scalar)
+    let other = shuffle(cx, ShuffleOp::Xor, operand, scalar, cx.u32_const(mask))?;
+    combined(cx, op, (operand, other), scalar)
 }
 
 pub(super) fn combined<'c>(
@@ -194,10 +194,10 @@ pub(super) fn combined<'c>(
 }
 
 /// Emits the bits of a scalar.
-fn bits<'c>(cx: &Cx<'c, '_>, held: BasicValueEnum<'c>, scalar: Scalar) -> Lower<IntValue<'c>> {
+fn bits<'c>(cx: &Cx<'c, '_>, operand: BasicValueEnum<'c>, scalar: Scalar) -> Lower<IntValue<'c>> {
     match class(scalar) {
-        Class::Float => int(cx.builder.build_bit_cast(held, cx.bits_type(scalar), "")?),
-        Class::Bool | Class::Int { .. } | Class::Tf32 | Class::Float8 => int(held),
+        Class::Float => int(cx.builder.build_bit_cast(operand, cx.bits_type(scalar), "")?),
+        Class::Bool | Class::Int { .. } | Class::Tf32 | Class::Float8 => int(operand),
     }
 }
 

@@ -11,10 +11,10 @@ impl Cx<'_> {
     pub(super) fn index(&mut self, index: &syn::ExprIndex, span: Span) -> Expr {
         let mut base = self.expr(&index.expr);
         let (effects, position) = self.block(|cx| cx.expr(&index.index));
-        if is_place(&index.expr) {
-            self.hold_place(&mut base, &effects);
+        if is_place_expr(&index.expr) {
+            self.spill_operands_of(&mut base, &effects);
         } else {
-            self.hold(std::slice::from_mut(&mut base), &effects);
+            self.spill_if_changed(std::slice::from_mut(&mut base), &effects);
         }
         self.append(effects);
         match self.infer.outermost(&base.ty) {
@@ -93,9 +93,9 @@ impl Cx<'_> {
 }
 
 /// Whether `expr` is a place expression, which is read where it is used.
-fn is_place(expr: &syn::Expr) -> bool {
+fn is_place_expr(expr: &syn::Expr) -> bool {
     match expr {
-        syn::Expr::Paren(paren) => is_place(&paren.expr),
+        syn::Expr::Paren(paren) => is_place_expr(&paren.expr),
         syn::Expr::Unary(unary) => matches!(unary.op, UnOp::Deref(_)),
         syn::Expr::Path(_) | syn::Expr::Index(_) => true,
         _ => false,

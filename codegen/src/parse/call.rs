@@ -96,13 +96,13 @@ impl Cx<'_> {
     }
 
     fn function(&mut self, call: FunctionCall, path: &syn::PathSegment, span: Span) -> Option<Expr> {
-        let special = |place, ty| Expr { kind: ExprKind::Special(place), ty, span };
-        let place = |place: fn(Axis) -> Special| special(place(Axis::X), Type::Dim3);
-        let index = |place| special(place, Scalar::U32.into());
+        let special = |register, ty| Expr { kind: ExprKind::Special(register), ty, span };
+        let axes = |register: fn(Axis) -> Special| special(register(Axis::X), Type::Dim3);
+        let index = |register| special(register, Scalar::U32.into());
         Some(match call {
-            FunctionCall::ThreadIdx => place(Special::ThreadIdx),
-            FunctionCall::BlockIdx => place(Special::BlockIdx),
-            FunctionCall::GridDim => place(Special::GridDim),
+            FunctionCall::ThreadIdx => axes(Special::ThreadIdx),
+            FunctionCall::BlockIdx => axes(Special::BlockIdx),
+            FunctionCall::GridDim => axes(Special::GridDim),
             FunctionCall::BlockDim => self.block_dim(span),
             FunctionCall::LaneIdx => index(Special::LaneIdx),
             FunctionCall::WarpIdx => index(Special::WarpIdx),
@@ -114,8 +114,8 @@ impl Cx<'_> {
             }
 
             FunctionCall::ClusterRank => index(Special::ClusterRank),
-            FunctionCall::ClusterIdx => place(Special::ClusterIdx),
-            FunctionCall::BlockInCluster => place(Special::BlockInCluster),
+            FunctionCall::ClusterIdx => axes(Special::ClusterIdx),
+            FunctionCall::BlockInCluster => axes(Special::BlockInCluster),
             FunctionCall::ClusterDim => self.cluster_dim(span),
             FunctionCall::Remote { thing, rank } => return self.remote(thing, rank, span),
 

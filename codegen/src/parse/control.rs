@@ -271,7 +271,7 @@ impl Cx<'_> {
                 let mut range = self.range(&call.receiver)?;
                 let (effects, step) = self.block(|cx| cx.expr(&call.args[0]));
                 for bound in [&mut range.start, &mut range.end] {
-                    self.hold(std::slice::from_mut(bound), &effects);
+                    self.spill_if_changed(std::slice::from_mut(bound), &effects);
                 }
                 self.append(effects);
                 self.expect(&step, &Scalar::Usize.into());

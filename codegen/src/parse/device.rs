@@ -133,7 +133,7 @@ impl Cx<'_> {
             let (effects, argument) = self.block(|cx| cx.argument(arg));
             for earlier in &mut all {
                 if let Argument::Value(value) = earlier {
-                    self.hold(std::slice::from_mut(value), &effects);
+                    self.spill_if_changed(std::slice::from_mut(value), &effects);
                 }
             }
             self.append(effects);

@@ -92,11 +92,13 @@ impl Cx<'_> {
             (Some(&Binding::Reference { id, .. }), _) => self.read(id, span),
             (None, Some(name)) => match self.module_constant(&name, span) {
                 Some(value) => value,
-                None if self.refuse_outsider(&name, Space::Value, span) => Expr::error(span),
+                None if self.refuse_host_item(&name, Space::Value, span) => Expr::error(span),
                 None => self.unknown_name(&name, span),
             },
             (None, None) => {
-                self.error(Name::Path, span);
+                let owner = names::owner(path).and_then(|owner| names::last_name(&owner));
+                let of_type = owner.is_some_and(|owner| owner.starts_with(char::is_uppercase));
+                self.error(Name::Path { path: names::shown(path), of_type }, span);
                 Expr::error(span)
             }
         }
@@ -316,8 +318,8 @@ impl Cx<'_> {
             (Type::Compound(compound), _, ExprKind::Compound(parts)) => {
                 self.slot_tile(compound, parts, &name, span)
             }
-            (Type::Dim3, Some((axis, _)), ExprKind::Special(place)) => {
-                let place = match place {
+            (Type::Dim3, Some((axis, _)), ExprKind::Special(special)) => {
+                let special = match special {
                     Special::ThreadIdx(_) => Special::ThreadIdx(axis),
                     Special::BlockIdx(_) => Special::BlockIdx(axis),
                     Special::GridDim(_) => Special::GridDim(axis),
@@ -329,7 +331,7 @@ impl Cx<'_> {
                     | Special::WarpIdx
                     | Special::WarpgroupIdx) => other,
                 };
-                Expr { kind: ExprKind::Special(place), ty: Scalar::U32.into(), span }
+                Expr { kind: ExprKind::Special(special), ty: Scalar::U32.into(), span }
             }
             (Type::Dim3, Some((_, axis)), ExprKind::Array(mut parts)) if parts.len() == 3 => {
                 Expr { span, ..parts.swap_remove(axis) }

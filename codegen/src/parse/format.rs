@@ -62,12 +62,12 @@ impl Cx<'_> {
                 Piece::Text(text) => PrintfPiece::Text(text),
                 Piece::Arg { which, hex, precision, width } => {
                     let index = match which {
-                        Which::Next => {
+                        PrintfArgument::Next => {
                             next += 1;
                             next - 1
                         }
-                        Which::Position(position) => position,
-                        Which::Name(name) => {
+                        PrintfArgument::Position(position) => position,
+                        PrintfArgument::Name(name) => {
                             values.push(self.expr(&name_expr(syn::Ident::new(&name, format.span()))));
                             values.len() - 1
                         }
@@ -155,10 +155,10 @@ fn text_of(condition: &syn::Expr) -> String {
 
 enum Piece {
     Text(String),
-    Arg { which: Which, hex: bool, precision: Option<u32>, width: Option<u32> },
+    Arg { which: PrintfArgument, hex: bool, precision: Option<u32>, width: Option<u32> },
 }
 
-enum Which {
+enum PrintfArgument {
     Next,
     Position(usize),
     Name(String),
@@ -199,9 +199,9 @@ fn argument(inside: &str) -> Result<Piece, Unprintable> {
     let (which, spec) = inside.split_once(':').unwrap_or((inside, ""));
     let which = which.trim();
     let which = match which.parse() {
-        Ok(position) => Which::Position(position),
-        Err(_) if which.is_empty() => Which::Next,
-        Err(_) if is_name(which) => Which::Name(which.to_owned()),
+        Ok(position) => PrintfArgument::Position(position),
+        Err(_) if which.is_empty() => PrintfArgument::Next,
+        Err(_) if is_name(which) => PrintfArgument::Name(which.to_owned()),
         Err(_) => return Err(Unprintable::NoArgument { inside: inside.to_owned() }),
     };
     let unknown = || Unprintable::Spec(spec.to_owned());

@@ -14,7 +14,7 @@ impl Cx<'_> {
         let mut values = vec![];
         for expr in exprs {
             let (effects, value) = self.block(|cx| cx.expr(expr));
-            self.hold(&mut values, &effects);
+            self.spill_if_changed(&mut values, &effects);
             self.append(effects);
             values.push(value);
         }
@@ -25,23 +25,23 @@ impl Cx<'_> {
     pub(super) fn pair(&mut self, first: &syn::Expr, second: &syn::Expr) -> (Expr, Expr) {
         let mut first = self.expr(first);
         let (effects, second) = self.block(|cx| cx.expr(second));
-        self.hold(std::slice::from_mut(&mut first), &effects);
+        self.spill_if_changed(std::slice::from_mut(&mut first), &effects);
         self.append(effects);
         (first, second)
     }
 
     /// Copies to locals those of `values` that `effects`, which run next, would change.
-    pub(super) fn hold(&mut self, values: &mut [Expr], effects: &Block) {
+    pub(super) fn spill_if_changed(&mut self, values: &mut [Expr], effects: &Block) {
         if effects.stmts.is_empty() {
             return;
         }
-        self.hold_written(values, &written(effects));
+        self.spill_written(values, &written(effects));
     }
 
-    fn hold_written(&mut self, values: &mut [Expr], written: &QuickSet<LocalId>) {
+    fn spill_written(&mut self, values: &mut [Expr], written: &QuickSet<LocalId>) {
         for value in values.iter_mut().filter(|value| reads(value, written)) {
             if let ExprKind::Compound(parts) = &mut value.kind {
-                self.hold_written(parts, written);
+                self.spill_written(parts, written);
                 continue;
             }
             let span = value.span;
@@ -50,15 +50,16 @@ impl Cx<'_> {
         }
     }
 
-    /// Like [`Cx::hold`], for a place expression: its indices are read now, its variable later.
-    pub(super) fn hold_place(&mut self, place: &mut Expr, effects: &Block) {
+    /// Like [`Cx::spill_if_changed`], for a place expression: its indices are read now, its
+    /// variable later.
+    pub(super) fn spill_operands_of(&mut self, place: &mut Expr, effects: &Block) {
         match &mut place.kind {
             ExprKind::Index(base, index) => {
-                self.hold_place(base, effects);
-                self.hold(std::slice::from_mut(index), effects);
+                self.spill_operands_of(base, effects);
+                self.spill_if_changed(std::slice::from_mut(index), effects);
             }
             ExprKind::Local(_) => {}
-            _ => self.hold(std::slice::from_mut(place), effects),
+            _ => self.spill_if_changed(std::slice::from_mut(place), effects),
         }
     }
 }

@@ -23,14 +23,14 @@ pub(super) struct Parts {
 }
 
 /// Splits parts that begin with those of a pipeline of `tiles` tiles per stage.
-pub(super) fn take_apart(parts: Vec<Expr>, tiles: usize) -> Option<Parts> {
+pub(super) fn split_parts(parts: Vec<Expr>, tiles: usize) -> Option<Parts> {
     let mut rest = parts.into_iter();
     let tiles: Vec<_> = rest.by_ref().take(tiles).collect();
     Some(Parts { tiles, full: rest.next()?, empty: rest.next()?, state: rest.collect() })
 }
 
 /// Joins the parts of a pipeline with those of a state.
-pub(super) fn put_together(parts: Parts, state: impl IntoIterator<Item = Expr>) -> Vec<Expr> {
+pub(super) fn join_parts(parts: Parts, state: impl IntoIterator<Item = Expr>) -> Vec<Expr> {
     let Parts { mut tiles, full, empty, .. } = parts;
     tiles.extend([full, empty]);
     tiles.extend(state);

@@ -133,12 +133,12 @@ impl Cx<'_> {
     /// Evaluates the launch bounds of the attribute.
     pub(super) fn launch_bounds(&mut self, function: &ItemFn, attr: &KernelAttr) -> LaunchBounds {
         let name = Span::of(&function.sig.ident);
-        let place = |value: &Option<syn::Expr>| value.as_ref().map_or(name, Span::of);
+        let span_or_name = |value: &Option<syn::Expr>| value.as_ref().map_or(name, Span::of);
         let spans = LaunchSpans {
-            threads: place(&attr.threads),
-            min_blocks: place(&attr.min_blocks),
-            max_registers: place(&attr.max_registers),
-            cluster: place(&attr.cluster),
+            threads: span_or_name(&attr.threads),
+            min_blocks: span_or_name(&attr.min_blocks),
+            max_registers: span_or_name(&attr.max_registers),
+            cluster: span_or_name(&attr.cluster),
         };
         let threads = match &attr.threads {
             Some(syn::Expr::Array(array)) => self.extents("threads", array),

@@ -176,7 +176,7 @@ impl Cx<'_> {
             Type::Compound(Compound::Pipeline(ring)) => self.shared_pipeline(name, ring, span),
             Type::Error => Expr::error(span),
             other => {
-                self.error(Shared::NotHeld(self.infer.partial(&other)), span);
+                self.error(Shared::NotSharable(self.infer.partial(&other)), span);
                 Expr::error(span)
             }
         }
@@ -208,7 +208,7 @@ impl Cx<'_> {
             return unit(span);
         }
         let (effects, assignee) = self.block(|cx| cx.assignee(&assign.left));
-        self.hold(std::slice::from_mut(&mut value), &effects);
+        self.spill_if_changed(std::slice::from_mut(&mut value), &effects);
         self.append(effects);
         let diverges = value.ty == Type::Never;
         if let Some(assignee) = assignee
@@ -232,11 +232,11 @@ impl Cx<'_> {
         });
         if let (true, Some(assignee)) = (is_call, &mut assignee) {
             self.append(assignee_effects);
-            self.hold(&mut assignee.index, &effects);
+            self.spill_if_changed(&mut assignee.index, &effects);
             self.append(effects);
         } else {
             self.append(effects);
-            self.hold(std::slice::from_mut(&mut right), &assignee_effects);
+            self.spill_if_changed(std::slice::from_mut(&mut right), &assignee_effects);
             self.append(assignee_effects);
         }
         if let Some(assignee) = assignee {
@@ -305,7 +305,7 @@ impl Cx<'_> {
                 }
                 let mut assignee = self.assignee(&index.expr)?;
                 let (effects, position) = self.block(|cx| cx.expr(&index.index));
-                self.hold(&mut assignee.index, &effects);
+                self.spill_if_changed(&mut assignee.index, &effects);
                 self.append(effects);
                 let ty = self.infer.outermost(&assignee.ty);
                 let Some((element, _)) = ty.elements() else {
@@ -318,7 +318,7 @@ impl Cx<'_> {
                 Some(assignee)
             }
             _ => {
-                self.error(Assignment::NoPlace, span);
+                self.error(Assignment::NotAssignable, span);
                 None
             }
         }

@@ -204,14 +204,14 @@ fn an_opposite_parity_elsewhere(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: 
     sync_threads();
     if thread_idx().x < 32 {
         for k in 0..tiles {
-            full[k % 2].wait((k / 2 & 1) ^ 1);
+            full[k % 2].wait((k / 2 & 1) ^ 1); //~ TMA0709
             out.set(thread_idx().x, ring[k % 2].get([0, lane_idx()]));
             fence_proxy_async();
             empty[k % 2].arrive();
         }
     } else if thread_idx().x == 32 {
         for k in 0..tiles {
-            empty[k % 2].wait((k / 2 & 1) ^ 1); //~ TMA0709
+            empty[k % 2].wait((k / 2 & 1) ^ 1);
             full[k % 2].arrive_expect_tx(ring[0].bytes());
             src.load(ring[k % 2], [k * 32, 0], full[k % 2]);
         }

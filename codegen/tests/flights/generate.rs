@@ -1,5 +1,5 @@
-//! Random kernels that multiply, edit elements, pack and wait, in branches and loops. What is under
-//! way is not touched, as rustc would have it.
+//! Random kernels that multiply, edit elements, pack and wait, in branches and loops. Accumulators
+//! of matmuls in flight are not accessed, as rustc demands.
 
 /// A source of random numbers: SplitMix64.
 struct Draws(u64);
@@ -17,12 +17,12 @@ impl Draws {
     }
 }
 
-/// A kernel with two accumulators of 64 × 64, `s` and `t`, which it writes to `out` at its end.
+/// Returns a kernel with accumulators `s` and `t` of 64 × 64, which it writes to `out` at its end.
 pub(crate) fn with_body(body: &str) -> String {
     of_element("f32", body)
 }
 
-/// The same with elements of another type.
+/// Returns such a kernel with elements of another type.
 pub(crate) fn of_element(element: &str, body: &str) -> String {
     format!(
         "#[tma_kernel(threads = 128)]\nfn k(n: u32, x: {element}, out: Global<{element}>) {{\n\
@@ -35,7 +35,7 @@ pub(crate) fn of_element(element: &str, body: &str) -> String {
     )
 }
 
-/// The kernel of a seed. Every fourth sums in f16, of which two elements are in a register.
+/// Generates the kernel of a seed. Every fourth sums in f16, with two elements per register.
 pub(crate) fn kernel(seed: u64) -> String {
     let mut maker = Maker { draws: Draws(seed), text: String::new(), flying: vec![] };
     let statements = 4 + maker.draws.below(10);
@@ -46,7 +46,7 @@ pub(crate) fn kernel(seed: u64) -> String {
 struct Maker {
     draws: Draws,
     text: String,
-    /// The accumulators that are under way.
+    /// The accumulators of the matmuls in flight.
     flying: Vec<&'static str>,
 }
 
@@ -56,8 +56,8 @@ impl Maker {
         self.text.push('\n');
     }
 
-    /// Some statements, which use those of `own` that are not under way. What they start they wait
-    /// for.
+    /// Writes some statements, which use the accumulators of `own` that are not in flight, and wait
+    /// for the matmuls that they start.
     fn block(&mut self, statements: u64, depth: u32, own: &[&'static str]) {
         let mut started: Vec<&'static str> = vec![];
         for _ in 0..statements {
@@ -118,7 +118,7 @@ impl Maker {
         self.line(&edit);
     }
 
-    /// A branch that all threads take together, or a loop.
+    /// Writes a branch that all threads take together, or a loop.
     fn nested(&mut self, depth: u32, idle: &[&'static str]) {
         let statements = 2 + self.draws.below(4);
         let limit = self.draws.below(9);

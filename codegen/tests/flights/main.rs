@@ -1,5 +1,5 @@
-//! Random kernels that multiply, given to ptxas: it serialises no multiplication, and adds neither
-//! waits nor fences (its C7510 to C7519). 120 of them, or as many as `TMA_FLIGHTS` says.
+//! Random kernels with matmuls, compiled by ptxas: it must neither serialise a matmul, nor add
+//! waits or fences (its C7510 to C7519). There are 120 of them, or `TMA_FLIGHTS`.
 #![cfg(feature = "llvm")]
 
 mod generate;
@@ -26,12 +26,12 @@ fn ptx(source: &str) -> String {
     }
 }
 
-/// What ptxas has to say of PTX: notes on multiplications, and spills.
+/// Returns the remarks of ptxas on PTX: notes on matmuls, and spills.
 fn remarks(ptx: &str) -> Vec<String> {
-    let said = ptxas::judge(&ASSEMBLER, "sm_90a", ptx).unwrap_or_else(|error| panic!("{error}\n{ptx}"));
+    let said = ptxas::assemble(&ASSEMBLER, "sm_90a", ptx).unwrap_or_else(|error| panic!("{error}\n{ptx}"));
     let [stores, loads] = said.spills;
     let spills = (said.spills != [0, 0]).then(|| format!("{stores} bytes spilled, {loads} read back"));
-    said.complaints.into_iter().chain(spills).collect()
+    said.warnings.into_iter().chain(spills).collect()
 }
 
 #[test]
@@ -47,11 +47,11 @@ fn ptxas_changes_no_multiplication() {
     assert!(problems.is_empty(), "{} of {count}:\n{}", problems.len(), problems.join("\n"));
 }
 
-/// Each case is what ptxas said something of, before the compiler took care of it.
+/// Cases for which ptxas had remarks before the compiler handled them.
 #[test]
 fn what_ptxas_had_to_say_something_of() {
     let cases = [
-        // One value in several elements, while another flight is open.
+        // One value in several elements, with another matmul in flight.
         "let f = s.mma(a, b, ()); for i in unroll(0..t.len()) { t[i] *= x; } let g = t.mma(a, b, ()); f.wait(); g.wait();",
         // One element written, the others kept.
         "let f = s.mma(a, b, ()); t.mma(a, b, ()).wait(); t[8] += 1.0; let g = t.mma(a, b, ()); f.wait(); g.wait();",
@@ -61,12 +61,12 @@ fn what_ptxas_had_to_say_something_of() {
         // Packed, and used afterwards.
         "t.mma(a, b, ()).wait(); s.mma(a, b, ()).wait(); for i in unroll(0..t.len()) { t[i] += x; } \
          s.mma(t.pack::<f16>(), b, ()).wait();",
-        // A test that may fail, while a flight is open.
+        // A test that may fail, with a matmul in flight.
         "let f = s.mma(a, b, ()); out.set(n, x); f.wait();",
-        // The same in a loop, where a flight goes on or one is begun and waited for.
+        // The same in a loop, with a matmul in flight over iterations, or one per iteration.
         "let mut f = s.mma(a, b, ()); for i in 0..n { out.set(i, x); f.mma(a, b, ()); } f.wait();",
         "for i in 0..n { let f = s.mma(a, b, ()); out.set(i, x); f.wait(); }",
-        // A stop that tells nothing.
+        // A trap without a message.
         "let mut f = s.mma(a, b, ()); for i in 0..n { if i == 7 { trap(); } f.mma(a, b, ()); } f.wait();",
     ];
     // Halves that are packed, and some of them used afterwards.
@@ -78,8 +78,8 @@ fn what_ptxas_had_to_say_something_of() {
     }
 }
 
-/// What is used by one multiplication or another, and not afterwards, is not copied; and a sum that
-/// a multiplication began stays in the registers that it was given.
+/// Values that only one of several matmuls uses, and nothing afterwards, are not copied. Sums that
+/// a matmul began stay in their registers.
 #[test]
 fn what_may_stay_where_it_is_does() {
     let either = "s.mma(a, b, ()).wait(); t.mma(b, a, ()).wait(); \
@@ -96,7 +96,7 @@ fn what_may_stay_where_it_is_does() {
     assert!(!lines.windows(2).any(is_moved), "{text}");
 }
 
-/// That the remarks are seen: without the copies, ptxas waits.
+/// The remarks are detected: without the copies, ptxas adds a wait.
 #[test]
 fn remarks_are_seen() {
     let source = generate::with_body(

@@ -2,7 +2,7 @@
 
 use super::{body, ir};
 
-/// A kernel with a slice of f32, shared memory of several kinds, and `statement`.
+/// Returns a kernel with a slice of f32, shared memory of several kinds, and `statement`.
 fn copying(statement: &str) -> String {
     format!(
         "#[tma_kernel(threads = 64)]\nfn k(g: Global<f32>, n: u32, i: i64) {{\n\
@@ -54,7 +54,7 @@ fn hints_are_for_bulk_copies() {
     );
 }
 
-/// A kernel in clusters with shared memory of several kinds, and `statement`.
+/// Returns a kernel in clusters with shared memory of several kinds, and `statement`.
 fn across(statement: &str) -> String {
     format!(
         "#[tma_kernel(threads = 64, cluster = 2)]\nfn k(g: Global<u32>, n: u32) {{\n\

@@ -1,8 +1,8 @@
-//! Clusters: the attribute's options, and the words that they bring.
+//! Clusters: the options of the attribute, and the words of clusters.
 
 use super::ir;
 
-/// The statements of a kernel of clusters of `cluster`.
+/// Returns the statements of a kernel with this cluster size.
 #[track_caller]
 fn body(cluster: &str, body: &str) -> String {
     let text = ir(&format!(
@@ -20,7 +20,7 @@ fn means(source: &str, want: &str) {
     assert_eq!(body("[2, 2]", source), want);
 }
 
-/// The first line of a kernel's text.
+/// Returns the first line of a kernel's text.
 fn heading(attribute: &str) -> String {
     let text = ir(&format!("#[tma_kernel({attribute})]\nfn k(out: Global<u32>) {{ out.set(0, 1); }}"));
     text.lines().next().unwrap_or_default().to_owned()
@@ -43,7 +43,7 @@ fn sizes_are_fixed_or_given_at_launch() {
 }
 
 #[test]
-fn places_in_the_cluster() {
+fn indices_in_the_cluster() {
     means(
         "out.set(cluster_rank(), block_in_cluster().y + cluster_idx().z + cluster_dim().y);",
         "global.set p1 cluster_rank ((block_in_cluster.y + cluster_idx.z) + 2u32)",
@@ -52,7 +52,7 @@ fn places_in_the_cluster() {
 }
 
 #[test]
-fn blocks_meet() {
+fn blocks_synchronise() {
     means(
         "sync_cluster(); cluster_arrive(); cluster_wait();",
         "sync.cluster\nsync.cluster_arrive\nsync.cluster_wait",
@@ -131,7 +131,7 @@ fn a_slot_is_released_to_one_block_or_to_all() {
 }
 
 #[test]
-fn a_fence_comes_before_all_blocks_are_told() {
+fn a_fence_precedes_the_arrival_at_other_blocks() {
     let read = "v4 = tile.get s0[v3] [0i32, 0i32]\n";
     means(
         &format!("{SLOT} slot.0.get([0, 0]); slot.release_to(n);"),

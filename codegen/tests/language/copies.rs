@@ -1,8 +1,8 @@
-//! Copies by tensor maps: which coordinates may be multiples of 16 bytes, and policies.
+//! Copies by tensor maps: coordinates that may be multiples of 16 bytes, and policies.
 
 use super::ir;
 
-/// A kernel that has `items` and stores a tile of f16, of which 8 are 16 bytes, at `[0, at]`.
+/// Returns a kernel with `statements` that stores a tile of f16 (8 are 16 bytes) at `[0, at]`.
 fn storing(statements: &str, at: &str) -> String {
     format!(
         "#[tma_kernel(threads = 64)]\nfn k(dst: TensorMap<Tile<f16, Shape2<8, 64>>>, n: u32, i: i32) {{\n\

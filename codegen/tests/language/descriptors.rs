@@ -54,7 +54,7 @@ fn fields_are_what_the_copy_engine_takes() {
     ir(&kernel("m.set_stride::<0>((1 << 40) - 16); m.set_extent::<0>(1); m.set_address(data, 4);"));
 }
 
-/// A map is a parameter, whose place is known when the kernel is compiled.
+/// A map is a parameter, which must be known at compile time.
 #[test]
 fn no_map_is_chosen_at_run_time() {
     for map in [
@@ -66,6 +66,6 @@ fn no_map_is_chosen_at_run_time() {
             "#[tma_kernel(threads = 32)] fn k(a: {map}, b: {map}, n: u32) {{ let one = if n > 0 {{ a }} else {{ b }}; }}"
         );
         let error = tma_codegen::check("k.rs", &source).expect_err(map).to_string();
-        assert!(error.contains(&format!("`{map}` cannot be chosen at run time")), "{error}");
+        assert!(error.contains(&format!("`{map}` cannot be selected at run time")), "{error}");
     }
 }

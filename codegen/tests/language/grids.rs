@@ -3,7 +3,7 @@
 use super::{ir, means, refused};
 
 #[test]
-fn grids_meet_at_a_counter() {
+fn grids_synchronise_at_a_counter() {
     means("sync_grid(out);", "sync.grid p1");
     means("let counter = out; if n > 1 { sync_grid(counter); }", "if (p0 > 1u32)\n  sync.grid p1");
 }

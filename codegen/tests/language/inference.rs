@@ -1,8 +1,8 @@
-//! What types are inferred: those that rustc infers, whichever use decides.
+//! Types are inferred as by rustc, whichever use determines them.
 
 use super::refused;
 
-/// The kernel with these statements, and a slice or scalar of many types as parameters.
+/// Returns a kernel with these statements, and a slice or scalar of many types as parameters.
 fn kernel(body: &str) -> String {
     format!(
         "#[tma_module]\nmod m {{\n\
@@ -15,7 +15,7 @@ fn kernel(body: &str) -> String {
     )
 }
 
-/// The types of the variables that `body` names, in the order of the source.
+/// Checks the types of the variables in `body`, in the order of the source.
 #[track_caller]
 fn infers(body: &str, want: &str) {
     let kernels = match tma_codegen::check("inference.rs", &kernel(body)) {
@@ -61,11 +61,11 @@ fn an_open_match_is_judged_when_its_type_is_known() {
     infers("let x = cast(f); match x { 3 => {} _ => {} } out.set(0, x);", "x: u32");
     says(
         "let x = 5; match x { 0..=127 => {} 128..=255 => {} } let b: u16 = x;",
-        "TMA0113: this `match` leaves values out\nhelp: add an arm `_ => ..`",
+        "TMA0113: this `match` does not cover all values\nhelp: add an arm `_ => ..`",
     );
     says(
         "let x = 5; match x { 300 => {} _ => {} } let b: u8 = x;",
-        "TMA0109: 300 does not fit `u8`, which holds 0 to 255",
+        "TMA0109: literal out of range for `u8`: 300 is not in 0 to 255",
     );
 }
 
@@ -76,14 +76,17 @@ fn what_a_conversion_gives_may_be_decided_by_its_use() {
     infers("let x = s as _; longs.set(0, x);", "x: i64");
     infers("let x = cast(f); let y = 1 << x; let z: u8 = x;", "x: u8, y: i32, z: u8");
     infers("let x = exp2(cast(s)); for i in cast(f)..4u8 { }", "x: f32, i: u8");
-    says("let x = cast(f);", "TMA0110: `cast` is not told what to convert to\nhelp: write `cast::<f32>(x)`");
+    says(
+        "let x = cast(f);",
+        "TMA0110: cannot infer the type that `cast` converts to\nhelp: write `cast::<f32>(x)`",
+    );
     says(
         "let x = 5 as _;",
-        "TMA0110: `as _` is not told what to convert to\nhelp: write the type: `x as f32`",
+        "TMA0110: cannot infer the type that `as _` converts to\nhelp: write the type: `x as f32`",
     );
     says(
         "let x: bool = cast(s);",
-        "TMA0106: `i16` cannot be converted to `bool`\nhelp: `cast` converts numbers",
+        "TMA0106: `i16` cannot be converted to `bool`\nhelp: convert a number: `cast` supports nothing else",
     );
 }
 
@@ -124,7 +127,7 @@ fn words_take_the_type_of_any_of_their_arguments() {
 fn a_method_needs_a_type() {
     let open = |name: &str| {
         format!(
-            "TMA0110: nothing says what type `{name}` is called on\nhelp: write the type where the value comes from: `1.0f32`, or \
+            "TMA0110: cannot infer the type that `{name}` is called on\nhelp: annotate the value where it is created: `1.0f32`, or \
              `let x: f32 = ..`"
         )
     };
@@ -134,11 +137,11 @@ fn a_method_needs_a_type() {
     infers("let a = 7; out.set(0, a); let b = a.div_ceil(2);", "a: u32, b: u32");
     says(
         "let a = 7; let b = a.div_ceil(2);\nlongs.set(0, a);",
-        "TMA0107: `i64` has no `div_ceil`\nhelp: `div_ceil` is for unsigned integers; line 10 makes it `i64`",
+        "TMA0107: `div_ceil` does not support `i64`\nnote: its type is `i64`, as inferred from line 10\nhelp: use an unsigned integer",
     );
 }
 
-/// The expected type of an array's elements, and of a call's arguments, is known to rustc from one
+/// rustc propagates the expected type of an array's elements, and of a call's arguments, from one
 /// to the next.
 #[test]
 fn a_receiver_may_be_known_by_what_is_expected_of_it() {
@@ -153,15 +156,15 @@ fn a_receiver_may_be_known_by_what_is_expected_of_it() {
 fn an_error_names_the_use_that_decided() {
     says(
         "let i = 1;\nout.set(0, i);\nlongs.set(0, i);",
-        "TMA0102: this is `u32`, but `i64` is wanted\nhelp: line 10 makes it `u32`",
+        "TMA0102: mismatched types: expected `i64`, found `u32`\nnote: its type is `u32`, as inferred from line 10",
     );
     says(
         "let mut all = [0; 2];\nall[0] = s;\nall[1] = 2u8;",
-        "TMA0102: this is `u8`, but `i16` is wanted\nhelp: what is wanted here was left open: line 10 makes it `i16`",
+        "TMA0102: mismatched types: expected `i16`, found `u8`\nnote: the expected type is `i16`, as inferred from line 10",
     );
     says(
         "let i = 1;\nlet b: u8 = i;\nout.get(i);",
-        "TMA0102: an index is an integer of 32 or 64 bits, not `u8`\nhelp: cast it: `i as u64`; line 10 makes it `u8`",
+        "TMA0102: an index must be an integer of 32 or 64 bits, not `u8`\nnote: its type is `u8`, as inferred from line 10\nhelp: cast it: `i as u64`",
     );
     says(
         "let i = 1;\ntile.get([i, 0]);\nlongs.set(0, i);",

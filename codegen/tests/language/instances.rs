@@ -1,8 +1,8 @@
-//! Instances as products of lists: which there are, in which order, and what they are called.
+//! Instances as products of lists: their values, order and names.
 
 use super::{ir, refused};
 
-/// The names and values of the instances of a kernel that is generic over `T`, `M` and `N`.
+/// Returns the names and values of the instances of a kernel that is generic over `T`, `M` and `N`.
 #[track_caller]
 fn instances(lists: &str) -> Vec<String> {
     let text = ir(&format!(
@@ -23,7 +23,7 @@ fn instances(lists: &str) -> Vec<String> {
     kernels.collect()
 }
 
-/// They are rustc's.
+/// Only rustc interprets the bounds.
 #[test]
 fn bounds_of_any_form_are_taken() {
     let text = ir("#[tma_kernel(threads = 128, instances(T in [f16, bf16], N in [64]))]
@@ -116,22 +116,22 @@ fn a_value_is_named_by_what_it_is() {
     }
 }
 
-/// Names that are different in each list may be the same once they are joined.
+/// Names that differ in each list may be equal once they are joined.
 #[test]
 fn no_two_instances_have_one_name() {
     let errors = refused(
         "#[tma_kernel(threads = 32, instances(A in [x = 1, x_y = 2], B in [y_z = 1, z = 2]))]
          fn k<const A: u32, const B: u32>(out: Global<u32>) { out.set(A, B); }",
     );
-    assert_eq!(errors, "TMA0010: two instances are called `x_y_z`\nhelp: rename one\n");
+    assert_eq!(errors, "TMA0010: two instances are named `x_y_z`\nhelp: rename one of them\n");
     let errors = refused(
         "#[tma_kernel(threads = 32, instances(A in [4], a_4 = <8>))]
          fn k<const A: u32>(out: Global<u32>) { out.set(0, A); }",
     );
-    assert_eq!(errors, "TMA0010: two instances are called `a_4`\nhelp: rename one\n");
+    assert_eq!(errors, "TMA0010: two instances are named `a_4`\nhelp: rename one of them\n");
 }
 
-/// A product that nobody could wait for is refused before it is made.
+/// A product that would take too long is refused before it is expanded.
 #[test]
 fn a_product_is_counted_before_it_is_made() {
     let (mut lists, mut generics) = (String::new(), String::new());
@@ -155,7 +155,8 @@ fn a_product_is_counted_before_it_is_made() {
     assert_eq!(ir(&products(255)).matches("kernel k::").count(), 257);
     let errors = refused(&products(256));
     assert!(
-        errors.starts_with("TMA0010: the products make 257 instances up to here; they may make 256"),
+        errors
+            .starts_with("TMA0010: the products make 257 instances up to here, but at most 256 are allowed"),
         "{errors}"
     );
 }

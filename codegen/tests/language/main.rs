@@ -1,4 +1,4 @@
-//! What kernels mean: the front end's answer, as the text of the IR.
+//! The meaning of kernels: the result of the front end, as the text of the IR.
 
 use tma_codegen::Failure;
 
@@ -10,7 +10,7 @@ fn ir(source: &str) -> String {
     }
 }
 
-/// The statements of a kernel with the parameters `n: u32`, `out: Global<u32>`, `map` and `x: f32`.
+/// Returns the statements of a kernel with `n: u32`, `out: Global<u32>`, `map` and `x: f32`.
 #[track_caller]
 fn body(body: &str) -> String {
     let text = ir(&format!(
@@ -30,7 +30,7 @@ fn means(source: &str, want: &str) {
     assert_eq!(found.trim_end(), want, "found:\n{found}");
 }
 
-/// The kernels of a module around `items` and a kernel with the parameters `n: u32` and
+/// Returns the kernels of a module with `items` and a kernel with the parameters `n: u32` and
 /// `out: Global<u32>`.
 #[track_caller]
 fn module(items: &str, body: &str) -> String {

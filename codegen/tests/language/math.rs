@@ -28,11 +28,11 @@ fn approximations_are_of_f32() {
     );
     for word in ["exp", "log", "sin", "cos", "tanh", "exp2", "exp2_ftz", "log2", "rsqrt"] {
         accepts(&format!("let y = {word}(x) + {word}(2.0);"));
-        refuses(&format!("let y = {word}(wide);"), &format!("`f64` has no `{word}`"));
+        refuses(&format!("let y = {word}(wide);"), &format!("`{word}` does not support `f64`"));
         refuses(&format!("let y = x.{word}();"), &format!("`f32` has no method `{word}`"));
     }
-    refuses("let y = x.exp();", "`exp` is `exp(x)` here");
-    refuses("let y = pow(x, n);", "is wanted");
+    refuses("let y = x.exp();", "call the function `exp(x)`");
+    refuses("let y = pow(x, n);", "mismatched types");
 }
 
 #[test]
@@ -43,12 +43,12 @@ fn clamp_and_copysign() {
          v1 = (copysign(clamp(p3, 0.0f32, 1.0f32), -1.0f32) + copysign(p3, 1.0f32))",
     );
     accepts("let a = clamp(n, 5, 5) + n.clamp(0, n); let b = wide.clamp(-1.0, 1.0);");
-    refuses("let a = clamp(n, 5, 4);", "`clamp` to 5 to 4, where there is no number");
-    refuses("let a = x.clamp(1.0, -1.0);", "`clamp` to 1 to -1, where there is no number");
-    refuses("let a = copysign(n, 1);", "`u32` has no `copysign`");
-    refuses("let a = n.copysign(n);", "`u32` has no `copysign`");
-    refuses("let a = clamp(n > 1, false, true);", "`bool` has no `clamp`");
-    refuses("let a = clamp(x, 0.0);", "`clamp` takes 3 arguments, but 2 are given");
+    refuses("let a = clamp(n, 5, 4);", "the bounds of `clamp` must be in order, but they are 5 and 4");
+    refuses("let a = x.clamp(1.0, -1.0);", "the bounds of `clamp` must be in order, but they are 1 and -1");
+    refuses("let a = copysign(n, 1);", "`copysign` does not support `u32`");
+    refuses("let a = n.copysign(n);", "`copysign` does not support `u32`");
+    refuses("let a = clamp(n > 1, false, true);", "`clamp` does not support `bool`");
+    refuses("let a = clamp(x, 0.0);", "`clamp` takes 3 arguments, but 2 were supplied");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn bits() {
         "let a = n.count_ones() + n.trailing_zeros() + n.rotate_left(n); let b: i16 = (n as i16).swap_bytes();",
         "v0 = ((count_ones(p0) + trailing_zeros(p0)) + rotate_left(p0, p0))\nv1 = swap_bytes((p0 as i16))",
     );
-    // Of constants they are constants.
+    // Functions of constants are constants.
     means(
         "for k in unroll(0..8u32.trailing_zeros()) { out.set(k, 0); } let a = 1u8.rotate_right(1) as u32 + (-1i16).count_ones();",
         "l0: for v0 in 0u32..3u32 step 1usize unrolled\n  global.set p1 v0 0u32\nv1 = 144u32",
@@ -72,14 +72,14 @@ fn bits_are_those_of_integers() {
         refuses(&format!("let y = x.{method}();"), &format!("`f32` has no method `{method}`"));
         refuses(
             &format!("let y = n.{method}(1);"),
-            &format!("`{method}` takes no arguments, but 1 is given"),
+            &format!("`{method}` takes no arguments, but 1 was supplied"),
         );
         refuses(
             &format!("let y = 1.{method}();"),
-            &format!("nothing says what type `{method}` is called on"),
+            &format!("cannot infer the type that `{method}` is called on"),
         );
     }
     accepts("let y = x.to_bits().rotate_left(3);");
-    refuses("let y = n.rotate_left(x);", "is wanted");
-    refuses("let y = __popc(n);", "`__popc` is `x.count_ones()` here");
+    refuses("let y = n.rotate_left(x);", "mismatched types");
+    refuses("let y = __popc(n);", "use `x.count_ones()` instead of `__popc`");
 }

@@ -1,4 +1,4 @@
-//! Messages list what the language reference lists.
+//! Messages and the language reference have the same lists.
 
 use super::refused;
 
@@ -8,15 +8,15 @@ fn messages_and_the_reference_list_the_same_types() {
     let kernels = include_str!("../../../docs/language/kernels.md");
     let shared_memory = include_str!("../../../docs/language/shared-memory.md");
     let parameter = refused("#[tma_kernel(threads = 32)]\nfn k(full: Barrier) {}");
-    let (_, list) = parameter.split_once("help: parameters are ").expect("the list is in the help");
+    let (_, list) = parameter.split_once("help: use one of ").expect("the list is in the help");
     let unwrapped = kernels.replace('\n', " ");
     assert!(unwrapped.contains(&format!("Parameters are {}. ", list.trim())), "{list}");
 
     let of_shared = refused("#[tma_kernel(threads = 32)]\nfn k() { let x: u32 = shared(); }");
-    let (_, list) = of_shared.split_once("help: what can: ").expect("the list is in the help");
+    let (_, list) = of_shared.split_once("help: use one of ").expect("the list is in the help");
     let rows = shared_memory.lines().skip_while(|line| !line.starts_with("| ---")).skip(1);
     let rows = rows.take_while(|line| line.starts_with("| `"));
-    // What stands in backquotes, without generics.
+    // The text between backquotes, without generics.
     let quoted = |text: &str| -> Vec<String> {
         let names = text.split('`').skip(1).step_by(2).filter_map(|name| name.split('<').next());
         names.map(str::to_owned).collect()

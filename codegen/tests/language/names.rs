@@ -1,8 +1,8 @@
-//! What names mean: what rustc takes them to mean.
+//! Names have the meaning that they have for rustc.
 
 use super::{body, module};
 
-/// A module's item of a word's name is meant, as it is in rustc.
+/// A module's item hides a word of the same name, as in rustc.
 #[test]
 fn items_of_the_module_hide_the_vocabulary() {
     let of_module = module(
@@ -10,7 +10,7 @@ fn items_of_the_module_hide_the_vocabulary() {
         "let x: u8 = u8::MAX; out.set(0, min(n, self::min(shared, self::shared)) + x as u32);",
     );
     assert!(of_module.contains("v2 = (p0 + v1)") && of_module.contains("v0 = 8u32"), "{of_module}");
-    // The least 32 bits of 2^64 - 1.
+    // The low 32 bits of 2^64 - 1.
     assert!(of_module.contains("(v2 + 4294967295u32)"), "{of_module}");
 }
 
@@ -52,8 +52,8 @@ fn a_type_in_angle_brackets_decides() {
     assert_eq!(wide, body("out.set(0, (min(1u64, 2u64) << 40) as u32);"));
 }
 
-/// A method that takes a reference could be another's that takes the value: rustc says so of each
-/// there; see `expand/methods.rs`.
+/// A method that takes a reference could be another trait's that takes the value: the test of rustc
+/// reports each of them; see `expand/methods.rs`.
 #[test]
 fn a_kernel_that_rustc_refuses_uses_every_method_that_takes_a_reference() {
     let refused = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/rustc/tests/ui/refused/");
@@ -83,7 +83,7 @@ fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-/// rustc proves the name of each word there; see `expand/names.rs`.
+/// rustc checks the name of each word in this file; see `expand/names.rs`.
 #[test]
 fn a_kernel_that_rustc_sees_uses_every_word() {
     let source = include_str!("../../../tests/rustc/tests/ui/accepted/every_word.rs");

@@ -81,7 +81,7 @@ fn the_right_side_of_a_short_circuit_runs_only_if_wanted() {
 }
 
 #[test]
-fn a_condition_is_computed_before_every_turn() {
+fn a_condition_is_computed_before_every_iteration() {
     means(
         "let mut i = 0; while { i += 1; out.get(i) > 0 } { out.set(i, 0); }",
         "v0 = 0i32\nl0: while\n    v0 = (v0 + 1i32)\n    v1 = global.get p1 v0\n  (v1 > 0u32) do\n  global.set p1 v0 0u32",

@@ -1,8 +1,8 @@
-//! Statements know where they come from.
+//! Statements know their source locations.
 
 use tma_codegen::ir::{Callee, Kernel, Stmt, StmtKind, visit};
 
-/// The only kernel of a module with these items, whose body is `body`.
+/// Returns the only kernel of a module with these items, whose body is `body`.
 #[track_caller]
 fn kernel(items: &str, body: &str) -> Kernel {
     let source = format!(
@@ -21,7 +21,7 @@ fn statements(kernel: &Kernel) -> Vec<&Stmt> {
     all
 }
 
-/// The calls around a statement, innermost first, each with its line.
+/// Returns the calls around a statement, innermost first, each with its line.
 fn calls(kernel: &Kernel, stmt: &Stmt) -> Vec<String> {
     let call = |call: &tma_codegen::ir::Call| {
         let line = call.span.start().line;
@@ -48,7 +48,7 @@ fn statements_are_numbered_from_outside_in() {
         ),
     );
     let ids: Vec<_> = statements(&kernel).iter().map(|stmt| stmt.id.0).collect();
-    // Among them the fence that the release begins with.
+    // One of them is the fence that the release begins with.
     assert!(statements(&kernel).iter().any(|stmt| matches!(stmt.kind, StmtKind::Fence(_))));
     assert_eq!(ids, (0..ids.len() as u32).collect::<Vec<_>>());
 }

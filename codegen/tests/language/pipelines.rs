@@ -1,4 +1,4 @@
-//! Phases and pipelines: what they are taken apart into.
+//! Phases and pipelines: the statements that they expand to.
 
 use super::{means, module};
 
@@ -64,8 +64,8 @@ fn a_consumer_waits_and_its_slot_is_released() {
     );
 }
 
-/// The releases of a body, in order, and whether each begins with a fence. The empty barriers of
-/// `RING` are `s3`, of a second ring `s7`.
+/// Returns for each release of a body, in order, whether it begins with a fence. The empty barriers
+/// of `RING` are `s3`, of a second ring `s7`.
 fn releases(body: &str) -> Vec<bool> {
     let items = "type A = Tile<f32, Shape2<2, 8>>; type B = Tile<f32, Shape2<8, 8>>;\n\
                  #[tma_device] fn first(slot: FullSlot<(A, B)>) -> f32 { let x = slot.0.get([0, 0]); slot.release(); x }\n\
@@ -82,7 +82,7 @@ fn releases(body: &str) -> Vec<bool> {
 fn a_release_begins_with_a_fence_where_threads_have_read() {
     let consumer = "let mut c = ring.consumer(); let slot = c.wait();";
     for (body, want) in [
-        // Of either tile; in a loop; in a device function, or by one; through a variable.
+        // Reads of either tile; in a loop; in a device function, or by one; through a variable.
         ("slot.1.get([0, 0]); slot.release();", true),
         ("for i in 0..8 { out.set(i as u32, slot.1.get([i, 0]) as u32); } slot.release();", true),
         ("first(slot);", true),
@@ -90,11 +90,11 @@ fn a_release_begins_with_a_fence_where_threads_have_read() {
         ("print_tile(slot.1); slot.release();", true),
         ("let tile = slot.1; element(tile); give(slot);", true),
         ("let mut kept = slot; kept.1.get([0, 0]); if n > 1 { kept.release(); kept = c.wait(); }", true),
-        // A store reads through the other proxy, and a write is fenced where it is stored.
+        // A store reads through the other proxy, and a write has its fence at the store.
         ("map.store([0, 0], slot.1); slot.release();", false),
         ("slot.1.set([0, 0], 1.0); slot.release();", false),
         ("slot.release();", false),
-        // What is never done.
+        // A read that never executes.
         ("if false { slot.1.get([0, 0]); } slot.release();", false),
     ] {
         assert_eq!(releases(&format!("{consumer} {body}")), [want], "{body}");
@@ -110,13 +110,13 @@ fn each_slot_is_fenced_for_its_own_readers() {
             "one.1.get([0, 0]); map.store([0, 0], other.1); one.release(); other.release();",
             &[true, false][..],
         ),
-        // The reader's slot is released by somebody else.
+        // A release of another slot than the one that was read.
         ("one.1.get([0, 0]); other.release();", &[true]),
         ("if n > 0 { one.release(); } else { other.1.get([0, 0]); other.release(); }", &[false, true]),
     ] {
         assert_eq!(releases(&format!("{two} {body}")), want, "{body}");
     }
-    // Both of one consumer; and of two that are kept in one variable, each is released for both.
+    // Slots of one consumer. If one variable keeps slots of two, each is released for both.
     let one_state = "let mut c = ring.consumer(); let one = c.wait(); let other = c.wait();";
     for (body, want) in [
         ("one.1.get([0, 0]); map.store([0, 0], other.1); one.release(); other.release();", [true, false]),

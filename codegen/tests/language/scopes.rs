@@ -43,7 +43,7 @@ fn vectors_are_added() {
     assert!(text.contains("param p0 sums: Global<bf16> written"), "{text}");
 }
 
-/// They are constants, which a `let` and a device function may name.
+/// Orders and scopes are constants, which a `let` and a device function may name.
 #[test]
 fn orders_and_scopes_have_other_names() {
     means(
@@ -57,7 +57,7 @@ fn orders_and_scopes_have_other_names() {
     assert!(text.contains("global.load.relaxed.sys p0 0i32"), "{text}");
 }
 
-/// A load alone does not make the launcher ask for `&mut`.
+/// With only a load, the launcher does not require `&mut`.
 #[test]
 fn loads_do_not_write() {
     let text = |body: &str| ir(&format!("#[tma_kernel(threads = 32)]\nfn k(a: Global<u32>) {{ {body} }}"));
@@ -92,15 +92,15 @@ fn orders_that_an_access_cannot_have() {
     is_refused("let x = a.load(0, Order::AcqRel, Scope::Device);", &wanted);
     is_refused(
         "a.store(0, 1, Order::Acquire, Scope::Device);",
-        &["only an access that gives a value can acquire: `store` with `Order::Acquire`"],
+        &["only an access that returns a value can acquire, but `store` has `Order::Acquire`"],
     );
     is_refused(
         "h.add_vec(0, [f16::ONE; 2], Order::AcqRel, Scope::Device);",
-        &["only an access that gives a value can acquire: `add_vec` with `Order::AcqRel`"],
+        &["only an access that returns a value can acquire, but `add_vec` has `Order::AcqRel`"],
     );
     is_refused(
         "let s: SharedArray<u32, 1> = shared(); s.store(0, 1, Order::Relaxed, Scope::System);",
-        &["TMA0245", "only its cluster sees shared memory: `store` with `Scope::System`"],
+        &["TMA0245", "shared memory is visible to its cluster only, but `store` has `Scope::System`"],
     );
 }
 
@@ -126,7 +126,7 @@ fn orders_and_scopes_are_named() {
 fn elements_that_an_access_does_not_have() {
     is_refused(
         "h.fetch_max(0, f16::ONE, Order::Relaxed, Scope::Device);",
-        &["there is no `fetch_max` on `f16`", "it is for i32, u32, i64, u64, usize"],
+        &["there is no `fetch_max` on `f16`", "can be i32, u32, i64, u64 or usize"],
     );
     is_refused(
         "h.compare_exchange(0, f16::ONE, f16::ONE, Order::Relaxed, Scope::Device);",
@@ -134,7 +134,7 @@ fn elements_that_an_access_does_not_have() {
     );
     is_refused(
         "d.add_vec(0, [1.0, 2.0], Order::Relaxed, Scope::Device);",
-        &["there is no `add_vec` on `f64`", "it is for f16, bf16, f32"],
+        &["there is no `add_vec` on `f64`", "can be f16, bf16 or f32"],
     );
     is_refused("a.atomic_add(0, 1.5);", &["u32"]);
 }

@@ -1,8 +1,8 @@
-//! Coordinates by tile: `tile_at` and `block_tile` are what one would write by hand.
+//! Coordinates by tile: `tile_at` and `block_tile` expand to the coordinates that one would write.
 
 use super::{ir, means, refused};
 
-/// The statements of a kernel that loads by a map of three dimensions, without its first line.
+/// Returns the statements of a kernel with a map of three dimensions, without its first line.
 #[track_caller]
 fn loads(body: &str) -> String {
     let text = ir(&format!(
@@ -76,7 +76,7 @@ fn the_tile_of_a_block_is_that_of_the_grid() {
     same("rows.prefetch(rows.block_tile());", "rows.prefetch([block_idx().x * 64]);");
 }
 
-/// What is refused in a kernel with maps of two and of four dimensions, and one of columns.
+/// Checks the error of a statement with maps of two and of four dimensions, and one of columns.
 #[track_caller]
 fn refuses(statement: &str, wanted: &[&str]) {
     let text = refused(&format!(
@@ -92,11 +92,11 @@ fn refuses(statement: &str, wanted: &[&str]) {
 
 #[test]
 fn indices_are_as_coordinates_are() {
+    refuses("map.load(t, map.tile_at([n]), b);", &["TMA0204", "expected 2 tile coordinates, found 1"]);
     refuses(
-        "map.load(t, map.tile_at([n]), b);",
-        &["TMA0204", "1 tile coordinate is given, but there are 2 dimensions"],
+        "map.load(t, map.tile_at(n), b);",
+        &["TMA0102", "expected an array of tile coordinates, found `u32`"],
     );
-    refuses("map.load(t, map.tile_at(n), b);", &["TMA0102", "tile coordinates are an array, not `u32`"]);
     refuses(
         "map.load(t, map.tile_at([w, w]), b);",
         &["TMA0102", "coordinates are `u32` or `i32`, not `u64`"],
@@ -105,22 +105,22 @@ fn indices_are_as_coordinates_are() {
     refuses("map.load(t, map.tile_at([0.5, 1.0]), b);", &["TMA0102", "not a float"]);
     refuses("map.load(t, map.tile_at(n, n), b);", &["TMA0104"]);
     refuses("map.load(t, map.block_tile(0), b);", &["TMA0104"]);
-    refuses("map.store(map.tile_at([0, -1]), t);", &["TMA0222", "starts at -8 in dimension 1"]);
+    refuses("map.store(map.tile_at([0, -1]), t);", &["TMA0222", "the column coordinate is -8"]);
 }
 
 #[test]
 fn a_tile_begins_where_a_coordinate_can() {
     refuses(
         "map.prefetch(map.tile_at([268435456, 0]));",
-        &["TMA0226", "tile 268435456 of 8 elements begins at 2147483648"],
+        &["TMA0226", "tile 268435456 of 8 elements starts at 2147483648"],
     );
-    refuses("map.prefetch(map.tile_at([n, 4294967295]));", &["TMA0226", "begins at 34359738360"]);
+    refuses("map.prefetch(map.tile_at([n, 4294967295]));", &["TMA0226", "starts at 34359738360"]);
     refuses("map.prefetch(map.tile_at([-268435457, 0]));", &["TMA0226"]);
     ir("#[tma_kernel(threads = 32)]\nfn k(map: TensorMap<Tile<f32, Shape2<8, 8>>>) {\n\
         map.prefetch(map.tile_at([268435455, -268435456]));\n}");
 }
 
-/// As all values of constants: see "Instances" in docs/language/kernels.md.
+/// Like all values of constants: see "Instances" in docs/language/kernels.md.
 #[test]
 fn a_branch_that_a_constant_leaves_out_is_not_judged() {
     let instances = |body: &str| {
@@ -152,7 +152,7 @@ fn columns_are_no_tiles_of_a_grid() {
 }
 
 #[test]
-fn a_block_has_a_place_along_three_axes() {
+fn a_block_has_an_index_along_three_axes() {
     refuses("four.prefetch(four.block_tile());", &["TMA0238", "tiles have 4 dimensions", "tile_at([..])"]);
 }
 
@@ -173,12 +173,12 @@ fn nothing_else_is_printed_as_a_tile() {
     };
     for (body, found, help) in [
         (&*format!("{sum} print_tile(sum);"), "not `Accumulator<f32, 64, 64>`", "store it to a tile"),
-        (&format!("{sum} print_tile(sum.columns::<8>(0));"), "prints a tile, not", "store it to a tile"),
-        ("print_tile(n);", "not `u32`", "`printf!` prints single values"),
-        ("let a: SharedArray<u32, 4> = shared(); print_tile(a);", "prints a tile, not", "print a `Tile`"),
+        (&format!("{sum} print_tile(sum.columns::<8>(0));"), "takes a tile, not", "store it to a tile"),
+        ("print_tile(n);", "not `u32`", "print single values with `printf!`"),
+        ("let a: SharedArray<u32, 4> = shared(); print_tile(a);", "takes a tile, not", "pass a `Tile`"),
         (
             "let t: Tile<f32, Shape2<8, 8>> = shared(); print_tile(remote(t, 0));",
-            "prints a tile, not",
+            "takes a tile, not",
             "of the block's own",
         ),
     ] {
@@ -187,9 +187,9 @@ fn nothing_else_is_printed_as_a_tile() {
     }
 }
 
-/// What an index is known to be once loops are unrolled is judged as a constant is.
+/// An index that is known after unrolling is checked like a constant.
 #[test]
-fn tma0208_indices_in_turns_of_unrolled_loops() {
+fn tma0208_indices_in_iterations_of_unrolled_loops() {
     let of = |body: &str| {
         format!(
             "#[tma_kernel(threads = 32)]\nfn k(n: u32, out: Global<u32>) {{\n\
@@ -200,27 +200,27 @@ fn tma0208_indices_in_turns_of_unrolled_loops() {
     for (broken, message, kept) in [
         (
             "for i in unroll(0..4) { out.set(0, parts[i]); }",
-            "index 3 is out of range: the array's length is 3\nnote: in the turn of the unrolled loop in which `i` is 3",
+            "index 3 is out of bounds: the array has 3 elements\nnote: in the iteration of the unrolled loop where `i` is 3",
             "for i in unroll(0..3) { out.set(0, parts[i]); }",
         ),
         (
             "let mut own = [[0u32; 2]; 3]; for i in unroll(0..3) { own[i][i] = n; } out.set(0, own[0][0]);",
-            "index 2 is out of range: the array's length is 2",
+            "index 2 is out of bounds: the array has 2 elements",
             "let mut own = [[0u32; 2]; 3]; for i in unroll(0..2) { own[i][i] = n; } out.set(0, own[0][0]);",
         ),
         (
             "for i in unroll(0..3u32) { lines[i].set(0, n); }",
-            "index 2 is out of range: the number of stages is 2",
+            "index 2 is out of bounds: there are 2 stages",
             "for i in unroll(0..3u32) { lines[i % 2].set(0, n); }",
         ),
         (
             "for i in unroll(0..3u32) { out.set(0, lines[0].get(16 * i)); }",
-            "index 32 is out of range: the array's length is 32",
+            "index 32 is out of bounds: the array has 32 elements",
             "for i in unroll(0..3u32) { out.set(0, lines[0].get(15 * i)); }",
         ),
         (
             "for i in unroll(0..2) { for j in unroll(0..=4u32) { tile.set([j, 0], n); } }",
-            "index 4 is out of range: the tile's extent here is 4\nnote: in the turn of the unrolled loop in which \
+            "index 4 is out of bounds: the tile has 4 rows\nnote: in the iteration of the unrolled loop where \
              `i` is 0 and `j` is 4",
             "for i in unroll(0..2) { for j in unroll(0..=3u32) { tile.set([j, 0], n); } }",
         ),
@@ -230,7 +230,7 @@ fn tma0208_indices_in_turns_of_unrolled_loops() {
         assert!(text.starts_with("TMA0208") && text.contains(message), "{text}");
         ir(&of(kept));
     }
-    // What is known at run time is left to checked kernels, and so is what no turn comes to.
+    // Indices that are known only at run time are left to checked kernels, as are unreachable ones.
     for kept in [
         "for i in 0..4 { out.set(0, parts[i]); }",
         "for i in unroll(0..4) { if i == 3 { break; } out.set(0, parts[i]); }",

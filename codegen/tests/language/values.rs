@@ -122,7 +122,7 @@ fn constants_and_device_functions_round_a_float_once() {
 
 #[test]
 fn arithmetic_of_known_singles_is_rounded_at_each_step() {
-    // As an `f64`, 16777216 + 1 - 16777216 would be 1.
+    // In `f64`, 16777216 + 1 - 16777216 would be 1.
     means("let mut a: f32 = 16777216.0 + 1.0 - 16777216.0;", "v0 = 0.0f32");
     means("let mut a = x + 0.1 * 3.0 / 0.7;", "v0 = (p3 + 0.4285714626312256f32)");
     means("let mut a = (0.1f32 + 0.2) as f64;", "v0 = 0.30000001192092896f64");
@@ -269,12 +269,12 @@ fn names_are_those_of_the_innermost_scope() {
 fn what_rustc_settles_otherwise_is_refused() {
     let kernel = |body: &str| format!("#[tma_kernel(threads = 32)]\nfn k(n: u32) {{ {body} }}");
     for (body, message) in [
-        ("let a = 5; let b: u32 = a; let c: u64 = a;", "this is `u32`, but `u64` is wanted"),
-        ("let a = 5; let b = abs(a); let c: u32 = a;", "`u32` has no `abs`"),
-        ("let a = 1.0; let b: f16 = a;", "this is a float, but `f16` is wanted"),
-        ("printf!(\"{a}\", a = n);", "no named arguments"),
-        ("printf!(\"{:08}\", n);", "`{:08}` is not known"),
-        ("printf!(\"{:+8}\", n);", "`{:+8}` is not known"),
+        ("let a = 5; let b: u32 = a; let c: u64 = a;", "expected `u64`, found `u32`"),
+        ("let a = 5; let b = abs(a); let c: u32 = a;", "`abs` does not support `u32`"),
+        ("let a = 1.0; let b: f16 = a;", "expected `f16`, found a float"),
+        ("printf!(\"{a}\", a = n);", "does not support named arguments"),
+        ("printf!(\"{:08}\", n);", "unknown format `{:08}`"),
+        ("printf!(\"{:+8}\", n);", "unknown format `{:+8}`"),
         ("assert!(n > 1, \"{n}\");", "plain text"),
     ] {
         let found = refused(&kernel(body));
@@ -302,10 +302,10 @@ fn a_type_generic_is_no_name_in_what_the_kernel_uses() {
          #[tma_kernel(threads = 32, instances(halves = <f16>))]
          fn k<T: TileElement>(src: TensorMap<Row>) { src.prefetch_descriptor(); } }",
     );
-    assert!(errors.contains("`T` is not a kernel's type"), "{errors}");
+    assert!(errors.contains("`T` is not a type of the kernel language"), "{errors}");
 }
 
-/// So the kernels that run every cast of numbers may write one of the two.
+/// Kernels that run every cast of numbers may therefore use either of the two.
 #[test]
 fn as_is_the_cast_of_numbers_that_rustc_has() {
     let numbers = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "usize", "f32", "f64"];

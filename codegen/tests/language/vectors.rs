@@ -2,7 +2,7 @@
 
 use super::{means, refused};
 
-/// A kernel with a tile, a shared array and slices.
+/// Returns a kernel with a tile, a shared array and slices.
 fn kernel(body: &str) -> String {
     format!(
         "#[tma_kernel(threads = 32)]\nfn k(n: u32, x: f32, f: Global<f32>, h: Global<f16>, d: Global<f64>, b: Global<u8>) {{ \
@@ -49,15 +49,12 @@ fn lengths_are_those_of_instructions() {
             accepts(&format!("{of}.set_vec(0, {of}.get_vec::<{len}>(16));"));
         }
         for len in [0, 1, 3, most] {
-            refuses(
-                &format!("let v = {of}.get_vec::<{len}>(0);"),
-                &format!("there is no vector of {len} elements"),
-            );
+            refuses(&format!("let v = {of}.get_vec::<{len}>(0);"), &format!("cannot have {len} elements"));
         }
     }
     refuses(
         "f.set_vec(0, [x; 3]);",
-        "TMA0244: there is no vector of 3 elements of `f32`\nhelp: a vector has at most 16 bytes: 2 or 4 elements of `f32`",
+        "TMA0244: a vector of `f32` cannot have 3 elements\nhelp: use 2 or 4 elements of `f32`: a vector has at most 16 bytes",
     );
 }
 
@@ -73,17 +70,20 @@ fn vectors_begin_at_multiples_of_their_length() {
         );
         refuses(
             &format!("let v = {of}.get_vec::<{len}>({half});"),
-            &format!("is {half}, which is not a multiple of {len}"),
+            &format!("must be a multiple of {len}, but it is {half}"),
         );
         accepts(&format!("let v = {of}.get_vec::<{len}>({len});"));
     }
     accepts("t.set_vec([1, 8], t.get_vec::<8>([n, n * 8 + 56]));");
     refuses(
         "t.set_vec([1, 4], t.get_vec::<8>([n, n * 8]));",
-        "the innermost coordinate is 4, which is not a multiple of 8",
+        "the innermost coordinate of a vector of 8 elements must be a multiple of 8, but it is 4",
     );
     accepts("s.set_vec(n * 2, [x; 2]);");
-    refuses("s.set_vec(n * 2 + 1, [x; 2]);", "the index is always 1 more than a multiple of 2");
+    refuses(
+        "s.set_vec(n * 2 + 1, [x; 2]);",
+        "the index of a vector of 2 elements must be a multiple of 2, but it is always 1 more",
+    );
 }
 
 #[test]
@@ -92,27 +92,27 @@ fn rows_and_arrays_are_of_whole_vectors() {
         format!("let u: Tile<f32, Shape2<8, {extent}>> = shared(); let v = u.get_vec::<4>([n, 0]);")
     };
     accepts(&rows(12));
-    refuses(&rows(10), "rows of 10 elements are no vectors of 4");
+    refuses(&rows(10), "rows of 10 elements cannot be divided into vectors of 4");
     let array = |len: u32| format!("let a: SharedArray<f32, {len}> = shared(); a.set_vec(n * 4, [x; 4]);");
     accepts(&array(12));
-    refuses(&array(10), "an array of 10 elements is no vectors of 4");
+    refuses(&array(10), "an array of 10 elements cannot be divided into vectors of 4");
     accepts("let v = t.get_vec::<4>([7, 60]);");
-    refuses("let v = t.get_vec::<4>([8, 60]);", "index 8 is out of range");
-    refuses("let v = t.get_vec::<4>([7, 64]);", "index 64 is out of range");
+    refuses("let v = t.get_vec::<4>([8, 60]);", "index 8 is out of bounds");
+    refuses("let v = t.get_vec::<4>([7, 64]);", "index 64 is out of bounds");
 }
 
 #[test]
 fn arguments_are_judged() {
     refuses(
         "let v = f.get_vec(0);",
-        "TMA0104: `get_vec` does not say how many elements to read\nhelp: write `get_vec::<4>(..)`",
+        "TMA0104: `get_vec` needs the number of elements to read\nhelp: write `get_vec::<4>(..)`",
     );
     refuses("let v = t.get_vec([0, 0]);", "write `get_vec::<8>(..)`");
-    refuses("f.set_vec(0, x);", "a vector is an array of `f32`, not `f32`");
-    refuses("f.set_vec(0, [n; 2]);", "is wanted");
+    refuses("f.set_vec(0, x);", "a vector must be an array of `f32`, not `f32`");
+    refuses("f.set_vec(0, [n; 2]);", "mismatched types");
     accepts("f.set_vec(0, [1.0, 2.0]);");
-    refuses("let v = f.get_vec::<4>([0, 0]);", "an index is an integer of 32 or 64 bits");
-    refuses("let v = t.get_vec::<4>([0]);", "1 coordinate is given, but there are 2 dimensions");
+    refuses("let v = f.get_vec::<4>([0, 0]);", "an index must be an integer of 32 or 64 bits");
+    refuses("let v = t.get_vec::<4>([0]);", "expected 2 coordinates, found 1");
     refuses("let v = f.get_vec::<{ n as usize }>(0);", "TMA0105");
-    refuses("let v = f.hint(l2_evict_first(1.0)).get_vec::<4>(0);", "`get_vec` takes no hint");
+    refuses("let v = f.hint(l2_evict_first(1.0)).get_vec::<4>(0);", "`get_vec` does not accept a cache hint");
 }

@@ -1,4 +1,4 @@
-//! Every word of the vocabulary, and the statement or value it becomes.
+//! Every word of the vocabulary, and the statement or value that it becomes.
 
 use super::means;
 

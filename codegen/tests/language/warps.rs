@@ -1,8 +1,8 @@
-//! The words of a warp: what they become, and what is refused.
+//! The words of a warp: their statements, and their errors.
 
 use super::{ir, means, refused};
 
-/// What is said of a kernel of `threads` threads.
+/// Checks the error of a kernel of `threads` threads.
 #[track_caller]
 fn refuses(threads: u32, body: &str, message: &str) {
     let found = refused(&format!(
@@ -27,7 +27,7 @@ fn shuffles() {
         "v0 = warp.shuffle_xor p3 1u32\nv1 = warp.shuffle_up p3 p0\nv2 = (v0 + v1)\n\
          v3 = warp.shuffle_down p0 31u32\nv4 = v3\nv5 = warp.shuffle_idx true 0u32\nv6 = v5",
     );
-    // A literal's type is decided by what becomes of it.
+    // The use of the result determines the type of a literal.
     means("let a: i64 = shuffle_idx(1, 0);", "v0 = warp.shuffle_idx 1i64 0u32\nv1 = v0");
 }
 
@@ -57,10 +57,10 @@ fn reductions() {
 #[test]
 fn a_warp_has_32_lanes() {
     for (last, word, what) in [
-        ("31", "shuffle_xor", "a mask of lanes is 0 to 31, not 32"),
-        ("31", "shuffle_up", "a distance between lanes is 0 to 31, not 32"),
-        ("31", "shuffle_down", "a distance between lanes is 0 to 31, not 32"),
-        ("31", "shuffle_idx", "a lane is 0 to 31, not 32"),
+        ("31", "shuffle_xor", "the lane mask of a shuffle must be 0 to 31, not 32"),
+        ("31", "shuffle_up", "the lane distance of a shuffle must be 0 to 31, not 32"),
+        ("31", "shuffle_down", "the lane distance of a shuffle must be 0 to 31, not 32"),
+        ("31", "shuffle_idx", "the lane of a shuffle must be 0 to 31, not 32"),
     ] {
         accepts(32, &format!("out.set(n, {word}(x, {last}));"));
         refuses(32, &format!("out.set(n, {word}(x, 32));"), what);
@@ -69,21 +69,21 @@ fn a_warp_has_32_lanes() {
 
 #[test]
 fn types_are_judged() {
-    refuses(32, "let t = shuffle_xor([x, x], 1);", "`shuffle_xor` is on scalars, not on `[f32; 2]`");
+    refuses(32, "let t = shuffle_xor([x, x], 1);", "`shuffle_xor` takes scalars, not `[f32; 2]`");
     accepts(32, "let t = [shuffle_xor(x, 1), shuffle_xor(x, 2)];");
-    refuses(32, "let t = match_any(out);", "`match_any` is on scalars, not on `Global<f32>`");
+    refuses(32, "let t = match_any(out);", "`match_any` takes scalars, not `Global<f32>`");
     refuses(
         32,
         "let t = warp_reduce_xor(x);",
-        "`f32` has no `warp_reduce_xor`\nhelp: `warp_reduce_xor` is for integers",
+        "`warp_reduce_xor` does not support `f32`\nhelp: use an integer",
     );
     accepts(32, "let t = warp_reduce_xor(x.to_bits());");
-    refuses(32, "let t = warp_reduce_add(x > 0.0);", "`bool` has no `warp_reduce_add`");
+    refuses(32, "let t = warp_reduce_add(x > 0.0);", "`warp_reduce_add` does not support `bool`");
     accepts(32, "let t = warp_reduce_add((x > 0.0) as u32);");
-    refuses(32, "let t = shuffle_up::<u32>(x, 1);", "is wanted");
-    refuses(32, "let t = vote_all(n);", "is wanted");
-    refuses(32, "let t = ballot(n > 0, 1);", "`ballot` takes one argument, but 2 are given");
-    refuses(32, "let t = shuffle_idx(x, 1.0);", "is wanted");
+    refuses(32, "let t = shuffle_up::<u32>(x, 1);", "mismatched types");
+    refuses(32, "let t = vote_all(n);", "mismatched types");
+    refuses(32, "let t = ballot(n > 0, 1);", "`ballot` takes 1 argument, but 2 were supplied");
+    refuses(32, "let t = shuffle_idx(x, 1.0);", "mismatched types");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn reductions_by_shuffles_need_whole_warps() {
     accepts(80, "let t = warp_reduce_add(n as i16) as u64 + warp_reduce_xor(n as u64);");
 }
 
-/// Barriers of warpgroups and those that the kernel names, of which there are 15.
+/// Warpgroups and the kernel's named barriers share 15 barriers.
 #[test]
 fn tma0263_barriers_for_all_warpgroups() {
     let of = |body: &str| format!("#[tma_kernel(threads = 256)]\nfn k(n: u32) {{ {body} }}");
@@ -105,12 +105,12 @@ fn tma0263_barriers_for_all_warpgroups() {
     for (broken, message, kept) in [
         (
             format!("sync_warpgroup(); {}", all(1..=14)),
-            "the 2 warpgroups need a barrier each, but of 15 the kernel names 14",
+            "the 2 warpgroups need one barrier each, but the kernel uses 14 of 15",
             format!("sync_warpgroup(); {}", all(1..=13)),
         ),
         (
             "sync_warpgroup(); named_barrier_arrive(n, 256); named_barrier_sync(14, 256);".to_owned(),
-            "the kernel names number 14 itself",
+            "the kernel uses number 14 itself",
             "sync_warpgroup(); named_barrier_arrive(n, 256); named_barrier_sync(13, 256);".to_owned(),
         ),
         (

@@ -12,14 +12,15 @@ pub(crate) struct Example {
     #[allow(dead_code, reason = "not every test names the line")]
     pub(crate) before: usize,
     pub(crate) outcome: Outcome,
-    /// What it is compiled for, where the block says so: ```` ```rust,refused,sm_90 ````.
+    /// The target, if the block names one: ```` ```rust,refused,sm_90 ````.
     pub(crate) target: Option<Target>,
-    /// Whether it is a whole kernel, whose protocol is judged too: ```` ```rust,refused,whole ````.
-    /// Most pages show parts of kernels; those about the protocol show all of it.
+    /// Whether the block is a whole kernel, whose protocol is judged too:
+    /// ```` ```rust,refused,whole ````. Most pages show parts of kernels; those about the protocol
+    /// show all of it.
     pub(crate) whole: bool,
     pub(crate) source: String,
-    /// What is said of it, in the order of its lines, as hidden comments after the block have it:
-    /// `<!-- CODE: a part of the message -->`.
+    /// The expected diagnostics, in the order of their lines, from the hidden comments after the
+    /// block: `<!-- CODE: a part of the message -->`.
     #[allow(dead_code, reason = "not every test compares them")]
     pub(crate) notes: Vec<Note>,
 }
@@ -34,7 +35,7 @@ pub(crate) struct Note {
     pub(crate) text: String,
 }
 
-/// What a page says becomes of a kernel.
+/// The outcome that a page shows for a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Accepted,
@@ -43,13 +44,13 @@ pub(crate) enum Outcome {
     Refused,
 }
 
-/// What is said of a text that is Rust.
+/// The diagnostics of a text that is Rust.
 pub(crate) struct Judged {
     #[allow(dead_code, reason = "not every test counts them")]
     pub(crate) accepted_kernels: usize,
     #[allow(dead_code, reason = "not every test takes it apart")]
     pub(crate) diagnostics: Diagnostics,
-    /// The same, as it is shown.
+    /// The diagnostics as they are shown.
     #[allow(dead_code, reason = "not every test reads it")]
     pub(crate) rendered: String,
 }
@@ -73,7 +74,7 @@ pub(crate) fn page(code: Code) -> Option<String> {
     fs::read_to_string(folder().join(format!("{code}.md"))).ok()
 }
 
-/// The blocks that are kernels.
+/// Returns the blocks that are kernels.
 pub(crate) fn examples(page: &str) -> Vec<Example> {
     let mut found: Vec<Example> = vec![];
     let mut open = false;
@@ -93,8 +94,8 @@ pub(crate) fn examples(page: &str) -> Vec<Example> {
     found
 }
 
-/// The example that a block begins: the words after the language are the outcome, and perhaps
-/// `whole` or a target.
+/// Returns the example that a block begins: the words after the language are the outcome, and
+/// optionally `whole` or a target.
 fn begin(words: &str, before: usize) -> Option<Example> {
     let (outcome, more) = words.split_once(',').map_or((words, None), |(word, more)| (word, Some(more)));
     let whole = more == Some("whole");
@@ -103,7 +104,7 @@ fn begin(words: &str, before: usize) -> Option<Example> {
     Some(Example { before, outcome, target, whole, source: String::new(), notes: vec![] })
 }
 
-/// The note in a hidden comment.
+/// Parses the note in a hidden comment.
 fn note(line: &str) -> Option<Note> {
     let (code, text) = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?.split_once(": ")?;
     Some(Note { code: code.to_owned(), text: text.to_owned() })
@@ -112,16 +113,16 @@ fn note(line: &str) -> Option<Note> {
 /// The rules that a text is judged by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum By {
-    /// Those for statements.
+    /// The rules for statements.
     Statements,
-    /// These and the protocol's, as in the macro.
+    /// The rules for statements and those of the protocol, as in the macro.
     Protocol,
-    /// These and those of a target, as in the build script.
+    /// The rules for statements and those of a target, as in the build script.
     Target(Target),
 }
 
 impl Example {
-    /// The rules that the page shows it under.
+    /// Returns the rules under which the page shows the example.
     pub(crate) fn by(&self) -> By {
         match self.target {
             Some(target) => By::Target(target),
@@ -131,7 +132,7 @@ impl Example {
     }
 }
 
-/// The errors and the warnings of a text. A text that is no Rust is an error.
+/// Returns the errors and the warnings of a text. A text that is not Rust is an error.
 pub(crate) fn judge(path: &str, source: &str, by: By) -> Result<Judged, String> {
     let result =
         match by {

@@ -2,7 +2,7 @@
 
 use tma_codegen::check::protocol::{Budget, SharedAccess, report};
 
-/// The accesses of a kernel with a tile of 32 rows, in which `body` is.
+/// Returns the accesses of a kernel with a tile of 32 rows and this body.
 fn accesses(threads: u32, row: &str, body: &str) -> Vec<SharedAccess> {
     let source = format!(
         "#[tma_kernel(threads = {threads}, protocol = trusted(\"only its accesses are looked at\"))]
@@ -29,7 +29,7 @@ fn accesses(threads: u32, row: &str, body: &str) -> Vec<SharedAccess> {
     report(&accepted.kernels[0].kernel, Budget::REPORT).accesses
 }
 
-/// Wavefronts and ideal of the only access; none if its banks are not known.
+/// Returns wavefronts and ideal of the only access, or `None` if its banks are unknown.
 #[track_caller]
 fn only(threads: u32, row: &str, body: &str) -> Option<(u32, u32)> {
     let all = accesses(threads, row, body);
@@ -52,9 +52,9 @@ fn rows_columns_and_swizzles() {
     assert_eq!(only(32, PLAIN, "out.set(thread, tile.get([3, 4]));"), Some((1, 1)), "one word for all");
 }
 
-/// The worst of all turns and warps counts, and only lanes that take part.
+/// The worst of all iterations and warps counts, and only active lanes.
 #[test]
-fn turns_warps_and_branches() {
+fn iterations_warps_and_branches() {
     let strides = "for i in 0..3 { out.set(thread, words.get(thread << i) as f32); }";
     assert_eq!(only(32, PLAIN, strides), Some((4, 1)), "strides 1, 2, 4");
     let warps = "out.set(thread, words.get(thread * (1 + warp_idx())) as f32);";
@@ -63,7 +63,7 @@ fn turns_warps_and_branches() {
     assert_eq!(only(64, PLAIN, one), Some((1, 1)));
     let half = "if thread < 8 { out.set(thread, tile.get([thread, 0])); }";
     assert_eq!(only(64, PLAIN, half), Some((8, 1)));
-    // Threads that are followed apart come to the same place together.
+    // Threads that are followed separately execute the same access together.
     let apart = "if thread == 5 { out.set(0, 1.0); full.wait(0); }
         out.set(thread, tile.get([thread, 0]));";
     assert_eq!(only(32, PLAIN, apart), Some((32, 1)));
@@ -83,7 +83,7 @@ fn vectors_go_by_parts_of_warps() {
 #[test]
 fn what_is_not_followed_is_not_known() {
     assert_eq!(only(32, PLAIN, "out.set(thread, tile.get([at.get(thread) % 32, 0]));"), None);
-    // One that is known does not hide it.
+    // A known access does not hide an unknown one.
     let both = accesses(32, PLAIN, "words.set(at.get(thread) % 1024, 1); words.set(thread, 2);");
     let worst: Vec<_> = both.iter().map(|access| (access.writes, access.worst.is_some())).collect();
     assert_eq!(worst, [(true, false), (true, true)]);

@@ -1,8 +1,8 @@
-//! The claim that one schedule decides, against all schedules: small random programs of arrivals
-//! and waits, judged by the checker and run in every order.
+//! The claim that one schedule decides, tested with all schedules: the checker judges small random
+//! programs of arrivals and waits, and they run in every order.
 //!
-//! What is called proved ends in every order, with the same phases; of what is said to wait
-//! forever some order does.
+//! Programs that are proved end in every order, with the same phases. Programs that are said to
+//! wait forever do so in some order.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -12,25 +12,25 @@ use tma_codegen::diag::Code;
 
 use crate::verdict;
 
-/// Programs that are judged.
+/// The number of programs.
 const PROGRAMS: u64 = 1500;
 
-/// What a role does at a barrier.
+/// The step of a role at a barrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Arrive(usize),
-    /// For the phase of this parity.
+    /// Waits for the phase of this parity.
     Wait(usize, u32),
 }
 
-/// Roles, each a thread, and the counts of barriers.
+/// Roles, each of which is a thread, and the counts of barriers.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) roles: Vec<Vec<Step>>,
     pub(crate) counts: Vec<u32>,
 }
 
-/// Numbers that look random, the same each time.
+/// A source of pseudo-random numbers.
 pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
@@ -42,7 +42,7 @@ impl Draw {
     }
 }
 
-/// A program: mostly one in which roles take turns, with a step changed here and there.
+/// Generates a program: mostly one in which roles alternate, with a few steps changed.
 fn program(seed: u64) -> Program {
     let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let (roles, barriers) = (2 + draw.below(2) as usize, 1 + draw.below(3) as usize);
@@ -62,7 +62,7 @@ fn program(seed: u64) -> Program {
             }
         }
     }
-    // Some are right as they are.
+    // Some programs stay right.
     for _ in 0..draw.below(3) {
         let role = draw.below(roles as u32) as usize;
         if all[role].is_empty() {
@@ -78,7 +78,7 @@ fn program(seed: u64) -> Program {
     Program { roles: all, counts }
 }
 
-/// As a kernel.
+/// Returns the program as a kernel.
 fn source(program: &Program) -> String {
     let mut text = format!("#[tma_kernel(threads = {})]\nfn k() {{\n", program.roles.len() * 32);
     for barrier in 0..program.counts.len() {
@@ -102,7 +102,7 @@ fn source(program: &Program) -> String {
     text + "}\n"
 }
 
-/// What all orders come to.
+/// The results of all orders.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     /// The phases of the barriers at the ends.
@@ -110,7 +110,7 @@ pub(crate) struct Orders {
     pub(crate) stuck: bool,
 }
 
-/// Where each role is, and the phase and pending count of each barrier.
+/// The position of each role, and the phase and pending count of each barrier.
 type State = (Vec<usize>, Vec<(u32, u32)>);
 
 /// Runs a program in every order.

@@ -1,9 +1,9 @@
-//! The claim that a state which recurs proves all counts, against counts that are tried: loops of
-//! two threads around rings of barriers, judged by the checker for any number of turns and run in
-//! every order for each of the first numbers.
+//! The claim that a recurring state proves all iteration counts, tested with small counts: loops of
+//! two threads around rings of barriers. The checker judges each for any number of iterations, and
+//! it runs in every order for each of the first numbers.
 //!
-//! Most of them are wrong, and many only in a late turn: a counter that wraps, a stage with another
-//! modulus than its phase, a turn that leaves something out.
+//! Most of them are wrong, and many only in a late iteration: a counter wraps, a stage has another
+//! modulus than its phase, or an iteration leaves something out.
 
 use std::fmt::Write;
 
@@ -12,27 +12,27 @@ use tma_codegen::check::protocol::Verdict;
 use crate::interleavings::{Draw, Program, Step, all_orders};
 use crate::verdict;
 
-/// Programs that are judged.
+/// The number of programs.
 const PROGRAMS: u64 = 80;
-/// Turns that are tried.
+/// The largest number of iterations that is tried.
 const MOST_TURNS: u32 = 12;
 
-/// A turn in which something is left out.
+/// The iterations in which something is left out.
 #[derive(Clone, Copy, Debug)]
 enum Except {
     Never,
-    /// In this turn.
+    /// This iteration.
     At(u32),
-    /// In each of so many turns the last.
+    /// The last of each group of this many iterations.
     Every(u32),
-    /// From this turn on.
+    /// This and all later iterations.
     From(u32),
-    /// In so many turns, the last ones.
+    /// This many iterations, the last ones.
     Last(u32),
 }
 
-/// What a thread does in each turn at a ring: the stage is `count % stages`, and the parity of a
-/// wait `count / turns_of_phase + flip`.
+/// The use of a ring in each iteration: the stage is `count % stages`, and the parity of a wait is
+/// `count / turns_of_phase + flip`.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     stages: u32,
@@ -41,12 +41,12 @@ struct Use {
     except: Except,
 }
 
-/// A thread: in each turn it waits at one ring and arrives at the other.
+/// A thread that waits at one ring and arrives at the other in each iteration.
 #[derive(Clone, Copy, Debug)]
 struct Role {
     wait: Use,
     arrive: Use,
-    /// After how many turns its count begins again.
+    /// The number of iterations after which its count starts again.
     wraps: Option<u32>,
 }
 
@@ -79,7 +79,7 @@ impl Except {
     }
 }
 
-/// A ring that is used as it should, mostly with something changed.
+/// Generates a ring that is used correctly, mostly with something changed.
 fn loops(seed: u64) -> Loops {
     let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let stages = 1 + draw.below(4);
@@ -103,7 +103,7 @@ fn loops(seed: u64) -> Loops {
     Loops { stages, roles }
 }
 
-/// As a kernel, for any number of turns.
+/// Returns the loops as a kernel, for any number of iterations.
 fn source(loops: &Loops) -> String {
     let stages = loops.stages;
     let mut text = format!(
@@ -140,7 +140,7 @@ fn source(loops: &Loops) -> String {
     text + "}\n"
 }
 
-/// Its steps in so many turns.
+/// Returns the steps of this many iterations.
 fn unrolled(loops: &Loops, turns: u32) -> Program {
     let stages = loops.stages;
     let steps = |(number, role): (usize, &Role)| {
@@ -188,8 +188,8 @@ fn what_is_proved_is_right_for_every_count() {
     assert!(late * 10 > programs, "{late} are wrong in a late turn alone");
 }
 
-/// A ring of four, filled by one thread and read by a warp: `turn` is what the thread does in its
-/// `k`-th turn, in front of which `before` is.
+/// Returns a ring of four that one thread fills and a warp reads. `turn` is the body of the
+/// thread's iteration `k`, and `before` comes before the loop.
 fn ring(before: &str, turn: &str) -> String {
     format!(
         "#[tma_kernel(threads = 64)]
@@ -244,7 +244,7 @@ fn rings_are_proved_however_their_phases_are_counted() {
 }
 
 #[test]
-fn faults_of_late_turns_are_not_proved_away() {
+fn faults_of_late_iterations_are_not_proved_away() {
     let wait = "empty[s].wait((k / 4 + 1) & 1);";
     let wrong = [
         // A counter that wraps at another number than its ring.
@@ -264,7 +264,7 @@ fn faults_of_late_turns_are_not_proved_away() {
         // Another modulus than that of the phase.
         ("", format!("let s = k % 3; {wait} {FILL}")),
         ("", format!("let s = k % 4; empty[s].wait((k / 3 + 1) & 1); {FILL}")),
-        // One turn, far away.
+        // A single, late iteration.
         ("", format!("let s = k % 4; if k != 9 {{ {wait} }} {FILL}")),
         ("", format!("let s = k % 4; if k != 1000 {{ {wait} }} {FILL}")),
         ("", format!("let s = k % 4; {wait} if k == 9 {{ full[s].arrive(); }} {FILL}")),
@@ -273,7 +273,7 @@ fn faults_of_late_turns_are_not_proved_away() {
         ("", format!("let s = k % 4; if k % 29 != 28 {{ {wait} }} {FILL}")),
         ("let mut n = 0;", format!("let s = k % 4; if n < 40 {{ {wait} }} {FILL} n += 1;")),
         ("let mut n = 100;", format!("let s = k % 4; if n > 3 {{ {wait} }} {FILL} n -= 1;")),
-        // The last turn alone.
+        // Only the last iteration.
         ("", format!("let s = k % 4; if k + 1 != steps {{ {wait} }} {FILL}")),
         ("", format!("let s = k % 4; {wait} {FILL} if k + 1 == steps && k > 20 {{ full[s].arrive(); }}")),
     ];

@@ -1,7 +1,7 @@
-//! The protocol of barriers: no right kernel is refused, and wrong ones are.
+//! The protocol of barriers: right kernels are not refused, and wrong ones are.
 
+mod assumptions;
 mod banks;
-mod believed;
 mod interleavings;
 mod loops;
 mod mutants;
@@ -19,7 +19,7 @@ mod wrong;
 
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
 
-/// What is said of the only kernel of a text.
+/// Returns the verdict on the only kernel of a text.
 fn verdict(source: &str) -> Verdict {
     let accepted =
         tma_codegen::check("kernel.rs", source).unwrap_or_else(|failure| panic!("{failure}\n{source}"));

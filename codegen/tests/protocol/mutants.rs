@@ -1,8 +1,9 @@
-//! Kernels of the repository with one step of synchronisation left out, changed or moved.
+//! The kernels of the repository with one synchronisation step left out, changed or moved.
 //!
-//! Not every mutant is wrong: some steps are redundant. How many are refused is compared with what
-//! it was, so that a change of the checker that misses more is noticed. Which of them the simulator
-//! finds wrong, `tests/tests/protocol.rs` tells, and `docs/protocol-mutants.md` keeps.
+//! Not every mutant is wrong: some steps are redundant. The number of refused mutants is compared
+//! with the previous one, so that a change by which the checker misses more is noticed.
+//! `tests/tests/protocol.rs` finds which of them the simulator finds wrong, and
+//! `docs/protocol-mutants.md` has the results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +17,7 @@ use crate::tree::{root, sources};
 
 const FOLDERS: [&str; 2] = ["examples/src", "tests/src/kernels"];
 
-/// Of each kernel only every so many mutants are judged.
+/// Of each kernel, one in this many mutants is judged.
 const NTH: usize = 3;
 
 #[derive(Default)]
@@ -26,7 +27,8 @@ struct Tally {
     passed: u32,
 }
 
-/// `TMA_MUTANTS=name` prints what is said of every mutant of the kernels whose names begin so.
+/// `TMA_MUTANTS=name` prints the verdict on every mutant of the kernels whose names begin with
+/// `name`.
 #[test]
 fn most_mutants_are_refused() {
     let wanted = std::env::var("TMA_MUTANTS").ok();
@@ -78,12 +80,13 @@ fn shown(verdict: &Verdict) -> String {
         Verdict::Broken(diagnostic) => {
             format!("refused in line {}: {}", diagnostic.span.start().line, diagnostic.text())
         }
-        Verdict::NotDecided(doubts) => {
-            let doubts =
-                doubts.iter().map(|doubt| format!("\n    line {}: {}", doubt.span.start().line, doubt.why));
-            format!("not decided{}", doubts.collect::<String>())
+        Verdict::NotDecided(undecided) => {
+            let undecided = undecided
+                .iter()
+                .map(|case| format!("\n    line {}: {}", case.span.start().line, case.reason));
+            format!("not decided{}", undecided.collect::<String>())
         }
         Verdict::Proved => "proved".to_owned(),
-        Verdict::CheckedUpTo(turns) => format!("checked up to {turns} turns"),
+        Verdict::CheckedUpTo(turns) => format!("checked up to {turns} iterations"),
     }
 }

@@ -1,4 +1,4 @@
-//! Right kernels that are as unusual as can be: none of them is refused.
+//! Right kernels that are as unusual as possible: none of them is refused.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::verdict;
 /// The folders of right kernels.
 pub(crate) const RIGHT: [&str; 3] = ["right", "right_by_orders", "right_between_blocks"];
 
-/// The path of one of them.
+/// Returns the path of one of these folders.
 pub(crate) fn folder_of(name: &str) -> PathBuf {
     root().join("codegen/tests/protocol").join(name)
 }
@@ -28,7 +28,7 @@ fn is_proved(source: &str) {
 
 const TILE: &str = "Tile<f32, Shape2<32, 32>>";
 
-/// A ring of so many stages, filled by one thread, read by `readers` threads, `body` of each turn.
+/// Returns a ring of `stages` stages and `count` tiles, filled by one thread and read by 128.
 fn ring(stages: u32, count: &str, each: &str) -> String {
     format!(
         "#[tma_kernel(threads = 160)]
@@ -170,7 +170,7 @@ fn work_from_a_queue() {
     );
 }
 
-/// The host sees to it that there are `tiles` numbers in both parts together.
+/// The host ensures that both parts together have `tiles` numbers.
 #[test]
 fn loaded_numbers_that_go_together() {
     is_right(
@@ -286,8 +286,8 @@ fn clusters_that_hand_over() {
     );
 }
 
-/// The kernels of the folders of right ones, each as a macro judges it and as a report does. Prints
-/// how many of each folder are proved.
+/// The kernels of the folders of right ones, each judged with the budget of a macro and of a
+/// report. Prints how many of each folder are proved.
 #[test]
 fn no_unusual_kernel_is_refused() {
     let (mut wrong, mut judged) = (vec![], 0);
@@ -316,10 +316,10 @@ fn no_unusual_kernel_is_refused() {
     assert!(judged >= 215, "{judged} kernels");
 }
 
-/// Elements that a thread changes in place, copies back to where a tile came from, and rounds of the
-/// grid with a meeting on either side.
+/// Elements that a thread changes in place, rounds of the grid with a barrier on either side, and
+/// equal values of all threads.
 #[test]
-fn global_memory_that_blocks_keep_apart() {
+fn global_memory_in_which_blocks_write_disjoint_elements() {
     is_proved(
         "#[tma_kernel(threads = 128)]
         fn k(x: Global<f32>, count: u32) {
@@ -350,7 +350,7 @@ fn global_memory_that_blocks_keep_apart() {
     );
 }
 
-/// Each operation of an index is looked at once, and each loop a few times.
+/// Each operation of an index is visited once, and each loop a few times.
 #[test]
 fn long_chains_of_variables_and_deep_nests_of_loops() {
     let chain: String = (1..100).map(|n| format!("let a{n} = a{0} * a{0};\n", n - 1)).collect();

@@ -1,6 +1,7 @@
-//! Wrong kernels that must never be *proved*, nor *checked up to* a number of turns.
+//! Wrong kernels that must never be *proved*, nor *checked up to* a number of iterations.
 //!
-//! `wrong_kernels` has what the checker once called proved: each file is about one kind of thing.
+//! `wrong_kernels` has the kernels that the checker once proved by mistake, a file per kind of
+//! mistake.
 
 use std::fs;
 
@@ -8,7 +9,7 @@ use tma_codegen::check::protocol::{Budget, Verdict, judge};
 
 use crate::tree::{root, sources};
 
-/// `TMA_WRONG=name` prints what is said of the kernels whose names begin so.
+/// `TMA_WRONG=name` prints the verdicts on the kernels whose names begin with `name`.
 #[test]
 fn no_wrong_kernel_is_proved() {
     let wanted = std::env::var("TMA_WRONG").ok();

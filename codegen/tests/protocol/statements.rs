@@ -1,4 +1,4 @@
-//! What the book says of each statement: the table has a row for every kind, and no other.
+//! The table of statements in the book: it has a row for every kind, and no other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use tma_codegen::ir::{CopyKind, Fence, MapEdit, StmtKind, Sync, visit};
 
 use crate::tree::{root, sources};
 
-/// The rows of `docs/semantics.md`, in their order.
+/// The rows of `docs/semantics.md`, in order.
 const ROWS: [&str; 49] = [
     "assignment",
     "`if`, `match`",
@@ -60,7 +60,7 @@ const ROWS: [&str; 49] = [
     "`print_tile`",
 ];
 
-/// The row of a statement.
+/// Returns the row of a statement.
 fn row(kind: &StmtKind) -> &'static str {
     match kind {
         StmtKind::Assign { .. } => "assignment",

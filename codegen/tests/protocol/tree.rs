@@ -10,14 +10,14 @@ use tma_codegen::check::protocol::{Budget, Verdict, judge};
 pub(crate) const FOLDERS: [&str; 5] =
     ["examples/src", "tests/src/kernels", "tests/src/conformance", "tests/src/gpu", "tma-kernels/src"];
 
-/// How many instances of a kernel are looked at: they differ in types more than in order.
+/// The number of instances of a kernel that are judged: they differ in types more than in order.
 const INSTANCES: usize = 3;
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The source files below a folder.
+/// Returns the source files below a folder.
 pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![];
     let mut entries: Vec<_> =
@@ -33,7 +33,7 @@ pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The kernels in the files below a folder, each with the name of its file.
+/// Returns the kernels in the files below a folder, each with the name of its file.
 pub(crate) fn kernels(folder: &Path) -> Vec<(String, CheckedKernel)> {
     let mut found = vec![];
     for path in sources(folder) {
@@ -48,7 +48,7 @@ pub(crate) fn kernels(folder: &Path) -> Vec<(String, CheckedKernel)> {
     found
 }
 
-/// Of each kernel the first [`INSTANCES`].
+/// Returns the first [`INSTANCES`] of each kernel.
 pub(crate) fn first_instances(all: Vec<(String, CheckedKernel)>) -> Vec<(String, CheckedKernel)> {
     let mut last = (String::new(), 0);
     let is_first = |(_, checked): &(String, CheckedKernel)| {

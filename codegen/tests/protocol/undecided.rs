@@ -1,6 +1,6 @@
-//! What is said of kernels that are not decided: where, why, and with which numbers.
+//! The report on undecided kernels: location, reason, and the numbers of an example.
 
-use tma_codegen::check::protocol::{Budget, Judgement, Verdict, Why, judge};
+use tma_codegen::check::protocol::{Budget, Judgement, UndecidedReason, Verdict, judge};
 
 fn judgement(source: &str) -> Judgement {
     let accepted =
@@ -9,18 +9,18 @@ fn judgement(source: &str) -> Judgement {
     judge(&checked.kernel, Budget::REPORT)
 }
 
-/// The reasons, with their lines.
-fn reasons(judgement: &Judgement) -> Vec<(Why, usize)> {
-    let Verdict::NotDecided(doubts) = &judgement.verdict else { panic!("{judgement:?}") };
-    doubts.iter().map(|doubt| (doubt.why, doubt.span.start().line)).collect()
+/// Returns the reasons, with their lines.
+fn reasons(judgement: &Judgement) -> Vec<(UndecidedReason, usize)> {
+    let Verdict::NotDecided(undecided) = &judgement.verdict else { panic!("{judgement:?}") };
+    undecided.iter().map(|case| (case.reason, case.span.start().line)).collect()
 }
 
-/// The examples, as a report shows them.
+/// Returns the examples, as a report shows them.
 fn examples(judgement: &Judgement) -> Vec<String> {
     judgement.suspects.iter().map(ToString::to_string).collect()
 }
 
-/// Two warps, and a barrier at which nobody arrives.
+/// Returns two warps, and a barrier without arrivals.
 fn waits(parameters: &str, body: &str) -> String {
     format!(
         "#[tma_kernel(threads = 64)]
@@ -37,10 +37,11 @@ fn k({parameters}) {{
 fn the_numbers_are_named_with_which_a_launch_goes_wrong() {
     let body = "for k in 0..tiles { never.arrive(); never.wait(k & 1); } if tiles == 0 { never.wait(0); }";
     let judged = judgement(&waits("tiles: u32", body));
-    assert_eq!(reasons(&judged), [(Why::Launch, 6)]);
+    assert_eq!(reasons(&judged), [(UndecidedReason::Launch, 6)]);
     let [example] = &examples(&judged)[..] else { panic!("{:?}", judged.suspects) };
-    assert!(example.starts_with("TMA0701 with `tiles` = 0: thread 0 waits forever for `never`"), "{example}");
-    assert!(example.contains("`assume(..)`"), "{example}");
+    let start = "TMA0701 with `tiles` = 0: deadlock: thread 0 waits forever for `never`";
+    assert!(example.starts_with(start), "{example}");
+    assert!(example.contains("`assume(tiles > 0)`"), "{example}");
     let assumed = waits("tiles: u32", &format!("assume(tiles > 0); {body}"));
     assert!(matches!(judgement(&assumed).verdict, Verdict::Proved), "{:?}", judgement(&assumed).verdict);
 }
@@ -51,21 +52,21 @@ fn the_data_is_named_with_which_a_kernel_goes_wrong() {
     for k in 0..a { never.arrive(); never.wait(k & 1); }
     for k in a..b { never.wait(k & 1); }";
     let judged = judgement(&waits("lens: Global<u32>", body));
-    assert!(reasons(&judged).contains(&(Why::Data, 8)), "{judged:?}");
+    assert!(reasons(&judged).contains(&(UndecidedReason::Data, 8)), "{judged:?}");
     let named = examples(&judged).iter().any(|example| example.contains("`lens[1]` = "));
     assert!(named, "{:?}", examples(&judged));
 }
 
-/// A number with this square is not found.
+/// The checker does not find a number with this square.
 #[test]
 fn what_would_be_wrong_is_named_where_no_launch_is_known() {
     let judged = judgement(&waits("n: u32", "if n * n == 1000003 { never.wait(0); }"));
-    assert_eq!(reasons(&judged), [(Why::Infeasible, 6)]);
+    assert_eq!(reasons(&judged), [(UndecidedReason::Infeasible, 6)]);
     let [example] = &examples(&judged)[..] else { panic!("{:?}", judged.suspects) };
-    assert!(example.starts_with("TMA0701: thread 0 waits forever for `never`"), "{example}");
+    assert!(example.starts_with("TMA0701: deadlock: thread 0 waits forever for `never`"), "{example}");
 }
 
-/// Each in the line of the access, and not of the meeting.
+/// Each reason has the line of the access, and not that of the barrier.
 #[test]
 fn the_counter_of_the_grid_is_for_nothing_else() {
     for access in [
@@ -81,6 +82,6 @@ fn k(counter: Global<u32>, out: Global<u32>) {{
 }}"
         );
         let reasons = reasons(&judgement(&source));
-        assert!(reasons.contains(&(Why::GridCounter, 4)), "{reasons:?}\n{source}");
+        assert!(reasons.contains(&(UndecidedReason::GridCounter, 4)), "{reasons:?}\n{source}");
     }
 }

@@ -1,11 +1,11 @@
-//! Kernels that wait forever in some launch, behind a condition that looks as if it could not hold:
-//! none of them is proved. Each was, once.
+//! Kernels that wait forever in some launch, under a condition that seems impossible: none of them
+//! is proved. Each was, once.
 
 use tma_codegen::check::protocol::Verdict;
 
 use crate::verdict;
 
-/// A kernel of two warps, and a barrier `never` at which nobody arrives.
+/// Returns a kernel of two warps, and a barrier `never` without arrivals.
 fn kernel(parameters: &str, body: &str) -> String {
     format!(
         "#[tma_kernel(threads = 64)]
@@ -29,11 +29,11 @@ fn is_not_proved(source: &str) {
     assert!(!matches!(verdict(source), Verdict::Proved), "{source}");
 }
 
-/// Each with a launch in which the condition holds.
+/// The comments have a launch in which the condition holds.
 #[test]
 fn numbers_that_wrap_or_have_a_sign() {
     let in_turns_of_n = [
-        // n = 3, 8: a remainder has the sign of what is divided.
+        // n = 3, 8: a remainder has the sign of the dividend.
         "(k as i32 - 5) % 4 == -3",
         "k > 6 && (k as i32 - 100) % 4 < 0",
         "k > 3 && (k as i32 + -3) % 4 == 1",
@@ -80,9 +80,9 @@ fn numbers_that_wrap_or_have_a_sign() {
     }
 }
 
-/// Any seed, after some turns.
+/// Any seed, after some iterations.
 #[test]
-fn variables_that_change_in_turns_and_do_not_count() {
+fn variables_that_change_in_iterations_and_do_not_count() {
     let next = ["x * 1664525 + 1013904223", "x ^ (x << 13)", "x - 3", "x - n"];
     for next in next {
         for condition in ["(x as i32) < 0", "x + 7 < 7"] {
@@ -116,7 +116,7 @@ fn loops_that_ask_and_do_not_wait() {
     is_not_proved(&kernel("out: Global<u32>", &body));
 }
 
-/// An answer that is not looked at is a free decision, too.
+/// A result that is not used is a free decision too.
 #[test]
 fn both_answers_to_a_question() {
     let asks = [
@@ -177,7 +177,7 @@ fn the_elected_lane_of_a_partial_warp() {
     is_not_proved(&text.replace("threads = 64", "threads = 48"));
 }
 
-/// Sums of what a launch brings, and numbers that double: no stack and no time is enough for them.
+/// Sums of launch parameters, and numbers that double: they would exceed any stack and any time.
 #[test]
 fn numbers_of_many_operations() {
     let turns = [
@@ -198,7 +198,7 @@ fn numbers_of_many_operations() {
     ));
 }
 
-/// The block whose memory is read may be the first to end.
+/// The block whose memory is read may be the first to exit.
 #[test]
 fn memory_of_a_block_that_ended() {
     for reader in 0..2 {
@@ -223,14 +223,14 @@ fn k(out: Global<u32>) {{
     }
 }
 
-/// One arrival more than is counted: nobody knows whose counts for the next phase.
+/// One more arrival than the count: any of them may count for the next phase.
 #[test]
 fn an_arrival_too_many() {
     let rounds = "let mut phase = Phase::new(); for k in 0..n { met.arrive(); met.wait_next(&mut phase); }";
     is_not_proved(&kernel("n: u32", rounds).replace("full.init(32)", "full.init(63)").replace("met", "full"));
 }
 
-/// An index that wraps for one thread, and would lead out of shared memory.
+/// An index that wraps for one thread, out of bounds of shared memory.
 #[test]
 fn indices_that_wrap() {
     for (things, at) in [
@@ -250,8 +250,8 @@ fn k() {{
     }
 }
 
-/// An order that accesses make is not followed: neither is what it does not order proved, nor is
-/// what it may order refused.
+/// The checker does not follow the order of accesses in this kernel: it neither proves an unordered
+/// access, nor refuses one that may be ordered.
 #[test]
 fn orders_of_accesses() {
     let flag = |waits: &str| {
@@ -280,7 +280,7 @@ fn k(out: Global<u32>) {{
     assert!(matches!(does_not, Verdict::Broken(_)), "{does_not:?}");
 }
 
-/// A plain access beside a strong one is a race, whichever comes last.
+/// A plain access and a strong one are a race, whichever comes last.
 #[test]
 fn plain_accesses_beside_strong_ones() {
     let together = |one: &str, other: &str| {
@@ -318,7 +318,7 @@ fn k(out: Global<u32>) {{
     }
 }
 
-/// Each in a launch whose numbers are small: what wraps, or has a sign, is made of them.
+/// Launches with small numbers, from which others with a sign or a wrap-around are computed.
 #[test]
 fn casts_and_products_of_counters() {
     let in_turns_of_n = [
@@ -353,7 +353,7 @@ fn casts_and_products_of_counters() {
     }
 }
 
-/// What one stage holds says nothing of another.
+/// Writes to one stage say nothing about another.
 #[test]
 fn stages_that_nobody_wrote() {
     let fill = "for r in 0..4u32 { tiles[0].set([r * 2 + thread_idx().x / 32, lane_idx()], 1); }";
@@ -400,7 +400,7 @@ fn k(
     }
 }
 
-/// The copy may replace what is read before anything asks for it.
+/// The copy may overwrite the element before anything uses the value that was read.
 #[test]
 fn reads_that_are_used_too_late() {
     for (before, behind) in [

@@ -1,8 +1,8 @@
-//! No proof is vacuous: a race where threads end is found in every kernel that is proved without it.
+//! No proof is vacuous: in every proved kernel, the checker finds an added race where threads end.
 //!
-//! A checker that follows no thread of a kernel to its end would accept anything there. So the first
-//! thread of the block writes a word of shared memory before it ends, and the last thread reads it
-//! before it does, with nothing between the two.
+//! A checker that follows no thread to its end would accept anything there. So the first thread of
+//! the block writes a word of shared memory before it ends, and the last thread reads it before it
+//! ends, with nothing between the two.
 
 use tma_codegen::check::protocol::{Budget, Verdict, judge};
 use tma_codegen::check::{CheckedKernel, check};
@@ -12,7 +12,7 @@ use tma_codegen::ir::{Block, ExprKind, Kernel, LocalId, Origin, SharedId, Stmt, 
 use crate::right::{RIGHT, folder_of};
 use crate::tree::{FOLDERS, first_instances, kernels, root};
 
-/// Right kernels in which the race is not certain: an atomic access decides where their threads end.
+/// Right kernels in which the race is uncertain: an atomic access decides where threads end.
 const BY_ATOMICS: &[&str] = &[
     "a_queue_per_warp",
     "vectors_added_by_all",
@@ -23,7 +23,7 @@ const BY_ATOMICS: &[&str] = &[
     "last_block_acq_rel",
 ];
 
-/// The same of the repository's kernels.
+/// Such kernels of the repository.
 const BY_ATOMICS_OF_REPOSITORY: &[&str] = &[
     "tma_copy_pipelined::deep",
     "order_moved::bool",
@@ -33,13 +33,13 @@ const BY_ATOMICS_OF_REPOSITORY: &[&str] = &[
     "add_by_reduction::four",
 ];
 
-/// Kernels that take all of the budget where the race is in them.
+/// Kernels that exhaust the budget with the race.
 const BY_BUDGET: &[&str] = &["producer_and_consumer", "place_named_barriers"];
 
-/// More than a macro takes, so that more is proved; a report's budget would take a minute.
+/// More than a macro's, so that more is proved; a report's budget would take a minute.
 const BUDGET: Budget = Budget(50_000);
 
-/// Of the kernels of the repository every so many are looked at.
+/// Of the kernels of the repository, one in this many is judged.
 const NTH: usize = 3;
 
 #[test]
@@ -57,16 +57,16 @@ fn a_race_at_the_end_of_a_kernel_of_the_repository_is_found() {
     tally.expect(100, BY_ATOMICS_OF_REPOSITORY);
 }
 
-/// What became of the kernels that are proved, or checked, with the race.
+/// The verdicts with the race on kernels that are proved, or checked, without it.
 #[derive(Default)]
 struct Tally {
-    /// In how many it is an error.
+    /// The number of errors.
     found: u32,
-    /// Those in which it is not decided, and what was said.
+    /// The undecided kernels, with the reasons.
     undecided: Vec<(String, String)>,
-    /// Those that are still right.
+    /// The kernels that are still accepted.
     vacuous: Vec<String>,
-    /// Those of a single thread, which has nobody to race with.
+    /// The kernels of a single thread, which cannot race.
     left_out: Vec<String>,
 }
 
@@ -90,14 +90,14 @@ impl Tally {
                     tally.found += 1;
                 }
                 Verdict::Broken(diagnostic) => tally.undecided.push((name, diagnostic.text())),
-                Verdict::NotDecided(doubts) => tally.undecided.push((name, format!("{doubts:?}"))),
+                Verdict::NotDecided(undecided) => tally.undecided.push((name, format!("{undecided:?}"))),
                 Verdict::Proved | Verdict::CheckedUpTo(_) => tally.vacuous.push(name),
             }
         }
         tally
     }
 
-    /// That the race is found in all but these, and in at least so many.
+    /// Expects the race in all kernels but these, and in at least `least`.
     fn expect(&self, least: u32, by_atomics: &[&str]) {
         let Self { found, undecided, vacuous, left_out } = self;
         println!("{found} found, {} not certain, {} left out: {left_out:?}", undecided.len(), left_out.len());
@@ -116,7 +116,7 @@ fn is_the_race(code: Code, text: &str) -> bool {
     code == Code::SharedRace && text.contains("`raced`")
 }
 
-/// The kernel with the race wherever its threads end.
+/// Returns the kernel with the race wherever its threads end.
 fn with_race(kernel: &Kernel) -> Kernel {
     let Kernel { locals, shared, body, .. } = race(kernel);
     let mut stmts = body.stmts;
@@ -131,7 +131,7 @@ fn with_race(kernel: &Kernel) -> Kernel {
     kernel
 }
 
-/// A kernel for blocks like those of another, with nothing but the race.
+/// Returns a kernel of the same block size, with nothing but the race.
 fn race(kernel: &Kernel) -> Kernel {
     let ([x, y, z], last) = (kernel.launch.threads, kernel.launch.thread_count() - 1);
     let source = format!(
@@ -148,7 +148,7 @@ fn race(kernel: &Kernel) -> Kernel {
     checked.kernel.kernel().clone()
 }
 
-/// Counts the variables of a statement from these numbers on.
+/// Renumbers the variables of a statement from these numbers on.
 fn rename(stmt: &mut Stmt, (locals, shared): (u32, u32), origin: Origin) {
     stmt.origin = origin;
     for operand in visit::operands_mut(&mut stmt.kind) {
@@ -169,7 +169,7 @@ fn rename(stmt: &mut Stmt, (locals, shared): (u32, u32), origin: Origin) {
     inner.for_each(|stmt| rename(stmt, (locals, shared), origin));
 }
 
-/// Puts statements before each end of a thread.
+/// Inserts statements before each end of a thread.
 fn before_returns(block: &mut Block, stmts: &[Stmt]) {
     for stmt in std::mem::take(&mut block.stmts) {
         if let StmtKind::Return = stmt.kind {

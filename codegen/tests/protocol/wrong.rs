@@ -1,4 +1,4 @@
-//! Wrong kernels, such as others have written and found out later.
+//! Wrong kernels, such as others have written, and found to be wrong later.
 
 use std::fs;
 
@@ -9,15 +9,15 @@ use tma_codegen::diag::Code;
 use crate::tree::root;
 use crate::verdict;
 
-/// The files with wrong kernels, whose messages are kept beside them: those of others among them,
-/// such as FlashKDA's fence before a loop, DeepEP's wait for one group too few, flash-attention's
+/// The files with wrong kernels, whose messages are in `.stderr` files. Some are from other
+/// projects: FlashKDA's fence before a loop, DeepEP's wait for one group too few, flash-attention's
 /// flipped phase, and TileLang's bytes without an arrival.
 const FILES: [&str; 3] = ["protocol_waits", "protocol_memory", "protocol_pipelines"];
 
-/// Wrong kernels of which messages have to say more, many of which no single step makes right.
+/// Wrong kernels whose messages need more text, since often no single step makes them right.
 const OTHERS: &str = "protocol_reasons";
 
-/// Each has its error in the line that says so.
+/// The error of each is in the line that has its mark.
 #[test]
 fn each_wrong_kernel_is_refused_in_its_line() {
     let (mut wrong, mut all) = (vec![], 0);
@@ -40,7 +40,7 @@ fn each_wrong_kernel_is_refused_in_its_line() {
     assert!(all > 30, "{all} kernels");
 }
 
-/// The line and the code of what is wrong.
+/// Returns the line and the code of the error.
 fn found(kernel: &CheckedKernel) -> (usize, String) {
     match judge(kernel, Budget::MACRO).verdict {
         Verdict::Broken(diagnostic) => (diagnostic.span.start().line, diagnostic.code().to_string()),
@@ -48,7 +48,7 @@ fn found(kernel: &CheckedKernel) -> (usize, String) {
     }
 }
 
-/// Nothing is certain that happens for launches alone that a kernel may not be made for.
+/// Errors only in launches that a kernel may not be made for are not certain.
 #[test]
 fn launches_that_may_never_be_are_no_error() {
     let source = "#[tma_kernel(threads = 64)]
@@ -69,7 +69,7 @@ fn launches_that_may_never_be_are_no_error() {
     assert!(matches!(verdict(source), Verdict::NotDecided(_)), "{:?}", verdict(source));
 }
 
-/// Of a vector each element is accessed, not only the first.
+/// An access to a vector is an access to each element, not only to the first.
 #[test]
 fn a_race_for_a_later_element_of_a_vector() {
     for (one, other) in [
@@ -91,10 +91,10 @@ fn a_race_for_a_later_element_of_a_vector() {
     }
 }
 
-/// The source with the step that a help says inserted, if it says to insert one.
+/// Returns the source with the inserted step of a help, if the help says to insert one.
 fn with_step(source: &str, help: &str) -> Option<String> {
     let (words, place) = help.strip_prefix("insert `")?.split_once("` ")?;
-    let place = place.split(':').next()?;
+    let place = place.split(';').next()?;
     let number: usize = place.rsplit(' ').next()?.parse().ok()?;
     let mut lines: Vec<&str> = source.lines().collect();
     if place.starts_with("before line") {
@@ -107,7 +107,7 @@ fn with_step(source: &str, help: &str) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// What a help says is no guess: whoever does it has a kernel that is accepted.
+/// A help is no guess: a kernel that follows it is accepted.
 #[test]
 fn a_step_that_is_said_to_be_missing_is() {
     let (mut said, mut inserted, mut all) = (0, 0, 0);
@@ -120,7 +120,7 @@ fn a_step_that_is_said_to_be_missing_is() {
             let found = with_missing_step(&checked.kernel, found, Budget::MACRO);
             let help = found.help().unwrap_or_default();
             all += 1;
-            said += u32::from(help.contains("with that the kernel is accepted"));
+            said += u32::from(help.contains("the kernel is then accepted"));
             let Some(changed) = with_step(&source, &help) else { continue };
             inserted += 1;
             let accepted =
@@ -133,8 +133,8 @@ fn a_step_that_is_said_to_be_missing_is() {
     assert!(inserted >= 12, "{inserted} steps are inserted");
 }
 
-/// Of an element that two lanes read in a loop, neither is forgotten: the one that read it last
-/// overwrites it, in the place of the other.
+/// Two lanes read an element in a loop, and the checker remembers both: the lane that read it last
+/// overwrites it, next to the other's read.
 #[test]
 fn a_race_for_an_element_that_several_threads_have_read() {
     let kernel = |between: &str| {
@@ -162,9 +162,9 @@ fn a_race_for_an_element_that_several_threads_have_read() {
     assert!(matches!(together, Verdict::Broken(_)), "{together:?}");
 }
 
-/// Blocks that come to another meeting of the grid by their place alone: the launch has two of them.
+/// Blocks that reach another barrier of the grid by their index alone, in a launch of two blocks.
 #[test]
-fn blocks_that_meet_the_grid_otherwise_are_refused() {
+fn blocks_that_diverge_at_grid_barriers_are_refused() {
     let of = |body: &str| {
         let kernel = "#[tma_kernel(threads = 32)] fn k(c: Global<u32>, d: Global<u32>, n: u32)";
         verdict(&format!("{kernel} {{ {body} }}"))
@@ -180,11 +180,11 @@ fn blocks_that_meet_the_grid_otherwise_are_refused() {
         let Verdict::Broken(diagnostic) = of(body) else { panic!("{body}: {:?}", of(body)) };
         assert_eq!(diagnostic.code(), Code::Deadlock, "{body}");
     }
-    // In a launch with another number all blocks come to the same.
+    // In a launch with another number all blocks reach the same one.
     let by_number =
         "if block_idx().x == 0 { if n == 1 { sync_grid(c); } } else { if n == 2 { sync_grid(c); } }";
     assert!(!matches!(of(by_number), Verdict::Broken(_)), "{:?}", of(by_number));
-    // A host may launch as many blocks as it says.
+    // A host may launch as many blocks as the parameter says.
     for body in
         ["if block_idx().x < n { sync_grid(c); }", "if block_idx().x < grid_dim().x { sync_grid(c); }"]
     {
@@ -194,7 +194,7 @@ fn blocks_that_meet_the_grid_otherwise_are_refused() {
     assert!(!matches!(of(both), Verdict::Broken(_)), "{:?}", of(both));
 }
 
-/// Blocks that communicate, and what orders them, or does not.
+/// Blocks that communicate, with an order or without.
 #[test]
 fn blocks_whose_accesses_nothing_orders_are_refused() {
     let of = |body: &str| {
@@ -269,21 +269,21 @@ fn blocks_whose_accesses_nothing_orders_are_refused() {
         message(&format!("fence(); {store}Relaxed, {device}"), &format!("{load}Relaxed, {until} fence();")),
         message(&format!("{store}Release, Scope::System);"), &format!("{load}Acquire, {until}")),
         "if block_idx().x == 0 { data.set(t, 7); } sync_grid(flag); if block_idx().x == 0 {} else { out.set(t, data.get(t)); }".to_owned(),
-        // The halves of a slice, of which each block reads what the host has written.
+        // The halves of a slice; each block reads the initial contents.
         "if block_idx().x == 0 { data.set(t, 7); } else { out.set(t, data.get(t + 32)); }".to_owned(),
         "if block_idx().x == 0 { if t < 16 { data.set(t, 7); } } else { if t >= 16 { out.set(t, data.get(t)); } }".to_owned(),
         "data.set(block_idx().x * 32 + t, data.get(block_idx().x * 32 + t) + 1);".to_owned(),
         last(&counted("AcqRel, Scope::Device")),
         last(&format!("{{ fence(); let before = {}; fence(); before }}", counted("Relaxed, Scope::Device"))),
-        // A count that is kept in shared memory, and depends on what was there.
+        // A count that is kept in shared memory, and depends on its old value.
         "let was = is_last.get(0); sync_warp(); if t == 0 { is_last.set(0, was == false); } sync_warp();
         if is_last.get(0) == true { out.set(t, data.get(t)); }"
             .to_owned(),
-        // The launch decides which of the two is made.
+        // The launch decides which of the two is executed.
         "if flag.len() > 4 { if block_idx().x == 0 { data.set(0, 7); } }
         else { if block_idx().x == 0 {} else { out.set(t, data.get(0)); } }"
             .to_owned(),
-        // The last block reads what none has written, or its own.
+        // The last block reads elements that no block has written, or its own.
         last_reads("data.get(grid_dim().x * 32 + block_idx().x)"),
         last_reads("data.get(t + block_idx().x * 32)"),
         // Tickets, and the first block: neither waits for others.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Parser;
 use tma_conformance::corpus::{Corpus, List, hash};
-use tma_conformance::run::{self, Outcome};
+use tma_conformance::run::{self, CaseOutcome};
 use tma_conformance::{Case, batch, double, layout, list, metadata, warp};
 use tma_model::mma::DoubleForm;
 use tma_runtime::Device;
@@ -90,14 +90,14 @@ fn run_with<C: ToString + Copy>(
     devices: &[Device],
     args: &Args,
     cases: &[C],
-    each: impl FnOnce(&[Device], &[C], &mut dyn FnMut(Outcome)),
+    each: impl FnOnce(&[Device], &[C], &mut dyn FnMut(CaseOutcome)),
 ) -> anyhow::Result<[usize; 2]> {
     let start = Instant::now();
     let names: Vec<String> = cases.iter().map(ToString::to_string).collect();
     let taken: Vec<usize> = (0..cases.len()).filter(|&index| names[index].contains(&args.filter)).collect();
     let mut report = Report::new(list, names, args.record.as_deref())?;
     let some: Vec<C> = taken.iter().map(|&index| cases[index]).collect();
-    each(devices, &some, &mut |outcome| report.take(Outcome { index: taken[outcome.index], ..outcome }));
+    each(devices, &some, &mut |outcome| report.take(CaseOutcome { index: taken[outcome.index], ..outcome }));
     let failed = report.failed;
     if let Some(folder) = &args.record {
         let corpus = Corpus::new(devices[0].name(), &report.names, report.hashes);
@@ -116,7 +116,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 struct Report {
     names: Vec<String>,
     /// The expected results, unless they are being recorded.
-    kept: Option<Corpus>,
+    recorded: Option<Corpus>,
     hashes: Vec<u64>,
     failed: usize,
     /// The file for the results of cases that failed.
@@ -127,21 +127,21 @@ struct Report {
 impl Report {
     /// Creates the report of a list, which is compared with the corpus or recorded.
     fn new(list: List, names: Vec<String>, record: Option<&Path>) -> anyhow::Result<Self> {
-        let (kept, dump) = match record {
-            None => (Some(list.kept(&names)?), None),
+        let (recorded, dump) = match record {
+            None => (Some(list.recorded(&names)?), None),
             Some(folder) => {
                 let path = folder.join(format!("{}.failed", list.name()));
                 let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
                 (None, Some(BufWriter::new(file)))
             }
         };
-        Ok(Self { hashes: vec![0; names.len()], names, kept, failed: 0, dump, dumped: 0 })
+        Ok(Self { hashes: vec![0; names.len()], names, recorded, failed: 0, dump, dumped: 0 })
     }
 
-    fn take(&mut self, outcome: Outcome) {
-        let Outcome { index, results, problem } = outcome;
-        let kept = || self.kept.as_ref()?.problem(index, results.first()?);
-        if let Some(problem) = problem.or_else(kept) {
+    fn take(&mut self, outcome: CaseOutcome) {
+        let CaseOutcome { index, results, problem } = outcome;
+        let recorded = || self.recorded.as_ref()?.problem(index, results.first()?);
+        if let Some(problem) = problem.or_else(recorded) {
             println!("{}: {problem}", self.names[index]);
             self.failed += 1;
             if let (Some(result), Some(file)) = (results.first(), &mut self.dump) {
@@ -185,8 +185,8 @@ fn ask_for_metadata(device: &Device, folder: &Path) -> anyhow::Result<()> {
     let mut text = String::new();
     for a in metadata::TYPES {
         for bits in 0..16 {
-            let question = metadata::Question { a, bits };
-            text += &metadata::line(question, &metadata::answer(device, question)?);
+            let probe = metadata::MetadataProbe { a, bits };
+            text += &metadata::line(probe, &metadata::positions(device, probe)?);
             text.push('\n');
         }
     }

@@ -32,7 +32,7 @@ pub mod gemm {
     /// Returns row and column of the tile number `tile`. Tiles are ordered in bands of 8 rows, so
     /// that concurrent blocks read the same parts of A and B, which the L2 cache then holds.
     #[tma_device]
-    fn place(tile: u32, down: u32, across: u32) -> [u32; 2] {
+    fn tile_coordinates(tile: u32, down: u32, across: u32) -> [u32; 2] {
         let first = tile / (8 * across) * 8;
         let height = min(down - first, 8);
         let rest = tile % (8 * across);
@@ -110,7 +110,7 @@ pub mod gemm {
         }
         sync_threads();
 
-        let at = place(block_idx().x, down, across);
+        let at = tile_coordinates(block_idx().x, down, across);
         let m = at[0] * 128;
         let n = at[1] * 128;
         let batch = block_idx().z;
@@ -423,13 +423,13 @@ fn error_of<AB: Element, C: Element>(a: &Matrices<AB>, b: &Matrices<AB>, c: &Mat
     const SAMPLES: usize = 4096;
     let (elements, depth) = (c.values.len(), a.columns);
     let all = elements.saturating_mul(depth) <= 1 << 25;
-    let places: Range<usize> = if all { 0..elements } else { 0..SAMPLES };
+    let samples: Range<usize> = if all { 0..elements } else { 0..SAMPLES };
     // The size of a sum of this many products of numbers from -1 to 1.
     let size = (depth as f64).sqrt() / 3.0;
     let mut worst = 0.0_f64;
-    for i in places {
-        let place = if all { i } else { (hash(4, i) % elements as u64) as usize };
-        let (batch, row, column) = (place % l, place / l % c.rows, place / l / c.rows);
+    for i in samples {
+        let index = if all { i } else { (hash(4, i) % elements as u64) as usize };
+        let (batch, row, column) = (index % l, index / l % c.rows, index / l / c.rows);
         let products = (0..depth).map(|k| a.at(batch, row, k) * b.at(batch, column, k));
         let wanted: f64 = products.sum();
         let error = (c.at(batch, row, column) - wanted).abs() / (wanted.abs() + size);

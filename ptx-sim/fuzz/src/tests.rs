@@ -37,7 +37,7 @@ fn many_launches_run_and_many_are_refused() {
 }
 
 #[test]
-fn sound_maps_pass_and_others_mostly_do_not() {
+fn valid_maps_pass_and_invalid_maps_mostly_fail() {
     let numbers = draw::noise(3, 1 << 18);
     let u = &mut Unstructured::new(&numbers);
     for rank in (1..=5).cycle().take(1000) {

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_together_are_the_text() {
+    fn tokens_concatenate_to_the_text() {
         let text = "\t@!%p1 bra \t$L_0;\nld.global.v2.b32 {%r1,%r2}, [%rd1+16]; // é\u{301}\n";
         let tokens = tokens(text);
         assert_eq!(tokens.concat(), text);

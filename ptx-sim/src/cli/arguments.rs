@@ -64,8 +64,8 @@ pub(crate) enum MapMode {
 /// If the text is no argument. The message describes the accepted forms.
 pub(crate) fn argument(text: &str) -> Result<Argument, String> {
     let (kind, rest) = text.split_once(':').ok_or_else(|| {
-        "wanted a number as `u32:7`, a buffer as `zeros:f32:1024`, `random:f32:1024` or `npy:FILE`, or \
-         `address:INDEX`, `len:INDEX` or `map:INDEX:..`"
+        "expected a number such as `u32:7`, a buffer such as `zeros:f32:1024`, `random:f32:1024` or `npy:FILE`, \
+         or `address:INDEX`, `len:INDEX` or `map:INDEX:..`"
             .to_owned()
     })?;
     match kind {
@@ -75,7 +75,7 @@ pub(crate) fn argument(text: &str) -> Result<Argument, String> {
         "map" => map(rest).map(Argument::Map),
         _ => {
             let ty = Type::from_name(kind)?;
-            let bytes = ty.parse(rest).ok_or_else(|| format!("`{rest}` is no number of type {kind}"))?;
+            let bytes = ty.parse(rest).ok_or_else(|| format!("`{rest}` is not a number of type {kind}"))?;
             Ok(Argument::Scalar(bytes))
         }
     }
@@ -97,10 +97,12 @@ pub(crate) fn buffer(text: &str) -> Result<Buffer, String> {
             Ok(Buffer::Random { ty: Type::from_name(ty)?, shape: list(shape)?, seed: 0 })
         }
         ["random", ty, shape, seed] => {
-            let seed = seed.parse().map_err(|_| format!("`{seed}` is no seed: a number from 0"))?;
+            let seed = seed.parse().map_err(|_| format!("`{seed}` is not a seed; use a number from 0"))?;
             Ok(Buffer::Random { ty: Type::from_name(ty)?, shape: list(shape)?, seed })
         }
-        _ => Err("a buffer is `zeros:TYPE:SHAPE`, `random:TYPE:SHAPE[:SEED]` or `npy:FILE`".to_owned()),
+        _ => {
+            Err("expected a buffer: `zeros:TYPE:SHAPE`, `random:TYPE:SHAPE[:SEED]` or `npy:FILE`".to_owned())
+        }
     }
 }
 
@@ -115,7 +117,7 @@ pub(crate) fn extents(text: &str) -> Result<[u32; 3], String> {
         Some(&[x]) => Ok([x, 1, 1]),
         Some(&[x, y]) => Ok([x, y, 1]),
         Some(&[x, y, z]) => Ok([x, y, z]),
-        _ => Err(format!("`{text}` is not X,Y,Z with numbers")),
+        _ => Err(format!("expected numbers X,Y,Z, found `{text}`")),
     }
 }
 
@@ -126,7 +128,7 @@ pub(crate) fn extents(text: &str) -> Result<[u32; 3], String> {
 /// If the text has another form.
 pub(crate) fn show(text: &str) -> Result<(usize, Option<usize>), String> {
     let Some((at, count)) = text.split_once(':') else { return Ok((index(text)?, None)) };
-    let count = count.parse().map_err(|_| format!("`{count}` is no number of elements"))?;
+    let count = count.parse().map_err(|_| format!("`{count}` is not a number of elements"))?;
     Ok((index(at)?, Some(count)))
 }
 
@@ -136,18 +138,18 @@ pub(crate) fn show(text: &str) -> Result<(usize, Option<usize>), String> {
 ///
 /// If the text has another form.
 pub(crate) fn out(text: &str) -> Result<(usize, PathBuf), String> {
-    let (at, file) = text.split_once('=').ok_or("wanted INDEX=FILE.npy")?;
+    let (at, file) = text.split_once('=').ok_or("expected INDEX=FILE.npy")?;
     Ok((index(at)?, file.into()))
 }
 
 fn index(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| format!("`{text}` is no index of a buffer; they count from 0"))
+    text.parse().map_err(|_| format!("`{text}` is not the index of a buffer; indices start at 0"))
 }
 
 /// Parses numbers separated by `x`, such as `128x64`.
 fn list<T: std::str::FromStr>(text: &str) -> Result<Vec<T>, String> {
     let numbers: Option<Vec<T>> = text.split('x').map(|number| number.parse().ok()).collect();
-    numbers.ok_or_else(|| format!("`{text}` is no list of numbers such as 128x64"))
+    numbers.ok_or_else(|| format!("expected numbers such as 128x64, found `{text}`"))
 }
 
 /// Parses the text after `map:`.
@@ -171,36 +173,36 @@ fn map(text: &str) -> Result<Map, String> {
             ("interleave", "16") => interleave = Interleave::B16,
             ("interleave", "32") => interleave = Interleave::B32,
             ("interleave", value) => {
-                return Err(format!("`{value}` is no interleaved layout: none, 16 or 32"));
+                return Err(format!("unknown interleaved layout `{value}`; use none, 16 or 32"));
             }
             ("swizzle", "none") => swizzle = Swizzle::None,
             ("swizzle", "32") => swizzle = Swizzle::B32,
             ("swizzle", "64") => swizzle = Swizzle::B64,
             ("swizzle", "128") => swizzle = Swizzle::B128,
-            ("swizzle", value) => return Err(format!("`{value}` is no swizzle: none, 32, 64 or 128")),
+            ("swizzle", value) => return Err(format!("unknown swizzle `{value}`; use none, 32, 64 or 128")),
             ("fill", "zeros") => fill = Fill::Zeros,
             ("fill", "nan") => fill = Fill::Nan,
-            ("fill", value) => return Err(format!("`{value}` is no fill: zeros or nan")),
+            ("fill", value) => return Err(format!("unknown fill `{value}`; use zeros or nan")),
             (key, _) => {
                 return Err(format!(
-                    "a map has extents, box or column, lower, upper, strides, steps, interleave, swizzle and fill, \
-                     but no `{key}`"
+                    "unknown field `{key}` of a map; use extents, box or column, lower, upper, strides, steps, \
+                     interleave, swizzle or fill"
                 ));
             }
         }
     }
-    let extents: Vec<u64> = tensor.ok_or("a map wants extents=.., such as extents=1000x520")?;
+    let extents: Vec<u64> = tensor.ok_or("a map needs extents=.., such as extents=1000x520")?;
     let corner = |given: Option<Vec<i32>>| given.unwrap_or_else(|| vec![0; extents.len().saturating_sub(2)]);
     let mode = match (tile, column.as_deref()) {
         (Some(tile), None) => MapMode::Box(tile),
         (None, Some(&[pixels, channels])) => {
             MapMode::Column { pixels, channels, lower: corner(lower), upper: corner(upper) }
         }
-        (None, Some(_)) => return Err("a column is of pixels and channels, such as column=64x32".to_owned()),
+        (None, Some(_)) => return Err("a column needs pixels and channels, such as column=64x32".to_owned()),
         (None, None) => {
-            return Err("a map wants box=.., such as box=128x64, or for im2col column=64x32".to_owned());
+            return Err("a map needs box=.., such as box=128x64, or for im2col column=64x32".to_owned());
         }
-        (Some(_), Some(_)) => return Err("a map has a box or a column, not both".to_owned()),
+        (Some(_), Some(_)) => return Err("a map cannot have both a box and a column".to_owned()),
     };
     Ok(Map { buffer, element, extents, mode, strides, steps, interleave, swizzle, fill })
 }
@@ -222,8 +224,8 @@ fn element(name: &str) -> Result<DataType, String> {
         "tf32ftz" => DataType::Tf32Ftz,
         _ => {
             return Err(format!(
-                "`{name}` is no element type of a map: u8, u16, u32, i32, u64, i64, f16, bf16, f32, f32ftz, f64, \
-                 tf32 or tf32ftz"
+                "unknown element type `{name}` of a map; use u8, u16, u32, i32, u64, i64, f16, bf16, f32, f32ftz, \
+                 f64, tf32 or tf32ftz"
             ));
         }
     })
@@ -261,23 +263,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_problem() {
         for (text, wanted) in [
             ("7", "u32:7"),
-            ("u31:7", "`u31` is no type"),
-            ("u8:256", "`256` is no number of type u8"),
+            ("u31:7", "unknown type `u31`"),
+            ("u8:256", "`256` is not a number of type u8"),
             ("zeros:f32", "zeros:TYPE:SHAPE"),
             ("zeros:f32:-1", "128x64"),
-            ("random:f32:4:x", "`x` is no seed"),
-            ("len:a", "`a` is no index"),
-            ("map:0:i8:extents=8", "`i8` is no element type"),
-            ("map:0:f16:box=8", "wants extents"),
-            ("map:0:f16:extents=8:box=8:swizzle=7", "`7` is no swizzle"),
-            ("map:0:f16:extents=8:box=8:boxes", "no `boxes`"),
-            ("map:0:f16:extents=8:box=8:interleave=8", "`8` is no interleaved layout"),
-            ("map:0:f16:extents=8", "wants box"),
+            ("random:f32:4:x", "`x` is not a seed"),
+            ("len:a", "`a` is not the index"),
+            ("map:0:i8:extents=8", "unknown element type `i8`"),
+            ("map:0:f16:box=8", "needs extents"),
+            ("map:0:f16:extents=8:box=8:swizzle=7", "unknown swizzle `7`"),
+            ("map:0:f16:extents=8:box=8:boxes", "unknown field `boxes`"),
+            ("map:0:f16:extents=8:box=8:interleave=8", "unknown interleaved layout `8`"),
+            ("map:0:f16:extents=8", "needs box"),
             ("map:0:f16:extents=8:column=8", "pixels and channels"),
-            ("map:0:f16:extents=8:column=8x8:box=8", "not both"),
+            ("map:0:f16:extents=8:column=8x8:box=8", "both a box"),
         ] {
             let error = argument(text).expect_err(text);
             assert!(error.contains(wanted), "{text}: {error}");

@@ -32,7 +32,9 @@ impl DeviceBuffer {
     /// Returns the current contents.
     pub(crate) fn read(&self, memory: &GlobalMemory) -> Result<Array, String> {
         let mut bytes = zeroed(self.bytes)?;
-        memory.read(self.address, &mut bytes).map_err(|fault| format!("the buffer is gone: {fault:?}"))?;
+        memory
+            .read(self.address, &mut bytes)
+            .map_err(|fault| format!("cannot read the buffer: {fault:?}"))?;
         Ok(Array { ty: self.ty, shape: self.shape.clone(), bytes })
     }
 }
@@ -76,7 +78,8 @@ pub(crate) fn allocate(
 ///
 /// If there are fewer buffers. The message says how many there are.
 pub(crate) fn find(all: &[DeviceBuffer], index: usize) -> Result<&DeviceBuffer, String> {
-    all.get(index).ok_or_else(|| format!("there is no buffer {index}: there are {}, from 0", all.len()))
+    all.get(index)
+        .ok_or_else(|| format!("there is no buffer {index}: there are {}, counted from 0", all.len()))
 }
 
 fn put(memory: &mut GlobalMemory, buffer: &Buffer) -> Result<DeviceBuffer, String> {
@@ -93,8 +96,10 @@ fn put(memory: &mut GlobalMemory, buffer: &Buffer) -> Result<DeviceBuffer, Strin
         Buffer::Npy(file) => load(file)?,
     };
     let bytes = array.bytes.len() as u64;
-    let address = memory.allocate(bytes, true).ok_or("global memory has no room for the buffers")?;
-    memory.write(address, &array.bytes).map_err(|fault| format!("a buffer does not fit: {fault:?}"))?;
+    let address = memory.allocate(bytes, true).ok_or("the buffers do not fit in global memory")?;
+    memory
+        .write(address, &array.bytes)
+        .map_err(|fault| format!("a buffer does not fit in global memory: {fault:?}"))?;
     Ok(DeviceBuffer { address, ty: array.ty, shape: array.shape, bytes })
 }
 
@@ -106,7 +111,7 @@ fn put(memory: &mut GlobalMemory, buffer: &Buffer) -> Result<DeviceBuffer, Strin
 pub(crate) fn zeroed(count: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let length = usize::try_from(count).ok().filter(|length| bytes.try_reserve_exact(*length).is_ok());
-    bytes.resize(length.ok_or_else(|| format!("the host has no memory left for {count} bytes"))?, 0);
+    bytes.resize(length.ok_or_else(|| format!("out of host memory: cannot allocate {count} bytes"))?, 0);
     Ok(bytes)
 }
 
@@ -128,7 +133,7 @@ fn count(ty: Type, shape: &[u64]) -> Result<u64, String> {
 fn tensor_map(buffer: &DeviceBuffer, map: &Map) -> Result<TensorMap, String> {
     let rank = map.extents.len();
     let size = u64::from(map.interleave.slice().unwrap_or(map.element.bytes()));
-    let overflow = || format!("the strides of the map of {:?} do not fit", map.extents);
+    let overflow = || format!("the strides of the map of {:?} overflow 64 bits", map.extents);
     let strides = match &map.strides {
         Some(strides) => reversed(strides),
         None => dense(&map.extents).ok_or_else(overflow)?,

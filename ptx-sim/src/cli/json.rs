@@ -20,7 +20,7 @@ pub(super) fn report(sources: &Sources<'_>, report: &Report, buffers: Vec<Value>
         let (accesses, wavefronts) = (shared.accesses, shared.wavefronts);
         let counts =
             json!({ "accesses": accesses, "wavefronts": wavefronts, "conflicts": shared.conflicts() });
-        json!({ "site": place(sources, site), "shared": counts })
+        json!({ "site": location(sources, site), "shared": counts })
     });
     json!({
         "printed": report.printed,
@@ -37,8 +37,8 @@ pub(super) fn report(sources: &Sources<'_>, report: &Report, buffers: Vec<Value>
 fn findings(sources: &Sources<'_>, findings: &Findings) -> Vec<Value> {
     let one = |finding: &Finding| {
         let parties = finding.parties.iter().map(|party| {
-            let thread = json!({ "block": party.block, "thread": party.who.thread.0, "does": party.does });
-            json!({ "who": thread, "site": place(sources, party.site) })
+            let thread = json!({ "block": party.block, "thread": party.thread.index.0, "does": party.does });
+            json!({ "who": thread, "site": location(sources, party.site) })
         });
         json!({
             "kind": finding.kind.to_string(),
@@ -51,7 +51,7 @@ fn findings(sources: &Sources<'_>, findings: &Findings) -> Vec<Value> {
     findings.iter().map(one).collect()
 }
 
-fn place(sources: &Sources<'_>, site: Site) -> Value {
+fn location(sources: &Sources<'_>, site: Site) -> Value {
     let source = site.source.map(|(file, line)| json!({ "file": sources.file_name(file), "line": line }));
     json!({ "ptx_line": site.ptx_line, "source": source })
 }

@@ -26,25 +26,26 @@ pub struct Launch {
     /// Blocks, as X,Y,Z
     #[arg(long, value_parser = arguments::extents)]
     grid: [u32; 3],
-    /// Threads of a block, as X,Y,Z [default: what the kernel requires]
+    /// Threads of a block, as X,Y,Z [default: the size that the kernel requires]
     #[arg(long, value_parser = arguments::extents)]
     block: Option<[u32; 3]>,
-    /// Blocks of a cluster, as X,Y,Z [default: what the kernel requires, or 1]
+    /// Blocks of a cluster, as X,Y,Z [default: the size that the kernel requires, or 1]
     #[arg(long, value_parser = arguments::extents)]
     cluster: Option<[u32; 3]>,
     /// Dynamic shared memory of a block in bytes [default: enough for the variables that the
     /// compiler's comments name]
     #[arg(long)]
     shared: Option<u32>,
-    /// Picks what hardware is free to choose, such as the order of warps and when copies land
+    /// Seed of the choices that hardware is free to make, such as the order of warps and the time
+    /// at which copies land
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// How many clusters run at a time [default: one per core; if blocks communicate through global
-    /// memory (atomics and the like), one, or several that the seed interleaves, to keep the result
-    /// reproducible]
+    /// Number of clusters that run at a time [default: one per core; if blocks communicate through
+    /// global memory (atomics and the like), one, or several that the seed interleaves, to keep the
+    /// result reproducible]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: Option<u32>,
-    /// The most blocks that the grid may have; each takes some microseconds
+    /// Maximum number of blocks of the grid; each takes some microseconds
     #[arg(long, value_name = "N", default_value_t = LaunchConfig::default().block_limit)]
     block_limit: u64,
     /// Checks only that accesses are in bounds and aligned
@@ -67,17 +68,17 @@ pub struct Launch {
     #[arg(long, value_name = "INDEX=FILE.npy", value_parser = arguments::out)]
     out: Vec<(usize, PathBuf)>,
     /// Writes a timeline of warps, engines and mbarriers in the Chrome trace event format, for
-    /// ui.perfetto.dev. Time is in steps of the simulator, not a GPU's time
+    /// ui.perfetto.dev. Times are steps of the simulator, not those of a GPU
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
-    /// The most events that the trace keeps
+    /// Maximum number of events in the trace
     #[arg(long, value_name = "N", default_value_t = 500_000, requires = "trace")]
     trace_events: usize,
 }
 
 /// The result of a launch.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct LaunchOutcome {
     /// Whether nothing was found.
     pub is_clean: bool,
     /// The text that the command prints.
@@ -118,18 +119,18 @@ impl Launch {
     /// # Errors
     ///
     /// If the PTX cannot be loaded, the launch is refused, or a file cannot be read or written.
-    pub fn run(&self, name: &str, ptx: &str, entry: &str) -> Result<Outcome, Refusal> {
+    pub fn run(&self, name: &str, ptx: &str, entry: &str) -> Result<LaunchOutcome, Refusal> {
         let module = Module::load(ptx).map_err(|error| format!("{name}: {error}"))?;
         let Some(kernel) = module.kernel(entry) else {
             let names: Vec<_> = module.kernels().map(|kernel| kernel.name().to_owned()).collect();
             return Err(Refusal::Other(format!(
-                "{name} has no kernel `{entry}`; it has: {}",
+                "{name} has no kernel `{entry}`; available: {}",
                 names.join(", ")
             )));
         };
         let block = self.block.or(kernel.required_threads());
-        let block =
-            block.ok_or_else(|| format!("`{entry}` requires no block: name one with --block X,Y,Z"))?;
+        let block = block
+            .ok_or_else(|| format!("`{entry}` does not set its block size; pass it with --block X,Y,Z"))?;
         let config = LaunchConfig {
             grid: self.grid,
             block,
@@ -173,6 +174,6 @@ impl Launch {
             written.map_err(|error| format!("{}: {error}", path.display()))?;
         }
         let json = json::report(&sources, &report, shown);
-        Ok(Outcome { is_clean: report.findings.is_empty(), text, json })
+        Ok(LaunchOutcome { is_clean: report.findings.is_empty(), text, json })
     }
 }

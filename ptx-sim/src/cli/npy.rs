@@ -44,28 +44,28 @@ const TYPES: [(&str, Type); 12] = [
 /// than the shape says.
 pub(crate) fn read(file: &[u8]) -> Result<Array, String> {
     let cut = || "the file ends within its header".to_owned();
-    let rest = file.strip_prefix(MAGIC).ok_or("this is no .npy file")?;
+    let rest = file.strip_prefix(MAGIC).ok_or("not an .npy file")?;
     let ([major, _minor], rest) = rest.split_first_chunk().ok_or_else(cut)?;
     let (length, rest) = match major {
         1 => rest.split_first_chunk().map(|(length, rest)| (u32::from(u16::from_le_bytes(*length)), rest)),
         2 | 3 => rest.split_first_chunk().map(|(length, rest)| (u32::from_le_bytes(*length), rest)),
-        _ => return Err(format!("version {major} of the format is not known")),
+        _ => return Err(format!("version {major} of the format is not supported")),
     }
     .ok_or_else(cut)?;
     let (header, data) = rest.split_at_checked(length as usize).ok_or_else(cut)?;
-    let header = std::str::from_utf8(header).map_err(|_| "the header is no text")?;
+    let header = std::str::from_utf8(header).map_err(|_| "the header is not UTF-8")?;
 
     let descr = field(header, "descr")?.trim_matches(['\'', '"']);
     let found = TYPES.iter().find(|(name, _)| *name == descr);
     let ty = found.map(|(_, ty)| *ty).ok_or_else(|| format!("elements of type {descr} are not supported"))?;
     let shape = shape(field(header, "shape")?)?;
     if field(header, "fortran_order")? != "False" && shape.len() > 1 {
-        return Err("arrays in Fortran's order are not supported; save one in C's order".to_owned());
+        return Err("arrays in Fortran order are not supported; save the array in C order".to_owned());
     }
     let size = shape.iter().try_fold(ty.bytes() as u64, |size, extent| size.checked_mul(*extent));
     let bytes = size.and_then(|size| data.get(..usize::try_from(size).ok()?));
-    let bytes =
-        bytes.ok_or_else(|| format!("{} bytes are fewer than the shape {shape:?} has", data.len()))?;
+    let bytes = bytes
+        .ok_or_else(|| format!("the data has {} bytes, fewer than the shape {shape:?} needs", data.len()))?;
     let mut own = zeroed(bytes.len() as u64)?;
     own.copy_from_slice(bytes);
     Ok(Array { ty, shape, bytes: own })
@@ -82,7 +82,7 @@ fn field<'t>(header: &'t str, name: &str) -> Result<&'t str, String> {
         Some(tuple) => tuple.find(')').map(|end| end + 2),
         None => value.find([',', '}']),
     };
-    let value = end.and_then(|end| value.get(..end)).ok_or("the header does not end")?;
+    let value = end.and_then(|end| value.get(..end)).ok_or("the header is truncated")?;
     Ok(value.trim())
 }
 
@@ -90,7 +90,7 @@ fn shape(tuple: &str) -> Result<Vec<u64>, String> {
     let inner = tuple.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let extents = inner.map(|inner| inner.split(',').map(str::trim).filter(|extent| !extent.is_empty()));
     let shape = extents.and_then(|extents| extents.map(|extent| extent.parse().ok()).collect());
-    shape.ok_or_else(|| format!("`{tuple}` is no shape"))
+    shape.ok_or_else(|| format!("`{tuple}` is not a shape"))
 }
 
 /// Writes a file, in version 1.0 of the format.
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_values_are_read_back() {
         for shape in [vec![], vec![6], vec![2, 3]] {
             let count = shape.iter().product::<u64>() as usize;
             let array = Array { ty: Type::I16, shape, bytes: (0..count as u8 * 2).collect() };
@@ -142,20 +142,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_array_is_refused() {
+    fn invalid_arrays_are_rejected() {
         let with = |from: &str, to: &str| {
             file(&"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }".replace(from, to), &[1; 8])
         };
         for (bytes, wanted) in [
-            (b"PK".to_vec(), "no .npy file"),
+            (b"PK".to_vec(), "not an .npy file"),
             (MAGIC.to_vec(), "ends within"),
             ([MAGIC, &[9, 0]].concat(), "version 9"),
             (with("<f4", ">f4"), ">f4"),
             (with("False", "True"), "Fortran"),
             (with("(2, 1)", "(2, 2)"), "fewer"),
             (with("(2, 1)", "(9999999999999, 9999999999999)"), "fewer"),
-            (with("(2, 1)", "(-1,)"), "no shape"),
-            (with("(2, 1), }", "(2,"), "does not end"),
+            (with("(2, 1)", "(-1,)"), "not a shape"),
+            (with("(2, 1), }", "(2,"), "truncated"),
             (with("'shape'", "'form'"), "no `shape`"),
         ] {
             let error = read(&bytes).expect_err(wanted);

@@ -39,7 +39,7 @@ impl Type {
         let found = TYPES.iter().find(|(known, _)| *known == name);
         found.map(|(_, ty)| *ty).ok_or_else(|| {
             let names: Vec<_> = TYPES.iter().map(|(name, _)| *name).collect();
-            format!("`{name}` is no type of numbers; they are {}", names.join(", "))
+            format!("unknown type `{name}`; use one of: {}", names.join(", "))
         })
     }
 

@@ -19,7 +19,8 @@ pub(crate) fn report(sources: &Sources<'_>, report: &Report) -> String {
     let mut text = match report.printed_lost {
         0 => String::new(),
         lost => format!(
-            "printed: {lost} bytes more, before these; like a GPU's buffer, a launch's keeps its last {PRINTED_BYTES}\n"
+            "printed: {lost} more bytes before these; like a GPU's, the print buffer of a launch keeps the last \
+             {PRINTED_BYTES}\n"
         ),
     };
     text.push_str(&report.printed);
@@ -74,18 +75,18 @@ fn bank_conflicts(text: &mut String, profile: &Profile, sources: &Sources<'_>) {
     }
     text.push_str("shared-memory bank conflicts\n");
     append(text, format_args!("{:>12}{:>12}{:>12}\n", "accesses", "wavefronts", "conflicts"));
-    let mut row = |shared: SharedAccesses, place: &str| {
+    let mut row = |shared: SharedAccesses, location: &str| {
         let (SharedAccesses { accesses, wavefronts, .. }, conflicts) = (shared, shared.conflicts());
-        append(text, format_args!("{accesses:>12}{wavefronts:>12}{conflicts:>12}  {place}\n"));
+        append(text, format_args!("{accesses:>12}{wavefronts:>12}{conflicts:>12}  {location}\n"));
     };
     for (site, shared) in &lines {
-        row(*shared, &place(sources, *site));
+        row(*shared, &location(sources, *site));
     }
     row(profile.shared(), "all");
 }
 
 /// Returns the source line with its text, or the PTX line if there is no source.
-fn place(sources: &Sources<'_>, site: Site) -> String {
+fn location(sources: &Sources<'_>, site: Site) -> String {
     let (name, line) = match site.source {
         Some((file, line)) => (format!("{}:{line}", sources.file_name(file)), sources.file_line(file, line)),
         None => (format!("PTX line {}", site.ptx_line), sources.ptx_line(site.ptx_line)),
@@ -106,7 +107,7 @@ pub(crate) fn buffer(index: usize, array: &Array, count: Option<usize>) -> Strin
     text
 }
 
-fn append(text: &mut String, what: fmt::Arguments<'_>) {
+fn append(text: &mut String, arguments: fmt::Arguments<'_>) {
     // Writing to a `String` cannot fail.
-    let _ = text.write_fmt(what);
+    let _ = text.write_fmt(arguments);
 }

@@ -12,11 +12,11 @@ use std::path::Path;
 
 use crate::machine::{Phase, Site};
 use crate::report::Sources;
-use crate::trace::{Awaited, Copy, Event, Row, Trace, What};
+use crate::trace::{Awaited, CopyEvent, Event, EventKind, Row, Trace};
 use serde_json::{Map, Value, json};
 
-const CLOCK: &str = "steps of the simulator, shown as microseconds: one is one instruction of one warp, or one time that only \
-                     the engines go on. Not a clock: nothing here says how long anything takes on a GPU";
+const CLOCK: &str = "steps of the simulator, shown as microseconds: one instruction of one warp, or one step in \
+                     which only the engines progress. Not a clock: it does not predict times on a GPU";
 
 /// Writes the file, and returns a line that reports it.
 ///
@@ -119,10 +119,10 @@ fn without_overlap<'e>(events: &[&'e Event]) -> Vec<Vec<&'e Event>> {
 }
 
 fn is_instant(event: &Event) -> bool {
-    match &event.what {
-        What::Signals { .. } => true,
-        What::Copies(_) => event.row == Row::Prefetches,
-        What::Runs(_) | What::Waits { .. } | What::Phase(_) => false,
+    match &event.kind {
+        EventKind::Signals { .. } => true,
+        EventKind::Copies(_) => event.row == Row::Prefetches,
+        EventKind::Runs(_) | EventKind::Waits { .. } | EventKind::Phase(_) => false,
     }
 }
 
@@ -136,7 +136,7 @@ fn row_name(row: Row, level: usize) -> String {
         Row::Loads => "loads".to_owned(),
         Row::Stores => "stores".to_owned(),
         Row::Reductions => "reductions".to_owned(),
-        Row::Across => "copies in the cluster".to_owned(),
+        Row::BetweenBlocks => "copies in the cluster".to_owned(),
         Row::Prefetches => "prefetches".to_owned(),
         Row::Mbarrier(at) => format!("mbarrier {at:#x}"),
     };
@@ -146,15 +146,15 @@ fn row_name(row: Row, level: usize) -> String {
 fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value {
     let instruction = lines.instruction(event.site);
     let mut args = Map::new();
-    let (category, name) = match &event.what {
-        What::Runs(instructions) => {
+    let (category, name) = match &event.kind {
+        EventKind::Runs(instructions) => {
             args.insert("instructions".into(), json!(instructions));
             ("runs", "runs".to_owned())
         }
-        What::Waits { what, lanes, timed_out } => {
+        EventKind::Waits { awaited: target, lanes, timed_out } => {
             args.insert("lanes".into(), json!(format!("{lanes:#010x}")));
-            args.insert("waits for".into(), json!(awaited(what)));
-            if let Awaited::Mbarrier { at, rank, .. } = what {
+            args.insert("waits for".into(), json!(awaited(target)));
+            if let Awaited::Mbarrier { at, rank, .. } = target {
                 args.insert("mbarrier".into(), json!(format!("{at:#x}")));
                 args.insert("rank in the cluster".into(), json!(rank));
             }
@@ -163,22 +163,22 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
             }
             ("wait", instruction.mnemonic.clone())
         }
-        What::Signals { lanes } => {
+        EventKind::Signals { lanes } => {
             args.insert("lanes".into(), json!(format!("{lanes:#010x}")));
             ("signal", instruction.mnemonic.clone())
         }
-        What::Copies(copy) => {
+        EventKind::Copies(copy) => {
             describe_copy(copy, &mut args);
             ("copy", format!("{} bytes, {}", copy.bytes, copy.kind))
         }
-        What::Phase(number) => {
+        EventKind::Phase(number) => {
             args.insert("parity".into(), json!(number % 2));
             ("mbarrier", format!("phase {number}"))
         }
     };
     args.extend(instruction.args.clone());
     if event.unfinished {
-        args.insert("unfinished".into(), json!("it never ended"));
+        args.insert("unfinished".into(), json!("never completed"));
     }
     let mut value = json!({
         "ph": "X", "pid": process, "tid": row, "ts": event.begin, "cat": category, "name": name, "args": args,
@@ -192,7 +192,7 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
     value
 }
 
-fn describe_copy(copy: &Copy, args: &mut Map<String, Value>) {
+fn describe_copy(copy: &CopyEvent, args: &mut Map<String, Value>) {
     let [x, y, z] = copy.issuing_block;
     let issuer = format!("thread {} of {}", copy.issuing_thread, block_name([z, y, x]));
     args.insert("bytes".into(), json!(copy.bytes));
@@ -216,12 +216,12 @@ fn describe_copy(copy: &Copy, args: &mut Map<String, Value>) {
     }
 }
 
-fn awaited(what: &Awaited) -> String {
-    match *what {
+fn awaited(target: &Awaited) -> String {
+    match *target {
         Awaited::Barrier(id) => format!("barrier {id} of the block"),
         Awaited::Cluster => "the cluster's barrier".to_owned(),
         Awaited::Mbarrier { at, phase: Phase::Parity(parity), .. } => {
-            format!("the phase of parity {} of the mbarrier at {at:#x}", u8::from(parity))
+            format!("the phase with parity {} of the mbarrier at {at:#x}", u8::from(parity))
         }
         Awaited::Mbarrier { at, phase: Phase::State(state), .. } => {
             format!("phase {} of the mbarrier at {at:#x}", state >> 32)

@@ -13,8 +13,8 @@ pub(crate) fn shared_names(ptx: &str) -> Vec<SharedName> {
 }
 
 fn shared_name(text: &str) -> Option<SharedName> {
-    let (place, _) = text.split_once(": ")?;
-    let words: Vec<&str> = place.split(' ').collect();
+    let (subject, _) = text.split_once(": ")?;
+    let words: Vec<&str> = subject.split(' ').collect();
     let (range, step, name) = match words[..] {
         [range, name] => (range, None, name),
         [range, "by", step, name] => (range, Some(step.parse().ok().filter(|&step: &u32| step > 0)?), name),

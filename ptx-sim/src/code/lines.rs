@@ -70,12 +70,12 @@ fn line(text: &str, names: &[SharedName]) -> Result<(u32, Line), String> {
     for part in parts.split("; ") {
         let (does, variables) = part.split_once(' ').ok_or_else(malformed)?;
         let variables = numbers(variables, names)?;
-        let place = match does {
+        let list = match does {
             "reads" => &mut line.reads,
             "writes" => &mut line.writes,
             _ => return Err(malformed()),
         };
-        if place.replace(variables).is_some() {
+        if list.replace(variables).is_some() {
             return Err(malformed());
         }
     }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_at_the_end_say_what_lines_access() {
+    fn trailing_comments_name_accessed_variables() {
         let ptx = "// shared line 1: reads b\n.version 8.0\n}\n\n// shared line 3: reads b\n\
                    // anything\n// shared line 40: reads a ring.full; writes b\n";
         let (reads, writes) = (Some([0, 2, 3].into()), Some([1].into()));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_an_error_with_its_line() {
+    fn malformed_comments_are_errors_with_their_line() {
         for text in [
             "",
             "3",

@@ -68,8 +68,8 @@ fn kernel(source: &Source<'_>, entry: &Function<'_>) -> Result<Program, LoadErro
     let params = kernel_params(entry)?;
     let statements = entry.body.as_deref().unwrap_or_default();
     builder.open(&[])?;
-    for (variable, place) in entry.params.iter().zip(&params) {
-        builder.name(variable.name, Binding::Param(*place));
+    for (variable, slot) in entry.params.iter().zip(&params) {
+        builder.name(variable.name, Binding::Param(*slot));
     }
     block(&mut builder, statements, &Body { link: None, linked: &linked })?;
     builder.close();
@@ -178,7 +178,7 @@ fn device_function<'s>(
     builder.open(&[])?;
     let link = builder.fresh_register();
     let mut formals = |variables: &[crate::parse::syntax::Variable<'s>]| -> Result<Vec<Formal>, LoadError> {
-        let mut places = Vec::new();
+        let mut slots = Vec::new();
         for variable in variables {
             let (formal, named) = if variable.space == VariableSpace::Reg {
                 let (reg, bits) = (builder.fresh_register(), variable.scalar_bytes * 8);
@@ -188,13 +188,13 @@ fn device_function<'s>(
                 }
                 (Formal::Register(reg, bits), Binding::Register { reg, bits })
             } else {
-                let place = builder.local(variable)?;
-                (Formal::Local(place), Binding::Local(place))
+                let slot = builder.local(variable)?;
+                (Formal::Local(slot), Binding::Local(slot))
             };
             builder.name(variable.name, named);
-            places.push(formal);
+            slots.push(formal);
         }
-        Ok(places)
+        Ok(slots)
     };
     let returns = formals(&function.returns)?;
     let params = formals(&function.params)?;
@@ -207,7 +207,7 @@ fn device_function<'s>(
 
 fn kernel_params(entry: &Function<'_>) -> Result<Vec<Slot>, LoadError> {
     let mut end = 0;
-    let mut places = Vec::new();
+    let mut slots = Vec::new();
     for variable in &entry.params {
         let bytes = variable.bytes.filter(|&bytes| bytes <= 32764);
         let bytes = bytes.ok_or_else(|| {
@@ -217,10 +217,10 @@ fn kernel_params(entry: &Function<'_>) -> Result<Vec<Slot>, LoadError> {
         if offset + bytes > 1 << 20 {
             return Err(LoadError::new(variable.line, "more parameters than a kernel may have"));
         }
-        places.push(Slot { offset: offset as u32, bytes: bytes as u32 });
+        slots.push(Slot { offset: offset as u32, bytes: bytes as u32 });
         end = (offset + bytes) as u32;
     }
-    Ok(places)
+    Ok(slots)
 }
 
 fn block<'s>(

@@ -170,15 +170,15 @@ impl<'m, 's> Builder<'m, 's> {
     }
 
     pub(crate) fn local(&mut self, variable: &Variable<'s>) -> Result<Slot, LoadError> {
-        let place = reserve(self.local_bytes, variable)?;
-        self.local_bytes = place.offset + place.bytes;
-        Ok(place)
+        let slot = reserve(self.local_bytes, variable)?;
+        self.local_bytes = slot.offset + slot.bytes;
+        Ok(slot)
     }
 
     fn shared(&mut self, variable: &Variable<'s>) -> Result<u32, LoadError> {
-        let place = reserve(self.shared_end, variable)?;
-        self.shared_end = place.offset + place.bytes;
-        Ok(place.offset)
+        let slot = reserve(self.shared_end, variable)?;
+        self.shared_end = slot.offset + slot.bytes;
+        Ok(slot.offset)
     }
 
     fn dynamic(&mut self, variable: &Variable<'s>) -> Binding {

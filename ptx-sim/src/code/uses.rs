@@ -27,15 +27,16 @@ pub(super) fn mark_uses(code: &mut [Inst]) -> Option<Loads> {
     let mut left = MOST_STEPS;
     let mut all: HashMap<usize, Values> = HashMap::new();
     let mut count = 0;
-    let mut at_once = vec![true; code.iter().map(|inst| inst.site.ptx_line as usize + 1).max().unwrap_or(0)];
+    let mut used_immediately =
+        vec![true; code.iter().map(|inst| inst.site.ptx_line as usize + 1).max().unwrap_or(0)];
     for (index, inst) in code.iter().enumerate() {
         let Some(registers) = loaded(&inst.op) else { continue };
         let uses = flow.uses_of(registers, &mut left)?;
-        if is_used_at_once(code, index, &uses, &mut left)? {
+        if is_used_immediately(code, index, &uses, &mut left)? {
             continue;
         }
-        if let Some(at_once) = at_once.get_mut(inst.site.ptx_line as usize) {
-            *at_once = false;
+        if let Some(used_immediately) = used_immediately.get_mut(inst.site.ptx_line as usize) {
+            *used_immediately = false;
         }
         for used in uses.operands {
             all.entry(used).or_default().operands.push(count);
@@ -51,7 +52,7 @@ pub(super) fn mark_uses(code: &mut [Inst]) -> Option<Loads> {
             inst.values = Some(Box::new(values));
         }
     }
-    Some(Loads { count, at_once: at_once.into() })
+    Some(Loads { count, used_immediately: used_immediately.into() })
 }
 
 /// The instructions that use a value, by index.
@@ -62,7 +63,7 @@ struct UsesOf {
 
 /// Returns whether, on every path, a use comes before anything by which other threads may learn of
 /// the load. A thread that knows of the load then also knows of the use.
-fn is_used_at_once(code: &[Inst], load: usize, uses: &UsesOf, left: &mut usize) -> Option<bool> {
+fn is_used_immediately(code: &[Inst], load: usize, uses: &UsesOf, left: &mut usize) -> Option<bool> {
     let mut pending = vec![load + 1];
     let mut seen = HashSet::new();
     while let Some(index) = pending.pop() {

@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::alu::{Lanes, each};
-use super::step::Turn;
+use super::executor::Executor;
 use super::warp::Warp;
 use crate::isa::{Address, AddressOp, Memory, Reg, Space, Window};
 use crate::machine::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, in_window, map_to_rank, rank_of};
@@ -39,7 +39,7 @@ pub(super) fn effective(base: u64, offset: i64) -> u64 {
     if base <= u64::from(u32::MAX) { address & u64::from(u32::MAX) } else { address }
 }
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     pub(super) fn lane(&self, warp: &Warp, reg: Reg, lane: u32) -> u64 {
         warp.get(self.context, reg, lane)
     }

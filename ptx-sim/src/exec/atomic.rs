@@ -1,7 +1,7 @@
 //! `atom` and `red`.
 
+use super::executor::Executor;
 use super::float::{apply, apply_packed};
-use super::step::Turn;
 use super::warp::Warp;
 use super::{Issue, Lane};
 use crate::isa::float::{Exact, FloatOp, Mode};
@@ -22,9 +22,9 @@ struct Update {
     reads: bool,
 }
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     pub(super) fn atomic(&mut self, warp: &mut Warp, atomic: &Atomic, issue: Issue) -> Result<(), Stop> {
-        let Atomic { op, memory, order, bytes, reads, d, address, of } = *atomic;
+        let Atomic { op, memory, order, bytes, reads, d, address, sources } = *atomic;
         let addresses = self.addresses(warp, address);
         for lane in issue.lanes() {
             let address = addresses[lane.index as usize];
@@ -35,11 +35,11 @@ impl Turn<'_, '_> {
                 Memory::Local | Memory::Param => None,
             };
             let Some(space) = space else {
-                let message = "an atomic operation on memory that only this thread has";
+                let message = "an atomic operation on local memory or parameters";
                 return self.fail(warp, lane, FindingKind::OutOfBounds, message);
             };
             let pointer = Pointer::new(space, address);
-            let operands = of.map(|reg| warp.get(self.context, reg, lane.index));
+            let operands = sources.map(|reg| warp.get(self.context, reg, lane.index));
             let old = self.update(warp, lane, Update { op, operands, pointer, order, bytes, reads })?;
             warp.set(d, lane.index, old);
         }
@@ -72,17 +72,18 @@ impl Turn<'_, '_> {
         vector: &AtomicVector,
         issue: Issue,
     ) -> Result<(), Stop> {
-        let AtomicVector { op, space, order, bytes, address, ref d, ref of } = *vector;
+        let AtomicVector { op, space, order, bytes, address, ref d, ref sources } = *vector;
         let reads = !d.is_empty();
         let addresses = self.addresses(warp, address);
-        let whole = u64::from(bytes) * of.len() as u64;
+        let whole = u64::from(bytes) * sources.len() as u64;
         for lane in issue.lanes() {
             let start = addresses[lane.index as usize];
             if !start.is_multiple_of(whole) {
-                let message = format!("a vector at {start:#x}, which is not a multiple of its {whole} bytes");
+                let message = format!("the vector at {start:#x} is not at a multiple of its {whole} bytes");
                 return self.fail(warp, lane, FindingKind::Misaligned, message);
             }
-            let values: Vec<u64> = of.iter().map(|reg| warp.get(self.context, *reg, lane.index)).collect();
+            let values: Vec<u64> =
+                sources.iter().map(|reg| warp.get(self.context, *reg, lane.index)).collect();
             for (index, b) in values.into_iter().enumerate() {
                 let pointer = Pointer::new(space, start + u64::from(bytes) * index as u64);
                 let update = Update { op, operands: [b, 0], pointer, order, bytes, reads };

@@ -2,7 +2,7 @@
 //! have not exited have arrived.
 
 use super::alu::Lanes;
-use super::step::{Flow, Turn};
+use super::executor::{Executor, Flow};
 use super::warp::Warp;
 use super::{Issue, Lane, lanes_of};
 use crate::isa::{Collective, Redux, Reg, Shuffle, Site, Vote, WarpOp};
@@ -11,7 +11,7 @@ use crate::report::FindingKind;
 
 /// Lanes at an instruction, when all lanes that it names have arrived.
 #[derive(Clone, Copy)]
-struct Together {
+struct LaneGroup {
     /// The lanes at the instruction.
     here: u32,
     /// These lanes, and those that wait at another barrier or have exited.
@@ -19,22 +19,22 @@ struct Together {
     site: Site,
 }
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     /// Executes `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync` and matrix operations,
     /// separately for each group of lanes that name the same mask.
     pub(super) fn collective(
         &mut self,
         warp: &mut Warp,
-        WarpOp { mask, what }: &WarpOp,
+        WarpOp { mask, kind }: &WarpOp,
         issue: Issue,
     ) -> Result<Flow, Stop> {
         let masks = *self.context.lanes(&warp.registers, *mask);
-        let (mut rest, mut stay, mut waits_for) = (issue.active, 0, 0);
+        let (mut rest, mut blocked, mut waits_for) = (issue.active, 0, 0);
         while rest != 0 {
             let first = rest.trailing_zeros();
             let mask = masks[first as usize] as u32;
             if mask >> first & 1 == 0 {
-                let message = format!("lane {first} is not in the mask {mask:#010x} that it names");
+                let message = format!("lane {first} is not in its own mask {mask:#010x}");
                 let lane = Lane { index: first, site: issue.site };
                 return self.fail(warp, lane, FindingKind::Execution, message);
             }
@@ -44,15 +44,15 @@ impl Turn<'_, '_> {
             rest &= !here;
             let wanted = mask & warp.live;
             // Lanes may arrive at a barrier from different instructions.
-            let elsewhere = if what.is_barrier() { self.at_warp_barriers(warp, mask) } else { 0 };
+            let elsewhere = if kind.is_barrier() { self.at_warp_barriers(warp, mask) } else { 0 };
             if (here | elsewhere) & wanted == wanted {
-                self.together(warp, what, Together { here, mask, site: issue.site })?;
+                self.execute_group(warp, kind, LaneGroup { here, mask, site: issue.site })?;
             } else {
-                stay |= here;
+                blocked |= here;
                 waits_for = mask;
             }
         }
-        Ok(if stay == 0 { Flow::Next } else { Flow::Wait { stay, what: WaitingFor::Warp(waits_for) } })
+        Ok(if blocked == 0 { Flow::Next } else { Flow::Wait { blocked, event: WaitingFor::Warp(waits_for) } })
     }
 
     /// Returns the lanes that wait at another `bar.warp.sync` with the same mask.
@@ -75,8 +75,8 @@ impl Turn<'_, '_> {
         if lanes == 0 {
             return;
         }
-        let places: Vec<_> = warp.splits.iter().map(|split| (split.pc, split.mask & lanes)).collect();
-        for (pc, released) in places {
+        let splits: Vec<_> = warp.splits.iter().map(|split| (split.pc, split.mask & lanes)).collect();
+        for (pc, released) in splits {
             if released != 0 {
                 let mask = warp.splits.join(pc);
                 warp.splits.add(pc, mask & !released, None);
@@ -86,27 +86,27 @@ impl Turn<'_, '_> {
     }
 
     /// Executes an operation for which all lanes have arrived.
-    fn together(&mut self, warp: &mut Warp, what: &Collective, all: Together) -> Result<(), Stop> {
-        let Together { here, mask, site } = all;
-        match *what {
+    fn execute_group(&mut self, warp: &mut Warp, kind: &Collective, group: LaneGroup) -> Result<(), Stop> {
+        let LaneGroup { here, mask, site } = group;
+        match *kind {
             Collective::Barrier => {
                 let wanted = mask & warp.live;
                 self.machine.warp_sync(warp.block, warp.index, wanted);
                 self.release(warp, wanted & !here);
             }
-            Collective::Shuffle { how, d, valid, a, b, clamp } => {
+            Collective::Shuffle { mode, d, valid, a, b, clamp } => {
                 let values = [a, b, clamp].map(|reg| *self.context.lanes(&warp.registers, reg));
-                self.shuffle(warp, how, [d, valid], &values, all)?;
+                self.shuffle(warp, mode, [d, valid], &values, group)?;
             }
-            Collective::Vote { how, d, a } => {
+            Collective::Vote { mode, d, a } => {
                 let yes = warp.holds(self.context, a) & here;
-                let answer = match how {
+                let result = match mode {
                     Vote::All => u64::from(yes == here),
                     Vote::Any => u64::from(yes != 0),
                     Vote::Uniform => u64::from(yes == here || yes == 0),
                     Vote::Ballot => u64::from(yes),
                 };
-                lanes_of(here).for_each(|lane| warp.set(d, lane, answer));
+                lanes_of(here).for_each(|lane| warp.set(d, lane, result));
             }
             Collective::Match { all, d, valid, a } => {
                 let values = *self.context.lanes(&warp.registers, a);
@@ -114,16 +114,16 @@ impl Turn<'_, '_> {
                     let same = lanes_of(here)
                         .filter(|other| values[*other as usize] == values[lane as usize])
                         .fold(0_u32, |mask, other| mask | 1 << other);
-                    let answer = if !all || same == here { same } else { 0 };
-                    warp.set(d, lane, u64::from(answer));
+                    let result = if !all || same == here { same } else { 0 };
+                    warp.set(d, lane, u64::from(result));
                     warp.set(valid, lane, u64::from(same == here));
                 }
             }
-            Collective::Redux { how, d, a } => {
+            Collective::Redux { mode, d, a } => {
                 let lanes = *self.context.lanes(&warp.registers, a);
                 let values = lanes_of(here).map(|lane| lanes[lane as usize] as u32);
-                let answer = values.reduce(|a, b| reduced(how, a, b)).unwrap_or(0);
-                lanes_of(here).for_each(|lane| warp.set(d, lane, u64::from(answer)));
+                let result = values.reduce(|a, b| reduced(mode, a, b)).unwrap_or(0);
+                lanes_of(here).for_each(|lane| warp.set(d, lane, u64::from(result)));
             }
             Collective::Elect { leader, d } => {
                 let elected = self.machine.elect(warp.block, warp.index, mask, here);
@@ -132,18 +132,16 @@ impl Turn<'_, '_> {
                     warp.set(d, lane, u64::from(lane == elected));
                 }
             }
-            Collective::Matrix(_) | Collective::Product(_) | Collective::DoubleProduct(_)
-                if here != u32::MAX =>
-            {
+            Collective::Matrix(_) | Collective::Mma(_) | Collective::MmaDouble(_) if here != u32::MAX => {
                 let message = format!(
-                    "a matrix is moved or multiplied by lanes {here:#010x}; all of a warp have to take part"
+                    "only lanes {here:#010x} move or multiply a matrix; all lanes of the warp must take part"
                 );
                 let lane = Lane { index: here.trailing_zeros(), site };
                 return self.fail(warp, lane, FindingKind::Execution, message);
             }
             Collective::Matrix(ref code) => self.matrix(warp, code, site)?,
-            Collective::Product(ref code) => self.product(warp, code),
-            Collective::DoubleProduct(ref code) => self.double_product(warp, code),
+            Collective::Mma(ref code) => self.mma(warp, code),
+            Collective::MmaDouble(ref code) => self.mma_double(warp, code),
         }
         Ok(())
     }
@@ -153,19 +151,19 @@ impl Turn<'_, '_> {
     fn shuffle(
         &mut self,
         warp: &mut Warp,
-        how: Shuffle,
+        mode: Shuffle,
         [d, valid]: [Reg; 2],
         [a, b, clamp]: &[Lanes; 3],
-        Together { here, mask, site }: Together,
+        LaneGroup { here, mask, site }: LaneGroup,
     ) -> Result<(), Stop> {
         for index in lanes_of(here) {
             let at = index as usize;
-            let (from, inside) = read_lane(how, index, [b[at], clamp[at]]);
+            let (from, inside) = read_lane(mode, index, [b[at], clamp[at]]);
             if here >> from & 1 == 0 {
                 let why = if mask >> from & 1 == 0 {
                     format!("is not in the mask {mask:#010x}")
                 } else {
-                    "does not run: it has exited, or the block has no such thread".to_owned()
+                    "is not active: it has exited, or the block has no such thread".to_owned()
                 };
                 let message = format!("lane {index} reads the value of lane {from}, which {why}");
                 return self.fail(warp, Lane { index, site }, FindingKind::Execution, message);
@@ -179,11 +177,11 @@ impl Turn<'_, '_> {
 
 /// Returns the lane that each lane reads, and whether that is the requested one. Source: PTX ISA,
 /// "shfl.sync", the pseudocode of its semantics.
-fn read_lane(how: Shuffle, lane: u32, [amount, clamp]: [u64; 2]) -> (u32, bool) {
+fn read_lane(mode: Shuffle, lane: u32, [amount, clamp]: [u64; 2]) -> (u32, bool) {
     let (own, segment) = (lane as i32, (clamp >> 8) as i32 & 31);
     let (amount, clamp) = (amount as i32 & 31, clamp as i32 & 31);
     let last = own & segment | clamp & !segment;
-    let (from, inside) = match how {
+    let (from, inside) = match mode {
         Shuffle::Up => (own - amount, own - amount >= last),
         Shuffle::Down => (own + amount, own + amount <= last),
         Shuffle::Butterfly => (own ^ amount, (own ^ amount) <= last),
@@ -195,8 +193,8 @@ fn read_lane(how: Shuffle, lane: u32, [amount, clamp]: [u64; 2]) -> (u32, bool) 
     if inside { (from as u32 & 31, true) } else { (lane, false) }
 }
 
-fn reduced(how: Redux, a: u32, b: u32) -> u32 {
-    match how {
+fn reduced(mode: Redux, a: u32, b: u32) -> u32 {
+    match mode {
         Redux::Add => a.wrapping_add(b),
         Redux::Min(false) => a.min(b),
         Redux::Min(true) => (a as i32).min(b as i32) as u32,

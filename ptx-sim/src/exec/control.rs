@@ -2,9 +2,9 @@
 //! `__assertfail`.
 
 use super::alu::each;
+use super::executor::{Executor, Flow};
 use super::format::{self, WIDEST};
 use super::memory::Location;
-use super::step::{Flow, Turn};
 use super::warp::Warp;
 use super::{Issue, Lane, lanes_of};
 use crate::isa::{AccessOrder, Assertion, ControlOp, Memory, Pc, Reg, Space};
@@ -14,7 +14,7 @@ use crate::report::FindingKind;
 /// The longest string that is read from memory.
 const LONGEST_TEXT: u64 = 64 << 10;
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     pub(super) fn control(&mut self, warp: &mut Warp, op: &ControlOp, issue: Issue) -> Result<Flow, Stop> {
         match *op {
             ControlOp::Branch(target) => return Ok(Flow::Jump(target)),
@@ -34,12 +34,12 @@ impl Turn<'_, '_> {
             ControlOp::Exit => return Ok(Flow::Exit),
             ControlOp::Yield => return Ok(Flow::Yield),
             ControlOp::Trap(None) => {
-                let message = "the kernel has run into a `trap`";
+                let message = "the kernel executed `trap`";
                 return self.fail(warp, issue.first_lane(), FindingKind::Trap, message);
             }
             ControlOp::Trap(Some(ref assertion)) => {
-                let Assertion { place, message } = &**assertion;
-                return self.assertion(warp, place, (&self.context.program.name, message), issue);
+                let Assertion { location, message } = &**assertion;
+                return self.assertion(warp, location, (&self.context.program.name, message), issue);
             }
             ControlOp::Nothing => {}
             ControlOp::Printf { format, args, result } => {
@@ -62,16 +62,16 @@ impl Turn<'_, '_> {
         targets: &[Pc],
         issue: Issue,
     ) -> Result<Flow, Stop> {
-        let mut places = Vec::new();
+        let mut lanes_by_target = Vec::new();
         for lane in issue.lanes() {
             let index = warp.get(self.context, index, lane.index);
             let Some(target) = targets.get(index as usize) else {
-                let message = "an index beyond the list of targets";
+                let message = "a branch index is beyond the list of targets";
                 return self.fail(warp, lane, FindingKind::Execution, message);
             };
-            places.push((*target, 1 << lane.index));
+            lanes_by_target.push((*target, 1 << lane.index));
         }
-        Ok(Flow::Scatter(places))
+        Ok(Flow::Scatter(lanes_by_target))
     }
 
     /// `vprintf`, with the offsets of its arguments and its result in local memory.
@@ -91,7 +91,7 @@ impl Turn<'_, '_> {
                 format::Piece::Text(text) => text.into_owned(),
                 format::Piece::TooWide => {
                     let message = format!(
-                        "a conversion of `printf` with a width or a precision of more than {WIDEST} characters"
+                        "a conversion of `printf` has a width or a precision of more than {WIDEST} characters"
                     );
                     return self.fail(warp, lane, FindingKind::Execution, message);
                 }
@@ -140,7 +140,7 @@ impl Turn<'_, '_> {
             }
             text.push(byte[0]);
         }
-        let message = format!("a text at {address:#x} that does not end");
+        let message = format!("the text at {address:#x} does not end");
         self.fail(warp, lane, FindingKind::Execution, message)
     }
 
@@ -168,13 +168,13 @@ impl Turn<'_, '_> {
     fn assertion(
         &mut self,
         warp: &Warp,
-        place: &str,
+        location: &str,
         (function, message): (&str, &str),
         issue: Issue,
     ) -> Result<Flow, Stop> {
         let count = issue.active.count_ones();
         let threads = if count == 1 { String::new() } else { format!(", in {count} threads of the warp") };
-        let message = format!("assertion failed at {place} in {function}: {message}{threads}");
+        let message = format!("assertion failed at {location} in {function}: {message}{threads}");
         self.fail(warp, issue.first_lane(), FindingKind::Trap, message)
     }
 }

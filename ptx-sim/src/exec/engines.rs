@@ -3,7 +3,7 @@
 use tma_model::sync::Arrival;
 
 use super::alu::each;
-use super::step::{Flow, Turn};
+use super::executor::{Executor, Flow};
 use super::warp::Warp;
 use super::{Issue, lanes_of};
 use crate::isa::{
@@ -15,28 +15,28 @@ use crate::machine::{
     Pointer, Poll, RemoteStore, Stop, TensorAction, TensorCopy, TryWait, WaitingFor,
 };
 
-impl Turn<'_, '_> {
-    /// Calls `ask` for each lane, and a second time for each lane that was blocked, since a later
-    /// lane may have released it.
+impl Executor<'_, '_> {
+    /// Calls `attempt` for each lane, and a second time for each lane that was blocked, since a
+    /// later lane may have released it.
     fn poll(
         &mut self,
         active: u32,
-        mut ask: impl FnMut(&mut Self, u32) -> Result<Poll, Stop>,
+        mut attempt: impl FnMut(&mut Self, u32) -> Result<Poll, Stop>,
     ) -> Result<u32, Stop> {
-        let mut stay = 0;
+        let mut blocked = 0;
         for lane in lanes_of(active) {
-            if ask(self, lane)? == Poll::Blocked {
-                stay |= 1 << lane;
+            if attempt(self, lane)? == Poll::Blocked {
+                blocked |= 1 << lane;
             }
         }
-        if stay != active {
-            for lane in lanes_of(stay) {
-                if ask(self, lane)? == Poll::Ready {
-                    stay &= !(1 << lane);
+        if blocked != active {
+            for lane in lanes_of(blocked) {
+                if attempt(self, lane)? == Poll::Ready {
+                    blocked &= !(1 << lane);
                 }
             }
         }
-        Ok(stay)
+        Ok(blocked)
     }
 
     pub(super) fn barrier(&mut self, warp: &mut Warp, op: &BarrierOp, issue: Issue) -> Result<Flow, Stop> {
@@ -50,9 +50,10 @@ impl Turn<'_, '_> {
                 Ok(Flow::Next)
             }
             BarrierOp::ClusterWait(order) => {
-                let stay = self
-                    .poll(active, |turn, lane| turn.machine.cluster_wait(warp.actor(lane, site), *order))?;
-                Ok(waiting(stay, WaitingFor::Cluster))
+                let blocked = self.poll(active, |executor, lane| {
+                    executor.machine.cluster_wait(warp.actor(lane, site), *order)
+                })?;
+                Ok(waiting(blocked, WaitingFor::Cluster))
             }
         }
     }
@@ -60,30 +61,30 @@ impl Turn<'_, '_> {
     fn block_barrier(&mut self, warp: &mut Warp, barrier: &BlockBarrier, issue: Issue) -> Result<Flow, Stop> {
         let mut ids = BarrierId(0);
         let yes = barrier.reduction.map_or(0, |reduction| warp.holds(self.context, reduction.predicate));
-        let stay = self.poll(issue.active, |turn, lane| {
-            let id = BarrierId(turn.lane(warp, barrier.id, lane) as u32);
+        let blocked = self.poll(issue.active, |executor, lane| {
+            let id = BarrierId(executor.lane(warp, barrier.id, lane) as u32);
             ids = id;
             let with = BarrierUse {
                 id,
-                threads: barrier.threads.map(|reg| turn.lane(warp, reg, lane) as u32),
+                threads: barrier.threads.map(|reg| executor.lane(warp, reg, lane) as u32),
                 arrive_only: barrier.arrive_only,
                 aligned: barrier.aligned,
                 vote: yes >> lane & 1 != 0,
             };
-            turn.machine.barrier(warp.actor(lane, issue.site), with)
+            executor.machine.barrier(warp.actor(lane, issue.site), with)
         })?;
         if let Some(reduction) = barrier.reduction {
-            for lane in lanes_of(issue.active & !stay) {
+            for lane in lanes_of(issue.active & !blocked) {
                 let votes = self.machine.barrier_votes(warp.thread(lane));
-                let answer = match reduction.vote {
+                let result = match reduction.vote {
                     BlockVote::Count => votes.yes,
                     BlockVote::All => u32::from(votes.yes == votes.all),
                     BlockVote::Any => u32::from(votes.yes > 0),
                 };
-                warp.set(reduction.d, lane, u64::from(answer));
+                warp.set(reduction.d, lane, u64::from(result));
             }
         }
-        Ok(waiting(stay, WaitingFor::Barrier(ids)))
+        Ok(waiting(blocked, WaitingFor::Barrier(ids)))
     }
 
     pub(super) fn copy_async(&mut self, warp: &Warp, op: &CopyAsyncOp, issue: Issue) -> Result<Flow, Stop> {
@@ -97,10 +98,10 @@ impl Turn<'_, '_> {
                 lanes_of(active).for_each(|lane| self.machine.copy_async_commit(warp.thread(lane)));
             }
             CopyAsyncOp::Wait(pending) => {
-                let stay = self.poll(active, |turn, lane| {
-                    Ok(turn.machine.copy_async_wait(warp.thread(lane), pending))
+                let blocked = self.poll(active, |executor, lane| {
+                    Ok(executor.machine.copy_async_wait(warp.thread(lane), pending))
                 })?;
-                return Ok(waiting(stay, WaitingFor::AsyncGroups(pending)));
+                return Ok(waiting(blocked, WaitingFor::AsyncGroups(pending)));
             }
             CopyAsyncOp::Arrive { space, address, no_increment } => {
                 for lane in lanes_of(active) {
@@ -117,7 +118,7 @@ impl Turn<'_, '_> {
         let ignored = code.ignore.map_or(0, |guard| warp.holds(self.context, guard));
         lanes_of(active)
             .map(|lane| CopyAsync {
-                who: warp.thread(lane),
+                thread: warp.thread(lane),
                 to: self.address(warp, code.to, lane),
                 from: self.address(warp, code.from, lane),
                 bytes: code.bytes,
@@ -151,8 +152,8 @@ impl Turn<'_, '_> {
         issue: Issue,
     ) -> Result<Flow, Stop> {
         let Issue { active, site, .. } = issue;
-        let mut stay = 0;
-        let mut what = WaitingFor::Cluster;
+        let mut blocked = 0;
+        let mut event = WaitingFor::Cluster;
         for lane in lanes_of(active) {
             let actor = warp.actor(lane, site);
             let at = Pointer::new(space, self.address(warp, address, lane));
@@ -180,25 +181,25 @@ impl Turn<'_, '_> {
                 MbarrierAction::TestWait { phase, parity, semantics, done, may_block } => {
                     let phase = Phase::of(self.lane(warp, phase, lane), parity);
                     let wait = PhaseWait { phase, semantics };
-                    let answer = if may_block {
+                    let result = if may_block {
                         self.machine.mbarrier_try_wait(actor, at, wait)?
                     } else if self.machine.mbarrier_poll(actor, at, wait)? {
                         TryWait::Complete
                     } else {
                         TryWait::TimedOut
                     };
-                    match answer {
+                    match result {
                         TryWait::Complete => warp.set(done, lane, 1),
                         TryWait::TimedOut => warp.set(done, lane, 0),
                         TryWait::Blocked => {
-                            stay |= 1 << lane;
-                            what = WaitingFor::Mbarrier { pointer: at, phase };
+                            blocked |= 1 << lane;
+                            event = WaitingFor::Mbarrier { pointer: at, phase };
                         }
                     }
                 }
             }
         }
-        Ok(waiting(stay, what))
+        Ok(waiting(blocked, event))
     }
 
     pub(super) fn tma(&mut self, warp: &Warp, op: &TmaOp, issue: Issue) -> Result<Flow, Stop> {
@@ -212,10 +213,10 @@ impl Turn<'_, '_> {
             }
             TmaOp::Wait { pending, read } => {
                 let (pending, read) = (*pending, *read);
-                let stay = self.poll(issue.active, |turn, lane| {
-                    Ok(turn.machine.bulk_wait(warp.thread(lane), pending, read))
+                let blocked = self.poll(issue.active, |executor, lane| {
+                    Ok(executor.machine.bulk_wait(warp.thread(lane), pending, read))
                 })?;
-                return Ok(waiting(stay, WaitingFor::BulkGroups { pending, read }));
+                return Ok(waiting(blocked, WaitingFor::BulkGroups { pending, read }));
             }
         }
         Ok(Flow::Next)
@@ -226,8 +227,8 @@ impl Turn<'_, '_> {
             let (map, descriptor) = self.map_of(warp, named, code.map)?;
             let lane = named.index;
             let mut at = [0; 5];
-            for (place, reg) in at.iter_mut().zip(&code.at) {
-                *place = self.lane(warp, *reg, lane) as i32;
+            for (location, reg) in at.iter_mut().zip(&code.at) {
+                *location = self.lane(warp, *reg, lane) as i32;
             }
             let action = match code.action {
                 TensorCodeAction::Load { space, tile, barrier, multicast } => TensorAction::Load {
@@ -245,8 +246,8 @@ impl Turn<'_, '_> {
                 TensorCodeAction::Prefetch => TensorAction::Prefetch,
             };
             let mut offsets = [0; 3];
-            for (place, reg) in offsets.iter_mut().zip(&code.offsets) {
-                *place = self.lane(warp, *reg, lane) as u16;
+            for (location, reg) in offsets.iter_mut().zip(&code.offsets) {
+                *location = self.lane(warp, *reg, lane) as u16;
             }
             let (rank, im2col) = (code.at.len() as u32, code.im2col);
             let copy = TensorCopy { map, descriptor, at, rank, im2col, offsets, action };
@@ -301,8 +302,8 @@ impl Turn<'_, '_> {
         let size = code.bytes as usize;
         for lane in lanes_of(issue.active) {
             let mut bytes = [0; 16];
-            for (place, reg) in bytes.chunks_exact_mut(size).zip(&code.values) {
-                place.copy_from_slice(&self.lane(warp, *reg, lane).to_le_bytes()[..size]);
+            for (location, reg) in bytes.chunks_exact_mut(size).zip(&code.values) {
+                location.copy_from_slice(&self.lane(warp, *reg, lane).to_le_bytes()[..size]);
             }
             let store = RemoteStore {
                 space: code.space,
@@ -318,6 +319,6 @@ impl Turn<'_, '_> {
     }
 }
 
-fn waiting(stay: u32, what: WaitingFor) -> Flow {
-    if stay == 0 { Flow::Next } else { Flow::Wait { stay, what } }
+fn waiting(blocked: u32, event: WaitingFor) -> Flow {
+    if blocked == 0 { Flow::Next } else { Flow::Wait { blocked, event } }
 }

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn no_field_is_wider_than_c_asks_for() {
+    fn fields_have_the_width_of_c() {
         assert_eq!(formatted("%4095d", 7).len(), 4095);
         for format in ["%4096d", "%99999d", "%-99999d", "%.99999f", "%99999999999999999999999d"] {
             assert_eq!(formatted(format, 7), "too wide", "{format}");
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_conversion_is_text() {
+    fn other_directives_are_text() {
         assert_eq!(formatted("50%", 0), "50%");
         assert_eq!(formatted("%q", 0), "%q");
     }

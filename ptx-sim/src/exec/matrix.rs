@@ -5,7 +5,7 @@
 //! start at `column`.
 
 use super::Lane;
-use super::step::Turn;
+use super::executor::Executor;
 use super::warp::Warp;
 use crate::isa::{Address, MatrixCode, Reg};
 use crate::machine::address::{SHARED_WINDOW, in_window};
@@ -33,7 +33,7 @@ fn transposed(matrix: &Matrix) -> Matrix {
     std::array::from_fn(|row| std::array::from_fn(|column| matrix[column][row]))
 }
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     /// Executes a matrix operation. All lanes must be at the instruction.
     pub(super) fn matrix(&mut self, warp: &mut Warp, code: &MatrixCode, site: Site) -> Result<(), Stop> {
         match code {
@@ -103,7 +103,7 @@ impl Turn<'_, '_> {
         let Rows { space, address, site } = rows;
         let at = self.address(warp, address, lane);
         if space == Space::Generic && !in_window(SHARED_WINDOW, at) {
-            let message = format!("a row of a matrix at {at:#x}, which is not in shared memory");
+            let message = format!("the matrix row at {at:#x} is not in shared memory");
             let lane = Lane { index: lane, site };
             return self.fail(warp, lane, FindingKind::OutOfBounds, message);
         }

@@ -2,7 +2,7 @@
 //! are kept here.
 
 use super::addresses::{Target, resolve};
-use super::step::Turn;
+use super::executor::Executor;
 use super::warp::Warp;
 use super::{Issue, Lane, lanes_of};
 use crate::isa::{Access, AccessOrder, Address, Memory, MemoryOp, Reg, Space};
@@ -21,7 +21,7 @@ pub(super) struct Location {
     pub(super) order: AccessOrder,
 }
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     pub(super) fn memory(&mut self, warp: &mut Warp, op: &MemoryOp, issue: Issue) -> Result<(), Stop> {
         match op {
             MemoryOp::Load(access) => self.load(warp, access, issue),
@@ -160,7 +160,7 @@ impl Turn<'_, '_> {
                 Ok(())
             }
             Target::Param(at) => {
-                let message = format!("a write to the kernel's parameters at {at:#x}");
+                let message = format!("a write to the kernel's parameters at {at:#x}, which are read-only");
                 self.fail(warp, lane, FindingKind::OutOfBounds, message)
             }
         }
@@ -177,7 +177,7 @@ impl Turn<'_, '_> {
         let size = self.context.program.local_bytes as usize;
         if !at.is_multiple_of(bytes as u64) {
             let message =
-                format!("{bytes} bytes of local memory at {at:#x}, which is no multiple of {bytes}");
+                format!("{bytes} bytes of local memory at {at:#x}, which is not a multiple of {bytes}");
             return self.fail(warp, lane, FindingKind::Misaligned, message);
         }
         match usize::try_from(at).ok().filter(|at| at.saturating_add(bytes) <= size) {
@@ -203,7 +203,7 @@ impl Turn<'_, '_> {
         for lane in issue.lanes() {
             let start = addresses[lane.index as usize];
             if !start.is_multiple_of(LINE) {
-                let message = format!("a cache line at {start:#x}, which is no multiple of {LINE}");
+                let message = format!("the cache line at {start:#x} is not at a multiple of {LINE}");
                 return self.fail(warp, lane, FindingKind::Misaligned, message);
             }
             let (memory, piece) = (Memory::Machine(Space::Global), [0xff; 16]);
@@ -216,8 +216,8 @@ impl Turn<'_, '_> {
     }
 }
 
-fn outside(what: &str, at: u64, size: usize) -> String {
-    format!("an access to {what} at {at:#x}, where there are {size} bytes")
+fn outside(memory: &str, at: u64, size: usize) -> String {
+    format!("an access to {memory} at {at:#x}, beyond its {size} bytes")
 }
 
 /// Returns the low `from` bits of `value`, sign-extended to `to` bits.

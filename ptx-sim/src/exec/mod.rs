@@ -4,8 +4,8 @@
 //! first, so that lanes that diverge at a branch reconverge at the join. A split that was passed
 //! over too often runs first regardless, so that a polling lane cannot starve the one it waits for.
 //!
-//! `step` dispatches each operation to the module of its family: `alu`, `addresses`, `memory` (with
-//! `atomic` and `variables`), `collective` (with `matrix`), `warpgroup`, `engines` (with
+//! `executor` dispatches each operation to the module of its family: `alu`, `addresses`, `memory`
+//! (with `atomic` and `variables`), `collective` (with `matrix`), `warpgroup`, `engines` (with
 //! `tensor_maps`) and `control`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -16,15 +16,15 @@ pub(crate) mod cluster;
 mod collective;
 mod control;
 mod engines;
+mod executor;
 pub(crate) mod float;
 mod format;
 mod matrix;
 mod memory;
+mod mma;
 pub(crate) mod observe;
-mod product;
 mod spin;
 mod splits;
-mod step;
 mod tensor_maps;
 mod values;
 mod variables;

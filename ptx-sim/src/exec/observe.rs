@@ -1,7 +1,7 @@
 //! Counts and a timeline of the instructions that warps run, if the launch asks for them.
 
 use super::alu::Lanes;
-use super::step::{Flow, Turn};
+use super::executor::{Executor, Flow};
 use super::warp::Warp;
 use super::{Issue, lanes_of};
 use crate::isa::{Facts, Inst, LaneAccess, Memory, Pc, Space, Synchronization, Wait};
@@ -30,7 +30,7 @@ impl Count {
     }
 }
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     /// Counts an instruction that the lanes are about to run.
     pub(super) fn count(&mut self, warp: &Warp, inst: &Inst, issue: Issue) {
         if self.counts.is_empty() {
@@ -80,37 +80,37 @@ impl Turn<'_, '_> {
         let Issue { active, pc, site } = issue;
         let at = Position { block: warp.block, warp: warp.index, pc: pc.0, site };
         let facts = inst.op.facts();
-        let part = self.part_in_synchronization(warp, &facts, active);
+        let part = self.sync_role(warp, &facts, active);
         let Some(recorder) = self.machine.recorder() else { return };
         match (flow, part) {
-            (Flow::Wait { stay, what }, _) => {
-                if let Some(what) = awaited(what, warp.block) {
-                    recorder.waits(at, *stay, what);
+            (Flow::Wait { blocked, event }, _) => {
+                if let Some(awaited) = awaited(event, warp.block) {
+                    recorder.waits(at, *blocked, awaited);
                 }
             }
-            (_, Part::Waits { what, gave_up }) => recorder.waited(at, active, what, gave_up),
-            (_, Part::Signals) => recorder.signalled(at, active),
-            (_, Part::None) => recorder.ran(at, facts.is_branch),
+            (_, SyncRole::Waits { awaited, gave_up }) => recorder.waited(at, active, awaited, gave_up),
+            (_, SyncRole::Signals) => recorder.signalled(at, active),
+            (_, SyncRole::None) => recorder.ran(at, facts.is_branch),
         }
         if facts.warp_barrier().is_some() {
             // Lanes that stay here are not yet in the warp's splits.
-            let stays = matches!(flow, Flow::Wait { .. });
-            let waits = |at| stays && at == pc.0 || warp.splits.any_at(Pc(at));
+            let remains = matches!(flow, Flow::Wait { .. });
+            let waits = |at| remains && at == pc.0 || warp.splits.any_at(Pc(at));
             recorder.released(warp.block, warp.index, waits);
         }
     }
 
-    fn part_in_synchronization(&self, warp: &Warp, facts: &Facts, active: u32) -> Part {
-        let Some(lane) = lanes_of(active).next() else { return Part::None };
+    fn sync_role(&self, warp: &Warp, facts: &Facts, active: u32) -> SyncRole {
+        let Some(lane) = lanes_of(active).next() else { return SyncRole::None };
         let get = |reg| warp.get(self.context, reg, lane);
         let wait = match facts.synchronization {
-            Synchronization::None => return Part::None,
-            Synchronization::Signals => return Part::Signals,
+            Synchronization::None => return SyncRole::None,
+            Synchronization::Signals => return SyncRole::Signals,
             Synchronization::Waits(wait) => wait,
         };
-        let (what, gave_up) = match wait {
+        let (event, gave_up) = match wait {
             // Recorded as an instruction of a run, not as a wait.
-            Wait::Exchange => return Part::None,
+            Wait::Exchange => return SyncRole::None,
             Wait::Barrier { id } => (WaitingFor::Barrier(BarrierId(get(id) as u32)), false),
             Wait::Cluster => (WaitingFor::Cluster, false),
             Wait::BulkGroups { pending, read } => (WaitingFor::BulkGroups { pending, read }, false),
@@ -122,28 +122,28 @@ impl Turn<'_, '_> {
             Wait::Mbarrier { space, address, phase, parity, done, may_block } => {
                 let complete = lanes_of(active).all(|lane| warp.get(self.context, done, lane) != 0);
                 if !complete && !may_block {
-                    return Part::None;
+                    return SyncRole::None;
                 }
                 let phase = Phase::of(get(phase), parity);
                 let pointer = Pointer::new(space, self.address(warp, address, lane));
                 (WaitingFor::Mbarrier { pointer, phase }, !complete)
             }
         };
-        awaited(&what, warp.block).map_or(Part::None, |what| Part::Waits { what, gave_up })
+        awaited(&event, warp.block).map_or(SyncRole::None, |awaited| SyncRole::Waits { awaited, gave_up })
     }
 }
 
 /// The part of an executed instruction in synchronisation.
-enum Part {
+enum SyncRole {
     None,
     Signals,
-    Waits { what: Awaited, gave_up: bool },
+    Waits { awaited: Awaited, gave_up: bool },
 }
 
 /// Converts the event that lanes of block `own` wait for. The address of an mbarrier becomes a rank
 /// and an offset.
-fn awaited(what: &WaitingFor, own: BlockRank) -> Option<Awaited> {
-    Some(match *what {
+fn awaited(event: &WaitingFor, own: BlockRank) -> Option<Awaited> {
+    Some(match *event {
         WaitingFor::Barrier(id) => Awaited::Barrier(id.0),
         WaitingFor::Cluster => Awaited::Cluster,
         WaitingFor::Mbarrier { pointer, phase } => match resolve(pointer, own) {

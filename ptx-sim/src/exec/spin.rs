@@ -8,7 +8,7 @@
 //! themselves.
 
 use super::alu::Lanes;
-use super::step::{Flow, Turn};
+use super::executor::{Executor, Flow};
 use super::warp::Warp;
 use super::{Issue, lanes_of};
 use crate::isa::{Effect, Inst, Memory, Pc, Site, Synchronization, Wait};
@@ -17,30 +17,30 @@ use crate::machine::{Phase, Pointer, WaitingFor};
 /// The number of backward jumps without a change in the cluster before the loop is examined. The
 /// state of the warp is saved at this number and at each later power of two (Brent's cycle
 /// detection), so that a long loop costs little.
-const FEW: u32 = 64;
+const FIRST_SAVE: u32 = 64;
 
 /// The current loop of a warp.
 #[derive(Debug, Default)]
-pub(super) struct Rounds {
+pub(super) struct LoopTracker {
     /// The count of the cluster's changes when `count` was 0.
     changes: u64,
     /// Backward jumps since then.
     count: u32,
-    kept: Option<Kept>,
+    saved: Option<SavedState>,
     /// The register that differed last, which is likely to differ again.
     differs: usize,
 }
 
 /// A saved state of lanes at an instruction.
 #[derive(Debug)]
-struct Kept {
+struct SavedState {
     pc: Pc,
     mask: u32,
     registers: Vec<Lanes>,
     local: Vec<u8>,
 }
 
-impl Kept {
+impl SavedState {
     fn has_same_local(&self, warp: &Warp) -> bool {
         let size = self.local.len() / 32;
         lanes_of(self.mask).all(|lane| {
@@ -64,58 +64,58 @@ impl Kept {
 
 /// Returns whether the lanes of `mask`, which jump back to `pc`, are in the same state as before,
 /// with no change in between.
-fn goes_round(warp: &mut Warp, pc: Pc, mask: u32, changes: u64) -> bool {
-    let mut rounds = std::mem::take(&mut warp.rounds);
-    if rounds.changes != changes {
-        rounds = Rounds { changes, ..Rounds::default() };
+fn repeats_state(warp: &mut Warp, pc: Pc, mask: u32, changes: u64) -> bool {
+    let mut loop_tracker = std::mem::take(&mut warp.loop_tracker);
+    if loop_tracker.changes != changes {
+        loop_tracker = LoopTracker { changes, ..LoopTracker::default() };
     }
-    rounds.count = rounds.count.saturating_add(1);
-    let mut again = false;
-    if let Some(kept) = rounds.kept.as_ref().filter(|kept| kept.pc == pc && kept.mask == mask) {
-        match kept.differs(warp, rounds.differs) {
-            Some(row) => rounds.differs = row,
-            None => again = kept.has_same_local(warp),
+    loop_tracker.count = loop_tracker.count.saturating_add(1);
+    let mut repeats = false;
+    if let Some(saved) = loop_tracker.saved.as_ref().filter(|saved| saved.pc == pc && saved.mask == mask) {
+        match saved.differs(warp, loop_tracker.differs) {
+            Some(row) => loop_tracker.differs = row,
+            None => repeats = saved.has_same_local(warp),
         }
     }
-    if rounds.count >= FEW && rounds.count.is_power_of_two() {
+    if loop_tracker.count >= FIRST_SAVE && loop_tracker.count.is_power_of_two() {
         let (registers, local) = (warp.registers.clone(), warp.local.clone());
-        rounds.kept = Some(Kept { pc, mask, registers, local });
+        loop_tracker.saved = Some(SavedState { pc, mask, registers, local });
     }
-    warp.rounds = rounds;
-    again
+    warp.loop_tracker = loop_tracker;
+    repeats
 }
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     /// Decides the flow of lanes that jump backwards: on to `target` or, in a polling loop, to a
     /// wait there.
     pub(super) fn jump_back(&self, warp: &mut Warp, target: Pc, issue: Issue) -> Flow {
-        if !goes_round(warp, target, issue.active, *self.changes) {
+        if !repeats_state(warp, target, issue.active, *self.changes) {
             return Flow::Jump(target);
         }
         let code = self.context.program.code.get(target.index()..=issue.pc.index()).unwrap_or_default();
-        let asked = code.iter().filter_map(|inst| self.asks(warp, inst, issue.first_lane().index));
+        let polled = code.iter().filter_map(|inst| self.polled_event(warp, inst, issue.first_lane().index));
         // The loop most often ends depending on its last read. A wait on an mbarrier is the most
         // informative.
-        let asked = asked.max_by_key(|(what, _)| u32::from(matches!(what, WaitingFor::Mbarrier { .. })));
-        let (what, site) = asked.unwrap_or((WaitingFor::Nothing, issue.site));
-        Flow::Spin { target, what, site }
+        let polled = polled.max_by_key(|(event, _)| u32::from(matches!(event, WaitingFor::Mbarrier { .. })));
+        let (event, site) = polled.unwrap_or((WaitingFor::Nothing, issue.site));
+        Flow::Spin { target, event, site }
     }
 
     /// Returns the event that a lane polls with an instruction that reads what others write.
-    fn asks(&self, warp: &Warp, inst: &Inst, lane: u32) -> Option<(WaitingFor, Site)> {
+    fn polled_event(&self, warp: &Warp, inst: &Inst, lane: u32) -> Option<(WaitingFor, Site)> {
         let facts = inst.op.facts();
         if let Synchronization::Waits(Wait::Mbarrier { space, address, phase, parity, .. }) =
             facts.synchronization
         {
             let phase = Phase::of(self.lane(warp, phase, lane), parity);
             let pointer = Pointer::new(space, self.address(warp, address, lane));
-            let what = WaitingFor::Mbarrier { pointer, phase };
-            return Some((what, inst.site));
+            let event = WaitingFor::Mbarrier { pointer, phase };
+            return Some((event, inst.site));
         }
         let read = facts.reads.lane()?;
         let Memory::Machine(space) = read.memory else { return None };
-        let what = WaitingFor::Memory(Pointer::new(space, self.address(warp, read.address, lane)));
-        Some((what, inst.site))
+        let event = WaitingFor::Memory(Pointer::new(space, self.address(warp, read.address, lane)));
+        Some((event, inst.site))
     }
 }
 
@@ -126,6 +126,6 @@ pub(super) fn changes(effect: Effect, flow: &Flow, active: u32) -> bool {
     match effect {
         Effect::Local | Effect::Reported => false,
         // Lanes that all keep waiting have changed nothing.
-        Effect::Visible => !matches!(flow, Flow::Wait { stay, .. } if *stay == active),
+        Effect::Visible => !matches!(flow, Flow::Wait { blocked, .. } if *blocked == active),
     }
 }

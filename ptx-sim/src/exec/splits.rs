@@ -4,8 +4,8 @@
 use crate::isa::{Pc, Site};
 use crate::machine::WaitingFor;
 
-/// The number of turns for which a split may be passed over before it goes first. A low number
-/// makes polling cheap. A high number lets lanes of a long loop reconverge after it.
+/// The number of time slices for which a split may be passed over before it goes first. A low
+/// number makes polling cheap. A high number lets lanes of a long loop reconverge after it.
 const PATIENCE: u32 = 24;
 
 /// Lanes at the same instruction.
@@ -58,14 +58,14 @@ impl Splits {
     /// Adds lanes that wait at `pc`, the start of a polling loop, until the cluster's changes
     /// exceed `changes`.
     pub(crate) fn add_spinning(&mut self, pc: Pc, mask: u32, waits: (WaitingFor, Site), changes: u64) {
-        let anew = !self.any_at(pc);
+        let is_new = !self.any_at(pc);
         self.add(pc, mask, Some(waits));
-        if let Some(split) = self.list.iter_mut().find(|split| split.pc == pc && anew) {
+        if let Some(split) = self.list.iter_mut().find(|split| split.pc == pc && is_new) {
             split.spins_since = Some(changes);
         }
     }
 
-    /// Starts a turn: every split that could run counts as passed over once more, until it is
+    /// Starts a time slice: every split that could run counts as passed over once more, until it is
     /// chosen.
     pub(crate) fn age(&mut self) {
         for split in &mut self.list {
@@ -77,10 +77,10 @@ impl Splits {
     /// `None` if all splits wait.
     pub(crate) fn next(&mut self) -> Option<(Split, bool)> {
         let runs = |split: &&Split| split.waits.is_none();
-        let patient = self.list.iter().filter(runs).min_by_key(|split| split.pc)?.pc;
+        let lowest = self.list.iter().filter(runs).min_by_key(|split| split.pc)?.pc;
         let starved = self.list.iter().filter(runs).max_by_key(|split| split.passed_over);
         let starved = starved.filter(|split| split.passed_over > PATIENCE).map(|split| split.pc);
-        let chosen = starved.unwrap_or(patient);
+        let chosen = starved.unwrap_or(lowest);
         self.take(chosen).map(|split| (split, starved.is_some()))
     }
 
@@ -115,7 +115,7 @@ impl Splits {
     pub(crate) fn wake(&mut self, changes: u64, may_end: impl Fn(u32, WaitingFor) -> bool) -> bool {
         for split in self.list.iter_mut().filter(|split| split.spins_since != Some(changes)) {
             let lane = split.mask.trailing_zeros();
-            if split.waits.is_none_or(|(what, _)| may_end(lane, what)) {
+            if split.waits.is_none_or(|(event, _)| may_end(lane, event)) {
                 (split.waits, split.spins_since) = (None, None);
             }
         }

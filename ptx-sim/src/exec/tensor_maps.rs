@@ -1,7 +1,7 @@
 //! Tensor maps in memory: their use by copies, their change, and fences.
 
 use super::addresses::{Target, resolve};
-use super::step::{Flow, Turn};
+use super::executor::{Executor, Flow};
 use super::warp::Warp;
 use super::{Issue, Lane};
 use crate::isa::{Address, Fence, MapCode, Memory, Order, Space};
@@ -14,7 +14,7 @@ const ALIGNMENT: u64 = 64;
 /// The bytes of a map that are read or written at a time.
 const PIECE: usize = 16;
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     /// Returns the tensor map that a copy names, in the kernel's parameters or in global memory,
     /// with its address in the latter case.
     pub(super) fn map_of(
@@ -31,14 +31,14 @@ impl Turn<'_, '_> {
             }
             Target::Param(at) => usize::try_from(at).unwrap_or(usize::MAX),
             Target::Local(_) => {
-                let message = format!("a tensor map at {address:#x}, in local memory");
+                let message = format!("the tensor map at {address:#x} is in local memory");
                 return self.fail(warp, lane, FindingKind::IllegalCopy, message);
             }
         };
         let bytes = self.context.params.get(start..).and_then(|bytes| bytes.first_chunk());
-        match bytes.and_then(|bytes| self.machine.know_map(bytes)) {
+        match bytes.and_then(|bytes| self.machine.map_number(bytes)) {
             Some(number) => Ok((number, None)),
-            None => self.machine.no_map(actor, address),
+            None => self.machine.invalid_map(actor, address),
         }
     }
 
@@ -47,7 +47,7 @@ impl Turn<'_, '_> {
         if address.is_multiple_of(ALIGNMENT) {
             return Ok(address);
         }
-        let message = format!("a tensor map at {address:#x}, which is not a multiple of {ALIGNMENT}");
+        let message = format!("the tensor map at {address:#x} is not at a multiple of {ALIGNMENT}");
         self.fail(warp, lane, FindingKind::Misaligned, message)
     }
 
@@ -66,7 +66,7 @@ impl Turn<'_, '_> {
             }
             // `.sync.aligned`: executed once for the whole warp.
             MapCode::Copy { .. } if issue.active != warp.live => {
-                return Ok(Flow::Wait { stay: issue.active, what: WaitingFor::Warp(warp.live) });
+                return Ok(Flow::Wait { blocked: issue.active, event: WaitingFor::Warp(warp.live) });
             }
             MapCode::Copy { to, from } => {
                 let lane = issue.first_lane();

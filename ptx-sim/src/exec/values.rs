@@ -1,23 +1,23 @@
 //! Uses of the values that threads have loaded from global memory.
 
-use super::step::Turn;
+use super::executor::Executor;
 use super::warp::Warp;
 use super::{Issue, lanes_of};
 use crate::isa::Values;
 
 /// The lanes that have not yet used the value they last loaded with an instruction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Unused {
+pub(super) struct UnusedLanes {
     lanes: u32,
     /// The PTX line of the load.
     line: u32,
 }
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     /// Reports the uses by an instruction to the machine. Lanes of `all` are at the instruction and
     /// use its guard, and those of `issue.active` use its operands.
     pub(super) fn use_values(&mut self, warp: &mut Warp, values: &Values, all: u32, issue: Issue) {
-        if !self.machine.follows_uses() {
+        if !self.machine.needs_uses() {
             return;
         }
         for (loads, lanes) in [(&values.guard, all), (&values.operands, issue.active)] {
@@ -25,11 +25,11 @@ impl Turn<'_, '_> {
                 let Some(unused) = warp.unused.get_mut(*load as usize) else { continue };
                 let (used, line) = (unused.lanes & lanes, unused.line);
                 unused.lanes &= !lanes;
-                lanes_of(used).for_each(|lane| self.machine.uses(warp.thread(lane), line));
+                lanes_of(used).for_each(|lane| self.machine.note_use(warp.thread(lane), line));
             }
         }
         if let Some(unused) = values.load.and_then(|load| warp.unused.get_mut(load as usize)) {
-            *unused = Unused { lanes: unused.lanes | issue.active, line: issue.site.ptx_line };
+            *unused = UnusedLanes { lanes: unused.lanes | issue.active, line: issue.site.ptx_line };
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Checks that accesses to shared memory hit the variables that their source lines name.
 
-use super::step::Turn;
+use super::executor::Executor;
 use super::warp::Warp;
 use super::{Issue, lanes_of};
 use crate::isa::Inst;
 use crate::machine::{Pointer, Stop};
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     /// Checks the access that the lanes are about to make. `variables` are those of the line.
     pub(super) fn check_variables(
         &mut self,

@@ -3,9 +3,9 @@
 use tma_model::limits::RESERVED_SHARED_BYTES;
 
 use super::alu::Lanes;
-use super::spin::Rounds;
+use super::spin::LoopTracker;
 use super::splits::Splits;
-use super::values::Unused;
+use super::values::UnusedLanes;
 use super::warpgroup::TensorRegisters;
 use super::{Context, lanes_of};
 use crate::isa::{Guard, Reg, Site, Special};
@@ -25,10 +25,10 @@ pub(crate) struct Warp {
     pub(crate) splits: Splits,
     /// The lanes that have not exited.
     pub(crate) live: u32,
-    pub(super) rounds: Rounds,
+    pub(super) loop_tracker: LoopTracker,
     pub(super) tensor: TensorRegisters,
     /// Unused values, by the number of the load from global memory.
-    pub(super) unused: Vec<Unused>,
+    pub(super) unused: Vec<UnusedLanes>,
     /// Executed instructions, counted once for the warp.
     pub(crate) warp_instructions: u64,
     /// Executed instructions, counted for each thread that took part.
@@ -54,9 +54,12 @@ impl Warp {
             local: vec![0; program.local_bytes as usize * 32],
             splits: Splits::new(program.entry, live),
             live,
-            rounds: Rounds::default(),
+            loop_tracker: LoopTracker::default(),
             tensor: TensorRegisters::new(if program.multiplies { program.registers } else { 0 }),
-            unused: vec![Unused::default(); program.loads.as_ref().map_or(0, |loads| loads.count as usize)],
+            unused: vec![
+                UnusedLanes::default();
+                program.loads.as_ref().map_or(0, |loads| loads.count as usize)
+            ],
             warp_instructions: 0,
             thread_instructions: 0,
         }
@@ -64,13 +67,13 @@ impl Warp {
 
     #[inline]
     pub(crate) fn thread(&self, lane: u32) -> ThreadId {
-        ThreadId { block: self.block, thread: ThreadIndex(self.index.0 * 32 + lane) }
+        ThreadId { block: self.block, index: ThreadIndex(self.index.0 * 32 + lane) }
     }
 
     /// Returns the thread of a lane, at an instruction.
     #[inline]
     pub(crate) fn actor(&self, lane: u32, site: Site) -> Actor {
-        Actor { who: self.thread(lane), site }
+        Actor { thread: self.thread(lane), site }
     }
 
     #[inline]

@@ -9,7 +9,7 @@
 use tma_model::mma::Form;
 
 use super::alu::Lanes;
-use super::step::{Flow, Turn};
+use super::executor::{Executor, Flow};
 use super::warp::Warp;
 use super::{Issue, Lane};
 use crate::isa::{LeftCode, MetadataCode, MultiplyCode, Reg, Site, WarpgroupOp};
@@ -19,9 +19,10 @@ use crate::report::{Finding, FindingKind};
 /// The contents of a register of D while a multiplication is in flight: a NaN in each type.
 const POISON: u64 = 0xffff_ffff;
 
-const WAIT: &str = "[[`flight.wait()`||`wgmma.wait_group`]] for the group of the multiplication, before this";
-const FENCE: &str = "`wgmma.fence` before the first multiplication, and after each use of accumulators or of A's registers by other \
-                     instructions[[, with which `mma` begins||]]";
+const WAIT: &str = "call [[`flight.wait()`||`wgmma.wait_group`]] for the group of the multiplication before \
+    this";
+const FENCE: &str = "use `wgmma.fence` before the first multiplication, and after each use of accumulators \
+                     or of A's registers by other instructions[[; `mma` begins with it||]]";
 
 /// The role of a register in a multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ enum Role {
 
 /// A multiplication that has not been waited for.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
+struct InFlightUse {
     role: Role,
     /// The group of the warp that the multiplication belongs to.
     group: u32,
@@ -41,45 +42,45 @@ struct Flight {
 
 /// The use of a tensor core register since the last `wgmma.fence`.
 #[derive(Clone, Copy, Debug, Default)]
-enum Since {
+enum LastUse {
     /// There was no fence yet.
     #[default]
-    Start,
-    Nothing,
+    BeforeFirstFence,
+    Unused,
     /// Another instruction has used the register.
     Used(Site),
     /// The register was an accumulator of this shape.
-    Accumulated(Form, Site),
+    Accumulator(Form, Site),
 }
 
 /// The state of a tensor core register.
 #[derive(Clone, Copy, Debug, Default)]
-struct State {
-    flight: Option<Flight>,
-    since: Since,
+struct RegisterState {
+    in_flight_use: Option<InFlightUse>,
+    last_use: LastUse,
 }
 
 /// The tensor core registers of a warp.
 #[derive(Debug, Default)]
 pub(super) struct TensorRegisters {
     /// Indexed by register; empty in kernels without `wgmma`.
-    states: Vec<State>,
+    states: Vec<RegisterState>,
     in_flight: Vec<Reg>,
     commits: u32,
 }
 
 impl TensorRegisters {
     pub(super) fn new(registers: u32) -> Self {
-        Self { states: vec![State::default(); registers as usize], in_flight: Vec::new(), commits: 0 }
+        Self { states: vec![RegisterState::default(); registers as usize], in_flight: Vec::new(), commits: 0 }
     }
 
-    fn state(&mut self, reg: Reg) -> Option<&mut State> {
+    fn state(&mut self, reg: Reg) -> Option<&mut RegisterState> {
         if reg.as_constant().is_some() { None } else { self.states.get_mut(reg.index()) }
     }
 
     fn fence(&mut self) {
         for state in &mut self.states {
-            state.since = Since::Nothing;
+            state.last_use = LastUse::Unused;
         }
     }
 }
@@ -89,22 +90,22 @@ impl TensorRegisters {
 enum Misuse {
     /// The register is in flight in the other role.
     InFlight(Site),
-    NoFence(Since),
+    NoFence(LastUse),
 }
 
 /// Checks the use of a register by a multiplication of shape `form`.
-fn misuse(state: State, role: Role, form: Form) -> Option<Misuse> {
-    if let Some(flight) = state.flight.filter(|flight| flight.role != role) {
-        return Some(Misuse::InFlight(flight.site));
+fn misuse(state: RegisterState, role: Role, form: Form) -> Option<Misuse> {
+    if let Some(in_flight_use) = state.in_flight_use.filter(|in_flight_use| in_flight_use.role != role) {
+        return Some(Misuse::InFlight(in_flight_use.site));
     }
-    match (state.since, role) {
-        (Since::Nothing, _) => None,
-        (Since::Accumulated(before, _), Role::Accumulator) if before == form => None,
-        (since, _) => Some(Misuse::NoFence(since)),
+    match (state.last_use, role) {
+        (LastUse::Unused, _) => None,
+        (LastUse::Accumulator(before, _), Role::Accumulator) if before == form => None,
+        (last_use, _) => Some(Misuse::NoFence(last_use)),
     }
 }
 
-impl Turn<'_, '_> {
+impl Executor<'_, '_> {
     /// Executes an operation of the warpgroup. All lanes of the warp must be at the instruction: it
     /// waits until they are.
     pub(super) fn warpgroup(
@@ -114,10 +115,10 @@ impl Turn<'_, '_> {
         issue: Issue,
     ) -> Result<Flow, Stop> {
         if issue.active != warp.live {
-            return Ok(Flow::Wait { stay: issue.active, what: WaitingFor::Warp(warp.live) });
+            return Ok(Flow::Wait { blocked: issue.active, event: WaitingFor::Warp(warp.live) });
         }
         if warp.live != u32::MAX {
-            let message = format!("lanes {:#010x} of a warp; all 32 have to take part", warp.live);
+            let message = format!("only lanes {:#010x} of a warp take part; all 32 are needed", warp.live);
             return self.fail(warp, issue.first_lane(), FindingKind::DivergentMultiplication, message);
         }
         let actor = warp.actor(0, issue.site);
@@ -130,13 +131,16 @@ impl Turn<'_, '_> {
             }
             WarpgroupOp::Wait(pending) => {
                 let Some(last) = self.machine.multiply_wait(warp.block, warp.index, *pending) else {
-                    return Ok(Flow::Wait { stay: issue.active, what: WaitingFor::MultiplyGroups(*pending) });
+                    return Ok(Flow::Wait {
+                        blocked: issue.active,
+                        event: WaitingFor::MultiplyGroups(*pending),
+                    });
                 };
                 self.take_back(warp, last);
             }
             WarpgroupOp::Registers { count, grows } => {
                 if self.machine.change_registers(actor, *count, *grows)? == Poll::Blocked {
-                    return Ok(Flow::Wait { stay: issue.active, what: WaitingFor::Registers(*count) });
+                    return Ok(Flow::Wait { blocked: issue.active, event: WaitingFor::Registers(*count) });
                 }
             }
         }
@@ -148,7 +152,10 @@ impl Turn<'_, '_> {
         let right = self.uniform(warp, lane, code.right)?;
         let holds = warp.holds(self.context, code.accumulates);
         if holds != 0 && holds != u32::MAX {
-            let message = format!("`scale-d` holds in lanes {holds:#010x} of a warp, and not in the others");
+            let message = format!(
+                "`scale-d` is true in lanes {holds:#010x} of a warp, but not in the \
+                others"
+            );
             return self.fail(warp, lane, FindingKind::DivergentMultiplication, message);
         }
         if self.machine.checks_order() {
@@ -173,16 +180,17 @@ impl Turn<'_, '_> {
         self.lend(warp, &code.d);
         let MultiplyCode { form, negates, majors, saturates, .. } = *code;
         let (pc, d, accumulates) = (issue.pc.0, code.d.as_slice(), holds != 0);
-        let what = Multiply { pc, form, d, left, right, accumulates, negates, majors, saturates, metadata };
-        self.machine.multiply(warp.actor(0, issue.site), &what)?;
+        let multiply =
+            Multiply { pc, form, d, left, right, accumulates, negates, majors, saturates, metadata };
+        self.machine.multiply(warp.actor(0, issue.site), &multiply)?;
         let group = warp.tensor.commits + 1;
         for &reg in code.left.registers() {
-            let flight = Flight { role: Role::Left, group, site: issue.site };
-            start(&mut warp.tensor, reg, flight, None);
+            let in_flight_use = InFlightUse { role: Role::Left, group, site: issue.site };
+            start(&mut warp.tensor, reg, in_flight_use, None);
         }
         for &reg in &code.d {
-            let flight = Flight { role: Role::Accumulator, group, site: issue.site };
-            start(&mut warp.tensor, reg, flight, Some(form));
+            let in_flight_use = InFlightUse { role: Role::Accumulator, group, site: issue.site };
+            start(&mut warp.tensor, reg, in_flight_use, Some(form));
         }
         Ok(())
     }
@@ -193,7 +201,7 @@ impl Turn<'_, '_> {
         if lanes.iter().all(|value| *value == lanes[0]) {
             return Ok(lanes[0]);
         }
-        let message = "the lanes of a warp name an operand by different descriptors";
+        let message = "the lanes of a warp have different descriptors of one operand";
         self.fail(warp, lane, FindingKind::DivergentMultiplication, message)
     }
 
@@ -209,37 +217,40 @@ impl Turn<'_, '_> {
         });
         let in_flight = |misuse: &Misuse| matches!(misuse, Misuse::InFlight(_));
         let Some(misuse) = used.max_by_key(in_flight) else { return };
-        let who = warp.thread(0);
+        let thread = warp.thread(0);
         let (kind, message, help, other) = match misuse {
             Misuse::InFlight(site) => (
                 FindingKind::RegisterInFlight,
-                "a multiplication uses a register as accumulator and another one as A, and nothing has waited between",
+                "one multiplication uses a register as accumulator and another as A, with no wait between \
+                 the two",
                 WAIT,
-                Some((site, "issued the other")),
+                Some((site, "issued the other one")),
             ),
-            Misuse::NoFence(Since::Start | Since::Nothing) => (
+            Misuse::NoFence(LastUse::BeforeFirstFence | LastUse::Unused) => (
                 FindingKind::MissingRegisterFence,
-                "a warp's first multiplication, with no `wgmma.fence` before it",
+                "the first multiplication of a warp has no `wgmma.fence` before it",
                 FENCE,
                 None,
             ),
-            Misuse::NoFence(Since::Used(site)) => (
+            Misuse::NoFence(LastUse::Used(site)) => (
                 FindingKind::MissingRegisterFence,
-                "a multiplication of registers that another instruction has used, with no `wgmma.fence` between",
+                "a multiplication uses registers that another instruction has used, with no `wgmma.fence` in \
+                 between",
                 FENCE,
                 Some((site, "used one of them")),
             ),
-            Misuse::NoFence(Since::Accumulated(_, site)) => (
+            Misuse::NoFence(LastUse::Accumulator(_, site)) => (
                 FindingKind::MissingRegisterFence,
-                "a multiplication of registers that were accumulators of another shape, with no `wgmma.fence` between",
+                "a multiplication uses registers that were accumulators of another shape, with no \
+                 `wgmma.fence` in between",
                 FENCE,
                 Some((site, "issued that multiplication")),
             ),
         };
         let mut finding =
-            Finding::new(kind, message).with(self.machine.party(who, site, "issues the multiplication"));
+            Finding::new(kind, message).with(self.machine.party(thread, site, "issues the multiplication"));
         if let Some((site, does)) = other {
-            finding = finding.with(self.machine.party(who, site, does));
+            finding = finding.with(self.machine.party(thread, site, does));
         }
         self.machine.report(finding.help(help));
     }
@@ -247,8 +258,8 @@ impl Turn<'_, '_> {
     /// Hands the accumulators that the tensor core does not hold yet over to it, and leaves poison.
     fn lend(&mut self, warp: &mut Warp, d: &[Reg]) {
         for &reg in d {
-            let accumulates = |flight: Flight| flight.role == Role::Accumulator;
-            if warp.tensor.state(reg).is_some_and(|state| state.flight.is_some_and(accumulates)) {
+            let accumulates = |in_flight_use: InFlightUse| in_flight_use.role == Role::Accumulator;
+            if warp.tensor.state(reg).is_some_and(|state| state.in_flight_use.is_some_and(accumulates)) {
                 continue;
             }
             let lanes = &mut warp.registers[reg.index()];
@@ -262,9 +273,12 @@ impl Turn<'_, '_> {
         let Warp { tensor, registers, block, index, .. } = warp;
         tensor.in_flight.retain(|reg| {
             let state = &mut tensor.states[reg.index()];
-            let Some(flight) = state.flight.filter(|flight| flight.group <= last) else { return true };
-            state.flight = None;
-            if flight.role == Role::Accumulator
+            let Some(in_flight_use) = state.in_flight_use.filter(|in_flight_use| in_flight_use.group <= last)
+            else {
+                return true;
+            };
+            state.in_flight_use = None;
+            if in_flight_use.role == Role::Accumulator
                 && let Some(values) = self.machine.lent(*block, *index, *reg)
             {
                 for (lane, value) in registers[reg.index()].iter_mut().zip(values) {
@@ -278,21 +292,21 @@ impl Turn<'_, '_> {
     /// Handles the use of tensor core registers by an instruction other than a multiplication.
     #[cold]
     pub(super) fn touch(&mut self, warp: &mut Warp, touched: &[Reg], issue: Issue) {
-        let mut flying = None;
+        let mut in_flight_use = None;
         for &reg in touched {
             let Some(state) = warp.tensor.state(reg) else { continue };
-            state.since = Since::Used(issue.site);
-            flying = flying.or(state.flight);
+            state.last_use = LastUse::Used(issue.site);
+            in_flight_use = in_flight_use.or(state.in_flight_use);
         }
-        let Some(flight) = flying.filter(|_| self.machine.checks_order()) else { return };
-        let message = match flight.role {
-            Role::Accumulator => "a register is used that is an accumulator of a multiplication in flight",
-            Role::Left => "a register is used that is the A of a multiplication in flight",
+        let Some(in_flight_use) = in_flight_use.filter(|_| self.machine.checks_order()) else { return };
+        let message = match in_flight_use.role {
+            Role::Accumulator => "an accumulator of a multiplication in flight is used",
+            Role::Left => "a register of A of a multiplication in flight is used",
         };
-        let who = warp.thread(issue.first_lane().index);
+        let thread = warp.thread(issue.first_lane().index);
         let finding = Finding::new(FindingKind::RegisterInFlight, message)
-            .with(self.machine.party(who, issue.site, "uses it"))
-            .with(self.machine.party(who, flight.site, "issued the multiplication"))
+            .with(self.machine.party(thread, issue.site, "uses it"))
+            .with(self.machine.party(thread, in_flight_use.site, "issued the multiplication"))
             .help(WAIT);
         self.machine.report(finding);
     }
@@ -300,11 +314,11 @@ impl Turn<'_, '_> {
 
 /// Marks a register as in flight. `form` is the shape of the multiplication if the register is an
 /// accumulator.
-fn start(tensor: &mut TensorRegisters, reg: Reg, flight: Flight, form: Option<Form>) {
+fn start(tensor: &mut TensorRegisters, reg: Reg, in_flight_use: InFlightUse, form: Option<Form>) {
     let Some(state) = tensor.state(reg) else { return };
-    let is_new = state.flight.replace(flight).is_none();
+    let is_new = state.in_flight_use.replace(in_flight_use).is_none();
     if let Some(form) = form {
-        state.since = Since::Accumulated(form, flight.site);
+        state.last_use = LastUse::Accumulator(form, in_flight_use.site);
     }
     if is_new {
         tensor.in_flight.push(reg);

@@ -40,10 +40,10 @@ impl Op {
 fn of_alu(op: &Alu) -> Computed {
     match op {
         Alu::Unary { d, a, .. } | Alu::Convert { d, a, .. } => Computed::new(&[*d], &[*a]),
-        Alu::Binary { d, of, .. } | Alu::ConvertPair { d, of, .. } => Computed::new(&[*d], of),
-        Alu::Ternary { d, of, .. } | Alu::Lop3 { d, of, .. } => Computed::new(&[*d], of),
-        Alu::Insert { d, of, .. } => Computed::new(&[*d], of),
-        Alu::Float(code) => Computed::new(&[code.d], &code.of),
+        Alu::Binary { d, sources, .. } | Alu::ConvertPair { d, sources, .. } => Computed::new(&[*d], sources),
+        Alu::Ternary { d, sources, .. } | Alu::Lop3 { d, sources, .. } => Computed::new(&[*d], sources),
+        Alu::Insert { d, sources, .. } => Computed::new(&[*d], sources),
+        Alu::Float(code) => Computed::new(&[code.d], &code.sources),
         Alu::Carry(carry) => of_carry(carry),
         Alu::Compare(compare) => of_compare(compare),
         Alu::ComparePair(compare) => of_pair(compare),
@@ -53,21 +53,21 @@ fn of_alu(op: &Alu) -> Computed {
     }
 }
 
-fn of_carry(Carry { reads, writes, d, of, .. }: &Carry) -> Computed {
-    let mut computed = Computed::new(&[*d], of);
+fn of_carry(Carry { reads, writes, d, sources, .. }: &Carry) -> Computed {
+    let mut computed = Computed::new(&[*d], sources);
     computed.to.extend(writes.then_some(Reg::CARRY));
     computed.from.extend(reads.then_some(Reg::CARRY));
     computed
 }
 
 fn of_compare(compare: &Compare) -> Computed {
-    let mut computed = Computed::new(&[compare.d, compare.opposite], &compare.of);
+    let mut computed = Computed::new(&[compare.d, compare.opposite], &compare.sources);
     computed.from.extend(compare.combined.map(|combined| combined.with.reg));
     computed
 }
 
 fn of_pair(compare: &ComparePair) -> Computed {
-    let mut computed = Computed::new(&compare.d, &compare.of);
+    let mut computed = Computed::new(&compare.d, &compare.sources);
     computed.from.extend(compare.combined.map(|combined| combined.with.reg));
     computed
 }

@@ -16,9 +16,9 @@ pub(crate) struct Facts {
     /// The class under which the operation is counted.
     pub(crate) class: Class,
     /// The memory that the operation reads.
-    pub(crate) reads: Footprint,
+    pub(crate) reads: OpFootprint,
     /// The memory that the operation writes.
-    pub(crate) writes: Footprint,
+    pub(crate) writes: OpFootprint,
     /// Whether other threads can observe that the operation was run.
     pub(crate) effect: Effect,
     /// The event that the operation waits for, or whether others may wait for it.
@@ -29,7 +29,7 @@ pub(crate) struct Facts {
 
 /// The memory that an operation reads or writes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Footprint {
+pub(crate) enum OpFootprint {
     None,
     /// Bytes at an address in each lane, accessed when the instruction runs.
     Lane(LaneAccess),
@@ -113,8 +113,8 @@ impl Facts {
     const fn of(class: Class) -> Self {
         Self {
             class,
-            reads: Footprint::None,
-            writes: Footprint::None,
+            reads: OpFootprint::None,
+            writes: OpFootprint::None,
             effect: Effect::Local,
             synchronization: Synchronization::None,
             is_branch: false,
@@ -136,20 +136,20 @@ impl Facts {
 
     /// An atomic operation at this address.
     fn atomic(access: LaneAccess) -> Self {
-        let footprint = Footprint::Lane(access);
+        let footprint = OpFootprint::Lane(access);
         let class = Class::Atomic(access.memory.into());
         Self { reads: footprint, writes: footprint, effect: Effect::Reported, ..Self::of(class) }
     }
 
     /// A copy that runs asynchronously.
-    const fn copy(reads: Footprint, writes: Footprint) -> Self {
+    const fn copy(reads: OpFootprint, writes: OpFootprint) -> Self {
         Self { reads, writes, ..Self::signals(Class::Copy) }
     }
 
     /// Returns the accesses that each lane makes when the instruction runs. An atomic operation has
     /// two, a read and a write.
     pub(crate) fn accesses(&self) -> impl Iterator<Item = LaneAccess> {
-        [self.reads, self.writes].into_iter().filter_map(Footprint::lane)
+        [self.reads, self.writes].into_iter().filter_map(OpFootprint::lane)
     }
 
     /// Whether each lane reads and writes memory in one operation.
@@ -197,7 +197,7 @@ impl Facts {
     }
 }
 
-impl Footprint {
+impl OpFootprint {
     /// The footprint of a copy through the asynchronous proxy.
     const fn asynchronous(space: Space) -> Self {
         Self::Copy(CopyAccess { space, combines: false })
@@ -287,7 +287,7 @@ fn memory(op: &MemoryOp) -> Facts {
     match op {
         MemoryOp::Load(access) => {
             let class = Class::Load(access.memory.into());
-            Facts { reads: Footprint::Lane(lane(access)), ..Facts::of(class) }
+            Facts { reads: OpFootprint::Lane(lane(access)), ..Facts::of(class) }
         }
         MemoryOp::Store(access) => {
             let effect = match access.memory {
@@ -295,7 +295,7 @@ fn memory(op: &MemoryOp) -> Facts {
                 Memory::Machine(_) | Memory::Param => Effect::Visible,
             };
             let class = Class::Store(access.memory.into());
-            Facts { writes: Footprint::Lane(lane(access)), effect, ..Facts::of(class) }
+            Facts { writes: OpFootprint::Lane(lane(access)), effect, ..Facts::of(class) }
         }
         MemoryOp::Atomic(atomic) => Facts::atomic(LaneAccess {
             memory: atomic.memory,
@@ -307,7 +307,7 @@ fn memory(op: &MemoryOp) -> Facts {
             memory: Memory::Machine(vector.space),
             order: vector.order,
             address: vector.address,
-            bytes: vector.bytes * vector.of.len() as u32,
+            bytes: vector.bytes * vector.sources.len() as u32,
         }),
         MemoryOp::WideAtomic(wide) => Facts::atomic(LaneAccess {
             memory: Memory::Machine(wide.space),
@@ -322,18 +322,18 @@ fn memory(op: &MemoryOp) -> Facts {
                 address: *address,
                 bytes: 128,
             };
-            let writes = if *discards { Footprint::Lane(line) } else { Footprint::None };
+            let writes = if *discards { OpFootprint::Lane(line) } else { OpFootprint::None };
             Facts { writes, ..Facts::visible(Class::Control) }
         }
         MemoryOp::CopyLocal { .. } => {
-            Facts { reads: Footprint::Object, writes: Footprint::Object, ..Facts::of(Class::Control) }
+            Facts { reads: OpFootprint::Object, writes: OpFootprint::Object, ..Facts::of(Class::Control) }
         }
     }
 }
 
-fn warp(WarpOp { mask, what }: &WarpOp) -> Facts {
+fn warp(WarpOp { mask, kind }: &WarpOp) -> Facts {
     let exchange = Facts::waits(Class::Warp, Wait::Exchange);
-    match what {
+    match kind {
         Collective::Barrier => Facts::waits(Class::Warp, Wait::WarpBarrier { mask: *mask }),
         Collective::Shuffle { .. }
         | Collective::Vote { .. }
@@ -341,11 +341,11 @@ fn warp(WarpOp { mask, what }: &WarpOp) -> Facts {
         | Collective::Redux { .. }
         | Collective::Elect { .. } => Facts { effect: Effect::Local, ..exchange },
         Collective::Matrix(code) => match **code {
-            MatrixCode::Load { .. } => Facts { reads: Footprint::Object, ..exchange },
-            MatrixCode::Store { .. } => Facts { writes: Footprint::Object, ..exchange },
+            MatrixCode::Load { .. } => Facts { reads: OpFootprint::Object, ..exchange },
+            MatrixCode::Store { .. } => Facts { writes: OpFootprint::Object, ..exchange },
             MatrixCode::Move { .. } => exchange,
         },
-        Collective::Product(_) | Collective::DoubleProduct(_) => {
+        Collective::Mma(_) | Collective::MmaDouble(_) => {
             Facts { effect: Effect::Local, ..Facts::waits(Class::Tensor, Wait::Exchange) }
         }
     }
@@ -356,7 +356,7 @@ fn warpgroup(op: &WarpgroupOp) -> Facts {
     match op {
         // Orders only the registers of the warpgroup.
         WarpgroupOp::Fence => Facts { effect: Effect::Local, ..Facts::signals(class) },
-        WarpgroupOp::Multiply(_) => Facts { reads: Footprint::Object, ..Facts::signals(class) },
+        WarpgroupOp::Multiply(_) => Facts { reads: OpFootprint::Object, ..Facts::signals(class) },
         WarpgroupOp::Commit => Facts::signals(class),
         WarpgroupOp::Wait(pending) => Facts::waits(class, Wait::MultiplyGroups(*pending)),
         WarpgroupOp::Registers { count, grows: true } => {
@@ -387,57 +387,61 @@ fn mbarrier(op: &MbarrierOp) -> Facts {
         | MbarrierAction::Invalidate
         | MbarrierAction::Arrive { .. }
         | MbarrierAction::ExpectTx { .. }
-        | MbarrierAction::CompleteTx { .. } => Facts { writes: Footprint::Object, ..Facts::signals(class) },
+        | MbarrierAction::CompleteTx { .. } => Facts { writes: OpFootprint::Object, ..Facts::signals(class) },
         MbarrierAction::TestWait { phase, parity, done, may_block, .. } => {
             let wait = Wait::Mbarrier { space, address, phase, parity, done, may_block };
             Facts { effect: Effect::Local, ..Facts::waits(class, wait) }
         }
     };
-    Facts { reads: Footprint::Object, ..facts }
+    Facts { reads: OpFootprint::Object, ..facts }
 }
 
 fn copy_async(op: &CopyAsyncOp) -> Facts {
     match op {
-        CopyAsyncOp::Copy(_) => {
-            Facts::copy(Footprint::generic(Space::Global, false), Footprint::generic(Space::Shared, false))
-        }
+        CopyAsyncOp::Copy(_) => Facts::copy(
+            OpFootprint::generic(Space::Global, false),
+            OpFootprint::generic(Space::Shared, false),
+        ),
         CopyAsyncOp::Commit => Facts::signals(Class::BulkGroup),
         CopyAsyncOp::Wait(pending) => Facts::waits(Class::BulkGroup, Wait::AsyncGroups(*pending)),
-        CopyAsyncOp::Arrive { .. } => Facts { writes: Footprint::Object, ..Facts::signals(Class::Mbarrier) },
+        CopyAsyncOp::Arrive { .. } => {
+            Facts { writes: OpFootprint::Object, ..Facts::signals(Class::Mbarrier) }
+        }
     }
 }
 
 fn tma(op: &TmaOp) -> Facts {
-    let (global, shared) = (Footprint::asynchronous(Space::Global), Footprint::asynchronous(Space::Shared));
+    let (global, shared) =
+        (OpFootprint::asynchronous(Space::Global), OpFootprint::asynchronous(Space::Shared));
     match op {
         TmaOp::Tensor(code) => match code.action {
-            TensorCodeAction::Load { space, .. } => Facts::copy(global, Footprint::asynchronous(space)),
+            TensorCodeAction::Load { space, .. } => Facts::copy(global, OpFootprint::asynchronous(space)),
             TensorCodeAction::Store { .. } => Facts::copy(shared, global),
-            TensorCodeAction::Reduce { .. } => Facts::copy(shared, Footprint::reduced(Space::Global, true)),
-            TensorCodeAction::Prefetch => Facts::copy(global, Footprint::None),
+            TensorCodeAction::Reduce { .. } => Facts::copy(shared, OpFootprint::reduced(Space::Global, true)),
+            TensorCodeAction::Prefetch => Facts::copy(global, OpFootprint::None),
         },
         TmaOp::Bulk(code) => match **code {
-            BulkCode::Load { space, .. } => Facts::copy(global, Footprint::asynchronous(space)),
+            BulkCode::Load { space, .. } => Facts::copy(global, OpFootprint::asynchronous(space)),
             BulkCode::Store { reduce, .. } => {
-                Facts::copy(shared, Footprint::reduced(Space::Global, reduce.is_some()))
+                Facts::copy(shared, OpFootprint::reduced(Space::Global, reduce.is_some()))
             }
             BulkCode::ToCluster { reduce, .. } => {
-                Facts::copy(shared, Footprint::reduced(Space::SharedCluster, reduce.is_some()))
+                Facts::copy(shared, OpFootprint::reduced(Space::SharedCluster, reduce.is_some()))
             }
-            BulkCode::Prefetch { .. } => Facts::copy(global, Footprint::None),
+            BulkCode::Prefetch { .. } => Facts::copy(global, OpFootprint::None),
         },
         TmaOp::Remote(code) => {
-            Facts::copy(Footprint::None, Footprint::generic(code.space, code.reduce.is_some()))
+            Facts::copy(OpFootprint::None, OpFootprint::generic(code.space, code.reduce.is_some()))
         }
         TmaOp::Map(code) => match **code {
             MapCode::Replace { space, .. } => Facts {
-                reads: Footprint::Object,
-                writes: Footprint::Object,
+                reads: OpFootprint::Object,
+                writes: OpFootprint::Object,
                 ..Facts::visible(Class::Store(space.into()))
             },
             MapCode::Copy { .. } => Facts {
-                reads: Footprint::Object,
-                writes: Footprint::Object,
+                reads: OpFootprint::Object,
+                writes: OpFootprint::Object,
                 ..Facts::waits(Class::Copy, Wait::WholeWarp)
             },
             MapCode::Acquire { .. } => Facts::signals(Class::Fence),
@@ -460,7 +464,7 @@ fn control(op: &ControlOp) -> Facts {
         | ControlOp::Yield => Facts::of(class),
         ControlOp::Exit | ControlOp::Trap(_) => Facts::visible(class),
         ControlOp::Printf { .. } | ControlOp::AssertFail { .. } => {
-            Facts { reads: Footprint::Object, ..Facts::visible(class) }
+            Facts { reads: OpFootprint::Object, ..Facts::visible(class) }
         }
     }
 }

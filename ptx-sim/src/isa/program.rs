@@ -112,7 +112,7 @@ pub(crate) struct Loads {
     pub(crate) count: u32,
     /// For each PTX line, whether the value loaded there is used before any other thread can learn
     /// of the load.
-    pub(crate) at_once: Arc<[bool]>,
+    pub(crate) used_immediately: Arc<[bool]>,
 }
 
 /// The values from global memory that an instruction loads or uses, restricted to loads that are

@@ -1,6 +1,6 @@
 //! The facts of instructions, which are given as text.
 
-use super::facts::Footprint;
+use super::facts::OpFootprint;
 use super::{AccessOrder, Class, Effect, Facts, MemoryFence, MemoryScope, Op, Order, Synchronization, Wait};
 use crate::module::Module;
 
@@ -144,10 +144,10 @@ fn facts(instruction: &str) -> Facts {
 
 fn shown(facts: &Facts) -> String {
     let footprint = |footprint| match footprint {
-        Footprint::None => "nothing".to_owned(),
-        Footprint::Object => "an object".to_owned(),
-        Footprint::Lane(access) => format!("{} bytes of {:?}", access.bytes, access.memory),
-        Footprint::Copy(copy) => {
+        OpFootprint::None => "nothing".to_owned(),
+        OpFootprint::Object => "an object".to_owned(),
+        OpFootprint::Lane(access) => format!("{} bytes of {:?}", access.bytes, access.memory),
+        OpFootprint::Copy(copy) => {
             let combines = if copy.combines { ", combined" } else { "" };
             format!("{:?}{combines}", copy.space)
         }
@@ -179,7 +179,7 @@ fn facts_agree_with_each_other() {
         assert_eq!(facts.is_atomic(), atomic, "{instruction}: reads and writes at once");
         assert_eq!(matches!(facts.class, Class::Atomic(_)), atomic, "{instruction}");
         assert_eq!(facts.is_branch, instruction.starts_with("bra"), "{instruction}");
-        let is_copy = |footprint| matches!(footprint, Footprint::Copy(_));
+        let is_copy = |footprint| matches!(footprint, OpFootprint::Copy(_));
         if is_copy(facts.reads) || is_copy(facts.writes) {
             assert_eq!(facts.class, Class::Copy, "{instruction}");
             assert!(matches!(facts.synchronization, Synchronization::Signals), "{instruction}");

@@ -50,7 +50,7 @@ fn of_memory(op: &MemoryOp) -> Option<ThreadAccess> {
         }
         MemoryOp::AtomicVector(vector) => {
             let space = shared(Memory::Machine(vector.space))?;
-            let bytes = vector.bytes.saturating_mul(vector.of.len() as u32);
+            let bytes = vector.bytes.saturating_mul(vector.sources.len() as u32);
             Some(ThreadAccess { space, address: vector.address, bytes, lanes, writes: true })
         }
         MemoryOp::WideAtomic(wide) => {
@@ -75,7 +75,7 @@ fn shared(memory: Memory) -> Option<Space> {
 }
 
 fn of_warp(op: &WarpOp) -> Option<ThreadAccess> {
-    match &op.what {
+    match &op.kind {
         Collective::Matrix(code) => of_matrix(code),
         Collective::Barrier
         | Collective::Shuffle { .. }
@@ -83,8 +83,8 @@ fn of_warp(op: &WarpOp) -> Option<ThreadAccess> {
         | Collective::Match { .. }
         | Collective::Redux { .. }
         | Collective::Elect { .. }
-        | Collective::Product(_)
-        | Collective::DoubleProduct(_) => None,
+        | Collective::Mma(_)
+        | Collective::MmaDouble(_) => None,
     }
 }
 

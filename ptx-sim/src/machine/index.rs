@@ -27,14 +27,14 @@ pub struct ThreadId {
     /// The block.
     pub block: BlockRank,
     /// The number of the thread in the block.
-    pub thread: ThreadIndex,
+    pub index: ThreadIndex,
 }
 
 impl ThreadId {
     /// Returns thread `thread` of block `block`.
     #[inline]
     pub const fn new(block: u32, thread: u32) -> Self {
-        Self { block: BlockRank(block), thread: ThreadIndex(thread) }
+        Self { block: BlockRank(block), index: ThreadIndex(thread) }
     }
 }
 
@@ -63,9 +63,12 @@ impl Shape {
 
     /// Returns the clock component of a thread. Threads have the first components.
     #[inline]
-    pub(super) fn component(self, who: ThreadId) -> Component {
-        debug_assert!(who.block.0 < self.blocks && who.thread.0 < self.threads, "a thread of the cluster");
-        Component::new(who.block.0 * self.threads + who.thread.0)
+    pub(super) fn component(self, thread: ThreadId) -> Component {
+        debug_assert!(
+            thread.block.0 < self.blocks && thread.index.0 < self.threads,
+            "a thread of the cluster"
+        );
+        Component::new(thread.block.0 * self.threads + thread.index.0)
     }
 
     /// Returns the thread that took a step, if the step belongs to a thread.
@@ -129,8 +132,8 @@ impl<T> PerThread<T> {
     }
 
     #[inline]
-    fn place(&self, who: ThreadId) -> usize {
-        self.shape.component(who).number() as usize
+    fn index(&self, thread: ThreadId) -> usize {
+        self.shape.component(thread).number() as usize
     }
 
     /// Returns the range of values that belong to the threads of a warp.
@@ -158,16 +161,16 @@ impl<T> Index<ThreadId> for PerThread<T> {
     type Output = T;
 
     #[inline]
-    fn index(&self, who: ThreadId) -> &T {
-        &self.all[self.place(who)]
+    fn index(&self, thread: ThreadId) -> &T {
+        &self.all[self.index(thread)]
     }
 }
 
 impl<T> IndexMut<ThreadId> for PerThread<T> {
     #[inline]
-    fn index_mut(&mut self, who: ThreadId) -> &mut T {
-        let place = self.place(who);
-        &mut self.all[place]
+    fn index_mut(&mut self, thread: ThreadId) -> &mut T {
+        let index = self.index(thread);
+        &mut self.all[index]
     }
 }
 
@@ -179,10 +182,10 @@ mod tests {
     fn threads_and_components_are_the_same_in_another_form() {
         let shape = Shape { blocks: 2, threads: 40 };
         let mut table = PerThread::new(shape, Component::number);
-        for who in [ThreadId::new(0, 0), ThreadId::new(0, 39), ThreadId::new(1, 0), ThreadId::new(1, 39)] {
-            let component = shape.component(who);
-            assert_eq!(shape.thread(Epoch::new(component, 7)), Some(who));
-            assert_eq!(table[who], component.number());
+        for thread in [ThreadId::new(0, 0), ThreadId::new(0, 39), ThreadId::new(1, 0), ThreadId::new(1, 39)] {
+            let component = shape.component(thread);
+            assert_eq!(shape.thread(Epoch::new(component, 7)), Some(thread));
+            assert_eq!(table[thread], component.number());
         }
         assert_eq!(shape.thread(Epoch::new(Component::new(80), 1)), None);
         assert_eq!(table.of_warp(BlockRank(1), WarpIndex(1)), [72, 73, 74, 75, 76, 77, 78, 79]);

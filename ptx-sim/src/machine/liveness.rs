@@ -26,15 +26,15 @@ impl Liveness {
     }
 
     /// Returns whether a thread has exited.
-    pub(super) fn has_exited(&self, who: ThreadId) -> bool {
-        self.exited[who]
+    pub(super) fn has_exited(&self, thread: ThreadId) -> bool {
+        self.exited[thread]
     }
 
     /// Records that a thread exits.
-    pub(super) fn exit(&mut self, who: ThreadId) {
-        debug_assert!(!self.exited[who], "a thread exits once");
-        debug_assert!(self.live[who.block] > 0, "a thread that exits was live");
-        self.exited[who] = true;
-        self.live[who.block] -= 1;
+    pub(super) fn exit(&mut self, thread: ThreadId) {
+        debug_assert!(!self.exited[thread], "a thread exits once");
+        debug_assert!(self.live[thread.block] > 0, "a thread that exits was live");
+        self.exited[thread] = true;
+        self.live[thread.block] -= 1;
     }
 }

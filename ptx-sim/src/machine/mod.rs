@@ -142,7 +142,7 @@ pub use global::Grid;
 pub(crate) use global::{ClusterGrid, Footprint, Footprints};
 pub use index::{BarrierId, BlockRank, MapId, OperationId, ThreadId, ThreadIndex, WarpIndex};
 pub use memory::{GlobalFault, GlobalMemory};
-pub(crate) use mma::{WarpFactors, WarpLanes, WarpManner, WideLanes, multiply_doubles, multiply_in_warp};
+pub(crate) use mma::{WarpArithmetic, WarpFactors, WarpLanes, WideLanes, multiply_doubles, multiply_in_warp};
 pub(crate) use random::Random;
 pub use sizes::Width;
 pub(crate) use timeline::{Position, Recorder};
@@ -236,8 +236,8 @@ impl Machine {
     }
 
     /// Returns a thread in the form in which findings refer to it.
-    pub fn party(&self, who: ThreadId, site: Site, does: &'static str) -> Party {
-        self.diagnostics.party(Actor { who, site }.does(does))
+    pub fn party(&self, thread: ThreadId, site: Site, does: &'static str) -> Party {
+        self.diagnostics.party(Actor { thread, site }.does(does))
     }
 
     /// Starts a timeline of at most `limit` events.
@@ -257,7 +257,7 @@ impl Machine {
     }
 
     /// Records the phase of the mbarrier at this place, after an operation on it.
-    fn record_phase(&mut self, place: memory::SharedPlace) {
-        self.timeline.phase(place, self.barriers.mbarrier(place));
+    fn record_phase(&mut self, location: memory::SharedLocation) {
+        self.timeline.phase(location, self.barriers.mbarrier(location));
     }
 }

@@ -19,12 +19,12 @@ pub(super) struct Registers {
 #[derive(Debug)]
 struct Pool {
     free: u32,
-    warps: Vec<Held>,
+    warps: Vec<WarpRegisters>,
 }
 
 /// The registers of a warp.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct WarpRegisters {
     /// Registers of each thread.
     count: u32,
     /// The number of `setmaxnreg` instructions that took effect.
@@ -33,20 +33,21 @@ struct Held {
 
 /// The result of a `setmaxnreg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum RegisterChange {
     Done,
     /// The pool has too few registers.
-    Waits,
+    MustWait,
     /// A `dec` to more registers than the warp has, or an `inc` to fewer.
-    Backwards {
+    WrongDirection {
         count: u32,
     },
 }
 
 impl Registers {
     pub(super) fn new(shape: Shape, count: Option<u32>) -> Self {
-        let held = Held { count: count.unwrap_or(0), changes: 0 };
-        let blocks = PerBlock::new(shape, || Pool { free: 0, warps: vec![held; shape.warps() as usize] });
+        let warp_registers = WarpRegisters { count: count.unwrap_or(0), changes: 0 };
+        let blocks =
+            PerBlock::new(shape, || Pool { free: 0, warps: vec![warp_registers; shape.warps() as usize] });
         Self { blocks, known: count.is_some() }
     }
 
@@ -56,29 +57,37 @@ impl Registers {
     }
 
     /// Changes the number of registers per thread of a warp to `count`, if the pool allows.
-    pub(super) fn change(&mut self, rank: BlockRank, warp: WarpIndex, count: u32, grows: bool) -> Change {
+    pub(super) fn change(
+        &mut self,
+        rank: BlockRank,
+        warp: WarpIndex,
+        count: u32,
+        grows: bool,
+    ) -> RegisterChange {
         let pool = &mut self.blocks[rank];
-        let Some(held) = pool.warps.get_mut(warp.index()).filter(|_| self.known) else { return Change::Done };
-        if grows && count < held.count || !grows && count > held.count {
-            return Change::Backwards { count: held.count };
+        let Some(warp_registers) = pool.warps.get_mut(warp.index()).filter(|_| self.known) else {
+            return RegisterChange::Done;
+        };
+        if grows && count < warp_registers.count || !grows && count > warp_registers.count {
+            return RegisterChange::WrongDirection { count: warp_registers.count };
         }
         if grows {
-            let wanted = (count - held.count) * WARP_THREADS;
-            let Some(left) = pool.free.checked_sub(wanted) else { return Change::Waits };
+            let wanted = (count - warp_registers.count) * WARP_THREADS;
+            let Some(left) = pool.free.checked_sub(wanted) else { return RegisterChange::MustWait };
             pool.free = left;
         } else {
-            pool.free += (held.count - count) * WARP_THREADS;
+            pool.free += (warp_registers.count - count) * WARP_THREADS;
         }
-        *held = Held { count, changes: held.changes + 1 };
-        Change::Done
+        *warp_registers = WarpRegisters { count, changes: warp_registers.changes + 1 };
+        RegisterChange::Done
     }
 
     /// Returns whether growing to `count` registers per thread would not wait.
     pub(super) fn may_grow(&self, rank: BlockRank, warp: WarpIndex, count: u32) -> bool {
         let pool = &self.blocks[rank];
-        pool.warps
-            .get(warp.index())
-            .is_none_or(|held| count.saturating_sub(held.count) * WARP_THREADS <= pool.free)
+        pool.warps.get(warp.index()).is_none_or(|warp_registers| {
+            count.saturating_sub(warp_registers.count) * WARP_THREADS <= pool.free
+        })
     }
 
     /// Finds a warp that has changed its registers more often than another warp of its warpgroup,
@@ -103,21 +112,21 @@ mod tests {
     const BLOCK: BlockRank = BlockRank(0);
 
     #[test]
-    fn what_is_given_back_is_had_by_others() {
+    fn released_registers_are_available_to_others() {
         let mut registers = Registers::new(Shape { blocks: 1, threads: 256 }, Some(128));
         let mut change = |warp, count, grows| registers.change(BLOCK, WarpIndex(warp), count, grows);
-        assert_eq!(change(4, 232, true), Change::Waits);
+        assert_eq!(change(4, 232, true), RegisterChange::MustWait);
         for warp in 0..3 {
-            assert_eq!(change(warp, 24, false), Change::Done);
+            assert_eq!(change(warp, 24, false), RegisterChange::Done);
         }
-        assert_eq!(change(4, 232, true), Change::Done);
-        assert_eq!(change(5, 232, true), Change::Done);
-        assert_eq!(change(6, 232, true), Change::Done);
-        assert_eq!(change(7, 232, true), Change::Waits);
-        assert_eq!(change(3, 24, false), Change::Done);
-        assert_eq!(change(7, 232, true), Change::Done);
-        assert_eq!(change(7, 24, true), Change::Backwards { count: 232 });
-        assert_eq!(change(7, 240, false), Change::Backwards { count: 232 });
+        assert_eq!(change(4, 232, true), RegisterChange::Done);
+        assert_eq!(change(5, 232, true), RegisterChange::Done);
+        assert_eq!(change(6, 232, true), RegisterChange::Done);
+        assert_eq!(change(7, 232, true), RegisterChange::MustWait);
+        assert_eq!(change(3, 24, false), RegisterChange::Done);
+        assert_eq!(change(7, 232, true), RegisterChange::Done);
+        assert_eq!(change(7, 24, true), RegisterChange::WrongDirection { count: 232 });
+        assert_eq!(change(7, 240, false), RegisterChange::WrongDirection { count: 232 });
         assert_eq!(registers.free(BLOCK), 0);
         assert_eq!(registers.uneven(BLOCK), None);
     }
@@ -125,14 +134,14 @@ mod tests {
     #[test]
     fn a_warpgroup_changes_as_one() {
         let mut registers = Registers::new(Shape { blocks: 1, threads: 256 }, Some(128));
-        assert_eq!(registers.change(BLOCK, WarpIndex(6), 24, false), Change::Done);
+        assert_eq!(registers.change(BLOCK, WarpIndex(6), 24, false), RegisterChange::Done);
         assert_eq!(registers.uneven(BLOCK), Some([WarpIndex(6), WarpIndex(4)]));
     }
 
     #[test]
-    fn nothing_is_counted_of_an_unknown_number() {
+    fn unknown_register_counts_are_not_tracked() {
         let mut registers = Registers::new(Shape { blocks: 1, threads: 128 }, None);
-        assert_eq!(registers.change(BLOCK, WarpIndex(0), 240, true), Change::Done);
+        assert_eq!(registers.change(BLOCK, WarpIndex(0), 240, true), RegisterChange::Done);
         assert_eq!(registers.uneven(BLOCK), None);
     }
 }

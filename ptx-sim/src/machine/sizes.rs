@@ -49,7 +49,7 @@ impl Sizes {
 
     /// Returns whether overlapping accesses with these two sets of sizes may overlap completely.
     #[inline]
-    pub(super) const fn meet(self, other: Self) -> bool {
+    pub(super) const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 

@@ -73,11 +73,11 @@ impl<'t, 's> Cursor<'t, 's> {
         if self.peek().kind == Kind::Name { Ok(self.next().text) } else { Err(self.wanted("a name")) }
     }
 
-    /// Returns the error that `what` was expected but something else was found.
-    pub(crate) fn wanted(&self, what: &str) -> LoadError {
+    /// Returns the error that `noun` was expected but something else was found.
+    pub(crate) fn wanted(&self, noun: &str) -> LoadError {
         let found = self.peek();
         let dot = if found.kind == Kind::Dotted { "." } else { "" };
-        LoadError::new(found.line, format!("{what} is wanted here, but `{dot}{}` was found", found.text))
+        LoadError::new(found.line, format!("{noun} is wanted here, but `{dot}{}` was found", found.text))
     }
 
     /// Parses one level deeper, or fails if that is too deep.

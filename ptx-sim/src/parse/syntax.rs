@@ -41,8 +41,8 @@ impl<'s> Source<'s> {
 
     /// Returns the variable of this name, and its index.
     pub(crate) fn variable(&self, name: &str) -> Option<(usize, &Variable<'s>)> {
-        let place = *self.declared.get(name)?;
-        Some((place, self.variables.get(place)?))
+        let index = *self.declared.get(name)?;
+        Some((index, self.variables.get(index)?))
     }
 }
 

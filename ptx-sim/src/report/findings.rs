@@ -22,12 +22,12 @@ pub struct Findings {
 }
 
 /// The most distinct findings that are kept. More add no information.
-const KEPT: usize = 256;
+const MAX_FINDINGS: usize = 256;
 
 impl Findings {
     /// Adds a finding, or counts it if there already is one for the same rule at the same line.
     pub fn add(&mut self, finding: Finding) {
-        self.put(finding, KEPT);
+        self.put(finding, MAX_FINDINGS);
     }
 
     /// Adds the finding that stops a kernel.
@@ -42,8 +42,8 @@ impl Findings {
             known.absorb(finding);
         } else if self.list.len() < most {
             let role = |known: &Finding| -> Role { known.kind.role() };
-            let place = self.list.partition_point(|known| role(known) <= role(&finding));
-            self.list.insert(place, finding);
+            let index = self.list.partition_point(|known| role(known) <= role(&finding));
+            self.list.insert(index, finding);
         } else {
             self.left_out += finding.times;
         }

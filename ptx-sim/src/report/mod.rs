@@ -4,15 +4,15 @@ use std::fmt::{self, Write as _};
 
 use crate::machine::{Site, ThreadId};
 
-mod crowd;
 mod findings;
 mod help;
+mod repeats;
 #[cfg(test)]
 mod tests;
 
-pub use crowd::Crowd;
 pub use findings::{Findings, Stop};
 pub use help::Help;
+pub use repeats::Repeats;
 
 /// The rule that a finding violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,7 +95,7 @@ pub enum FindingKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     /// Makes all other findings unreliable.
-    Doubt,
+    Unreliable,
     /// A missing wait. Later accesses are then unordered too, although a release or barrier was
     /// meant to order them.
     Wait,
@@ -111,7 +111,7 @@ enum Role {
 impl FindingKind {
     fn role(self) -> Role {
         match self {
-            Self::Internal => Role::Doubt,
+            Self::Internal => Role::Unreliable,
             Self::ReadBeforeWait => Role::Wait,
             Self::InFlight
             | Self::RegisterInFlight
@@ -191,7 +191,7 @@ pub struct Party {
     /// Index of the thread's block in the grid.
     pub block: [u32; 3],
     /// The thread.
-    pub who: ThreadId,
+    pub thread: ThreadId,
     /// The instruction.
     pub site: Site,
     /// The thread's action there: "reads", "wrote", "waits".
@@ -214,24 +214,24 @@ pub struct Finding {
     /// The number of occurrences.
     pub times: u64,
     /// The threads of all later occurrences.
-    pub crowd: Crowd,
+    pub repeats: Repeats,
 }
 
 impl Finding {
     /// Creates a finding with a message and nothing else.
     pub fn new(kind: FindingKind, message: impl Into<String>) -> Self {
-        let (parties, crowd) = (Vec::new(), Crowd::default());
-        Self { kind, message: message.into(), parties, help: None, times: 1, crowd }
+        let (parties, repeats) = (Vec::new(), Repeats::default());
+        Self { kind, message: message.into(), parties, help: None, times: 1, repeats }
     }
 
     /// Creates the finding for a violated invariant, which no kernel should be able to cause.
     pub(crate) fn internal(invariant: &str) -> Self {
         let message = format!(
-            "{invariant}, which the simulator takes to be impossible: what it says of this launch is not to be trusted"
+            "{invariant}: the simulator assumes that this is impossible, so do not trust its results for \
+             this launch"
         );
-        Self::new(FindingKind::Internal, message).help(
-            "this is a mistake of the simulator, not of the kernel: please report it, with the PTX, the launch and the seed",
-        )
+        Self::new(FindingKind::Internal, message)
+            .help("please report this bug of the simulator, with the PTX, the launch and the seed")
     }
 
     /// Adds a thread that is involved.
@@ -254,18 +254,18 @@ impl Finding {
         let at = |finding: &Self, party| {
             finding.parties.get(party).map(|party: &Party| SourceLine::of(party.site))
         };
-        let is_turned = || at(self, 0) == at(other, 1) && at(self, 1) == at(other, 0);
+        let is_swapped = || at(self, 0) == at(other, 1) && at(self, 1) == at(other, 0);
         self.kind == other.kind
-            && (at(self, 0) == at(other, 0) || self.kind == FindingKind::Race && is_turned())
+            && (at(self, 0) == at(other, 0) || self.kind == FindingKind::Race && is_swapped())
     }
 
     /// Merges `other`, which is like this finding.
     fn absorb(&mut self, other: Self) {
         self.times += other.times;
-        self.crowd.join(&other.crowd);
+        self.repeats.merge(&other.repeats);
         let mut parties = other.parties.into_iter();
         if let Some(party) = parties.next() {
-            self.crowd.add(party.block, party.who.thread.0);
+            self.repeats.add(party.block, party.thread.index.0);
         }
         for party in parties {
             let is_known = |known: &Party| SourceLine::of(known.site) == SourceLine::of(party.site);
@@ -289,7 +289,7 @@ impl Finding {
             );
         }
         if self.times > 1 {
-            append(&mut text, format_args!("  and {} more{}\n", self.times - 1, self.crowd));
+            append(&mut text, format_args!("  and {} more{}\n", self.times - 1, self.repeats));
         }
         if let Some(help) = &self.help {
             let help = if self.is_of_rust(sources) { help.in_language() } else { help.in_ptx() };
@@ -322,15 +322,15 @@ impl SourceLine {
 /// The most threads of a finding that are shown.
 const SHOWN_PARTIES: usize = 16;
 
-fn append(text: &mut String, what: fmt::Arguments<'_>) {
+fn append(text: &mut String, arguments: fmt::Arguments<'_>) {
     // Writing to a `String` cannot fail.
-    let _ = text.write_fmt(what);
+    let _ = text.write_fmt(arguments);
 }
 
 impl Party {
     fn render(&self, sources: &Sources<'_>, text: &mut String) {
         let [x, y, z] = self.block;
-        let (thread, lane) = (self.who.thread.0, self.who.thread.0 % 32);
+        let (thread, lane) = (self.thread.index.0, self.thread.index.0 % 32);
         let warp = thread / 32;
         append(
             text,

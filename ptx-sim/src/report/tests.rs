@@ -4,7 +4,7 @@ const PTX: &str = ".version 8.0\n  st.shared.f32 [%r1], %f1;\n  ld.shared.f32 %f
 
 fn party(thread: u32, ptx_line: u32, does: &'static str) -> Party {
     let site = Site { ptx_line, source: Some((1, ptx_line - 1)) };
-    Party { block: [4, 0, 0], who: ThreadId::new(0, thread), site, does }
+    Party { block: [4, 0, 0], thread: ThreadId::new(0, thread), site, does }
 }
 
 fn race(reader: u32) -> Finding {
@@ -97,7 +97,7 @@ fn a_race_is_one_whichever_of_its_lines_came_first() {
 }
 
 #[test]
-fn causes_come_before_what_comes_of_them() {
+fn causes_precede_consequences() {
     use FindingKind::{Deadlock, Internal, Race, ReadBeforeWait, Uninitialised};
     let mut findings = Findings::default();
     for kind in [Deadlock, Uninitialised, Race, ReadBeforeWait] {
@@ -113,7 +113,7 @@ fn causes_come_before_what_comes_of_them() {
 }
 
 #[test]
-fn what_is_not_kept_is_counted_and_what_stops_is_kept() {
+fn dropped_findings_are_counted_and_stops_are_kept() {
     let mut findings = Findings::default();
     for line in 0..300 {
         findings.add(at(FindingKind::Race, Site { ptx_line: line, source: None }));
@@ -125,12 +125,12 @@ fn what_is_not_kept_is_counted_and_what_stops_is_kept() {
 }
 
 #[test]
-fn an_internal_error_asks_for_a_report() {
+fn internal_errors_request_a_report() {
     let text = Finding::internal("a warp is beyond the end of its code").with(party(0, 3, "was here"));
     let text = text.render(&Sources { ptx: PTX, files: Vec::new() });
-    assert!(text.starts_with("internal error: a warp is beyond the end of its code, which"), "{text}");
+    assert!(text.starts_with("internal error: a warp is beyond the end of its code: "), "{text}");
     assert!(text.contains("at PTX line 3: ld.shared.f32"), "{text}");
-    assert!(text.contains("please report it"), "{text}");
+    assert!(text.contains("please report this"), "{text}");
 }
 
 #[test]

@@ -33,11 +33,11 @@ pub(super) fn pixel(
     let mut indices = at.map(i64::from);
     let mut carry = i64::from(number);
     for (spatial, dimension) in map.spatial_dimensions().enumerate() {
-        let Some(place) = indices.get_mut(dimension) else { break };
+        let Some(slot) = indices.get_mut(dimension) else { break };
         let bounds = map.bounding_box(lower, upper, spatial);
         let step = i64::from(map.step(dimension));
-        let (index, more) = wrapped(*place, carry, step, bounds);
-        *place = index + i64::from(offsets.get(spatial).copied().unwrap_or(0));
+        let (index, more) = wrapped(*slot, carry, step, bounds);
+        *slot = index + i64::from(offsets.get(spatial).copied().unwrap_or(0));
         carry = more;
     }
     if let Some(images) = indices.get_mut(map.rank().saturating_sub(1)) {
@@ -51,7 +51,7 @@ mod tests {
     use super::wrapped;
 
     #[test]
-    fn steps_start_again_at_the_first_index() {
+    fn steps_wrap_to_the_first_index() {
         let walk =
             |from, step, bounds| (0..6).map(|count| wrapped(from, count, step, bounds)).collect::<Vec<_>>();
         assert_eq!(walk(1, 1, (-1, 2)), [(1, 0), (2, 0), (-1, 1), (0, 1), (1, 1), (2, 1)]);

@@ -156,14 +156,14 @@ fn element_strides_skip() {
 }
 
 #[test]
-fn each_rule_refuses_what_breaks_it() {
+fn each_rule_rejects_violations() {
     let good = map(&[64, 64], &[32, 8], DataType::F16, Swizzle::B64);
     assert_eq!(good.check(), Ok(()));
-    let refused = |change: &dyn Fn(&mut TensorMap), what: &str| {
+    let refused = |change: &dyn Fn(&mut TensorMap), expected: &str| {
         let mut bad = good.clone();
         change(&mut bad);
         let message = bad.check().unwrap_err().to_string();
-        assert!(message.contains(what), "{message}");
+        assert!(message.contains(expected), "{message}");
     };
     refused(&|map| map.address += 8, "address");
     refused(&|map| map.extents[1] = 0, "extent 0 of dimension 1");
@@ -243,7 +243,7 @@ fn pixels(map: &TensorMap, at: [i32; 5], offsets: [u16; 3]) -> Vec<Option<[u64; 
 }
 
 #[test]
-fn columns_go_from_row_to_row_and_image_to_image() {
+fn columns_cross_rows_and_images() {
     let whole = pixels(&columns([0, 0], [0, 0]), [0, 2, 1, 0, 0], [0; 3]);
     let wanted = [
         [0, 1, 2],
@@ -261,7 +261,7 @@ fn columns_go_from_row_to_row_and_image_to_image() {
 }
 
 #[test]
-fn a_filter_of_3_by_3_reads_what_a_convolution_does() {
+fn a_3x3_filter_reads_the_elements_of_a_convolution() {
     // With padding 1 and stride 1, the output has the extents of the tensor, and output (h, w) of
     // tap (r, s) reads (h + r - 1, w + s - 1).
     let map = columns([-1, -1], [-1, -1]);
@@ -286,13 +286,13 @@ fn a_convolution_with_stride_2_skips() {
 }
 
 #[test]
-fn each_rule_of_columns_refuses_what_breaks_it() {
-    let refused = |change: &dyn Fn(&mut TensorMap), what: &str| {
+fn each_column_rule_rejects_violations() {
+    let refused = |change: &dyn Fn(&mut TensorMap), expected: &str| {
         let mut bad = columns([-1, -1], [-1, -1]);
         assert_eq!(bad.check(), Ok(()));
         change(&mut bad);
         let message = bad.check().unwrap_err().to_string();
-        assert!(message.contains(what), "{message}");
+        assert!(message.contains(expected), "{message}");
     };
     let with = |lower: &[i32], upper: &[i32], channels, pixels| Mode::Im2col {
         lower: lower.into(),
@@ -345,7 +345,7 @@ fn a_copy_of_an_interleaved_layout_takes_one_slice() {
 }
 
 #[test]
-fn a_tile_holds_what_its_swizzle_moves() {
+fn a_tile_has_the_layout_of_its_swizzle() {
     for swizzle in [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128] {
         for columns in 1..=9 {
             let map = TensorMap {
@@ -367,13 +367,13 @@ fn a_tile_holds_what_its_swizzle_moves() {
 }
 
 #[test]
-fn each_rule_of_interleaved_layouts_refuses_what_breaks_it() {
-    let refused = |change: &dyn Fn(&mut TensorMap), what: &str| {
+fn each_interleaved_layout_rule_rejects_violations() {
+    let refused = |change: &dyn Fn(&mut TensorMap), expected: &str| {
         let mut bad = sliced();
         assert_eq!(bad.check(), Ok(()));
         change(&mut bad);
         let message = bad.check().unwrap_err().to_string();
-        assert!(message.contains(what), "{message}");
+        assert!(message.contains(expected), "{message}");
     };
     refused(&|map| map.address += 16, "not a multiple of 32");
     refused(&|map| map.byte_strides[1] += 16, "stride 656 of dimension 2; it is a multiple of 32");

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Returns the path of a file that belongs to this test.
-pub(crate) fn place(name: &str) -> PathBuf {
+pub(crate) fn output_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 pub(crate) fn file(name: &str, content: impl AsRef<[u8]>) -> String {
-    let path = place(name);
+    let path = output_path(name);
     fs::write(&path, content).expect("the folder can be written");
     path.to_string_lossy().into_owned()
 }

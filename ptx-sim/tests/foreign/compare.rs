@@ -27,10 +27,10 @@ pub(crate) fn check(buffer: &Buffer, wanted: &[u8], found: &[u8]) -> Result<(), 
             let differ: Vec<_> = pairs.filter(|(_, (wanted, found))| wanted != found).collect();
             let Some((first, (wanted, found))) = differ.first() else { return Ok(()) };
             let (wanted, found) = (hexadecimal(wanted), hexadecimal(found));
-            let places: Vec<usize> = differ.iter().map(|(index, _)| *index).take(20).collect();
+            let indices: Vec<usize> = differ.iter().map(|(index, _)| *index).take(20).collect();
             let count = differ.len();
             Err(format!(
-                "{count} elements of `{name}` differ, at {places:?}: {first} is {found}, the GPU has {wanted}"
+                "{count} elements of `{name}` differ, at {indices:?}: {first} is {found}, the GPU has {wanted}"
             ))
         }
         Some(Compare::Within { relative, absolute, because }) => {

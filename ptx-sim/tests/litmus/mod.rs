@@ -16,9 +16,9 @@ const SEEDS: u64 = 200;
 
 /// The placement of a program's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Placement {
     /// Each thread in a cluster of its own.
-    Apart,
+    SeparateClusters,
     /// Each thread in a block of its own, all in one cluster.
     Cluster,
     /// Each thread in a warp of its own, all in one block.
@@ -39,12 +39,12 @@ pub(crate) struct Outcomes {
 
 /// Runs a program. Each thread has zeros at `%x`, `%y` and `%z`, 16 bytes of shared memory at
 /// `tile`, and an mbarrier at `bar` after it.
-pub(crate) fn run(place: Place, threads: &[&str]) -> Outcomes {
-    run_with(Checks::ALL, place, threads)
+pub(crate) fn run(placement: Placement, threads: &[&str]) -> Outcomes {
+    run_with(Checks::ALL, placement, threads)
 }
 
 /// Runs a program with other checks.
-pub(crate) fn run_with(checks: Checks, place: Place, threads: &[&str]) -> Outcomes {
+pub(crate) fn run_with(checks: Checks, placement: Placement, threads: &[&str]) -> Outcomes {
     let count = threads.len() as u32;
     let mut text = String::from(
         ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 memory, .param .u64 out) {\n\
@@ -68,11 +68,11 @@ pub(crate) fn run_with(checks: Checks, place: Place, threads: &[&str]) -> Outcom
         let mut memory = GlobalMemory::default();
         let shared = memory.allocate(1024, false).expect("there is room");
         let out = memory.allocate(u64::from(count) * 16, false).expect("there is room");
-        let (grid, block, cluster) = match place {
-            Place::Apart => (count, 1, 1),
-            Place::Cluster => (count, 1, count),
-            Place::Block => (1, 32 * (count - 1) + 1, 1),
-            Place::Pairs => (count.div_ceil(2), 33, 1),
+        let (grid, block, cluster) = match placement {
+            Placement::SeparateClusters => (count, 1, 1),
+            Placement::Cluster => (count, 1, count),
+            Placement::Block => (1, 32 * (count - 1) + 1, 1),
+            Placement::Pairs => (count.div_ceil(2), 33, 1),
         };
         let config = LaunchConfig {
             grid: [grid, 1, 1],

@@ -2,12 +2,12 @@
 //! writes.
 
 use super::proxies::{ADD, FENCE, STORE, store};
-use super::{Place, run, run_with};
+use super::{Placement, run, run_with};
 use ptx_sim::FindingKind::MissingProxyFence;
 use ptx_sim::{Checks, GlobalOrder};
 
 /// Synchronises with the other block of the cluster.
-const MEET: &str = "barrier.cluster.arrive; barrier.cluster.wait;";
+const CLUSTER_BARRIER: &str = "barrier.cluster.arrive; barrier.cluster.wait;";
 
 /// Returns a read, `between`, and a copy that replaces the value that was read.
 fn replaced(between: &str) -> String {
@@ -17,31 +17,32 @@ fn replaced(between: &str) -> String {
 #[test]
 fn a_copy_may_overtake_a_read() {
     // `store` includes a fence of shared memory, which does not suffice.
-    run(Place::Apart, &[&replaced("")]).always_found(MissingProxyFence).sometimes(&[&[0]]);
-    run(Place::Apart, &[&replaced("fence.proxy.async.shared::cta;")]).found(MissingProxyFence);
-    run(Place::Apart, &[&replaced("").replace(STORE, ADD)]).always_found(MissingProxyFence);
-    run(Place::Apart, &[&replaced(FENCE)]).clean();
-    run(Place::Apart, &[&replaced("fence.proxy.async;")]).clean();
+    run(Placement::SeparateClusters, &[&replaced("")]).always_found(MissingProxyFence).sometimes(&[&[0]]);
+    run(Placement::SeparateClusters, &[&replaced("fence.proxy.async.shared::cta;")]).found(MissingProxyFence);
+    run(Placement::SeparateClusters, &[&replaced("").replace(STORE, ADD)]).always_found(MissingProxyFence);
+    run(Placement::SeparateClusters, &[&replaced(FENCE)]).clean();
+    run(Placement::SeparateClusters, &[&replaced("fence.proxy.async;")]).clean();
     // The same holds if order in global memory is not checked.
     let checks = Checks { global_order: GlobalOrder::Never, ..Checks::ALL };
-    run_with(checks, Place::Apart, &[&replaced("")]).always_found(MissingProxyFence);
-    run_with(checks, Place::Apart, &[&replaced(FENCE)]).clean();
+    run_with(checks, Placement::SeparateClusters, &[&replaced("")]).always_found(MissingProxyFence);
+    run_with(checks, Placement::SeparateClusters, &[&replaced(FENCE)]).clean();
 }
 
 #[test]
-fn a_barrier_does_not_keep_a_copy_behind_a_read() {
-    let copy = |fence: &str| format!("{MEET} {fence} {}", store(STORE));
-    let read = |fence: &str| format!("ld.global.u32 %a, [%x]; {fence} {MEET}");
-    run(Place::Cluster, &[&read(""), &copy("")]).always_found(MissingProxyFence);
-    run(Place::Cluster, &[&read(FENCE), &copy("")]).clean();
-    run(Place::Cluster, &[&read(""), &copy(FENCE)]).clean();
+fn a_barrier_does_not_order_a_read_before_a_copy() {
+    let copy = |fence: &str| format!("{CLUSTER_BARRIER} {fence} {}", store(STORE));
+    let read = |fence: &str| format!("ld.global.u32 %a, [%x]; {fence} {CLUSTER_BARRIER}");
+    run(Placement::Cluster, &[&read(""), &copy("")]).always_found(MissingProxyFence);
+    run(Placement::Cluster, &[&read(FENCE), &copy("")]).clean();
+    run(Placement::Cluster, &[&read(""), &copy(FENCE)]).clean();
     // A later read by another thread that has completed does not hide this one.
     let used = format!("ld.global.u32 %a, [%x]; st.shared.u32 [tile], %a;\n{}", store(STORE));
-    run(Place::Cluster, &[&read(""), &format!("{MEET} {used}")]).always_found(MissingProxyFence);
+    run(Placement::Cluster, &[&read(""), &format!("{CLUSTER_BARRIER} {used}")])
+        .always_found(MissingProxyFence);
 }
 
 #[test]
-fn what_was_used_was_read() {
+fn used_values_were_read() {
     let uses = [
         "st.shared.u32 [tile], %a;",
         "add.u32 %r4, %a, 1; mul.lo.u32 %r4, %r4, 3; st.shared.u32 [tile], %r4;",
@@ -54,18 +55,18 @@ fn what_was_used_was_read() {
         "and.b32 %r4, %a, 4; cvt.u64.u32 %d3, %r4; add.u64 %d3, %d3, %y; ld.global.u32 %r5, [%d3];",
     ];
     for used in uses {
-        run(Place::Apart, &[&replaced(used)]).clean();
-        let copy = format!("{MEET} {}", store(STORE));
-        let reader = format!("ld.global.u32 %a, [%x];\n{used} {MEET}");
-        run(Place::Cluster, &[&reader, &copy]).clean();
+        run(Placement::SeparateClusters, &[&replaced(used)]).clean();
+        let copy = format!("{CLUSTER_BARRIER} {}", store(STORE));
+        let reader = format!("ld.global.u32 %a, [%x];\n{used} {CLUSTER_BARRIER}");
+        run(Placement::Cluster, &[&reader, &copy]).clean();
         // Here the copy is not ordered after the use.
-        let late = format!("ld.global.u32 %a, [%x];\n{MEET} {used}");
-        run(Place::Cluster, &[&late, &copy]).always_found(MissingProxyFence);
+        let late = format!("ld.global.u32 %a, [%x];\n{CLUSTER_BARRIER} {used}");
+        run(Placement::Cluster, &[&late, &copy]).always_found(MissingProxyFence);
     }
 }
 
 #[test]
-fn what_can_be_put_off_is_no_use() {
+fn deferrable_instructions_are_no_uses() {
     let others = [
         "add.u32 %a, %a, 1;",
         "setp.ne.u32 %p2, %a, 0; selp.u32 %a, 1, 2, %p2;",
@@ -76,14 +77,14 @@ fn what_can_be_put_off_is_no_use() {
         "setp.ne.u32 %p2, %r1, 0; @%p2 st.shared.u32 [tile], %a;",
     ];
     for other in others {
-        run(Place::Apart, &[&replaced(other)]).always_found(MissingProxyFence);
+        run(Placement::SeparateClusters, &[&replaced(other)]).always_found(MissingProxyFence);
     }
     let after = format!("{} st.shared.u32 [tile], %a;", replaced(""));
-    run(Place::Apart, &[&after]).always_found(MissingProxyFence);
+    run(Placement::SeparateClusters, &[&after]).always_found(MissingProxyFence);
 }
 
 #[test]
-fn each_pass_has_reads_of_its_own() {
+fn each_iteration_has_its_own_reads() {
     let passes = |read: &str| {
         format!(
             "mov.u32 %r4, 0; mov.u64 %d3, %x;\nagain: ld.global.u32 %a, [%d3];\n{read}\n\
@@ -94,10 +95,10 @@ fn each_pass_has_reads_of_its_own() {
     };
     let fill = "st.shared.v4.u32 [tile], {%r4, %r4, %r4, %r4};";
     let used = "st.shared.v4.u32 [tile], {%a, %a, %a, %a};";
-    run(Place::Apart, &[&passes(used)]).clean();
-    run(Place::Apart, &[&passes(fill)]).always_found(MissingProxyFence);
+    run(Placement::SeparateClusters, &[&passes(used)]).clean();
+    run(Placement::SeparateClusters, &[&passes(fill)]).always_found(MissingProxyFence);
     let second = "setp.eq.u32 %p3, %r4, 1; @%p3 st.shared.u32 [tile], %a;";
-    run(Place::Apart, &[&passes(&format!("{fill} {second}"))]).always_found(MissingProxyFence);
+    run(Placement::SeparateClusters, &[&passes(&format!("{fill} {second}"))]).always_found(MissingProxyFence);
 }
 
 #[test]
@@ -108,10 +109,10 @@ fn copies_of_other_clusters_overtake_as_well() {
     };
     let read =
         |between: &str| format!("ld.global.u32 %a, [%x];\n{between} st.release.gpu.global.u32 [%y], 1;");
-    run(Place::Apart, &[&read(""), &copy("")]).found(MissingProxyFence);
-    run(Place::Apart, &[&read(""), &copy(FENCE)]).clean();
-    run(Place::Apart, &[&read(FENCE), &copy("")]).clean();
-    run(Place::Apart, &[&read("st.global.u32 [%z], %a;"), &copy("")]).clean();
+    run(Placement::SeparateClusters, &[&read(""), &copy("")]).found(MissingProxyFence);
+    run(Placement::SeparateClusters, &[&read(""), &copy(FENCE)]).clean();
+    run(Placement::SeparateClusters, &[&read(FENCE), &copy("")]).clean();
+    run(Placement::SeparateClusters, &[&read("st.global.u32 [%z], %a;"), &copy("")]).clean();
 }
 
 #[test]
@@ -120,17 +121,17 @@ fn a_copy_in_the_generic_proxy_that_is_complete_has_read() {
         "cp.async.ca.shared.global [tile], [%x], 16; cp.async.wait_all; fence.proxy.async.shared::cta;";
     let right =
         format!("{copied} {STORE} [%x], [tile], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;");
-    run(Place::Apart, &[&right]).clean();
+    run(Placement::SeparateClusters, &[&right]).clean();
 }
 
 /// A copy that replaces a value that a thread wrote may overtake the write.
 #[test]
-fn a_copy_may_come_before_a_write() {
+fn a_copy_may_precede_a_write() {
     let write = |fence: &str| format!("st.global.u32 [%x], 7; {fence}\n{}", store(STORE));
-    run(Place::Apart, &[&write("")]).always_found(MissingProxyFence);
-    run(Place::Apart, &[&write("fence.proxy.async.shared::cta;")]).found(MissingProxyFence);
-    run(Place::Apart, &[&write(FENCE)]).clean();
-    run(Place::Apart, &[&write("fence.proxy.async;")]).clean();
+    run(Placement::SeparateClusters, &[&write("")]).always_found(MissingProxyFence);
+    run(Placement::SeparateClusters, &[&write("fence.proxy.async.shared::cta;")]).found(MissingProxyFence);
+    run(Placement::SeparateClusters, &[&write(FENCE)]).clean();
+    run(Placement::SeparateClusters, &[&write("fence.proxy.async;")]).clean();
     let checks = Checks { global_order: GlobalOrder::Never, ..Checks::ALL };
-    run_with(checks, Place::Apart, &[&write("")]).always_found(MissingProxyFence);
+    run_with(checks, Placement::SeparateClusters, &[&write("")]).always_found(MissingProxyFence);
 }

@@ -1,6 +1,6 @@
 //! Copies in the asynchronous proxy, and earlier writes by threads.
 
-use super::{Place, run, run_with};
+use super::{Placement, run, run_with};
 use ptx_sim::FindingKind::{MissingProxyFence, MixedProxies, Race};
 use ptx_sim::{Checks, GlobalOrder};
 
@@ -28,30 +28,34 @@ pub(super) const STORE: &str = "cp.async.bulk.global.shared::cta.bulk_group";
 pub(super) const ADD: &str = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32";
 
 #[test]
-fn a_copy_of_what_its_thread_wrote_needs_a_fence() {
-    run(Place::Apart, &[&load(&format!("st.global.u32 [%x], 7; {FENCE}"))]).clean().never(&[&[0, 0]]);
-    run(Place::Apart, &[&load("st.global.u32 [%x], 7;")]).always_found(MissingProxyFence);
+fn a_copy_of_data_of_its_own_thread_requires_a_fence() {
+    run(Placement::SeparateClusters, &[&load(&format!("st.global.u32 [%x], 7; {FENCE}"))])
+        .clean()
+        .never(&[&[0, 0]]);
+    run(Placement::SeparateClusters, &[&load("st.global.u32 [%x], 7;")]).always_found(MissingProxyFence);
     // A fence of shared memory does not suffice. One of all memory does.
-    run(Place::Apart, &[&load("st.global.u32 [%x], 7; fence.proxy.async.shared::cta;")])
+    run(Placement::SeparateClusters, &[&load("st.global.u32 [%x], 7; fence.proxy.async.shared::cta;")])
         .found(MissingProxyFence);
-    run(Place::Apart, &[&load("st.global.u32 [%x], 7; fence.proxy.async;")]).clean();
+    run(Placement::SeparateClusters, &[&load("st.global.u32 [%x], 7; fence.proxy.async;")]).clean();
     // The same is found if order in global memory is not checked, and nothing else is.
     let checks = Checks { global_order: GlobalOrder::Never, ..Checks::ALL };
-    run_with(checks, Place::Apart, &[&load("st.global.u32 [%x], 7;")]).always_found(MissingProxyFence);
+    run_with(checks, Placement::SeparateClusters, &[&load("st.global.u32 [%x], 7;")])
+        .always_found(MissingProxyFence);
     let race = ["st.global.u32 [%x], 1;", &load("")];
-    run_with(checks, Place::Apart, &race).clean();
-    run_with(checks, Place::Block, &race).clean();
+    run_with(checks, Placement::SeparateClusters, &race).clean();
+    run_with(checks, Placement::Block, &race).clean();
 }
 
 #[test]
-fn a_copy_of_what_another_cluster_wrote_needs_a_fence_behind_the_acquire() {
+fn a_copy_of_data_of_another_cluster_requires_a_fence_after_the_acquire() {
     let reader = |before: &str, after: &str| {
         let body = load(after);
         format!("{before} ld.acquire.gpu.global.u32 %a, [%y]; setp.ne.u32 %p2, %a, 1; @%p2 bra END;\n{body}")
     };
     let writer = |fence: &str| format!("st.global.u32 [%x], 7; {fence} st.release.gpu.global.u32 [%y], 1;");
-    let both =
-        |fence: &str, before: &str, after: &str| run(Place::Apart, &[&writer(fence), &reader(before, after)]);
+    let both = |fence: &str, before: &str, after: &str| {
+        run(Placement::SeparateClusters, &[&writer(fence), &reader(before, after)])
+    };
     both("", "", FENCE).clean().never(&[&[], &[1, 0]]).sometimes(&[&[], &[1, 7]]);
     both("", "", "").found(MissingProxyFence);
     both("", FENCE, "").found(MissingProxyFence);
@@ -63,25 +67,29 @@ fn a_copy_of_what_another_cluster_wrote_needs_a_fence_behind_the_acquire() {
 fn a_store_that_is_complete_can_be_released() {
     let reader = format!("ld.acquire.gpu.global.u32 %a, [%y]; {}", super::THEN_X);
     let right = format!("{} st.release.gpu.global.u32 [%y], 1;", store(STORE));
-    run(Place::Apart, &[&right, &reader]).clean().never(&[&[], &[1, 0]]).sometimes(&[&[], &[1, 1]]);
+    run(Placement::SeparateClusters, &[&right, &reader])
+        .clean()
+        .never(&[&[], &[1, 0]])
+        .sometimes(&[&[], &[1, 1]]);
     let read_only = right.replace("wait_group 0", "wait_group.read 0");
-    run(Place::Apart, &[&read_only, &reader]).found(Race);
+    run(Placement::SeparateClusters, &[&read_only, &reader]).found(Race);
 }
 
 #[test]
 fn copies_of_clusters_race_as_threads_do() {
-    run(Place::Apart, &[&store(STORE), "ld.global.u32 %a, [%x];"]).always_found(Race);
-    run(Place::Apart, &[&store(STORE), "st.global.u32 [%x], 9;"]).always_found(Race);
-    run(Place::Apart, &[&load(""), "st.global.u32 [%x], 9;"]).always_found(Race);
+    run(Placement::SeparateClusters, &[&store(STORE), "ld.global.u32 %a, [%x];"]).always_found(Race);
+    run(Placement::SeparateClusters, &[&store(STORE), "st.global.u32 [%x], 9;"]).always_found(Race);
+    run(Placement::SeparateClusters, &[&load(""), "st.global.u32 [%x], 9;"]).always_found(Race);
     // Equal values.
-    run(Place::Apart, &[&store(STORE), &store(STORE)]).clean();
-    run(Place::Apart, &[&store(STORE), "st.global.u32 [%x], 1;"]).clean();
+    run(Placement::SeparateClusters, &[&store(STORE), &store(STORE)]).clean();
+    run(Placement::SeparateClusters, &[&store(STORE), "st.global.u32 [%x], 1;"]).clean();
 }
 
 #[test]
-fn reductions_go_together_with_reductions_alone() {
-    run(Place::Apart, &[&store(ADD), &store(ADD)]).clean();
-    run(Place::Apart, &[&store(ADD), "red.global.add.u32 [%x], 1;"]).always_found(MixedProxies);
-    run(Place::Apart, &[&store(ADD), "st.global.u32 [%x], 1;"]).always_found(Race);
-    run(Place::Apart, &[&store(ADD), &store(STORE)]).always_found(Race);
+fn reductions_commute_only_with_reductions() {
+    run(Placement::SeparateClusters, &[&store(ADD), &store(ADD)]).clean();
+    run(Placement::SeparateClusters, &[&store(ADD), "red.global.add.u32 [%x], 1;"])
+        .always_found(MixedProxies);
+    run(Placement::SeparateClusters, &[&store(ADD), "st.global.u32 [%x], 1;"]).always_found(Race);
+    run(Placement::SeparateClusters, &[&store(ADD), &store(STORE)]).always_found(Race);
 }

@@ -88,7 +88,7 @@ impl Kernel<'_> {
 
     /// Checks that the right kernel outputs `wanted` (by block and thread), with no findings, under
     /// 24 seeds.
-    pub(crate) fn gives(&self, wanted: impl Fn(u32, u32) -> u32) {
+    pub(crate) fn returns(&self, wanted: impl Fn(u32, u32) -> u32) {
         let wanted: Vec<u32> = (0..self.blocks)
             .flat_map(|block| (0..self.threads).map(move |thread| (block, thread)))
             .map(|(block, thread)| wanted(block, thread))

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use ptx_sim::{Arg, Checks, GlobalMemory, LaunchConfig, Module, launch};
 use tma_model::Swizzle;
 use tma_model::limits::RESERVED_SHARED_BYTES;
-use tma_model::mma::{Accumulated, Form, Major, Operand, OperandTile, Place, ROWS};
+use tma_model::mma::{Accumulator, Form, FragmentSlot, Major, Operand, OperandTile, ROWS};
 
 /// A multiplication of one instruction.
 #[derive(Clone, Copy, Debug)]
@@ -137,17 +137,17 @@ impl Case {
 
     /// Runs the case under some seeds, and compares each element of D.
     fn check(&self) {
-        self.check_under(2);
+        self.check_with_seeds(2);
     }
 
-    fn check_under(&self, seeds: u64) {
+    fn check_with_seeds(&self, seeds: u64) {
         let Form { a, b, d, n, .. } = self.form;
         let k = self.form.k();
         let mut draws = Draws(u64::from(n) << 8 | u64::from(k));
         let (left, right) = (matrix(a, ROWS, k, &mut draws), matrix(b, n, k, &mut draws));
         let mut image = vec![0; 48 << 10];
         let mut start = 0;
-        let mut place = |operand, extent, layout, matrix: &Matrix| {
+        let mut put = |operand, extent, layout, matrix: &Matrix| {
             let tile = tile(operand, extent, k, layout);
             assert!(tile.faults().is_empty(), "{self:?}");
             let at: u32 = start;
@@ -155,8 +155,8 @@ impl Case {
             start = (at + tile.bytes()).next_multiple_of(1024);
             tile.descriptor(RESERVED_SHARED_BYTES + at).encode()
         };
-        let a_descriptor = self.left.map_or(0, |layout| place(a, ROWS, layout, &left));
-        let b_descriptor = place(b, n, self.right, &right);
+        let a_descriptor = self.left.map_or(0, |layout| put(a, ROWS, layout, &left));
+        let b_descriptor = put(b, n, self.right, &right);
         image.truncate(start as usize);
         let text = self.text(start, [a_descriptor, b_descriptor]);
         let module = Module::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -168,9 +168,9 @@ impl Case {
             if self.accumulates { sum + before(row, column) } else { sum }
         };
         let bits = |value: i64| match d {
-            Accumulated::F32 => (value as f32).to_bits(),
-            Accumulated::F16 => f16::from_f64(value as f64).to_bits().into(),
-            Accumulated::S32 => value as u32,
+            Accumulator::F32 => (value as f32).to_bits(),
+            Accumulator::F16 => f16::from_f64(value as f64).to_bits().into(),
+            Accumulator::S32 => value as u32,
         };
         for seed in 0..seeds {
             let mut memory = GlobalMemory::default();
@@ -179,26 +179,26 @@ impl Case {
                 memory.write(address, bytes).expect("it fits");
                 address
             };
-            let of = |registers: u32, value: &dyn Fn(Place) -> u32, per: u32| -> Vec<u8> {
+            let of = |registers: u32, value: &dyn Fn(FragmentSlot) -> u32, per: u32| -> Vec<u8> {
                 let places =
                     (0..registers).flat_map(|register| (0..THREADS).map(move |thread| (register, thread)));
                 let word = |(register, thread)| {
-                    let part = |part| value(Place { thread, register, part }) << (part * 32 / per);
+                    let part = |part| value(FragmentSlot { thread, register, part }) << (part * 32 / per);
                     (0..per).map(part).fold(0, |word, bits| word | bits)
                 };
-                places.flat_map(|place| word(place).to_le_bytes()).collect()
+                places.flat_map(|slot| word(slot).to_le_bytes()).collect()
             };
             let a_registers = of(
                 4,
-                &|place| {
-                    let [row, k] = a.coordinates(place);
+                &|slot| {
+                    let [row, k] = a.coordinates(slot);
                     left.bits[row as usize][k as usize]
                 },
                 a.per_register(),
             );
             let of_d = |value: &dyn Fn(u32, u32) -> i64| {
-                let element = |place| {
-                    let [row, column] = d.coordinates(place);
+                let element = |slot| {
+                    let [row, column] = d.coordinates(slot);
                     bits(value(row, column))
                 };
                 of(self.form.accumulator_registers(), &element, d.per_register())
@@ -227,7 +227,7 @@ impl Case {
 
 const SWIZZLES: [Swizzle; 4] = [Swizzle::None, Swizzle::B32, Swizzle::B64, Swizzle::B128];
 
-fn case(d: Accumulated, a: Operand, b: Operand, n: u32) -> Case {
+fn case(d: Accumulator, a: Operand, b: Operand, n: u32) -> Case {
     let plain = (Swizzle::B32, Major::K);
     Case {
         form: Form { d, a, b, n, sparse: false },
@@ -240,7 +240,7 @@ fn case(d: Accumulated, a: Operand, b: Operand, n: u32) -> Case {
 }
 
 /// Returns every pair of types, with each type of D.
-fn types() -> Vec<(Accumulated, Operand, Operand)> {
+fn types() -> Vec<(Accumulator, Operand, Operand)> {
     let mut all = Vec::new();
     for a in Operand::ALL {
         for b in Operand::ALL.into_iter().filter(|b| a.multiplies(*b)) {
@@ -267,16 +267,16 @@ fn every_type_has_its_products() {
 #[test]
 fn every_width_has_its_columns() {
     for (d, a) in
-        [(Accumulated::F32, Operand::Bf16), (Accumulated::F16, Operand::F16), (Accumulated::S32, Operand::S8)]
+        [(Accumulator::F32, Operand::Bf16), (Accumulator::F16, Operand::F16), (Accumulator::S32, Operand::S8)]
     {
-        Form::widths(a).for_each(|n| case(d, a, a, n).check_under(1));
+        Form::widths(a).for_each(|n| case(d, a, a, n).check_with_seeds(1));
     }
-    case(Accumulated::S32, Operand::B1, Operand::B1, 256).check();
-    case(Accumulated::F32, Operand::E4m3, Operand::E5m2, 248).check();
+    case(Accumulator::S32, Operand::B1, Operand::B1, 256).check();
+    case(Accumulator::F32, Operand::E4m3, Operand::E5m2, 248).check();
 }
 
 #[test]
-fn every_layout_is_read_as_it_lies() {
+fn every_layout_is_read_correctly() {
     for swizzle in SWIZZLES {
         for a in [Operand::Tf32, Operand::F16, Operand::E4m3, Operand::S8, Operand::B1] {
             let d = a.accumulates()[0];
@@ -296,8 +296,8 @@ fn every_layout_is_read_as_it_lies() {
 }
 
 #[test]
-fn integers_saturate_where_it_is_asked_for() {
+fn integers_saturate_where_requested() {
     for (a, b) in [(Operand::S8, Operand::S8), (Operand::U8, Operand::S8)] {
-        Case { saturates: true, ..case(Accumulated::S32, a, b, 32) }.check();
+        Case { saturates: true, ..case(Accumulator::S32, a, b, 32) }.check();
     }
 }

@@ -29,7 +29,7 @@ const DEC: &str = "setmaxnreg.dec.sync.aligned.u32 24;";
 const INC: &str = "setmaxnreg.inc.sync.aligned.u32 232;";
 
 #[track_caller]
-fn gives(directive: &str, bodies: [&str; 2]) {
+fn returns(directive: &str, bodies: [&str; 2]) {
     for seed in 0..16 {
         let (report, found) = run(directive, bodies, seed);
         assert!(report.findings.is_empty(), "seed {seed}:\n{found}");
@@ -48,21 +48,21 @@ fn lacks(directive: &str, bodies: [&str; 2], kind: FindingKind) -> String {
 }
 
 #[test]
-fn what_one_warpgroup_gives_back_another_one_has() {
+fn released_registers_are_available_to_other_warpgroups() {
     for known in [KNOWN, ".reqntid 256\n.minnctapersm 2"] {
-        gives(known, [DEC, INC]);
+        returns(known, [DEC, INC]);
         let text = lacks(known, ["", INC], FindingKind::Deadlock);
-        assert!(text.contains("for 232 registers each, of which the block has 0 to give"), "{text}");
+        assert!(text.contains("for 232 registers each, while the block has 0 free"), "{text}");
         lacks(known, [DEC, "setmaxnreg.inc.sync.aligned.u32 240;"], FindingKind::Deadlock);
     }
     // 65536 / 256 registers for each thread, which is more than a thread may have: none need to be
     // released.
-    gives(".reqntid 256\n.minnctapersm 1", ["", "setmaxnreg.inc.sync.aligned.u32 248;"]);
+    returns(".reqntid 256\n.minnctapersm 1", ["", "setmaxnreg.inc.sync.aligned.u32 248;"]);
 }
 
 #[test]
 fn nothing_is_known_without_a_number() {
-    gives(".reqntid 256", ["", INC]);
+    returns(".reqntid 256", ["", INC]);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn all_warps_of_a_warpgroup_change_their_registers() {
 }
 
 #[test]
-fn registers_are_given_back_and_asked_for_in_their_direction() {
+fn setmaxnreg_requires_the_right_direction() {
     let text = lacks(KNOWN, ["setmaxnreg.dec.sync.aligned.u32 160;", ""], FindingKind::Execution);
     assert!(text.contains("more than the 128 that the warp has"), "{text}");
     lacks(KNOWN, ["setmaxnreg.inc.sync.aligned.u32 40;", ""], FindingKind::Execution);

@@ -31,7 +31,7 @@ fn kernel(parts: &[&str]) -> String {
 fn pair(parts: &[&str], products: u32, kind: FindingKind) -> String {
     let body = kernel(parts);
     let kernel = block(128, &body);
-    kernel.gives(|_, _| 16 * products);
+    kernel.returns(|_, _| 16 * products);
     kernel.lacks(kind)
 }
 
@@ -43,7 +43,7 @@ fn written_operands_are_fenced_and_met_for() {
         1,
         FindingKind::MissingProxyFence,
     );
-    assert!(text.contains("the tensor core need not see that"), "{text}");
+    assert!(text.contains("the multiplication may not see the write"), "{text}");
     pair(&[FILL, "fence.proxy.async.shared::cta; [[bar.sync 0;]]\n", &end], 1, FindingKind::Race);
 }
 
@@ -54,7 +54,7 @@ fn operands_are_initialised() {
 }
 
 #[test]
-fn a_fence_comes_before_the_first_multiplication() {
+fn a_fence_must_precede_the_first_multiplication() {
     let text = pair(
         &[FILL, READY, DESCRIPTORS, "[[wgmma.fence.sync.aligned;]]\n", MMA, COMMIT, WAIT, RESULT],
         1,
@@ -64,7 +64,7 @@ fn a_fence_comes_before_the_first_multiplication() {
 }
 
 #[test]
-fn a_fence_comes_after_accumulators_were_used() {
+fn a_fence_must_follow_uses_of_accumulators() {
     let touched = "add.rn.f32 %f0, %f0, %f0; add.rn.f32 %f1, %f1, %f1;\n[[wgmma.fence.sync.aligned;]]\n";
     // (1 + 0) · 2 + 1
     pair(
@@ -87,11 +87,11 @@ fn multiplications_of_one_shape_need_no_fence_between_them() {
         "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%f0, %f1, %f2, %f3}, %d4, %d5, 0, 1, 1;\n";
     let body =
         kernel(&[FILL, READY, DESCRIPTORS, FENCE, MMA, MMA, COMMIT, WAIT, MMA, MMA, COMMIT, WAIT, RESULT]);
-    block(128, &body).gives(|_, _| 64);
+    block(128, &body).returns(|_, _| 64);
     let between = format!("[[wgmma.fence.sync.aligned;]]\n{MMA}");
     let body = kernel(&[FILL, READY, DESCRIPTORS, FENCE, other, &between, COMMIT, WAIT]);
     let kernel = block(128, &body);
-    kernel.gives(|_, _| 0);
+    kernel.returns(|_, _| 0);
     kernel.lacks(FindingKind::MissingRegisterFence);
 }
 
@@ -127,7 +127,7 @@ fn groups_are_waited_for_before_the_end() {
     let body =
         kernel(&[&multiply, "wgmma.commit_group.sync.aligned; [[wgmma.wait_group.sync.aligned 0;]]\n"]);
     let kernel = block(128, &body);
-    kernel.gives(|_, _| 0);
+    kernel.returns(|_, _| 0);
     kernel.lacks(FindingKind::UnwaitedMultiplication);
 }
 
@@ -166,13 +166,13 @@ fn loads_are_waited_for() {
         &format!("[[||{LOADED}]]"),
     ]);
     let kernel = block(128, &body);
-    kernel.gives(|_, _| 0);
+    kernel.returns(|_, _| 0);
     let text = kernel.lacks(FindingKind::ReadBeforeWait);
-    assert!(text.contains("is multiplied, but the load that brings it"), "{text}");
+    assert!(text.contains("is multiplied, but the load that fills it"), "{text}");
 }
 
 #[test]
-fn loads_come_after_the_wait() {
+fn loads_must_follow_the_wait() {
     let fill = FILL.replace("st.shared.u32 [%r5+3072], %r7; st.shared.u32 [%r5+3584], %r7;", "");
     let body = kernel(&[
         &fill,
@@ -186,7 +186,7 @@ fn loads_come_after_the_wait() {
         RESULT,
     ]);
     let kernel = block(128, &body);
-    kernel.gives(|_, _| 16);
+    kernel.returns(|_, _| 16);
     let text = kernel.lacks(FindingKind::InFlight);
     assert!(text.contains("is loaded into while a multiplication may still read it"), "{text}");
 }
@@ -197,12 +197,12 @@ fn all_warps_of_a_warpgroup_take_part() {
     let skip = format!("setp.lt.u32 %p1, %r1, 96; [[||@!%p1 bra gone;]] {multiply} gone:\n");
     let body = kernel(&[FILL, READY, DESCRIPTORS, &skip]);
     let kernel = block(128, &body);
-    kernel.gives(|_, _| 16);
+    kernel.returns(|_, _| 16);
     kernel.lacks_one_of(&[FindingKind::DivergentMultiplication]);
     // A block without a whole warpgroup.
     let few = kernel_of_ones();
     let text = block(96, &few).lacks(FindingKind::DivergentMultiplication);
-    assert!(text.contains("in no whole warpgroup"), "{text}");
+    assert!(text.contains("not in a complete warpgroup"), "{text}");
 }
 
 fn kernel_of_ones() -> String {
@@ -297,12 +297,12 @@ fn chunks_of_an_operand_are_different_bytes() {
     let text = pair(&[FILL, READY, DESCRIPTORS, change, &end], 1, FindingKind::IllegalMultiplication);
     assert!(text.contains("more than once, with an LBO of 1024 bytes and an SBO of 64"), "{text}");
     let repeats = "xor.b64 %d4, %d4, 0x0000000800000000;";
-    block(128, &kernel(&[FILL, READY, DESCRIPTORS, repeats, &end])).gives(|_, _| 16);
+    block(128, &kernel(&[FILL, READY, DESCRIPTORS, repeats, &end])).returns(|_, _| 16);
 }
 
 /// On an H200, the pattern starts 128 bytes later for each unit of the base offset.
 #[test]
-fn a_base_offset_tells_where_the_pattern_starts() {
+fn the_base_offset_gives_the_start_of_the_pattern() {
     let end = kernel(&[FENCE, MMA, COMMIT, WAIT, RESULT]);
     // 32-byte swizzle: 8 rows of 32 bytes, SBO 256. B starts 128 bytes after the pattern does.
     let descriptors = "shr.u32 %r8, %r6, 4; cvt.u64.u32 %d6, %r8; or.b64 %d6, %d6, 0xc000001000010000;\n\
@@ -320,7 +320,7 @@ fn metadata_names_different_elements() {
     let metadata = "mov.u32 %r20, [[0x44444444||0x44044444]];\n";
     let body = [FILL, READY, DESCRIPTORS, metadata, FENCE, sparse, COMMIT, WAIT, RESULT];
     let text = pair(&body, 1, FindingKind::IllegalMultiplication);
-    assert!(text.contains("has 0b0000 in its bits 20 to 23, of the warp's row 8 and group 1"), "{text}");
+    assert!(text.contains("has 0b0000 in bits 20 to 23, for row 8 and group 1"), "{text}");
 }
 
 #[test]
@@ -361,11 +361,11 @@ fn registers_of_a_are_left_alone_until_the_wait() {
         WAIT,
         RESULT,
     ]);
-    block(128, &body).gives(|_, _| 32);
+    block(128, &body).returns(|_, _| 32);
 }
 
 #[test]
-fn a_fence_comes_after_a_was_written() {
+fn a_fence_must_follow_writes_of_a() {
     let again = "mov.u32 %r21, %r20;\n[[wgmma.fence.sync.aligned;]]\n";
     pair(
         &[
@@ -395,20 +395,20 @@ fn accumulators_are_no_operands_in_flight() {
         "[[wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; wgmma.fence.sync.aligned;]]\n";
     let body = kernel(&[FILL, READY, DESCRIPTORS, FENCE, MMA, between, as_left, COMMIT, WAIT, RESULT]);
     let kernel = block(128, &body);
-    kernel.gives(|_, _| 16);
+    kernel.returns(|_, _| 16);
     kernel.lacks(FindingKind::RegisterInFlight);
 }
 
 /// The product is that of the operands at the time of issue, whenever they are read: they are
 /// refilled immediately after the wait.
 #[test]
-fn a_ring_of_operands_is_filled_again_and_again() {
+fn a_ring_of_operands_is_refilled() {
     let round = kernel(&[FENCE, MMA, COMMIT, WAIT]);
     let refill = "bar.sync 0; add.u32 %r7, %r7, %r20; st.shared.u32 [%r5+2048], %r7; fence.proxy.async.shared::cta; bar.sync 0;\n";
     // B consists of ones, then of twos (0x4000); threes would be 0x4200.
     let body =
         kernel(&[FILL, READY, DESCRIPTORS, "mov.u32 %r20, 0x04000400;\n", &round, refill, &round, RESULT]);
-    block(128, &body).gives(|_, _| 16 + 32);
+    block(128, &body).returns(|_, _| 16 + 32);
 }
 
 /// The first thread of a warp signals that the warp is done, although its lanes have not
@@ -443,6 +443,6 @@ fn one_thread_may_release_for_its_warp_after_the_wait() {
         "mbarrier.arrive.shared.b64 _, [%r10];\nend:\n",
     ]);
     let kernel = block(160, &body);
-    kernel.gives(|_, thread| if thread < 128 { 16 } else { 0 });
+    kernel.returns(|_, thread| if thread < 128 { 16 } else { 0 });
     kernel.lacks(FindingKind::Overrun);
 }

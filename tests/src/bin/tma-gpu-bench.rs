@@ -1,5 +1,5 @@
-//! Measures kernels on the first GPU: a JSON line a result and last 'N passed, N failed', judged
-//! against the targets that the project has set itself.
+//! Measures kernels on the first GPU. Prints a JSON line per result and last 'N passed, N failed',
+//! judged against the project's own targets.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,46 +15,46 @@ use tma_tests::gpu::bench::{
 /// Measures kernels on the first GPU.
 #[derive(Parser)]
 struct Args {
-    /// Only benchmarks and contestants whose `benchmark/contestant` contains this, such as
+    /// Only run benchmarks and contestants whose `benchmark/contestant` contains this, such as
     /// `multicast/`.
     #[arg(long, default_value = "")]
     only: String,
-    /// Measures nothing, but launches each contestant so often: for a profiler.
+    /// Instead of measuring, launch each contestant this many times: for a profiler.
     #[arg(long)]
     launches: Option<usize>,
-    /// Measures nothing, but checks what contestants compute, of the benchmarks that can.
+    /// Instead of measuring, check the results of the contestants, where a benchmark supports it.
     #[arg(long)]
     check_only: bool,
-    /// M, N and K of the products, such as `2048,4096x4096x16384`.
+    /// M, N and K of the GEMMs, such as `2048,4096x4096x16384`.
     #[arg(long, value_delimiter = ',', value_parser = products::shape)]
     shapes: Vec<[usize; 3]>,
-    /// The shapes of docs/benchmarks-products.md: twelve for bf16, ten for e4m3, 8192 for others.
+    /// The shapes of docs/benchmarks-gemm.md: twelve for bf16, ten for e4m3, 8192 for others.
     #[arg(long, conflicts_with = "shapes")]
     suite: bool,
-    /// Rounds in which products are measured.
+    /// Number of rounds in which GEMMs are measured.
     #[arg(long, default_value_t = products::Options::default().rounds)]
     rounds: usize,
-    /// Milliseconds for which a product is repeated in a round.
+    /// Milliseconds for which a GEMM is repeated in a round.
     #[arg(long, default_value_t = products::Options::default().slice_ms)]
     slice_ms: f64,
-    /// The folder of libcublas.so and libcublasLt.so, if neither the loader nor Python finds them.
+    /// Folder of libcublas.so and libcublasLt.so, if neither the loader nor Python finds them.
     #[arg(long)]
     cublas: Option<PathBuf>,
-    /// Of how many algorithms that cuBLASLt proposes the fastest takes part in the products.
+    /// Number of algorithms proposed by cuBLASLt, the fastest of which takes part in the GEMMs.
     #[arg(long, default_value_t = products::Options::default().algorithms)]
     algorithms: usize,
-    /// What `tma_kernels::gemm` is told to choose in contestants of their own, such as
+    /// Choices of `tma_kernels::gemm` that take part as separate contestants, such as
     /// `pair,square:halved,pair:even,low64:2`.
     #[arg(long, value_delimiter = ',', value_parser = choices::parse)]
     choices: Vec<Choice>,
-    /// A folder with PTX from elsewhere and an `index.json`, which multiplies in the same rounds.
+    /// Folder with PTX from elsewhere and an `index.json`, which takes part in the same rounds.
     #[arg(long)]
     yardstick: Option<PathBuf>,
-    /// Reads names of contestants with shapes from the standard input, such as
-    /// `attention/causal/example 16x4096x128`, and answers each line with a slice.
+    /// Read names of contestants with shapes from standard input, such as
+    /// `attention/causal/example 16x4096x128`, and print a slice for each line.
     #[arg(long)]
     serve: bool,
-    /// How products are printed.
+    /// Format in which GEMMs are printed.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -10,16 +10,16 @@ use tma_tests::kernels::faults;
 /// Tests kernels and runtime on the first GPU.
 #[derive(Parser)]
 struct Args {
-    /// Small inputs, and no kernel that stops with an error: for compute-sanitizer.
+    /// Use small inputs, and no kernel that stops with an error: for compute-sanitizer.
     #[arg(long)]
     quick: bool,
-    /// Only tests whose name contains this.
+    /// Only run tests whose name contains this.
     #[arg(long, default_value = "")]
     filter: String,
-    /// Passes over the first so many of them.
+    /// Skip this many of them at the start.
     #[arg(long, default_value_t = 0)]
     skip: usize,
-    /// Runs one kernel that prints or stops with an error, in this process.
+    /// Run one kernel that prints or stops with an error, in this process.
     #[arg(long, hide = true)]
     fault: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What is asked of the engine with columns of pixels, and how such a case is run.
+//! Operations of the engine on columns of pixels, and how such a case is run.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::column::Column;
 use crate::compare::same;
 use crate::random::{Sample, noise};
 
-/// An operation with a column.
+/// An operation on a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Columns {
     /// `map.load`.
@@ -30,16 +30,16 @@ pub enum Columns {
     Multicast,
     /// `map.hint(..).load_multicast`.
     HintedMulticast,
-    /// `map.reduce_add` and its like.
+    /// `map.reduce_add` and the other reductions.
     Reduce(ReduceOp),
-    /// `map.hint(..).reduce_add` and its like.
+    /// `map.hint(..).reduce_add` and the other reductions.
     HintedReduce(ReduceOp),
 }
 
-/// Kernels of one signature, of each rank.
+/// Kernels of one signature, for each rank.
 type Kernels = [&'static [KernelSpec]; 3];
 
-/// The forms in the order of the numbers that kernels have for them, and these kernels.
+/// Returns the forms in the order of their numbers in the kernels, and these kernels.
 pub(super) fn forms() -> [(Vec<Columns>, Kernels); 3] {
     use self::Columns::{
         HintedLoad, HintedMulticast, HintedReduce, HintedStore, Load, Multicast, Prefetch, Reduce, Store,
@@ -70,7 +70,7 @@ pub(super) fn forms() -> [(Vec<Columns>, Kernels); 3] {
 }
 
 impl Columns {
-    /// The edges that it is tried at. Corners before the tensor are a load's padding.
+    /// Returns the edges to test. Corners before the tensor are a load's padding.
     pub(super) const fn edges(self) -> &'static [Edge] {
         match self.writes() {
             true => &[Edge::Inside, Edge::Over, Edge::Past],
@@ -128,8 +128,8 @@ impl Case {
         }
     }
 
-    /// The tensor, and where the column begins in it: three images, and two units of the copy
-    /// engine more channels than in the tile.
+    /// Returns the tensor and the position of the column in it: three images, and two units of the
+    /// copy engine more channels than in the tile.
     fn place<const N: usize, const RANK: usize>(&self, writes: bool) -> Column<N, RANK> {
         const PIXELS: [[usize; 3]; 3] = [[23, 0, 0], [5, 7, 0], [3, 4, 5]];
         let unit = 16 / self.map.element.bytes();
@@ -164,7 +164,7 @@ impl Case {
         }
     }
 
-    /// Pixels and channels.
+    /// Returns the numbers of pixels and channels.
     fn tile(&self) -> [u32; 2] {
         [self.map.box_extents[0], self.map.box_extents[1]]
     }
@@ -189,7 +189,7 @@ impl Case {
         if matches!(form, Columns::Multicast | Columns::HintedMulticast) {
             args.push(Arg::global_mut(seen.slice_mut()));
         } else {
-            // A map that the kernel writes by has no padding, also where this launch only loads.
+            // A map that the kernel writes has no padding, even if this launch only loads.
             let columns = if form.writes() { place.columns } else { Im2col::default() };
             args.push(Arg::map_mut(dst.view_mut()).with(options(&columns)));
             args.push(Arg::global_mut(seen.slice_mut()));
@@ -240,7 +240,8 @@ fn options<const N: usize>(columns: &Im2col<N>) -> MapOptions {
     MapOptions { corners: Some(corners), ..MapOptions::default() }
 }
 
-/// The tensor, with `element(old, new)` where the tile's elements go, as rows of `channels`.
+/// Returns the tensor with `element(old, new)` at the positions of the tile's elements, in rows of
+/// `channels`.
 fn written<T: Sample, const N: usize, const RANK: usize>(
     place: &Column<N, RANK>,
     mut tensor: Vec<T>,

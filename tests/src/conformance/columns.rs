@@ -1,7 +1,7 @@
-//! Kernels of the conformance table: columns of pixels, loaded, stored and reduced, of tensors of
-//! each rank that has them.
+//! Kernels of the conformance table: columns of pixels, loaded, stored and reduced, for tensors of
+//! each rank that supports them.
 //!
-//! `how` is the number of the form among those that the kernel has.
+//! `how` is the number of the form among those of the kernel.
 
 use tma_runtime::prelude::*;
 

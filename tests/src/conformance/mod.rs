@@ -1,18 +1,18 @@
-//! What the copy engine does, case by case: operation × rank × element × layout × edge, each
-//! against plain Rust.
+//! The behaviour of the copy engine, case by case: operation × rank × element × layout × edge, each
+//! compared with plain Rust.
 //!
-//! [`cases`] is the list, [`Case::run`] runs one on a device, and [`table`] is the page that the
-//! book has of them.
+//! [`cases`] is the list, [`Case::run`] runs one on a device, and [`table`] is their page in the
+//! book.
 
 mod column_cases;
 mod columns;
 mod columns_reduced;
 mod multicast;
 mod page;
-mod places;
 mod reduce;
 mod reductions;
 mod run;
+mod tile_positions;
 mod tiles;
 
 use std::fmt;
@@ -26,7 +26,7 @@ pub use column_cases::Columns;
 pub use page::table;
 pub(crate) use reduce::Reduce;
 
-/// What is asked of the engine.
+/// An operation of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// `map.load`.
@@ -35,9 +35,9 @@ pub enum Operation {
     Prefetch,
     /// `map.hint(..).load`.
     HintedLoad,
-    /// `map.load` of elements that are so far apart.
+    /// `map.load` of elements that are this far apart.
     SteppedLoad(u32),
-    /// `map.load`, with NaN for what is outside.
+    /// `map.load`, with NaN for out-of-bounds elements.
     NanLoad,
     /// `map.load_multicast` to both blocks of a cluster.
     Multicast,
@@ -45,33 +45,33 @@ pub enum Operation {
     Store,
     /// `map.hint(..).store`.
     HintedStore,
-    /// `map.store` of elements that are so far apart.
+    /// `map.store` of elements that are this far apart.
     SteppedStore(u32),
-    /// `map.reduce_add` and its like.
+    /// `map.reduce_add` and the other reductions.
     Reduce(ReduceOp),
-    /// Of columns of pixels, by an `Im2colMap`.
+    /// An operation on columns of pixels, by an `Im2colMap`.
     Columns(Columns),
 }
 
-/// Where the box lies in the tensor.
+/// The position of the box in the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edge {
     /// Inside.
     Inside,
     /// Over the end of every dimension.
     Over,
-    /// Wholly past the end of the outermost dimension.
+    /// Entirely past the end of the outermost dimension.
     Past,
-    /// Over the beginning of every dimension: for loads only.
+    /// Over the beginning of every dimension, for loads only.
     Before,
 }
 
 /// One cell of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// What is asked for.
+    /// The operation.
     pub operation: Operation,
-    /// Where.
+    /// The position of the box.
     pub edge: Edge,
     spec: &'static KernelSpec,
     map: MapSpec,
@@ -80,7 +80,7 @@ pub struct Case {
 }
 
 impl Operation {
-    /// Those of the kernels of [`tiles`], with the number that tells a kernel how to do it.
+    /// Returns the operations of the kernels of [`tiles`], with their numbers in the kernels.
     fn of_tiles() -> Vec<(Self, u32)> {
         let steps = || 2..=ELEMENT_STRIDE;
         let loads = [(Self::Load, 0), (Self::Prefetch, 1), (Self::HintedLoad, 2), (Self::NanLoad, 0)];
@@ -89,8 +89,8 @@ impl Operation {
         all.chain(stores).chain(steps().map(|step| (Self::SteppedStore(step), 0))).collect()
     }
 
-    /// Whether a tile is tried with it: where types differ in nothing but their size, with one of
-    /// each size, and with seven steps only with two.
+    /// Returns whether a tile is tested with this operation. If types differ only in their size,
+    /// one of each size is tested, and all seven steps only with two types.
     fn fits(self, map: &MapSpec) -> bool {
         match self {
             Self::SteppedLoad(_) | Self::SteppedStore(_) => {
@@ -106,7 +106,7 @@ impl Operation {
         }
     }
 
-    /// The edges that it is tried at: the engine refuses to write at negative coordinates.
+    /// Returns the edges to test: the engine refuses to write at negative coordinates.
     const fn edges(self) -> &'static [Edge] {
         match self {
             Self::Load | Self::Prefetch | Self::HintedLoad | Self::SteppedLoad(_) | Self::Multicast => {
@@ -120,7 +120,7 @@ impl Operation {
         }
     }
 
-    /// How far apart the elements are that it moves.
+    /// Returns the distance between the elements that the operation moves.
     const fn step(self) -> u32 {
         match self {
             Self::SteppedLoad(step) | Self::SteppedStore(step) => step,
@@ -162,7 +162,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Every case, in the order of the table.
+/// Returns every case, in the order of the table.
 pub fn cases() -> Vec<Case> {
     let mut cases = vec![];
     let tiles: [&[KernelSpec]; 5] = [
@@ -197,7 +197,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// The kernels that reduce, with the operations of each in the order of their numbers.
+/// Returns the kernels that reduce, with the operations of each in the order of their numbers.
 fn reductions() -> [(Vec<ReduceOp>, &'static [KernelSpec]); 8] {
     let all = || ReduceOp::ALL.to_vec();
     let of = |family| ReduceOp::ALL.into_iter().filter(|op| op.family() == family).collect();
@@ -221,7 +221,7 @@ fn add(cases: &mut Vec<Case>, kernels: &'static [KernelSpec], operation: Operati
     }
 }
 
-/// The box that a kernel moves.
+/// Returns the box that a kernel moves.
 fn map_of(spec: &KernelSpec) -> Option<MapSpec> {
     spec.params.iter().find_map(|param| match param.kind {
         ParamKind::Map(map) => Some(map),
@@ -230,12 +230,12 @@ fn map_of(spec: &KernelSpec) -> Option<MapSpec> {
 }
 
 impl Case {
-    /// The type of the elements.
+    /// Returns the element type.
     pub const fn element(&self) -> Scalar {
         self.map.element
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     pub fn rank(&self) -> usize {
         match self.map.mode {
             MapMode::Tiled => self.map.box_extents.len(),
@@ -243,7 +243,7 @@ impl Case {
         }
     }
 
-    /// The kernel that runs it.
+    /// Returns the name of the kernel that runs the case.
     pub const fn kernel(&self) -> &'static str {
         self.spec.parts().name
     }

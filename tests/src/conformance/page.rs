@@ -1,10 +1,10 @@
-//! The table that the book has of the cases.
+//! The table of the cases in the book.
 
 use tma_runtime::spec::{Scalar, TileSwizzle};
 
 use super::{Case, Operation};
 
-/// The layouts, a column each.
+/// The layouts, one per column.
 const LAYOUTS: [(TileSwizzle, &str); 6] = [
     (TileSwizzle::None, "no swizzle"),
     (TileSwizzle::B32, "32 bytes"),
@@ -14,7 +14,7 @@ const LAYOUTS: [(TileSwizzle, &str); 6] = [
     (TileSwizzle::Interleave32, "interleave 32"),
 ];
 
-/// The page of the book: for each operation, rank and element how many edges there are under each
+/// Returns the page of the book, with the number of edges for each operation, rank, element and
 /// layout.
 pub fn table(cases: &[Case]) -> String {
     let heads = LAYOUTS.map(|(_, head)| head).join(" | ");
@@ -44,7 +44,7 @@ pub fn table(cases: &[Case]) -> String {
     text
 }
 
-/// The operation, with all steps as one.
+/// Returns the name of the operation. All steps have one name.
 fn name(operation: Operation) -> String {
     match operation {
         Operation::SteppedLoad(_) => "load, steps 2 to 8".to_owned(),

@@ -5,13 +5,14 @@ use tma_runtime::prelude::*;
 
 use crate::random::{Sample, hash};
 
-/// An element type that some reduction has.
+/// An element type with at least one reduction.
 pub(crate) trait Reduce: Sample {
-    /// An operand: any bits of integers, but small numbers where order or bounds would hardly ever
-    /// be met; whole numbers of floats, whose sums are exact.
+    /// Returns an operand. Integers have any bits, except for small numbers where equality or
+    /// bounds would otherwise hardly ever occur. Floats are integral, so that their sums are exact.
     fn operand(op: ReduceOp, seed: u64, i: usize) -> Self;
 
-    /// `self` in the tensor, `other` in the tile; `None` where the type has no such operation.
+    /// Reduces `self` in the tensor with `other` in the tile, or returns `None` if the type has no
+    /// such operation.
     fn reduced(self, op: ReduceOp, other: Self) -> Option<Self>;
 }
 

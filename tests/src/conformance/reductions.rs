@@ -1,7 +1,7 @@
-//! Kernels of the conformance table: reductions, for each rank all of `u32`, and for rank 2 those
-//! of every element type.
+//! Kernels of the conformance table: reductions, of `u32` for every rank, and of every element type
+//! for rank 2.
 //!
-//! `op` is the number of the operation among those that the kernel has.
+//! `op` is the number of the operation among those of the kernel.
 
 use tma_runtime::prelude::*;
 

@@ -1,12 +1,12 @@
-//! Runs a case and compares with plain Rust.
+//! Runs a case and compares the result with plain Rust.
 
 use tma_model::ReduceOp;
 use tma_runtime::launch::{Arg, Fill, MapOptions, launch};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Scalar;
 
-use super::places::Places;
 use super::reduce::Reduce;
+use super::tile_positions::TilePositions;
 use super::{Case, Operation};
 use crate::compare::same;
 use crate::random::{Sample, noise};
@@ -25,11 +25,11 @@ macro_rules! by_rank {
 }
 
 impl Case {
-    /// Runs it.
+    /// Runs the case.
     ///
     /// # Errors
     ///
-    /// What the device reports, or the first element that differs from what plain Rust gives.
+    /// The error of the device, or the first element that differs from plain Rust.
     pub fn run(&self, device: &Device) -> anyhow::Result<()> {
         if let Operation::Columns(form) = self.operation {
             return self.run_columns(device, form);
@@ -65,23 +65,23 @@ impl Case {
     }
 
     fn copy<T: Sample, const N: usize>(&self, device: &Device) -> anyhow::Result<()> {
-        let places = Places::<N>::new(&self.map, self.edge, self.operation.step());
-        let (count, tile) = (places.tensor.iter().product(), places.tile_elements());
+        let positions = TilePositions::<N>::new(&self.map, self.edge, self.operation.step());
+        let (count, tile) = (positions.tensor.iter().product(), positions.tile_elements());
         let source = noise::<T>(401, count);
         let given = noise::<T>(402, tile);
-        let options = self.options(&places);
-        // Each block of a cluster shows what it got.
+        let options = self.options(&positions);
+        // Each block of a cluster outputs what it received.
         let blocks = self.spec.cluster.most_blocks();
 
-        let memory = device.tensor(&source, places.tensor)?;
-        let mut dst: DeviceTensor<T, N> = device.filled_bytes(places.tensor, 0xab)?;
+        let memory = device.tensor(&source, positions.tensor)?;
+        let mut dst: DeviceTensor<T, N> = device.filled_bytes(positions.tensor, 0xab)?;
         let untouched = dst.to_vec()?;
         let mut seen: DeviceTensor<T, 1> = device.filled_bytes([tile * blocks as usize], 0xcd)?;
         let device_given = device.tensor(&given, [tile])?;
-        // The loads' tensor ends an element before its rows do: loads are exact to the element.
+        // The loads' tensor ends one element before its rows do: loads are exact to the element.
         // SAFETY: a part of `memory`, which outlives the view and is only read.
         let src = unsafe {
-            TensorView::<T, N>::from_raw(device, memory.as_ptr(), places.loaded(), memory.view().strides())
+            TensorView::<T, N>::from_raw(device, memory.as_ptr(), positions.loaded(), memory.view().strides())
         };
         let mut args = vec![Arg::map(src).with(options)];
         if self.operation == Operation::Multicast {
@@ -93,12 +93,12 @@ impl Case {
             args.push(Arg::global(device_given.slice()));
             args.push(Arg::scalar(self.how));
         }
-        args.extend(places.at.map(Arg::scalar));
+        args.extend(positions.at.map(Arg::scalar));
         launch(device, self.spec, Grid::x(blocks), &args)?;
 
         match self.operation {
             Operation::Store | Operation::HintedStore | Operation::SteppedStore(_) => {
-                let wanted = written(&places, untouched, |_, i| Some(given[i]))?;
+                let wanted = written(&positions, untouched, |_, i| Some(given[i]))?;
                 same("the tensor", &dst.to_vec()?, &wanted)
             }
             Operation::Load
@@ -113,7 +113,7 @@ impl Case {
                     Fill::Zeros => T::default(),
                     Fill::Nan => T::nan().unwrap_or_default(),
                 };
-                let element = |i| places.in_tensor(i, places.loaded()).map_or(outside, |at| source[at]);
+                let element = |i| positions.in_tensor(i, positions.loaded()).map_or(outside, |at| source[at]);
                 let wanted: Vec<T> = (0..tile).map(element).collect();
                 same("the tile", &seen.to_vec()?, &wanted.repeat(blocks as usize))
             }
@@ -121,25 +121,25 @@ impl Case {
     }
 
     fn reduce<T: Reduce, const N: usize>(&self, device: &Device, op: ReduceOp) -> anyhow::Result<()> {
-        let places = Places::<N>::new(&self.map, self.edge, 1);
-        let count = places.tensor.iter().product();
+        let positions = TilePositions::<N>::new(&self.map, self.edge, 1);
+        let count = positions.tensor.iter().product();
         let before: Vec<T> = (0..count).map(|i| T::operand(op, 403, i)).collect();
-        let given: Vec<T> = (0..places.tile_elements()).map(|i| T::operand(op, 404, i)).collect();
+        let given: Vec<T> = (0..positions.tile_elements()).map(|i| T::operand(op, 404, i)).collect();
 
-        let mut dst = device.tensor(&before, places.tensor)?;
+        let mut dst = device.tensor(&before, positions.tensor)?;
         let device_given = device.tensor(&given, [given.len()])?;
         let (dst_arg, given_arg) = (Arg::map_mut(dst.view_mut()), Arg::global(device_given.slice()));
         let mut args = vec![dst_arg, given_arg, Arg::scalar(self.how)];
-        args.extend(places.at.map(Arg::scalar));
+        args.extend(positions.at.map(Arg::scalar));
         launch(device, self.spec, Grid::x(1), &args)?;
 
-        let wanted = written(&places, before, |old, i| old.reduced(op, given[i]))?;
+        let wanted = written(&positions, before, |old, i| old.reduced(op, given[i]))?;
         same("the tensor", &dst.to_vec()?, &wanted)
     }
 
-    fn options<const N: usize>(&self, places: &Places<N>) -> MapOptions {
+    fn options<const N: usize>(&self, positions: &TilePositions<N>) -> MapOptions {
         let mut options = MapOptions::default();
-        options.element_strides[..N].copy_from_slice(&places.steps);
+        options.element_strides[..N].copy_from_slice(&positions.steps);
         if self.operation == Operation::NanLoad {
             options.fill = Fill::Nan;
         }
@@ -147,14 +147,14 @@ impl Case {
     }
 }
 
-/// The tensor, with `element(old, i)` where the tile's `i`-th element goes.
+/// Returns the tensor with `element(old, i)` at the position of the tile's `i`-th element.
 fn written<T: Sample, const N: usize>(
-    places: &Places<N>,
+    positions: &TilePositions<N>,
     mut tensor: Vec<T>,
     element: impl Fn(T, usize) -> Option<T>,
 ) -> anyhow::Result<Vec<T>> {
-    for i in 0..places.tile_elements() {
-        if let Some(at) = places.in_tensor(i, places.tensor) {
+    for i in 0..positions.tile_elements() {
+        if let Some(at) = positions.in_tensor(i, positions.tensor) {
             tensor[at] = element(tensor[at], i).ok_or_else(|| anyhow::anyhow!("no such reduction"))?;
         }
     }

@@ -1,10 +1,10 @@
-//! Kernels of the conformance table: for each rank one, of every element type under every swizzle
+//! Kernels of the conformance table: one for each rank, of every element type with every swizzle
 //! and, from rank 3 on, interleaved layout.
 //!
-//! Each loads a tile and writes out its elements as `get` names them, then fills another with `set`
-//! and stores it. So engine, descriptor and the addresses that the compiler computes must agree on
-//! where every element lies. `how` is 1 for a prefetch before the load, and 2 for hints to the L2
-//! cache.
+//! Each loads a tile and outputs its elements as `get` reads them, then fills another tile with
+//! `set` and stores it. The engine, the descriptor and the addresses computed by the compiler must
+//! agree on the position of every element. `how` is 1 for a prefetch before the load, and 2 for
+//! hints to the L2 cache.
 
 use tma_runtime::prelude::*;
 

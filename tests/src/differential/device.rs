@@ -1,20 +1,20 @@
-//! Kernels that read words and write words, on the simulator and without the runtime.
+//! Kernels that read and write words, run on the simulator without the runtime.
 
 use ptx_sim::{Arg, GlobalMemory, LaunchConfig, Module, launch};
 use tma_codegen::Ptx;
 
-/// What the words that a kernel does not write hold.
+/// The byte that fills words that a kernel does not write.
 const UNTOUCHED: u8 = 0xab;
 
-/// Shared memory of a block: more than any of these kernels has.
+/// Shared memory per block: more than any of these kernels uses.
 const SHARED_BYTES: u32 = 16 << 10;
 
-/// Launches a block of `threads` of a kernel with the parameters `words: Global<u64>` and `out:
-/// Global<u64>`, and returns what `out` then holds, as many words as `len`.
+/// Launches one block of `threads` threads of a kernel with the parameters `words: Global<u64>` and
+/// `out: Global<u64>`, and returns the resulting `len` words of `out`.
 ///
 /// # Errors
 ///
-/// What the simulator refuses to load or finds, as text.
+/// The error of the simulator on loading, or its findings, as text.
 pub fn run(ptx: &Ptx, threads: u32, words: &[u64], len: usize) -> Result<Vec<u64>, String> {
     let module = Module::load(&ptx.text).map_err(|error| error.to_string())?;
     let mut memory = GlobalMemory::default();

@@ -1,4 +1,5 @@
-//! The kernels as plain Rust: one program of them all, by the rustc that builds the tests.
+//! The kernels as plain Rust: one program with all of them, compiled by the rustc that builds the
+//! tests.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,11 +10,11 @@ use anyhow::{Context, ensure};
 
 use super::{Kernel, OUTPUTS, THREADS};
 
-/// What every program has: the words, and the roundings that they are made of.
+/// The modules of every program: the words, and the roundings that they use.
 const MODULES: [(&str, &str); 2] =
     [("rounding", include_str!("../rounding.rs")), ("words", include_str!("words.rs"))];
 
-/// What each kernel writes, as rustc has it.
+/// Returns the words that each kernel writes according to rustc.
 pub(super) fn run(kernels: &[Kernel], words: &[u64], folder: &Path) -> anyhow::Result<Vec<Vec<u64>>> {
     fs::create_dir_all(folder)?;
     for (name, text) in MODULES {
@@ -25,8 +26,8 @@ pub(super) fn run(kernels: &[Kernel], words: &[u64], folder: &Path) -> anyhow::R
     fs::write(folder.join("words.bin"), bytes)?;
 
     let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    // As the language: arithmetic wraps, as in a release build. Lints that refuse what wraps are no
-    // matter here.
+    // Arithmetic wraps, as in the language and in a release build. Lints that reject wrapping do
+    // not matter here.
     rustc.args([
         "--edition=2024",
         "--cap-lints=allow",
@@ -45,11 +46,12 @@ pub(super) fn run(kernels: &[Kernel], words: &[u64], folder: &Path) -> anyhow::R
     let count = THREADS as usize * OUTPUTS;
     ensure!(output.stdout.len() == 8 * count * kernels.len(), "{} wrote too little", source.display());
     let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
-    let answers = output.stdout.chunks_exact(8 * count);
-    Ok(answers.map(|answer| answer.chunks_exact(8).map(word).collect()).collect())
+    let results = output.stdout.chunks_exact(8 * count);
+    Ok(results.map(|result| result.chunks_exact(8).map(word).collect()).collect())
 }
 
-/// The program: each kernel is run for each thread, and what it wrote goes to standard output.
+/// Returns the program, which runs each kernel for each thread and writes the results to standard
+/// output.
 fn program(kernels: &[Kernel]) -> String {
     let mut program = String::from("mod rounding;\nmod words;\n");
     let mut table = String::new();

@@ -1,13 +1,13 @@
-//! Generated kernels on the simulator against the same text as plain Rust, bit for bit.
+//! Generated kernels on the simulator, compared bit for bit with the same text as plain Rust.
 //!
 //! `generate` writes kernels: expressions of every scalar, register arrays, control flow, device
-//! functions. The compiler makes PTX of each, which the simulator runs ([`device`]). rustc makes a
-//! program of the same text, in which the words of the language are functions of `words.rs`
-//! (`host`). Both get the same inputs, and what the kernels write must be equal.
+//! functions. The compiler translates each to PTX, which the simulator runs ([`device`]). rustc
+//! compiles a program from the same text, in which the words of the language are functions of
+//! `words.rs` (`host`). Both get the same inputs, and the outputs of the kernels must be equal.
 //!
-//! All types are written out, so that inference is not what is tested. What the language leaves
-//! open does not occur: divisors are never 0 or -1, indices lie within their arrays, and the bits
-//! of a NaN are one pattern before anything looks at them. The approximate functions are left out.
+//! All types are written out, since this does not test inference. Behaviour that the language
+//! leaves open does not occur: divisors are never 0 or -1, indices are within their arrays, and the
+//! bits of a NaN are one pattern before anything reads them. The approximate functions are omitted.
 
 pub mod device;
 mod generate;
@@ -21,28 +21,28 @@ use std::{fmt, thread};
 
 use tma_codegen::{Checks, Ptx, Target, compile_with};
 
-use crate::draw::Draw;
 use crate::parallel::on_all_cores;
 use crate::random::{Sample as _, hash};
+use crate::rng::Rng;
 use crate::rounding::Format;
 
 pub use generate::{Kernel, kernel};
 
-/// Threads of a block; each has inputs of its own.
+/// Threads per block. Each has its own inputs.
 pub const THREADS: u32 = 32;
-/// Words that a thread gets.
+/// Input words per thread.
 const INPUTS: usize = 6;
-/// Words that a thread writes.
+/// Output words per thread.
 const OUTPUTS: usize = 8;
 
-/// A kernel whose two answers are not one.
+/// A kernel whose two results differ.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Its name.
+    /// The kernel's name.
     pub kernel: String,
-    /// What is wrong.
+    /// A description of the difference.
     pub what: String,
-    /// The kernel and what it calls.
+    /// The kernel and the functions that it calls.
     pub text: String,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Generated kernels with what plain Rust makes of them.
+/// Generated kernels, with the results of plain Rust.
 #[derive(Debug)]
 pub struct Batch {
     kernels: Vec<Kernel>,
@@ -62,16 +62,16 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// So many kernels, always the same ones of a `seed`; `folder` is for files.
+    /// Generates `kernels` kernels, which depend only on `seed`; `folder` is for files.
     ///
     /// # Errors
     ///
-    /// If rustc refuses the generated Rust, and if files cannot be written or programs started.
+    /// If rustc rejects the generated Rust, or if files cannot be written or programs started.
     pub fn new(seed: u64, kernels: usize, folder: &Path) -> anyhow::Result<Self> {
-        let of = |index| kernel(&Draw::new(hash(seed, index)), index);
+        let of = |index| kernel(&Rng::new(hash(seed, index)), index);
         let kernels: Vec<_> = (0..kernels as u64).map(of).collect();
         let words = inputs(seed);
-        // rustc has one core for the most part, while the others compile the kernels.
+        // rustc uses mostly one core, while the others compile the kernels.
         let (wanted, compiled) = thread::scope(|scope| {
             let wanted = scope.spawn(|| host::run(&kernels, &words, folder));
             let compiled = on_all_cores(kernels.iter().collect(), compile_one);
@@ -81,14 +81,14 @@ impl Batch {
         Ok(Self { wanted: wanted?, kernels, words, compiled })
     }
 
-    /// Runs every kernel, and returns those that do not give what plain Rust does.
+    /// Runs every kernel, and returns those whose results differ from plain Rust.
     pub fn failures(&self) -> Vec<Failure> {
         let all = (0..self.kernels.len()).collect();
         on_all_cores(all, |index| self.run(index, str::to_owned)).into_iter().flatten().collect()
     }
 
-    /// The first failure among kernels that have the text `from` in their PTX, when it has become
-    /// `to` there. None says that nothing would find a compiler that mistakes one for the other.
+    /// Returns the first failure among kernels whose PTX contains the text `from`, after replacing
+    /// it by `to`. `None` means that no kernel would reveal a compiler that confuses the two.
     pub fn failure_with(&self, from: &str, to: &str) -> Option<Failure> {
         let has = |index: &usize| matches!(&self.compiled[*index], Ok(ptx) if ptx.text.contains(from));
         (0..self.kernels.len()).filter(has).find_map(|index| self.run(index, |ptx| ptx.replace(from, to)))
@@ -107,7 +107,7 @@ impl Batch {
 }
 
 fn compile_one(kernel: &Kernel) -> Result<Ptx, String> {
-    // What is checked and what is not must give the same.
+    // Checked and unchecked kernels must produce the same results.
     let checks = if kernel.text.len().is_multiple_of(2) { Checks::On } else { Checks::Off };
     let compiled = compile_with("generated.rs", &kernel.text, Target::default(), checks);
     let mut compiled = compiled.map_err(|failure| failure.to_string())?;
@@ -123,8 +123,8 @@ fn compare(found: &[u64], wanted: &[u64]) -> Result<(), String> {
     Err(format!("thread {thread} gives {found:#x} as output {output}, plain Rust gives {wanted:#x}"))
 }
 
-/// The inputs of all threads: edges of every type's bits, what is next to a tie of a narrow float,
-/// and random ones.
+/// Returns the inputs of all threads: edges of every type's bits, neighbours of ties of narrow
+/// floats, and random ones.
 fn inputs(seed: u64) -> Vec<u64> {
     let edges: Vec<u64> = (u64::edges().into_iter())
         .chain(f64::edges().into_iter().map(f64::to_bits))
@@ -140,7 +140,7 @@ fn inputs(seed: u64) -> Vec<u64> {
         match bits % 6 {
             0 | 1 => edges[(bits >> 8) as usize % edges.len()],
             2 => bits >> (bits >> 58),
-            // An integer next to a tie of 11 bits, which an `f32` may round to the tie.
+            // An integer close to a tie of 11 bits, which an `f32` may round to the tie.
             3 => {
                 let tie = (1 << 11 | bits >> 8 & 0x7ff | 1) << (bits >> 24 & 0x3f).min(51);
                 tie.wrapping_add(bits >> 60 & 3).wrapping_sub(1)

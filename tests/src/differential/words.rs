@@ -1,6 +1,6 @@
-//! The words of kernels as plain Rust, for the generated kernels: each as its documentation says,
-//! one thread after the other. This file is also a module of the program that rustc makes of them,
-//! so it uses `crate::rounding` and nothing else.
+//! The words of kernels as plain Rust, for the generated kernels, according to their documentation.
+//! Threads run one after the other. This file is also a module of the program that rustc compiles
+//! from them, so it uses only `crate::rounding`.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
@@ -9,14 +9,14 @@ use std::rc::Rc;
 
 use crate::rounding::{Format, integer_to_odd, sum_to_odd};
 
-/// What a word holds that no thread has written.
+/// The value of a word that no thread has written.
 const UNTOUCHED: u64 = 0xabab_abab_abab_abab;
 
 thread_local! {
     static THREAD: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A place of a thread or block.
+/// A thread index or block index.
 pub struct Dim3 {
     pub x: u32,
 }
@@ -39,11 +39,11 @@ impl<T: Copy> Global<T> {
     }
 }
 
-/// A kernel: its words and what it writes.
+/// A kernel: its input words and its output.
 pub type Body = fn(Global<u64>, Global<u64>);
 
 /// Runs every thread of every kernel on the words in the file that is the program's first argument,
-/// and writes to standard output what each kernel left.
+/// and writes the output of each kernel to standard output.
 pub fn run_all(kernels: &[Body], threads: u32, outputs: usize) {
     let path = std::env::args_os().nth(1).expect("a file of words");
     let bytes = std::fs::read(path).expect("the file can be read");
@@ -61,12 +61,12 @@ pub fn run_all(kernels: &[Body], threads: u32, outputs: usize) {
     }
 }
 
-/// A loop that the compiler writes out; here it is one.
+/// A loop that the compiler unrolls; here it is an ordinary one.
 pub fn unroll<R>(range: R) -> R {
     range
 }
 
-/// What a number is exactly.
+/// The exact value of a number.
 #[derive(Clone, Copy)]
 pub enum Exact {
     Integer(i128),
@@ -74,7 +74,7 @@ pub enum Exact {
 }
 
 impl Exact {
-    /// As a float that is rounded once more, to a narrower one.
+    /// Returns the value as a float that can be rounded once more, to a narrower one.
     fn odd(self) -> f64 {
         match self {
             Self::Integer(n) => integer_to_odd(n),
@@ -83,7 +83,7 @@ impl Exact {
     }
 }
 
-/// What `cast` takes and gives.
+/// Types that `cast` converts from and to.
 pub trait Number: Copy + 'static {
     fn exact(self) -> Exact;
     fn round(exact: Exact) -> Self;
@@ -111,7 +111,7 @@ primitives! {
     Float: f32 f64;
 }
 
-/// The exact value of a primitive, in the type that [`Exact`] has for its kind.
+/// The exact value of a primitive, in the type that [`Exact`] uses for its kind.
 trait IntoExact<T> {
     fn into_exact(self) -> T;
 }
@@ -131,13 +131,13 @@ into_exact! {
     f64: f32 f64;
 }
 
-/// Converts by value, rounding once. To its own type a number is what it is.
+/// Converts by value, rounding once. A conversion to the same type changes nothing.
 pub fn cast<To: Number>(value: impl Number) -> To {
     let any: &dyn std::any::Any = &value;
     any.downcast_ref::<To>().copied().unwrap_or_else(|| To::round(value.exact()))
 }
 
-/// A float of 16 or 8 bits, with its [`Format`], the type of its bits, and those of infinity.
+/// Defines a float of 16 or 8 bits: its [`Format`], the type of its bits, and those of infinity.
 macro_rules! narrow {
     ($name:ident, $bits:ident, $format:ident, $infinity:expr) => {
         #[allow(non_camel_case_types)]
@@ -209,9 +209,8 @@ narrow!(bf16, u16, BF16, Some(0x7f80));
 narrow!(e4m3, u8, E4M3, None);
 narrow!(e5m2, u8, E5M2, Some(0x7c));
 
-/// Floats of 16 bits are computed with. Of two of them sums are rounded to odd before they are
-/// rounded; products are exact in `f64`, and quotients are too far from a tie to be moved across
-/// it.
+/// Defines the arithmetic of 16-bit floats. Sums are rounded to odd before they are rounded;
+/// products are exact in `f64`, and quotients are too far from a tie to be moved across it.
 macro_rules! arithmetic {
     ($($name:ident)+) => { $(
         impl Add for $name {
@@ -299,7 +298,7 @@ macro_rules! arithmetic {
 
 arithmetic!(f16 bf16);
 
-/// The bits of an `f32`, the last 13 of them 0 but where they were given.
+/// The bits of an `f32`. The last 13 are 0 unless they were specified.
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Debug)]
 pub struct tf32(u32);
@@ -328,29 +327,29 @@ impl Number for tf32 {
     }
 }
 
-/// What `min` and `max` take.
+/// Types that `min` and `max` take.
 pub trait Ordered: Copy {
     fn lesser(self, other: Self) -> Self;
     fn greater(self, other: Self) -> Self;
 }
 
-/// What `abs` takes.
+/// Types that `abs` takes.
 pub trait Magnitude: Copy {
     fn magnitude(self) -> Self;
 }
 
-/// What `fma` takes.
+/// Types that `fma` takes.
 pub trait Fused: Copy {
     fn fused(self, b: Self, c: Self) -> Self;
 }
 
-/// What `sqrt` and `recip` take.
+/// Types that `sqrt` and `recip` take.
 pub trait Precise: Copy {
     fn root(self) -> Self;
     fn reciprocal(self) -> Self;
 }
 
-/// A number is less than a NaN here, and -0 than 0.
+/// Orders a number below a NaN, and -0 below 0.
 fn float_is_less(a: f64, b: f64) -> bool {
     b.is_nan() || a < b || (a == b && a.is_sign_negative())
 }

@@ -1,4 +1,4 @@
-//! Errors of the host, of which each must have its code and leave the device in order.
+//! Errors on the host, each of which must have its code and leave the device usable.
 
 use anyhow::ensure;
 use tma_runtime::launch::{Arg, KernelParts, KernelSpec, launch};
@@ -10,14 +10,14 @@ use crate::kernels::bulk::bulk_tile;
 use crate::kernels::clusters::cluster_kernels::{cluster_places, cluster_places_at_launch};
 use crate::kernels::values::value_arrays;
 
-/// A use that must be refused.
+/// A misuse that must be refused.
 struct Misuse {
     name: &'static str,
     code: &'static str,
     run: fn(&Device) -> Result<(), Error>,
 }
 
-/// A test for each misuse.
+/// Returns a test for each misuse.
 pub fn tests() -> Vec<Test> {
     let test = |misuse: &'static Misuse| Test {
         name: format!("errors::{}::{}", misuse.code, misuse.name),
@@ -60,8 +60,8 @@ const MISUSES: &[Misuse] = &[
         code: "TMA0525",
         run: |device| {
             let (src, whole) = (device.zeros([4, 64])?, device.zeros::<f16, 2>([4, 64])?);
-            // SAFETY: rows of `whole`, each half of which is of the next one as well; refused
-            // before anything is written.
+            // SAFETY: rows inside of `whole`, each of which shares half of its elements with the
+            // next; refused before anything is written.
             let view = unsafe { TensorViewMut::<f16, 2>::from_raw(device, whole.as_ptr(), [4, 64], [32, 1]) };
             tma_copy::tma_copy::launch(device, 1, &src, view)
         },
@@ -180,11 +180,10 @@ const MISUSES: &[Misuse] = &[
     },
 ];
 
-/// Launches a copy from a view of 4 × 64 elements that starts `offset` bytes after an aligned
-/// address.
+/// Launches a copy from a view of this shape that starts `offset` bytes after an aligned address.
 fn launch_view(device: &Device, offset: u64, shape: [usize; 2], strides: [usize; 2]) -> Result<(), Error> {
     let (whole, mut dst) = (device.zeros::<f16, 2>([8, 64])?, device.zeros([4, 64])?);
-    // SAFETY: either inside of `whole`, or refused before anything is read.
+    // SAFETY: the view is inside of `whole`, or refused before anything is read.
     let view = unsafe { TensorView::<f16, 2>::from_raw(device, whole.as_ptr() + offset, shape, strides) };
     tma_copy::tma_copy::launch(device, 1, view, &mut dst)
 }
@@ -202,16 +201,16 @@ fn launch_cluster(device: &Device, blocks: u32, cluster: Option<[u32; 3]>) -> Re
     }
 }
 
-/// Launches the copy with its specification changed.
+/// Launches the copy with a changed specification.
 fn launch_with(device: &Device, change: impl FnOnce(KernelParts) -> KernelParts) -> Result<(), Error> {
-    // SAFETY: the copy itself, or refused before it runs.
+    // SAFETY: the spec is the copy's own, or is refused before it runs.
     let spec = unsafe { KernelSpec::from_parts(change(*SPEC.parts())) };
     let spec: &'static KernelSpec = Box::leak(Box::new(spec));
     let (src, mut dst) = (device.zeros::<f16, 2>([1, 64])?, device.zeros::<f16, 2>([1, 64])?);
     launch(device, spec, Grid::x(1), &[Arg::map(src.view()), Arg::map_mut(dst.view_mut())])
 }
 
-/// PTX that says it is for another target.
+/// Returns the PTX with its target replaced.
 fn retargeted(ptx: &str, target: &str) -> &'static str {
     let lines = ptx.lines().map(|line| match line.strip_prefix(".target ") {
         Some(_) => format!(".target {target}\n"),

@@ -1,5 +1,5 @@
-//! The examples that move whole matrices, over many shapes, each run again and again into poisoned
-//! memory and compared bit for bit; the others as they are, since they check themselves.
+//! The examples. Those that move whole matrices run on many shapes, each several times into
+//! poisoned memory, and are compared bit for bit. The others check themselves, and run as they are.
 
 use tma_runtime::prelude::*;
 
@@ -13,8 +13,9 @@ use crate::examples::{
 };
 use crate::random::{Sample, hash, noise, noise_of};
 
-/// Shapes of matrices whose rows are multiples of 16 bytes for elements of two bytes and of four:
-/// less than a tile, exactly one, one row or chunk more, ragged in either direction, and large.
+/// Shapes of matrices whose rows are multiples of 16 bytes, both for elements of two bytes and of
+/// four: less than a tile, exactly one, one row or chunk more, ragged in either direction, and
+/// large.
 const SHAPES: [[usize; 2]; 24] = [
     [1, 8],
     [1, 64],
@@ -42,7 +43,7 @@ const SHAPES: [[usize; 2]; 24] = [
     [16384, 32768],
 ];
 
-/// Shapes for the transposition, of which the columns too must be multiples of 16 bytes.
+/// Shapes for the transposition, whose columns too must be multiples of 16 bytes.
 const TRANSPOSED_SHAPES: [[usize; 2]; 22] = [
     [4, 8],
     [4, 64],
@@ -68,8 +69,8 @@ const TRANSPOSED_SHAPES: [[usize; 2]; 22] = [
     [16384, 32768],
 ];
 
-/// Shapes for the reduction, of which a cluster holds a row: fewer elements than blocks or threads,
-/// parts that are not equally long, and the longest row.
+/// Shapes for the reduction, in which a cluster holds a row: fewer elements than blocks or threads,
+/// parts of unequal length, and the longest row.
 const REDUCED_SHAPES: [[usize; 2]; 20] = [
     [1, 1],
     [3, 2],
@@ -93,18 +94,17 @@ const REDUCED_SHAPES: [[usize; 2]; 20] = [
     [60_000, 9],
 ];
 
-/// Runs of each example on each shape.
+/// The number of runs of each example on each shape.
 const RUNS: usize = 20;
 
-/// With [`Options::quick`]: runs, and elements of the largest shape.
+/// The number of runs, and of elements of the largest shape, with [`Options::quick`].
 const QUICK_RUNS: usize = 2;
 const QUICK_ELEMENTS: usize = 1 << 15;
 
-/// What `tma_scale` multiplies by: with few enough bits to overflow and underflow now and then, and
-/// to round often.
+/// The factor of `tma_scale`: overflow and underflow occur, and most results are rounded.
 const FACTOR: f32 = 1.7e3;
 
-/// Examples with data of their own, which they check.
+/// Examples that generate their own data and check it.
 const PROGRAMS: [(&str, Program); 8] = [
     ("tma_coordinates", tma_coordinates::run),
     ("tma_fp8", tma_fp8::run),
@@ -116,11 +116,11 @@ const PROGRAMS: [(&str, Program); 8] = [
     ("wgmma_atom", wgmma_atom::run),
 ];
 
-/// Examples that multiply.
+/// Examples that multiply matrices.
 const PRODUCTS: [(&str, Program); 2] = [("attention", attention::run), ("dense_gemm", dense_gemm::run)];
 
-/// M, N, K and batches of dense products: each extent below, at and above the sides of tiles, and
-/// rows of multiples of 16 bytes whatever their elements.
+/// M, N, K and batches of dense GEMMs. Each extent occurs below, at and above the extents of tiles,
+/// and rows are multiples of 16 bytes for all element types.
 const GEMM_SHAPES: [[usize; 4]; 7] = [
     [16, 16, 16, 1],
     [128, 128, 128, 3],
@@ -131,7 +131,7 @@ const GEMM_SHAPES: [[usize; 4]; 7] = [
     [4096, 4096, 4096, 1],
 ];
 
-/// Heads, queries and keys.
+/// The numbers of heads, queries and keys.
 const ATTENTION_SHAPES: [[usize; 3]; 7] = [
     [1, 1, 1],
     [3, 128, 128],
@@ -151,7 +151,7 @@ struct Example {
     name: &'static str,
     run: Run,
     shapes: &'static [[usize; 2]],
-    /// Of a few ragged tiles.
+    /// A shape of a few ragged tiles.
     small: [usize; 2],
 }
 
@@ -163,14 +163,14 @@ const EXAMPLES: [Example; 5] = [
     Example { name: "transpose", run: transposed, shapes: &TRANSPOSED_SHAPES, small: [68, 72] },
 ];
 
-/// A test for each program.
+/// Returns a test for each program.
 fn programs(programs: impl IntoIterator<Item = (&'static str, Program)>) -> impl Iterator<Item = Test> {
     let test = |(name, run)| Test { name: format!("examples::{name}"), run: Box::new(run) };
     programs.into_iter().map(test)
 }
 
-/// Each instance of the dense product, with these extents and in turns a C of either major
-/// dimension.
+/// Returns a test for each instance of the dense GEMM, with these extents. The major dimension of C
+/// alternates.
 fn gemms(mnkl: [usize; 4]) -> impl Iterator<Item = Test> {
     let [m, n, k, l] = mnkl;
     dense_gemm::gemm::dense_gemm::INSTANCES.iter().enumerate().map(move |(i, kernel)| Test {
@@ -182,7 +182,7 @@ fn gemms(mnkl: [usize; 4]) -> impl Iterator<Item = Test> {
     })
 }
 
-/// Each instance of attention, over so many heads, queries and keys.
+/// Returns a test for each instance of attention, with this number of heads, queries and keys.
 fn attentions(shape: [usize; 3]) -> impl Iterator<Item = Test> {
     let instances = [("bf16", false), ("bf16", true), ("f16", false), ("f16", true)];
     let [heads, queries, keys] = shape;
@@ -205,13 +205,13 @@ fn multicasts(runs: usize) -> impl Iterator<Item = Test> {
     })
 }
 
-/// A test for each example, of one run on a small shape where it takes shapes.
+/// Returns a test for each example, of one run on a small shape if it takes shapes.
 pub fn small_tests() -> Vec<Test> {
     let test = |Example { name, run, small, .. }| Test {
         name: format!("examples::{name}"),
         run: Box::new(move |device| run(device, small, 1)),
     };
-    // Of one block, and of more steps than two turns of a ring have.
+    // Shapes of one block, with more steps than twice the stages of a ring.
     let of_bytes = |test: &Test| {
         let instance = test.name.trim_start_matches("examples::dense_gemm::");
         ["e4m3", "e5m2", "i8", "u8"].iter().any(|element| instance.starts_with(element))
@@ -222,7 +222,7 @@ pub fn small_tests() -> Vec<Test> {
     EXAMPLES.into_iter().map(test).chain(programs(PROGRAMS)).chain(products).chain(multicasts(1)).collect()
 }
 
-/// A test for each example and shape.
+/// Returns a test for each example and shape.
 pub fn tests(options: &Options) -> Vec<Test> {
     let (runs, largest) = if options.quick { (QUICK_RUNS, QUICK_ELEMENTS) } else { (RUNS, usize::MAX) };
     let mut tests: Vec<_> = programs(PROGRAMS).chain(programs(PRODUCTS)).collect();
@@ -242,7 +242,7 @@ pub fn tests(options: &Options) -> Vec<Test> {
     tests
 }
 
-/// Subtracts means. Sums of these whole numbers are exact in any order.
+/// Subtracts means. The elements are integers, whose sums are exact in any order.
 fn reduce(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
     let source: Vec<_> = (0..shape[0] * shape[1]).map(|i| (hash(75, i as u64) % 101) as f32).collect();
     let less_mean = |row: &[f32]| {
@@ -280,7 +280,7 @@ fn copy_pipelined(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Re
 }
 
 fn scale(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result<()> {
-    // Any number; a NaN's bits are the machine's own choice.
+    // Any number but NaN, whose bits differ among machines.
     let number = |i| Some(f32::random(hash(73, i))).filter(|x| !x.is_nan()).unwrap_or(0.5);
     let source = noise_of(shape[0] * shape[1], number);
     let wanted = noise_of(source.len(), |i| number(i) * FACTOR);
@@ -293,8 +293,8 @@ fn transposed(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result
     let [rows, cols] = shape;
     let bits = |i| f32::random(hash(74, i) | 1);
     let source = noise_of(rows * cols, bits);
-    // Made from the places themselves: reading `source` by columns would take longer than
-    // everything else.
+    // Computed from the indices: reading `source` by columns would take longer than everything
+    // else.
     let (tall, wide) = (rows as u64, cols as u64);
     let wanted = noise_of(source.len(), |i| bits(i % tall * wide + i / tall));
     let launch = |src: &_, dst: &mut _| Ok(transpose::launch(device, src, dst)?);
@@ -302,7 +302,7 @@ fn transposed(device: &Device, shape: [usize; 2], runs: usize) -> anyhow::Result
     repeatedly(device, runs, &matrices, launch)
 }
 
-/// A matrix, and what an example makes of it.
+/// A matrix, and the expected result of an example.
 struct Matrices<'a, T> {
     source: &'a [T],
     shape: [usize; 2],
@@ -310,7 +310,8 @@ struct Matrices<'a, T> {
     wanted_shape: [usize; 2],
 }
 
-/// Launches `runs` times, each time into memory of other content, and compares all of it each time.
+/// Launches `runs` times, each time into memory with other contents, and compares all of it each
+/// time.
 fn repeatedly<T: Sample>(
     device: &Device,
     runs: usize,

@@ -1,4 +1,4 @@
-//! What the driver made, exchanged with cust: contexts, streams, memory, modules.
+//! Interoperability with cust: contexts, streams, memory and modules in both directions.
 
 use anyhow::{Context as _, ensure};
 use tma_runtime::cust::context::legacy::{Context as Created, ContextFlags, ContextStack};
@@ -15,7 +15,7 @@ use crate::examples::tma_scale::tma_scale;
 const SHAPE: [usize; 2] = [300, 132];
 const FACTOR: f32 = 2.5;
 
-/// A test for each kind of thing.
+/// Returns a test for each kind of object.
 pub fn tests() -> Vec<Test> {
     let all: [(&str, Box<Run>); 6] = [
         ("contexts", Box::new(contexts)),
@@ -41,7 +41,7 @@ fn code<T>(result: Result<T, Error>) -> Option<&'static str> {
     result.err().map(|error| error.code())
 }
 
-/// Both sides have the primary context, which outlives cust's references.
+/// Both sides use the primary context, which outlives cust's references.
 fn contexts(device: &Device) -> anyhow::Result<()> {
     let ours = device.to_cust()?;
     ensure!(ours.as_raw().cast() == device.raw_context(), "another context was given");
@@ -55,7 +55,7 @@ fn contexts(device: &Device) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Launches of both sides follow each other on a stream that either made.
+/// Launches of both sides are ordered on a stream that either of them made.
 fn streams(device: &Device) -> anyhow::Result<()> {
     let _current = device.to_cust()?;
     let theirs = Stream::from_cust(device, Queue::new(StreamFlags::DEFAULT, None)?)?;
@@ -73,7 +73,7 @@ fn streams(device: &Device) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Queues `dst = src × FACTOR` by cust.
+/// Queues `dst = src × FACTOR` by a launch of cust.
 fn launch_by_cust(
     device: &Device,
     stream: &Stream,
@@ -92,16 +92,16 @@ fn launch_by_cust(
     let [x, y, z] = blocks.map(|blocks| u32::try_from(blocks).unwrap_or(u32::MAX));
     let (threads, bytes) = (spec.threads, spec.shared_bytes);
     let queue = stream.as_cust().context("the stream is none of cust's")?;
-    // SAFETY: these are the kernel's parameters, and both tensors outlive the launch.
+    // SAFETY: the arguments match the kernel's parameters, and both tensors outlive the launch.
     unsafe {
         launch!(function<<<(x, y, z), (threads[0], threads[1], threads[2]), bytes, queue>>>(from, to, factor))?;
     }
-    // The module is unloaded when it is dropped, and the kernel has to have run by then.
+    // The module is unloaded when it is dropped, so the kernel must have run by then.
     queue.synchronize()?;
     Ok(())
 }
 
-/// Streams of another context are refused, and of another library are not cust's.
+/// Streams of another context are refused. Streams of another library are not converted to cust's.
 fn foreign_streams(device: &Device) -> anyhow::Result<()> {
     let _current = device.to_cust()?;
     let gpu = CurrentContext::get_device()?;
@@ -117,7 +117,7 @@ fn foreign_streams(device: &Device) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Memory goes from cust to a tensor and back, with what is in it.
+/// Memory moves from cust to a tensor and back, with its contents.
 fn memory(device: &Device) -> anyhow::Result<()> {
     let _current = device.to_cust()?;
     let host = matrix();
@@ -131,7 +131,7 @@ fn memory(device: &Device) -> anyhow::Result<()> {
     given.copy_to(&mut back)?;
     ensure!(back == scaled(&host), "the tensor changed");
 
-    // SAFETY: the buffer outlives the launch, and nobody writes it.
+    // SAFETY: the buffer outlives the launch, and nothing writes it.
     let view = unsafe {
         let address = given.as_device_ptr().as_raw();
         TensorView::<f32, 2>::from_raw_checked(device, address, SHAPE, [SHAPE[1], 1])?
@@ -170,10 +170,10 @@ fn shared_memory(device: &Device) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What cannot be loaded is an error with its code.
+/// A module that cannot be loaded is an error with its code.
 fn modules(device: &Device) -> anyhow::Result<()> {
     let refused = |change: fn(KernelParts) -> KernelParts| {
-        // SAFETY: never launched.
+        // SAFETY: the kernel is never launched.
         let spec = unsafe { KernelSpec::from_parts(change(*tma_scale::SPEC.parts())) };
         code(device.cust_module(Box::leak(Box::new(spec))))
     };

@@ -1,5 +1,5 @@
-//! What only a GPU can show: the examples on matrices of every size, the errors of the driver,
-//! faults, times.
+//! The tests that need a GPU: the examples on matrices of all sizes, the errors of the driver,
+//! faults, and times.
 
 pub mod bench;
 pub mod errors;

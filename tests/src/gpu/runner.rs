@@ -1,5 +1,4 @@
-//! Runs tests one after the other, and goes on in a new process when one has cost this one its
-//! device.
+//! Runs tests in sequence. If a test loses the device for this process, the rest runs in a new one.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -15,52 +14,52 @@ use crate::case::Options;
 use crate::conformance;
 use crate::kernels::{self, faults};
 
-/// A test with its name.
+/// A test and its name.
 pub struct Test {
-    /// Its name, unique among all.
+    /// The name, unique among all tests.
     pub name: String,
-    /// Runs it; the error says what was wrong.
+    /// Runs the test; the error describes the failure.
     pub run: Box<Run>,
 }
 
-/// What a test does.
+/// The body of a test.
 pub type Run = dyn Fn(&Device) -> anyhow::Result<()> + Send + Sync;
 
-/// The tests to run.
+/// The selection of tests to run.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// How thoroughly.
+    /// How thorough the tests are.
     pub options: Options,
-    /// Only those whose name contains this.
+    /// Only tests whose name contains this text.
     pub filter: String,
-    /// Passes over as many of these.
+    /// The number of these that are skipped.
     pub skip: usize,
 }
 
-/// How many tests went which way.
+/// The numbers of tests that passed and failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Passed.
+    /// The number that passed.
     pub passed: usize,
-    /// Failed.
+    /// The number that failed.
     pub failed: usize,
 }
 
 impl Tally {
-    /// The line that ends a run.
+    /// Returns the line that ends a run.
     pub fn line(self) -> String {
         format!("{} passed, {} failed", self.passed, self.failed)
     }
 
-    /// The tally of such a line.
+    /// Parses such a line.
     pub fn parse(line: &str) -> Option<Self> {
         let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
         Some(Self { passed: passed.parse().ok()?, failed: failed.parse().ok()? })
     }
 }
 
-/// Every test. Faults are left out of quick runs: the tools that those are for take them for
-/// mistakes.
+/// Returns every test. Quick runs have no faults: they are for tools that would report the faults
+/// as errors.
 fn all(options: Options) -> Vec<Test> {
     let cases = kernels::cases().map(|case| Test {
         name: case.name.to_owned(),
@@ -82,7 +81,7 @@ fn all(options: Options) -> Vec<Test> {
     tests
 }
 
-/// The conformance cases, those of a kernel as one test.
+/// Returns the conformance cases, one test per kernel.
 fn conformance_tests() -> Vec<Test> {
     let cases = conformance::cases();
     let mut by_kernel: BTreeMap<&str, Vec<conformance::Case>> = BTreeMap::new();
@@ -98,11 +97,11 @@ fn conformance_tests() -> Vec<Test> {
     by_kernel.into_iter().map(test).collect()
 }
 
-/// Runs the selected tests, a line each.
+/// Runs the selected tests, and prints a line for each.
 ///
 /// # Errors
 ///
-/// Without a device, and when a process cannot be started.
+/// A missing device, or a process that cannot be started.
 pub fn run(selection: &Selection) -> anyhow::Result<Tally> {
     let device = Device::open()?;
     let tests = all(selection.options).into_iter().filter(|test| test.name.contains(&selection.filter));
@@ -130,7 +129,7 @@ pub fn run(selection: &Selection) -> anyhow::Result<Tally> {
     Ok(tally)
 }
 
-/// Runs the selected tests but the first `skip` in a new process, and shows what it prints.
+/// Runs the selected tests after the first `skip` in a new process, and prints its output.
 fn go_on(selection: &Selection, skip: usize) -> anyhow::Result<Tally> {
     let mut command = Command::new(env::current_exe()?);
     command.args(["--filter", &selection.filter, "--skip", &skip.to_string()]);
@@ -151,7 +150,7 @@ fn go_on(selection: &Selection, skip: usize) -> anyhow::Result<Tally> {
     tally.context("the new process ended without its tally")
 }
 
-/// Runs a fault in a process of its own and judges what it wrote.
+/// Runs a fault in its own process and judges its output.
 fn in_own_process(fault: &faults::Fault) -> anyhow::Result<()> {
     let output = Command::new(env::current_exe()?).args(["--fault", fault.name]).output()?;
     let written = [output.stdout, output.stderr].concat();

@@ -1,4 +1,4 @@
-//! The tuner on a GPU: it measures times, and remembers what it chose.
+//! The tuner on a GPU: measures times, and remembers its choice.
 
 use std::{env, fs, process, ptr};
 
@@ -11,7 +11,7 @@ use super::bench::products::contestants::tiled;
 use super::bench::products::{precision::Bf16, problem::Problem};
 use super::runner::Test;
 
-/// A test that tunes the products of the benchmarks.
+/// Returns a test that tunes the GEMMs of the benchmarks.
 pub fn tests() -> [Test; 1] {
     let run = |device: &Device| tune_products(device, [1024, 1024, 512]);
     [Test { name: "tuning::products".to_owned(), run: Box::new(run) }]

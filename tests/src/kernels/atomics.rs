@@ -1,4 +1,4 @@
-//! Atomics: what many threads do to one element, whatever their order.
+//! Atomics: many threads operate on one element, in any order.
 
 use tma_runtime::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::{Sample, noise, samples};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "atomics::i32", run: integers::<i32> },
     Case { name: "atomics::u32", run: integers::<u32> },
@@ -15,7 +15,7 @@ pub const CASES: &[Case] = &[
     Case { name: "atomics::floats", run: floats },
 ];
 
-/// An integer, and what the kernel's first six operations make of their elements.
+/// An integer, and the results of the kernel's first six operations.
 pub(super) trait Integer: Sample + AtomicInteger + Ord {
     fn fold(all: [Self; 6], x: Self) -> [Self; 6];
 }
@@ -49,7 +49,7 @@ where
     let all = all.to_vec()?;
     same("add, min, max, and, or, xor", &all[..6], &wanted)?;
 
-    // Each value that was put there was taken by one thread, but for the last.
+    // Each value that was swapped in was returned to one thread, except for the last.
     let mut put = [values, vec![first[6]]].concat();
     let mut gone = [taken.to_vec()?, vec![all[6]]].concat();
     put.sort_unstable();
@@ -71,7 +71,7 @@ pub fn atomics<T: AtomicInteger>(values: Global<T>, all: Global<T>, taken: Globa
     taken.set(i, all.atomic_exchange(6, x));
 }
 
-/// Sums of numbers that leave nothing to round, and tickets: each thread gets its own.
+/// Sums of numbers that need no rounding, and tickets: each thread gets its own.
 #[tma_kernel(threads = 128)]
 pub fn atomics_floats(narrow: Global<f32>, wide: Global<f64>, next: Global<usize>, tickets: Global<u32>) {
     let i = block_idx().x * 128 + thread_idx().x;

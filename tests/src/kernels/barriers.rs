@@ -1,4 +1,4 @@
-//! Barriers: phases, arrivals, transaction counts, and lives that end.
+//! Barriers: phases, arrivals, transaction counts, and barriers that are reused.
 
 use tma_runtime::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "barriers::many_phases", run: many_phases },
     Case { name: "barriers::all_threads_arrive", run: all_threads_arrive },
@@ -17,7 +17,7 @@ pub const CASES: &[Case] = &[
     Case { name: "barriers::producer_and_consumers", run: pipeline },
 ];
 
-/// Loads tile after tile into one place: each phase, of either parity, shows its own tile.
+/// Loads tiles one after the other into one buffer. Each phase, of either parity, has its own tile.
 #[tma_kernel(threads = 64)]
 pub fn barrier_phases(src: TensorMap<Tile<u32, Shape2<1, 64>>>, out: Global<u32>, tiles: u32) {
     let tile: Tile<u32, Shape2<1, 64>> = shared();
@@ -53,7 +53,7 @@ fn many_phases(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("sums", &out.to_vec()?, &(0..64).map(sum).collect::<Vec<_>>())
 }
 
-/// As many arrivals as threads: what each wrote before is there for all after.
+/// All threads arrive, and each then sees the writes of all others.
 #[tma_kernel(threads = 128)]
 pub fn barrier_arrivals(out: Global<u32>, rounds: u32) {
     let values: Stages<SharedArray<u32, 128>, 2> = shared();
@@ -84,7 +84,7 @@ fn all_threads_arrive(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("values", &out.to_vec()?, &values)
 }
 
-/// Announces bytes before and apart from the arrival.
+/// Announces bytes before, and separately from, the arrival.
 #[tma_kernel(threads = 128)]
 pub fn barrier_expect_apart(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Global<u32>) {
     let tile: Tile<u32, Shape2<32, 32>> = shared();
@@ -106,9 +106,9 @@ pub fn barrier_expect_apart(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Glob
     }
 }
 
-/// Asks again and again instead of waiting; a fresh barrier is past the phase before its first.
-/// Only who completes that first phase may wait for the one before: for others its parity may by
-/// then be that of the phase after it.
+/// Polls in a loop instead of waiting. A fresh barrier counts as past the phase before its first.
+/// Only the thread that completes the first phase may wait for the one before: for others, the
+/// parity may meanwhile be that of the phase after it.
 #[tma_kernel(threads = 128)]
 pub fn barrier_try_wait(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Global<u32>) {
     let tile: Tile<u32, Shape2<32, 32>> = shared();
@@ -133,7 +133,7 @@ pub fn barrier_try_wait(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Global<u
     }
 }
 
-/// Two loads that one phase waits for, their bytes announced as a sum.
+/// Two loads that complete one phase; their bytes are announced as a sum.
 #[tma_kernel(threads = 128)]
 pub fn barrier_two_loads(src: TensorMap<Tile<u32, Shape2<16, 32>>>, out: Global<u32>) {
     let halves: Stages<Tile<u32, Shape2<16, 32>>, 2> = shared();
@@ -170,7 +170,7 @@ fn one_tile(device: &Device, kernel: Kernel) -> anyhow::Result<()> {
     same("elements", &out.to_vec()?, &source)
 }
 
-/// Each life of the barrier begins with phase 0 and has another number of arrivals.
+/// The barrier is initialised several times, each time with another count; the first phase is 0.
 #[tma_kernel(threads = 128)]
 pub fn barrier_lives(out: Global<u32>) {
     let met: Barrier = shared();
@@ -203,7 +203,7 @@ fn lives(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("sums", &out.to_vec()?, &wanted)
 }
 
-/// One warp loads, four consume, and stages go back and forth between them by two barriers each.
+/// One warp loads and four consume; two barriers per stage pass it back and forth.
 #[tma_kernel(threads = 160, instances(two = <2>, five = <5>))]
 pub fn barrier_pipeline<const STAGES: u32>(
     src: TensorMap<Tile<u32, Shape2<8, 64>>>,

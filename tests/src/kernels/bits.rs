@@ -1,4 +1,4 @@
-//! The methods of an integer's bits, of every integer.
+//! The bit methods of every integer type.
 
 use tma_runtime::prelude::*;
 
@@ -6,11 +6,11 @@ use crate::case::{Case, Options, blocks};
 use crate::compare::same;
 use crate::random::{hash, samples};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] =
     &[Case { name: "bits::narrow", run: narrow }, Case { name: "bits::wide", run: wide }];
 
-/// Results of a number of one type.
+/// The number of results per input and type.
 const RESULTS: usize = 10;
 
 /// The results of `x` as each type, in the order of the kernels.
@@ -182,7 +182,7 @@ pub fn bits_wide(words: Global<u64>, by: Global<u32>, out: Global<u64>) {
     }
 }
 
-/// Words whose every part is an edge in some, and amounts below, at and above every width.
+/// Words of which every part is an edge case in some, and amounts below, at and above every width.
 fn inputs(n: usize) -> (Vec<u64>, Vec<u32>) {
     let edges = samples::<u8>(41, 13).into_iter().map(|byte| u64::from_ne_bytes([byte; 8]));
     let halves = samples::<u16>(42, 13).into_iter().map(|half| u64::from(half) << 16 | u64::from(half));

@@ -1,4 +1,4 @@
-//! Clusters: places, meetings, and shared memory that other blocks read and write.
+//! Clusters: indices, barriers, and shared memory that other blocks read and write.
 
 use tma_runtime::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "clusters::places", run: places },
     Case { name: "clusters::places_at_launch", run: places_at_launch },
@@ -18,15 +18,15 @@ pub const CASES: &[Case] = &[
     Case { name: "clusters::arrive_and_wait_apart", run: apart },
 ];
 
-/// Numbers that [`cluster_kernels::write_places`] writes a block.
+/// The number of values that [`cluster_kernels::write_places`] writes per block.
 const PLACES: usize = 10;
 
-/// Kernels that are the same whether the attribute or the launch says how large clusters are.
+/// Kernels that do the same whether the attribute or the launch sets the cluster size.
 #[tma_module]
 pub mod cluster_kernels {
     use tma_runtime::prelude::*;
 
-    /// Where this block is in its cluster, and its cluster in the grid.
+    /// Writes the position of this block in its cluster, and of its cluster in the grid.
     #[tma_device]
     fn write_places(out: Global<u32>) {
         let block = block_idx().x + grid_dim().x * (block_idx().y + grid_dim().y * block_idx().z);
@@ -45,7 +45,7 @@ pub mod cluster_kernels {
         }
     }
 
-    /// The attribute says the size.
+    /// The attribute sets the size.
     #[tma_kernel(
         threads = 32,
         cluster = [X, Y, Z],
@@ -58,13 +58,13 @@ pub mod cluster_kernels {
         write_places(out);
     }
 
-    /// The launch says the size.
+    /// The launch sets the size.
     #[tma_kernel(threads = 32, cluster = launch)]
     pub fn cluster_places_at_launch(out: Global<u32>) {
         write_places(out);
     }
 
-    /// Each block takes what the next one has, and gives what it has to the one after that.
+    /// Each block reads the next one's values, and writes its own to the one after that.
     #[tma_device]
     fn pass_on(
         src: Global<u32>,
@@ -87,7 +87,7 @@ pub mod cluster_kernels {
         out.set(block * 64 + t, taken * 7 + given[t % 2].get(t));
     }
 
-    /// The attribute says the size.
+    /// The attribute sets the size.
     #[tma_kernel(
         threads = 64,
         cluster = [X, Y, Z],
@@ -103,7 +103,7 @@ pub mod cluster_kernels {
         pass_on(src, out, own, given);
     }
 
-    /// The launch says the size.
+    /// The launch sets the size.
     #[tma_kernel(threads = 64, cluster = launch, nonportable_cluster)]
     pub fn cluster_ring_at_launch(src: Global<u32>, out: Global<u32>) {
         let own: SharedArray<u32, 64> = shared();
@@ -124,7 +124,7 @@ fn grid(extents: Extents) -> Grid {
     Grid::new(extents[0], extents[1], extents[2])
 }
 
-/// The places of a grid's blocks, x fastest: in the grid, and the number in it.
+/// Returns the block indices of a grid, x fastest.
 fn blocks(grid: Extents) -> impl Iterator<Item = Extents> {
     (0..grid[2]).flat_map(move |z| (0..grid[1]).flat_map(move |y| (0..grid[0]).map(move |x| [x, y, z])))
 }
@@ -134,7 +134,7 @@ fn rank(block: Extents, cluster: Extents) -> u32 {
     x + cluster[0] * (y + cluster[1] * z)
 }
 
-/// The grids that a cluster is launched in: one cluster, and several along each axis.
+/// Returns the grids that a cluster is launched in: one cluster, and several along each axis.
 fn grids([x, y, z]: Extents) -> [Extents; 2] {
     [[x, y, z], [3 * x, 2 * y, 2 * z]]
 }
@@ -194,7 +194,7 @@ fn check_ring(
             (device.tensor(&source, [source.len()])?, device.filled_bytes([source.len()], 0xab)?);
         launch(grid(extents), &src, &mut out)?;
         let all = volume(cluster) as u32;
-        // What the block `steps` ranks after `block` read.
+        // The values read by the block `steps` ranks after `block`.
         let mate = |block: Extents, steps: u32| {
             let [cx, cy, _] = cluster;
             let rank = (rank(block, cluster) + steps) % all;
@@ -231,7 +231,7 @@ fn ring_at_launch(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// More than every device takes, as the attribute and as the launch say.
+/// Clusters larger than every device allows, by the attribute and by the launch.
 fn ring_of_sixteen(device: &Device, _: &Options) -> anyhow::Result<()> {
     check_ring(device, [4, 2, 2], |grid, src, out| cluster_ring::sixteen::launch(device, grid, src, out))?;
     check_ring(device, [16, 1, 1], |grid, src, out| {
@@ -239,7 +239,7 @@ fn ring_of_sixteen(device: &Device, _: &Options) -> anyhow::Result<()> {
     })
 }
 
-/// The sum of all that a cluster's blocks read: each adds its part, the first block adds the parts.
+/// Sums all elements of a cluster: each block adds its part, and the first block adds the parts.
 #[tma_kernel(threads = 128, cluster = BLOCKS, instances(two = <2>, four = <4>, eight = <8>))]
 pub fn cluster_sum<const BLOCKS: u32>(src: Global<u32>, out: Global<u32>, per_block: u32) {
     let parts: SharedArray<u32, 128> = shared();
@@ -280,7 +280,7 @@ fn sum(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The blocks write a row each of every block's swizzled tile, and each block stores its own.
+/// Each block writes a row of every block's swizzled tile, and stores its own tile.
 #[tma_kernel(threads = 64, cluster = [2, 2])]
 pub fn cluster_shared_tile(dst: TensorMap<Tile<u16, Shape2<4, 64>, Swizzle128>>) {
     let tile: Tile<u16, Shape2<4, 64>, Swizzle128> = shared();
@@ -308,8 +308,8 @@ fn written_by_all(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("tiles", &dst.to_vec()?, &(0..16).flat_map(of_row).collect::<Vec<_>>())
 }
 
-/// Between telling that it is there and waiting for the others, each block does what concerns
-/// nobody else. Threads of a warp arrive in different places.
+/// Between arriving and waiting, each block does work that does not depend on the others. Threads
+/// of a warp arrive at different instructions.
 #[tma_kernel(threads = 64, cluster = 4)]
 pub fn cluster_apart(out: Global<u32>, rounds: u32) {
     let values: Stages<SharedArray<u32, 64>, 2> = shared();

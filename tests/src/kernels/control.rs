@@ -1,4 +1,4 @@
-//! Control flow: branches, matches and loops, against the same text in plain Rust.
+//! Control flow: branches, matches and loops, compared with the same text in plain Rust.
 
 use tma_runtime::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::case::{Case, Options, blocks};
 use crate::compare::same;
 use crate::random::samples;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case {
         name: "control::matches",
@@ -36,11 +36,11 @@ pub const CASES: &[Case] = &[
 
 type Launch = fn(&Device, Grid, &DeviceTensor<i32, 1>, &mut DeviceTensor<i32, 1>) -> Result<(), Error>;
 
-/// Compares a kernel that maps each input to a result with the function that says what it is.
+/// Compares a kernel that maps each input to a result with the function that computes it in Rust.
 fn check(device: &Device, options: &Options, launch: Launch, wanted: fn(i32) -> i32) -> anyhow::Result<()> {
     let n = options.elements(1 << 14);
     let mut inputs = samples::<i32>(11, n);
-    // Small numbers, which the arms and loops tell apart.
+    // Small numbers, for which the arms and loops differ.
     for (i, input) in inputs.iter_mut().enumerate().skip(64).step_by(2) {
         *input = i as i32 % 256 - 64;
     }
@@ -93,8 +93,8 @@ fn matched(x: i32) -> i32 {
     if x % 2 == 0 { sum + 100 } else { sum }
 }
 
-/// Nested loops that are left and continued by label, `while` with an effect in its condition, and
-/// `loop`.
+/// Nested loops with labelled `break` and `continue`, `while` with a side effect in its condition,
+/// and `loop`.
 #[tma_kernel(threads = 128)]
 pub fn control_loops(input: Global<i32>, out: Global<i32>) {
     let i = block_idx().x * 128 + thread_idx().x;
@@ -212,7 +212,7 @@ fn branched(x: i32) -> i32 {
 }
 
 /// Loops up to the ends of their types, without a wrap-around; loops that do not run; unrolled
-/// ones.
+/// loops.
 #[tma_kernel(threads = 32)]
 pub fn control_ranges(out: Global<u64>, from: u32, count: u32) {
     if thread_idx().x == 0 {
@@ -293,8 +293,8 @@ fn ranges(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("results", &out.to_vec()?, &wanted)
 }
 
-/// `&&` and `||` look at their right side only where the left leaves it open: here it would be out
-/// of bounds.
+/// `&&` and `||` evaluate their right side only if the left leaves the result open: here it would
+/// be out of bounds.
 #[tma_kernel(threads = 128)]
 pub fn control_short_circuit(input: Global<i32>, out: Global<bool>) {
     let i = block_idx().x * 128 + thread_idx().x;

@@ -1,4 +1,4 @@
-//! Hints to the L2 cache, prefetches, several bulk groups in flight, and kernels that test their
+//! Hints to the L2 cache, prefetches, several bulk groups in flight, and kernels that check their
 //! coordinates.
 
 use tma_runtime::prelude::*;
@@ -7,7 +7,7 @@ use crate::case::{Case, Options};
 use crate::compare::{same, same_bits};
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "copies::hints", run: hints },
     Case { name: "copies::prefetches", run: prefetches },
@@ -16,8 +16,8 @@ pub const CASES: &[Case] = &[
     Case { name: "copies::checked", run: checked },
 ];
 
-/// Copies `src` to `dst` and adds it to `sums`, by policies of every kind: which, for loads, the
-/// launch decides.
+/// Copies `src` to `dst` and adds it to `sums`, by policies of every kind. The launch chooses the
+/// one for loads.
 #[tma_module]
 pub mod hinted {
     use tma_runtime::prelude::*;
@@ -35,7 +35,7 @@ pub mod hinted {
         src.load(tile, at, full);
     }
 
-    /// One tile a block.
+    /// One tile per block.
     #[tma_kernel(threads = 32)]
     pub fn copy_hinted(
         src: TensorMap<Block>,
@@ -81,8 +81,8 @@ fn hints(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies tiles of five, three and one dimensions, each prefetched, together with what lies around
-/// it.
+/// Prefetches tiles of five, three and one dimensions, the second outside of its tensor, and copies
+/// the last one.
 #[tma_kernel(threads = 32)]
 pub fn prefetch_tiles(
     five: TensorMap<Tile<u16, Shape5<1, 2, 2, 2, 8>>>,
@@ -117,8 +117,8 @@ fn prefetches(device: &Device, _: &Options) -> anyhow::Result<()> {
     same_bits(&dst.to_vec()?, &source)
 }
 
-/// Stores a tile in each of `turns` turns. There are three tiles: one is written anew while the two
-/// stores before it may still read theirs.
+/// Stores a tile in each of `turns` iterations. There are three tiles: one is rewritten while the
+/// two stores before it may still read theirs.
 #[tma_kernel(threads = 128)]
 pub fn groups_of_three(dst: TensorMap<Tile<u32, Shape2<4, 32>>>, turns: u32) {
     let tiles: Stages<Tile<u32, Shape2<4, 32>>, 3> = shared();
@@ -152,7 +152,7 @@ fn groups_in_flight(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Two groups: a store, then two reductions. The first is in memory once one group at most is
+/// Two groups: a store, then two reductions. The store is in memory once at most one group is
 /// unfinished.
 #[tma_kernel(threads = 32)]
 pub fn groups_of_two(
@@ -192,7 +192,7 @@ fn groups_in_order(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("sums", &second.to_vec()?, &(0..40).map(sum).collect::<Vec<_>>())
 }
 
-/// Loads from anywhere and stores anywhere, as far as the copy engine goes.
+/// Loads and stores at any coordinates that the copy engine accepts.
 #[tma_kernel(threads = 32, checked)]
 pub fn copy_checked(
     src: TensorMap<Tile<f16, Shape2<8, 32>>>,
@@ -214,7 +214,7 @@ pub fn copy_checked(
     }
 }
 
-/// What the engine accepts, the tests of a checked kernel let through.
+/// Coordinates that the engine accepts pass the tests of a checked kernel.
 fn checked(device: &Device, _: &Options) -> anyhow::Result<()> {
     let source = noise::<f16>(471, 16 * 64);
     let src = device.tensor(&source, [16, 64])?;

@@ -7,15 +7,15 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "descriptors::cubes", run: cubes },
     Case { name: "descriptors::later_launch", run: later_launch },
     Case { name: "descriptors::line", run: line },
 ];
 
-/// Loads and adds a box of a cube, of which address, all extents and all strides are the kernel's,
-/// through maps that the first warp makes and another thread uses.
+/// Loads a box of a cube and adds it. The kernel sets the address, all extents and all strides of
+/// the map, which the first warp makes and another thread uses.
 #[tma_kernel(threads = 64)]
 pub fn descriptor_cube(
     template: TensorMap<Tile<u32, Shape3<2, 4, 8>>>,
@@ -157,7 +157,7 @@ fn later_launch(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("rows", &dst.to_vec()?, &(0..32 * 64).map(element).collect::<Vec<_>>())
 }
 
-/// Copies a line of the length that it is given.
+/// Copies a line whose length is a parameter.
 #[tma_kernel(threads = 32)]
 pub fn descriptor_line(
     template: TensorMap<Tile<u64, Shape1<32>>>,

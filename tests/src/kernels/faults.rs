@@ -1,7 +1,7 @@
 //! Kernels that print and kernels that stop with an error.
 //!
-//! A fault ends the process's use of its device, and what a kernel prints goes to the process's
-//! standard output: each of these runs in a process of its own, started and judged by the parent.
+//! A fault ends the process's use of its device, and a kernel prints to the standard output of its
+//! process. So each of these runs in its own process, which the parent starts and judges.
 
 use super::printing;
 use anyhow::ensure;
@@ -9,25 +9,25 @@ use tma_runtime::prelude::*;
 
 use super::mma::stops;
 
-/// A kernel to run in a process of its own.
+/// A kernel that runs in its own process.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// Its name, unique among all.
+    /// The name, unique among all faults.
     pub name: &'static str,
-    /// Launches it and waits. What it returns is what a program would see.
+    /// Launches the kernel and waits. Returns the result that a program would see.
     pub run: fn(&Device) -> Result<(), Error>,
     /// The code of the error that it must end with.
     pub code: Option<&'static str>,
-    /// What it must print, on either stream.
+    /// The texts that it must print, on either stream.
     pub printed: &'static [&'static str],
 }
 
-/// Every one, also those of other themes.
+/// Returns every fault, including those of other modules.
 pub fn all() -> impl Iterator<Item = &'static Fault> {
     FAULTS.iter().chain(stops::FAULTS)
 }
 
-/// Those that are here.
+/// The faults of this module.
 const FAULTS: &[Fault] = &[
     Fault {
         name: "faults::printf",
@@ -133,7 +133,7 @@ const FAULTS: &[Fault] = &[
         name: "faults::launch_after_a_fault",
         run: |device| {
             fault_trap::launch(device, 1, 3)?;
-            // The first to meet the fault reports it; so does whoever comes after.
+            // The first call to notice the fault reports it, and so does every later call.
             match device.synchronize() {
                 Err(Error::KernelFault { .. }) => {
                     fault_trap::launch(device, 1, 0).and_then(|()| device.synchronize())
@@ -200,12 +200,12 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-/// Launches [`fault_index`] with the indices into its tile, and those of a stage, in it, in
-/// registers, and of a barrier.
+/// Launches [`fault_index`] with the indices into its tile, and those of a stage, of an element of
+/// it, of an array in registers, and of a barrier.
 ///
 /// # Errors
 ///
-/// Those of the launch, and what the kernel stops with.
+/// Errors of the launch, and the error that the kernel stops with.
 pub fn index(device: &Device, at: [i32; 2], others: [u32; 4]) -> Result<(), Error> {
     let [stage, element, part, barrier] = others;
     let mut out = device.zeros([32])?;
@@ -232,7 +232,7 @@ fn read(device: &Device, index: i64) -> Result<(), Error> {
     device.synchronize()
 }
 
-/// Every conversion and every kind of scalar.
+/// Prints by every conversion and every kind of scalar.
 #[tma_kernel(threads = 32)]
 pub fn fault_printf(n: i32, bits: u32, x: f32) {
     let lane = lane_idx();
@@ -276,7 +276,7 @@ pub fn fault_write(to: Global<f32>, index: u64) {
     }
 }
 
-/// Copies one tile, from and to any place.
+/// Copies one tile between any coordinates.
 #[tma_kernel(threads = 32, checked)]
 pub fn fault_copy(
     src: TensorMap<Tile<f16, Shape2<8, 32>>>,
@@ -300,7 +300,7 @@ pub fn fault_copy(
     }
 }
 
-/// Copies `count` elements, from and to any place, without a tensor map.
+/// Copies `count` elements between any indices, without a tensor map.
 #[tma_kernel(threads = 32, checked)]
 pub fn fault_bulk(src: Global<f32>, from: i64, at: u32, count: u32) {
     let part: SharedArray<f32, 64> = shared();
@@ -314,7 +314,7 @@ pub fn fault_bulk(src: Global<f32>, from: i64, at: u32, count: u32) {
     }
 }
 
-/// Reads at indices that may not be there, and meets at a barrier that may have no such number.
+/// Reads at indices that may be out of range, and waits at a barrier number that may be.
 #[tma_kernel(threads = 32, checked)]
 pub fn fault_index(
     out: Global<u32>,
@@ -342,11 +342,11 @@ pub fn fault_index(
     out.set(lane, of_tile + of_line + of_registers);
 }
 
-/// Runs the fault called `name` in this process, and says on standard error what it ended with.
+/// Runs the fault called `name` in this process, and reports how it ended on the standard error.
 ///
 /// # Errors
 ///
-/// If there is none of that name, and without a device.
+/// An unknown name, or a missing device.
 pub fn run_here(name: &str) -> anyhow::Result<()> {
     let fault = all().find(|fault| fault.name == name);
     let fault = fault.ok_or_else(|| anyhow::anyhow!("no fault is called `{name}`"))?;
@@ -357,11 +357,11 @@ pub fn run_here(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Judges what a process that ran `fault` wrote to its two streams.
+/// Judges the output of a process that ran `fault`, on both streams.
 ///
 /// # Errors
 ///
-/// What is missing.
+/// The text that is missing.
 pub fn judge(fault: &Fault, written: &str) -> anyhow::Result<()> {
     let ending = fault.code.map_or("ended well".to_owned(), |code| format!("ended with {code}: "));
     for wanted in fault.printed.iter().copied().chain([ending.as_str()]) {
@@ -370,13 +370,13 @@ pub fn judge(fault: &Fault, written: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Assumes that `n` is even, and tests it.
+/// Assumes that `n` is even, and checks it.
 #[tma_kernel(threads = 32, checked)]
 pub fn fault_assume(n: u32) {
     assume(n % 2 == 0);
 }
 
-/// Assumes that `n` is even, and takes the caller's word for it.
+/// Assumes that `n` is even, and does not check it.
 #[tma_kernel(threads = 32, unchecked)]
 pub fn fault_assume_unchecked(n: u32) {
     assume(n % 2 == 0);

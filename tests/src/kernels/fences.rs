@@ -6,15 +6,15 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "fences::last_block", run: last_block },
     Case { name: "fences::written_then_loaded", run: written_then_loaded },
     Case { name: "fences::written_then_reduced", run: written_then_reduced },
 ];
 
-/// Each block adds up its 256 values, and the block that finishes last adds up what all blocks
-/// found.
+/// Each block sums its 256 values, and the block that finishes last adds up the sums of all
+/// blocks.
 #[tma_kernel(threads = 128)]
 pub fn fence_last_block(values: Global<u32>, parts: Global<u32>, finished: Global<u32>, total: Global<u32>) {
     let sums: SharedArray<u32, 128> = shared();
@@ -59,7 +59,7 @@ fn last_block(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Changes 256 values in place, and copies what is there then, the last first.
+/// Changes 256 values in place, and copies the new values in reverse order.
 #[tma_kernel(threads = 128)]
 pub fn fence_then_load(values: Global<u32>, out: Global<u32>) {
     let part: SharedArray<u32, 256> = shared();
@@ -96,7 +96,7 @@ fn written_then_loaded(device: &Device, options: &Options) -> anyhow::Result<()>
     same("what was loaded", &out.to_vec()?, &wanted)
 }
 
-/// Writes 64 sums, and has the copy engine add a row to them.
+/// Writes 64 sums, to which the copy engine then adds a row.
 #[tma_kernel(threads = 64)]
 pub fn fence_then_reduce(start: u32, sums: Global<u32>) {
     let row: SharedArray<u32, 64> = shared();

@@ -1,4 +1,4 @@
-//! Floats: every operator of every type that computes, and the hardware's fast functions.
+//! Floats: every operator of every type with arithmetic, and the hardware's fast functions.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -11,7 +11,7 @@ use crate::compare::{judged, same};
 use crate::random::{Sample, hash, sample_pairs, samples};
 use crate::rounding::{Format, sum_to_odd};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "floats::f16", run: check::<f16> },
     Case { name: "floats::bf16", run: check::<bf16> },
@@ -67,23 +67,23 @@ pub trait Float:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// What `floats` computes, in its order.
+    /// Returns the results of `floats`, in its order.
     fn results(x: Self, y: Self, z: Self) -> [Self; 9];
 }
 
-/// A float with roots and reciprocals of its own precision.
+/// A float with roots and reciprocals in its own precision.
 pub trait Wide: Float + Precise {
-    /// What `roots` computes, in its order.
+    /// Returns the results of `roots`, in its order.
     fn root_results(x: Self) -> [Self; 2];
 }
 
-/// The lesser by the order -0 < +0, and of a NaN and a number the number (IEEE 754-2019,
-/// "minimumNumber").
+/// Returns the smaller number in the order -0 < +0, or the number if the other is a NaN (IEEE
+/// 754-2019, "minimumNumber").
 fn lesser(x: f64, y: f64) -> f64 {
     if x.is_nan() || (!y.is_nan() && y.total_cmp(&x).is_lt()) { y } else { x }
 }
 
-/// The narrow floats compute in `f64` and round once.
+/// Implements the narrow floats, which compute in `f64` and round once.
 macro_rules! narrow {
     ($($ty:ty: $format:expr;)+) => { $(
         impl Float for $ty {
@@ -161,7 +161,7 @@ pub fn floats<T: Float>(a: Global<T>, b: Global<T>, c: Global<T>, out: Global<T>
     }
 }
 
-/// What the wide ones have besides.
+/// The operations that only the wide floats have.
 #[tma_kernel(threads = 128, instances(T in [f32, f64]))]
 pub fn roots<T: Wide>(a: Global<T>, out: Global<T>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
@@ -248,12 +248,12 @@ fn fast_functions(device: &Device, options: &Options) -> anyhow::Result<()> {
     })
 }
 
-/// How far `exp2`, `log2`, `rsqrt` and `exp2_ftz` of `x` may be from `exact`: PTX ISA 9.4, "Floating-Point
-/// Instructions", ex2, lg2 and rsqrt.
+/// Returns the largest error of `exp2`, `log2`, `rsqrt` and `exp2_ftz` of `x`: PTX ISA 9.4,
+/// "Floating-Point Instructions", ex2, lg2 and rsqrt.
 fn tolerance(function: usize, x: f64, exact: f64) -> f64 {
     let relative = |bits: f64| exact.abs() * (-bits).exp2();
     match function {
-        // Two units in the last place from what is rounded correctly, which is within half of one.
+        // Two units in the last place from the correctly rounded result, itself off by half a unit.
         0 | 3 => 2.5 * (exact.abs().log2().floor().max(-126.0) - 23.0).exp2(),
         1 if x > 0.5 && x < 2.0 => (-22f64).exp2(),
         1 => relative(22.0),

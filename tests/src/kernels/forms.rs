@@ -1,6 +1,6 @@
 //! Every form of the tensor-map instructions at every rank: loads, stores and reductions with and
-//! without a hint, multicast, prefetches. And the waits that a kernel with clusters has beside
-//! `wait`.
+//! without a hint, multicast, and prefetches. Also the waits besides `wait` in a kernel with
+//! clusters.
 
 use tma_model::ReduceOp;
 use tma_runtime::prelude::*;
@@ -10,7 +10,7 @@ use crate::compare::same;
 use crate::conformance::Reduce;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "forms::one_dimension", run: one_dimension },
     Case { name: "forms::two_dimensions", run: two_dimensions },
@@ -20,9 +20,9 @@ pub const CASES: &[Case] = &[
     Case { name: "forms::waits", run: waits },
 ];
 
-// Of the two blocks of a cluster the first loads into its own tiles, and into those of both, and
-// stores; the second reduces what it was sent. `dst` has a tile for each write, one after the other
-// along the outermost dimension.
+// The first of the two blocks of a cluster loads into its own tiles and, by multicast, into those
+// of both, and stores. The second reduces the multicast tiles. `dst` has a tile for each write, one
+// after the other along the outermost dimension.
 
 /// Rank 1.
 #[tma_kernel(threads = 32, cluster = 2)]
@@ -292,13 +292,13 @@ pub fn forms_5(
     sync_cluster();
 }
 
-/// Elements of a tile.
+/// The number of elements of a tile.
 const TILE: usize = 64;
 
-/// Writes into the tensor: two stores, and each reduction twice.
+/// The number of writes into the tensor: two stores, and each reduction twice.
 const WRITES: usize = 2 + 2 * ReduceOp::ALL.len();
 
-/// What the tensor holds after all of them.
+/// Returns the expected contents of the tensor.
 fn wanted(before: &[u32], tile: &[u32]) -> Vec<u32> {
     let element = |(i, &old): (usize, &u32)| match i / TILE / 2 {
         0 => Some(tile[i % TILE]),
@@ -307,7 +307,7 @@ fn wanted(before: &[u32], tile: &[u32]) -> Vec<u32> {
     before.iter().enumerate().filter_map(element).collect()
 }
 
-/// Launches over random numbers: a tile, and a tensor of as many tiles as there are writes.
+/// Launches on random numbers: one tile, and a tensor with a tile for each write.
 fn check<const N: usize>(
     device: &Device,
     tile: [usize; N],
@@ -341,7 +341,7 @@ fn five_dimensions(device: &Device, _: &Options) -> anyhow::Result<()> {
     check(device, [2, 2, 2, 2, 4], |src, dst| forms_5::launch(device, 2, src, dst))
 }
 
-/// Two blocks write to each other, thrice, and wait in as many ways.
+/// Two blocks write to each other three times, and each time wait in another way.
 #[tma_kernel(threads = 32, cluster = 2)]
 pub fn forms_waits(out: Global<u32>) {
     let words: SharedArray<u32, 3> = shared();

@@ -1,5 +1,5 @@
-//! Columns of pixels, of tensors of three to five dimensions: what is loaded, stored and reduced,
-//! with corners, steps and offsets.
+//! Columns of pixels of tensors of three to five dimensions: loads, stores and reductions, with
+//! corners, steps and offsets.
 
 use tma_runtime::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::column::Column;
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "im2col::lines", run: lines },
     Case { name: "im2col::images", run: images },
@@ -99,7 +99,7 @@ pub fn im2col_volume(
     }
 }
 
-/// Stores a column, adds it to another tensor, and to a third flips its bits, each of another rank.
+/// Stores a column, adds it to a second tensor, and xors it into a third, each of another rank.
 #[tma_kernel(threads = 32)]
 pub fn im2col_stores(
     src: Global<u32>,
@@ -163,8 +163,8 @@ fn images(device: &Device, _: &Options) -> anyhow::Result<()> {
         )+ };
     }
     taken! {
-        // All pixels; then the taps of a 3 × 3 filter with padding, and with steps; a small box;
-        // the end of the last image.
+        // All pixels; the taps of a 3 × 3 filter with padding, and with steps; a small box; the end
+        // of the last image.
         f32, plain, 64, 8, [0, 0], [0, 0], [1, 1], [0, 0, 0], [0, 0];
         f32, plain, 64, 8, [-1, -1], [-1, -1], [1, 1], [0, -1, -1], [0, 2];
         f32, plain, 64, 8, [-1, -1], [-1, -1], [2, 2], [1, 1, 3], [2, 1];
@@ -212,7 +212,7 @@ fn volumes(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is in a tensor after `combine` of each element of the tile with what is there.
+/// Returns the tensor after each element of the tile was combined with the element in its position.
 fn combined<const N: usize, const RANK: usize>(
     column: &Column<N, RANK>,
     before: &[u32],
@@ -232,7 +232,7 @@ fn stores(device: &Device, _: &Options) -> anyhow::Result<()> {
     let tile = noise::<u32>(607, 50 * 4);
     let src = device.tensor(&tile, [50 * 4])?;
     let x = 3;
-    // Within the tensor; a tile ends past the last image, or in the middle of one.
+    // A tile inside the tensor, one past the last image, and one in the middle of an image.
     let images = Column {
         shape: [2, 5, 9, 4],
         columns: Im2col { lower: [1, 2], upper: [-1, 0], strides: [1, 1] },

@@ -1,6 +1,6 @@
 //! Integers: every operator of every type.
 //!
-//! Arithmetic wraps, shifts take the amount modulo the width, and a division by 0 gives the
+//! Arithmetic wraps, shifts take the amount modulo the width, and a division by 0 returns the
 //! dividend and no remainder, where Rust would panic.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
@@ -12,7 +12,7 @@ use crate::case::{Case, Options, blocks};
 use crate::compare::same;
 use crate::random::{Sample, sample_pairs, samples};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "integers::i8", run: check::<i8> },
     Case { name: "integers::u8", run: check::<u8> },
@@ -63,7 +63,7 @@ where
     same("results", &out.to_vec()?, &wanted)
 }
 
-/// The comparisons `== != < <= > >=` as bits, the first lowest.
+/// Returns the comparisons `== != < <= > >=` as bits, the first lowest.
 pub(super) fn order<T: PartialOrd>(x: &T, y: &T) -> u8 {
     let compared = [x == y, x != y, x < y, x <= y, x > y, x >= y];
     compared.into_iter().enumerate().map(|(k, held)| u8::from(held) << k).sum()
@@ -86,13 +86,13 @@ pub trait Integer:
     + Shl<u32, Output = Self>
     + Shr<u32, Output = Self>
 {
-    /// What `integers` computes, in its order.
+    /// Returns the results of `integers`, in its order.
     fn results(x: Self, y: Self, amount: u32) -> [Self; 13];
 }
 
-/// The operators that signed integers have besides.
+/// The operators that only signed integers have.
 pub trait SignedInteger: Integer + Signed + Neg<Output = Self> {
-    /// What `signed_integers` computes, in its order.
+    /// Returns the results of `signed_integers`, in its order.
     fn sign_results(x: Self) -> [Self; 2];
 }
 
@@ -164,7 +164,7 @@ pub fn integers<T: Integer>(
     }
 }
 
-/// What signed integers have besides.
+/// The operators that only signed integers have.
 #[tma_kernel(threads = 128, instances(T in [i8, i16, i32, i64]))]
 pub fn signed_integers<T: SignedInteger>(a: Global<T>, out: Global<T>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;

@@ -1,4 +1,4 @@
-//! Ways to launch: kernels that start early, grids that meet, and graphs.
+//! Launch options: kernels that start early, grids that synchronise, and graphs.
 
 use anyhow::ensure;
 use tma_runtime::prelude::*;
@@ -7,7 +7,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "launches::dependent_chain", run: dependent_chain },
     Case { name: "launches::grid_scan", run: grid_scan },
@@ -21,7 +21,7 @@ pub const CASES: &[Case] = &[
 
 type Numbers = DeviceTensor<u32, 1>;
 
-/// `out[i] = 5 * src[i + 1] + i`, around the end; the next kernel may start at once.
+/// `out[i] = 5 * src[i + 1] + i`, with wrap-around; the next kernel may start at once.
 #[tma_kernel(threads = 128)]
 pub fn launch_step(src: Global<u32>, out: Global<u32>) {
     grid_dependency_launch();
@@ -36,7 +36,7 @@ fn stepped(src: &[u32]) -> Vec<u32> {
     (0..src.len()).map(next).collect()
 }
 
-/// Kernels that each need all that the one before wrote, and write what that one reads.
+/// Each kernel reads all that the one before wrote, and overwrites its input.
 fn dependent_chain(device: &Device, options: &Options) -> anyhow::Result<()> {
     let n = options.elements(1 << 16);
     let stream = device.stream()?;
@@ -54,7 +54,7 @@ fn dependent_chain(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("on the default stream", &second.to_vec()?, &stepped(&values))
 }
 
-/// `out[i]` is the sum of `src[0..=i]`, 128 numbers a block: the blocks tell each other their sums.
+/// `out[i]` is the sum of `src[0..=i]`, 128 numbers per block: the blocks exchange their sums.
 #[tma_kernel(threads = 128)]
 pub fn grid_sync_scan(src: Global<u32>, sums: Global<u32>, out: Global<u32>, counter: Global<u32>) {
     let values: Stages<SharedArray<u32, 128>, 2> = shared();
@@ -80,7 +80,7 @@ pub fn grid_sync_scan(src: Global<u32>, sums: Global<u32>, out: Global<u32>, cou
     out.set(i, sum);
 }
 
-/// The counter is used again and again, by grids of different sizes.
+/// Grids of different sizes reuse the counter.
 fn grid_scan(device: &Device, options: &Options) -> anyhow::Result<()> {
     let mut counter = device.zeros([1])?;
     let most = device.resident_blocks(&grid_sync_scan::SPEC)?.min(if options.quick { 24 } else { 1 << 10 });
@@ -103,12 +103,12 @@ fn grid_scan(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Kernels whose blocks meet in every round, with and without clusters.
+/// Kernels whose blocks synchronise in every round, with and without clusters.
 #[tma_module]
 pub mod meeting_kernels {
     use tma_runtime::prelude::*;
 
-    /// In each round every thread takes what a thread of the next block wrote in the round before.
+    /// In each round every thread reads what a thread of the next block wrote in the last one.
     #[tma_device]
     fn pass_around(values: Global<u32>, counter: Global<u32>, rounds: u32) {
         let t = thread_idx().x + 16 * thread_idx().y;
@@ -124,13 +124,13 @@ pub mod meeting_kernels {
         }
     }
 
-    /// Blocks on their own.
+    /// Blocks without clusters.
     #[tma_kernel(threads = [16, 4])]
     pub fn grid_sync_rounds(values: Global<u32>, counter: Global<u32>, rounds: u32) {
         pass_around(values, counter, rounds);
     }
 
-    /// In clusters of a size that the launch gives.
+    /// In clusters whose size the launch sets.
     #[tma_kernel(threads = [16, 4], cluster = launch)]
     pub fn grid_sync_clusters(values: Global<u32>, counter: Global<u32>, rounds: u32) {
         pass_around(values, counter, rounds);
@@ -139,7 +139,7 @@ pub mod meeting_kernels {
 
 use meeting_kernels::{grid_sync_clusters, grid_sync_rounds};
 
-/// Rounds that are not even leave the counter's highest bit set for the next launch.
+/// An odd number of rounds leaves the counter's highest bit set for the next launch.
 fn check_rounds(
     device: &Device,
     grid: [u32; 3],
@@ -189,7 +189,7 @@ fn grid_rounds_in_clusters(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The greatest grid that the device takes runs; one block more is refused before anything does.
+/// The largest grid that fits the device runs; one more block is refused before anything runs.
 fn as_many_as_fit(device: &Device, _: &Options) -> anyhow::Result<()> {
     let most = device.resident_blocks(&grid_sync_rounds::SPEC)?;
     ensure!(most >= device.multiprocessors(), "{most} blocks fit {} processors", device.multiprocessors());
@@ -240,7 +240,7 @@ pub fn launch_tiles(
     }
 }
 
-/// The same graph on the same tensors, whose content the host changes in between.
+/// The same graph on the same tensors, whose contents the host changes between launches.
 fn graph_repeated(device: &Device, options: &Options) -> anyhow::Result<()> {
     let (rows, columns) = (options.elements(1 << 12), 64);
     let n = rows * columns;
@@ -248,7 +248,7 @@ fn graph_repeated(device: &Device, options: &Options) -> anyhow::Result<()> {
     let mut src = device.filled_bytes::<u32, 2>([rows, columns], 0xab)?;
     let mut out = device.filled_bytes([n], 0xab)?;
     let graph = {
-        // The graph alone keeps what lies between.
+        // Only the graph keeps the intermediate tensor.
         let mut moved = device.filled_bytes::<u32, 2>([rows, columns], 0xab)?;
         stream.capture(|capture| {
             launch_tiles::launch(capture, Grid::tiles([rows, columns], [8, 32]), &src, &mut moved, 17)?;
@@ -263,7 +263,7 @@ fn graph_repeated(device: &Device, options: &Options) -> anyhow::Result<()> {
         graph.launch(&stream)?;
         same(&format!("content {seed}"), &out.to_vec()?, &wanted(&source))?;
     }
-    // Another stream, several times over, and the graph dropped while it may still run.
+    // On another stream, several launches, and the graph is dropped while it may still run.
     let other = device.stream()?;
     for _ in 0..3 {
         graph.launch(&other)?;
@@ -273,8 +273,8 @@ fn graph_repeated(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("the last content again", &out.to_vec()?, &wanted(&src.to_vec()?))
 }
 
-/// A kernel that starts early, one whose blocks meet, and one in clusters, in one graph; each
-/// launch of it goes on from where the last one ended.
+/// One graph with a kernel that starts early, one whose blocks synchronise, and one in clusters.
+/// Each launch of it continues from the result of the last one.
 fn graph_of_every_kind(device: &Device, _: &Options) -> anyhow::Result<()> {
     let (blocks, n) = (4, 512);
     let stream = device.stream()?;
@@ -283,11 +283,11 @@ fn graph_of_every_kind(device: &Device, _: &Options) -> anyhow::Result<()> {
     let mut second = device.filled_bytes([n], 0xab)?;
     let mut counters = [device.zeros([1])?, device.zeros([1])?];
     let graph = stream.capture(|capture| {
-        // Memory is allocated and copied meanwhile as ever, and no part of the graph.
+        // Memory can be allocated and copied during the capture, which the graph ignores.
         let unrelated = device.tensor(&[1u32, 2, 3], [3])?;
         launch_step::launch(capture, blocks, &first, &mut second)?;
         launch_step::launch(capture.with().dependent(), blocks, &second, &mut first)?;
-        // Two rounds on 4 blocks of 64 numbers, which begin in the first half and end there.
+        // Two rounds on 4 blocks of 64 numbers, which begin and end in the first half.
         grid_sync_rounds::launch(capture, 4, &mut first, &mut counters[0], 2)?;
         let pairs = capture.with().cluster([2, 1, 1]);
         grid_sync_clusters::launch(pairs, 4, &mut first, &mut counters[1], 2)?;
@@ -310,14 +310,14 @@ fn graph_of_every_kind(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What goes wrong in a capture ends it, and leaves device and stream as they were.
+/// An error in a capture ends it, and leaves device and stream unchanged.
 fn capture_refused(device: &Device, _: &Options) -> anyhow::Result<()> {
     let stream = device.stream()?;
     let source = noise::<u32>(75, 128);
     let src = device.tensor(&source, [128])?;
     let mut out = device.filled_bytes([128], 0xab)?;
     let code = |result: Result<Graph, Error>| result.err().map(|error| error.code());
-    // SAFETY: all of `src`, which lives longer than the view.
+    // SAFETY: the view is all of `src`, which outlives it.
     let view = unsafe { TensorView::<u32, 1>::from_raw(device, src.as_ptr(), [128], [1]) };
     let unowned = code(stream.capture(|capture| launch_step::launch(capture, 1, view, &mut out)));
     ensure!(unowned == Some("TMA0627"), "{unowned:?}");

@@ -1,5 +1,5 @@
-//! What a launch decides of a tensor map: steps between elements, NaN for what is outside, fetches
-//! from L2, rows that overlap.
+//! The options of a tensor map that a launch sets: steps between elements, NaN outside of the
+//! tensor, fetches from L2, overlapping rows.
 
 use tma_runtime::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "map_options::steps", run: steps },
     Case { name: "map_options::nan_fill", run: nan_fill },
@@ -18,7 +18,7 @@ pub const CASES: &[Case] = &[
 const ROWS: usize = 16;
 const COLS: usize = 32;
 
-/// Writes out one tile, which starts at any place of the tensor.
+/// Writes out one tile, which starts at any coordinates.
 #[tma_kernel(threads = 32, instances(floats = <f32>, halves = <f16>, words = <u32>))]
 pub fn show_tile<T: TileElement>(
     src: TensorMap<Tile<T, Shape2<16, 32>>>,
@@ -41,7 +41,7 @@ pub fn show_tile<T: TileElement>(
     }
 }
 
-/// The tile at `at` whose rows are `step` apart, with `outside` for what the tensor does not have.
+/// Returns the tile at `at` with rows `step` apart, and `outside` for all outside of the tensor.
 fn tile_of<T: Copy>(source: &[T], shape: [usize; 2], at: [i32; 2], step: i32, outside: T) -> Vec<T> {
     let inside = |i: i32, extent: usize| usize::try_from(i).ok().filter(|&i| i < extent);
     let element = |i: usize| {
@@ -74,7 +74,7 @@ fn nan_fill(device: &Device, _: &Options) -> anyhow::Result<()> {
         let mut out = device.zeros([ROWS * COLS])?;
         show_tile::floats::launch(device, 1, src.nan_fill(), &mut out, at[0], at[1])?;
         let wanted = tile_of(&source, shape, at, 1, f32::NAN);
-        // Which of the NaNs it is, no document says.
+        // No document says which NaN it is.
         let seen: Vec<f32> = out.to_vec()?;
         anyhow::ensure!(
             seen.iter().zip(&wanted).all(|(a, b)| a == b || (a.is_nan() && b.is_nan())),
@@ -96,7 +96,7 @@ fn l2_promotion(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A matrix whose rows are windows over a signal, each a few elements after the one before.
+/// A matrix whose rows are windows of a signal, each a few elements after the one before.
 fn windows(device: &Device, _: &Options) -> anyhow::Result<()> {
     let signal = noise::<u32>(203, 4096);
     let src = device.tensor(&signal, [signal.len()])?;

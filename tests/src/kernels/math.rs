@@ -1,4 +1,4 @@
-//! Functions of numbers: the hardware's approximations within their bounds, and `clamp` and
+//! Mathematical functions: the hardware's approximations within their bounds, and `clamp` and
 //! `copysign` to the bit.
 
 use std::f64::consts::PI;
@@ -10,7 +10,7 @@ use crate::case::{Case, Options, blocks};
 use crate::compare::{judged, same};
 use crate::random::{Sample, sample_pairs, samples};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "math::exponentials", run: exponentials },
     Case { name: "math::powers", run: powers },
@@ -30,12 +30,12 @@ pub const CASES: &[Case] = &[
     Case { name: "math::methods", run: methods },
 ];
 
-/// A unit in the last place of an `f32` near `x`.
+/// Returns the unit in the last place of an `f32` near `x`.
 fn ulp(x: f64) -> f64 {
     (x.abs().log2().floor().clamp(-126.0, 127.0) - 23.0).exp2()
 }
 
-/// Whether `found` is within `error` of `exact`, or the infinity that is beyond the greatest
+/// Returns whether `found` is within `error` of `exact`, or is the infinity beyond the largest
 /// number.
 fn is_near(found: f32, exact: f64, error: f64) -> bool {
     if exact.is_nan() {
@@ -67,7 +67,7 @@ fn exponentials(device: &Device, options: &Options) -> anyhow::Result<()> {
     judged("exp and log", &out.to_vec()?, &wanted, |i, found, _| {
         let x = f64::from(inputs[i / 2]);
         let exact = exact(x)[i % 2];
-        // docs/language.md, "Math".
+        // docs/language/values.md, "Math".
         let error = match i % 2 {
             0 => 2.5 * ulp(exact) + exact * x.abs() * (-23_f64).exp2(),
             _ if x > 0.5 && x < 2.0 => (-22_f64).exp2(),
@@ -87,7 +87,7 @@ pub fn math_powers(a: Global<f32>, b: Global<f32>, out: Global<f32>) {
 fn powers(device: &Device, options: &Options) -> anyhow::Result<()> {
     let n = options.elements(1 << 14);
     let (a, b) = sample_pairs::<f32>(52, n);
-    // What the approximations are not for is elsewhere.
+    // Only the inputs of the approximation; the edges are in `powers_of_edges`.
     let a: Vec<f32> = a.iter().map(|x| if x.abs() > 0.0 && x.is_finite() { x.abs() } else { 1.5 }).collect();
     let b: Vec<f32> = b.iter().map(|y| if y.is_finite() { *y } else { 0.5 }).collect();
     let exact = |i: usize| f64::from(a[i]).powf(f64::from(b[i]));
@@ -97,7 +97,7 @@ fn powers(device: &Device, options: &Options) -> anyhow::Result<()> {
     judged("powers", &out.to_vec()?, &wanted, |i, found, _| {
         let (exact, y) = (exact(i), f64::from(b[i]));
         let logarithm = y * f64::from(a[i]).log2();
-        // The logarithm may be off by so much: what it is a power of is then less, or more.
+        // The error of the logarithm, from which follow the bounds of the power.
         let off = y.abs().max(logarithm.abs()) * (-22_f64).exp2();
         let [least, greatest] = [(logarithm - off).exp2(), (logarithm + off).exp2()];
         let error = (exact - least).max(greatest - exact).max(exact * off) + 2.5 * ulp(greatest);
@@ -105,7 +105,7 @@ fn powers(device: &Device, options: &Options) -> anyhow::Result<()> {
     })
 }
 
-/// The powers that the documentation tells of.
+/// The powers in the documentation.
 fn powers_of_edges(device: &Device, _: &Options) -> anyhow::Result<()> {
     let inf = f32::INFINITY;
     let cases: [[f32; 3]; 12] = [
@@ -152,10 +152,10 @@ fn angles(device: &Device, options: &Options) -> anyhow::Result<()> {
         let exact = exact(x)[i % 3];
         let error = match i % 3 {
             2 => exact.abs() * (-11_f64).exp2(),
-            // The PTX ISA says 2^-20.5; an H200 went beyond it in one of the cases.
+            // The PTX ISA says 2^-20.5; an H200 exceeded it in one of the cases.
             _ if x.abs() <= 2.0 * PI => (-20.0_f64).exp2(),
             _ if x.abs() <= 100.0 * PI => (-14.7_f64).exp2(),
-            // Nothing is known of the others but what they are of.
+            // No bound is documented for the others.
             _ => f64::INFINITY,
         };
         is_near(found, exact, error)
@@ -171,7 +171,7 @@ pub fn math_clamped<T: Scalar + Ordered>(a: Global<T>, low: Global<T>, high: Glo
     out.set(i, clamp(a.get(i), low.get(i), high.get(i)));
 }
 
-/// Numbers between every two edges in their order. What is compared is Rust's `clamp`.
+/// Bounds are pairs of edges in order. The results are compared with plain Rust.
 fn clamped<T: Sample + Ordered + PartialOrd>(device: &Device, options: &Options) -> anyhow::Result<()>
 where
     math_clamped::Instance<T>: math_clamped::Compiled,
@@ -211,9 +211,9 @@ pub fn math_signs<T: Scalar + Real>(a: Global<T>, b: Global<T>, out: Global<T>) 
     out.set(i, copysign(a.get(i), b.get(i)));
 }
 
-/// A float whose sign is told by its bits.
+/// A float whose sign is a bit.
 trait Signed: Sample + Real + std::ops::Neg<Output = Self> {
-    /// Whether the sign's bit is set.
+    /// Returns whether the sign bit is set.
     fn is_negative(self) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! Small kernels by theme, each with what it must compute.
+//! Small kernels by theme, each with its expected results.
 
 pub mod atomics;
 pub mod barriers;
@@ -39,7 +39,7 @@ pub mod warps;
 
 use crate::case::Case;
 
-/// Every case but the [`faults`], after which a process cannot use its device any more.
+/// Returns every case except the [`faults`], after which a process can no longer use its device.
 pub fn cases() -> impl Iterator<Item = &'static Case> {
     let themes = [
         integers::CASES,

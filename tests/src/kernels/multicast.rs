@@ -6,7 +6,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::{Sample, noise};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "multicast::masks", run: masks },
     Case { name: "multicast::each_block_for_all", run: each_for_all },
@@ -17,7 +17,7 @@ pub const CASES: &[Case] = &[
     Case { name: "multicast::rows_and_columns", run: rows_and_columns },
 ];
 
-/// One block loads for those in `mask`; the others keep what they wrote themselves.
+/// One block loads for those in `mask`; the others keep their own contents.
 #[tma_kernel(threads = 64, cluster = [2, 2])]
 pub fn multicast_mask(src: TensorMap<Tile<u32, Shape2<4, 64>>>, out: Global<u32>, issuer: u32, mask: u32) {
     let tile: Tile<u32, Shape2<4, 64>> = shared();
@@ -51,7 +51,7 @@ pub fn multicast_mask(src: TensorMap<Tile<u32, Shape2<4, 64>>>, out: Global<u32>
 }
 
 fn masks(device: &Device, options: &Options) -> anyhow::Result<()> {
-    // The last two rows of the box are outside.
+    // The last two rows of the box are outside of the tensor.
     let source = noise::<u32>(91, 4 * 64);
     let src = device.tensor(&source, [4, 64])?;
     let tile = [&source[128..], &[0; 128]].concat();
@@ -68,7 +68,7 @@ fn masks(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each block loads the tile of its rank for all: every barrier gets the bytes of all tiles.
+/// Each block loads the tile of its rank for all: every barrier receives the bytes of all tiles.
 #[tma_kernel(threads = 64, cluster = BLOCKS, instances(two = <2>, four = <4>, eight = <8>))]
 pub fn multicast_from_each<const BLOCKS: u32>(src: TensorMap<Tile<u32, Shape2<4, 64>>>, out: Global<u32>) {
     let tiles: Stages<Tile<u32, Shape2<4, 64>>, BLOCKS> = shared();
@@ -136,7 +136,7 @@ pub fn sliced_x<const X: u32, const Y: u32, const ROWS: u32>(
     sync_cluster();
 }
 
-/// The tile of `rows` × `columns` at a place of a matrix, zeros where it hangs over.
+/// Returns the tile of `tile` extents at `at` of a matrix, with zeros outside of the matrix.
 fn tile_of<T: Sample>(source: &[T], shape: [usize; 2], at: [usize; 2], tile: [usize; 2]) -> Vec<T> {
     let element = |row: usize, column: usize| {
         let inside = row < shape[0] && column < shape[1];
@@ -149,7 +149,7 @@ fn tile_of<T: Sample>(source: &[T], shape: [usize; 2], at: [usize; 2], tile: [us
 fn slices_along_x(device: &Device, options: &Options) -> anyhow::Result<()> {
     for [x, y] in [[2usize, 1], [4, 1], [2, 2], [1, 2], [8, 1]] {
         let rows = 16 * x;
-        // Ragged: the last cluster's tiles hang over in both directions.
+        // Ragged: the tiles of the last cluster cross the bounds in both directions.
         let shapes = [[3 * rows - 21, 2 * y * 64 - 40], [3 * rows, 2 * y * 64]];
         for shape in shapes.into_iter().take(if options.quick { 1 } else { 2 }) {
             let source = noise::<f16>(93, shape[0] * shape[1]);
@@ -175,7 +175,7 @@ fn slices_along_x(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Slices for the blocks that differ in y; those that differ in x have their own columns.
+/// Slices for the blocks that differ in y; blocks that differ in x load other columns.
 #[tma_kernel(threads = 32, cluster = [X, Y, 1], instances(upright = <1, 2, 16>, square = <2, 2, 16>, tall = <2, 4, 32>))]
 pub fn sliced_y<const X: u32, const Y: u32, const ROWS: u32>(
     src: TensorMap<Tile<u16, Shape2<8, 32>, Swizzle64>>,
@@ -260,7 +260,7 @@ fn slices_along_z(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("planes", &out.to_vec()?, &(0..4).flat_map(of_block).collect::<Vec<_>>())
 }
 
-/// Slices for the whole cluster, one of each rank; the tile begins before the tensor.
+/// Slices for the whole cluster, one per rank; the tile begins before the tensor.
 #[tma_kernel(
     threads = 64,
     cluster = [X, Y, Z],
@@ -310,8 +310,8 @@ fn slices_for_all(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How a matrix product's blocks load: a tile of rows is shared along x, a tile of columns along y,
-/// and one barrier waits for both. Each thread adds up products along a row and a column.
+/// Loads as in a GEMM: a tile of rows is shared along x, a tile of columns along y, and one barrier
+/// waits for both. Each thread sums the products of a row and a column.
 #[tma_kernel(threads = 256, cluster = [2, 2])]
 pub fn sliced_both_ways(
     a: TensorMap<Tile<u32, Shape2<8, 32>, Swizzle128>>,
@@ -333,7 +333,7 @@ pub fn sliced_both_ways(
     let mut sum = 0;
     for step in 0..steps {
         if t == 0 {
-            // No block loads into one that still reads.
+            // No block loads into a block that is still reading.
             empty.wait(step & 1 ^ 1);
             full.arrive_expect_tx(rows.bytes() + columns.bytes());
             a.load_sliced(rows, [block_idx().y * 16, step * 32], full, ClusterAxis::X);

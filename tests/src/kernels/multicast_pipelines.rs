@@ -1,4 +1,4 @@
-//! Pipelines whose stages are filled by multicast: every block of a cluster has a ring, loads reach
+//! Pipelines whose stages are filled by multicast. Every block of a cluster has a ring, loads fill
 //! the rings of several blocks, and a stage is loaded again when the consumers of all of them have
 //! released it.
 
@@ -8,16 +8,16 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "multicast_pipelines::persistent_copy", run: persistent },
     Case { name: "multicast_pipelines::rows_and_columns", run: rows_and_columns },
     Case { name: "multicast_pipelines::one_block_loads", run: one_loads },
 ];
 
-/// Clusters stay, and take every so-many-th tile. Each of the two blocks loads half of a tile for
-/// both; one of them stores the left half of each row and the other the right, and their sums tell
-/// that both had all of it.
+/// Clusters are persistent, with a stride of the number of clusters. Each of the two blocks loads
+/// half of a tile for both; each stores the whole tile to its own copy, and their sums prove that
+/// both had all of it.
 #[tma_kernel(threads = 96, cluster = 2, instances(three = <3>, four = <4>))]
 pub fn multicast_persistent_copy<const STAGES: u32>(
     src: TensorMap<Tile<u32, Shape2<4, 64>>>,
@@ -29,7 +29,7 @@ pub fn multicast_persistent_copy<const STAGES: u32>(
     let rank = cluster_rank();
     let clusters = (grid_dim().x / 2) as usize;
     if thread_idx().x == 0 {
-        // Of each of the two blocks, the thread that stores and a warp that reads.
+        // In each of the two blocks, the thread that stores and a warp that reads.
         ring.init(2 * 2);
         fence_barrier_init();
     }
@@ -42,7 +42,7 @@ pub fn multicast_persistent_copy<const STAGES: u32>(
                 let slot = producer.acquire();
                 src.load_sliced(slot.0, [tile * 8, 0], slot.barrier(), ClusterAxis::X);
             }
-            // The other block arrives here: not before it has is this block done.
+            // The other block arrives at this block's barriers, so this one may not exit before.
             producer.drain();
         }
     } else if warp_idx() == 1 {
@@ -103,9 +103,9 @@ fn persistent(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How the blocks of a matrix product share: of two tiles in a stage, one is for the blocks along x
-/// and one for those along y. Every block releases to all four, so no barrier has to know which of
-/// them load into it.
+/// Loads as in a GEMM: a stage has two tiles, of which one is shared along x and one along
+/// y. Every block releases to all four, so no barrier has to know which of them load into
+/// it.
 #[tma_kernel(threads = 160, cluster = [2, 2])]
 pub fn multicast_ring_products(
     a: TensorMap<Tile<u32, Shape2<8, 32>, Swizzle128>>,
@@ -169,8 +169,8 @@ fn rows_and_columns(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("products", &out.to_vec()?, &(0..m * n).map(product).collect::<Vec<_>>())
 }
 
-/// The first block of a cluster, whose size the launch gives, loads for all by mask. The others
-/// announce what comes.
+/// The first block of a cluster, whose size the launch sets, loads for all by mask. The others
+/// announce the bytes.
 #[tma_kernel(threads = 64, cluster = launch)]
 pub fn multicast_ring_leader(src: TensorMap<Tile<u32, Shape2<2, 32>>>, out: Global<u32>, tiles: u32) {
     let ring: Pipeline<(Tile<u32, Shape2<2, 32>>,), 3> = shared();

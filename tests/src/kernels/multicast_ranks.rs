@@ -1,4 +1,4 @@
-//! Loads into several blocks of tiles of 1, 4 and 5 dimensions; `multicast` has those of 2 and 3.
+//! Loads of 1, 4 and 5 dimensions into several blocks; `multicast` has those of 2 and 3.
 
 use tma_runtime::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "multicast::one_dimension", run: one_dimension },
     Case { name: "multicast::four_dimensions", run: four_dimensions },
@@ -36,7 +36,7 @@ pub fn sliced_row(src: TensorMap<Tile<u32, Shape1<64>>>, out: Global<u32>) {
 }
 
 fn one_dimension(device: &Device, _: &Options) -> anyhow::Result<()> {
-    // The second cluster's tile ends outside.
+    // The second cluster's tile ends outside of the tensor.
     let source = noise::<u32>(101, 256);
     let mut out = device.filled_bytes([8 * 256], 0xab)?;
     sliced_row::launch(device, 8, &device.tensor(&source, [256])?, &mut out)?;

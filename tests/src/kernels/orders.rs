@@ -1,4 +1,4 @@
-//! Accesses with an order and a scope: what they do, and what they order.
+//! Accesses with an order and a scope: their results, and the accesses that they order.
 
 use tma_runtime::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::{Sample, noise, samples};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "orders::i32", run: integers::<i32> },
     Case { name: "orders::u32", run: integers::<u32> },
@@ -32,8 +32,8 @@ pub const CASES: &[Case] = &[
     Case { name: "orders::other_blocks", run: other_blocks },
 ];
 
-/// Every operation on integers: each block combines its values in shared memory, and what it finds
-/// in global memory.
+/// Every operation on integers: each block combines its values in shared memory, and the results in
+/// global memory.
 #[tma_kernel(threads = 128, instances(T in [i32, u32, i64, u64]))]
 pub fn order_integers<T: AtomicInteger>(values: Global<T>, all: Global<T>, taken: Global<T>) {
     let of_block: SharedArray<T, 8> = shared();
@@ -81,7 +81,7 @@ where
     let all = all.to_vec()?;
     same("add, min, max, and, or, xor", &all[..6], &wanted)?;
 
-    // Each value that was put there was taken by one thread, but for the last.
+    // Each value that was swapped in was returned to one thread, except for the last.
     let mut put = [values, vec![first[6]]].concat();
     let mut gone = [taken.to_vec()?, vec![all[6]]].concat();
     put.sort_unstable();
@@ -89,7 +89,7 @@ where
     same("swapped values, sorted", &gone, &put)
 }
 
-/// Sums that leave nothing to round, in global and in shared memory.
+/// Sums that need no rounding, in global and in shared memory.
 #[tma_kernel(threads = 64)]
 pub fn order_floats(half: Global<f16>, brain: Global<bf16>, single: Global<f32>, double: Global<f64>) {
     let halves: SharedArray<f16, 2> = shared();
@@ -117,7 +117,7 @@ pub fn order_floats(half: Global<f16>, brain: Global<bf16>, single: Global<f32>,
         half.set(0, halves.get(0) + halves.get(1));
         brain.set(0, brains.get(0) + brains.get(1));
         single.set(0, singles.swap(0, 7.0, Order::Relaxed, Scope::Block));
-        // The bits of 0.0 and of -0.0 are not the same.
+        // The bits of 0.0 and of -0.0 differ.
         double.set(2, double.compare_exchange(3, 0.0, 5.0, Order::Relaxed, Scope::Device));
         double.set(0, doubles.get(0) + double.compare_exchange(3, -0.0, 5.0, Order::Relaxed, Scope::Device));
     }
@@ -136,7 +136,7 @@ fn floats(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("f64", &double.to_vec()?, &[sum + 0.25, sum + 0.125, -0.0, 5.0])
 }
 
-/// Each block adds a row of vectors, in either order.
+/// Each block adds the same vectors, relaxed and with release.
 #[tma_kernel(threads = 32)]
 pub fn order_vectors(single: Global<f32>, half: Global<f16>, brain: Global<bf16>) {
     let t = thread_idx().x;
@@ -202,7 +202,7 @@ fn products(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("product", &product.to_vec()?, &[wanted])
 }
 
-/// A load and a store of every size, by way of shared memory.
+/// A load and a store of every size, through shared memory.
 #[tma_kernel(threads = 64, instances(T in [
     bool, i8, u16, i32, usize, f16, bf16, f32, f64, tf32, e4m3,
 ]))]
@@ -226,8 +226,8 @@ where
     same("moved", &dst.to_vec()?, &wanted)
 }
 
-/// The block that finishes last adds up what all have found: the count both releases a block's part
-/// and acquires those of the others.
+/// The block that finishes last adds up the sums of all blocks: the count both releases a block's
+/// sum and acquires those of the others.
 #[tma_kernel(threads = 64)]
 pub fn order_last_block(values: Global<u32>, parts: Global<u32>, finished: Global<u32>, total: Global<u32>) {
     let part: SharedArray<u32, 1> = shared();
@@ -263,7 +263,7 @@ fn last_block(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("the total", &total.to_vec()?, &[wanted])
 }
 
-/// The first block of each cluster writes a message, and the second one passes it on.
+/// The first block of each cluster writes a message, and the second copies it.
 #[tma_kernel(threads = 64, cluster = 2)]
 pub fn order_messages(words: Global<u32>, message: Global<u32>, flags: Global<u32>, received: Global<u32>) {
     let i = cluster_idx().x * 64 + thread_idx().x;
@@ -290,8 +290,8 @@ fn messages(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("messages", &received.to_vec()?, &words)
 }
 
-/// Each block counts in the memory of the next one of its cluster, and reads what was counted in
-/// its own.
+/// Each block counts in the memory of the next one of its cluster, and writes out its own
+/// counts.
 #[tma_kernel(threads = 64, cluster = 4)]
 pub fn order_other_blocks(values: Global<u32>, out: Global<u32>) {
     let found: SharedArray<u32, 5> = shared();

@@ -1,4 +1,4 @@
-//! Halves in arrays: neighbours are computed with by one instruction, and nothing else changes.
+//! 16-bit floats in arrays: one instruction computes two neighbours, without changing any result.
 
 use tma_runtime::lang::{Half, Real};
 use tma_runtime::prelude::*;
@@ -8,7 +8,7 @@ use crate::case::{Case, Options, blocks};
 use crate::compare::{judged, same};
 use crate::random::{Sample, hash, sample_pairs, samples};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "packed::f16", run: check::<f16> },
     Case { name: "packed::bf16", run: check::<bf16> },
@@ -17,7 +17,7 @@ pub const CASES: &[Case] = &[
     Case { name: "packed::polynomial", run: check_polynomial },
 ];
 
-/// Sums, differences, products, `fma`, extremes, opposites and magnitudes, of 8 numbers a thread.
+/// Sums, differences, products, `fma`, extremes, negations and magnitudes, of 8 numbers per thread.
 #[tma_kernel(threads = 128, instances(f16 = <f16>, bf16 = <bf16>))]
 pub fn packed<T: Float + Real>(a: Global<T>, b: Global<T>, c: Global<T>, out: Global<T>) {
     let i = (block_idx().x * 128 + thread_idx().x) * 8;
@@ -40,7 +40,7 @@ pub fn packed<T: Float + Real>(a: Global<T>, b: Global<T>, c: Global<T>, out: Gl
     }
 }
 
-/// The places in [`Float::results`] of what `packed` computes; it does not divide.
+/// The indices of the results of `packed` in [`Float::results`]; it does not divide.
 const COMPUTED: [usize; 8] = [0, 1, 2, 4, 5, 6, 7, 8];
 
 fn check<T: Float + Real + Half>(device: &Device, options: &Options) -> anyhow::Result<()>
@@ -61,7 +61,7 @@ where
     same("results", &out.to_vec()?, &wanted)
 }
 
-/// 2 to the power of each number, 4 a thread.
+/// 2 to the power of each number, 4 per thread.
 #[tma_kernel(threads = 128, instances(f16 = <f16>, bf16 = <bf16>))]
 pub fn packed_exp2<T: Half + Scalar>(a: Global<T>, out: Global<T>) {
     let i = (block_idx().x * 128 + thread_idx().x) * 4;
@@ -74,14 +74,14 @@ pub fn packed_exp2<T: Half + Scalar>(a: Global<T>, out: Global<T>) {
 
 /// A float of 16 bits with an exponential function.
 trait Exponential: Half + Sample {
-    /// Its greatest relative error. Source: PTX ISA, "Half Precision Floating Point Instructions:
+    /// The largest relative error. Source: PTX ISA, "Half Precision Floating Point Instructions:
     /// ex2".
     const ERROR: f64;
-    /// The least normal number.
+    /// The smallest normal number.
     const LEAST: f64;
     /// The unit in the last place of subnormal numbers.
     const STEP: f64;
-    /// Whether subnormal numbers are zeros.
+    /// Whether subnormal numbers become zeros.
     const FLUSHES: bool;
 
     fn wide(self) -> f64;
@@ -137,7 +137,7 @@ where
     })
 }
 
-/// Horner's rule in an accumulator of a warp: the sums themselves are pairs.
+/// Horner's rule on an accumulator of a warp, whose elements are pairs.
 #[tma_kernel(threads = 32)]
 pub fn packed_polynomial(a: Global<f16>, out: Global<f16>) {
     let tile: Tile<f16, Shape2<16, 16>, Swizzle32> = shared();

@@ -1,4 +1,4 @@
-//! Phases of barriers: kept in a variable, named by a token, asked for, and with arrivals of every
+//! Phases of barriers: in a variable, in a token, polled, and with arrivals of every
 //! kind.
 
 use tma_runtime::prelude::*;
@@ -7,7 +7,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "phases::kept_in_a_variable", run: kept },
     Case { name: "phases::back_and_forth", run: back_and_forth },
@@ -41,7 +41,7 @@ pub mod by_reference {
         full.wait_next(phase);
     }
 
-    /// Loads row after row into one tile.
+    /// Loads the rows one after the other into one tile.
     #[tma_kernel(threads = 64)]
     pub fn phase_kept(src: TensorMap<Tile<u32, Shape2<1, 64>>>, out: Global<u32>, rows: u32) {
         let tile: Row = shared();
@@ -74,8 +74,8 @@ fn kept(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("sums and parities", &out.to_vec()?, &wanted)
 }
 
-/// Two warps hand one buffer back and forth; the writer starts at the opposite phase, and so
-/// without waiting.
+/// Two warps pass one buffer back and forth. The writer starts at the opposite phase, and so does
+/// not wait at first.
 #[tma_kernel(threads = 64)]
 pub fn phase_back_and_forth(out: Global<u32>, rounds: u32) {
     let buffer: SharedArray<u32, 32> = shared();
@@ -115,7 +115,7 @@ fn back_and_forth(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("sums", &out.to_vec()?, &(0..32).map(sum).collect::<Vec<_>>())
 }
 
-/// Arrives, does something else, and waits for the phase that it arrived at, of whatever parity.
+/// Arrives, does other work, and waits for the phase of its arrival, of either parity.
 #[tma_kernel(threads = 128)]
 pub fn phase_tokens(out: Global<u32>, rounds: u32) {
     let values: Stages<SharedArray<u32, 128>, 2> = shared();
@@ -147,7 +147,7 @@ fn tokens(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("values", &out.to_vec()?, &values)
 }
 
-/// Asks whether the tile is there, and counts meanwhile.
+/// Polls whether the tile has arrived, and counts.
 #[tma_kernel(threads = 64)]
 pub fn phase_test_wait(src: TensorMap<Tile<u32, Shape2<16, 16>>>, out: Global<u32>) {
     let tile: Tile<u32, Shape2<16, 16>> = shared();
@@ -159,7 +159,7 @@ pub fn phase_test_wait(src: TensorMap<Tile<u32, Shape2<16, 16>>>, out: Global<u3
         src.load(tile, [0, 0], full);
     }
     sync_threads();
-    // A barrier is past the phase before the one under way, and has completed this one or not.
+    // A barrier is past the phase before the current one, and has completed this one or not.
     let mut asked = 1u32;
     while !full.test_wait(0) {
         asked += 1;
@@ -171,7 +171,7 @@ pub fn phase_test_wait(src: TensorMap<Tile<u32, Shape2<16, 16>>>, out: Global<u3
     out.set(256 + thread_idx().x, min(asked, 1));
 }
 
-/// Waits 20 microseconds at a time.
+/// Waits for at most 20 microseconds at a time.
 #[tma_kernel(threads = 64)]
 pub fn phase_try_wait_for(src: TensorMap<Tile<u32, Shape2<16, 16>>>, out: Global<u32>) {
     let tile: Tile<u32, Shape2<16, 16>> = shared();
@@ -246,8 +246,8 @@ fn for_a_warp(device: &Device, _: &Options) -> anyhow::Result<()> {
 }
 
 /// Warp w arrives for the last time in phase w; the later phases complete without it. It does not
-/// wait for its last phase: the others may be two further by then, and the parity that it would
-/// wait for under way again.
+/// wait for its last phase: the others may be two phases further by then, and the parity would be
+/// that of an incomplete phase.
 #[tma_kernel(threads = 128)]
 pub fn phase_leaving(out: Global<u32>) {
     let values: Stages<SharedArray<u32, 128>, 3> = shared();
@@ -267,7 +267,7 @@ pub fn phase_leaving(out: Global<u32>) {
         }
         met.arrive();
         met.wait_next(&mut phase);
-        // Of the warps that still take part, another's value.
+        // The value of another of the warps that still take part.
         let first = round * 32;
         sum += values[round].get(first + (t - first + 40) % (128 - first));
     }
@@ -283,8 +283,8 @@ fn leaving(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("sums", &out.to_vec()?, &wanted)
 }
 
-/// One place holds three barriers, one after another: of all threads, of the copy engine, and of
-/// one thread a warp.
+/// The same memory is three barriers, one after the other: of all threads, of the copy engine, and
+/// of one thread per warp.
 #[tma_kernel(threads = 128)]
 pub fn phase_another_barrier(src: TensorMap<Tile<u32, Shape2<4, 32>>>, out: Global<u32>) {
     let tile: Tile<u32, Shape2<4, 32>> = shared();

@@ -1,4 +1,4 @@
-//! Pipelines: stages, consumers of every size, slots that are kept, and states that are passed on.
+//! Pipelines: stages, consumers of every size, slots that are kept, and states as arguments.
 
 use tma_runtime::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "pipelines::one_to_four_stages", run: stages },
     Case { name: "pipelines::two_tiles_and_warps", run: two_tiles },
@@ -58,7 +58,7 @@ fn stages(device: &Device, options: &Options) -> anyhow::Result<()> {
     let source = noise::<u32>(71, most * 512);
     let src = device.tensor(&source, [most * 8, 64])?;
     for stages in 1..=4 {
-        // No tile, fewer tiles than stages, as many, and more.
+        // No tile, fewer tiles than stages, equally many, and more.
         for tiles in [0, stages - 1, stages, most] {
             let mut out = device.filled_bytes([128], 0xab)?;
             let count = tiles as u32;
@@ -79,7 +79,7 @@ fn stages(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A stage has two tiles of different elements, shapes and swizzles; of each warp one lane
+/// A stage has two tiles of different elements, shapes and swizzles; one lane of each warp
 /// releases.
 #[tma_kernel(threads = 160)]
 pub fn pipeline_two_tiles(
@@ -130,7 +130,7 @@ fn two_tiles(device: &Device, options: &Options) -> anyhow::Result<()> {
     let sum = |t: usize| {
         (0..tiles * 8).fold(0.0f32, |sum, row| {
             let weight = f32::from(b[(row / 8 * 4 + t / 32) * 32 + row % 8]);
-            // The products are exact, so a fused multiply-add gives the same.
+            // The products are exact, so a fused multiply-add has the same result.
             sum * 0.5 + weight * a[row * 32 + t % 32]
         })
     };
@@ -140,7 +140,7 @@ fn two_tiles(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("sums", &out.to_vec()?, &(0..128).map(sum).collect::<Vec<_>>())
 }
 
-/// One warpgroup fills, two others read; the threads of each meet, and one releases.
+/// One warpgroup fills, two others read; each of these synchronises, and one thread releases.
 #[tma_kernel(threads = 384)]
 pub fn pipeline_warpgroups(src: TensorMap<Tile<u32, Shape2<2, 128>>>, out: Global<u32>, tiles: u32) {
     let ring: Pipeline<(Tile<u32, Shape2<2, 128>>,), 2> = shared();
@@ -186,8 +186,8 @@ fn warpgroups(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("sums", &out.to_vec()?, &(0..256).map(sum).collect::<Vec<_>>())
 }
 
-/// Doubles each tile where it is, stores it, and releases its slot when the store has read it, one
-/// turn later.
+/// Doubles each tile in place, stores it, and releases its slot one iteration later, when the store
+/// has read it.
 #[tma_kernel(threads = 64)]
 pub fn pipeline_in_place(
     src: TensorMap<Tile<u32, Shape2<4, 32>>>,
@@ -246,7 +246,7 @@ fn in_place(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("doubles", &dst.to_vec()?, &wanted)
 }
 
-/// One thread fills two slots ahead and reads behind, with something of its own beside each slot.
+/// One thread fills two slots ahead of its reads, with a variable of its own for each slot.
 #[tma_kernel(threads = 32)]
 pub fn pipeline_both_sides(src: TensorMap<Tile<u32, Shape2<1, 32>>>, out: Global<u32>, rows: u32) {
     let ring: Pipeline<(Tile<u32, Shape2<1, 32>>,), 3> = shared();
@@ -288,7 +288,7 @@ fn both_sides(device: &Device, options: &Options) -> anyhow::Result<()> {
     same("sum", &out.to_vec()?, &[wanted])
 }
 
-/// A ring of two stages has two lives; producer and consumers ask before they wait.
+/// A ring of two stages is initialised twice; producer and consumers poll before they wait.
 #[tma_kernel(threads = 64)]
 pub fn pipeline_lives(src: TensorMap<Tile<u32, Shape2<1, 32>>>, out: Global<u32>, rows: u32) {
     let ring: Pipeline<(Tile<u32, Shape2<1, 32>>,), 2> = shared();
@@ -311,7 +311,7 @@ pub fn pipeline_lives(src: TensorMap<Tile<u32, Shape2<1, 32>>>, out: Global<u32>
             }
             producer.drain();
             assert!(producer.ready(), "a drained ring is empty");
-            // Nobody waits any more: the consumers have released every stage.
+            // No thread waits any more: the consumers have released every stage.
             ring.invalidate();
             sum += min(asked, 0);
         }

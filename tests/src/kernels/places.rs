@@ -1,4 +1,4 @@
-//! Places, meetings and global memory.
+//! Thread and block indices, barriers, and global memory.
 
 use tma_runtime::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::{noise, samples};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "places::three_dimensions", run: three_dimensions },
     Case { name: "places::warps", run: warps },
@@ -15,7 +15,7 @@ pub const CASES: &[Case] = &[
     Case { name: "places::global_memory", run: global_memory },
 ];
 
-/// Each thread of each block writes who it is.
+/// Each thread of each block writes its indices.
 #[tma_kernel(threads = [4, 3, 2])]
 pub fn place_three_dimensions(out: Global<u32>) {
     let t = thread_idx();
@@ -43,8 +43,8 @@ fn three_dimensions(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("places", &out.to_vec()?, &wanted)
 }
 
-/// Warps, lanes and warpgroups of a block of several dimensions, and one elected thread in each
-/// warp.
+/// Warps, lanes and warpgroups of a block of several dimensions, and one elected thread per warp.
+/// The block has three dimensions.
 #[tma_kernel(threads = [16, 8, 2])]
 pub fn place_warps(out: Global<u32>, elections: Global<u32>) {
     let linear = (thread_idx().z * 8 + thread_idx().y) * 16 + thread_idx().x;
@@ -70,7 +70,7 @@ fn warps(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("elected threads of each warp", &elections.to_vec()?, &[1; 8])
 }
 
-/// Pairs of warps meet among themselves, each pair as often as it likes.
+/// Each pair of warps has its own barrier, and synchronises at its own pace.
 #[tma_kernel(threads = 128)]
 pub fn place_named_barriers(out: Global<u32>) {
     let values: SharedArray<u32, 128> = shared();
@@ -104,7 +104,7 @@ fn named_barriers(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("values", &out.to_vec()?, &wanted)
 }
 
-/// Shared arrays of every size of element, single and in stages, side by side.
+/// Shared arrays of every element size, single and in stages, next to each other.
 #[tma_kernel(threads = 64)]
 pub fn place_shared_arrays(input: Global<u64>, out: Global<u64>) {
     let flags: SharedArray<bool, 64> = shared();

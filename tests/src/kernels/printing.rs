@@ -2,10 +2,10 @@
 
 use tma_runtime::prelude::*;
 
-/// What [`print_tiles`] prints.
+/// The output of [`print_tiles`].
 pub const PRINTED: &str = include_str!("printing.txt");
 
-/// Prints tiles of integers and floats, the longest numbers of each among them.
+/// Prints tiles of integers and floats, including the longest numbers of each.
 #[tma_kernel(threads = 32)]
 pub fn print_tiles(n: u32) {
     assume(n < 2);
@@ -19,7 +19,7 @@ pub fn print_tiles(n: u32) {
         for i in 0..64 {
             halves.set([i / 16, i % 16], f16::from_f32(i as f32 - 8.0));
         }
-        halves.set([3, 15], f16::from_bits(0x8001)); // the least one below zero
+        halves.set([3, 15], f16::from_bits(0x8001)); // the negative number closest to zero
         print_tile(halves);
 
         for i in 0..128 {
@@ -50,7 +50,7 @@ pub fn print_tiles(n: u32) {
     }
 }
 
-/// Prints in stage 1.
+/// Prints stage 1.
 pub fn run(device: &Device) -> Result<(), Error> {
     print_tiles::launch(device, 1, 1)?;
     device.synchronize()

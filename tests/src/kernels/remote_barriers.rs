@@ -6,15 +6,15 @@ use crate::case::{Case, Options};
 use crate::compare::same;
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "remote_barriers::hand_over", run: hand_over },
     Case { name: "remote_barriers::all_arrive_at_all", run: all_at_all },
     Case { name: "remote_barriers::announced_by_another", run: announced },
 ];
 
-/// A line of blocks: each takes values from the one before, by waiting at its own barrier, works on
-/// them, and hands them to the next, when that one has told that there is room.
+/// A chain of blocks: each waits at its own barrier for values from the previous one, computes, and
+/// passes the results to the next, when that one has signalled that there is room.
 #[tma_kernel(threads = 32, cluster = BLOCKS, instances(two = <2>, four = <4>, eight = <8>))]
 pub fn remote_hand_over<const BLOCKS: u32>(src: Global<u32>, out: Global<u32>, rounds: u32) {
     let inbox: Stages<SharedArray<u32, 32>, 2> = shared();
@@ -81,7 +81,7 @@ fn hand_over(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A meeting of the cluster made of mbarriers: a thread of each block arrives at each block's
+/// A barrier of the cluster made of mbarriers: a thread of each block arrives at each block's
 /// barrier.
 #[tma_kernel(threads = 64, cluster = [1, 2, 2])]
 pub fn remote_meeting(out: Global<u32>, rounds: u32) {
@@ -124,7 +124,7 @@ fn all_at_all(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("values", &out.to_vec()?, &values)
 }
 
-/// The last block announces the bytes that each block's copy will bring, at that block's barrier.
+/// The last block announces the bytes of each block's copy at that block's barrier.
 #[tma_kernel(threads = 64, cluster = 2)]
 pub fn remote_announced(src: TensorMap<Tile<u32, Shape2<4, 64>>>, out: Global<u32>) {
     let tile: Tile<u32, Shape2<4, 64>> = shared();

@@ -1,7 +1,7 @@
 //! Swizzled tiles, of every element type: rows as long as the swizzle allows, and shorter ones.
 //!
-//! What the copy engine brings is read with `get` and must be the tensor; what is written with
-//! `set` is taken away by the copy engine and must be what was written.
+//! Elements that the copy engine loads are read with `get`, and compared with the tensor. Elements
+//! that are written with `set` are stored by the copy engine, and compared with the written ones.
 
 use tma_runtime::prelude::*;
 
@@ -19,7 +19,7 @@ macro_rules! case {
     };
 }
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     case!("full_none_u8", u8, NoSwizzle, 48),
     case!("full_none_bf16", bf16, NoSwizzle, 40),
@@ -43,7 +43,7 @@ pub const CASES: &[Case] = &[
     case!("narrow_128_u32", u32, Swizzle128, 4),
 ];
 
-/// Loads a tile, shows it in `seen`, replaces it by `given` and stores that.
+/// Loads a tile, copies it to `seen`, replaces it by `given` and stores that.
 #[tma_kernel(threads = 128, instances(
     W in [none = NoSwizzle], (T, COLS) in [(u8, 48), (bf16, 40), (i32, 20), (f64, 10)];
     W in [Swizzle32], (T, COLS) in [(e5m2, 32), (u16, 16), (f32, 8), (i64, 4), (u16, 8)];

@@ -1,5 +1,5 @@
-//! Tensors of one to five dimensions: edges, negative coordinates, strides, and stores that are
-//! waited for.
+//! Tensors of one to five dimensions: edges, negative coordinates, strides, and waits for
+//! stores.
 
 use tma_runtime::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::case::{Case, Options};
 use crate::compare::{same, same_bits};
 use crate::random::noise;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "tensors::one_dimension", run: one_dimension },
     Case { name: "tensors::three_dimensions", run: three_dimensions },
@@ -45,7 +45,7 @@ fn one_dimension(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies a swizzled tile of three dimensions and counts what it reads on the way.
+/// Copies a swizzled tile of three dimensions, and writes its elements to `seen`.
 #[tma_kernel(threads = 128)]
 pub fn tensor_copy_3(
     src: TensorMap<Tile<f16, Shape3<3, 10, 64>, Swizzle128>>,
@@ -198,7 +198,7 @@ fn before_the_tensor(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies between parts of tensors, which have rows of another length.
+/// Copies between parts of tensors whose rows have other lengths.
 #[tma_kernel(threads = 32)]
 pub fn tensor_copy_2(src: TensorMap<Tile<f32, Shape2<8, 16>>>, dst: TensorMap<Tile<f32, Shape2<8, 16>>>) {
     let tile: Tile<f32, Shape2<8, 16>> = shared();
@@ -226,8 +226,8 @@ fn strided_views(device: &Device, _: &Options) -> anyhow::Result<()> {
     // Row 5, column 8 of `src`; row 3, column 4 of `dst`.
     let src_address = src.as_ptr() + 4 * (5 * 64 + 8);
     let dst_address = dst.view_mut().as_ptr() + 4 * (3 * 48 + 4);
-    // SAFETY: both parts lie inside their tensors, which outlive the launch and are used by nobody
-    // else.
+    // SAFETY: both parts are inside their tensors, which outlive the launch and are not used by
+    // anything else.
     let (src_part, dst_part) = unsafe {
         (
             TensorView::<f32, 2>::from_raw(device, src_address, part, [64, 1]),
@@ -243,8 +243,8 @@ fn strided_views(device: &Device, _: &Options) -> anyhow::Result<()> {
     same_bits(&dst.to_vec()?, &wanted)
 }
 
-/// Several stores in flight, a tile written anew once its store has read it, and a read of what was
-/// stored.
+/// Several stores in flight, a tile rewritten once its store has read it, and a read of the stored
+/// elements.
 #[tma_kernel(threads = 128)]
 pub fn tensor_stores(dst: TensorMap<Tile<u32, Shape2<4, 32>>>, same_memory: Global<u32>, out: Global<u32>) {
     let tiles: Stages<Tile<u32, Shape2<4, 32>>, 2> = shared();

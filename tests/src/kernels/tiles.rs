@@ -1,4 +1,4 @@
-//! Coordinates by tile, grids of tiles, slices along inner dimensions, and instances chosen by
+//! Coordinates by tile, grids of tiles, slices along inner dimensions, and instances selected by
 //! their generics.
 
 use tma_runtime::launch::LaunchOn;
@@ -8,7 +8,7 @@ use crate::case::{Case, Options};
 use crate::compare::{same, same_bits};
 use crate::random::{Sample, noise};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "tiles::of_blocks", run: of_blocks },
     Case { name: "tiles::by_index", run: by_index },
@@ -39,7 +39,7 @@ pub fn tile_of_block(
     }
 }
 
-/// Of a grid that is another along each axis: tiles exchanged, or left out, are seen.
+/// The extents of the grid differ, so that swapped or missing tiles would show.
 fn of_blocks(device: &Device, _: &Options) -> anyhow::Result<()> {
     for shape in [[2, 8, 16], [3, 17, 36], [7, 8, 80], [40, 9, 4]] {
         let source = noise::<f32>(171, shape.iter().product());
@@ -52,7 +52,7 @@ fn of_blocks(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Turns the tiles of a row of tiles round, beginning with one before the tensor.
+/// Reverses the order of the tiles of a row, beginning with one before the tensor.
 #[tma_kernel(threads = 32)]
 pub fn tiles_turned(
     src: TensorMap<Tile<u32, Shape2<4, 8>>>,
@@ -180,7 +180,7 @@ fn sliced_pixels(device: &Device, _: &Options) -> anyhow::Result<()> {
     same("pixels", &out.to_vec()?, &source[160 + 16..][..128].repeat(2))
 }
 
-/// Copies tiles of any of its instances' elements and widths.
+/// Copies tiles of the elements and widths of its instances.
 #[tma_kernel(threads = 32, instances(narrow = <u8, 16>, f32 = <f32, 8>, wide = <f32, 32>))]
 pub fn tiles_of<T: TileElement, const COLS: u32>(
     src: TensorMap<Tile<T, Shape2<4, COLS>>>,
@@ -203,7 +203,7 @@ pub fn tiles_of<T: TileElement, const COLS: u32>(
     }
 }
 
-/// Copies a matrix by the instance for its elements, whichever that is.
+/// Copies a matrix by the instance for its elements.
 fn copied<T: Scalar, const COLS: u32>(
     on: &impl LaunchOn,
     src: &DeviceTensor<T, 2>,
@@ -238,7 +238,7 @@ fn generic_launches(device: &Device, _: &Options) -> anyhow::Result<()> {
     check::<f32, 32>(device, -2.5, "tiles_of::wide")
 }
 
-/// Parts of one tensor to parts of another, each made without `unsafe`.
+/// Copies parts of one tensor to parts of another, all made without `unsafe`.
 fn views(device: &Device, _: &Options) -> anyhow::Result<()> {
     let source = noise::<f32>(177, 6 * 20 * 40);
     let src = device.tensor(&source, [6, 20, 40])?;
@@ -258,7 +258,7 @@ fn views(device: &Device, _: &Options) -> anyhow::Result<()> {
     }
     same_bits(&dst.to_vec()?, &wanted)?;
 
-    // Windows that overlap, of a signal: rows of 32, each 16 after the one before.
+    // Overlapping windows of a signal: rows of 32, each 16 after the one before.
     let windows = src.view().with_strides([1, 299, 32], [0, 16, 1])?;
     let mut rows = device.filled_bytes::<f32, 2>([299, 32], 0xab)?;
     let out = rows.view_mut().with_strides([1, 299, 32], [0, 32, 1])?;

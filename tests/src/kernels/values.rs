@@ -1,4 +1,4 @@
-//! Values that need not one register: arrays, constants, device functions, generic kernels.
+//! Values other than one register: arrays, constants, device functions, generic kernels.
 
 use tma_runtime::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::case::{Case, Options, blocks};
 use crate::compare::same;
 use crate::random::samples;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "values::arrays", run: arrays },
     Case { name: "values::instances", run: instances },
@@ -91,7 +91,7 @@ pub mod shared_items {
     const SCALE: f32 = -0.5;
     type Line = SharedArray<f32, WIDTH>;
 
-    /// Leaves early, in a loop and out of it.
+    /// Returns early, in a loop and outside of it.
     #[tma_device]
     fn first_factor(n: u32) -> u32 {
         if n < 4 {
@@ -107,7 +107,7 @@ pub mod shared_items {
         n
     }
 
-    /// Changes what the caller has.
+    /// Modifies variables of the caller.
     #[tma_device]
     fn swap_if_less(a: &mut f32, b: &mut f32, sorted: &mut [u32; 2], at: usize) {
         if *b < *a {
@@ -118,7 +118,7 @@ pub mod shared_items {
         }
     }
 
-    /// A function that calls another, takes shared memory and a constant.
+    /// Calls another function, with shared memory and a constant as arguments.
     #[tma_device]
     fn put<const BY: u32>(line: Line, at: u32, value: f32) {
         line.set(at, value * SCALE);
@@ -130,7 +130,7 @@ pub mod shared_items {
         line.set(at, line.get(at) * BY as f32);
     }
 
-    /// The least factor of each thread's number.
+    /// Writes the smallest factor of each thread's number.
     #[tma_kernel(threads = WIDTH)]
     pub fn factors(out: Global<u32>) {
         let n = block_idx().x * WIDTH + thread_idx().x;
@@ -139,7 +139,7 @@ pub mod shared_items {
         }
     }
 
-    /// Neighbours in order, halved and negated, and how many pairs were exchanged.
+    /// Sorts neighbours, halves and negates them, and counts the pairs that were swapped.
     #[tma_kernel(threads = HALF)]
     pub fn pairs(x: Global<f32>, out: Global<f32>, exchanged: Global<u32>) {
         let line: Line = shared();
@@ -162,7 +162,7 @@ fn module(device: &Device, _: &Options) -> anyhow::Result<()> {
     let least = |n: u32| (2..n).find(|&d| n.is_multiple_of(d)).unwrap_or(n);
     let mut out = device.filled_bytes([1000], 0xab)?;
     shared_items::factors::launch(device, Grid::tiles([1000], [64]), &mut out)?;
-    // Numbers below 4 are their own answer; no other differs.
+    // Numbers below 4 are returned as they are, which agrees with the search.
     same("factors", &out.to_vec()?, &(0..1000).map(least).collect::<Vec<_>>())?;
 
     let x: Vec<f32> = (0..64).map(|i| (i * 37 % 101) as f32).collect();

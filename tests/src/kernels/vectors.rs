@@ -1,5 +1,5 @@
-//! Vectors: several elements of global memory, shared arrays and tiles at once, and what is
-//! computed with them.
+//! Vectors: several elements of global memory, shared arrays and tiles at once, and arithmetic on
+//! them.
 
 use tma_runtime::lang::Real;
 use tma_runtime::prelude::*;
@@ -9,7 +9,7 @@ use crate::compare::same;
 use crate::random::{Sample, hash, samples};
 use crate::rounding::{Format, sum_to_odd};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "vectors::bool_2", run: turned::<bool, 2> },
     Case { name: "vectors::bool_16", run: turned::<bool, 16> },
@@ -39,8 +39,8 @@ pub const CASES: &[Case] = &[
     Case { name: "vectors::packed_bf16", run: packed::<bf16> },
 ];
 
-/// What is written by vectors is read by elements, in the opposite order, and the other way round.
-/// Each thread writes its own part of the array, and reads its neighbour's.
+/// Writes by vectors and reads by elements, in the opposite order, and the other way round. Each
+/// thread writes its own part of the array, and reads its neighbour's.
 #[tma_kernel(threads = 128, instances(
     bool_2 = <bool, 2>, bool_16 = <bool, 16>, i8_8 = <i8, 8>, u8_4 = <u8, 4>, u16_2 = <u16, 2>, i16_8 = <i16, 8>,
     i32_2 = <i32, 2>, u32_4 = <u32, 4>, i64_2 = <i64, 2>, u64_2 = <u64, 2>, usize_2 = <usize, 2>, f16_8 = <f16, 8>,
@@ -83,8 +83,8 @@ where
     same("copied", &copied.to_vec()?, &values)
 }
 
-/// A tile written by vectors and read by elements and by vectors, and the other way round, each
-/// vector by one thread, which another one reads.
+/// A tile that is written by vectors and read by elements and by vectors, and the other way round.
+/// One thread writes each vector, and another one reads it.
 #[tma_kernel(threads = 128, instances(
     u8_16 = <u8, Swizzle32, 16, 32>, f16_8 = <f16, Swizzle128, 8, 64>, f16_2 = <f16, Swizzle64, 2, 24>,
     f32_4 = <f32, Swizzle128, 4, 32>, f32_2 = <f32, NoSwizzle, 2, 6>, u64_2 = <u64, Swizzle64, 2, 8>,
@@ -138,9 +138,9 @@ where
     same("written by elements, read by vectors", &gathered.to_vec()?, &values)
 }
 
-/// Floats of 16 bits, two of which the hardware computes with at once.
+/// 16-bit floats, two of which the hardware computes at once.
 pub trait Packed: Sample + Real {
-    /// What `vector_packed` makes of three numbers.
+    /// Returns the result of `vector_packed` for three numbers.
     fn computed(x: Self, y: Self, sum: Self) -> Self;
 }
 
@@ -151,7 +151,7 @@ macro_rules! packed {
                 let round = |exact: f64| <$ty>::from_bits($format.round(exact) as u16).to_f64();
                 let (x, y) = (x.to_f64(), y.to_f64());
                 let fused = round(sum_to_odd(x * y, sum.to_f64()));
-                // Of a NaN and a number the number, and -0 is below +0: IEEE 754-2019,
+                // The number if the other is a NaN, and -0 is below +0: IEEE 754-2019,
                 // "maximumNumber".
                 let greater = match (fused.is_nan(), y.is_nan()) {
                     (true, _) => y,
@@ -208,13 +208,13 @@ where
     same("computed", &out.to_vec()?, &wanted)
 }
 
-/// Reads a vector from `i` on, whatever `i` is.
+/// Reads a vector from any `i` on.
 #[tma_kernel(threads = 1, unchecked)]
 pub fn vector_from(src: Global<f32>, i: u32, dst: Global<f32>) {
     dst.set_vec(0, src.get_vec::<4>(i));
 }
 
-/// The same, and tells where it goes wrong.
+/// The same with checks, which report the line.
 #[tma_kernel(threads = 1, checked)]
 pub fn vector_from_checked(src: Global<f32>, i: u32, dst: Global<f32>) {
     let tile: Tile<f32, Shape2<1, 8>> = shared();

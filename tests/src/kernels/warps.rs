@@ -1,4 +1,4 @@
-//! What the lanes of a warp do together: shuffles of every scalar, votes, matches, and reductions.
+//! Warp-wide operations: shuffles of every scalar, votes, matches, and reductions.
 
 use tma_runtime::lang::{Bitwise, Ordered};
 use tma_runtime::prelude::*;
@@ -8,7 +8,7 @@ use crate::compare::same;
 use crate::random::{Sample, hash, samples};
 use crate::rounding::{Format, sum_to_odd};
 
-/// Lanes of a warp.
+/// The number of lanes of a warp.
 const LANES: usize = 32;
 
 /// A case that runs the instance for each type.
@@ -22,7 +22,7 @@ macro_rules! cases {
     };
 }
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = cases! {
     "warps::shuffles_bool": shuffles::<bool>,
     "warps::shuffles_i8": shuffles::<i8>,
@@ -70,7 +70,7 @@ pub const CASES: &[Case] = cases! {
     "warps::bits_usize": bits_reduced::<usize>,
 };
 
-/// Every shuffle, by a constant and by what each lane says.
+/// Every shuffle, by a constant and by a value that differs among lanes.
 #[tma_kernel(threads = 128, instances(
     bool = <bool>, i8 = <i8>, u8 = <u8>, i16 = <i16>, u16 = <u16>, i32 = <i32>, u32 = <u32>, i64 = <i64>, u64 = <u64>,
     usize = <usize>, f16 = <f16>, bf16 = <bf16>, f32 = <f32>, f64 = <f64>, tf32 = <tf32>, e4m3 = <e4m3>, e5m2 = <e5m2>,
@@ -109,7 +109,7 @@ where
     same("shuffled", &out.to_vec()?, &wanted)
 }
 
-/// Every vote, by warps in which a condition holds nowhere, everywhere, and here and there.
+/// Every vote, by warps in which a condition holds in no lane, in all, and in some.
 #[tma_kernel(threads = 128)]
 pub fn warp_votes(conditions: Global<bool>, votes: Global<bool>, lanes: Global<u32>) {
     let i = block_idx().x * 128 + thread_idx().x;
@@ -148,7 +148,7 @@ pub fn warp_matches<T: Scalar>(values: Global<T>, lanes: Global<u32>) {
     lanes.set(i * 2 + 1, match_all(x));
 }
 
-/// Values of which each warp has a few, and every fourth one alone.
+/// Values of which each warp has a few different ones, and every fourth warp only one.
 fn matches<T: Sample>(device: &Device, options: &Options) -> anyhow::Result<()>
 where
     warp_matches::Instance<T>: warp_matches::Compiled,
@@ -173,7 +173,7 @@ where
     same("lanes", &lanes.to_vec()?, &wanted)
 }
 
-/// The bytes of a scalar.
+/// Returns the bytes of a scalar.
 fn bits<T: Scalar>(value: T) -> Vec<u8> {
     // SAFETY: scalars have no padding, as `Scalar` promises, and bytes have no alignment.
     unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) }.to_vec()
@@ -181,11 +181,11 @@ fn bits<T: Scalar>(value: T) -> Vec<u8> {
 
 /// Numbers that a warp reduces, and the same in plain Rust.
 pub trait Reduced: Sample + Ordered {
-    /// `self + other`, rounded once, or wrapped.
+    /// Returns `self + other`, rounded once, or wrapped.
     fn plus(self, other: Self) -> Self;
-    /// The lesser.
+    /// Returns the minimum.
     fn lesser(self, other: Self) -> Self;
-    /// The greater.
+    /// Returns the maximum.
     fn greater(self, other: Self) -> Self;
 }
 
@@ -214,7 +214,7 @@ macro_rules! floats {
                 let ($a, $b) = (self, other);
                 $sum
             }
-            // Of a NaN and a number the number, and -0 is below +0: IEEE 754-2019, "minimumNumber".
+            // The number if the other is a NaN, and -0 is below +0: IEEE 754-2019, "minimumNumber".
             fn lesser(self, other: Self) -> Self {
                 let other_is_less = other.total_cmp(&self).is_lt();
                 if self.is_nan() || (!other.is_nan() && other_is_less) { other } else { self }
@@ -233,7 +233,7 @@ floats! {
     f64: |a, b| a + b;
 }
 
-/// Sum, least and greatest of each warp, in each lane.
+/// Sum, minimum and maximum of each warp, in each lane.
 #[tma_kernel(threads = 128, instances(
     i8 = <i8>, u8 = <u8>, i16 = <i16>, u16 = <u16>, i32 = <i32>, u32 = <u32>, i64 = <i64>, u64 = <u64>, usize = <usize>,
     f16 = <f16>, bf16 = <bf16>, f32 = <f32>, f64 = <f64>,
@@ -246,8 +246,8 @@ pub fn warp_reduced<T: Scalar + Ordered>(values: Global<T>, out: Global<T>) {
     out.set(i * 3 + 2, warp_reduce_max(x));
 }
 
-/// The order in which the documentation of `warp_reduce_add` says that values are added: what is
-/// half a warp away first.
+/// Reduces in the order that the documentation of `warp_reduce_add` specifies: first the lanes half
+/// a warp apart.
 fn tree<T: Copy>(warp: &[T], op: fn(T, T) -> T) -> T {
     let mut level = warp.to_vec();
     while level.len() > 1 {
@@ -262,7 +262,7 @@ where
     warp_reduced::Instance<T>: warp_reduced::Compiled,
 {
     let n = options.elements(1 << 12);
-    // From the second half on, floats of one magnitude: there the order of additions shows.
+    // In the second half, floats of similar magnitude, for which the order of additions shows.
     let near = (n as u64 / 2..n as u64).map(|i| T::random(hash(36, i) & !1));
     let values: Vec<T> = samples::<T>(37, n / 2).into_iter().chain(near).collect();
     let of_warp =
@@ -273,7 +273,7 @@ where
     same("sum, least, greatest", &out.to_vec()?, &wanted)
 }
 
-/// The bits of each warp, in each lane.
+/// The bitwise reductions of each warp, in each lane.
 #[tma_kernel(threads = 128, instances(
     i8 = <i8>, u8 = <u8>, i16 = <i16>, u16 = <u16>, i32 = <i32>, u32 = <u32>, i64 = <i64>, u64 = <u64>, usize = <usize>,
 ))]
@@ -285,7 +285,7 @@ pub fn warp_bits<T: Bitwise>(values: Global<T>, out: Global<T>) {
     out.set(i * 3 + 2, warp_reduce_xor(x));
 }
 
-/// Integers with the operators of bits.
+/// Integers with bitwise operators.
 trait Bits:
     Sample + std::ops::BitAnd<Output = Self> + std::ops::BitOr<Output = Self> + std::ops::BitXor<Output = Self>
 {
@@ -296,7 +296,7 @@ impl<T> Bits for T where
 {
 }
 
-/// Values of which every third warp's have bits in common.
+/// Values that, in two of every three warps, have some bits in common.
 fn bits_reduced<T: Bits>(device: &Device, options: &Options) -> anyhow::Result<()>
 where
     warp_bits::Instance<T>: warp_bits::Compiled,
@@ -320,7 +320,7 @@ where
     same("and, or, xor", &out.to_vec()?, &wanted)
 }
 
-/// Words that do not need whole warps: the last warp of this block has 8 lanes.
+/// Functions that do not need whole warps: the last warp of this block has 8 lanes.
 #[tma_kernel(threads = 40)]
 pub fn warp_partial(out: Global<u32>) {
     let thread = thread_idx().x;

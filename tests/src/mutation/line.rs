@@ -1,18 +1,19 @@
-//! A line of PTX as an instruction: guard, opcode, operands.
+//! A line of PTX as an instruction: guard, opcode and operands.
 
-/// An instruction that stands alone on its line, as the compiler writes them.
+/// An instruction that is alone on its line, as the compiler writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction<'t> {
-    /// The predicate with its `@`, or nothing.
+    /// The predicate with its `@`, or an empty string.
     pub guard: &'t str,
     /// The operation with its modifiers: `mbarrier.init.shared::cta.b64`.
     pub opcode: &'t str,
-    /// The operands, split at the commas that are not in brackets.
+    /// The operands, split at commas outside of brackets.
     pub operands: Vec<&'t str>,
 }
 
 impl<'t> Instruction<'t> {
-    /// Reads a line; `None` if it is no instruction: a label, a directive, a bracket, a comment.
+    /// Parses a line. Returns `None` if it is not an instruction but a label, a directive, a
+    /// bracket or a comment.
     pub fn parse(line: &'t str) -> Option<Self> {
         let code = line.split("//").next()?.trim().strip_suffix(';')?.trim_end();
         if code.starts_with('.') || code.contains([';', '{', '}']) && !code.contains('[') {
@@ -31,18 +32,18 @@ impl<'t> Instruction<'t> {
         })
     }
 
-    /// Whether the opcode begins with all of these parts: `is("mbarrier.arrive")` also for
-    /// `mbarrier.arrive.expect_tx`, and not for `mbarrier.arrive_drop`.
+    /// Returns whether the opcode begins with all of these parts: `is("mbarrier.arrive")` matches
+    /// `mbarrier.arrive.expect_tx`, but not `mbarrier.arrive_drop`.
     pub fn is(&self, parts: &str) -> bool {
         self.opcode.strip_prefix(parts).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    /// Whether the opcode has this modifier, without its dot.
+    /// Returns whether the opcode has this modifier, without its dot.
     pub fn has(&self, modifier: &str) -> bool {
         self.opcode.split('.').skip(1).any(|part| part == modifier)
     }
 
-    /// The instruction as text, with its semicolon.
+    /// Formats the instruction, with its semicolon.
     pub fn text(&self) -> String {
         let words = [self.guard, self.opcode, &self.operands.join(", ")];
         let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
@@ -50,7 +51,7 @@ impl<'t> Instruction<'t> {
     }
 }
 
-/// The operands of a list.
+/// Splits a list of operands.
 fn split(list: &str) -> Vec<&str> {
     let (mut operands, mut start, mut depth) = (vec![], 0, 0);
     for (at, c) in list.char_indices() {

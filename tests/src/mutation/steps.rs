@@ -4,65 +4,65 @@ use std::fmt;
 
 use super::line::Instruction;
 
-/// What was done to an instruction.
+/// A change to an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
-    /// A `bar.sync`, `barrier.sync` or `barrier.arrive` was left out.
+    /// Removes a `bar.sync`, `barrier.sync` or `barrier.arrive`.
     SyncRemoved,
-    /// A `bar.warp.sync` was left out.
+    /// Removes a `bar.warp.sync`.
     WarpSyncRemoved,
-    /// A `barrier.cluster.arrive` was left out.
+    /// Removes a `barrier.cluster.arrive`.
     ClusterArriveRemoved,
-    /// A `barrier.cluster.wait` was left out.
+    /// Removes a `barrier.cluster.wait`.
     ClusterWaitRemoved,
-    /// An arrival at a cluster's barrier no longer releases what came before it.
+    /// Makes an arrival at a cluster's barrier no longer release earlier accesses.
     ClusterArriveRelaxed,
-    /// A `fence.mbarrier_init` was left out.
+    /// Removes a `fence.mbarrier_init`.
     InitFenceRemoved,
-    /// Any other fence was left out.
+    /// Removes any other fence.
     FenceRemoved,
-    /// An mbarrier was not initialised.
+    /// Removes the initialisation of an mbarrier.
     InitRemoved,
-    /// An mbarrier was initialised to wait for one arrival more.
+    /// Initialises an mbarrier for one arrival more.
     CountRaised,
-    /// An mbarrier was initialised to wait for one arrival fewer.
+    /// Initialises an mbarrier for one arrival fewer.
     CountLowered,
-    /// An mbarrier was not invalidated.
+    /// Removes the invalidation of an mbarrier.
     InvalRemoved,
-    /// An arrival was left out.
+    /// Removes an arrival.
     ArriveRemoved,
-    /// An arrival was made twice.
+    /// Duplicates an arrival.
     ArriveTwice,
-    /// An `expect_tx` was left out: of an arrival that has one, the arrival stayed.
+    /// Removes an `expect_tx`. If it is part of an arrival, the arrival stays.
     ExpectRemoved,
-    /// 16 bytes more were expected.
+    /// Expects 16 bytes more.
     BytesRaised,
-    /// 16 bytes fewer were expected.
+    /// Expects 16 bytes fewer.
     BytesLowered,
-    /// An arrival, a wait, an access or a fence orders the threads of its block only.
+    /// Makes an arrival, a wait, an access or a fence order only the threads of its block.
     ScopeNarrowed,
-    /// An access that acquires or releases, or does both, orders nothing.
+    /// Makes an access that acquires, releases or does both order nothing.
     OrderDropped,
-    /// An access with an order and a scope has none.
+    /// Removes order and scope from an access.
     MadePlain,
-    /// A wait for a phase was not made: it counts as over at once.
+    /// Removes a wait for a phase: it counts as over at once.
     WaitRemoved,
-    /// A wait for a phase was tried once, and its answer not heeded.
+    /// Tries a wait for a phase once, and ignores the result.
     TriedOnce,
-    /// The phase of the other parity was waited for.
+    /// Waits for the phase of the other parity.
     PhaseFlipped,
-    /// Asynchronous operations were not committed to a group.
+    /// Does not commit asynchronous operations to a group.
     CommitRemoved,
-    /// A wait for groups was left out.
+    /// Removes a wait for groups.
     GroupWaitRemoved,
-    /// One more group was allowed to be pending.
+    /// Allows one more group to be pending.
     PendingRaised,
-    /// A wait for groups to be done became one for their sources to be read.
+    /// Weakens a wait for groups to complete to one for their sources to be read.
     OnlyRead,
-    /// A `wgmma.fence` was left out.
+    /// Removes a `wgmma.fence`.
     RegisterFenceRemoved,
-    /// A `setmaxnreg` was left out.
-    RegistersKept,
+    /// Removes a `setmaxnreg`.
+    RegistersRemoved,
 }
 
 impl fmt::Display for Change {
@@ -95,23 +95,23 @@ impl fmt::Display for Change {
             Self::PendingRaised => "wait_group N + 1",
             Self::OnlyRead => "wait_group only for reads",
             Self::RegisterFenceRemoved => "wgmma.fence removed",
-            Self::RegistersKept => "setmaxnreg removed",
+            Self::RegistersRemoved => "setmaxnreg removed",
         })
     }
 }
 
-/// A text in which one instruction was changed. The lines keep their numbers.
+/// A text in which one instruction is changed. The lines keep their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutant {
     /// The line, from 1.
     pub line: usize,
-    /// What was done to it.
+    /// The change to the instruction.
     pub change: Change,
     /// The whole text.
     pub ptx: String,
 }
 
-/// Every mutant of a text; none if nothing in it synchronises.
+/// Returns every mutant of a text; none if nothing in it synchronises.
 pub fn mutants(ptx: &str) -> Vec<Mutant> {
     let lines: Vec<_> = ptx.lines().collect();
     let mut all = vec![];
@@ -132,14 +132,14 @@ pub fn mutants(ptx: &str) -> Vec<Mutant> {
     all
 }
 
-/// Whether a kernel only stops around this line: nothing depends on the fence before a trap, and no
-/// thread comes to the wait behind it.
+/// Returns whether a kernel only stops around this line: nothing depends on the fence before a
+/// trap, and no thread reaches the wait after it.
 fn stops(lines: &[&str], index: usize) -> bool {
     let around = index.checked_sub(1).into_iter().chain([index + 1]);
     around.filter_map(|index| lines.get(index)).any(|line| line.contains("trap;"))
 }
 
-/// What can be done to an instruction, with the text that it then is.
+/// Returns the changes that apply to an instruction, with the resulting text.
 fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
     use Change as C;
     let removed = |change| vec![(change, String::new())];
@@ -199,7 +199,7 @@ fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
         let over = of.operands.first().map(|done| format!("{} setp.eq.u32 {done}, 0, 0;", of.guard));
         let mut changes: Vec<_> = over.map(|text| (C::WaitRemoved, text)).into_iter().collect();
         if of.has("parity") {
-            // After the address; a time limit may follow.
+            // The parity comes after the address; a time limit may follow.
             changes.extend(with_operand(of, 2, "xor.b32", 1).map(|text| (C::PhaseFlipped, text)));
         }
         changes.extend(narrowed(of));
@@ -209,7 +209,7 @@ fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
         return removed(C::RegisterFenceRemoved);
     }
     if of.is("setmaxnreg") {
-        return removed(C::RegistersKept);
+        return removed(C::RegistersRemoved);
     }
     if of.is("cp.async.commit_group") || of.is("cp.async.bulk.commit_group") || of.is("wgmma.commit_group") {
         return removed(C::CommitRemoved);
@@ -235,17 +235,17 @@ fn changes(of: &Instruction<'_>) -> Vec<(Change, String)> {
     vec![]
 }
 
-/// A loop that waits, `again: try_wait done, ..; @!done bra again;`, is left after one try.
+/// Makes a loop that waits, `again: try_wait done, ..; @!done bra again;`, end after one try.
 fn tried_once(of: &Instruction<'_>, next: Option<&Instruction<'_>>) -> Option<(Change, String)> {
     let waits = of.is("mbarrier.try_wait") || of.is("mbarrier.test_wait");
     let done = of.operands.first()?;
     let repeats = |next: &&Instruction<'_>| next.is("bra") && next.guard == format!("@!{done}");
-    // The branch stays and is not taken, so that the lines stay where they are.
+    // The branch stays but is never taken, so that line numbers do not change.
     next.filter(repeats).filter(|_| waits)?;
     Some((Change::TriedOnce, format!("{} setp.eq.u32 {done}, 0, 0;", of.text())))
 }
 
-/// An operation that orders threads of the cluster, device or system, for those of its block alone.
+/// Narrows an operation that orders threads of the cluster, device or system to those of its block.
 fn narrowed(of: &Instruction<'_>) -> Option<(Change, String)> {
     let opcode = [".cluster", ".gpu", ".sys"].into_iter().find_map(|scope| {
         ORDERS.into_iter().find_map(|order| replaced(of, &format!("{order}{scope}"), &format!("{order}.cta")))
@@ -253,16 +253,17 @@ fn narrowed(of: &Instruction<'_>) -> Option<(Change, String)> {
     Some((Change::ScopeNarrowed, Instruction { opcode: &opcode, ..of.clone() }.text()))
 }
 
-/// The orders of accesses and fences, as they are written before a scope.
+/// The orders of accesses and fences, in the form before a scope.
 const ORDERS: [&str; 4] = [".relaxed", ".acquire", ".release", ".acq_rel"];
 
-/// The opcode with some of its modifiers replaced by others, if it has them.
+/// Returns the opcode with some of its modifiers replaced by others, if it has them.
 fn replaced(of: &Instruction<'_>, modifiers: &str, by: &str) -> Option<String> {
     let (before, after) = of.opcode.split_once(modifiers)?;
     (after.is_empty() || after.starts_with('.')).then(|| format!("{before}{by}{after}"))
 }
 
-/// An access with an order and a scope: with a narrower scope, with no order, and with neither.
+/// Returns an access with an order and a scope in weaker forms: with a narrower scope, without the
+/// order, and without both.
 fn weakened(of: &Instruction<'_>) -> Vec<(Change, String)> {
     let Some(order) = ORDERS.into_iter().find(|order| of.has(&order[1..])) else { return vec![] };
     let dropped = replaced(of, order, ".relaxed").filter(|_| order != ".relaxed");
@@ -285,19 +286,19 @@ fn bytes(of: &Instruction<'_>) -> Vec<(Change, String)> {
     more.into_iter().chain(fewer).collect()
 }
 
-/// `mbarrier.arrive.expect_tx` as a plain arrival.
+/// Returns `mbarrier.arrive.expect_tx` as a plain arrival.
 fn without_bytes(of: &Instruction<'_>) -> String {
     let opcode = of.opcode.replace(".expect_tx", "");
     let operands = of.operands[..of.operands.len().saturating_sub(1)].to_vec();
     Instruction { guard: of.guard, opcode: &opcode, operands }.text()
 }
 
-/// The instruction with its last operand changed by `operation` and `by`.
+/// Returns the instruction with its last operand changed by `operation` and `by`.
 fn with_last(of: &Instruction<'_>, operation: &str, by: u32) -> Option<String> {
     with_operand(of, of.operands.len().checked_sub(1)?, operation, by)
 }
 
-/// The instruction with an operand changed by `operation` and `by`, in a register of its own.
+/// Returns the instruction with an operand changed by `operation` and `by`, in a separate register.
 fn with_operand(of: &Instruction<'_>, at: usize, operation: &str, by: u32) -> Option<String> {
     let mut changed = of.clone();
     let old = std::mem::replace(changed.operands.get_mut(at)?, "%mutated");
@@ -308,7 +309,7 @@ fn with_operand(of: &Instruction<'_>, at: usize, operation: &str, by: u32) -> Op
 mod tests {
     use super::*;
 
-    /// The changed lines of all mutants of a text of one or two lines.
+    /// Returns the changed lines of all mutants of a text of one or two lines.
     fn changed(ptx: &str) -> Vec<(Change, String)> {
         let line = |mutant: Mutant| mutant.ptx.lines().nth(mutant.line - 1).unwrap_or_default().to_owned();
         mutants(ptx).into_iter().map(|mutant| (mutant.change, line(mutant))).collect()
@@ -362,7 +363,7 @@ mod tests {
         use Change::*;
         let wait = "mbarrier.try_wait.parity.shared::cta.b64 %done, [%r1], %r2;";
         assert_eq!(kinds(&format!("{wait}\n@!%done bra wait_0;")), [WaitRemoved, PhaseFlipped, TriedOnce]);
-        // Another register, or no branch: the answer is used otherwise.
+        // Another register, or no branch: the result is used in another way.
         assert_eq!(kinds(&format!("{wait}\n@!%p1 bra wait_0;")), [WaitRemoved, PhaseFlipped]);
         assert_eq!(kinds(wait), [WaitRemoved, PhaseFlipped]);
     }

@@ -1,4 +1,4 @@
-//! The kernels that are mutated: all that synchronise, of the corpus, of the examples and of
+//! The kernels that are mutated: all that synchronise, from the corpus, the examples and
 //! `tma-kernels`, each with a check that launches it.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,18 +16,19 @@ use crate::gpu::runner::Test;
 use crate::parallel::on_all_cores;
 use crate::{kernels, library};
 
-/// A kernel, and what launches it and compares.
+/// A kernel, and the check that launches it and compares the results.
 #[derive(Clone)]
 pub struct Subject {
     /// The kernel.
     pub kernel: &'static KernelSpec,
-    /// The check, which may launch other kernels too.
+    /// The check, which may also launch other kernels.
     pub test: Arc<Test>,
 }
 
 impl Subject {
-    /// Runs the check with other PTX of the kernel, which ends after so many thread-instructions of
-    /// a cluster. Whether it computed what it should; what the simulator finds is the error.
+    /// Runs the check with other PTX for the kernel, which ends after this many thread instructions
+    /// of a cluster. Returns whether the results are correct; a finding of the simulator is the
+    /// error.
     pub(super) fn try_with(&self, ptx: &str, device: &Device, instructions: u64) -> anyhow::Result<bool> {
         let (entry, ptx) = (self.kernel.entry, ptx.to_owned());
         let device = device.clone().instruction_limit(instructions);
@@ -40,7 +41,7 @@ impl Subject {
     }
 }
 
-/// The runtime's error, which may be inside one of the library's.
+/// Returns the runtime's error, which may be inside one of the library's.
 pub(super) fn of_runtime(error: &anyhow::Error) -> Option<&Error> {
     error.chain().find_map(|cause| {
         let of_gemm = || match cause.downcast_ref() {
@@ -59,7 +60,7 @@ pub(super) fn of_runtime(error: &anyhow::Error) -> Option<&Error> {
     })
 }
 
-/// Every check there is, on its smallest problem.
+/// Returns every check, with its smallest problem.
 fn tests() -> Vec<Test> {
     let options = Options { quick: true };
     let cases = kernels::cases().map(|case| Test {
@@ -69,8 +70,8 @@ fn tests() -> Vec<Test> {
     cases.chain(example_runs::small_tests()).collect()
 }
 
-/// Every kernel of the corpus and of the examples that synchronises, with the first check that
-/// launches it. Runs every check once.
+/// Returns every kernel of the corpus and of the examples that synchronises, with the first check
+/// that launches it. Runs every check once.
 ///
 /// # Errors
 ///
@@ -79,7 +80,7 @@ pub fn subjects() -> anyhow::Result<Vec<Subject>> {
     launched_by(tests())
 }
 
-/// The same of `tma-kernels`, an instance of each kernel.
+/// Returns the same for `tma-kernels`, with one instance of each kernel.
 ///
 /// # Errors
 ///
@@ -101,7 +102,7 @@ fn launched_by(tests: Vec<Test>) -> anyhow::Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// The kernels that a check launches, in that order.
+/// Returns the kernels that a check launches, in that order.
 fn launches(test: &Test) -> anyhow::Result<Vec<&'static KernelSpec>> {
     let launched = Arc::new(Mutex::new(vec![]));
     let record = Arc::clone(&launched);
@@ -114,7 +115,8 @@ fn launches(test: &Test) -> anyhow::Result<Vec<&'static KernelSpec>> {
     Ok(std::mem::take(&mut *launched))
 }
 
-/// The first instances of each kernel, so many of them at most: the others have the same steps.
+/// Returns the first instances of each kernel, at most `most` of them: the others have the same
+/// steps.
 pub fn first_instances(subjects: &[Subject], most: usize) -> Vec<Subject> {
     let generic = |subject: &Subject| subject.kernel.name.split("::").next().unwrap_or_default();
     let mut firsts: Vec<Subject> = vec![];

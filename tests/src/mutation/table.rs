@@ -1,4 +1,4 @@
-//! The results as tables of the book.
+//! The results as tables for the book.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,18 +6,18 @@ use std::fmt::Write as _;
 use super::trial::{Trial, Verdict};
 use super::unreported::Lists;
 
-/// Mutants of one kind or kernel, counted.
+/// Counts of mutants of one kind or kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// All of them.
+    /// The total.
     pub mutants: usize,
-    /// Those that the simulator reported.
+    /// Reported by the simulator.
     pub found: usize,
-    /// The greatest seed that was needed for one.
+    /// The greatest seed that was needed for one of them.
     pub latest_seed: u64,
-    /// Those listed as harmless, and not reported.
+    /// Listed as harmless, and not reported.
     pub harmless: usize,
-    /// Those that should have been reported and were not.
+    /// Not reported, but should be.
     pub missed: usize,
 }
 
@@ -46,8 +46,8 @@ impl Tally {
     }
 }
 
-/// What contradicts expectation, a line each: mutants that were missed, and those that are listed
-/// as unreported and are not.
+/// Returns unexpected results, one per line: mutants that were missed, and mutants that are listed
+/// as unreported but were reported.
 pub fn surprises(trials: &[Trial], lists: &Lists) -> Vec<String> {
     let mut all = vec![];
     for trial in trials {
@@ -67,7 +67,7 @@ pub fn surprises(trials: &[Trial], lists: &Lists) -> Vec<String> {
     all
 }
 
-/// Entries of the lists that are of no mutant; `trials` are those of all their kernels.
+/// Returns entries of the lists that match no mutant. `trials` must be those of all their kernels.
 pub fn unused_entries(trials: &[Trial], lists: &Lists) -> Vec<String> {
     let unused = lists
         .harmless
@@ -77,7 +77,7 @@ pub fn unused_entries(trials: &[Trial], lists: &Lists) -> Vec<String> {
     unused.map(|entry| format!("listed as unreported, but there is no such mutant: {entry}")).collect()
 }
 
-/// All results, as Markdown.
+/// Formats all results as Markdown.
 pub fn tables(trials: &[Trial], lists: &Lists) -> String {
     let mut by_change = BTreeMap::<_, Vec<_>>::new();
     let mut by_kernel: Vec<(&str, Vec<_>)> = vec![];

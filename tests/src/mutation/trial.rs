@@ -1,4 +1,4 @@
-//! Mutants on the simulator: under which seed is each found?
+//! Mutants on the simulator, with the seed under which each is found.
 
 use tma_runtime::prelude::Error;
 use tma_runtime::testing::{SeedFailure, under_seeds};
@@ -8,27 +8,27 @@ use super::subjects::{Subject, of_runtime};
 use super::unreported::Lists;
 use crate::parallel::on_all_cores;
 
-/// Seeds within which a mutant must be found.
+/// The number of seeds within which a mutant must be found.
 pub const SEEDS: u64 = 32;
-/// Seeds that a mutant gets which is listed as unreported: it would mostly be found under the
-/// first, if it were wrongly so.
+/// The number of seeds for a mutant that is listed as unreported. If it were listed wrongly, it
+/// would usually be found under the first.
 const UNREPORTED_SEEDS: u64 = 4;
 
-/// Thread-instructions of a cluster after which a mutant counts as not ending: some ten times what
-/// the longest kernel runs.
+/// Thread instructions of a cluster after which a mutant counts as non-terminating: some ten times
+/// those of the longest kernel.
 const INSTRUCTIONS: u64 = 1 << 28;
 
-/// What became of a mutant.
+/// The verdict on a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The simulator has reported it, first under this seed.
+    /// Reported by the simulator, first under this seed.
     Found {
         /// The seed.
         seed: u64,
     },
-    /// It computed what it should not, under some seed, and nothing was reported.
+    /// Wrong results under some seed, but no report.
     OnlyWrong,
-    /// It computed what it should under every seed.
+    /// Correct results under every seed.
     Unseen,
 }
 
@@ -39,22 +39,22 @@ pub struct Trial {
     pub kernel: &'static str,
     /// Line of the PTX, from 1.
     pub line: usize,
-    /// The instruction in that line, as it was.
+    /// The original instruction in that line.
     pub instruction: String,
-    /// How many instructions with the same opcode stand before it.
+    /// The number of instructions with the same opcode before it.
     pub index: usize,
-    /// What was done to it.
+    /// The change to the instruction.
     pub change: Change,
-    /// What became of it.
+    /// The verdict on the mutant.
     pub verdict: Verdict,
 }
 
-/// Runs one in `step` of the mutants of all subjects, until it is found or no seed is left; on all
-/// cores. `lists` are of those that should not be found.
+/// Runs one in `step` of the mutants of all subjects, until it is found or no seed is left, on all
+/// cores. `lists` has the mutants that should not be found.
 ///
 /// # Errors
 ///
-/// A mutant that could not be run at all.
+/// A mutant that cannot be run at all.
 pub fn trials(subjects: &[Subject], step: usize, lists: &Lists) -> anyhow::Result<Vec<Trial>> {
     let jobs = subjects
         .iter()
@@ -83,7 +83,7 @@ fn trial(subject: &Subject, mutant: Mutant, lists: &Lists) -> anyhow::Result<Tri
 fn verdict(subject: &Subject, ptx: String, seeds: u64) -> anyhow::Result<Verdict> {
     let mut is_wrong = false;
     let outcome = under_seeds(seeds, |device| {
-        // Of a wrong result, another seed may show why.
+        // For a wrong result, another seed may show the cause.
         is_wrong |= !subject.try_with(&ptx, device, INSTRUCTIONS)?;
         anyhow::Ok(())
     });

@@ -1,11 +1,11 @@
-//! Where modules lie.
+//! The folders of modules.
 
 use std::collections::BTreeMap;
 
 use crate::tree::{File, expect_none, files};
 use crate::{planted, sources};
 
-/// The most modules that lie beside each other, not counting folders.
+/// The largest number of modules in one folder, not counting folders.
 const MOST_MODULES: usize = 20;
 
 /// Roots and tests of a folder's module, which are not modules of their own.
@@ -46,7 +46,7 @@ fn beside_their_folder(files: &[File]) -> Vec<String> {
     beside.map(|module| format!("{module}.rs should be {module}/mod.rs")).collect()
 }
 
-/// The kernels of `tests` are a list by theme, and not counted.
+/// The kernels of `tests` are a list by theme, and are not counted.
 fn crowded(files: &[File]) -> Vec<String> {
     let mut folders = BTreeMap::<_, usize>::new();
     for file in sources(files).filter(|file| file.path.contains("/src") && !file.path.starts_with("tests/")) {

@@ -1,5 +1,5 @@
-//! What has one home: assembly text, FFI, the words of the compiler's errors, the model's enums,
-//! and the question whether there is a GPU.
+//! Code that is allowed in one place only: assembly text, FFI, the words of the compiler's errors,
+//! the model's enums, and the question whether there is a GPU.
 
 use std::collections::BTreeSet;
 
@@ -15,15 +15,15 @@ const ASSEMBLY: &str = "codegen/src/lower/nvvm/";
 const FFI: &str = "tma-runtime/src/backend/cuda/driver/";
 /// Functions for other languages, in a library that no package depends on.
 const C_LIBRARY: &str = "beside/src/c_abi.rs";
-/// What finds mistakes of users. What is said of them is made in `codegen/src/diag`.
+/// The code that finds mistakes of users. Its messages are made in `codegen/src/diag`.
 const FINDERS: [&str; 4] =
-    ["codegen/src/parse/", "codegen/src/check/", "codegen/src/expand/", "codegen/src/place.rs"];
-/// The table of words says how each is used, and the index of words repeats it.
+    ["codegen/src/parse/", "codegen/src/check/", "codegen/src/expand/", "codegen/src/position.rs"];
+/// The table of words has the usage of each, which the index of words repeats.
 const WORDS: &str = "codegen/src/parse/words/";
-/// What rustc sees of kernels.
+/// The declarations of the kernel language for rustc.
 const LANG: &str = "tma-runtime/src/lang/";
 const BACKENDS: &str = "tma-runtime/src/backend/mod.rs";
-/// What is exchanged with cust, and the streams that it makes for that.
+/// The exchange of objects with cust, and the streams that it makes for that.
 const EXCHANGE: [&str; 2] = ["tma-runtime/src/lib.rs", "tma-runtime/src/backend/cuda/mod.rs"];
 
 #[test]
@@ -142,7 +142,7 @@ fn assembly_elsewhere(files: &[File]) -> Vec<String> {
     problems
 }
 
-/// Codes that are named, and texts of several words, where mistakes are found.
+/// Returns the names of codes, and the texts of several words, in code that finds mistakes.
 fn said_elsewhere(files: &[File]) -> Vec<String> {
     let finders = sources(files)
         .filter(|file| FINDERS.iter().any(|finder| file.path.starts_with(finder)) && !file.is_test());
@@ -163,7 +163,7 @@ fn said_elsewhere(files: &[File]) -> Vec<String> {
     problems
 }
 
-/// The lines that name `wanted`.
+/// Collects the lines that name `wanted`.
 fn lines_of(wanted: &str, tokens: TokenStream, found: &mut Vec<usize>) {
     for token in tokens {
         match token {
@@ -174,7 +174,7 @@ fn lines_of(wanted: &str, tokens: TokenStream, found: &mut Vec<usize>) {
     }
 }
 
-/// Whether a text has two words beside what is formatted into it.
+/// Whether a text has two words besides its format arguments.
 fn has_words(text: &str) -> bool {
     let mut own = String::new();
     let mut depth = 0_usize;
@@ -189,7 +189,7 @@ fn has_words(text: &str) -> bool {
     own.split_whitespace().filter(|word| word.contains(char::is_alphabetic)).count() > 1
 }
 
-/// The lines and texts of the string literals, but for documentation.
+/// The lines and texts of the string literals except documentation.
 struct Strings(Vec<(usize, String)>);
 
 impl Strings {
@@ -209,7 +209,7 @@ impl Strings {
     }
 }
 
-/// Whether it is `[doc = ..]`.
+/// Whether the group is `[doc = ..]`.
 fn is_documentation(group: &Group) -> bool {
     let first = group.stream().into_iter().next();
     matches!(first, Some(TokenTree::Ident(name)) if name == "doc")
@@ -218,7 +218,7 @@ fn is_documentation(group: &Group) -> bool {
 impl<'ast> Visit<'ast> for Strings {
     fn visit_attribute(&mut self, _: &'ast Attribute) {}
 
-    /// The documentation of what a macro generates is kept in `doc`.
+    /// Skips variables called `doc`, which hold the documentation of generated items.
     fn visit_local(&mut self, local: &'ast syn::Local) {
         if !matches!(&local.pat, syn::Pat::Ident(name) if name.ident == "doc") {
             visit::visit_local(self, local);
@@ -234,7 +234,7 @@ impl<'ast> Visit<'ast> for Strings {
     }
 }
 
-/// Whether a text is instructions of PTX: an opcode with a modifier, operands and `;`.
+/// Whether a text is PTX instructions: an opcode with a modifier, operands and `;`.
 fn is_assembly(text: &str) -> bool {
     let opcode = text.split_whitespace().next().unwrap_or_default();
     let is_part = |part: &str| {
@@ -279,8 +279,8 @@ fn questions_elsewhere(files: &[File], feature: &str, homes: &[&str]) -> Vec<Str
         .collect()
 }
 
-/// Enums with the same variants as one of the model's, of which there are more than two. Those that
-/// kernels name are declared for rustc, in `lang`; the table of words holds them to the model's.
+/// Finds enums with the same variants as one of the model's with more than two. Enums that kernels
+/// name are declared for rustc, in `lang`; the table of words keeps them equal to the model's.
 fn copies_of_the_model(files: &[File]) -> Vec<String> {
     let is_judged =
         |file: &&File| file.path.contains("/src/") && !file.path.starts_with(LANG) && !file.is_test();

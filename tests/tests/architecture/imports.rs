@@ -1,4 +1,4 @@
-//! A stage imports only from stages before it, and a package only from packages below it.
+//! Stages import only from earlier stages, and packages only from lower ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ const RUNTIME: [Stage; 6] = [
     ("backend", &["spec", "tensor", "map", "device"]),
 ];
 
-/// Each package, and those of the project that its library is built on.
+/// Each package, and the packages of the project that its library depends on.
 const PACKAGES: [(&str, &[&str]); 11] = [
     ("tma-model", &[]),
     ("tma-setup", &[]),
@@ -72,13 +72,14 @@ fn parts_of_the_runtime_import_from_those_before() {
 
 #[test]
 fn later_imports_are_found_in_every_form() {
-    let root = planted("ptx-sim/src/lib.rs", "mod exec;\npub use exec::{Turn, warp as w};\npub use isa::Op;");
+    let root =
+        planted("ptx-sim/src/lib.rs", "mod exec;\npub use exec::{Executor, warp as w};\npub use isa::Op;");
     let text = "use crate::{exec::a, isa};
 use crate::exec as e;
 fn f() { crate::machine::x(); crate::parse::x(); }
-use super::super::exec::Turn;
+use super::super::exec::Executor;
 use super::isa;
-use crate::{Turn, Op};
+use crate::{Executor, Op};
 fn g() -> crate::w::A {}
 // crate::exec::Not
 macro_rules! m { () => { $crate::machine::x() } }
@@ -119,7 +120,8 @@ fn names(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// `path:line` of each mention of a stage that its stage may not import. Tests may mention all.
+/// Returns `path:line` of each mention of a stage that the file's own stage must not import. Tests
+/// may mention all.
 fn later_imports(files: &[File], package: &str, stages: &[Stage]) -> Vec<String> {
     let prefix = format!("{package}/src/");
     let of_package: Vec<_> = sources(files).filter(|file| file.path.starts_with(&prefix)).collect();
@@ -143,13 +145,13 @@ fn later_imports(files: &[File], package: &str, stages: &[Stage]) -> Vec<String>
     problems
 }
 
-/// The path of a file's module.
+/// Returns the path of a file's module.
 fn module_of(path: &str) -> Vec<&str> {
     let path = path.strip_suffix(".rs").unwrap_or(path);
     path.split('/').filter(|part| *part != "mod").collect()
 }
 
-/// What the root of a package exports under another path: the name, and the module it is from.
+/// Returns the items that the root of a package re-exports: the name, and the module it comes from.
 fn exports(root: &File) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for item in parse(root, &root.text).items {
@@ -174,8 +176,8 @@ fn leaves(tree: &UseTree, found: &mut impl FnMut(String)) {
     }
 }
 
-/// Line and name of each item of the root that a module `depth` below it names by `crate::name`,
-/// `crate::{name, ..}`, or with as many `super`.
+/// Returns line and name of each item of the root that a module `depth` below it names by
+/// `crate::name`, `crate::{name, ..}`, or by `depth` times `super`.
 fn root_names(tokens: TokenStream, depth: usize) -> Vec<(usize, String)> {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let mut found = vec![];
@@ -201,7 +203,7 @@ fn root_names(tokens: TokenStream, depth: usize) -> Vec<(usize, String)> {
     found
 }
 
-/// The index of the `super` that leads to the root, if there are so many.
+/// Returns the index of the `super` that leads to the root, if there are `depth` of them.
 fn last_super(tokens: &[TokenTree], depth: usize) -> Option<usize> {
     let is_super = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if *ident == "super");
     let last = 3 * depth.checked_sub(1)?;
@@ -209,7 +211,7 @@ fn last_super(tokens: &[TokenTree], depth: usize) -> Option<usize> {
     (tokens.len() > last && steps.clone().all(is_super)).then_some(last)
 }
 
-/// The first name of each path in the braces of a `use`.
+/// Returns the first name of each path in the braces of a `use`.
 fn heads(paths: TokenStream) -> Vec<(usize, String)> {
     let mut found = vec![];
     let mut begins = true;
@@ -228,7 +230,7 @@ fn is_path_mark(tokens: &[TokenTree]) -> bool {
     tokens.len() >= 2 && tokens[..2].iter().all(is_colon)
 }
 
-/// Which packages of the project each library depends on.
+/// Returns the packages of the project that each library depends on.
 fn dependencies(files: &[File]) -> BTreeMap<String, BTreeSet<String>> {
     let packages = PACKAGES.map(|(folder, _)| folder);
     let manifests = packages.into_iter().filter_map(|package| Some((package, manifest(files, package)?)));
@@ -246,7 +248,7 @@ fn manifest<'f>(files: &'f [File], package: &str) -> Option<&'f File> {
     files.iter().find(|file| file.path == format!("{package}/Cargo.toml"))
 }
 
-/// The names under `[dependencies]`, also where they are for some targets only.
+/// Returns the names under `[dependencies]`, including those for some targets only.
 fn required(manifest: &File) -> Vec<String> {
     let mut inside = false;
     let mut names = vec![];
@@ -263,8 +265,8 @@ fn required(manifest: &File) -> Vec<String> {
     names
 }
 
-/// What makes a package more than pure functions: dependencies, and what of the standard library
-/// reads the machine.
+/// Finds everything by which a package is more than pure functions: dependencies, and uses of the
+/// standard library that read the machine.
 fn impure(files: &[File], package: &str) -> Vec<String> {
     let depends = manifest(files, package).is_some_and(|manifest| !required(manifest).is_empty());
     let source = format!("{package}/src/");

@@ -1,4 +1,4 @@
-//! The invariants of docs/ARCHITECTURE.md that the source text can show.
+//! Tests of the invariants of docs/ARCHITECTURE.md that are visible in the source text.
 //!
 //! Each check is a function from files to problems. One test runs it on the tree, and another on
 //! files that break the rule.
@@ -19,13 +19,14 @@ use tree::File;
 /// Folders of files that tests read.
 const DATA: [&str; 4] = ["/tests/ui/", "/tests/packages/", "/tests/diagnostics/", "/tests/findings/"];
 
-/// The Rust files of the packages, but for those that tests read: kernels that are to be rejected.
+/// Returns the Rust files of the packages except for those that tests read, which have kernels that
+/// the compiler must reject.
 fn sources(files: &[File]) -> impl Iterator<Item = &File> {
     let is_data = |path: &str| DATA.iter().any(|folder| path.contains(folder));
     files.iter().filter(move |file| file.is_rust() && !is_data(&file.path))
 }
 
-/// What a Rust file has outside its tests.
+/// Parses the part of a Rust file outside its tests.
 fn code(file: &File) -> syn::File {
     parse(file, file.split_tests().0)
 }
@@ -34,7 +35,7 @@ fn parse(file: &File, text: &str) -> syn::File {
     syn::parse_file(text).unwrap_or_else(|error| panic!("{}: {error}", file.path))
 }
 
-/// A file for the tests of the checks.
+/// Creates a file for the tests of the checks.
 fn planted(path: &str, text: &str) -> File {
     File { path: path.to_owned(), text: text.to_owned() }
 }
@@ -46,7 +47,8 @@ struct Enum {
     variants: Vec<String>,
 }
 
-/// The enums that a file declares outside its tests, also in the input of macros.
+/// Returns the enums that a file declares outside its tests, including those in the input of
+/// macros.
 fn enums(file: &File) -> Vec<Enum> {
     let tokens = file.split_tests().0.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path));
     enums_in(tokens)
@@ -70,7 +72,7 @@ fn enums_in(tokens: TokenStream) -> Vec<Enum> {
     found
 }
 
-/// The first name of each part between commas, after its attributes.
+/// Returns the first name of each part between commas, after its attributes.
 fn variants(body: TokenStream) -> Vec<String> {
     let mut found = vec![];
     let mut begins = true;

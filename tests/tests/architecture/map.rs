@@ -1,4 +1,4 @@
-//! The code map of docs/ARCHITECTURE.md is that of the tree.
+//! The code map of docs/ARCHITECTURE.md matches the tree.
 
 use crate::tree::{File, expect_none, files};
 use crate::{planted, sources};
@@ -23,7 +23,7 @@ fn mistakes_of_the_code_map_are_found() {
     assert_eq!(mistakes(&files), wanted);
 }
 
-/// The sections with a code map: the package, and the paths in its rows.
+/// Returns the sections with a code map: the package, and the paths in its rows.
 fn sections(files: &[File]) -> Vec<(String, Vec<String>)> {
     let page = files.iter().find(|file| file.path == PAGE);
     let sections = page.into_iter().flat_map(|page| page.text.split("\n### `").skip(1));
@@ -35,7 +35,7 @@ fn sections(files: &[File]) -> Vec<(String, Vec<String>)> {
     sections.collect()
 }
 
-/// The paths in the first column of a table.
+/// Returns the paths in the first column of a table.
 fn paths(table: &str) -> Vec<String> {
     let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
     let cells = rows.filter_map(|row| row.split('|').nth(1));

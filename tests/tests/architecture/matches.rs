@@ -1,5 +1,5 @@
-//! A new operation is named by the compiler wherever something has to be said of it: no match over
-//! operations has an arm for all the others.
+//! The compiler handles each operation by name: no match over operations has an arm for all
+//! remaining ones, so that a new operation is an error in each of them.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use syn::{ExprMatch, ItemImpl, Pat, Type};
 use crate::tree::{File, expect_none, files};
 use crate::{code, enums, planted, sources};
 
-/// The modules, with all below them, in which clippy refuses `_` for any enum.
+/// The modules in which, with their submodules, clippy rejects `_` for any enum.
 const EXHAUSTIVE: [&str; 19] = [
     "codegen/src/check/mod.rs",
     "codegen/src/diag/mistake/mod.rs",
@@ -32,7 +32,7 @@ const EXHAUSTIVE: [&str; 19] = [
     "tma-model/src/lib.rs",
 ];
 
-/// Where the enums of operations are.
+/// The files with the enums of operations.
 const OPERATIONS: [&str; 10] = [
     "codegen/src/ir/copy.rs",
     "codegen/src/ir/descriptor.rs",
@@ -49,8 +49,8 @@ const OPERATIONS: [&str; 10] = [
 /// The table of words, whose rows become enums of words and of their calls.
 const WORDS: &str = "codegen/src/parse/words/table.rs";
 
-/// Enums there that are no operations: values, their types, and the forms of expressions, of which
-/// the front end mostly asks for one.
+/// Enums in these files that are not operations: values, their types, and the forms of expressions,
+/// of which the front end mostly needs one.
 const OF_VALUES: [&str; 5] = ["Const", "ExprKind", "FloatType", "Generic", "Numeric"];
 
 const LINT: &str = "#![warn(clippy::wildcard_enum_match_arm)]";
@@ -104,7 +104,7 @@ fn has_lint(file: &File) -> bool {
     file.text.lines().any(|line| line == LINT)
 }
 
-/// `path:line: text` of each other mention of the lint in the packages.
+/// Returns `path:line: text` of each other mention of the lint in the packages.
 fn exceptions(files: &[File]) -> Vec<String> {
     let of_packages = sources(files).filter(|file| file.path.contains("/src/"));
     let lines = of_packages.flat_map(|file| file.text.lines().zip(1..).map(move |line| (file, line)));
@@ -112,7 +112,7 @@ fn exceptions(files: &[File]) -> Vec<String> {
     mentions.map(|(file, (text, line))| format!("{}:{line}: {}", file.path, text.trim())).collect()
 }
 
-/// `path:line` of each arm that takes whatever operation no other arm names.
+/// Returns `path:line` of each arm for all operations that no other arm names.
 fn catch_alls(files: &[File]) -> Vec<String> {
     let homes = sources(files).filter(|file| OPERATIONS.iter().any(|home| file.path.starts_with(home)));
     let declared = homes.flat_map(enums).map(|found| found.name);
@@ -136,7 +136,7 @@ fn words(table: &File) -> impl Iterator<Item = String> {
 struct Matches<'f> {
     path: &'f str,
     operations: &'f BTreeSet<String>,
-    /// The type whose `impl` is visited.
+    /// The type of the `impl` that is being visited.
     own: Option<String>,
     found: Vec<String>,
 }
@@ -168,7 +168,8 @@ impl<'ast> Visit<'ast> for Matches<'_> {
     }
 }
 
-/// Whether a pattern takes every value: `_`, a binding without a guard, or what is made of these.
+/// Whether a pattern matches every value: `_`, a binding without a guard, or a combination of
+/// these.
 fn is_open(pattern: &Pat) -> bool {
     match pattern {
         Pat::Wild(_) | Pat::Rest(_) => true,
@@ -187,7 +188,7 @@ fn is_open(pattern: &Pat) -> bool {
 struct Paths(Vec<String>);
 
 impl<'ast> Visit<'ast> for Paths {
-    /// A guard names other things.
+    /// Guards are skipped: the names in them are not patterns.
     fn visit_expr(&mut self, _: &'ast syn::Expr) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {

@@ -1,4 +1,4 @@
-//! No input makes the project panic: nothing outside tests unwraps, or panics by name.
+//! No input makes the project panic: code outside tests neither unwraps nor panics by name.
 
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprMethodCall, Lit, Macro};
@@ -6,7 +6,7 @@ use syn::{Expr, ExprMethodCall, Lit, Macro};
 use crate::tree::{File, expect_none, files};
 use crate::{code, planted, sources};
 
-/// What users call, and what runs in their builds.
+/// The packages that users call, or that run in their builds.
 const PACKAGES: [&str; 6] = [
     "codegen/src/",
     "ptx-sim/src/",
@@ -16,7 +16,7 @@ const PACKAGES: [&str; 6] = [
     "tma-setup/src/",
 ];
 
-/// The body of every word of the language, which is called by mistake only.
+/// The file with the body of every word of the language, which is called only by mistake.
 const DEVICE_ONLY: &str = "tma-runtime/src/lang/mod.rs";
 
 #[test]
@@ -59,7 +59,7 @@ struct Calls<'f> {
 }
 
 impl<'ast> Visit<'ast> for Calls<'_> {
-    /// Code of tests that lies among other code.
+    /// Skips tests inside of other modules.
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
         if item.ident != "tests" {
             visit::visit_item_mod(self, item);

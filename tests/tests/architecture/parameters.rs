@@ -1,4 +1,4 @@
-//! No function has more than six parameters: a longer list hides what belongs together.
+//! No function has more than six parameters: a longer list hides the relations between them.
 
 use syn::visit::{self, Visit};
 use syn::{Attribute, FnArg, Signature, Type};
@@ -11,7 +11,7 @@ const MOST_PARAMETERS: usize = 6;
 /// Attributes of functions whose parameters are those of the device.
 const ON_THE_DEVICE: [&str; 2] = ["tma_kernel", "tma_device"];
 
-/// The words of the language take what their instructions take.
+/// The words of the language, which have the operands of their instructions.
 const WORDS: &str = "tma-runtime/src/lang/";
 
 #[test]
@@ -94,7 +94,7 @@ fn parameters(signature: &Signature) -> usize {
     signature.inputs.iter().map(parts).sum()
 }
 
-/// How many values a parameter of type `ty` is: an anonymous tuple counts as its parts.
+/// Returns how many values a parameter of type `ty` is: an anonymous tuple counts as its parts.
 fn parts_of(ty: &Type) -> usize {
     match ty {
         Type::Tuple(tuple) => tuple.elems.iter().map(parts_of).sum(),

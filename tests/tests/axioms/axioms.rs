@@ -1,16 +1,16 @@
 //! The axioms of PTX's memory model.
 //!
 //! Source: PTX ISA 9, "Memory Consistency Model": "Ordering of Memory Operations" defines the
-//! relations, "Axioms" says which executions there are. D. Lustig, S. Sahasrabuddhe and O. Giroux,
-//! "A Formal Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019, has both as
-//! formulas. All accesses here go through the generic proxy, so that proxy-preserved base causality
-//! is base causality between operations on the same variable. The language has no `fence.sc`, so
-//! there is no Fence-SC order.
+//! relations, and "Axioms" defines the allowed executions. D. Lustig, S. Sahasrabuddhe and O.
+//! Giroux, "A Formal Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019, has both as
+//! formulas. All accesses here use the generic proxy, so proxy-preserved base causality is base
+//! causality between operations on the same variable. The language has no `fence.sc`, so there is
+//! no Fence-SC order.
 
 use crate::events::Outline;
 use crate::relation::{Events, Relation, each};
 
-/// Which write each read reads from, among the events that occur.
+/// The write that each read reads from, among the events that occur.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadsFrom<'o> {
     pub(crate) outline: &'o Outline<'o>,
@@ -19,7 +19,7 @@ pub(crate) struct ReadsFrom<'o> {
     pub(crate) relation: Relation,
 }
 
-/// Causality, which follows from reads-from alone.
+/// Causality, which reads-from determines.
 #[derive(Clone, Debug)]
 pub(crate) struct Causality<'o> {
     pub(crate) from: ReadsFrom<'o>,
@@ -28,13 +28,13 @@ pub(crate) struct Causality<'o> {
 }
 
 impl<'o> ReadsFrom<'o> {
-    /// The write that a read reads from.
+    /// Returns the write that a read reads from.
     fn source(&self, read: usize) -> Option<usize> {
         (0..self.outline.events.len()).find(|&write| self.relation.has(write, read))
     }
 
-    /// "Observation Order": a write precedes a read that reads from it, if they are morally strong,
-    /// and what an atomic operation in between precedes.
+    /// Computes the "Observation Order": a write precedes a read that reads from it if they are
+    /// morally strong, and transitively the reads that are observed through atomic operations.
     fn observation(&self) -> Relation {
         let Outline { events, morally_strong, .. } = self.outline;
         let observed = self.relation.and(morally_strong);
@@ -50,8 +50,9 @@ impl<'o> ReadsFrom<'o> {
         }
     }
 
-    /// "Memory Synchronization": a release pattern synchronises with an acquire pattern that
-    /// observes it, if the first operation of the one and the last of the other are morally strong.
+    /// Computes "Memory Synchronization": a release pattern synchronises with an acquire pattern
+    /// that observes it, if the first operation of the former and the last of the latter are
+    /// morally strong.
     fn synchronises(&self, observation: &Relation) -> Relation {
         let Outline { events, morally_strong, releases, acquires, .. } = self.outline;
         let mut all = Relation::default();
@@ -70,8 +71,8 @@ impl<'o> ReadsFrom<'o> {
         all
     }
 
-    /// "Causality Order". None if the execution breaks the axiom "Causality" in that a read precedes
-    /// the write that it reads from.
+    /// Computes the "Causality Order". Returns `None` if the execution violates the axiom
+    /// "Causality" because a read precedes the write that it reads from.
     pub(crate) fn causality(self) -> Option<Causality<'o>> {
         let Outline { program_order, rendezvous, overlapping, .. } = self.outline;
         let observation = self.observation();
@@ -87,7 +88,8 @@ impl<'o> ReadsFrom<'o> {
 }
 
 impl Causality<'_> {
-    /// The pairs of operations of different threads on the same variable, of which one is a write.
+    /// Returns the pairs of operations of different threads on the same variable, at least one of
+    /// them a write.
     pub(crate) fn conflicts(&self) -> Vec<[usize; 2]> {
         let Outline { events, overlapping, .. } = self.from.outline;
         let mut all = vec![];
@@ -104,16 +106,16 @@ impl Causality<'_> {
         all
     }
 
-    /// "Conflict and Data-Races": whether operations that conflict are neither morally strong nor in
-    /// causality order.
+    /// Returns whether operations that conflict are neither morally strong nor in causality order
+    /// ("Conflict and Data-Races").
     pub(crate) fn is_race(&self, [one, other]: [usize; 2]) -> bool {
         let are_ordered = self.order.has(one, other) || self.order.has(other, one);
         !are_ordered && !self.from.outline.morally_strong.has(one, other)
     }
 
-    /// "Coherence Order" of a variable where its writes come in this sequence, if the axioms allow
-    /// it. Only writes that are morally strong or in causality order are related, and what follows
-    /// by transitivity.
+    /// Computes the "Coherence Order" of a variable whose writes occur in this sequence, if the
+    /// axioms allow it. It relates writes that are morally strong or in causality order, and is
+    /// transitive.
     pub(crate) fn coherence(&self, sequence: &[usize]) -> Option<Relation> {
         let Outline { morally_strong, events, .. } = self.from.outline;
         let mut related = Relation::default();
@@ -146,21 +148,21 @@ impl Causality<'_> {
         (is_allowed && self.is_sequential_by_place(&coherence, &from_reads)).then_some(coherence)
     }
 
-    /// The axiom "Causality": a read does not read from a write that precedes, in coherence order,
-    /// one that precedes the read in causality order.
+    /// Checks the axiom "Causality": a read does not read from a write that precedes, in coherence
+    /// order, one that precedes the read in causality order.
     fn sees_the_last(&self, read: usize, from_reads: &Relation) -> bool {
         each(from_reads.after(read)).all(|write| !self.order.has(write, read))
     }
 
-    /// The axiom "Atomicity" of an atomic operation and the write that it reads from: no morally
-    /// strong write comes between the two.
+    /// Checks the axiom "Atomicity" of an atomic operation and the write that it reads from: no
+    /// morally strong write comes between the two.
     fn is_atomic(&self, [source, update]: [usize; 2], coherence: &Relation) -> bool {
         let Outline { events, morally_strong, .. } = self.from.outline;
         let between = |write: usize| coherence.has(write, update) && morally_strong.has(write, update);
         !events[update].is_update() || !each(coherence.after(source)).any(between)
     }
 
-    /// The axiom "SC-per-Location".
+    /// Checks the axiom "SC-per-Location".
     fn is_sequential_by_place(&self, coherence: &Relation, from_reads: &Relation) -> bool {
         let Outline { program_order, overlapping, morally_strong, .. } = self.from.outline;
         let communication = self.from.relation.union(coherence).union(from_reads);

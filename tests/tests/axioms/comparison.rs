@@ -1,4 +1,4 @@
-//! What axioms, checker and simulator say of a program.
+//! The results of axioms, checker and simulator for a program.
 
 use std::fmt;
 
@@ -14,18 +14,18 @@ use crate::source;
 pub(crate) struct Tally {
     pub(crate) programs: usize,
     pub(crate) race_free: usize,
-    /// Programs with two accesses that race in each execution in which both occur, and those in
-    /// which the simulator finds something.
+    /// Programs with two accesses that race in each execution in which both occur, and the number
+    /// of these in which the simulator finds anything.
     pub(crate) racing: usize,
     pub(crate) racing_found: usize,
     /// The other programs with races.
     pub(crate) sometimes: usize,
     pub(crate) sometimes_found: usize,
-    /// Verdicts of the checker.
+    /// The verdicts of the checker.
     pub(crate) proved: usize,
     pub(crate) refused: usize,
-    /// Outcomes of programs without races, those that an execution in an order of time shows, and
-    /// those that the simulator has shown.
+    /// Outcomes of programs without races, those of an execution that is consistent with a global
+    /// order in time, and those that the simulator has shown.
     pub(crate) outcomes: usize,
     pub(crate) in_time: usize,
     pub(crate) shown: usize,
@@ -68,14 +68,14 @@ impl fmt::Display for Tally {
     }
 }
 
-/// All that is said of a program.
+/// The results for a program.
 #[derive(Debug)]
 pub(crate) struct Compared {
     pub(crate) text: String,
     pub(crate) judgement: Judgement,
     pub(crate) runs: Runs,
     pub(crate) tally: Tally,
-    /// What does not fit together.
+    /// The contradictions between the results.
     pub(crate) disagreements: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ fn waits(program: &Program) -> bool {
     (0..program.steps.len()).any(waits)
 }
 
-/// Judges a program in all three ways.
+/// Compares the results of axioms, checker and simulator for a program.
 ///
 /// # Errors
 ///

@@ -7,27 +7,27 @@ use crate::relation::{Events, Relation};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The write of the first value of a variable, before the launch.
+    /// The write of the initial value of a variable, before the launch.
     Initial(usize),
     Access(Access),
     /// The loads of a loop before the one that ends it. They read anything, and may race.
     MissedPoll(Access),
     Fence,
-    /// A thread at a barrier.
+    /// The arrival of a thread at a barrier.
     Barrier,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    /// None of what precedes the launch.
+    /// `None` for events before the launch.
     pub(crate) thread: Option<usize>,
-    /// The step of the program, if it is one.
+    /// The step of the program, if the event is one.
     pub(crate) step: Option<usize>,
     pub(crate) kind: Kind,
 }
 
 impl Event {
-    /// The variable that it accesses.
+    /// Returns the variable that the event accesses.
     pub(crate) fn variable(&self) -> Option<usize> {
         match self.kind {
             Kind::Initial(variable) => Some(variable),
@@ -36,7 +36,7 @@ impl Event {
         }
     }
 
-    /// Whether a write of it is read from.
+    /// Whether the event has a write that can be read from.
     pub(crate) fn writes(&self) -> bool {
         match self.kind {
             Kind::Initial(_) => true,
@@ -45,7 +45,8 @@ impl Event {
         }
     }
 
-    /// Whether it reads what a write has written. Loads before the last one of a loop are left out.
+    /// Whether the event reads the value of a write. Loads before the last one of a loop do not
+    /// count.
     pub(crate) fn reads(&self) -> bool {
         match self.kind {
             Kind::Access(access) => access.action.reads(),
@@ -53,12 +54,12 @@ impl Event {
         }
     }
 
-    /// Whether it is an atomic read-modify-write operation.
+    /// Whether the event is an atomic read-modify-write operation.
     pub(crate) fn is_update(&self) -> bool {
         self.reads() && self.writes()
     }
 
-    /// The scope of a strong operation.
+    /// Returns the scope of a strong operation.
     fn scope(&self) -> Option<MemoryScope> {
         match self.kind {
             Kind::Access(access) | Kind::MissedPoll(access) => {
@@ -75,9 +76,9 @@ impl Event {
 pub(crate) struct Outline<'p> {
     pub(crate) program: &'p Program,
     pub(crate) events: Vec<Event>,
-    /// PTX ISA, "Program Order"; what precedes the launch precedes all.
+    /// PTX ISA, "Program Order"; events before the launch precede all others.
     pub(crate) program_order: Relation,
-    /// Between the threads at a barrier, both ways.
+    /// Pairs of threads at a barrier, in both directions.
     pub(crate) rendezvous: Relation,
     /// Accesses to the same variable, which overlap completely.
     pub(crate) overlapping: Relation,
@@ -126,7 +127,7 @@ impl<'p> Outline<'p> {
         });
         let overlapping = pairs(&|one, other| one.variable().is_some() && one.variable() == other.variable());
         let morally_strong = pairs(&|one, other| are_morally_strong(program, one, other));
-        // The operations of a thread on a variable before (or after) another one, with it.
+        // The operations of a thread on a variable before (or after) another one, including it.
         let of_thread = |event: usize, order: &dyn Fn(Order) -> bool, is_before: bool| {
             let belongs = |&other: &usize| {
                 let in_order =
@@ -154,12 +155,12 @@ impl<'p> Outline<'p> {
         Self { program, program_order, rendezvous, overlapping, morally_strong, releases, acquires, events }
     }
 
-    /// The event of a step that is an operation of one thread.
+    /// Returns the event of a step that is an operation of one thread.
     pub(crate) fn event_of(&self, step: usize) -> Option<usize> {
         self.events.iter().rposition(|event| event.step == Some(step))
     }
 
-    /// The writes to a variable, the first of which is the initial one.
+    /// Returns the writes to a variable, the first of which is the initial one.
     pub(crate) fn writes(&self, variable: usize) -> impl Iterator<Item = usize> + '_ {
         let writes = move |event: &usize| {
             let event = &self.events[*event];
@@ -169,8 +170,8 @@ impl<'p> Outline<'p> {
     }
 }
 
-/// PTX ISA, "Morally Strong Operations": of one thread, or both strong with scopes that include the
-/// other thread; and if both access memory, they overlap completely.
+/// PTX ISA, "Morally Strong Operations": both are of one thread, or both are strong with scopes
+/// that include the other thread; and if both access memory, they overlap completely.
 fn are_morally_strong(program: &Program, one: &Event, other: &Event) -> bool {
     let (Some(first), Some(second)) = (one.thread, other.thread) else { return false };
     let overlap = match (one.variable(), other.variable()) {

@@ -9,31 +9,32 @@ use crate::events::{Kind, Outline};
 use crate::program::{Action, Program, Step};
 use crate::relation::{Events, Relation, each};
 
-/// The value of a register whose load has not been done.
+/// The value of a register whose load has not been executed.
 pub(crate) const NOT_READ: u32 = 99;
 
-/// In how many executions two steps occur together, and in how many of these they race.
+/// The number of executions in which two steps both occur, and of those in which they race.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Meetings {
     pub(crate) together: usize,
     pub(crate) racing: usize,
 }
 
-/// All that the axioms say of a program.
+/// The results of the axioms for a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Judgement {
-    /// How many combinations of reads-from the axioms allow.
+    /// The number of combinations of reads-from that the axioms allow.
     pub(crate) executions: usize,
-    /// What the steps that read have read, and the last values of the variables in global memory. Each with whether
-    /// an execution in a global order of time shows it: one in which program order, reads-from and
-    /// coherence have no cycle, as the simulator's have none.
+    /// The values of the steps that read, and the last values of the variables in global memory.
+    /// Each outcome has a flag for whether some execution of it is consistent with a global order
+    /// in time, in which program order, reads-from and coherence have no cycle. All executions of
+    /// the simulator are.
     pub(crate) outcomes: BTreeMap<Vec<u32>, bool>,
     /// The pairs of conflicting steps.
     pub(crate) pairs: BTreeMap<[usize; 2], Meetings>,
 }
 
 impl Judgement {
-    /// The pairs of steps that race in some execution.
+    /// Returns the pairs of steps that race in some execution.
     pub(crate) fn races(&self) -> Vec<[usize; 2]> {
         self.pairs.iter().filter(|(_, meetings)| meetings.racing > 0).map(|(pair, _)| *pair).collect()
     }
@@ -44,7 +45,7 @@ impl Judgement {
     }
 }
 
-/// The writes that each read may read from: those to its variable that do not follow it.
+/// Returns the writes that each read may read from: those to its variable that do not follow it.
 fn sources(outline: &Outline<'_>) -> Vec<(usize, Vec<usize>)> {
     let reads = (0..outline.events.len()).filter(|&event| outline.events[event].reads());
     let of = |read: usize| {
@@ -56,12 +57,12 @@ fn sources(outline: &Outline<'_>) -> Vec<(usize, Vec<usize>)> {
     reads.filter_map(of).collect()
 }
 
-/// How many combinations of reads-from a program has.
+/// Returns the number of combinations of reads-from of a program.
 pub(crate) fn combinations(program: &Program) -> usize {
     sources(&Outline::of(program)).iter().map(|(_, sources)| sources.len()).product()
 }
 
-/// All executions.
+/// Judges all executions of a program.
 pub(crate) fn judge(program: &Program) -> Judgement {
     let outline = Outline::of(program);
     let sources = sources(&outline);
@@ -78,7 +79,7 @@ pub(crate) fn judge(program: &Program) -> Judgement {
     }
 }
 
-/// The execution of a combination of reads-from, if there is one.
+/// Adds the execution of a combination of reads-from, if there is one.
 fn execution(
     outline: &Outline<'_>,
     sources: &[(usize, Vec<usize>)],
@@ -90,7 +91,7 @@ fn execution(
         from[*read] = Some(sources[chosen]);
     }
     let Some(values) = Values::of(outline, &from) else { return };
-    // Of reads that do not occur one combination is enough.
+    // One combination is enough for reads that do not occur.
     if sources.iter().zip(chosen).any(|((read, _), chosen)| *chosen > 0 && !values.occurs(*read)) {
         return;
     }
@@ -130,12 +131,12 @@ fn execution(
 /// A coherence order of a variable, and the last write.
 type Coherence = (Relation, usize);
 
-/// The coherence orders of a variable that the axioms allow.
+/// Returns the coherence orders of a variable that the axioms allow.
 fn coherence_orders(causality: &Causality<'_>, variable: usize) -> Vec<Coherence> {
     let occurs = |write: &usize| causality.from.occurring & 1 << write != 0;
     let mut writes: Vec<_> = causality.from.outline.writes(variable).filter(occurs).collect();
     let mut all = vec![];
-    // What memory holds at first comes first.
+    // The initial write comes first.
     permutations(&mut writes, 1, &mut |sequence| {
         if let (Some(order), Some(&last)) = (causality.coherence(sequence), sequence.last()) {
             all.push((order, last));
@@ -144,7 +145,7 @@ fn coherence_orders(causality: &Causality<'_>, variable: usize) -> Vec<Coherence
     all
 }
 
-/// Visits all orders of the items from an index on.
+/// Visits all permutations of the items from an index on.
 fn permutations(items: &mut Vec<usize>, from: usize, visit: &mut impl FnMut(&[usize])) {
     if from >= items.len() {
         return visit(items);
@@ -156,8 +157,8 @@ fn permutations(items: &mut Vec<usize>, from: usize, visit: &mut impl FnMut(&[us
     }
 }
 
-/// Adds the outcomes of all combinations of coherence orders: what was read is known, and the last
-/// values follow.
+/// Adds the outcomes of all combinations of coherence orders: the values of the reads are known,
+/// and the last values follow.
 fn outcomes(
     orders: &[Vec<Coherence>],
     values: &Values<'_>,
@@ -170,7 +171,7 @@ fn outcomes(
     };
     for (order, last) in first {
         let mut seen = seen.clone();
-        // Shared memory is gone at the end.
+        // Shared memory no longer exists at the end.
         let variables = &values.outline.program.variables;
         if variables[variables.len() - orders.len()].memory == Memory::Global {
             seen.push(values.written[*last].unwrap_or(0));
@@ -183,17 +184,17 @@ fn outcomes(
 struct Values<'o> {
     outline: &'o Outline<'o>,
     from: &'o [Option<usize>],
-    /// What reads have read, and writes have written: none of those that do not occur.
+    /// The values of reads and of writes, or `None` for those that do not occur.
     read: Vec<Option<u32>>,
     written: Vec<Option<u32>>,
     is_known: Events,
-    /// Those whose values are being looked for.
+    /// The events whose values are being computed.
     open: BTreeSet<usize>,
     present: Events,
 }
 
 impl<'o> Values<'o> {
-    /// None if the values contradict each other, or come from nowhere.
+    /// Returns `None` if the values contradict each other, or depend on themselves.
     fn of(outline: &'o Outline<'o>, from: &'o [Option<usize>]) -> Option<Self> {
         let none = vec![None; outline.events.len()];
         let (read, written) = (none.clone(), none);
@@ -207,8 +208,8 @@ impl<'o> Values<'o> {
         self.present & 1 << event != 0
     }
 
-    /// Finds the values of an event, for which those that it depends on are found first. A value
-    /// that depends on itself comes "out of thin air" (PTX ISA, "No Thin Air").
+    /// Computes the values of an event, after those that it depends on. A value that depends on
+    /// itself comes "out of thin air" (PTX ISA, "No Thin Air").
     fn find(&mut self, event: usize) -> Option<()> {
         if self.is_known & 1 << event != 0 {
             return Some(());
@@ -242,13 +243,13 @@ impl<'o> Values<'o> {
         Some(())
     }
 
-    /// What a write writes, from which something reads.
+    /// Computes the value of a write that something reads from.
     fn value_of(&mut self, source: usize) -> Option<u32> {
         self.find(source)?;
         self.written[source]
     }
 
-    /// Whether the guard of an event holds.
+    /// Returns whether the guard of an event holds.
     fn is_to_occur(&mut self, event: usize) -> Option<bool> {
         let Some(step) = self.outline.events[event].step else { return Some(true) };
         match self.outline.program.steps[step] {

@@ -1,23 +1,23 @@
-//! Programs at random: idioms of synchronisation, with a mistake here and there.
+//! Random programs: idioms of synchronisation, with occasional mistakes.
 
 use tma_model::sync::{Memory, MemoryScope, Order};
-use tma_tests::draw::Draw;
+use tma_tests::rng::Rng;
 
 use crate::events::Outline;
 use crate::executions::combinations;
 use crate::program::{Access, Action, Barrier, Guard, Operation, Place, Program, Step, Update, Variable};
 use crate::relation::MOST_EVENTS;
 
-/// The most steps of a thread.
+/// The largest number of steps of a thread.
 const MOST_STEPS: usize = 5;
-/// The most combinations of reads-from: larger programs would take too long.
+/// The largest number of combinations of reads-from, since larger programs would take too long.
 const MOST_COMBINATIONS: usize = 1500;
 
-/// The program of a seed.
+/// Generates the program of a seed.
 pub(crate) fn program(seed: u64) -> Program {
-    let draw = Draw::new(seed);
+    let rng = Rng::new(seed);
     loop {
-        let program = Writer::new(&draw).write();
+        let program = Writer::new(&rng).write();
         let is_small = Outline::of(&program).events.len() <= MOST_EVENTS;
         if is_small && program.steps.len() > 1 && combinations(&program) <= MOST_COMBINATIONS {
             return program;
@@ -25,24 +25,24 @@ pub(crate) fn program(seed: u64) -> Program {
     }
 }
 
-/// A program that is being written.
+/// A program under construction.
 struct Writer<'d> {
-    draw: &'d Draw,
+    rng: &'d Rng,
     program: Program,
-    /// Which of the next steps are wrong.
+    /// The numbers of the next steps that get a mistake.
     faults: Vec<usize>,
     pushed: usize,
-    /// The value that the next store writes: each writes another one.
+    /// The value of the next store: each writes another one.
     value: u32,
     guard: Option<Guard>,
 }
 
-/// Threads, and the blocks of a cluster.
-fn places(draw: &Draw) -> (Vec<Place>, Option<u32>) {
+/// Draws the threads, and the number of blocks of a cluster.
+fn places(rng: &Rng) -> (Vec<Place>, Option<u32>) {
     let at = |block, warp, lane| Place { block, warp, lane };
-    let threads = *draw.one_of(&[2, 2, 2, 3, 3, 4]);
+    let threads = *rng.one_of(&[2, 2, 2, 3, 3, 4]);
     let numbers = 0..threads;
-    match draw.below(12) {
+    match rng.below(12) {
         0..4 => (numbers.map(|thread| at(thread, 0, 0)).collect(), None),
         4..8 => (numbers.map(|thread| at(0, thread, 0)).collect(), None),
         8 => (numbers.map(|thread| at(thread / 2, thread % 2, 0)).collect(), None),
@@ -53,22 +53,22 @@ fn places(draw: &Draw) -> (Vec<Place>, Option<u32>) {
 }
 
 impl<'d> Writer<'d> {
-    fn new(draw: &'d Draw) -> Self {
-        let (places, cluster) = places(draw);
+    fn new(rng: &'d Rng) -> Self {
+        let (places, cluster) = places(rng);
         let is_one_block = places.iter().all(|place| place.block == 0);
         let variable = |_| {
-            let memory = if is_one_block && draw.once_in(2) { Memory::Shared } else { Memory::Global };
+            let memory = if is_one_block && rng.once_in(2) { Memory::Shared } else { Memory::Global };
             Variable { memory, block: 0 }
         };
-        let variables = (0..2 + draw.below(2)).map(variable).collect();
-        let faults = (0..draw.below(4).min(2)).map(|_| draw.below(8)).collect();
+        let variables = (0..2 + rng.below(2)).map(variable).collect();
+        let faults = (0..rng.below(4).min(2)).map(|_| rng.below(8)).collect();
         let program = Program { places, cluster, variables, steps: vec![] };
-        Self { draw, program, faults, pushed: 0, value: 0, guard: None }
+        Self { rng, program, faults, pushed: 0, value: 0, guard: None }
     }
 
     fn write(mut self) -> Program {
-        for _ in 0..1 + self.draw.below(2) {
-            match self.draw.below(13) {
+        for _ in 0..1 + self.rng.below(2) {
+            match self.rng.below(13) {
                 0..3 => self.message(),
                 3 => self.passed_on(),
                 4 => self.chain(),
@@ -84,25 +84,25 @@ impl<'d> Writer<'d> {
         self.program
     }
 
-    /// So many different threads, of which some may be missing.
+    /// Draws `N` threads, which are different if there are enough.
     fn threads<const N: usize>(&self) -> [usize; N] {
         let count = self.program.places.len();
-        let first = self.draw.below(count);
+        let first = self.rng.below(count);
         std::array::from_fn(|index| (first + index) % count)
     }
 
     fn variables<const N: usize>(&self) -> [usize; N] {
         let count = self.program.variables.len();
-        let first = self.draw.below(count);
+        let first = self.rng.below(count);
         std::array::from_fn(|index| (first + index) % count)
     }
 
-    /// A scope that includes these threads.
+    /// Draws a scope that includes these threads.
     fn scope(&self, threads: [usize; 2]) -> MemoryScope {
         let scopes: Vec<_> =
             MemoryScope::ALL.into_iter().filter(|&scope| self.program.includes(scope, threads)).collect();
-        // The narrowest one, often.
-        if self.draw.once_in(2) { scopes[0] } else { *self.draw.one_of(&scopes) }
+        // Often the narrowest one.
+        if self.rng.once_in(2) { scopes[0] } else { *self.rng.one_of(&scopes) }
     }
 
     fn next_value(&mut self) -> u32 {
@@ -110,7 +110,7 @@ impl<'d> Writer<'d> {
         self.value
     }
 
-    /// Adds a step of a thread, unless it has many. The answer is its index.
+    /// Adds a step of a thread, unless the thread has too many. Returns the index of the step.
     fn push(&mut self, thread: usize, operation: Operation) -> Option<usize> {
         let is_wrong = self.faults.contains(&self.pushed);
         self.pushed += 1;
@@ -129,13 +129,13 @@ impl<'d> Writer<'d> {
             Step::Of { thread: of, .. } => of == thread,
             Step::Barrier(_) => false,
         };
-        let is_dropped = is_wrong && self.draw.once_in(4);
+        let is_dropped = is_wrong && self.rng.once_in(4);
         let guard = self.guard.filter(|guard| is_own(guard) && !is_dropped);
         self.program.steps.push(Step::Of { thread, operation, guard });
         Some(self.program.steps.len() - 1)
     }
 
-    /// With a scope that shared memory has.
+    /// Narrows the scope to one that shared memory has.
     fn in_shared_memory(&self, operation: Operation) -> Operation {
         match operation {
             Operation::Access(access) if self.program.variables[access.variable].memory == Memory::Shared => {
@@ -145,14 +145,14 @@ impl<'d> Writer<'d> {
         }
     }
 
-    /// A step with a mistake; none if the mistake is that it is missing.
+    /// Adds a mistake to a step. `None` removes the step.
     fn spoilt(&self, operation: Operation) -> Option<Operation> {
         let Operation::Access(access) = operation else { return None };
         let is_poll = match access.action {
             Action::Await(_) => true,
             Action::Load | Action::Store(_) | Action::Update(_) => false,
         };
-        match (self.draw.below(4), access.action) {
+        match (self.rng.below(4), access.action) {
             (0, Action::Load | Action::Store(_)) => {
                 Some(Operation::Access(Access { order: Order::Weak, ..access }))
             }
@@ -173,16 +173,17 @@ impl<'d> Writer<'d> {
         self.access(thread, Access { variable, action, order: Order::Weak, scope: MemoryScope::Device })
     }
 
-    /// A plain store of a new value.
+    /// Adds a plain store of a new value.
     fn write_weakly(&mut self, thread: usize, variable: usize) {
         let value = self.next_value();
         self.weak(thread, variable, Action::Store(value));
     }
 
-    /// A strong access that releases to another thread: by its own order, or by a fence before it.
+    /// Adds a strong access that releases to another thread: by its own order, or by a fence before
+    /// it.
     fn release(&mut self, [from, to]: [usize; 2], variable: usize, action: Action) -> Option<usize> {
         let scope = self.scope([from, to]);
-        let is_fenced = self.draw.once_in(3);
+        let is_fenced = self.rng.once_in(3);
         if is_fenced {
             self.push(from, Operation::Fence);
         }
@@ -190,11 +191,11 @@ impl<'d> Writer<'d> {
         self.access(from, Access { variable, action, order, scope })
     }
 
-    /// A strong access that acquires from another thread: by its own order, or by a fence behind it.
-    /// What follows in the thread may be under the condition that it has read a value.
+    /// Adds a strong access that acquires from another thread: by its own order, or by a fence
+    /// after it. The following steps of the thread may require that it has read a value.
     fn acquire(&mut self, [from, to]: [usize; 2], variable: usize, action: Action, value: u32) {
         let scope = self.scope([from, to]);
-        let is_fenced = self.draw.once_in(3);
+        let is_fenced = self.rng.once_in(3);
         let order = if is_fenced { Order::Relaxed } else { Order::Acquire };
         let step = self.access(to, Access { variable, action, order, scope });
         if let Some(step) = step {
@@ -208,16 +209,16 @@ impl<'d> Writer<'d> {
         }
     }
 
-    /// A load of a flag, or a loop of them. Lanes of one warp do not wait for each other.
+    /// Draws a load of a flag, or a loop of them. Lanes of one warp do not wait for each other.
     fn look(&self, value: u32) -> Action {
         let places = &self.program.places;
         let share = |one: &Place| {
             places.iter().filter(|other| (other.block, other.warp) == (one.block, one.warp)).count() > 1
         };
-        if self.draw.once_in(3) && !places.iter().any(share) { Action::Await(value) } else { Action::Load }
+        if self.rng.once_in(3) && !places.iter().any(share) { Action::Await(value) } else { Action::Load }
     }
 
-    /// A datum and its flag.
+    /// Adds a datum and its flag.
     fn message(&mut self) {
         let threads @ [from, to] = self.threads();
         let [data, flag] = self.variables();
@@ -226,14 +227,14 @@ impl<'d> Writer<'d> {
         self.release(threads, flag, Action::Store(value));
         let look = self.look(value);
         self.acquire(threads, flag, look, value);
-        if self.draw.once_in(4) {
+        if self.rng.once_in(4) {
             self.write_weakly(to, data);
         } else {
             self.weak(to, data, Action::Load);
         }
     }
 
-    /// A message that a third thread gets from the second one.
+    /// Adds a message that the second thread passes on to a third.
     fn passed_on(&mut self) {
         let [first, second, third] = self.threads();
         let [data, one, other] = self.variables();
@@ -250,7 +251,7 @@ impl<'d> Writer<'d> {
         self.weak(third, data, Action::Load);
     }
 
-    /// A release that an atomic operation of a third thread hands on.
+    /// Adds a release sequence through an atomic operation of a third thread.
     fn chain(&mut self) {
         let [first, second, third] = self.threads();
         let [data, flag] = self.variables();
@@ -264,14 +265,14 @@ impl<'d> Writer<'d> {
         self.weak(third, data, Action::Load);
     }
 
-    /// The thread that is counted last reads what the others have written.
+    /// Adds a counter, and a thread that reads the data of the others if it is counted last.
     fn last_one(&mut self) {
         let threads @ [one, other] = self.threads();
         let [data, count] = self.variables();
         self.write_weakly(one, data);
         let scope = self.scope(threads);
         for thread in threads {
-            let is_fenced = self.draw.once_in(3);
+            let is_fenced = self.rng.once_in(3);
             let order = if is_fenced { Order::Relaxed } else { Order::AcqRel };
             if is_fenced {
                 self.push(thread, Operation::Fence);
@@ -286,29 +287,29 @@ impl<'d> Writer<'d> {
         self.weak(other, data, Action::Load);
     }
 
-    /// Each claims a datum, and hands it over or keeps it.
+    /// Adds threads that claim a datum, and release it or keep it.
     fn claim(&mut self) {
         let threads = self.threads();
         let [data, owner] = self.variables();
         let scope = self.scope(threads);
         for thread in threads {
             let new = self.next_value();
-            let action = match self.draw.below(3) {
+            let action = match self.rng.below(3) {
                 0 => Action::Update(Update::Swap(new)),
                 _ => Action::Update(Update::CompareExchange { current: 0, new }),
             };
-            let order = *self.draw.one_of(&[Order::AcqRel, Order::Acquire, Order::Relaxed]);
+            let order = *self.rng.one_of(&[Order::AcqRel, Order::Acquire, Order::Relaxed]);
             let step = self.access(thread, Access { variable: owner, action, order, scope });
             self.guard = step.map(|step| Guard { step, value: 0 });
             self.write_weakly(thread, data);
-            if self.draw.once_in(2) {
+            if self.rng.once_in(2) {
                 self.release(threads, owner, Action::Store(0));
             }
             self.guard = None;
         }
     }
 
-    /// The holder of a ticket writes.
+    /// Adds threads that take tickets, and write if they have a certain one.
     fn ticket(&mut self) {
         let threads = self.threads();
         let [data, tickets] = self.variables();
@@ -316,18 +317,18 @@ impl<'d> Writer<'d> {
         for thread in threads {
             let (action, order) = (Action::Update(Update::Add), Order::Relaxed);
             let step = self.access(thread, Access { variable: tickets, action, order, scope });
-            let value = self.draw.below(2) as u32;
+            let value = self.rng.below(2) as u32;
             self.guard = step.map(|step| Guard { step, value });
             self.write_weakly(thread, data);
             self.guard = None;
         }
     }
 
-    /// Threads write, come to a barrier, and read what others have written.
+    /// Adds threads that write, synchronise at a barrier, and read each other's values.
     fn exchange(&mut self) {
         let threads @ [one, other] = self.threads();
         let variables @ [first, second] = self.variables();
-        let is_both = self.draw.once_in(2);
+        let is_both = self.rng.once_in(2);
         self.write_weakly(one, first);
         if is_both {
             self.write_weakly(other, second);
@@ -337,13 +338,13 @@ impl<'d> Writer<'d> {
         if is_both {
             self.weak(one, second, Action::Load);
         }
-        if self.draw.once_in(3) {
+        if self.rng.once_in(3) {
             self.barrier(threads);
-            self.write_weakly(other, variables[self.draw.below(2)]);
+            self.write_weakly(other, variables[self.rng.below(2)]);
         }
     }
 
-    /// A barrier of two threads, if there is one, and mostly not forgotten.
+    /// Adds a barrier of two threads, if there is one; it is rarely missing.
     fn barrier(&mut self, threads: [usize; 2]) {
         let [one, other] = threads.map(|thread| self.program.places[thread]);
         let block = one.block;
@@ -351,45 +352,45 @@ impl<'d> Writer<'d> {
         let barrier = if one.block != other.block {
             of_cluster
         } else if one.warp == other.warp {
-            Some(*self.draw.one_of(&[Barrier::Warp { block, warp: one.warp }, Barrier::Threads { block }]))
+            Some(*self.rng.one_of(&[Barrier::Warp { block, warp: one.warp }, Barrier::Threads { block }]))
         } else {
             let warps = [one.warp.min(other.warp), one.warp.max(other.warp)];
             let all = [Barrier::Named { block, warps }, Barrier::Threads { block }];
-            Some(*self.draw.one_of(&all))
+            Some(*self.rng.one_of(&all))
         };
-        let is_missing = self.draw.once_in(10);
+        let is_missing = self.rng.once_in(10);
         self.program.steps.extend(barrier.filter(|_| !is_missing).map(Step::Barrier));
     }
 
-    /// Two threads write, and read what the other has written.
+    /// Adds two threads that write, and then read each other's variable.
     fn store_buffering(&mut self) {
         let threads @ [one, other] = self.threads();
         let [first, second] = self.variables();
         for (thread, mine, theirs) in [(one, first, second), (other, second, first)] {
             let scope = self.scope(threads);
             let value = self.next_value();
-            let order = *self.draw.one_of(&[Order::Relaxed, Order::Release]);
+            let order = *self.rng.one_of(&[Order::Relaxed, Order::Release]);
             self.access(thread, Access { variable: mine, action: Action::Store(value), order, scope });
-            if self.draw.once_in(3) {
+            if self.rng.once_in(3) {
                 self.push(thread, Operation::Fence);
             }
-            let order = *self.draw.one_of(&[Order::Relaxed, Order::Acquire]);
+            let order = *self.rng.one_of(&[Order::Relaxed, Order::Acquire]);
             self.access(thread, Access { variable: theirs, action: Action::Load, order, scope });
         }
     }
 
-    /// Strong accesses of all kinds.
+    /// Adds strong accesses of all kinds.
     fn anything(&mut self) {
-        for _ in 0..3 + self.draw.below(6) {
+        for _ in 0..3 + self.rng.below(6) {
             let threads @ [thread, _] = self.threads();
             let [variable] = self.variables();
             let scope = self.scope(threads);
-            let (new, current) = (self.next_value(), self.draw.below(3) as u32);
-            let (action, orders) = match self.draw.below(8) {
+            let (new, current) = (self.next_value(), self.rng.below(3) as u32);
+            let (action, orders) = match self.rng.below(8) {
                 0..3 => (Action::Load, &[Order::Relaxed, Order::Acquire][..]),
                 3..6 => (Action::Store(new), &[Order::Relaxed, Order::Release][..]),
                 kind => {
-                    let update = match (kind, self.draw.below(2)) {
+                    let update = match (kind, self.rng.below(2)) {
                         (6, _) => Update::Add,
                         (_, 0) => Update::Swap(new),
                         _ => Update::CompareExchange { current, new },
@@ -398,16 +399,16 @@ impl<'d> Writer<'d> {
                     (Action::Update(update), orders)
                 }
             };
-            let order = *self.draw.one_of(orders);
+            let order = *self.rng.one_of(orders);
             let step = self.access(thread, Access { variable, action, order, scope });
-            if self.draw.once_in(6) {
+            if self.rng.once_in(6) {
                 self.push(thread, Operation::Fence);
             }
-            if let Some(step) = step.filter(|_| action.reads() && self.draw.once_in(4)) {
-                let value = self.draw.below(self.value as usize + 1) as u32;
+            if let Some(step) = step.filter(|_| action.reads() && self.rng.once_in(4)) {
+                let value = self.rng.below(self.value as usize + 1) as u32;
                 self.guard = Some(Guard { step, value });
                 let [variable] = self.variables();
-                let next = *self.draw.one_of(&[Action::Load, Action::Store(new)]);
+                let next = *self.rng.one_of(&[Action::Load, Action::Store(new)]);
                 self.weak(thread, variable, next);
                 self.guard = None;
             }

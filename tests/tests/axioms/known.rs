@@ -1,7 +1,8 @@
-//! Litmus tests of the literature: what the axioms must allow, and what they must forbid.
+//! Litmus tests of the literature: outcomes that the axioms must allow, and those that they must
+//! forbid.
 //!
-//! Names as in J. Alglave, L. Maranget, M. Tautschnig, "Herding Cats", TOPLAS 2014. Threads are in
-//! blocks of their own.
+//! Names as in J. Alglave, L. Maranget, M. Tautschnig, "Herding Cats", TOPLAS 2014. Each thread is
+//! in its own block.
 
 use tma_model::sync::{Memory, MemoryScope, Order};
 
@@ -30,7 +31,7 @@ fn add(variable: usize, order: Order) -> Operation {
     access(variable, Action::Update(Update::Add), order)
 }
 
-/// The same with the scope of the block.
+/// Returns the operation with the scope of the block.
 fn narrow(operation: Operation) -> Operation {
     match operation {
         Operation::Access(access) => Operation::Access(Access { scope: MemoryScope::Block, ..access }),
@@ -38,7 +39,7 @@ fn narrow(operation: Operation) -> Operation {
     }
 }
 
-/// The program of these threads, without conditions.
+/// Returns the program of these threads, without conditions.
 fn program(threads: &[&[Operation]]) -> Program {
     let places = (0..threads.len() as u32).map(|block| Place { block, warp: 0, lane: 0 }).collect();
     let steps = threads.iter().enumerate().flat_map(|(thread, operations)| {
@@ -48,7 +49,7 @@ fn program(threads: &[&[Operation]]) -> Program {
     Program { places, cluster: None, variables, steps: steps.collect() }
 }
 
-/// Under the condition that the step before has read 1.
+/// Adds to steps the condition that the step before has read 1.
 fn if_one(mut program: Program, guarded: &[usize]) -> Program {
     for &index in guarded {
         if let Step::Of { guard, .. } = &mut program.steps[index] {
@@ -58,13 +59,14 @@ fn if_one(mut program: Program, guarded: &[usize]) -> Program {
     program
 }
 
-/// Whether an outcome that begins so is allowed, and whether in an order of time.
+/// Returns whether an outcome with this beginning is consistent with an order in time, or `None` if
+/// it is not allowed.
 fn allows(judgement: &Judgement, seen: &[u32]) -> Option<bool> {
     let outcomes = judgement.outcomes.iter().filter(|(outcome, _)| outcome.starts_with(seen));
     outcomes.map(|(_, in_time)| *in_time).reduce(|one, other| one || other)
 }
 
-/// What comes of an outcome of threads.
+/// Judges an outcome of these threads.
 fn asked(threads: &[&[Operation]], seen: &[u32]) -> Option<bool> {
     allows(&judge(&program(threads)), seen)
 }
@@ -100,11 +102,12 @@ fn buffering() {
     };
     assert_eq!(lb(Relaxed, Relaxed), OUT_OF_TIME);
     assert_eq!(lb(Acquire, Release), FORBIDDEN);
-    // Each writes only if it has read what the other writes.
+    // Each thread writes only if it has read the other's value.
     let threads: [&[Operation]; 2] =
         [&[read(X, Relaxed), write(Y, 1, Relaxed)], &[read(Y, Relaxed), write(X, 1, Relaxed)]];
     assert_eq!(allows(&judge(&if_one(program(&threads), &[1, 3])), &[1, 1]), FORBIDDEN);
-    // Both first writes are the last: registers, of which there are none, and then X and Y.
+    // Both first writes are last in coherence order. There are no registers, so the outcome is X
+    // and Y.
     let threads: [&[Operation]; 2] =
         [&[write(X, 1, Relaxed), write(Y, 2, Relaxed)], &[write(Y, 1, Relaxed), write(X, 2, Relaxed)]];
     assert_eq!(asked(&threads, &[1, 1]), OUT_OF_TIME);
@@ -152,7 +155,7 @@ fn races() {
     assert_eq!(mp(Release, Acquire, read(X, Weak)), [[0; 2]; 0]);
     assert_eq!(mp(Relaxed, Acquire, read(X, Weak)), [[0, 3]]);
     assert_eq!(mp(Release, Relaxed, write(X, 2, Weak)), [[0, 3]]);
-    // What was observed comes before, as far as its own variable is concerned.
+    // An observed operation precedes operations on its own variable.
     assert_eq!(mp(Relaxed, Relaxed, write(Y, 2, Weak)), [[0; 2]; 0]);
     let narrow = program(&[&[narrow(add(X, AcqRel))], &[add(X, AcqRel)]]);
     assert!(judge(&narrow).always_races());

@@ -1,32 +1,35 @@
 //! An oracle for programs of a few threads: the axioms of PTX's memory model, by brute force.
 //!
 //! Each random program has two to four threads of at most five steps: accesses with orders and
-//! scopes, atomic operations, fences, conditions on what was read, loops that wait for a flag, and
-//! barriers of warps, pairs of warps, blocks and clusters. The axioms give all of its executions:
-//! every choice of the write that each read reads from, and of the coherence order of each variable.
-//! The program is also a kernel, which the checker judges and the simulator runs. They agree if
+//! scopes, atomic operations, fences, conditions on values that were read, loops that wait for a
+//! flag, and barriers of warps, pairs of warps, blocks and clusters. The axioms yield all of its
+//! executions: every choice of the write that each read reads from, and of the coherence order of
+//! each variable. The program is also a kernel, which the checker judges and the simulator runs.
+//! The results agree if
 //!
-//! * what is *proved* has no race, and does not always wait forever;
-//! * what is refused has a race, or waits for a flag;
-//! * without a race in any execution the simulator finds nothing, and what it shows is the outcome of
-//!   an execution: what was read, and the last values in global memory;
-//! * of programs with two accesses that race in every execution in which both occur, the simulator
-//!   finds nearly all.
+//! * every *proved* program has no race, and does not always wait forever;
+//! * every refused program has a race, or waits for a flag;
+//! * for every program without a race in any execution, the simulator finds nothing, and its
+//!   outcomes are outcomes of executions: the values of the reads, and the last values in global
+//!   memory;
+//! * the simulator finds nearly all of the programs with two accesses that race in every execution
+//!   in which both occur.
 //!
-//! `TMA_PROGRAMS=5000` draws as many, and `TMA_PROGRAM=7` prints the program of that number with all
-//! that is said of it.
+//! `TMA_PROGRAMS=5000` draws this many programs, and `TMA_PROGRAM=7` prints the program of that
+//! number with all results.
 //!
 //! # Limits
 //!
 //! * The simulator shows outcomes in an order of time, in which program order, reads-from and
-//!   coherence have no cycle: no load buffering, and no 2+2W. Shared memory holds one value. How much
-//!   of the rest the seeds have shown is printed.
-//! * A race that is found is not compared with those of the axioms: a program with a race may do
+//!   coherence have no cycle: no load buffering, and no 2+2W. Shared memory holds one value. The
+//!   test prints how many of the other outcomes the seeds have shown.
+//! * The race that is found is not compared with those of the axioms: a program with a race may do
 //!   anything.
-//! * Executions in which a loop waits forever are left out. Its failed loads read anything: they may
-//!   race, and acquire nothing.
-//! * The language has no `fence.sc`. Copies, and with them the other proxies, are not drawn;
-//!   `ptx-sim/tests/litmus` has programs of them. Accesses of different sizes void the model.
+//! * Executions in which a loop waits forever are left out. Its failed loads read anything: they
+//!   may race, and acquire nothing.
+//! * The language has no `fence.sc`. Copies, and with them the other proxies, are not generated;
+//!   `ptx-sim/tests/litmus` has programs with them. The model does not cover accesses of different
+//!   sizes.
 #![cfg(feature = "llvm")]
 
 mod axioms;
@@ -43,9 +46,9 @@ mod source;
 use comparison::{Compared, Tally, compare};
 use tma_tests::parallel::on_all_cores;
 
-/// How many are drawn on each commit.
+/// The number of programs for each commit.
 const PROGRAMS: u64 = 500;
-/// Under how many seeds each runs on the simulator.
+/// The number of seeds under which each runs on the simulator.
 const SEEDS: u64 = 32;
 
 #[test]

@@ -2,7 +2,7 @@
 
 use tma_model::sync::{Memory, MemoryScope, Order};
 
-/// Where a thread runs.
+/// The block, warp and lane of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) block: u32,
@@ -10,11 +10,11 @@ pub(crate) struct Place {
     pub(crate) lane: u32,
 }
 
-/// An element of memory, 0 at first.
+/// An element of memory, initially 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) memory: Memory,
-    /// The block whose threads access it, if it is in shared memory.
+    /// The block whose threads access the variable, if it is in shared memory.
     pub(crate) block: u32,
 }
 
@@ -31,8 +31,8 @@ pub(crate) enum Update {
 }
 
 impl Update {
-    /// The value written where `old` was read. A comparison that fails writes `old` back (PTX ISA,
-    /// "atom": `cas(r, s, t) = (r == s) ? t : r`).
+    /// Returns the value that is written if `old` was read. A comparison that fails writes `old`
+    /// back (PTX ISA, "atom": `cas(r, s, t) = (r == s) ? t : r`).
     pub(crate) fn new_value(self, old: u32) -> u32 {
         match self {
             Self::Add => old + 1,
@@ -48,7 +48,7 @@ impl Update {
     }
 }
 
-/// What an access does to its variable.
+/// The action of an access on its variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Load,
@@ -74,7 +74,7 @@ impl Action {
     }
 }
 
-/// An access to a variable. The scope of a weak one means nothing.
+/// An access to a variable. The scope of a weak access has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) variable: usize,
@@ -90,14 +90,14 @@ pub(crate) enum Operation {
     Fence,
 }
 
-/// A condition: that a step of the same thread has read this value.
+/// The condition that a step of the same thread has read this value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Guard {
     pub(crate) step: usize,
     pub(crate) value: u32,
 }
 
-/// Barriers, by those who take part.
+/// The kinds of barriers, by their participants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Barrier {
     /// `sync_threads` of a block.
@@ -117,37 +117,37 @@ pub(crate) enum Step {
     Barrier(Barrier),
 }
 
-/// A program. Each thread does its own steps in the order in which they are listed; between those
-/// of different threads the list has no order, but at barriers.
+/// A program. Each thread executes its own steps in the order of the list. Steps of different
+/// threads are ordered only by barriers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) places: Vec<Place>,
-    /// Blocks of a cluster, if there are clusters.
+    /// The number of blocks of a cluster, if there are clusters.
     pub(crate) cluster: Option<u32>,
     pub(crate) variables: Vec<Variable>,
     pub(crate) steps: Vec<Step>,
 }
 
 impl Program {
-    /// Blocks of the grid, whole clusters.
+    /// Returns the number of blocks of the grid, which is a multiple of the cluster's.
     pub(crate) fn blocks(&self) -> u32 {
         let last = self.places.iter().map(|place| place.block).max().unwrap_or(0);
         (last + 1).next_multiple_of(self.cluster.unwrap_or(1))
     }
 
-    /// Warps of each block.
+    /// Returns the number of warps of each block.
     pub(crate) fn warps(&self) -> u32 {
         self.places.iter().map(|place| place.warp).max().unwrap_or(0) + 1
     }
 
-    /// Whether a scope of a thread includes another one.
+    /// Returns whether a scope of the one thread includes the other.
     pub(crate) fn includes(&self, scope: MemoryScope, [one, other]: [usize; 2]) -> bool {
         let [one, other] = [one, other].map(|thread| self.places[thread].block);
         let cluster = self.cluster.unwrap_or(1);
         scope.includes(one == other, one / cluster == other / cluster)
     }
 
-    /// The threads that a barrier synchronises.
+    /// Returns the threads that a barrier synchronises.
     pub(crate) fn members(&self, barrier: Barrier) -> Vec<usize> {
         let is_member = |place: &Place| match barrier {
             Barrier::Threads { block } => place.block == block,
@@ -158,7 +158,7 @@ impl Program {
         (0..self.places.len()).filter(|&thread| is_member(&self.places[thread])).collect()
     }
 
-    /// The access of a step, if it is one.
+    /// Returns the access of a step, if it is one.
     pub(crate) fn access(&self, step: usize) -> Option<Access> {
         match self.steps[step] {
             Step::Of { operation: Operation::Access(access), .. } => Some(access),
@@ -166,7 +166,7 @@ impl Program {
         }
     }
 
-    /// The steps that read, in their order.
+    /// Returns the steps that read, in order.
     pub(crate) fn reads(&self) -> Vec<usize> {
         let reads = |step: &usize| self.access(*step).is_some_and(|access| access.action.reads());
         (0..self.steps.len()).filter(reads).collect()

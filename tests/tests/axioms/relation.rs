@@ -1,12 +1,12 @@
 //! Relations between the events of an execution, as matrices of bits.
 
-/// The most events of a program.
+/// The largest number of events of a program.
 pub(crate) const MOST_EVENTS: usize = 32;
 
 /// A set of events.
 pub(crate) type Events = u32;
 
-/// The events of a set.
+/// Iterates over the events of a set.
 pub(crate) fn each(mut events: Events) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let first = events.trailing_zeros() as usize;
@@ -17,12 +17,12 @@ pub(crate) fn each(mut events: Events) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A relation: for each event those that follow it.
+/// A relation: for each event, the events that follow it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Relation([Events; MOST_EVENTS]);
 
 impl Relation {
-    /// The pairs for which this holds.
+    /// Returns the relation of the pairs for which `holds` is true.
     pub(crate) fn of(events: usize, mut holds: impl FnMut(usize, usize) -> bool) -> Self {
         let mut all = Self::default();
         for from in 0..events {
@@ -43,24 +43,24 @@ impl Relation {
         self.0[from] |= 1 << to;
     }
 
-    /// The events that follow one.
+    /// Returns the events that follow one.
     pub(crate) fn after(&self, event: usize) -> Events {
         self.0[event]
     }
 
-    /// The pairs of both.
+    /// Returns the pairs of either relation.
     pub(crate) fn union(mut self, other: &Self) -> Self {
         self.0.iter_mut().zip(&other.0).for_each(|(row, other)| *row |= other);
         self
     }
 
-    /// The pairs that are in both.
+    /// Returns the pairs that are in both relations.
     pub(crate) fn and(mut self, other: &Self) -> Self {
         self.0.iter_mut().zip(&other.0).for_each(|(row, other)| *row &= other);
         self
     }
 
-    /// The pairs of which both are in a set.
+    /// Returns the pairs of events that are both in a set.
     pub(crate) fn within(mut self, events: Events) -> Self {
         for (event, row) in self.0.iter_mut().enumerate() {
             *row &= if events & 1 << event == 0 { 0 } else { events };
@@ -68,7 +68,7 @@ impl Relation {
         self
     }
 
-    /// The composition: first this one, then `next`.
+    /// Returns the composition: first this one, then `next`.
     pub(crate) fn then(&self, next: &Self) -> Self {
         let follow = |row: &Events| each(*row).fold(0, |all, middle| all | next.0[middle]);
         let mut all = Self::default();
@@ -76,7 +76,7 @@ impl Relation {
         all
     }
 
-    /// The transitive closure.
+    /// Returns the transitive closure.
     pub(crate) fn closure(mut self) -> Self {
         for middle in 0..MOST_EVENTS {
             let next = self.0[middle];
@@ -92,7 +92,7 @@ impl Relation {
         self
     }
 
-    /// Whether no event follows itself, through others or at once.
+    /// Whether no event follows itself, directly or through others.
     pub(crate) fn is_acyclic(self) -> bool {
         let closure = self.closure();
         (0..MOST_EVENTS).all(|event| !closure.has(event, event))

@@ -11,26 +11,26 @@ use tma_model::sync::Memory;
 
 use crate::program::Program;
 
-/// Bytes between two variables, so that each is in a line of its own.
+/// The number of bytes between two variables, so that each has its own cache line.
 const APART: u64 = 256;
-/// Thread-instructions of a cluster after which it counts as not ending.
+/// The number of thread-instructions of a cluster after which it counts as not terminating.
 const INSTRUCTIONS: u64 = 1 << 20;
 
-/// What came of the seeds.
+/// The results of all seeds.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
-    /// The outcomes of runs without a finding, each with the first seed: what steps have read, and
-    /// the last values of the variables in global memory.
+    /// The outcomes of runs without a finding, each with the first seed: the values of the reads,
+    /// and the last values of the variables in global memory.
     pub(crate) outcomes: BTreeMap<Vec<u32>, u64>,
     /// The kinds of findings of runs that end, each with the first seed and its text.
     pub(crate) findings: BTreeMap<FindingKind, (u64, String)>,
-    /// Whether any run has another finding than that threads wait forever.
+    /// Whether any run has a finding other than threads that wait forever.
     pub(crate) finds_anything: bool,
     /// The first run in which threads wait forever.
     pub(crate) hung: Option<(u64, String)>,
 }
 
-/// Runs a program under seeds.
+/// Runs a program under `seeds` seeds.
 pub(crate) fn run(program: &Program, kernel: CheckedKernel, seeds: u64) -> anyhow::Result<Runs> {
     let dynamic_shared_bytes = kernel.layout().bytes();
     let target = for_target(kernel, Target::default(), &mut Sink::default());

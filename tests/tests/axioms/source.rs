@@ -1,4 +1,4 @@
-//! Programs as kernels, in the words of the language.
+//! Programs as kernels in the kernel language.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ const fn scope_name(scope: MemoryScope) -> &'static str {
     }
 }
 
-/// The operation of a step; what it reads goes into the step's register.
+/// Returns the operation of a step; the value that it reads is stored in the step's register.
 fn operation(step: usize, operation: Operation) -> String {
     let Access { variable, action, order, scope } = match operation {
         Operation::Access(access) => access,
@@ -52,7 +52,7 @@ fn operation(step: usize, operation: Operation) -> String {
     }
 }
 
-/// A barrier with the condition of those who take part.
+/// Returns a barrier under a condition that only its participants satisfy.
 fn barrier(program: &Program, barrier: Barrier) -> String {
     match barrier {
         // The other blocks of the grid have no steps.
@@ -61,7 +61,7 @@ fn barrier(program: &Program, barrier: Barrier) -> String {
         }
         Barrier::Threads { block } => format!("if block_idx().x == {block} {{ sync_threads(); }}"),
         Barrier::Named { block, warps: [one, other] } => {
-            // A number for each pair of warps.
+            // Each pair of warps has its own number.
             let number = 1 + one * 4 + other;
             format!(
                 "if block_idx().x == {block} && (warp_idx() == {one} || warp_idx() == {other}) {{ \
@@ -77,8 +77,8 @@ fn barrier(program: &Program, barrier: Barrier) -> String {
     }
 }
 
-/// The kernel of a program. Its parameters are the variables in global memory, and `out` for what
-/// the steps have read: an element each.
+/// Returns the kernel of a program. Its parameters are the variables in global memory, and `out`
+/// for the values of the reads, one element each.
 pub(crate) fn kernel(program: &Program) -> String {
     let mut text = String::from("#[tma_kernel(threads = ");
     _ = write!(text, "{}", program.warps() * 32);

@@ -1,5 +1,5 @@
-//! Code of the host's side that pages show, in the order of the pages. It runs on the simulator,
-//! or on the device that `TMA_DEVICE` names.
+//! Host code that pages show, in the order of the pages. It runs on the simulator, or on the device
+//! that `TMA_DEVICE` names.
 
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
@@ -29,8 +29,8 @@ fn the_language_launches_a_kernel() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each block takes the greatest of its values, and all blocks of the cluster the greatest of
-/// theirs.
+/// Computes the maximum of each block's values, and then that of all blocks of the
+/// cluster.
 #[tma_kernel(threads = 32, cluster = launch)]
 pub fn cluster_maximum(values: Global<u32>, out: Global<u32>) {
     let greatest: SharedArray<u32, 1> = shared();
@@ -70,7 +70,7 @@ pub fn produce(values: Global<u32>) {
     values.set(i, i);
 }
 
-/// `results[i] = 2 * values[i]`, where the kernel before it writes the values.
+/// `results[i] = 2 * values[i]`, where the previous kernel writes the values.
 #[tma_kernel(threads = 128)]
 pub fn consume(values: Global<u32>, results: Global<u32>) {
     let i = block_idx().x * 128 + thread_idx().x;
@@ -126,7 +126,7 @@ pub fn square(src: Global<f32>, squares: Global<f32>) {
     squares.set(i, src.get(i) * src.get(i));
 }
 
-/// Adds up the values.
+/// Sums the values.
 #[tma_kernel(threads = 128)]
 pub fn total(values: Global<f32>, sum: Global<f32>) {
     grid_dependency_wait();
@@ -183,7 +183,7 @@ fn layouts_are_drawn_and_computed() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A new folder for the files of one test.
+/// Creates a folder for the files of one test.
 fn tempfolder(name: &str) -> std::io::Result<std::path::PathBuf> {
     let folder = std::env::temp_dir().join(format!("tma-book-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;

@@ -1,12 +1,12 @@
 //! The commands of the book's shell blocks exist: tasks of `cargo xtask`, subcommands of
-//! `cargo tma`, and the packages, tests, programs and examples that cargo is asked for.
+//! `cargo tma`, and the packages, tests, programs and examples that are passed to cargo.
 
 use tma_tests::sources::code_blocks;
 
 use crate::pages;
 use crate::tree::{expect_none, files, root};
 
-/// Every command of every shell block, with its place.
+/// Returns every command of every shell block, with its location.
 fn commands() -> Vec<(String, String)> {
     let mut found = vec![];
     for page in pages(&files()) {
@@ -23,7 +23,7 @@ fn commands() -> Vec<(String, String)> {
     found
 }
 
-/// What is wrong with a command, if it is one of cargo's.
+/// Returns the problem with a command, if it is one of cargo's.
 fn problem(command: &str) -> Option<String> {
     // Variables that are set for a command come before it.
     let words: Vec<_> = command.split_whitespace().skip_while(|word| word.contains('=')).collect();
@@ -42,7 +42,7 @@ fn problem(command: &str) -> Option<String> {
     }
 }
 
-/// The names that clap gives to the variants of an enum.
+/// Returns the names that clap derives for the variants of an enum.
 fn variants(file: &str, start: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let (_, body) = text.split_once(start).unwrap_or_else(|| panic!("{file} has no `{start}`"));
@@ -54,7 +54,7 @@ fn variants(file: &str, start: &str) -> Vec<String> {
         .collect()
 }
 
-/// What cargo is asked for and does not find: a package, a test, a program or a benchmark.
+/// Returns the target that cargo would not find: a package, a test, a program or a benchmark.
 fn missing_target(words: &[&str]) -> Option<String> {
     let option = |name: &str| {
         let at = words.iter().take_while(|word| **word != "--").position(|word| *word == name)?;
@@ -62,7 +62,7 @@ fn missing_target(words: &[&str]) -> Option<String> {
     };
     let is_placeholder = |name: &str| name.chars().all(|c| c.is_ascii_uppercase());
     let package = option("-p").filter(|name| !is_placeholder(name))?;
-    // A package lies in a folder of its name, with or without `tma-`.
+    // The folder of a package has its name, with or without `tma-`.
     let short = package.strip_prefix("tma-").unwrap_or(package);
     let folder = if root().join(short).join("Cargo.toml").exists() { short } else { package };
     if !root().join(folder).join("Cargo.toml").exists() {

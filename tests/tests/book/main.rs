@@ -1,5 +1,5 @@
-//! The book as a whole: every page is in the table of contents, and every block of code is held by
-//! a test. [`HELD`] lists the tests of single pages.
+//! The book as a whole: every page is in the table of contents, and every block of code is covered
+//! by a test. [`HELD`] lists the tests of single pages.
 
 #[cfg(feature = "llvm")]
 mod code;
@@ -14,9 +14,9 @@ use std::fs;
 use tma_tests::sources::{CodeBlock, code_blocks};
 use tree::{File, expect_none, files, root};
 
-/// Blocks that a test compiles, runs or compares: pages by the beginning of their paths, the words
-/// after the fence, and the test. Blocks that quote a file, `LANGUAGE,from:PATH`, are compared
-/// here, and commands in [`commands`].
+/// Blocks that a test compiles, runs or compares: prefixes of paths of pages, the words after the
+/// fence, and the test. Blocks that quote a file, `LANGUAGE,from:PATH`, are compared here, and
+/// commands in [`commands`].
 const HELD: &[(&str, &str, &str)] = &[
     ("docs/errors/", "rust,refused", "codegen/tests/error_pages.rs"),
     ("docs/errors/", "rust,accepted", "codegen/tests/error_pages.rs"),
@@ -47,15 +47,15 @@ const HELD: &[(&str, &str, &str)] = &[
     ("docs/getting-started.md", "toml", "tests/tests/getting_started.rs"),
 ];
 
-/// Pages whose remaining Rust is parts of programs, most of them around an error of the host's side.
-/// It has to parse, and nothing compiles it.
+/// Pages whose remaining Rust consists of parts of programs, most of them about an error on the
+/// host. It must parse, but nothing compiles it.
 const FRAGMENTS: [&str; 4] = ["docs/errors/", "docs/convolution.md", "docs/gemm", "docs/kept-ptx.md"];
 
-/// Output, notation and settings. Where output follows code of a kind in [`HELD`], that test compares
+/// Output, notation and settings. If output follows code of a kind in [`HELD`], that test compares
 /// it; [`commands`] has the shell's.
 const TEXT: [&str; 4] = ["text", "json", "sh", "toml"];
 
-/// The pages: the README, and all Markdown of the book.
+/// Returns the pages: the README, and all Markdown of the book.
 fn pages(files: &[File]) -> impl Iterator<Item = &File> {
     let is_page = |path: &str| path == "README.md" || path.starts_with("docs/") && path.ends_with(".md");
     files.iter().filter(move |file| is_page(&file.path))
@@ -74,7 +74,7 @@ fn the_table_of_contents_has_every_page_once() {
     expect_none(wrong);
 }
 
-/// More than this belongs into the book.
+/// A longer README belongs in the book.
 #[test]
 fn the_readme_is_short() {
     let files = files();
@@ -88,8 +88,8 @@ fn every_block_is_held_by_a_test() {
     expect_none(pages(&files).flat_map(|page| unheld(&page.path, &page.text)));
 }
 
-/// Words say what becomes of a kernel, not only the colour of a bar beside it: a caption before the
-/// block, or the message that follows.
+/// Each kernel has a text that says whether it is refused, not only the colour of the bar at its
+/// side: a caption before the block, or the message that follows.
 #[test]
 fn what_is_refused_is_called_so() {
     let files = files();
@@ -101,7 +101,7 @@ fn what_is_refused_is_called_so() {
     assert!(uncaptioned("docs/a.md", &format!("{one}Says:\n```text\nerror\n```\n")).is_empty());
 }
 
-/// Blocks of a page of which no words say what becomes of them.
+/// Returns the blocks of a page without a text that says what happens to them.
 fn uncaptioned(path: &str, text: &str) -> Vec<String> {
     let blocks = code_blocks(text);
     let outcome = |block: &CodeBlock| {
@@ -138,7 +138,7 @@ fn blocks_that_nothing_holds_are_found() {
     assert!(unheld("docs/errors/TMA0501.md", "```rust\nlet x = 1;\n```\n").is_empty());
 }
 
-/// What is wrong with the blocks of a page.
+/// Returns the problems with the blocks of a page.
 fn unheld(path: &str, text: &str) -> Vec<String> {
     let wrong = code_blocks(text).into_iter().filter_map(|block| {
         let why = problem(path, &block)?;
@@ -184,8 +184,8 @@ fn is_rust(code: &str) -> bool {
     forms.iter().any(|form| syn::parse_file(form).is_ok())
 }
 
-/// What is wrong with a quote, unless the file has its lines one after the other, wherever they are
-/// indented to. Lines may be left out where the quote has `// ..`.
+/// Returns the problem with a quote, unless the file has its lines in sequence, at any indentation.
+/// Lines may be left out if the quote has `// ..`.
 fn misquoted(quote: &str, from: &str) -> Option<String> {
     let Ok(text) = fs::read_to_string(root().join(from)) else {
         return Some(format!("there is no {from}"));

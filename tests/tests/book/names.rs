@@ -1,40 +1,40 @@
-//! Words of the language that pages name exist. What looks like a call in code font, `name(..)`,
-//! `name::<..>` or `name!(..)`, is a word or a name of this project's sources; and so is each name
-//! by itself in the columns that give a word of this language for one of another.
+//! The words of the language that pages mention exist. Text that looks like a call in code font,
+//! `name(..)`, `name::<..>` or `name!(..)`, must be a word, or a name of this project's sources.
+//! The same holds for each name in the columns that translate a word of another language.
 
 use std::collections::BTreeSet;
 
 use crate::pages;
 use crate::tree::{File, expect_none, files};
 
-/// Pages for those who come from another language: the second column of their tables is of this one.
+/// Pages for users of another language: the second column of their tables is of this one.
 const FROM_ELSEWHERE: [&str; 4] = ["docs/cuda.md", "docs/cute.md", "docs/triton.md", "docs/cubecl.md"];
 
-/// Lists that are made of kernels, with what PTX calls things.
+/// Lists that are generated from kernels, with the names of PTX.
 const GENERATED: [&str; 4] =
     ["docs/conformance.md", "docs/mutations.md", "docs/mutations-library.md", "docs/protocol-mutants.md"];
 
-/// What else pages name by itself: instructions, Rust's own words, options and names that stand for
-/// any other.
+/// Other names on pages: instructions, Rust's own words, options, and names that are placeholders
+/// for any other.
 const OTHERS: [&str; 10] =
     ["stmatrix", "wgmma", "if", "let", "activation", "silu", "cfg", "copy_", "add_", "tiles_of_NAME"];
 
-/// A name that a page is meant to have wrong: what a compiler says of a misspelt one.
+/// Names that a page misspells on purpose, to show an error of the compiler.
 const MISSPELT: [(&str, &str); 1] = [("docs/getting-started.md", "sett")];
 
-/// A way to end the name of something that is called.
+/// The ways to end the name of something that is called.
 const CALLS: [&str; 3] = ["(", "::<", "!("];
 
 fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The first name of a text.
+/// Returns the first name of a text.
 fn leading(text: &str) -> &str {
     text.split(|c| !is_of_name(c)).next().unwrap_or_default()
 }
 
-/// Every word of the index, and everything that the sources define.
+/// Returns every word of the index, and every name that the sources define.
 fn known(files: &[File]) -> BTreeSet<&str> {
     let index = files.iter().find(|file| file.path == "docs/words.md").expect("there is an index");
     let rows = index.text.lines().filter_map(|line| line.strip_prefix("| `"));
@@ -44,7 +44,7 @@ fn known(files: &[File]) -> BTreeSet<&str> {
     words.into_iter().chain(defined).chain(OTHERS).collect()
 }
 
-/// The names that follow `fn`, `struct` and the like.
+/// Returns the names that follow `fn`, `struct` and the like.
 fn defined(rust: &str) -> impl Iterator<Item = &str> {
     const KEYWORDS: [&str; 8] =
         ["fn ", "struct ", "enum ", "trait ", "type ", "const ", "mod ", "macro_rules! "];
@@ -52,7 +52,7 @@ fn defined(rust: &str) -> impl Iterator<Item = &str> {
     KEYWORDS.into_iter().flat_map(after).map(|at| leading(&rust[at..])).filter(|name| !name.is_empty())
 }
 
-/// The names in a piece of code that are called.
+/// Returns the names in a piece of code that are called.
 fn called(code: &str) -> impl Iterator<Item = &str> {
     let ends = CALLS.into_iter().flat_map(|call| code.match_indices(call).map(|(at, _)| at));
     let names = ends.map(|end| {
@@ -62,20 +62,20 @@ fn called(code: &str) -> impl Iterator<Item = &str> {
     names.filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'))
 }
 
-/// The last name of a piece of code that is nothing else: `bf16`, `tile.get`.
+/// Returns the last name of a piece of code that is only a path: `bf16`, `tile.get`.
 fn alone(code: &str) -> Option<&str> {
     let is_path = !code.is_empty() && code.split('.').all(|part| part == leading(part) && !part.is_empty());
     let name = code.rsplit('.').next().filter(|_| is_path)?;
-    // Indices of parts of a slot.
+    // Skips the indices of parts of a slot.
     name.starts_with(|c: char| c.is_alphabetic()).then_some(name)
 }
 
-/// Pieces of code font in a line: every second one between backquotes.
+/// Returns the pieces of a line in code font: every second one between backquotes.
 fn code(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// The names in a page that nothing in `known` has.
+/// Returns the names in a page that are not in `known`.
 fn unknown(page: &File, known: &BTreeSet<&str>) -> Vec<String> {
     let is_table = FROM_ELSEWHERE.contains(&&*page.path);
     let (mut in_fence, mut found) = (false, vec![]);

@@ -1,12 +1,13 @@
-//! Links to a part of a page name one of its headings. `cargo xtask book` follows the links of the
-//! built book as well; this needs no mdBook, and covers the pages that are not part of it.
+//! Links to a part of a page name one of its headings. `cargo xtask book` checks the links of the
+//! built book as well; this test does not need mdBook, and also covers the pages that are not in
+//! the book.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use crate::tree::{File, expect_none, files};
 
-/// The text of a page without its blocks of code.
+/// Returns the text of a page without its blocks of code.
 fn prose(page: &str) -> String {
     let mut in_fence = false;
     let lines = page.lines().filter(|line| {
@@ -17,7 +18,8 @@ fn prose(page: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What a link calls each heading: its letters and digits in lower case, with hyphens for spaces.
+/// Returns the anchor of each heading: its letters and digits in lower case, with hyphens for
+/// spaces.
 fn parts(page: &str) -> BTreeSet<String> {
     let headings = prose(page);
     let headings = headings.lines().filter(|line| line.starts_with('#'));
@@ -29,7 +31,7 @@ fn parts(page: &str) -> BTreeSet<String> {
     headings.map(name).collect()
 }
 
-/// The path of a link of the page at `from`, both from the root.
+/// Resolves the path of a link of the page at `from`. Both are relative to the root.
 fn resolved(from: &str, file: &str) -> String {
     let mut path = PathBuf::from(from);
     if !file.is_empty() {
@@ -44,9 +46,9 @@ fn resolved(from: &str, file: &str) -> String {
     path.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-/// The links of a page to parts that are no headings, where the page that they lead to is known.
+/// Returns the links of a page to parts that are not headings, if the target page is known.
 fn broken(page: &File, pages: &[File]) -> Vec<String> {
-    // Every second piece between backquotes is code, and `a[i](x)` in code is no link.
+    // Every second piece between backquotes is code, and `a[i](x)` in code is not a link.
     let text: String = prose(&page.text).split('`').step_by(2).collect();
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
     let is_broken = |target: &str| {

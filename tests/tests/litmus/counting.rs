@@ -1,8 +1,8 @@
-//! Programs of atomic operations that blocks count by.
+//! Programs in which blocks count by atomic operations.
 
 use tma_runtime::prelude::*;
 
-/// Four blocks that take part in each test, by atomic operations at the scope of the device.
+/// Kernels in which four blocks take part in each test, by atomic operations at device scope.
 #[tma_module]
 pub(crate) mod counters {
     use tma_runtime::prelude::*;
@@ -14,13 +14,13 @@ pub(crate) mod counters {
     /// Plain parts; the count releases and acquires.
     const PLAIN: u32 = 2;
 
-    /// The element of a test's variable, in another line for each lane.
+    /// Returns the element of a test's variable, in another cache line for each lane.
     #[tma_device]
     fn at(variable: u32, round: u32, rounds: u32, test: u32, tests: u32) -> u32 {
         (variable * rounds + round) * tests + (test * (1021 + 1686 * variable) + round * 13) % tests
     }
 
-    /// Each role writes a part and counts itself; the one that is counted last adds up all parts.
+    /// Each role writes a part and counts itself; the one that is counted last sums all parts.
     #[tma_kernel(threads = 128, instances(MODE in [RELAXED, ORDERED, PLAIN]))]
     pub fn last_adds_up<const MODE: u32>(
         memory: Global<u32>,
@@ -65,7 +65,7 @@ pub(crate) mod counters {
     pub fn tickets(memory: Global<u32>, seen: Global<u32>, counter: Global<u32>, tests: u32, rounds: u32) {
         let test = block_idx().x * 128 + thread_idx().x;
         for round in 0..rounds {
-            // The first elements hold a counter for each round.
+            // The first elements are the counters of the rounds.
             let ticket = memory.fetch_add(round, 1, Order::Relaxed, Scope::Device);
             let marked = if ticket < tests {
                 memory.fetch_or(rounds + round * tests + ticket, 1, Order::Relaxed, Scope::Device)
@@ -77,7 +77,7 @@ pub(crate) mod counters {
         }
     }
 
-    /// Each role swaps its number in, and then claims another variable if nobody has.
+    /// Each role swaps its number in, and then claims another variable unless one has claimed it.
     #[tma_kernel(threads = 128)]
     pub fn swaps(memory: Global<u32>, seen: Global<u32>, counter: Global<u32>, tests: u32, rounds: u32) {
         let role = block_idx().x % 4;

@@ -10,31 +10,31 @@ use tma_runtime::launch::{Arg, KernelSpec, launch};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Cluster;
 
-/// Whether what a test's roles have observed is of a kind.
+/// Whether the observations of a test's roles are of a kind.
 pub(crate) type Outcome = fn(&[u32]) -> bool;
 
 /// A kernel that runs tests, and the outcomes that matter.
 pub(crate) struct Program {
     pub(crate) spec: &'static KernelSpec,
-    /// The blocks that 128 tests need.
+    /// The number of blocks for 128 tests.
     pub(crate) blocks: u32,
-    /// How many numbers are observed in each test.
+    /// The number of observations of each test.
     pub(crate) observations: usize,
-    /// The outcome that the program asks for.
+    /// The outcome that the program is about.
     pub(crate) asked: Outcome,
-    /// Outcomes without which nothing was tried: it happens that no reader sees a flag.
+    /// Outcomes without which nothing was tested: sometimes no reader sees a flag.
     pub(crate) decisive: Outcome,
-    /// Whether the memory model allows what is asked for.
+    /// Whether the memory model allows the outcome `asked`.
     pub(crate) is_allowed: bool,
 }
 
-/// How often a program runs.
+/// The number and size of the runs of a program.
 struct Size {
     launches: u64,
     rounds: u32,
-    /// Tests of a round: a power of two, and a multiple of 128.
+    /// The number of tests of a round: a power of two, and a multiple of 128.
     tests: u32,
-    /// Blocks beyond those of the tests, where the kernel has something for them to do.
+    /// The number of additional blocks, for kernels in which they make noise.
     noise: u32,
 }
 
@@ -43,17 +43,17 @@ impl Size {
     const GPU: Self = Self { launches: 8, rounds: 16, tests: 8192, noise: 64 };
 }
 
-/// The numbers that the noise uses.
+/// The number of elements that the noise uses.
 const NOISE: usize = 1 << 18;
 
-/// The variables of a test, at most.
+/// The largest number of variables of a test.
 const VARIABLES: usize = 5;
 
-/// What an element of `seen` holds if nobody observed anything.
+/// The value of an element of `seen` without an observation.
 const NOTHING: u32 = u32::MAX;
 
-/// The device that `TMA_DEVICE` names. A GPU is opened once for all programs: that takes longer than
-/// one of them.
+/// The device that `TMA_DEVICE` names. A GPU is opened once for all programs, since that takes
+/// longer than a program.
 static DEVICE: LazyLock<Device> = LazyLock::new(|| Device::open().unwrap_or_else(|error| panic!("{error}")));
 
 /// Whether programs run on the simulator.
@@ -61,7 +61,7 @@ pub(crate) fn is_simulated() -> bool {
     DEVICE.name() == Device::simulator().name()
 }
 
-/// How often each outcome came about.
+/// The number of times that each outcome occurred.
 type Histogram = BTreeMap<Vec<u32>, u64>;
 
 /// Runs a program on the [`DEVICE`], prints its outcomes, and fails if one of them is forbidden.

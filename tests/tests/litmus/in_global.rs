@@ -1,13 +1,13 @@
-//! The programs, as kernels.
+//! The programs whose memory is global memory, as kernels.
 
 use tma_runtime::prelude::*;
 
-/// A kernel for each program. In every round it runs `tests` tests at once, whose *roles* (the
-/// threads of the program) are warps of a block, blocks of a cluster or blocks of the grid, as the
-/// scope says. Blocks beyond those that the tests need make noise: they keep caches and queues busy.
+/// One kernel per program. In every round it runs `tests` tests at once, whose *roles* (the threads
+/// of the program) are warps of a block, blocks of a cluster or blocks of the grid, depending on
+/// the scope. Additional blocks make noise: they keep caches and queues busy.
 ///
-/// Each round has elements of `memory` of its own, all 0 at first, so nothing is reset. A role that
-/// observes something writes it to an element of `seen` of its own.
+/// Each round has its own elements of `memory`, initially 0, so nothing is reset. A role writes
+/// each of its observations to its own element of `seen`.
 #[tma_module]
 pub(crate) mod litmus {
     use tma_runtime::prelude::*;
@@ -16,7 +16,7 @@ pub(crate) mod litmus {
     const RELAXED: u32 = 0;
     /// Relaxed data; flags are released and acquired.
     const ORDERED: u32 = 1;
-    /// Plain data, which are read where the flag was seen; flags are released and acquired.
+    /// Plain data, which are read only if the flag was seen; flags are released and acquired.
     const PLAIN: u32 = 2;
 
     /// The scope of all accesses of a program, and where its roles run.
@@ -24,7 +24,7 @@ pub(crate) mod litmus {
     const CLUSTER: u32 = 1;
     const DEVICE: u32 = 2;
 
-    /// Variables of a test.
+    /// The variables of a test.
     const X: u32 = 0;
     const Y: u32 = 1;
     const Z: u32 = 2;
@@ -33,13 +33,13 @@ pub(crate) mod litmus {
 
     const THREADS: u32 = 128;
 
-    /// The role of a thread, of `stride` roles that follow each other.
+    /// Returns the role of a thread, where `stride` roles follow each other.
     #[tma_device]
     fn role_of<const SCOPE: u32>(stride: u32) -> u32 {
         if SCOPE == BLOCK { warp_idx() % stride } else { block_idx().x % stride }
     }
 
-    /// The number of a thread's test in each round.
+    /// Returns the number of a thread's test in each round.
     #[tma_device]
     fn test_of<const SCOPE: u32>(stride: u32) -> u32 {
         if SCOPE == BLOCK {
@@ -49,15 +49,15 @@ pub(crate) mod litmus {
         }
     }
 
-    /// The element of a test's variable. Lanes of a warp use different cache lines, and the distance
-    /// between two variables of a test differs from test to test. `tests` is a power of two.
+    /// Returns the element of a test's variable. Lanes of a warp use different cache lines, and the
+    /// distance between two variables differs from test to test. `tests` is a power of two.
     #[tma_device]
     fn at(variable: u32, round: u32, rounds: u32, test: u32, tests: u32) -> u32 {
         let scattered = test * (1021 + 1686 * variable) + round * (13 + 64 * variable);
         (variable * rounds + round) * tests + scattered % tests
     }
 
-    /// A number that differs from warp to warp and from round to round.
+    /// Returns a number that differs from warp to warp and from round to round.
     #[tma_device]
     fn drawn_for(seed: u32, round: u32) -> u32 {
         let number = seed + round * 8191 + (block_idx().x * (THREADS / 32) + warp_idx()) * 131071;
@@ -66,8 +66,8 @@ pub(crate) mod litmus {
         mixed ^ mixed >> 15
     }
 
-    /// Lets the roles of a test begin at about the same time, each after a delay of its own: up to
-    /// 4095 steps, and short ones as often as long ones. No role depends on another one here.
+    /// Lets the roles of a test begin at about the same time, each after a random delay of up to
+    /// 4095 steps, with short delays as likely as long ones. No role depends on another one here.
     #[tma_device]
     fn begin(memory: Global<u32>, noise: Global<u32>, ready: u32, roles: u32, drawn: u32) {
         memory.fetch_add(ready, 1, Order::Relaxed, Scope::Device);
@@ -157,7 +157,7 @@ pub(crate) mod litmus {
         }
     }
 
-    /// Reads until it finds `wanted`, but a limited number of times.
+    /// Reads until it finds `wanted`, but only a limited number of times.
     #[tma_device]
     fn poll<const MODE: u32, const SCOPE: u32>(memory: Global<u32>, i: u32, wanted: u32, drawn: u32) -> u32 {
         let mut found = read::<MODE, SCOPE>(memory, i);
@@ -179,7 +179,7 @@ pub(crate) mod litmus {
         }
     }
 
-    /// A datum. 2 stands for a plain one that must not be read, since the flag was not seen.
+    /// Reads a datum. Returns 2 for a plain one that may not be read, as the flag was not seen.
     #[tma_device]
     fn read_datum<const MODE: u32, const SCOPE: u32>(memory: Global<u32>, i: u32, is_there: bool) -> u32 {
         if MODE == PLAIN {
@@ -226,7 +226,7 @@ pub(crate) mod litmus {
         }
     }
 
-    /// Each role writes, and then reads what the other one writes.
+    /// Each role writes, and then reads the other's variable.
     #[tma_kernel(threads = 128, cluster = launch, instances(
         MODE in [RELAXED, ORDERED], SCOPE in [BLOCK, CLUSTER, DEVICE],
     ))]
@@ -257,7 +257,7 @@ pub(crate) mod litmus {
         }
     }
 
-    /// Each role reads what the other one writes, and then writes.
+    /// Each role reads the other's variable, and then writes.
     #[tma_kernel(threads = 128, cluster = launch, instances(
         MODE in [RELAXED, ORDERED], SCOPE in [BLOCK, CLUSTER, DEVICE],
     ))]
@@ -288,7 +288,7 @@ pub(crate) mod litmus {
         }
     }
 
-    /// Each role writes what it has read, so that nothing but 0 can come about.
+    /// Each role writes the value that it has read, so that only 0 is possible.
     #[tma_kernel(threads = 128, cluster = launch, instances(SCOPE in [BLOCK, CLUSTER, DEVICE]))]
     pub fn thin_air<const SCOPE: u32>(
         memory: Global<u32>,
@@ -317,7 +317,7 @@ pub(crate) mod litmus {
         }
     }
 
-    /// One role writes 1 and then 2, the other one reads twice.
+    /// One role writes 1 and then 2, the other reads twice.
     #[tma_kernel(threads = 128, cluster = launch, instances(SCOPE in [BLOCK, CLUSTER, DEVICE]))]
     pub fn coherence<const SCOPE: u32>(
         memory: Global<u32>,
@@ -393,7 +393,7 @@ pub(crate) mod litmus {
         }
     }
 
-    /// A relaxed addition between a release and its acquire: what it writes carries the release on.
+    /// A relaxed addition between a release and its acquire, which continues the release sequence.
     #[tma_kernel(threads = 128, cluster = launch, instances(
         MODE in [RELAXED, ORDERED, PLAIN], SCOPE in [BLOCK, CLUSTER, DEVICE],
     ))]

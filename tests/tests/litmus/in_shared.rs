@@ -11,10 +11,10 @@ pub(crate) mod shared_litmus {
     const RELAXED: u32 = 0;
     /// Relaxed data; flags are released and acquired.
     const ORDERED: u32 = 1;
-    /// Plain data, which are read where the flag was seen; flags are released and acquired.
+    /// Plain data, which are read only if the flag was seen; flags are released and acquired.
     const PLAIN: u32 = 2;
 
-    /// Up to `most` steps that only take time.
+    /// Delays by up to `most` steps.
     #[tma_device]
     fn delay(noise: Global<u32>, number: u32, most: u32) {
         let mixed = (number ^ number >> 15) * 0x2c1b_3c6d;
@@ -37,7 +37,7 @@ pub(crate) mod shared_litmus {
     ) {
         let data: SharedArray<u32, 64> = shared();
         let flags: SharedArray<u32, 64> = shared();
-        // Both warps of a pair have the same elements, in lines that change from round to round.
+        // Both warps of a pair have the same elements.
         let i = warp_idx() / 2 * 32 + lane_idx();
         let test = block_idx().x * 64 + i;
         for round in 0..rounds {

@@ -1,6 +1,7 @@
 //! Litmus tests: small programs whose threads access the same memory, with the outcomes that the
-//! memory model forbids. Those must never be seen. Those that it allows, and no interleaving of the
-//! threads explains, are counted and printed: a device need not show them.
+//! memory model forbids. A forbidden outcome must never occur. Outcomes that the model allows, but
+//! that no interleaving of the threads explains, are counted and printed: a device need not show
+//! them.
 //!
 //! On the simulator each program runs a few hundred times under each of several seeds; on a GPU,
 //! with `TMA_DEVICE=cuda` and the feature `cuda`, 2^20 times.
@@ -25,8 +26,8 @@ use in_shared::shared_litmus::{in_block, in_cluster};
 use proxies::rows::read_and_replaced;
 use tma_runtime::launch::KernelSpec;
 
-/// Judges each instance of a program: `asked` is an outcome that is forbidden where the instance has
-/// none of the orders `allowed`, and `decisive` holds where the program has come to the point.
+/// Judges each instance of a program. `asked` is an outcome that is forbidden unless the name of
+/// the instance contains one of `allowed`, and `decisive` holds if the test was meaningful.
 fn judge_all(
     instances: &'static [KernelSpec],
     blocks: u32,
@@ -42,14 +43,15 @@ fn judge_all(
     Ok(())
 }
 
-/// `bulk_wait_group` waits until a store is complete. A copy may overtake an earlier read of what
-/// it writes (PTX ISA, "Async proxy"), unless a proxy fence of global memory lies between them.
+/// `bulk_wait_group` waits until a store is complete. A copy may overtake an earlier read of its
+/// destination (PTX ISA, "Async proxy"), unless there is a proxy fence of global memory between
+/// them.
 #[test]
 fn a_copy_may_overtake_a_read() -> anyhow::Result<()> {
     let [older, newer]: [Outcome; 2] = [|seen| seen[0] > 0, |seen| seen[1] > 0];
     for spec in &read_and_replaced::INSTANCES {
         let is_bare = spec.name.ends_with("bare");
-        // The simulator reports it instead.
+        // The simulator reports an error instead.
         if is_bare && is_simulated() {
             continue;
         }
@@ -60,7 +62,7 @@ fn a_copy_may_overtake_a_read() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The modes of instances whose flags order nothing.
+/// The modes of instances whose flags do not order anything.
 const RELAXED: &[&str] = &["::relaxed"];
 
 #[test]
@@ -106,7 +108,7 @@ fn a_message_may_be_passed_on() -> anyhow::Result<()> {
     judge_all(&passed_on::INSTANCES, 4, 3, asked, |seen| seen[1] == 1, RELAXED)
 }
 
-/// The decisive outcome has the relaxed addition behind the releasing one.
+/// In the decisive outcome the relaxed addition comes after the releasing one.
 #[test]
 fn an_addition_carries_a_release_on() -> anyhow::Result<()> {
     let asked = |seen: &[u32]| seen[1] % 2 == 1 && seen[2] == 0;
@@ -126,7 +128,7 @@ fn the_last_block_has_all_parts() -> anyhow::Result<()> {
     judge_all(&last_adds_up::INSTANCES, 4, 1, |seen| seen[0] != 15, |seen| seen[0] == 15, RELAXED)
 }
 
-/// A counter gives each number once.
+/// A counter returns each number once.
 #[test]
 fn no_ticket_is_taken_twice() -> anyhow::Result<()> {
     judge(&Program {
@@ -139,8 +141,8 @@ fn no_ticket_is_taken_twice() -> anyhow::Result<()> {
     })
 }
 
-/// Of four roles that swap their numbers in, each finds another number; of four that claim an
-/// element, one does, and the others find its number.
+/// Of four roles that swap their numbers in, each finds another number. Of four that claim an
+/// element, one succeeds, and the others find its number.
 #[test]
 fn swaps_and_claims_are_atomic() -> anyhow::Result<()> {
     fn is_torn(seen: &[u32]) -> bool {

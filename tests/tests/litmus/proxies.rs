@@ -7,9 +7,9 @@ use tma_runtime::prelude::*;
 pub(crate) mod rows {
     use tma_runtime::prelude::*;
 
-    /// Eight times a warp stores a row, waits until that is complete, and reads it; only behind the
-    /// last pass it asks what it has read. Observed are the reads that are older than their store,
-    /// and those that are newer.
+    /// Eight times a warp stores a row, waits until the store is complete, and reads the row; the
+    /// values are examined only after the last pass. The observations are the number of reads that
+    /// are older than their store, and of those that are newer.
     #[tma_kernel(
         threads = 32,
         protocol = trusted("the bare instance lacks the fence that it is about"),

@@ -1,16 +1,16 @@
-//! Packages of their own, outside of the workspace, as users have them.
+//! Packages outside of the workspace, like those of users.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The workspace's folder.
+/// Returns the workspace's folder.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folder of a package that depends on the runtime, without sources. It is named as its folder
-/// is.
+/// Creates the folder of a package that depends on the runtime, without sources. The package has
+/// the name of its folder.
 pub(crate) fn package(folder: &str, more: &str) -> PathBuf {
     let name = folder.rsplit('/').next().unwrap_or(folder);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
@@ -25,8 +25,8 @@ pub(crate) fn package(folder: &str, more: &str) -> PathBuf {
     folder
 }
 
-/// As [`package`], with a build script that checks kernels. It needs no LLVM, and writes files
-/// without code.
+/// Creates a [`package`] with a build script that checks kernels. It does not need LLVM, and writes
+/// files without code.
 pub(crate) fn package_with_build_script(folder: &str) -> PathBuf {
     let build = format!(
         "[build-dependencies]\ntma-codegen = {{ path = {:?}, default-features = false }}\n",
@@ -37,8 +37,8 @@ pub(crate) fn package_with_build_script(folder: &str) -> PathBuf {
     folder
 }
 
-/// What cargo says of a package and its targets. All packages share a folder for what they depend
-/// on.
+/// Runs `cargo check` on a package and its targets. All packages share a folder for their
+/// dependencies.
 pub(crate) fn check(folder: &Path, targets: &[&str]) -> Output {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["check", "--offline", "--target-dir"]);

@@ -1,10 +1,10 @@
-//! The tree itself, for tests of its health: which files are there, and what is in them.
+//! The files of the tree and their contents, for tests of its health.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::{fs, path::Path, process::Command};
 
-/// A text file of the project: its path from the root, with `/`, and what is in it.
+/// A text file of the project: its path from the root, with `/`, and its contents.
 pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) text: String,
@@ -15,12 +15,12 @@ impl File {
         self.path.ends_with(".rs")
     }
 
-    /// Whether the whole file is there for tests only.
+    /// Whether the whole file is for tests only.
     pub(crate) fn is_test(&self) -> bool {
         self.path.starts_with("tests/") || self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
     }
 
-    /// The file without its test module, and the test module. By convention it comes last.
+    /// Returns the file without its test module, and the test module. By convention it comes last.
     pub(crate) fn split_tests(&self) -> (&str, &str) {
         match self.text.find("#[cfg(test)]\nmod tests {") {
             _ if self.is_test() => ("", &self.text),
@@ -35,8 +35,8 @@ pub(crate) fn root() -> &'static Path {
     package.parent().expect("the package lies in the workspace")
 }
 
-/// All text files of the project: in a checkout those that git does not ignore, else all but
-/// `target`.
+/// Returns all text files of the project: in a checkout those that git does not ignore, else all
+/// except `target`.
 pub(crate) fn files() -> Vec<File> {
     let paths = if root().join(".git").exists() { listed_by_git() } else { found_in(root()) };
     let read = |path: String| Some(File { text: fs::read_to_string(root().join(&path)).ok()?, path });
@@ -66,7 +66,7 @@ pub(crate) fn relative(path: &Path) -> String {
     parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-/// Fails with all of `problems`, if there are any.
+/// Fails with a list of `problems`, if there are any.
 #[track_caller]
 pub(crate) fn expect_none(problems: impl IntoIterator<Item = String>) {
     let problems: Vec<_> = problems.into_iter().collect();

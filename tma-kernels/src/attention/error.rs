@@ -1,28 +1,29 @@
-//! What attention is refused for.
+//! Errors of attention.
 
 use tma_runtime::Error;
 
-/// Why attention is not computed. Its message begins with a code that has a page in `docs/errors`.
+/// The reason why attention cannot be computed. The message begins with a code that has a page in
+/// `docs/errors`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AttentionError {
-    /// Heads of a depth that no kernel is compiled for.
+    /// Heads of a depth for which no kernel is compiled.
     Depth {
         /// The innermost extent of `q`.
         depth: usize,
     },
 
-    /// A tensor whose shape differs from what the others ask for.
+    /// A tensor whose shape does not match the others.
     Shape {
-        /// The argument.
+        /// The name of the argument.
         tensor: &'static str,
-        /// Its shape.
+        /// The tensor's shape.
         found: Vec<usize>,
-        /// The shape that the others ask for.
+        /// The shape that matches the others.
         wanted: Vec<usize>,
     },
 
-    /// Heads of queries that cannot be shared out among those of keys.
+    /// The heads of queries are not a multiple of the heads of keys.
     Heads {
         /// Heads of `q`.
         queries: usize,
@@ -30,29 +31,29 @@ pub enum AttentionError {
         keys: usize,
     },
 
-    /// More than coordinates can count.
+    /// Extents that exceed the range of coordinates.
     TooLarge {
-        /// Queries of a tensor's row.
+        /// Queries per head along the tensor.
         queries: usize,
-        /// Keys of a tensor's row.
+        /// Keys per head along the tensor.
         keys: usize,
         /// Heads of `q`.
         heads: usize,
-        /// Sequences, or the batch.
+        /// Sequences, or the extent of the batch.
         sequences: usize,
     },
 
-    /// A scale by which a softmax is not scaled.
+    /// A scale that is not a positive, finite number.
     Scale {
-        /// What was given.
+        /// The scale that was passed.
         scale: f32,
     },
 
-    /// Cumulative lengths that do not go with the tensors.
+    /// Cumulative lengths that do not match the tensors.
     Lengths {
         /// The outermost extent of the tensors.
         batch: usize,
-        /// Starts of queries and of keys.
+        /// The numbers of starts of queries and of keys.
         starts: [usize; 2],
     },
 
@@ -61,7 +62,8 @@ pub enum AttentionError {
 }
 
 impl AttentionError {
-    /// The error's code, such as `TMA0550`: the name of its page in `docs/errors`.
+    /// Returns the error's code, such as `TMA0550`, which is also the name of its page in
+    /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Depth { .. } => "TMA0550",
@@ -80,43 +82,44 @@ impl std::fmt::Display for AttentionError {
             Self::Depth { depth } => {
                 let instead = match depth {
                     0..=256 => {
-                        "pad the innermost dimension of all tensors with zeros, and give the scale of the \
-                         unpadded one"
+                        "pad the innermost dimension of all tensors with zeros, and pass the scale of the \
+                         unpadded depth"
                     }
-                    _ => "split the depth",
+                    _ => "reduce the depth to at most 256",
                 };
                 write!(
                     f,
-                    "{code}: a head has 64, 128 or 256 elements, but those of `q` have {depth}: {instead}"
+                    "{code}: heads must have 64, 128 or 256 elements: those of `q` have {depth}; {instead}"
                 )
             }
             Self::Shape { tensor, found, wanted } => write!(
                 f,
-                "{code}: tensors are batch x heads x sequence x depth, `o` as `q`, `v` as `k`, and `lse` \
-                 batch x heads x queries, but `{tensor}` is {found:?}: pass a view of {wanted:?}"
+                "{code}: tensors must be batch x heads x sequence x depth, with `o` like `q` and `v` like `k`, \
+                 and `lse` batch x heads x queries: `{tensor}` is {found:?}, but must be {wanted:?}; pass a \
+                 view of that shape"
             ),
             Self::Heads { queries, keys } => write!(
                 f,
-                "{code}: the heads of `k` and `v` are shared by equally many heads of `q` each, but {queries} \
-                 is no multiple of {keys}: pass 1 head of keys and values, or a divisor of {queries}"
+                "{code}: the heads of `q` must be a multiple of those of `k` and `v`: {queries} is not a \
+                 multiple of {keys}; pass 1 head of keys and values, or a divisor of {queries}"
             ),
             Self::TooLarge { queries, keys, heads, sequences } => write!(
                 f,
-                "{code}: queries, keys, and tiles of 128 queries in all heads of all sequences are fewer than \
-                 2^31, but these are {queries} queries and {keys} keys in {heads} heads, of {sequences} \
-                 sequences: split the batch"
+                "{code}: queries, keys, and tiles of 128 queries in all heads of all sequences must be fewer \
+                 than 2^31: there are {queries} queries and {keys} keys, with {heads} heads and {sequences} \
+                 sequences; split the batch"
             ),
             Self::Scale { scale } => write!(
                 f,
-                "{code}: the scale of scores is a number above zero and below 2.3e38, but this is {scale}: \
-                 negate `q` for a negative one, or pass `None` for 1 / sqrt(depth)"
+                "{code}: the scale must be above 0 and below 2.3e38: it is {scale}; negate `q` for a negative \
+                 scale, or pass `None` for 1 / sqrt(depth)"
             ),
             Self::Lengths { batch, starts: [of_queries, of_keys] } => write!(
                 f,
-                "{code}: sequences of several lengths lie in a batch of 1, with as many starts of queries as \
-                 of keys, one more than there are sequences, but the batch is {batch}, and there are \
-                 {of_queries} starts of queries and {of_keys} of keys: merge the batch into the sequence, and \
-                 pass cumulative lengths of both"
+                "{code}: sequences of different lengths need a batch of 1, and cumulative lengths of queries and \
+                 of keys with one element more than there are sequences: the batch is {batch}, and the lengths \
+                 have {of_queries} and {of_keys} elements; merge the batch into the sequence, and pass \
+                 cumulative lengths of both"
             ),
             Self::Runtime(error) => error.fmt(f),
         }
@@ -126,7 +129,7 @@ impl std::fmt::Display for AttentionError {
 impl std::error::Error for AttentionError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Runtime(error) => error.source(), // the message is this one's already
+            Self::Runtime(error) => error.source(), // the message already shows this one
             Self::Depth { .. }
             | Self::Shape { .. }
             | Self::Heads { .. }

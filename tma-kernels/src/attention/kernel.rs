@@ -2,26 +2,26 @@
 
 use tma_runtime::prelude::*;
 
-/// Online softmax between two products of tensor cores.
+/// Online softmax between the two matmuls.
 #[tma_module]
 pub mod forward {
     use tma_runtime::prelude::*;
 
-    /// Queries of a block: 64 for each of its two warpgroups that multiply.
+    /// Queries per block: 64 for each of the two warpgroups that multiply.
     const QUERIES: u32 = 128;
 
-    /// The named barrier at which both warpgroups have cleared their half of a block's values.
+    /// The named barrier at which both warpgroups have cleared their half of a block of values.
     const CLEARED: u32 = 1;
 
-    /// The greatest sum of a thread's weights of one row and block, times 2^`SHIFT`, for which the
-    /// row's maximum stays as it is. No weight is greater than that sum, so an `f16` holds each.
+    /// The largest sum of a thread's weights of one row and block, times 2^`SHIFT`, for which the
+    /// row's maximum is kept. No weight is greater than that sum, so each of them fits in an `f16`.
     const MOST: f32 = 1024.0;
 
-    /// The greatest exponent that `top` holds: neighbours of an `f32` are an eighth apart there.
-    /// Weights of greater ones would be wrong by a factor of up to 2 to the power of half of that.
+    /// The largest exponent that `top` holds. Adjacent `f32` values are 1/8 apart there: rounding a
+    /// larger exponent could scale weights by 2^(1/16).
     const FAR: f32 = 1_048_576.0;
 
-    /// Where a sequence of the batch begins along its tensor, and how long it is.
+    /// Returns the start of a sequence of the batch along its tensor, and its length.
     #[tma_device]
     fn sequence<const RAGGED: bool>(starts: Global<u32>, batch: u32, length: u32) -> [u32; 2] {
         if RAGGED {
@@ -32,17 +32,17 @@ pub mod forward {
         }
     }
 
-    /// The tile that a block works on next: twice its unit, and one more for the second of a unit.
-    /// With a causal mask a unit is the n-th tile of queries from the end and the n-th from the
-    /// beginning, which see as many keys together as those of any other unit. Else it is a tile.
+    /// Returns a block's next tile: twice its unit, plus one for a unit's second tile. With a
+    /// causal mask a unit is the n-th tile of queries from the end and the n-th from the start,
+    /// which together see as many keys as those of any other unit. Otherwise a unit is one tile.
     #[tma_device]
     fn following<const CAUSAL: bool>(at: u32, tiles: u32) -> u32 {
         let short = at / 2 % tiles.div_ceil(2);
         if CAUSAL && at % 2 == 0 && tiles - 1 - short != short { at + 1 } else { (at / 2 + grid_dim().x) * 2 }
     }
 
-    /// The head, counted through the batch, and the first query. Units of a head are next to each
-    /// other, so that blocks which run at the same time read the same keys and values.
+    /// Returns the head, counted through the batch, and the first query. Units of a head are
+    /// adjacent, so that blocks that run at the same time read the same keys and values.
     #[tma_device]
     fn place<const CAUSAL: bool>(at: u32, tiles: u32) -> [u32; 2] {
         let units = if CAUSAL { tiles.div_ceil(2) } else { tiles };
@@ -50,7 +50,7 @@ pub mod forward {
         [at / 2 / units, QUERIES * if CAUSAL && at % 2 == 0 { tiles - 1 - short } else { short }]
     }
 
-    /// The next tile from `at` on that has queries: sequences may have fewer tiles than the longest.
+    /// Returns the next tile from `from` on that has queries. Short sequences have fewer tiles.
     #[tma_device]
     fn settle<const CAUSAL: bool, const RAGGED: bool>(
         from: u32,
@@ -75,23 +75,23 @@ pub mod forward {
         at
     }
 
-    /// How many keys the query `row` sees, or less than none: a causal query `i` sees those up to
-    /// `i + keys - queries`.
+    /// Returns how many keys the query `row` sees, which may be negative: with a causal mask, query
+    /// `i` sees the keys up to `i + keys - queries`.
     #[tma_device]
     fn sight<const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> i32 {
         if CAUSAL { min((row + 1 + keys) as i32 - queries as i32, keys as i32) } else { keys as i32 }
     }
 
-    /// How many blocks of keys a tile of queries from `row` on goes over: at least one, so that each
-    /// has a softmax.
+    /// Returns how many blocks of keys a tile of queries from `row` on processes: at least one, so
+    /// that each tile has a softmax.
     #[tma_device]
     fn blocks<const KEYS: u32, const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> u32 {
         (max(sight::<CAUSAL>(row + QUERIES - 1, queries, keys), 1) as u32).div_ceil(KEYS)
     }
 
-    /// Hides the scores of keys that a query does not see, in a block of keys that begins at
-    /// `first`. The first of the warpgroup's queries sees `sight` keys, and if there is a mask each
-    /// one after it one more, up to all `keys`.
+    /// Masks the scores of keys that a query does not see, in a block of keys that begins at
+    /// `first`. The first of the warpgroup's queries sees `sight` keys. With a causal mask, each
+    /// query after it sees one more, up to all `keys`.
     #[tma_device]
     fn hide<const KEYS: u32, const CAUSAL: bool>(
         scores: &mut Accumulator<f32, 64, KEYS>,
@@ -99,7 +99,7 @@ pub mod forward {
         sight: i32,
         keys: u32,
     ) {
-        // Columns are compared as constants: those of a thread differ by its own first one.
+        // Columns are compared as constants: offsets from the thread's first one.
         let own = scores.at(0)[1];
         let mut limit = Rows::<i32, 64>::filled(0);
         for r in unroll(0..limit.len()) {
@@ -113,7 +113,7 @@ pub mod forward {
         }
     }
 
-    /// The weights of scores, `exp2(score * scale - top)`, and a thread's sums of them.
+    /// Computes the weights of scores, `exp2(score * scale - top)`, and adds up a thread's own.
     #[tma_device]
     fn weigh<const KEYS: u32>(
         scores: &Accumulator<f32, 64, KEYS>,
@@ -128,22 +128,22 @@ pub mod forward {
         }
     }
 
-    /// Turns scores into weights, `exp2(score * scale - top)`, and adds a thread's own to `total`.
+    /// Converts scores to weights, `exp2(score * scale - top)`, and adds this thread's to `total`.
     ///
-    /// `top` is first taken as it was before this block. Only if a thread's weights of a row then
-    /// add up to more than [`MOST`], and in the `FIRST` block of a row, is the block's maximum
-    /// computed: `top` rises to it, and the weights are computed with that. In this case the result
-    /// is true, and sums of earlier blocks have to be multiplied by `shrink`.
+    /// At first `top` is the value from before this block. The block's maximum is only computed if
+    /// a thread's weights of a row then add up to more than [`MOST`], and in the `FIRST` block of a
+    /// row. `top` rises to that maximum, and the weights are computed again with it. In this case
+    /// the result is true, and sums of earlier blocks must be multiplied by `shrink`.
     ///
-    /// Where the maximum is computed, the greatest weight is 2^-`SHIFT`, and later ones are at most
-    /// [`MOST`] times that: sums of weights times values do not overflow where their mean does not.
+    /// If the maximum is computed, the greatest weight is 2^-`SHIFT`, and later ones are at most
+    /// [`MOST`] times that: sums of weights times values do not overflow unless their mean does.
     ///
-    /// A row whose maximum is beyond [`FAR`] is *far*: the product of score and scale is rounded by
-    /// too much there. From then on its greatest score, `peak`, is subtracted first: its weights are
-    /// `exp2((score - peak) * scale - SHIFT)`. While a row of the warp `is_far`, weights are computed
-    /// the longer way in every block. The `peak` of other rows is -∞. A row that has seen no key has
-    /// the least number as its `top`: the weight of a score of -∞ is 0 with it, and that of any other
-    /// infinite.
+    /// A row whose maximum is beyond [`FAR`] is *far*: rounding of score times scale is too coarse
+    /// there. From then on its greatest score, `peak`, is subtracted first: its weights are
+    /// `exp2((score - peak) * scale - SHIFT)`. While a row of the warp `is_far`, weights are
+    /// computed in this longer way in every block. The `peak` of other rows is -∞. A row that has
+    /// seen no key has the least number as its `top`: with it, the weight of a score of -∞ is 0,
+    /// and that of any other score infinite.
     #[tma_device]
     fn softmax<const KEYS: u32, const FIRST: bool, const SHIFT: u32>(
         scores: &mut Accumulator<f32, 64, KEYS>,
@@ -164,7 +164,7 @@ pub mod forward {
         }
         if rises {
             let greatest = scores.row_max();
-            // What is subtracted from scores, and from exponents.
+            // The amounts subtracted from scores, and from exponents.
             let mut of_scores = Rows::<f32, 64>::filled(0.0);
             let mut of_exponents = Rows::<f32, 64>::filled(SHIFT as f32);
             let mut is_any_far = false;
@@ -207,16 +207,16 @@ pub mod forward {
         rises
     }
 
-    /// The first of this thread's two rows of a warpgroup's 64; the other one is eight further down.
+    /// Returns the first of this thread's two rows of a warpgroup's 64. The other is 8 further.
     #[tma_device]
     fn first_row() -> u32 {
         warp_idx() % 4 * 16 + lane_idx() / 4
     }
 
-    /// A share of each row's weights: `total`, which becomes the sum of all threads of a row, inverted.
-    /// Rows that see no key have none. The first of the warpgroup's queries sees `sight` keys.
+    /// Sums `total` over the threads of a row, and computes `share`, its inverse. It stays
+    /// unchanged for rows that see no key. The first of the warpgroup's queries sees `sight` keys.
     ///
-    /// Without weights, the scores of all keys that a row sees are beyond an `f32`: a NaN.
+    /// If all weights are zero, the scores of all keys that a row sees are beyond an `f32`: a NaN.
     #[tma_device]
     fn shares<const CAUSAL: bool>(total: &mut Rows<f32, 64>, share: &mut Rows<f32, 64>, sight: i32) {
         for r in unroll(0..total.len()) {
@@ -230,7 +230,7 @@ pub mod forward {
         }
     }
 
-    /// Writes the logarithm of each row's sum of exponentials, of the `rows` rows from `first` on.
+    /// Writes the logarithm of each row's sum of exponentials, for the `rows` rows from `first` on.
     #[tma_device]
     fn note<const SHIFT: u32>(
         lse: Global<f32>,
@@ -243,7 +243,7 @@ pub mod forward {
     ) {
         let r = lane_idx() % 4;
         let row = first_row() + 8 * r;
-        // Compared here, so that the access needs no trap: ptxas spills accumulators for one.
+        // Compared here to avoid the trap of an access, for which ptxas spills accumulators.
         let index = first + row as u64;
         if r < 2 && row < rows && index < lse.len() {
             let of_row = log2((if r == 0 { total[0] } else { total[1] }) * (1u64 << SHIFT) as f32);
@@ -261,13 +261,13 @@ pub mod forward {
         }
     }
 
-    /// `o = softmax(q · kᵀ · scale / log2(e)) · v`, in tiles of 128 queries, `tiles` for each head of a
-    /// sequence. One warpgroup loads, and two multiply 64 queries each.
+    /// Computes `o = softmax(q · kᵀ · scale / log2(e)) · v`, in tiles of 128 queries, `tiles` for
+    /// each head of a sequence. One warpgroup loads, and two multiply 64 queries each.
     ///
-    /// Tensors are batch × heads × sequence × `DEPTH`; `group` heads of queries share one of keys and
-    /// values. With `RAGGED`, sequences of several lengths lie in one of the batch, from `starts_q`
-    /// and `starts_k` on, and `rows` is the memory of `o`. A warpgroup's part of `o` passes through
-    /// shared memory in pieces of `PIECE` columns.
+    /// Tensors are batch × heads × sequence × `DEPTH`; `group` heads of queries share one of keys
+    /// and values. With `RAGGED`, sequences of several lengths are packed in one batch, beginning
+    /// at `starts_q` and `starts_k`, and `rows` is the memory of `o`. A warpgroup's part of `o` is
+    /// written through shared memory in pieces of `PIECE` columns.
     #[tma_kernel(threads = 384, unchecked, instances(
         (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, 0)],
         (DEPTH, KEYS, STAGES, PIECE) in [d64 = (64, 128, 2, 64), d128 = (128, 128, 2, 128), d256 = (256, 64, 1, 128)],
@@ -314,7 +314,7 @@ pub mod forward {
         if thread_idx().x == 0 {
             for stage in 0..STAGES {
                 loaded[stage].init(1);
-                free[stage].init(8); // each warp that multiplies
+                free[stage].init(8); // one arrival per multiplying warp
             }
             key_ring.init(8);
             value_ring.init(8);
@@ -358,7 +358,7 @@ pub mod forward {
             }
         } else {
             setmaxnreg_inc::<240>();
-            // Not around it, or ptxas takes the count of registers before it for the whole kernel.
+            // Inside, because ptxas else takes the register count before it for the whole kernel.
             if at / 2 < units {
                 let me = warpgroup_idx() - 1;
                 let thread = thread_idx().x % 128;
@@ -377,7 +377,7 @@ pub mod forward {
                 let mut seen = sight::<CAUSAL>(row, of_q[1], of_k[1]);
                 let mut last = blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
 
-                // The first scores, and then in each turn the next ones beside the sum that is due.
+                // The first scores. Each iteration computes the next ones beside a sum.
                 loaded[0].wait(0);
                 let mut scores = Accumulator::<f32, 64, KEYS>::zero();
                 let key = next_key.wait();
@@ -410,7 +410,7 @@ pub mod forward {
                         let value = next_value.wait();
                         let query = queries[turn % STAGES].batch(0).band::<64>(me);
                         let product = scores.mma(query, key.0, key); // Q · Kᵀ of this block ..
-                        let sum = out.mma(weights, value.0.t(), value); // .. and P · V of the one before
+                        let sum = out.mma(weights, value.0.t(), value); // .. and P · V of the previous one
                         let done = product.wait();
                         if elect_one() {
                             done.release();
@@ -439,15 +439,15 @@ pub mod forward {
                         }
                     }
 
-                    // The tile's last sum, beside the first scores of the next tile if there is one.
+                    // The tile's last sum, beside the first scores of the next tile, if any.
                     if elect_one() {
                         free[turn % STAGES].arrive();
                     }
                     let batch = if RAGGED { 0 } else { here[0] / heads };
                     let head = here[0] % heads;
                     let to = row;
-                    // Read again with a mask, where registers are too few to keep it through the
-                    // loop.
+                    // Computed again with a mask, since too few registers are left to keep it
+                    // through the loop.
                     let of_o = if CAUSAL {
                         sequence::<RAGGED>(starts_q, here[0] / heads, all_queries)
                     } else {
@@ -484,9 +484,9 @@ pub mod forward {
                     is_over = at / 2 >= units;
                     let value = next_value.wait();
                     if RAGGED && valid < KEYS {
-                        // Rows beyond belong to another sequence. Their weights are zero, but zero times
-                        // infinity is not. Each warpgroup clears half of each.
-                        let each = DEPTH / 16; // of 8 elements
+                        // Rows beyond belong to another sequence. Their weights are zero, but zero
+                        // times infinity is not. Each warpgroup clears half of each row.
+                        let each = DEPTH / 16; // vectors of 8 elements
                         for key in (valid + thread / each..KEYS).step_by((128 / each) as usize) {
                             let column = me * (DEPTH / 2) + thread % each * 8;
                             value.0.set_vec([0, 0, key, column], [cast::<T>(0.0f32); 8]);
@@ -499,7 +499,7 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        // The loop ends here. rustc cannot see that, and wants weights.
+                        // The loop ends here, but rustc cannot see that, and requires weights.
                         scores = Accumulator::zero();
                         weights = scores.pack::<T>();
                     } else {
@@ -548,7 +548,7 @@ pub mod forward {
                     } else if to < of_o[1] {
                         for j in unroll(0..DEPTH / PIECE) {
                             if thread == 0 {
-                                bulk_wait_group_read::<0>(); // the store before has read the buffer
+                                bulk_wait_group_read::<0>(); // the previous store has read the buffer
                             }
                             sync_warpgroup();
                             out.columns::<PIECE>(j).store(outs[me]);

@@ -1,4 +1,4 @@
-//! Arguments of the kernel, and which of its instances takes them.
+//! Arguments of the kernel, and selection of the instance.
 
 use std::f32::consts::LOG2_E;
 
@@ -9,11 +9,11 @@ use tma_runtime::prelude::*;
 use super::kernel::forward::attention::INSTANCES;
 use super::shape::Problem;
 use super::{AttentionError, AttentionOptions};
-use crate::twice::again;
+use crate::alias::alias_mut;
 
 mod sealed {
     pub trait Sealed {
-        /// Its place among the types of the kernel's instances.
+        /// The index among the element types of the kernel's instances.
         const INDEX: usize;
     }
 
@@ -28,7 +28,7 @@ mod sealed {
 
 /// The element types of [`attention`](super::attention()): `bf16` and `f16`.
 #[diagnostic::on_unimplemented(
-    message = "attention takes tensors of `bf16` or `f16`, not of `{Self}`",
+    message = "attention needs tensors of `bf16` or `f16`, not of `{Self}`",
     label = "neither `bf16` nor `f16`"
 )]
 pub trait AttentionElement: Scalar + sealed::Sealed {}
@@ -36,13 +36,14 @@ pub trait AttentionElement: Scalar + sealed::Sealed {}
 impl AttentionElement for bf16 {}
 impl AttentionElement for f16 {}
 
-/// The instance for elements, depth, mask and lengths, in the order of the kernel's attribute.
+/// Returns the instance for an element type, a depth, a mask and lengths, in the order of the
+/// kernel's attribute.
 fn instance<T: AttentionElement>(depth: usize, causal: bool, ragged: bool) -> &'static KernelSpec {
     let depth = usize::from(depth > 64) + usize::from(depth > 128);
     &INSTANCES[((T::INDEX * 3 + depth) * 2 + usize::from(causal)) * 2 + usize::from(ragged)]
 }
 
-/// Queues the kernel, if there is anything to compute.
+/// Queues the kernel, unless there is nothing to compute.
 pub(super) fn queue<T: AttentionElement>(
     on: &impl LaunchOn,
     [q, k, v]: [TensorView<'_, T, 4>; 3],
@@ -53,7 +54,7 @@ pub(super) fn queue<T: AttentionElement>(
     if problem.units == 0 {
         return Ok(());
     }
-    // A tensor map has at least one element. What is loaded from this one is hidden.
+    // A tensor map has at least one element. The mask hides the data loaded from this one.
     let nothing;
     let [k, v] = if problem.keys > 0 {
         [k, v]
@@ -65,8 +66,9 @@ pub(super) fn queue<T: AttentionElement>(
     let AttentionOptions { causal, lengths, lse, blocks, .. } = options;
     let [_, head_stride, row_stride, _] = o.strides();
     let reach = (problem.heads - 1) * head_stride + (problem.queries - 1) * row_stride + problem.depth;
-    // SAFETY: both views go to this launch, whose kernel stores a tile by copies or by threads.
-    let rows = unsafe { again(&o) }.with_strides([if lengths.is_some() { reach } else { 0 }], [1])?;
+    // SAFETY: both views go to this launch, whose kernel stores each tile either by copies or by
+    // threads.
+    let rows = unsafe { alias_mut(&o) }.with_strides([if lengths.is_some() { reach } else { 0 }], [1])?;
     let (none_f32, none_u32) = (on.device().tensor(&[], [0])?, on.device().tensor(&[], [0])?);
     let mut none_f32: DeviceTensor<f32, 1> = none_f32;
     let lse = match lse {
@@ -80,8 +82,8 @@ pub(super) fn queue<T: AttentionElement>(
     let starts = starts.map(|starts: &DeviceTensor<u32, 1>| Arg::global(starts.slice()));
     let [of_queries, of_keys] = starts;
 
-    // Where lengths differ, a block for each unit: multiprocessors then take the next one when they
-    // are done with one.
+    // With different lengths, one block per unit: a multiprocessor takes the next block when it is
+    // done with one.
     let usual = match lengths {
         Some(_) => problem.units,
         None => on.device().multiprocessors() as usize,
@@ -113,12 +115,14 @@ pub(super) fn queue<T: AttentionElement>(
     Ok(launch(on, kernel, Grid::x(blocks as u32), &args)?)
 }
 
-/// A tensor that the kernel loads, 256 bytes at a time into the L2 cache: rows are read as a whole.
+/// Passes a tensor that the kernel loads. It is fetched into the L2 cache 256 bytes at a time,
+/// since whole rows are read.
 fn loaded<'a, T: Scalar>(tensor: TensorView<'a, T, 4>) -> Arg<'a> {
     Arg::map(tensor).with(MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() })
 }
 
-/// Extents are below 2^31, which the problem has checked; a stride beyond 2^32 has no second row.
+/// Passes an extent or a stride. Extents are below 2^31, which the problem has checked. A stride
+/// beyond 2^32 has no second row.
 fn count(value: usize) -> Arg<'static> {
     Arg::scalar(value as u32)
 }
@@ -149,8 +153,9 @@ mod tests {
         assert_eq!(INSTANCES.len(), 24);
     }
 
-    /// NVIDIA's assembler takes every instance: no spills, no local memory, and no note that it
-    /// serialises multiplications. It is the one of the set-up, or that `TMA_PTXAS` names.
+    /// NVIDIA's assembler accepts every instance: no spills, no local memory, and no note that it
+    /// serialises matmuls. The assembler is the one of the set-up, or the one that `TMA_PTXAS`
+    /// names.
     #[test]
     #[cfg(feature = "llvm")]
     fn ptxas_accepts_every_instance() {

@@ -1,4 +1,4 @@
-//! Attention, forward: softmax(Q · Kᵀ · scale) · V, without writing the scores to memory.
+//! Forward attention: softmax(Q · Kᵀ · scale) · V, without writing the scores to memory.
 
 mod error;
 pub mod kernel;
@@ -11,57 +11,58 @@ use tma_runtime::prelude::*;
 pub use self::error::AttentionError;
 pub use self::launch::AttentionElement;
 
-/// What [`attention`] computes beyond softmax(Q · Kᵀ / √depth) · V.
+/// Options of [`attention`] beyond softmax(Q · Kᵀ / √depth) · V.
 #[derive(Debug, Default)]
 pub struct AttentionOptions<'a> {
-    /// Whether a query sees the keys up to its own place only. The last query sees all keys: of
-    /// `queries` and `keys`, query `i` sees those up to `i + keys - queries`. One that sees none
-    /// has zeros for a result.
+    /// Whether a query sees only the keys up to its own position. The last query sees all keys:
+    /// with `queries` queries and `keys` keys, query `i` sees the keys up to `i + keys - queries`.
+    /// The result of a query that sees none is zero.
     pub causal: bool,
-    /// What scores are multiplied by; 1 / √depth if it is `None`. A number above zero.
+    /// The factor of the scores, which must be positive. `None` stands for 1 / √depth.
     pub scale: Option<f32>,
-    /// Sequences of several lengths, one after the other.
+    /// The lengths of sequences that are packed one after the other.
     pub lengths: Option<Lengths<'a>>,
-    /// At most so many blocks work at the same time; as many as there are multiprocessors if it is
-    /// `None`. For a GPU that is shared with other work.
+    /// The maximum number of blocks that run at the same time, for a GPU that is shared with other
+    /// work. `None` stands for the number of multiprocessors.
     pub blocks: Option<usize>,
-    /// Where the logarithm of each row's sum of exponentials is written, for merging results and
-    /// for gradients: batch × heads × queries. It is -∞ for a query that sees no key.
+    /// The destination of the logarithm of each row's sum of exponentials, for merging results and
+    /// for gradients: batch × heads × queries. The value is -∞ for a query that sees no key.
     pub lse: Option<&'a mut DeviceTensor<f32, 3>>,
 }
 
-/// Sequences of several lengths. They lie one after the other along the third dimension of the
+/// Sequences of several lengths, packed one after the other along the third dimension of the
 /// tensors, whose batch is 1.
 ///
 /// Sequence `i` has the queries from `queries[i]` to `queries[i + 1]`, and the keys from `keys[i]`
-/// to `keys[i + 1]`: cumulative lengths, as of most libraries. They are read on the device when
-/// the kernel runs. Lengths that are wrong give wrong results, but touch no other memory.
+/// to `keys[i + 1]`: cumulative lengths, as in most libraries. They are read on the device when the
+/// kernel runs. Wrong lengths produce wrong results, but access no other memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Lengths<'a> {
-    /// Where each sequence's queries begin, and at last where the last one's end.
+    /// The start of each sequence's queries, followed by the end of the last sequence.
     pub queries: &'a DeviceTensor<u32, 1>,
-    /// Where each sequence's keys and values begin, and at last where the last one's end.
+    /// The start of each sequence's keys and values, followed by the end of the last sequence.
     pub keys: &'a DeviceTensor<u32, 1>,
-    /// Queries of the longest sequence, or more.
+    /// The number of queries of the longest sequence, or more.
     pub longest: usize,
 }
 
 /// Queues `o = softmax(q · kᵀ · scale) · v`.
 ///
 /// `q` and `o` are batch × heads × queries × depth, `k` and `v` batch × heads × keys × depth, with
-/// a depth of 64, 128 or 256. There may be fewer heads of keys and values: then a number of
-/// adjacent heads of queries share one. Views are taken as they are: a tensor of batch × sequence ×
-/// heads × depth is `tensor.view().permute([0, 2, 1, 3])`. Where there are no keys, `o` is zero.
+/// a depth of 64, 128 or 256. There may be fewer heads of keys and values: each of them is then
+/// shared by the same number of adjacent heads of queries. Views need not be contiguous: a tensor
+/// of batch × sequence × heads × depth is passed as `tensor.view().permute([0, 2, 1, 3])`. If there
+/// are no keys, `o` is zero.
 ///
-/// Products are summed and the softmax is computed in `f32`; weights are rounded to `T`. Each
-/// result differs from the exact one by some units in the last place of `T`, relative to the
-/// greatest value.
+/// Matmuls accumulate and the softmax is computed in `f32`; weights are rounded to `T`. Each result
+/// differs from the exact one by some units in the last place of `T`, relative to the greatest
+/// value.
 ///
 /// # Errors
 ///
-/// `TMA0550` to `TMA0553` for tensors and options that do not go together; and those of
-/// [`launch`](tma_runtime::launch::launch), for views of strides that no tensor map has and the
-/// like.
+/// `TMA0550` to `TMA0553` for tensors and options that do not match. Also the errors of
+/// [`launch`](tma_runtime::launch::launch), for example for views whose strides no tensor map can
+/// have.
 ///
 /// ```
 /// use tma_kernels::{AttentionOptions, attention};

@@ -1,4 +1,4 @@
-//! Which tensors go together, and how the work is divided.
+//! Checks of the tensors' shapes, and the division of the work.
 
 use std::f32::consts::LOG2_E;
 
@@ -6,36 +6,36 @@ use tma_runtime::DeviceTensor;
 
 use super::{AttentionError, AttentionOptions};
 
-/// Queries of a tile, as in the kernel.
+/// Queries per tile, as in the kernel.
 const QUERIES: usize = 128;
 
-/// Rows of anything that coordinates of tensor maps reach: 2^31. Source: CUDA driver API,
+/// The number of rows that coordinates of tensor maps can address: 2^31. Source: CUDA driver API,
 /// `cuTensorMapEncodeTiled`, `globalDim`; coordinates are signed.
 const MOST: usize = 1 << 31;
 
-/// What a launch needs to know of its tensors.
+/// The extents of a launch, derived from its tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Problem {
     pub(super) depth: usize,
     pub(super) heads: usize,
-    /// Heads of queries that share one of keys.
+    /// Heads of queries that share one head of keys.
     pub(super) group: usize,
-    /// Along the tensors; of all sequences together, if there are several.
+    /// Extent along the tensor; the total of all sequences if there are several.
     pub(super) queries: usize,
     pub(super) keys: usize,
-    /// Tiles of queries of a head, of the longest sequence.
+    /// Tiles of queries per head, for the longest sequence.
     pub(super) tiles: usize,
-    /// What blocks take: tiles, or pairs of them with a causal mask.
+    /// Work units of blocks: tiles, or pairs of them with a causal mask.
     pub(super) units: usize,
     pub(super) scale: f32,
 }
 
 impl Problem {
-    /// The problem of tensors of these shapes: `q`, `k`, `v` and `o`.
+    /// Returns the problem for tensors of these shapes: `q`, `k`, `v` and `o`.
     ///
     /// # Errors
     ///
-    /// [`AttentionError`], if they do not go together.
+    /// [`AttentionError`] if they do not match.
     pub(super) fn of(
         [q, k, v, o]: [[usize; 4]; 4],
         options: &AttentionOptions<'_>,

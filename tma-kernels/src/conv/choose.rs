@@ -1,5 +1,5 @@
-//! How many pixels and filters a block computes at a time: what a model of its time, made of
-//! measured numbers, finds fastest.
+//! The choice of the pixels and filters that a block computes at a time: the fastest according to a
+//! model of the running time, which is fitted to measurements.
 
 use super::shape::Problem;
 
@@ -21,27 +21,27 @@ pub enum ConvTile {
     Small,
 }
 
-/// A tile's extents, and what it was measured to take.
+/// A tile's extents, and the measured times of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    /// What names of instances have for it.
+    /// The name within instance names.
     pub(super) name: &'static str,
-    /// Pixels of a block.
+    /// Pixels of a block's tile.
     pub(super) pixels: usize,
-    /// Filters of a block.
+    /// Filters of a block's tile.
     pub(super) filters: usize,
-    /// Nanoseconds of a step of 64 channels of a tap.
+    /// Nanoseconds per step of 64 channels of a tap.
     step: f64,
-    /// Nanoseconds of the rest of a tile.
+    /// Nanoseconds for the rest of a tile.
     rest: f64,
 }
 
 impl ConvTile {
-    /// All of them, those with the least traffic first.
+    /// All tiles, those with the least traffic first.
     pub const ALL: [Self; 6] = [Self::Wide, Self::Tall, Self::Square, Self::Low, Self::Narrow, Self::Small];
 
-    /// What is known of it. Fitted to nineteen convolutions on an H200 with driver 580, in bf16:
-    /// `docs/convolution.md`, "The choice".
+    /// Returns the known facts about the tile. They are fitted to nineteen convolutions on an H200
+    /// with driver 580, in bf16: `lab/convolution.md`, "The choice".
     #[rustfmt::skip]
     pub(super) const fn facts(self) -> Facts {
         match self {
@@ -56,14 +56,14 @@ impl ConvTile {
 }
 
 impl Facts {
-    /// Tiles of a problem.
+    /// Returns the number of tiles of a problem.
     pub(super) fn tiles(&self, problem: &Problem) -> usize {
         problem.pixels().div_ceil(self.pixels) * problem.filters.div_ceil(self.filters)
     }
 }
 
-/// The tile that is expected to be fastest on so many multiprocessors, each of which computes a
-/// tile after the other.
+/// Returns the tile that is expected to be fastest on this many multiprocessors, each of which
+/// computes one tile after the other.
 pub(super) fn choose(problem: &Problem, multiprocessors: u32) -> ConvTile {
     let nanoseconds = |tile: ConvTile| {
         let facts = tile.facts();
@@ -84,7 +84,7 @@ mod tests {
     use super::super::{ConvError, ConvOptions};
     use super::*;
 
-    /// The fastest of those measured: images, extents, channels, filters, taps and stride.
+    /// The fastest tiles measured, by images, extents, channels, filters, taps and stride.
     #[test]
     fn the_fastest_is_chosen() -> Result<(), ConvError> {
         for (shape, wanted) in [

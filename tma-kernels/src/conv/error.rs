@@ -1,36 +1,37 @@
-//! What a convolution is refused for.
+//! Errors of convolutions.
 
 use tma_runtime::Error;
 
-/// Why images are not convolved. Its message begins with a code that has a page in `docs/errors`.
+/// The reason why images cannot be convolved. The message begins with a code that has a page in
+/// `docs/errors`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConvError {
-    /// A tensor whose shape differs from what the others ask for.
+    /// A tensor whose shape does not match the others.
     Shape {
-        /// The argument.
+        /// The name of the argument.
         tensor: &'static str,
-        /// Its shape.
+        /// The tensor's shape.
         found: Vec<usize>,
-        /// The shape that the others ask for.
+        /// The shape that matches the others.
         wanted: Vec<usize>,
     },
 
-    /// More than coordinates can count.
+    /// Extents that exceed the range of coordinates.
     TooLarge {
         /// The shapes of images, filters and output.
         shapes: [[usize; 4]; 3],
     },
 
-    /// A filter, or how it moves, that the copy engine does not follow.
+    /// Taps, a stride, a padding or a dilation that the copy engine does not support.
     Window {
-        /// What it is, along rows or columns.
+        /// The parameter, along rows or columns.
         what: &'static str,
-        /// What was asked for.
+        /// The value that was passed.
         found: i64,
-        /// The least and the greatest that there are.
+        /// The minimum and the maximum that are supported.
         bounds: [i64; 2],
-        /// What to do instead.
+        /// The suggested fix.
         instead: &'static str,
     },
 
@@ -39,7 +40,8 @@ pub enum ConvError {
 }
 
 impl ConvError {
-    /// The error's code, such as `TMA0559`: the name of its page in `docs/errors`.
+    /// Returns the error's code, such as `TMA0559`, which is also the name of its page in
+    /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Shape { .. } | Self::TooLarge { .. } => "TMA0559",
@@ -55,17 +57,17 @@ impl std::fmt::Display for ConvError {
         match self {
             Self::Shape { tensor, found, wanted } => write!(
                 f,
-                "{code}: a convolution takes images of N × H × W × C, filters of K × R × S × C, a bias of K and \
-                 an output of N × P × Q × K, where P and Q follow from stride, padding and dilation, but \
-                 `{tensor}` is {found:?}, where the others ask for {wanted:?}: pass tensors that fit, or views"
+                "{code}: shapes of a convolution do not match: for images of N × H × W × C, filters of K × R × S \
+                 × C, a bias of K and an output of N × P × Q × K, where P and Q follow from stride, padding and \
+                 dilation, `{tensor}` is {found:?}, but must be {wanted:?}; pass matching tensors or views"
             ),
             Self::TooLarge { shapes: [images, filters, output] } => write!(
                 f,
-                "{code}: extents, pixels of the output and sums per pixel must be below 2^31, but the images \
-                 are {images:?}, the filters {filters:?} and the output {output:?}: split the batch"
+                "{code}: extents, pixels of the output and products per pixel must be below 2^31: the images \
+                 are {images:?}, the filters {filters:?} and the output {output:?}; split the batch"
             ),
             Self::Window { what, found, bounds: [least, most], instead } => {
-                write!(f, "{code}: {what} is {least} to {most}, not {found}: {instead}")
+                write!(f, "{code}: {what} must be {least} to {most}: it is {found}; {instead}")
             }
             Self::Runtime(error) => error.fmt(f),
         }
@@ -75,7 +77,7 @@ impl std::fmt::Display for ConvError {
 impl std::error::Error for ConvError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Runtime(error) => error.source(), // the message is this one's already
+            Self::Runtime(error) => error.source(), // the message already shows this one
             Self::Shape { .. } | Self::TooLarge { .. } | Self::Window { .. } => None,
         }
     }

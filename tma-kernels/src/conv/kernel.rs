@@ -1,26 +1,26 @@
-//! The kernel that convolves.
+//! The convolution kernel.
 
 use tma_runtime::tma_module;
 
-/// A convolution as a product of matrices, which nobody writes to memory: a row for each pixel of
-/// the output, a column for each filter, and sums over taps and channels. The copy engine gathers
-/// the rows in im2col mode, tap by tap.
+/// A convolution as a GEMM whose A is never written to memory: it has a row for each pixel of the
+/// output, a column for each tap and channel, and is multiplied by the filters. The copy engine
+/// gathers the rows in im2col mode, tap by tap.
 ///
-/// A block computes a tile of `PIXELS` pixels and `N` filters after the other. In it a warp loads,
-/// and `WARPGROUPS` warpgroups with `REGISTERS` registers a thread compute 64 pixels each, which
-/// leave by `OUTS` buffers: a store may find `LEFT` others on their way.
+/// A block computes one tile of `PIXELS` pixels and `N` filters after the other. One warp loads,
+/// and `WARPGROUPS` warpgroups with `REGISTERS` registers per thread compute 64 pixels each. They
+/// store through `OUTS` buffers: when a store starts, `LEFT` others may be in flight.
 #[tma_module]
 pub mod convolution {
     use tma_runtime::prelude::*;
 
-    /// The image, row and column of a pixel of the output.
+    /// Returns the image, row and column of a pixel of the output.
     #[tma_device]
     fn place(pixel: u32, height: u32, width: u32) -> [u32; 3] {
         [pixel / width / height, pixel / width % height, pixel % width]
     }
 
-    /// output = images * filters + bias. The output has `pixels` pixels in images of `height` ×
-    /// `width`; filters have `taps_y` × `taps_x` taps.
+    /// Computes output = images * filters + bias. The output has `pixels` pixels in images of
+    /// `height` × `width`; filters have `taps_y` × `taps_x` taps.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), unchecked, instances(
         T in [bf16, f16],
         (WARPGROUPS, REGISTERS, PIXELS, N, STAGES, OUTS, LEFT) in [
@@ -76,14 +76,14 @@ pub mod convolution {
             images.prefetch_descriptor();
             filters.prefetch_descriptor();
             output.prefetch_descriptor();
-            ring.init(WARPGROUPS * 4); // each warp that multiplies
+            ring.init(WARPGROUPS * 4); // one arrival per multiplying warp
             fence_barrier_init();
         }
         sync_threads();
-        grid_dependency_launch(); // the next launch may prepare what this one has done
+        grid_dependency_launch(); // the next launch may begin to prepare
         grid_dependency_wait();
 
-        // Blocks that run at the same time share pixels: filters are few.
+        // Concurrent blocks share pixels, since there are few filters.
         let across = count.div_ceil(N);
         let units = pixels.div_ceil(PIXELS) * across;
         let deep = channels.div_ceil(64);
@@ -131,7 +131,7 @@ pub mod convolution {
                 }
 
                 if bias.len() > 0 {
-                    sync_warpgroup(); // all have read those of the tile before
+                    sync_warpgroup(); // all threads have read those of the previous tile
                     for j in (thread_idx().x % 128..N).step_by(128) {
                         biases[me].set(j, if column + j < count { cast(bias.get(column + j)) } else { 0.0 });
                     }
@@ -142,7 +142,7 @@ pub mod convolution {
                 }
                 if relu != 0 {
                     for e in unroll(0..sum.len()) {
-                        sum[e] = if sum[e] < 0.0 { 0.0 } else { sum[e] }; // of a NaN, NaN
+                        sum[e] = if sum[e] < 0.0 { 0.0 } else { sum[e] }; // keeps a NaN
                     }
                 }
                 let at = place(first, height, width);
@@ -159,7 +159,7 @@ pub mod convolution {
                         if first < pixels {
                             output.store([at[0], at[1], at[2], column + j * 64], out);
                         }
-                        bulk_commit_group(); // also without a store: buffers are counted by groups
+                        bulk_commit_group(); // also without a store: buffers are tracked by groups
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! Arguments of the kernel, and which of its instances takes them.
+//! Arguments of the kernel, and selection of the instance.
 
 use tma_runtime::Scalar;
 use tma_runtime::launch::{
@@ -14,7 +14,7 @@ use crate::dependent::dependent;
 
 mod sealed {
     pub trait Sealed {
-        /// What names of instances begin with.
+        /// The prefix of instance names.
         const NAME: &'static str;
     }
 
@@ -29,7 +29,7 @@ mod sealed {
 
 /// The element types of [`conv2d`](super::conv2d()): `bf16` and `f16`.
 #[diagnostic::on_unimplemented(
-    message = "a convolution takes tensors of `bf16` or `f16`, not of `{Self}`",
+    message = "a convolution needs tensors of `bf16` or `f16`, not of `{Self}`",
     label = "neither `bf16` nor `f16`"
 )]
 pub trait ConvElement: Scalar + sealed::Sealed {}
@@ -37,7 +37,7 @@ pub trait ConvElement: Scalar + sealed::Sealed {}
 impl ConvElement for bf16 {}
 impl ConvElement for f16 {}
 
-/// The instance for elements and a tile. There is one for each, which a test holds.
+/// Returns the instance for an element type and a tile. A test ensures that each exists.
 fn instance<T: ConvElement>(tile: ConvTile) -> Option<&'static KernelSpec> {
     let is_it = |kernel: &&KernelSpec| {
         let name = kernel.name.rsplit_once("::").and_then(|(_, instance)| instance.rsplit_once('_'));
@@ -46,7 +46,7 @@ fn instance<T: ConvElement>(tile: ConvTile) -> Option<&'static KernelSpec> {
     INSTANCES.iter().find(is_it)
 }
 
-/// Checks, and queues the kernel if there is anything to compute.
+/// Checks the tensors, and queues the kernel unless there is nothing to compute.
 pub(super) fn queue<T: ConvElement>(
     on: &impl LaunchOn,
     images: TensorView<'_, T, 4>,
@@ -61,7 +61,8 @@ pub(super) fn queue<T: ConvElement>(
     if !problem.is_empty {
         return run(on, &problem, [images, filters], output, &options);
     }
-    // Nothing is added up: filters of one tap, and zeros, since tensor maps have no empty tensors.
+    // Nothing is summed: use filters of one tap, and zeros, since tensor maps have no empty
+    // tensors.
     let problem = Problem {
         channels: 8,
         taps: [1; 2],
@@ -89,7 +90,8 @@ fn run<T: ConvElement>(
     let Some(kernel) = instance::<T>(tile) else { return Ok(()) };
     let tiles = facts.tiles(problem);
     let most = resident_blocks(on, kernel)?.max(1) as usize;
-    // As few blocks as need no more rounds: idle multiprocessors leave the others more power.
+    // Few blocks, as long as there are no more rounds: idle multiprocessors leave the others more
+    // power.
     let blocks = tiles.div_ceil(tiles.div_ceil(most)) as u32;
 
     let nothing = on.device().zeros::<T, 1>([0])?;
@@ -118,12 +120,12 @@ fn run<T: ConvElement>(
     Ok(launch(&dependent(on), kernel, Grid::x(blocks), &args)?)
 }
 
-/// A map whose rows are fetched into the L2 cache 256 bytes at a time.
+/// Returns the options of a map whose rows are fetched into the L2 cache 256 bytes at a time.
 fn plain() -> MapOptions {
     MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() }
 }
 
-/// The map of images: the places of the filters' first taps.
+/// Returns the options of the map of images: the positions of the filters' first taps.
 fn columns(problem: &Problem) -> MapOptions {
     let mut options = plain();
     let mut corners = Corners::default();

@@ -13,21 +13,21 @@ pub use launch::ConvElement;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
-/// What [`conv2d`] computes.
+/// Options of [`conv2d`].
 #[derive(Clone, Copy, Debug)]
 pub struct ConvOptions<'a, T> {
-    /// By how many rows and columns a filter moves: 1 to 8.
+    /// The rows and columns by which a filter moves: 1 to 8.
     pub stride: [usize; 2],
-    /// Rows of zeros above and below an image, and columns of zeros beside it on either side.
+    /// Rows of zeros above and below an image, and columns of zeros on either side of it.
     pub padding: [usize; 2],
-    /// How many rows and columns neighbouring taps are apart; at least 1.
+    /// The distance between adjacent taps in rows and columns, at least 1.
     pub dilation: [usize; 2],
-    /// A number for each filter, which is added.
+    /// A number per filter, which is added to the result.
     pub bias: Option<TensorView<'a, T, 1>>,
-    /// Whether negative results become zeros.
+    /// Whether negative results are replaced by zeros.
     pub relu: bool,
-    /// The pixels and filters of a block; by default those that a model of measured numbers finds
-    /// fastest.
+    /// The pixels and filters of a block's tile. The default is the fastest according to a model
+    /// fitted to measurements.
     pub tile: Option<ConvTile>,
 }
 
@@ -44,15 +44,16 @@ impl<T> Default for ConvOptions<'_, T> {
 /// dilation · (taps − 1) − 1) / stride + 1 rows and columns, rounded down; none if the filter is
 /// larger than the padded image. As everywhere in neural networks, filters are not flipped.
 ///
-/// Sums are in `f32` and rounded once. Extents may be any whose pixels begin at multiples of 16
-/// bytes: of a number of channels that is no multiple of 8, pass views of padded tensors. Views are
-/// taken as they are, so that the output may be the inside of a padded tensor. Without elements
-/// nothing is done, and images without channels give the bias.
+/// Sums are accumulated in `f32` and rounded once. Extents are arbitrary if the pixels begin at
+/// multiples of 16 bytes: if the number of channels is not a multiple of 8, pass views of padded
+/// tensors. Views need not be contiguous, so the output may be the interior of a padded tensor. If
+/// the output has no elements, nothing is done. Images without channels produce the bias.
 ///
 /// # Errors
 ///
-/// `TMA0559` if the tensors do not go together or are too large, `TMA0563` for a stride, a padding,
-/// a dilation or taps that no kernel has, and those of [`launch`](tma_runtime::launch::launch).
+/// `TMA0559` if the tensors do not match or are too large, `TMA0563` for a stride, a padding, a
+/// dilation or taps that no kernel supports, and the errors of
+/// [`launch`](tma_runtime::launch::launch).
 ///
 /// ```
 /// use tma_kernels::conv::{ConvOptions, conv2d};

@@ -1,28 +1,29 @@
-//! Which tensors go together, and what the copy engine can follow.
+//! Checks of the tensors' shapes, and of the limits of the copy engine.
 
 use tma_runtime::Scalar;
 
 use super::{ConvError, ConvOptions};
 
-/// Rows of anything that coordinates of tensor maps reach: 2^31. Source: CUDA driver API,
+/// The number of rows that coordinates of tensor maps can address: 2^31. Source: CUDA driver API,
 /// `cuTensorMapEncodeTiled`, `globalDim`; coordinates are signed.
 const MOST: usize = 1 << 31;
 
-/// Strides of pixels. Source: CUDA driver API, `cuTensorMapEncodeIm2col`, `elementStrides`.
+/// The range of strides of pixels. Source: CUDA driver API, `cuTensorMapEncodeIm2col`,
+/// `elementStrides`.
 const STRIDES: [i64; 2] = [1, 8];
 
-/// Offsets of taps, in tensors of four dimensions. Source: PTX ISA, "Im2col mode".
+/// The range of offsets of taps, in tensors of four dimensions. Source: PTX ISA, "Im2col mode".
 const OFFSETS: [i64; 2] = [0, 255];
 
-/// Corners of the box in which filters begin, in tensors of four dimensions. Source: CUDA driver
-/// API, `cuTensorMapEncodeIm2col`, `pixelBoxLowerCorner`.
+/// The range of corners of the bounding box in which filters begin, in tensors of four dimensions.
+/// Source: CUDA driver API, `cuTensorMapEncodeIm2col`, `pixelBoxLowerCorner`.
 const CORNERS: [i64; 2] = [-128, 127];
 
-/// What a launch needs to know of its tensors; rows before columns.
+/// The extents of a launch, derived from its tensors. Rows come before columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) images: usize,
-    /// The output's.
+    /// Rows and columns of the output.
     pub(super) extents: [usize; 2],
     pub(super) filters: usize,
     pub(super) channels: usize,
@@ -30,16 +31,16 @@ pub(super) struct Problem {
     pub(super) stride: [usize; 2],
     pub(super) padding: [usize; 2],
     pub(super) dilation: [usize; 2],
-    /// Whether there is nothing to add up, since images or filters have no elements.
+    /// Whether there is nothing to sum, since images or filters have no elements.
     pub(super) is_empty: bool,
 }
 
 impl Problem {
-    /// The problem of tensors of these shapes: images, filters and output.
+    /// Returns the problem for tensors of these shapes: images, filters and output.
     ///
     /// # Errors
     ///
-    /// [`ConvError`], if they do not go together, or if there is no such filter.
+    /// [`ConvError`] if they do not match, or if the filter is not supported.
     pub(super) fn of<T: Scalar>(
         shapes: [[usize; 4]; 3],
         options: &ConvOptions<'_, T>,
@@ -66,7 +67,7 @@ impl Problem {
             shape("bias", &bias.shape(), &[filters[0]])?;
         }
         let product = |of: &[usize]| of.iter().try_fold(1usize, |all, &extent| all.checked_mul(extent));
-        // A whole tile more than there are pixels, since blocks count in tiles.
+        // One tile more than the pixels, since blocks count in whole tiles.
         let pixels = product(&[count, extents[0], extents[1], 2]);
         let sums = product(&[taps[0], taps[1], channels]);
         let is_too_large = |extent: Option<usize>| extent.is_none_or(|extent| extent >= MOST);
@@ -90,25 +91,26 @@ impl Problem {
         })
     }
 
-    /// Pixels of the output.
+    /// Returns the number of pixels of the output.
     pub(super) fn pixels(&self) -> usize {
         self.images * self.extents[0] * self.extents[1]
     }
 
-    /// Steps of 64 channels of a tap.
+    /// Returns the number of steps of 64 channels of a tap.
     pub(super) fn steps(&self) -> usize {
         self.taps[0] * self.taps[1] * self.channels.div_ceil(64)
     }
 
-    /// The first and the last place of a filter's first tap, counted from an image's first and last
-    /// pixel, along an axis. [`Problem::of`] has checked that they are so small.
+    /// Returns the first and the last position of a filter's first tap along an axis, counted from
+    /// an image's first and last pixel. [`Problem::of`] has checked that they are within
+    /// [`CORNERS`].
     pub(super) fn corners(&self, axis: usize) -> [i32; 2] {
         let padding = self.padding[axis] as i32;
         [-padding, padding - (self.dilation[axis] * (self.taps[axis] - 1)) as i32]
     }
 }
 
-/// Whether the copy engine follows a filter along an axis: taps, stride, padding and dilation.
+/// Checks that the copy engine supports a filter along an axis: taps, stride, padding and dilation.
 fn window(axis: &'static str, [taps, stride, padding, dilation]: [i64; 4]) -> Result<(), ConvError> {
     let within = |rows, columns, found: i64, bounds: [i64; 2], instead| {
         let what = if axis == "rows" { rows } else { columns };
@@ -122,38 +124,38 @@ fn window(axis: &'static str, [taps, stride, padding, dilation]: [i64; 4]) -> Re
         "the number of a filter's columns",
         taps,
         [1, 256],
-        "split the filter",
+        "use 1 to 256 taps, or split the filter into several, and add up the results",
     )?;
     within(
         "the stride of rows",
         "the stride of columns",
         stride,
         STRIDES,
-        "convolve a view of every other pixel",
+        "use a stride of 1 to 8, or, for filters of one tap, a view of every nth pixel",
     )?;
     within(
         "the dilation of rows",
         "the dilation of columns",
         dilation,
         [1, 255],
-        "1 is for taps without gaps",
+        "use 1 for taps without gaps",
     )?;
-    let reach = dilation * (taps - 1);
+    let (reach, split) = (dilation * (taps - 1), "split the filter into several, and add up the results");
     within(
         "the distance between a filter's first and last row",
         "the distance between a filter's first and last column",
         reach,
         OFFSETS,
-        "split the filter, and add up the results",
+        split,
     )?;
-    let padded = "copy the images into padded ones";
+    let padded = "copy the images into larger ones of zeros";
     within("the padding of rows", "the padding of columns", padding, [0, -CORNERS[0]], padded)?;
     within(
-        "the padding of rows, less the distance between a filter's first and last row,",
-        "the padding of columns, less the distance between a filter's first and last column,",
+        "the padding of rows minus the distance between a filter's first and last row",
+        "the padding of columns minus the distance between a filter's first and last column",
         padding - reach,
         CORNERS,
-        padded,
+        if padding < reach { split } else { padded },
     )
 }
 
@@ -199,18 +201,22 @@ mod tests {
             of(shapes, options).err().map(|error| (error.code(), error.to_string()))
         };
         for (taps, options, wanted) in [
-            (0, plain, "the number of a filter's rows is 1 to 256, not 0"),
-            (1, ConvOptions { stride: [0, 1], ..plain }, "the stride of rows is 1 to 8, not 0"),
-            (1, ConvOptions { stride: [1, 9], ..plain }, "the stride of columns is 1 to 8, not 9"),
-            (1, ConvOptions { dilation: [0, 1], ..plain }, "the dilation of rows is 1 to 255, not 0"),
-            (3, ConvOptions { dilation: [128, 1], ..plain }, "last row is 0 to 255, not 256"),
-            (1, ConvOptions { padding: [0, 129], ..plain }, "the padding of columns is 0 to 128, not 129"),
-            (200, plain, "last row, is -128 to 127, not -199"),
+            (0, plain, "the number of a filter's rows must be 1 to 256: it is 0"),
+            (1, ConvOptions { stride: [0, 1], ..plain }, "the stride of rows must be 1 to 8: it is 0"),
+            (1, ConvOptions { stride: [1, 9], ..plain }, "the stride of columns must be 1 to 8: it is 9"),
+            (1, ConvOptions { dilation: [0, 1], ..plain }, "the dilation of rows must be 1 to 255: it is 0"),
+            (3, ConvOptions { dilation: [128, 1], ..plain }, "last row must be 0 to 255: it is 256"),
+            (
+                1,
+                ConvOptions { padding: [0, 129], ..plain },
+                "the padding of columns must be 0 to 128: it is 129",
+            ),
+            (200, plain, "last row must be -128 to 127: it is -199"),
         ] {
             let (code, text) = refused(taps, options).expect("an error");
             assert!(code == "TMA0563" && text.contains(wanted), "{text}");
         }
-        // Those at the bounds are not.
+        // Values at the bounds pass: the error is that of the output's shape.
         for (taps, options) in [
             (129, plain),
             (2, ConvOptions { dilation: [255, 1], padding: [127, 0], ..plain }),

@@ -1,4 +1,4 @@
-//! Batches whose matrices are tensors of their own, in memory of their own.
+//! Batches whose matrices are separate tensors, each in its own memory.
 
 use super::picked::queue_picked;
 use super::{GemmError, GemmOptions, Indices, Product};
@@ -7,25 +7,25 @@ use tma_runtime::launch::LaunchOn;
 use tma_runtime::layout::DeviceId;
 use tma_runtime::prelude::*;
 
-/// Matrices of a batch may be at so many places of the memory that they span.
-const PLACES: u64 = 1 << 31;
+/// The number of positions in the spanned memory at which matrices of a batch may begin.
+const MAX_POSITIONS: u64 = 1 << 31;
 
-/// Tensor maps take addresses at multiples of so many bytes.
+/// The alignment of addresses in tensor maps, in bytes.
 const UNIT: u64 = 16;
 
-/// Matrices of the same shape and strides that are tensors of their own: A or B of [`gemm_array`].
+/// Matrices of the same shape and strides that are separate tensors: A or B of [`gemm_array`].
 ///
-/// Other libraries take an array of addresses here. This is a tensor from the first matrix to the
-/// last, whose matrices begin at multiples of a distance that all addresses have in common, and
-/// which of them are meant: numbers on the device. Nothing else of that memory is read.
+/// Other libraries take an array of addresses instead. This is a tensor that spans all matrices,
+/// whose own matrices begin at multiples of a distance that divides all differences of addresses,
+/// together with indices of the wanted ones on the device. No other part of that memory is read.
 #[derive(Debug)]
 pub struct Matrices<'a, T> {
     span: TensorView<'a, T, 3>,
-    places: DeviceTensor<u32, 1>,
+    indices: DeviceTensor<u32, 1>,
 }
 
 impl<'a, T: Scalar> Matrices<'a, T> {
-    /// Of these matrices.
+    /// Makes an array of these matrices.
     ///
     /// # Errors
     ///
@@ -33,58 +33,58 @@ impl<'a, T: Scalar> Matrices<'a, T> {
     /// or are too far apart; [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
     pub fn new(device: &Device, matrices: &[TensorView<'a, T, 2>]) -> Result<Self, GemmError> {
         let matrices: Vec<_> = matrices.iter().map(Matrix::of).collect();
-        let Span { address, shape, strides, places } = Span::of::<T>(device, &matrices)?;
-        // SAFETY: of this view, launches below read the matrices at `places` alone, which are
+        let Span { address, shape, strides, indices } = Span::of::<T>(device, &matrices)?;
+        // SAFETY: the launches below read only the matrices at `indices` of this view, which are
         // tensors that are borrowed for 'a.
         let span = unsafe { TensorView::from_raw(device, address, shape, strides) };
-        Ok(Self { span, places: device.tensor(&places, [places.len()])? })
+        Ok(Self { span, indices: device.tensor(&indices, [indices.len()])? })
     }
 
-    /// How many matrices there are.
+    /// Returns the number of matrices.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.indices.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no matrices.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// As [`Matrices`]: C of [`gemm_array`].
+/// Matrices like [`Matrices`], but mutable: C of [`gemm_array`].
 #[derive(Debug)]
 pub struct MatricesMut<'a, T> {
     span: TensorViewMut<'a, T, 3>,
-    places: DeviceTensor<u32, 1>,
+    indices: DeviceTensor<u32, 1>,
 }
 
 impl<'a, T: Scalar> MatricesMut<'a, T> {
-    /// Of these matrices.
+    /// Makes an array of these matrices.
     ///
     /// # Errors
     ///
-    /// Those of [`Matrices::new`].
+    /// The errors of [`Matrices::new`].
     pub fn new(device: &Device, matrices: Vec<TensorViewMut<'a, T, 2>>) -> Result<Self, GemmError> {
         let matrices: Vec<_> = matrices.iter().map(|matrix| Matrix::of(&matrix.as_view())).collect();
-        let Span { address, shape, strides, places } = Span::of::<T>(device, &matrices)?;
-        // SAFETY: of this view, launches below write the matrices at `places` alone, which are
-        // tensors that are borrowed mutably for 'a, and by nobody else.
+        let Span { address, shape, strides, indices } = Span::of::<T>(device, &matrices)?;
+        // SAFETY: the launches below write only the matrices at `indices` of this view, which are
+        // tensors that are borrowed mutably for 'a, and by nothing else.
         let span = unsafe { TensorViewMut::from_raw(device, address, shape, strides) };
-        Ok(Self { span, places: device.tensor(&places, [places.len()])? })
+        Ok(Self { span, indices: device.tensor(&indices, [indices.len()])? })
     }
 
-    /// How many matrices there are.
+    /// Returns the number of matrices.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.indices.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no matrices.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What is known of a matrix.
+/// The properties of a matrix that must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Matrix {
     device: DeviceId,
@@ -100,69 +100,69 @@ impl Matrix {
     }
 }
 
-/// A tensor from the first matrix to the last, and which of its matrices they are.
+/// A tensor that spans all matrices, and the indices of these within it.
 #[derive(Debug, PartialEq, Eq)]
 struct Span {
     address: u64,
     shape: [usize; 3],
     strides: [usize; 3],
-    places: Vec<u32>,
+    indices: Vec<u32>,
 }
 
 impl Span {
     fn of<T: Scalar>(device: &Device, matrices: &[Matrix]) -> Result<Self, GemmError> {
         let Some(first) = matrices.first() else {
-            return Ok(Self { address: 0, shape: [0; 3], strides: [1; 3], places: vec![] });
+            return Ok(Self { address: 0, shape: [0; 3], strides: [1; 3], indices: vec![] });
         };
-        let alike = |matrix: &Matrix| matrix.shape == first.shape && matrix.strides == first.strides;
+        let same_layout = |matrix: &Matrix| matrix.shape == first.shape && matrix.strides == first.strides;
         let differs = |at: usize, what| GemmError::Array { matrix: at, what };
         if let Some(at) = matrices.iter().position(|matrix| matrix.device != device.id()) {
             return Err(differs(at, "is on another device"));
         }
-        if let Some(at) = matrices.iter().position(|matrix| !alike(matrix)) {
-            return Err(differs(at, "has another shape or other strides than the first"));
+        if let Some(at) = matrices.iter().position(|matrix| !same_layout(matrix)) {
+            return Err(differs(at, "differs from matrix 0 in shape or strides"));
         }
         let [rows, columns] = first.shape;
         let [line, step] = first.strides;
         if rows == 0 || columns == 0 {
-            // Without elements, they are all the same.
+            // Matrices without elements are all the same.
             let strides = [rows.saturating_mul(line).max(1), line, step];
             return Ok(Self {
                 address: first.address,
                 shape: [1, rows, columns],
                 strides,
-                places: vec![0; matrices.len()],
+                indices: vec![0; matrices.len()],
             });
         }
         if let Some(at) = matrices.iter().position(|matrix| !matrix.address.is_multiple_of(UNIT)) {
-            return Err(differs(at, "does not begin at a multiple of 16 bytes"));
+            return Err(differs(at, "does not start at a multiple of 16 bytes"));
         }
         let address = matrices.iter().map(|matrix| matrix.address).min().unwrap_or(first.address);
-        // What all distances are multiples of.
+        // The greatest common divisor of all distances.
         let common = matrices.iter().fold(0, |common, matrix| divisor(common, matrix.address - address));
         let distance = if common == 0 { (rows * line * size_of::<T>()) as u64 } else { common };
-        let place = |matrix: &Matrix| (matrix.address - address) / distance;
-        if let Some(at) = matrices.iter().position(|matrix| place(matrix) >= PLACES) {
-            return Err(differs(at, "is too far from another one"));
+        let index = |matrix: &Matrix| (matrix.address - address) / distance;
+        if let Some(at) = matrices.iter().position(|matrix| index(matrix) >= MAX_POSITIONS) {
+            return Err(differs(at, "is too far from another matrix"));
         }
-        let places: Vec<_> = matrices.iter().map(|matrix| place(matrix) as u32).collect();
-        let count = places.iter().max().map_or(1, |last| *last as usize + 1);
+        let indices: Vec<_> = matrices.iter().map(|matrix| index(matrix) as u32).collect();
+        let count = indices.iter().max().map_or(1, |last| *last as usize + 1);
         let strides = [distance as usize / size_of::<T>(), line, step];
-        Ok(Self { address, shape: [count, rows, columns], strides, places })
+        Ok(Self { address, shape: [count, rows, columns], strides, indices })
     }
 }
 
-/// The greatest common divisor.
+/// Returns the greatest common divisor.
 fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// Queues a batch of products by one launch, `C[i] = A[i] · B[i]`, of matrices that are tensors of
-/// their own. What is done for each product is as in [`gemm`](super::gemm); a residual has a matrix
-/// for each.
+/// Queues a batch of GEMMs in one launch, `C[i] = A[i] · B[i]`, of matrices that are separate
+/// tensors. Options apply to each GEMM as in [`gemm`](super::gemm); a residual has one matrix per
+/// GEMM.
 ///
-/// The arrays are made once, and may be used again: then nothing is allocated. A launch that is
-/// captured for a graph is refused, since the graph could not keep the matrices.
+/// The arrays are made once, and may be used again without any allocation. A launch in a capture is
+/// rejected, since the graph could not keep the matrices alive.
 ///
 /// ```
 /// use tma_kernels::gemm::{GemmOptions, Matrices, MatricesMut, gemm_array};
@@ -188,7 +188,7 @@ fn divisor(a: u64, b: u64) -> u64 {
 ///
 /// # Errors
 ///
-/// `TMA0561` if there are not as many matrices of each, and those of
+/// `TMA0561` if the numbers of matrices differ, and the errors of
 /// [`gemm_picked`](super::gemm_picked).
 pub fn gemm_array<AB: Product<C>, C: Scalar>(
     on: &impl LaunchOn,
@@ -204,7 +204,7 @@ pub fn gemm_array<AB: Product<C>, C: Scalar>(
     if counts.iter().any(|count| *count != counts[0]) {
         return Err(GemmError::Indices { found: counts.to_vec() });
     }
-    let [of_a, of_b, of_c] = [&a.places, &b.places, &c.places].map(|places| Some(places.view()));
+    let [of_a, of_b, of_c] = [&a.indices, &b.indices, &c.indices].map(|indices| Some(indices.view()));
     let indices = Indices { a: of_a, b: of_b, c: of_c };
     queue_picked(on, [a.span, b.span], c.span.reborrow(), indices, options, true)
 }
@@ -220,27 +220,27 @@ mod tests {
     }
 
     #[test]
-    fn places_are_multiples_of_what_distances_have_in_common() {
+    fn positions_are_multiples_of_the_common_divisor() {
         let span = at(&[0x1_0000, 0x1_0400, 0x1_0100]).expect("a span");
         assert_eq!((span.address, span.shape, span.strides), (0x1_0000, [5, 4, 8], [128, 8, 1]));
-        assert_eq!(span.places, [0, 4, 1]);
+        assert_eq!(span.indices, [0, 4, 1]);
         let span = at(&[0x50, 0x20]).expect("a span");
-        assert_eq!((span.address, span.strides[0], span.places), (0x20, 24, vec![1, 0]));
+        assert_eq!((span.address, span.strides[0], span.indices), (0x20, 24, vec![1, 0]));
         let span = at(&[0x40, 0x40]).expect("a span");
-        assert_eq!((span.shape, span.places), ([1, 4, 8], vec![0, 0]));
+        assert_eq!((span.shape, span.indices), ([1, 4, 8], vec![0, 0]));
     }
 
     #[test]
-    fn what_no_map_reaches_is_refused() {
+    fn matrices_too_far_apart_are_rejected() {
         for (addresses, text) in [
-            (&[0x100, 0x108][..], "matrix 1 does not begin at a multiple of 16 bytes"),
-            (&[0x100, 0x110, 0x100 + (PLACES << 4)], "matrix 2 is too far from another one"),
+            (&[0x100, 0x108][..], "matrix 1 does not start at a multiple of 16 bytes"),
+            (&[0x100, 0x110, 0x100 + (MAX_POSITIONS << 4)], "matrix 2 is too far from another matrix"),
         ] {
             let error = at(addresses).expect_err("no span");
             assert_eq!(error.code(), "TMA0565");
             assert!(error.to_string().contains(text), "{error}");
         }
-        let far = at(&[0x100, 0x200, 0x100 + (PLACES << 4)]).expect("256 bytes in common");
-        assert_eq!(far.places[2], 1 << 27);
+        let far = at(&[0x100, 0x200, 0x100 + (MAX_POSITIONS << 4)]).expect("256 bytes in common");
+        assert_eq!(far.indices[2], 1 << 27);
     }
 }

@@ -1,102 +1,102 @@
-//! Which kernel multiplies: the one that a model of its time, made of measured numbers, finds
-//! fastest. `docs/gemm.md` tells how they were measured.
+//! Selection of the kernel: the fastest according to a model of the running time, which is fitted
+//! to measurements. `lab/gemm.md` tells how they were measured.
 
 use super::divide::{Division, Units};
 use super::tile::{Facts, Tile};
 
-/// How matrices are multiplied.
+/// The way in which matrices are multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Choice {
     /// The tile.
     pub tile: Tile,
-    /// How tiles are divided among clusters.
+    /// The division of tiles among clusters.
     pub division: Division,
 }
 
-/// What is multiplied.
+/// The extents of a GEMM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// M, N and K.
     pub extents: [usize; 3],
-    /// How many products.
+    /// The number of GEMMs in the batch.
     pub batches: usize,
-    /// Bytes of an element of A and B, and of one of C.
+    /// Size in bytes of an element of A and B, and of one of C.
     pub bytes: [usize; 2],
 }
 
 impl Problem {
-    /// Steps of 128 bytes along K.
+    /// Returns the number of steps of 128 bytes along K.
     pub(crate) fn steps(&self) -> usize {
         (self.extents[2] * self.bytes[0]).div_ceil(128)
     }
 
-    /// Bytes of all matrices of B.
+    /// Returns the size of all matrices of B in bytes.
     fn bytes_of_b(&self) -> f64 {
         let [_, n, k] = self.extents.map(|extent| extent as f64);
         n * k * (self.bytes[0] * self.batches) as f64
     }
 
-    /// Whether the L2 cache holds A and B, or nearly.
-    pub(crate) fn is_held(&self) -> bool {
-        self.bytes_read() <= HELD * L2
+    /// Returns whether the L2 cache holds A and B, or nearly so.
+    pub(crate) fn fits_l2(&self) -> bool {
+        self.bytes_read() <= CACHED_RATIO * L2
     }
 
-    /// Bytes of all matrices of A and B.
+    /// Returns the size of all matrices of A and B in bytes.
     fn bytes_read(&self) -> f64 {
         let [m, _, k] = self.extents.map(|extent| extent as f64);
         m * k * (self.bytes[0] * self.batches) as f64 + self.bytes_of_b()
     }
 
-    /// Clusters' tiles of all products.
+    /// Returns the number of clusters' tiles of all GEMMs.
     pub(crate) fn tiles(&self, facts: &Facts) -> usize {
         let [rows, columns] = facts.extents();
         self.extents[0].div_ceil(rows) * self.extents[1].div_ceil(columns) * self.batches
     }
 }
 
-/// How much more is read where several clusters read the same part of a B that the L2 cache does
-/// not hold.
-const AGAIN: f64 = 1.35;
+/// Factor by which reads slow down if several clusters read the same part of matrices that do not
+/// fit in the L2 cache.
+const REREAD_SLOWDOWN: f64 = 1.35;
 
-/// How much longer it takes to read what a tile needs of which half of the rows are outside of A.
+/// Factor by which reads slow down for a tile with at least half of its rows outside of A.
 const HALF_OUTSIDE: f64 = 2.0;
 
-/// Bytes of the L2 cache.
+/// Size of the L2 cache in bytes.
 const L2: f64 = 50e6;
 
-/// Nanoseconds of a launch after another.
+/// Duration of one launch after another, in nanoseconds.
 const LAUNCH: f64 = 1000.0;
 
-/// Nanoseconds of a product from which on it gains if all blocks begin together, in the order that
-/// `seat` in the kernel counts on.
-const TOGETHER: f64 = 150_000.0;
+/// Duration of a GEMM, in nanoseconds, from which on it gains if all blocks begin together, in the
+/// order that `seat` in the kernel expects.
+const SIMULTANEOUS_START: f64 = 150_000.0;
 
-/// Rows of clusters' tiles that are taken together, so that the L2 cache holds what they share.
-/// `seat` in the kernel counts on as many.
+/// Rows of clusters' tiles that form a band, so that the L2 cache holds the parts that they share.
+/// `seat` in the kernel expects the same number.
 const BAND: usize = 8;
 
-/// A and B of so many times the L2 cache's bytes are still read from it for the most part.
-const HELD: f64 = 1.2;
+/// The size of A and B, relative to the L2 cache, up to which they are mostly read from it.
+const CACHED_RATIO: f64 = 1.2;
 
-/// More parts of a tile than these were never faster.
+/// The maximum number of parts of a tile. More were never faster.
 const MOST_PARTS: usize = 8;
 
-/// Nanoseconds that it takes to exchange sums of 128 × 256 elements where clusters share steps
-/// evenly.
-const EVEN: f64 = 8000.0;
+/// Nanoseconds for the exchange of sums of 128 × 256 elements if clusters share steps evenly.
+const EVEN_EXCHANGE: f64 = 8000.0;
 
-/// How much longer shared steps take then if the L2 cache does not hold A and B: clusters are at
-/// different places along K, and read nothing together.
-const APART: f64 = 1.12;
+/// Factor by which shared steps are slower in that case if the L2 cache does not hold A and B:
+/// clusters are at different positions along K, and share no reads.
+const UNSHARED_SLOWDOWN: f64 = 1.12;
 
-/// How much slower than [`nanoseconds`] says such a choice is taken to be, which errs most there.
-const DOUBT: f64 = 1.05;
+/// Factor on the estimate of [`nanoseconds`] for an even division, where the model errs most.
+const EVEN_MARGIN: f64 = 1.05;
 
-/// Nanoseconds by which the kernel that divides sums takes longer for a tile of 128 × 256 elements.
-const FULL: f64 = 2000.0;
+/// Nanoseconds by which the kernel that divides sums takes longer per tile of 128 × 256 elements.
+const EVEN_TILE_OVERHEAD: f64 = 2000.0;
 
-/// The nanoseconds that a choice is expected to take on so many multiprocessors, of a product that
-/// follows many others: so power may be the limit, and not what clusters do one after the other.
+/// Returns the expected duration of a choice in nanoseconds, on this many multiprocessors. The GEMM
+/// is assumed to follow many others, so that power may be the limit rather than the work of each
+/// cluster.
 pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f64 {
     let facts = choice.tile.facts();
     let [m, n, _] = problem.extents.map(|extent| extent as f64);
@@ -107,7 +107,7 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
     let [whole, halves, shared] =
         [units.whole, units.halves, units.sharing].map(|units| units.div_ceil(clusters) as f64);
     let read = problem.bytes_read();
-    let [rests, exchanged, apart] = match choice.division {
+    let [rests, exchanged, slowdown] = match choice.division {
         _ if units.sharing == 0 => [whole + halves, 0.0, 1.0],
         Division::Whole | Division::Halved | Division::Parts(_) => {
             [whole + shared, shared * facts.split, 1.0]
@@ -116,72 +116,77 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
             // A unit that begins and ends within tiles stores twice.
             let rests = whole + 2.0 * shared;
             let part = f64::from(facts.warpgroups * facts.columns) / 512.0;
-            [rests, (EVEN + rests * FULL) * part, if read > L2 { APART } else { 1.0 }]
+            [
+                rests,
+                (EVEN_EXCHANGE + rests * EVEN_TILE_OVERHEAD) * part,
+                if read > L2 { UNSHARED_SLOWDOWN } else { 1.0 },
+            ]
         }
     };
     let written = m * n * (problem.bytes[1] * problem.batches) as f64;
     let is_shared = problem.extents[0] > facts.extents()[0] && read > L2;
     let is_half_outside = facts.extents()[0] > 64 && 2 * problem.extents[0] <= facts.extents()[0];
     let moved = (read + written) / (facts.stream * 1000.0)
-        * if is_shared { AGAIN } else { 1.0 }
+        * if is_shared { REREAD_SLOWDOWN } else { 1.0 }
         * if is_half_outside { HALF_OUTSIDE } else { 1.0 };
     let half = halves * facts.half_step(units.halves as f64 / clusters as f64);
-    let steps_in_turn = (whole + half) * steps as f64 + shared * units.share as f64 * apart;
-    let multiplied = (steps_in_turn * facts.step).max(moved);
+    let sequential_steps = (whole + half) * steps as f64 + shared * units.share as f64 * slowdown;
+    let multiplied = (sequential_steps * facts.step).max(moved);
     let cool = LAUNCH + rests * facts.rest + facts.last + exchanged + multiplied;
-    let warm = (tiles * steps) as f64 / clusters as f64 * facts.hot * apart;
+    let warm = (tiles * steps) as f64 / clusters as f64 * facts.hot * slowdown;
     (cool.powi(4) + warm.powi(4)).sqrt().sqrt()
 }
 
-/// By how many steps along K a cluster begins after the one before it, if each part of a B that the
-/// L2 cache does not hold is read by one alone: so that memory's channels share what is read.
+/// Returns the number of steps along K by which each cluster starts after the previous one. It is
+/// only above 0 if each part of a B that the L2 cache does not hold is read by one cluster alone:
+/// this spreads the reads over the memory channels.
 pub(crate) fn stagger(problem: &Problem, tile: Tile) -> u32 {
     const STEPS: u32 = 37;
     let of_b = problem.bytes_of_b();
     if problem.extents[0] <= tile.facts().extents()[0] && of_b > L2 { STEPS } else { 0 }
 }
 
-/// Rows of clusters' tiles that are taken together.
+/// Returns how many rows of clusters' tiles form a band.
 pub(crate) fn band(problem: &Problem, choice: Choice) -> usize {
     let down = problem.extents[0].div_ceil(choice.tile.facts().extents()[0]);
     band_of(down, is_by_rows(problem, choice))
 }
 
-/// The same, of so many rows, which may be taken one after the other.
+/// Returns the same for `down` rows of tiles, which may be processed one by one.
 pub(crate) fn band_of(down: usize, is_by_rows: bool) -> usize {
     if is_by_rows { 1 } else { BAND.min(down) }
 }
 
-/// Whether clusters that follow each other take tiles side by side: the L2 cache then has to hold A
-/// and B in any order (docs/gemm.md, "An order of tiles").
+/// Returns whether consecutive clusters take adjacent tiles of a row. The L2 cache then has to hold
+/// A and B in any order (docs/gemm-kernel.md, "Tile order").
 fn is_by_rows(problem: &Problem, Choice { tile, division }: Choice) -> bool {
     let is_whole = matches!(division, Division::Whole | Division::Halved);
-    tile.facts().by_rows && problem.is_held() && is_whole
+    tile.facts().by_rows && problem.fits_l2() && is_whole
 }
 
-/// Whether a product may begin while the one before still runs (docs/gemm.md, "The next launch
-/// begins early"): it saves a microsecond, but blocks then begin one after the other.
+/// Returns whether a GEMM may begin while the previous one still runs (docs/gemm-kernel.md,
+/// "Overlapping launches"). This saves a microsecond, but blocks then begin one after the other.
 ///
-/// Long products are faster if all their blocks begin together, each where its neighbours on the
-/// chip have the same rows of A. So are blocks without clusters that read each part of a B once
-/// that is much larger than the L2 cache: they are then spread evenly over the chip.
+/// Long GEMMs are faster if all their blocks begin together, each next to blocks on the chip that
+/// have the same rows of A. So are blocks without clusters if they read each part of B once and B
+/// is much larger than the L2 cache: they are then spread evenly over the chip.
 pub(crate) fn begins_early(problem: &Problem, choice: Choice, multiprocessors: u32) -> bool {
     let facts = choice.tile.facts();
     let streams =
         facts.blocks() == 1 && problem.extents[0] <= facts.extents()[0] && problem.bytes_of_b() > 2.0 * L2;
-    !streams && nanoseconds(problem, choice, multiprocessors) < TOGETHER
+    !streams && nanoseconds(problem, choice, multiprocessors) < SIMULTANEOUS_START
 }
 
-/// The fastest choice by [`nanoseconds`] among those for which there is an instance; `None` if there
-/// is none. Tiles are cut into parts only if all parts run at the same time, and halved only after a
-/// round of whole ones.
+/// Returns the fastest choice by [`nanoseconds`] among those for which there is an instance, or
+/// `None` if there is none. Tiles are split into parts only if all parts run at the same time, and
+/// halved only after a round of whole tiles.
 pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Choice) -> bool) -> Option<Choice> {
     let mut best: Option<(f64, Choice)> = None;
     for tile in Tile::ALL {
         let facts = tile.facts();
         let (clusters, tiles) = ((multiprocessors / facts.blocks()) as usize, problem.tiles(&facts));
-        // With one tile for each block, nobody takes turns.
-        if tile.takes_turns() && tiles <= clusters {
+        // With one tile per block, the warpgroups have nothing to alternate.
+        if tile.alternates_warpgroups() && tiles <= clusters {
             continue;
         }
         let most = (clusters / tiles.max(1)).min(problem.steps()).min(MOST_PARTS) as u32;
@@ -193,8 +198,8 @@ pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Choice) -> b
             if !has(choice) {
                 continue;
             }
-            let doubt = if division == Division::Even { DOUBT } else { 1.0 };
-            let time = doubt * nanoseconds(problem, choice, multiprocessors);
+            let margin = if division == Division::Even { EVEN_MARGIN } else { 1.0 };
+            let time = margin * nanoseconds(problem, choice, multiprocessors);
             if best.is_none_or(|(least, _)| time < least) {
                 best = Some((time, choice));
             }
@@ -214,7 +219,7 @@ mod tests {
         assert_eq!(choose(&problem, 132, |_| true), Some(Choice { tile, division }), "{extents:?}");
     }
 
-    /// The fastest of those measured (docs/gemm.md, "The choice").
+    /// The fastest tiles measured (lab/gemm.md, "The choice").
     #[test]
     fn the_fastest_is_chosen() {
         chosen([8192, 8192, 8192], Tile::Pair, Whole);
@@ -245,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn warpgroups_take_turns_where_that_is_faster() {
+    fn warpgroups_alternate_where_that_is_faster() {
         let of = |extents, tile| {
             let problem = Problem { extents, batches: 1, bytes: [1, 2] };
             let choice =
@@ -283,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_are_cut_only_for_blocks_that_run_together() {
+    fn tiles_are_split_only_among_resident_blocks() {
         let problem = Problem { extents: [128, 128, 1 << 20], batches: 1, bytes: [2, 2] };
         let choice = choose(&problem, 4, |_| true).expect("a choice");
         let facts = choice.tile.facts();
@@ -308,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_cache_does_not_hold_is_read_apart() {
+    fn uncached_operands_are_read_staggered() {
         let stagger = |extents, tile| stagger(&Problem { extents, batches: 1, bytes: [2, 2] }, tile);
         assert!(
             stagger([64, 8192, 8192], Tile::Folded64) > 0 && stagger([128, 8192, 8192], Tile::Narrow) > 0
@@ -321,7 +326,7 @@ mod tests {
     fn clusters_share_steps_where_that_is_faster() {
         let of = |bytes, extents, tile, division| {
             let problem = Problem { extents, batches: 1, bytes: [bytes, 2] };
-            // As with options.
+            // The tiles of kernels with options.
             let has = |Choice { tile, division }| {
                 matches!(tile, Tile::Pair | Tile::Square | Tile::Narrow | Tile::Low64)
                     && division != Division::Halved
@@ -339,7 +344,7 @@ mod tests {
         of(2, [8192, 4096, 4096], Tile::Pair, Whole);
     }
 
-    /// Where the last round is at most half full.
+    /// The last round is at most half full.
     #[test]
     fn tiles_of_a_last_round_are_halved_where_that_is_faster() {
         chosen([1792, 1792, 1792], Tile::Square, Division::Halved);

@@ -1,54 +1,55 @@
-//! How clusters share the work of a product.
+//! The division of a GEMM's work among clusters.
 
-/// How tiles are divided among clusters.
+/// The division of tiles among clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Division {
-    /// They are not.
+    /// One cluster per tile.
     Whole,
-    /// Where the last round of tiles is at most half full, each of its tiles is two clusters', of
-    /// which each computes the rows of one warpgroup of a block. Only `Pair`, `Middle` and `Square`
-    /// are halved, and only without options.
+    /// Two clusters per tile in the last round, if that round is at most half full. Each cluster
+    /// computes the rows of one warpgroup of each block. Only `Pair`, `Middle` and `Square` can be
+    /// halved, and only without options.
     Halved,
-    /// The sums of each tile, along K, into so many parts: for fewer tiles than half of the
+    /// The sums of each tile, along K, in this many parts. This is for fewer tiles than half of the
     /// clusters that run at a time.
     Parts(u32),
-    /// Clusters compute whole tiles while there are at least two rounds of them left, and then
-    /// share the steps of the others along K evenly, wherever tiles begin and end. Also known as
-    /// stream-K (Osama et al., arXiv 2301.03598).
+    /// Whole tiles for each cluster while at least two rounds of them are left. The clusters then
+    /// share the steps of the remaining tiles along K evenly, regardless of where tiles begin and
+    /// end. Also known as stream-K (Osama et al., arXiv 2301.03598).
     Even,
 }
 
-/// Parts of a tile that are asked for beyond these are left out, so that all can be counted.
+/// The maximum number of parts of a tile. More are ignored, so that all parts can be counted.
 const MOST_PARTS: usize = 64;
 
-/// Units of work. The first are a tile each. The others are halves of the other tiles, or share the
-/// steps of those along K, laid end to end.
+/// The work units of a GEMM. The first ones are a tile each. The others are halves of the remaining
+/// tiles, or share the steps of these along K, concatenated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Units {
-    /// Units that are a whole tile.
+    /// Number of units that are a whole tile.
     pub(crate) whole: usize,
-    /// Units that are half of a tile: the rows of one warpgroup of each block.
+    /// Number of units that are half of a tile: the rows of one warpgroup of each block.
     pub(crate) halves: usize,
-    /// Units that share the steps of the others.
+    /// Number of units that share the steps of the remaining tiles.
     pub(crate) sharing: usize,
-    /// Steps of such a unit; the last one may have fewer.
+    /// Steps of a sharing unit. The last one may have fewer.
     pub(crate) share: usize,
-    /// All steps that are shared.
+    /// Total number of shared steps.
     pub(crate) shared: usize,
-    /// Steps that a tile takes up. More than it has where all are cut into parts of `share`.
+    /// Steps reserved for a tile. More than its own if every tile is split into parts of `share`.
     pub(crate) length: usize,
-    /// Parts of tiles that a unit may leave for others.
+    /// Partial sums that a unit may store for others.
     pub(crate) leaves: usize,
 }
 
 impl Units {
-    /// Those of `tiles` of so many steps each, for `clusters` that run at the same time. A division
-    /// that divides nothing, or has too many steps to count, is [`Division::Whole`].
+    /// Returns the units of `tiles` with `steps` steps each, for `clusters` that run at the same
+    /// time. A division that divides nothing, or has too many steps to count, becomes
+    /// [`Division::Whole`].
     pub(crate) fn of(tiles: usize, steps: usize, division: Division, clusters: usize) -> Self {
         let (is_divided, whole, share, length, leaves) = match division {
             Division::Whole => return Self::whole(tiles, steps),
             Division::Halved => {
-                let last = tiles % clusters; // the kernel of groups counts the same
+                let last = tiles % clusters; // the kernel of groups computes the same
                 let halves = if 2 * last <= clusters { 2 * last } else { 0 };
                 return Self { whole: tiles - halves / 2, halves, ..Self::whole(tiles, steps) };
             }
@@ -57,7 +58,8 @@ impl Units {
                 (share < steps, 0, share, steps.next_multiple_of(share), 1)
             }
             Division::Even => {
-                // Nearly two rounds at most: so each tile is in two parts, if there are enough.
+                // At most nearly two rounds. Each tile is therefore in two parts, if there are
+                // enough tiles.
                 let whole = (tiles / clusters).saturating_sub(1) * clusters;
                 let share = ((tiles - whole) * steps).div_ceil(clusters);
                 (!tiles.is_multiple_of(clusters), whole, share, steps, 2)
@@ -76,13 +78,14 @@ impl Units {
         Self { whole: tiles, halves: 0, sharing: 0, share: steps, shared: 0, length: steps, leaves: 0 }
     }
 
-    /// How many units there are.
+    /// Returns the number of units.
     pub(crate) fn len(&self) -> usize {
         self.whole + self.halves + self.sharing
     }
 
-    /// How many clusters compute them, of those that run at the same time: as few as need no more
-    /// rounds, for idle multiprocessors leave the others more power. Halves follow rounds of all.
+    /// Returns how many clusters compute the units, at most `most`, the number that runs at the
+    /// same time. These are as few as possible without more rounds, since idle multiprocessors
+    /// leave the others more power. With halves, all of them are used.
     pub(crate) fn clusters(&self, most: usize) -> usize {
         if self.halves > 0 {
             return self.len().min(most);
@@ -95,7 +98,7 @@ impl Units {
 mod tests {
     use super::*;
 
-    /// The steps of each tile that units have, as the kernel counts them.
+    /// Returns the steps of each tile that the units cover, as the kernel computes them.
     fn steps_of_units(tiles: usize, steps: usize, units: &Units) -> Vec<Vec<usize>> {
         let mut of_tiles = vec![vec![]; tiles];
         for unit in 0..units.len() {
@@ -172,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_divided_is_whole() {
+    fn indivisible_work_is_whole() {
         for (tiles, steps, division) in
             [(1 << 28, 1 << 20, Division::Parts(2)), (3, 1, Division::Parts(2)), (3, 8, Division::Parts(1))]
         {

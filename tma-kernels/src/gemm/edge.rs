@@ -1,36 +1,37 @@
-//! Rows of C that the copy engine cannot store to their end.
+//! Rows of C that the copy engine cannot store completely.
 //!
-//! It writes whole units of 16 bytes, at multiples of 16 bytes (`docs/errors/TMA0518.md`). Where
-//! rows of C begin or end elsewhere, threads store what is left.
+//! The copy engine writes whole units of 16 bytes, at multiples of 16 bytes
+//! (`docs/errors/TMA0518.md`). If rows of C begin or end elsewhere, threads store the rest.
 
-use crate::twice::again;
+use crate::alias::alias_mut;
 use tma_runtime::launch::{Arg, GlobalSliceMut, MapOptions};
 use tma_runtime::prelude::*;
 use tma_runtime::{Scalar, ViewError};
 
-/// Bytes that the copy engine writes at once.
+/// Number of bytes that the copy engine writes as a unit.
 const UNIT: usize = 16;
 
-/// How the rows of a batch of matrices are stored.
+/// The division of a batch's rows between the copy engine and threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edge {
-    /// The copy engine stores the columns before this one, and threads the others.
+    /// The first column that threads store. The copy engine stores those before it.
     pub(super) column: usize,
-    /// The columns in all.
+    /// The number of columns.
     columns: usize,
-    /// The elements from one matrix to the next, and from one row to the next.
+    /// Elements from one matrix to the next, and from one row to the next.
     strides: [usize; 2],
 }
 
 impl Edge {
-    /// Of `c`, whose columns are contiguous: if they are not, the launch refuses its map.
+    /// Returns the edge of `c`, whose columns must be contiguous: otherwise the launch rejects its
+    /// map.
     pub(super) fn of<C: Scalar>(c: &TensorViewMut<'_, C, 3>) -> Self {
         let unit = UNIT / size_of::<C>();
         let ([batches, rows, columns], [matrix, row, step]) = (c.shape(), c.strides());
         let begins = c.as_ptr().is_multiple_of(UNIT as u64)
             && (rows == 1 || row.is_multiple_of(unit))
             && (batches == 1 || matrix.is_multiple_of(unit));
-        // Without elements, or with such columns, the launch says what is wrong.
+        // Without elements, or with such columns, the launch reports the error.
         let is_refused = batches == 0 || rows == 0 || columns > 1 && step != 1;
         let column = match (is_refused, begins) {
             (true, _) => columns,
@@ -40,13 +41,13 @@ impl Edge {
         Self { column, columns, strides: [matrix, row] }
     }
 
-    /// Whether threads store anything.
+    /// Returns whether threads store anything.
     pub(super) const fn is_reached(self) -> bool {
         self.column < self.columns
     }
 
-    /// The argument for the map of C, and those of `full` for what threads store. `placeholder`
-    /// keeps what the map shows if the copy engine stores nothing.
+    /// Returns the argument for the map of C, and the arguments of `full` for the part that threads
+    /// store. `placeholder` holds the tensor of the map if the copy engine stores nothing.
     pub(super) fn arguments<'a, C: Scalar>(
         self,
         device: &Device,
@@ -75,20 +76,20 @@ impl Edge {
     }
 }
 
-/// A second view of C: all its memory, from the first element to the last.
+/// Makes a second view of C: all of its memory, from the first element to the last.
 fn flat<'a, C: Scalar>(
     device: &Device,
     c: &TensorViewMut<'a, C, 3>,
 ) -> Result<TensorViewMut<'a, C, 1>, Error> {
     let ([batches, rows, columns], [matrix, row, _]) = (c.shape(), c.strides());
     let reach = (batches - 1) * matrix + (rows - 1) * row + columns;
-    // SAFETY: each element is written through one of the two views: those before the edge by copies,
-    // and the others by threads.
-    let second = unsafe { again(c) };
+    // SAFETY: each element is written through one of the two views: those before the edge by
+    // copies, and the others by threads.
+    let second = unsafe { alias_mut(c) };
     match second.with_strides([reach], [1]) {
         Err(Error::View(ViewError::UnknownMemory)) => {
-            // SAFETY: whoever made `c` from an address vouches for its elements, and no others are
-            // accessed.
+            // SAFETY: the code that made `c` from an address vouches for its elements, and no
+            // others are accessed.
             Ok(unsafe { TensorViewMut::from_raw(device, c.as_ptr(), [reach], [1]) })
         }
         view => view,
@@ -101,7 +102,7 @@ mod tests {
 
     fn edge<C: Scalar>(shape: [usize; 3], strides: [usize; 3]) -> usize {
         let device = Device::simulator();
-        // SAFETY: the view is only looked at.
+        // SAFETY: the view is never dereferenced.
         let view = unsafe { TensorViewMut::<C, 3>::from_raw(&device, 0x100, shape, strides) };
         Edge::of(&view).column
     }
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_thread_could_store_either_is_left_to_the_launch() {
+    fn invalid_stores_are_left_to_the_launch() {
         assert_eq!(edge::<bf16>([1, 4, 65], [260, 1, 4]), 65);
         assert_eq!(edge::<bf16>([0, 4, 65], [260, 65, 1]), 65);
     }

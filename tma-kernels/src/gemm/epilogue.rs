@@ -1,11 +1,11 @@
-//! What callers do with sums on their way to C, by functions of their own.
+//! Functions of the caller between the sums and C.
 
 use super::GemmError;
 use super::instances::{Key, key};
 use tma_runtime::launch::{Arg, KernelSpec};
 
-/// Kernels that were made from [`with_options`](super::full::with_options) with other functions
-/// between the sums and C, and what these functions take besides an element and its place.
+/// Kernels made from [`with_options`](super::full::with_options) with other functions between the
+/// sums and C, and the arguments of these functions besides an element and its position.
 ///
 /// ```
 /// use tma_kernels::gemm::{Epilogue, GemmOptions, gemm};
@@ -28,35 +28,35 @@ use tma_runtime::launch::{Arg, KernelSpec};
 pub struct Epilogue<'a> {
     kernels: &'static [KernelSpec],
     further: Vec<Arg<'a>>,
-    /// Whether they pick matrices by indices, and are not the caller's.
+    /// Whether they are this package's kernels that pick matrices by indices.
     picks: bool,
 }
 
 impl<'a> Epilogue<'a> {
-    /// Of all instances of `full` in a module that was made from `with_options`.
+    /// Makes an epilogue of all instances of `full` in a module made from `with_options`.
     pub const fn of(kernels: &'static [KernelSpec]) -> Self {
         Self { kernels, further: vec![], picks: false }
     }
 
-    /// Of all instances of `full` in this package's module of kernels that pick matrices.
+    /// Makes an epilogue of all instances of `full` in this package's module that picks matrices.
     pub(super) const fn of_indices(kernels: &'static [KernelSpec]) -> Self {
         Self { kernels, further: vec![], picks: true }
     }
 
-    /// With what the module's functions take beyond those that they replace: the result of its
-    /// `full::further`. A launch checks it as it checks all arguments.
+    /// Adds the arguments that the module's functions take beyond those that they replace: the
+    /// result of its `full::further`. A launch checks them like all arguments.
     #[must_use]
     pub fn with(mut self, further: impl Into<Vec<Arg<'a>>>) -> Self {
         self.further = further.into();
         self
     }
 
-    /// The instance for `wanted`, if it is among these.
+    /// Returns the instance for `wanted`, if it is among these.
     pub(super) fn find(&self, wanted: Key) -> Option<&'static KernelSpec> {
         self.kernels.iter().find(|kernel| key(true, kernel.name) == Some(wanted))
     }
 
-    /// That there is no instance for elements and a layout, in the tile of a choice if there is one.
+    /// Returns the error of a missing instance for elements and a layout, or for a chosen tile.
     pub(super) fn missing(&self, types: &'static str, layout: &str, is_chosen: bool) -> GemmError {
         let mut known = self.kernels.iter().filter_map(|kernel| key(true, kernel.name));
         if !self.picks {
@@ -70,7 +70,7 @@ impl<'a> Epilogue<'a> {
         }
     }
 
-    /// The last arguments of a launch.
+    /// Returns the last arguments of a launch.
     pub(super) fn into_arguments(self) -> Vec<Arg<'a>> {
         self.further
     }

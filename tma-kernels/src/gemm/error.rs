@@ -1,77 +1,85 @@
-//! What a product of matrices is refused for.
+//! Errors of GEMMs.
 
-use tma_runtime::Error;
+use tma_runtime::{Error, MapError};
 
-/// Why matrices are not multiplied. Its message begins with a code that has a page in
+/// The reason why matrices cannot be multiplied. The message begins with a code that has a page in
 /// `docs/errors`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum GemmError {
-    /// The matrices do not fit each other.
+    /// The shapes of the matrices do not match.
     Shape {
-        /// Which one does not fit, such as `B`.
+        /// The matrix that does not match, such as `B`.
         matrix: &'static str,
-        /// Its shape.
+        /// The matrix's shape.
         found: Vec<usize>,
-        /// The shape that the others ask for.
+        /// The shape that matches the others.
         wanted: Vec<usize>,
     },
 
-    /// An extent that coordinates of copies cannot reach.
+    /// An extent that exceeds the range of coordinates of copies.
     TooLarge {
-        /// The extents of a matrix: M, N and K, and how many there are.
+        /// The extents M, N and K, and the number of matrices.
         extents: [usize; 4],
     },
 
-    /// No kernel multiplies in this way.
+    /// No kernel supports this GEMM.
     Instance {
-        /// The elements, as in names of instances.
+        /// The element types, as in instance names.
         types: &'static str,
-        /// What is asked for and cannot be had.
+        /// The requested property that is not supported.
         what: &'static str,
-        /// What to do instead.
+        /// The suggested fix.
         instead: &'static str,
     },
 
-    /// The matrices of a scaled product, or their scales, do not fit each other.
+    /// With a transposed A, no kernel stores rows of C that are not multiples of 16 bytes.
+    Rows {
+        /// The element types, as in instance names.
+        types: &'static str,
+        /// The length of the rows of C in bytes, and the distance between two.
+        bytes: [usize; 2],
+    },
+
+    /// The matrices of a scaled GEMM, or their scales, do not match.
     Scaled {
-        /// Which one does not fit, such as `B`.
+        /// The matrix that does not match, such as `B`.
         matrix: &'static str,
-        /// Its shape.
+        /// The matrix's shape.
         found: [usize; 2],
-        /// The shape that the others ask for.
+        /// The shape that matches the others.
         wanted: [usize; 2],
     },
 
-    /// The tensors of a product of groups do not fit each other.
+    /// The tensors of a grouped GEMM do not match.
     Grouped {
-        /// Which one does not fit, such as `B`.
+        /// The tensor that does not match, such as `B`.
         tensor: &'static str,
-        /// Its shape.
+        /// The tensor's shape.
         found: Vec<usize>,
-        /// The shape that the others ask for.
+        /// The shape that matches the others.
         wanted: Vec<usize>,
     },
 
-    /// There are more groups than a kernel has room for.
+    /// The number of groups exceeds the maximum of the kernel.
     Groups {
-        /// How many there are.
+        /// The number of groups.
         groups: usize,
-        /// How many there may be.
+        /// The maximum number of groups.
         most: usize,
     },
 
-    /// Matrices of a batch are picked by different numbers of indices.
+    /// Different numbers of matrices of a batch are picked by indices.
     Indices {
-        /// How many are picked of A, B and C; all of them if there are no indices.
+        /// The numbers picked of A, B and C; without indices, all of them.
         found: Vec<usize>,
     },
 
-    /// Matrices of an array are not alike, or tensor maps do not reach them.
+    /// Matrices of an array differ, or tensor maps cannot address them.
     Array {
-        /// Which one.
+        /// The index of the matrix.
         matrix: usize,
-        /// What is wrong with it.
+        /// The problem with the matrix.
         what: &'static str,
     },
 
@@ -80,11 +88,12 @@ pub enum GemmError {
 }
 
 impl GemmError {
-    /// The error's code, such as `TMA0546`: the name of its page in `docs/errors`.
+    /// Returns the error's code, such as `TMA0546`, which is also the name of its page in
+    /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Shape { .. } | Self::TooLarge { .. } => "TMA0546",
-            Self::Instance { .. } => "TMA0547",
+            Self::Instance { .. } | Self::Rows { .. } => "TMA0547",
             Self::Scaled { .. } => "TMA0557",
             Self::Grouped { .. } | Self::Groups { .. } => "TMA0558",
             Self::Indices { .. } => "TMA0561",
@@ -95,23 +104,24 @@ impl GemmError {
 }
 
 impl GemmError {
-    /// That products of such elements, as names have them, have no sums in `f16`.
+    /// Returns the error that GEMMs of these element types, as in instance names, have no sums in
+    /// `f16`.
     pub(crate) const fn no_half_sums(types: &'static str) -> Self {
-        let instead = "leave `sums` out, or multiply matrices of `f16` into one of `f16`";
+        let instead = "remove `sums`, or use an A, B and C of `f16`";
         Self::Instance { types, what: "sums in `f16`", instead }
     }
 
-    /// That kernels with an epilogue do not pick matrices.
+    /// Returns the error that kernels with an epilogue do not pick matrices.
     pub(crate) const fn no_epilogue(types: &'static str) -> Self {
-        let instead = "replace `place_a`, `place_b` and `place_c` of the template as well, and call `gemm`";
-        Self::Instance { types, what: "an epilogue and indices", instead }
+        let instead = "replace `place_a`, `place_b` and `place_c` of the template too, and call `gemm`";
+        Self::Instance { types, what: "both an epilogue and indices", instead }
     }
 
-    /// That an epilogue has no instance for elements, as names have them.
+    /// Returns the error that an epilogue has no instance for these element types.
     pub(crate) const fn missing_epilogue(types: &'static str, is_chosen: bool) -> Self {
         let instead = if is_chosen {
-            "leave `choice` out, or add an instance for these elements, this tile and these layouts to `only` \
-             of the epilogue's module, such as `\"bf16_pair_nt\"` for an A of M × K and a B of N × K"
+            "remove `choice`, or add an instance for these elements, this tile and these layouts to `only` of \
+             the epilogue's module, such as `\"bf16_pair_nt\"` for an A of M × K and a B of N × K"
         } else {
             "add an instance for these elements and layouts to `only` of the epilogue's module, such as \
              `\"bf16_pair_nt\"` for an A of M × K and a B of N × K"
@@ -119,40 +129,44 @@ impl GemmError {
         Self::Instance { types, what: "this epilogue in these layouts", instead }
     }
 
-    /// That no kernel picks matrices of such elements.
+    /// Returns the error that no kernel picks matrices of these element types.
     pub(crate) const fn no_indices(types: &'static str) -> Self {
-        let instead = "multiply these matrices one after the other by `gemm`";
+        let instead = "multiply these matrices one by one with `gemm`";
         Self::Instance { types, what: "indices or an array of matrices", instead }
     }
 
-    /// That kernels that pick matrices have other tiles.
+    /// Returns the error that kernels that pick matrices have other tiles.
     pub(crate) const fn no_choice_of_indices(types: &'static str) -> Self {
-        let instead =
-            "leave `choice` out: with indices or an array the tiles are `Pair`, `Square` and `Low64`";
+        let instead = "remove `choice`; with indices or an array, the tiles are `Pair`, `Square` and `Low64`";
         Self::Instance { types, what: "this choice", instead }
     }
 
-    /// That no kernel for elements, as names have them, halves tiles so.
+    /// Returns the error that no kernel for these element types halves tiles in this case.
     pub(crate) const fn not_halved(types: &'static str) -> Self {
-        let instead = "only `Pair`, `Middle` and `Square` are halved, in layouts that they have, and without \
-                       options or an epilogue; or leave `choice` out";
+        let instead = "remove `choice`, or halve `Pair`, `Middle` or `Square`, in layouts that they have, \
+                       without options and without an epilogue";
         Self::Instance { types, what: "`Division::Halved` in this case", instead }
     }
 
-    /// That there is no instance for elements, as names have them, and a layout; `is_more` if more
-    /// is asked for than the product.
+    /// Returns the error that there is no instance for these element types and this layout.
+    /// `is_more` states that options beyond the plain GEMM are requested.
     pub(crate) fn missing(types: &'static str, layout: &str, is_more: bool) -> Self {
         let (what, instead) = match (layout, is_more) {
             ("nt", true) => (
-                "`alpha`, `beta`, `residual`, `bias`, `activation` or rows of C that are no multiple of 16 \
-                 bytes, or in this choice",
-                "leave them out, or leave `choice` out",
+                "`alpha`, `beta`, `residual`, `bias`, `activation` or rows of C that are not multiples of 16 \
+                 bytes, or with this `choice`",
+                "remove these options, or remove `choice`",
             ),
-            ("nt", false) => ("this choice", "leave `choice` out"),
+            ("nt", false) => ("this `choice`", "remove `choice`"),
+            ("nn", _) => (
+                "these layouts",
+                "pass a B of N × K with `transpose_b: true`, which elements of other than 16 bits need, or \
+                 remove `choice`, since not every tile has every layout",
+            ),
             _ => (
                 "these layouts",
-                "only elements of 16 bits have other layouts than an A of M × K and a B of N × K, which is \
-                 `transpose_b: true`; leave `choice` out, since not every tile has every layout",
+                "pass an A of M × K, since only an A, B and C of 16 bits support `transpose_a`, or remove \
+                 `choice`, since not every tile has every layout",
             ),
         };
         Self::Instance { types, what, instead }
@@ -165,59 +179,78 @@ impl std::fmt::Display for GemmError {
         match self {
             Self::Shape { matrix, found, wanted } => write!(
                 f,
-                "{code}: C = A · B takes M × N, M × K and K × N elements, but the shape of {matrix} is \
-                 {found:?}, where the others ask for {wanted:?}: pass matrices that fit, or set \
-                 `transpose_a` or `transpose_b` if one is stored the other way"
+                "{code}: shapes of matrices do not match: for C = A · B (M × N, M × K and K × N), {matrix} is \
+                 {found:?}, but must be {wanted:?}; pass matching matrices, or set `transpose_a` or \
+                 `transpose_b` for one that is stored transposed"
             ),
             Self::TooLarge { extents: [m, n, k, batches] } => write!(
                 f,
-                "{code}: extents of matrices must be below 2^31, and their tiles below 2^32, but M, N \
-                 and K are {m}, {n} and {k}, in a batch of {batches}: multiply parts of them"
+                "{code}: extents of matrices must be below 2^31, and their tiles below 2^32: M, N and K are \
+                 {m}, {n} and {k}, in a batch of {batches}; split the GEMM"
             ),
             Self::Instance { types, what, instead } => {
                 write!(f, "{code}: no kernel multiplies `{types}` with {what}: {instead}")
             }
+            Self::Rows { types, bytes: [length, apart] } => write!(
+                f,
+                "{code}: with `transpose_a`, rows of C must be multiples of 16 bytes: those of this GEMM of \
+                 `{types}` have {length} bytes, {apart} bytes apart; pad the rows of C, or pass an A of M × K"
+            ),
             Self::Scaled { matrix, found, wanted } => write!(
                 f,
-                "{code}: a scaled product C = A · Bᵀ takes M × N, M × K and N × K elements, a scale for each \
-                 128 columns of K of a row of A, and for each 128 × 128 elements of B, but the shape of \
-                 {matrix} is {found:?}, where the others ask for {wanted:?}: pass what fits"
+                "{code}: shapes of a scaled GEMM do not match: for C = A · Bᵀ (M × N, M × K and N × K), with a \
+                 scale per 128 columns of a row of A and per 128 × 128 elements of B, {matrix} is {found:?}, \
+                 but must be {wanted:?}; pass matching matrices and scales"
             ),
             Self::Grouped { tensor, found, wanted } => write!(
                 f,
-                "{code}: a product of groups takes a C of M × N, an A of M × K, and for each group K × N \
-                 elements of B and an end, but the shape of {tensor} is {found:?}, where the others ask for \
-                 {wanted:?}: pass what fits, or set `transpose_b` if B is stored the other way"
+                "{code}: shapes of a grouped GEMM do not match: for a C of M × N, an A of M × K, and per group a \
+                 B of K × N and an end, {tensor} is {found:?}, but must be {wanted:?}; pass matching tensors, \
+                 or set `transpose_b` if B is stored transposed"
             ),
             Self::Groups { groups, most } => write!(
                 f,
-                "{code}: a product takes at most {most} groups, but there are {groups}: multiply some of \
-                 them, and then the others, with views of B and of `ends`"
+                "{code}: a grouped GEMM has at most {most} groups: B has {groups}; split them into several \
+                 calls, with views of B and of `ends`"
             ),
             Self::Indices { found } => write!(
                 f,
-                "{code}: a batch takes one matrix each of A, B and C for every product, but of these \
-                 {found:?} are picked: pass as many indices for each, or none for one that has a matrix for \
-                 every product"
+                "{code}: a batch needs equal numbers of matrices of A, B and C: it has {found:?}; pass as many \
+                 indices for each, or none for one that has a matrix for every GEMM"
             ),
             Self::Array { matrix, what } => write!(
                 f,
-                "{code}: matrices of an array are on one device, have the same shape and strides, begin at \
-                 multiples of 16 bytes, and are at most 2^31 times what their distances have in common apart, \
-                 but matrix {matrix} {what}: copy it to memory that fits, or multiply it by `gemm`"
+                "{code}: matrices of an array must be on one device, have the same shape and strides, start at \
+                 multiples of 16 bytes, and be less than 2^31 times the greatest common divisor of their \
+                 distances apart: matrix {matrix} {what}; copy it to suitable memory, or multiply it with \
+                 `gemm`"
             ),
-            Self::Runtime(error) => error.fmt(f),
+            Self::Runtime(error) => write!(f, "{error}{}", transposition(error)),
         }
+    }
+}
+
+/// Returns the option that replaces a transposed view of A or B, as the end of a message.
+fn transposition(error: &Error) -> &'static str {
+    match error {
+        Error::Map(MapError::InnerStride { tensor: "a", .. }) => {
+            "; instead of a transposed view of A, pass the stored matrix, and toggle `GemmOptions::transpose_a`"
+        }
+        Error::Map(MapError::InnerStride { tensor: "b", .. }) => {
+            "; instead of a transposed view of B, pass the stored matrix, and toggle `GemmOptions::transpose_b`"
+        }
+        _ => "",
     }
 }
 
 impl std::error::Error for GemmError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Runtime(error) => error.source(), // the message is this one's already
+            Self::Runtime(error) => error.source(), // the message already shows this one
             Self::Shape { .. }
             | Self::TooLarge { .. }
             | Self::Instance { .. }
+            | Self::Rows { .. }
             | Self::Scaled { .. }
             | Self::Grouped { .. }
             | Self::Groups { .. }

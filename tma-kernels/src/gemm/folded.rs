@@ -1,23 +1,23 @@
-//! The kernel for few tiles: the two blocks of a cluster divide the sums of a tile between them.
+//! The kernel for few tiles: the two blocks of a cluster split the sums of a tile along K.
 
 use tma_runtime::tma_module;
 
-/// C = A · B, in batches: `ROWS` × 128 elements a cluster, whose blocks add up half of K each. Then
-/// each block sends the other one half of its sums, through distributed shared memory, and stores
-/// the other half of C.
+/// C = A · B, in batches: `ROWS` × 128 elements per cluster, each of whose blocks sums half of K.
+/// Each block then sends half of its sums to the other one, through distributed shared memory, and
+/// stores the other half of C.
 ///
 /// A is M × K; B is N × K or, if `MN_B`, K × N.
 #[tma_module]
 pub mod halves {
     use tma_runtime::prelude::*;
 
-    /// Columns of a cluster's tile, of which a block stores half.
+    /// Columns of a cluster's tile, half of which each block stores.
     const N: u32 = 128;
-    /// A thread's sums of its half.
+    /// The number of a thread's sums in one half.
     const HALF: u32 = N / 4;
 
-    /// Sends the other block its half of the columns, and adds what it sends. `MINE` and `OTHER`
-    /// are 0 and 1, or 1 and 0.
+    /// Sends the other block its half of the columns, and adds the half received from it. `MINE`
+    /// and `OTHER` are 0 and 1, or 1 and 0.
     #[tma_device]
     fn exchange<const MINE: u32, const OTHER: u32>(
         sum: &mut Accumulator<f32, 64, N>,
@@ -35,7 +35,7 @@ pub mod halves {
         }
     }
 
-    /// A cluster for each tile.
+    /// Computes one tile per cluster.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [1, 2], unchecked, instances(
         (AB, C, K) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64)],
         (ROWS, WARPGROUPS, STAGES, MN_B, ROWS_B, COLS_B) in [
@@ -87,14 +87,14 @@ pub mod halves {
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
             b.prefetch_descriptor();
-            ring.init(WARPGROUPS * 4); // each warp that multiplies
+            ring.init(WARPGROUPS * 4); // one arrival per multiplying warp
             for i in 0..WARPGROUPS {
-                arrived[i].init(128); // each thread of the other block's warpgroup
+                arrived[i].init(128); // one arrival per thread of the other block's warpgroup
             }
             fence_barrier_init();
         }
         sync_cluster();
-        grid_dependency_launch(); // the next kernel prepares what this one has done by now
+        grid_dependency_launch(); // the next kernel may begin to prepare
         grid_dependency_wait();
 
         let down = m.div_ceil(ROWS);

@@ -1,21 +1,21 @@
-//! The kernel of products with options: `plain` with more between the sums and C.
+//! The kernel of GEMMs with options: `plain` with more operations between the sums and C.
 
 use tma_runtime::tma_module;
 
 /// `C = finish(activation(alpha · A · B + beta · C + residual + bias))`, with sums that may be
-/// divided among clusters. Tiles, clusters and layouts are those of
+/// split among clusters. Tiles, clusters and layouts are those of
 /// [`product`](super::kernel::product).
 ///
-/// Other packages make modules of their own from this one, with other functions between the sums
-/// and C.
+/// Other packages derive modules from this one, with other functions between the sums and
+/// C.
 #[tma_module]
 pub mod with_options {
     use tma_runtime::prelude::*;
 
-    // A module of kernels sees itself alone, so this is that of `product` once more.
-    /// A tile of this block: its batch, first row and first column. Clusters take tiles in bands of
-    /// `group` rows, so that blocks that run at the same time read the same parts of A and B, which
-    /// the L2 cache then holds.
+    // A module of kernels sees only itself, so this repeats a function of `product`.
+    /// Returns the batch, first row and first column of this block's tile. Clusters take tiles in
+    /// bands of `group` rows, so that blocks that run at the same time read the same parts of A and
+    /// B, which the L2 cache then holds.
     #[tma_device]
     fn place<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
         unit: u32,
@@ -32,9 +32,9 @@ pub mod with_options {
         [unit / (down * across), row, column]
     }
 
-    /// The steps of a unit of work: the first, and the one after the last. The first `whole` units
-    /// are a tile each. The others share the steps of all other tiles, `in_all` laid end to end, of
-    /// which each has `share`, and a tile takes up `length`.
+    /// Returns the first step of a work unit, and the one after its last. Each of the first `whole`
+    /// units is a tile. The others share the steps of all other tiles, `in_all` in sequence:
+    /// `share` for each unit, where a tile takes `length`.
     #[tma_device]
     fn steps_of(unit: u32, whole: u32, share: u32, in_all: u32, length: u32) -> [u32; 2] {
         if unit < whole {
@@ -45,15 +45,15 @@ pub mod with_options {
         }
     }
 
-    /// Where the unit that is the `n`-th to share steps leaves its sums of the tile that begins at
-    /// step `before`. It leaves at most two: of the tile in which it begins, and of one in which it
-    /// ends.
+    /// Returns the slot of the partial sums that the `n`-th sharing unit stores for the tile that
+    /// begins at step `before`. A unit stores at most two: for the tile in which it begins, and for
+    /// a tile in which it ends.
     #[tma_device]
     fn left_at(n: u32, before: u32, share: u32, sharing: u32) -> u32 {
         if n * share < before { sharing + n } else { n }
     }
 
-    /// Leaves a thread's sums in `partials`, four at a time.
+    /// Stores a thread's sums in `partials`, four at a time.
     #[tma_device]
     fn leave<const N: u32>(sum: &Accumulator<f32, 64, N>, partials: Global<f32>, slot: u32) {
         let first = slot as u64 * (64 * N) as u64 + (thread_idx().x % 128 * 4) as u64;
@@ -62,12 +62,12 @@ pub mod with_options {
         }
     }
 
-    /// Adds the sums that were left in `slot`.
+    /// Adds the sums that were stored in `slot`.
     #[tma_device]
     fn add<const N: u32>(sum: &mut Accumulator<f32, 64, N>, partials: Global<f32>, slot: u32) {
         let first = slot as u64 * (64 * N) as u64 + (thread_idx().x % 128 * 4) as u64;
         for j in unroll((0..sum.len()).step_by(32)) {
-            // All are asked for before the first is waited for.
+            // All loads are issued before the first one is waited for.
             let mut part = [0.0; 32];
             for i in unroll((0..32usize).step_by(4)) {
                 let four = partials.get_vec::<4>(first + (j + i) as u64 * 128);
@@ -85,7 +85,7 @@ pub mod with_options {
     /// sigmoid(y) with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u
     /// is √(2/π) · (x + 0.044715 · x³).
     ///
-    /// A NaN stays a NaN. The square is bounded, since SiLU multiplies it by 0.
+    /// A NaN stays a NaN. The square is bounded, since for SiLU it is multiplied by 0.
     #[tma_device]
     fn activate<const N: u32, const COLS: u32>(
         sum: &mut Accumulator<f32, 64, N>,
@@ -100,56 +100,56 @@ pub mod with_options {
             let gate = if activation == 2 { [1.595_769, 0.071_354_82] } else { [1.0f32, 0.0] };
             for e in unroll(0..COLS as usize / 2) {
                 let x = sum[first + e];
-                // 1 / z is 2 to the power of -log2(z), here without the branches of a division.
+                // 1 / z is 2 to the power of -log2(z), which avoids the branches of a division.
                 let square = min(x * x, f32::MAX);
                 sum[first + e] = x * exp2(-log2(1.0 + exp(-x * fma(gate[1], square, gate[0]))));
             }
         }
     }
 
-    /// Which matrix of A is multiplied by this product of a batch.
+    /// Returns the matrix of A for GEMM number `batch`.
     #[tma_device(open)]
     fn place_a(batch: u32) -> u32 {
         batch
     }
 
-    /// Which matrix of B.
+    /// Returns the matrix of B for GEMM number `batch`.
     #[tma_device(open)]
     fn place_b(batch: u32) -> u32 {
         batch
     }
 
-    /// Which matrix of C becomes the product.
+    /// Returns the matrix of C for GEMM number `batch`.
     #[tma_device(open)]
     fn place_c(batch: u32) -> u32 {
         batch
     }
 
-    /// An element x of alpha · A · B + beta · C, and that of the residual. This and
-    /// the two functions that follow are what modules replace that are made from this one:
-    /// `docs/gemm.md`, "Epilogues of your own".
+    /// Combines an element x of alpha · A · B + beta · C with that of the residual. This and the
+    /// two functions that follow are those that derived modules replace: `docs/gemm.md`, "Epilogues
+    /// of your own".
     #[tma_device(open)]
     fn with_residual(x: f32, residual: f32) -> f32 {
         x + residual
     }
 
-    /// The same, which may have got the residual, and its column's element of the bias.
+    /// Adds the bias of the column to an element, which may already include the residual.
     #[tma_device(open)]
     fn with_bias(x: f32, bias: f32) -> f32 {
         x + bias
     }
 
-    /// What becomes an element of C at `_at`: batch, row and column, never beyond the edges.
+    /// Computes an element of C at `_at`: batch, row and column, which are never out of bounds.
     #[tma_device(open)]
     fn finish(x: f32, _at: [u32; 3]) -> f32 {
         x
     }
 
-    /// `plain`, whose sums may be divided among clusters (`steps_of`), and become C by way of
+    /// `plain` with sums that may be split among clusters (`steps_of`), and that are stored to C as
     /// `activation(alpha · sum + beta · C + residual + bias)`.
     ///
-    /// The copy engine loads and stores C up to column `edge`. Beyond it threads do, in `rows`: C
-    /// with rows of `row_stride` and matrices of `matrix_stride` elements.
+    /// The copy engine loads and stores C up to column `edge`. Beyond it threads do so, in `rows`:
+    /// C with rows of `row_stride` and matrices of `matrix_stride` elements.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [WIDE, TALL], unchecked, instances(
         (AB, C, K, COLS, VEC) in [bf16 = (bf16, bf16, 64, 64, 8), f16 = (f16, f16, 64, 64, 8), bf16_f32 = (bf16, f32, 64, 32, 4), f16_f32 = (f16, f32, 64, 32, 4)],
         (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
@@ -255,14 +255,14 @@ pub mod with_options {
             a.prefetch_descriptor();
             b.prefetch_descriptor();
             c.prefetch_descriptor();
-            ring.init(WIDE * TALL * WARPGROUPS * 4); // each warp that multiplies, in all blocks
+            ring.init(WIDE * TALL * WARPGROUPS * 4); // one arrival per multiplying warp of all blocks
             for i in 0..WARPGROUPS {
                 loaded[i].init(1);
             }
             fence_barrier_init();
         }
         sync_cluster();
-        grid_dependency_launch(); // the next kernel prepares what this one has done by now
+        grid_dependency_launch(); // the next kernel may begin to prepare
         grid_dependency_wait();
 
         let down = m.div_ceil(TALL * WARPGROUPS * 64);
@@ -302,7 +302,7 @@ pub mod with_options {
             setmaxnreg_inc::<232>();
             let me = warpgroup_idx() - 1;
             let leader = thread_idx().x % 128 == 0;
-            // This warpgroup's 64 rows of A; where A's columns are contiguous, they are a panel.
+            // This warpgroup's 64 rows of A. If A's columns are contiguous, they are a panel.
             let part = if MN_A { [me, 0] } else { [0, me] };
             let mut consumer = ring.consumer();
             let mut phase = Phase::new();
@@ -333,7 +333,7 @@ pub mod with_options {
                     }
 
                     if turns < steps {
-                        // Whoever is last to have its part of a tile adds up all of them.
+                        // The last warpgroup to finish its part of a tile sums all parts.
                         let first = before / share;
                         let parts = (before + steps - 1) / share + 1 - first;
                         let every = WIDE * TALL * WARPGROUPS;
@@ -341,9 +341,9 @@ pub mod with_options {
                         let counter = (tile - whole) * every + own;
                         let mut came = 0;
                         if parts == 2 {
-                            // Of two, the last one need not leave its own: they may be added in
+                            // The last of two need not store its own part: they may be added in
                             // either order.
-                            sync_warpgroup(); // all have read the ticket before this one
+                            sync_warpgroup(); // all threads have read the previous ticket
                             if leader {
                                 ticket.set(me, tickets.fetch_add(counter, 0, Order::Acquire, Scope::Device));
                             }
@@ -353,7 +353,7 @@ pub mod with_options {
                         if came == 0 {
                             let to = left_at(unit - whole, before, share, sharing);
                             leave::<N>(&sum, partials, to * every + own);
-                            sync_warpgroup(); // the leader releases what all have left
+                            sync_warpgroup(); // the leader releases the stores of all threads
                             if leader {
                                 ticket.set(me, tickets.fetch_add(counter, 1, Order::AcqRel, Scope::Device));
                             }
@@ -374,7 +374,7 @@ pub mod with_options {
                                 left_at(other, before, share, sharing) * every + own,
                             );
                         } else {
-                            // In the order of the steps, so that the sums are the same in each run.
+                            // In the order of the steps, so that the sums are reproducible.
                             for i in unroll(0..sum.len()) {
                                 sum[i] = 0.0;
                             }
@@ -403,7 +403,7 @@ pub mod with_options {
                     for j in unroll(0..N / COLS) {
                         let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
                         let first = (j * COLS / 2) as usize;
-                        // ptxas spills sums of 256 columns for it, and for `&&` instead of `if`.
+                        // ptxas spills sums of 256 columns for it, and for `&&` in place of `if`.
                         let is_edge = if N < 256 { column + (j + 1) * COLS > edge } else { false };
                         if leader {
                             bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
@@ -440,7 +440,7 @@ pub mod with_options {
                         }
                         sync_warpgroup();
                         if residual.len() > 0 {
-                            // 16 bytes a thread, a row by eight of them; past an edge are zeros.
+                            // 16 bytes per thread, eight threads per row; zeros past an edge.
                             for e in unroll(0..4u32) {
                                 let place = e * 128 + thread_idx().x % 128;
                                 let to = [0, place / 8, place % 8 * VEC as u32];
@@ -493,7 +493,7 @@ pub mod with_options {
                             if !is_edge {
                                 c.store([to_c, row, column + j * COLS], out);
                             }
-                            bulk_commit_group(); // also without a store: buffers are counted by groups
+                            bulk_commit_group(); // also without a store: buffers are tracked by groups
                         }
                         if is_edge {
                             for i in (warp..64).step_by(4) {

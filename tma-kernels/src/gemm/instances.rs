@@ -1,4 +1,4 @@
-//! The kernels' instances, by what they multiply.
+//! The kernels' instances, by the GEMM that they compute.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,16 +10,16 @@ use super::kernel::product;
 use super::turns::alternating;
 use tma_runtime::launch::KernelSpec;
 
-/// What an instance is for.
+/// The properties that identify an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     /// Whether it has the options: an instance of `full`, not of `plain` or `folded`.
     pub(super) is_full: bool,
-    /// The elements.
+    /// The element types.
     pub(super) types: &'static str,
     /// The tile.
     pub(super) tile: Tile,
-    /// How A and B are stored: `n` by rows, `t` by columns; of a B that is N × K, `t`.
+    /// The layout of A and B: `n` by rows, `t` by columns. A B that is N × K is `t`.
     pub(super) layout: &'static str,
 }
 
@@ -36,17 +36,17 @@ static INSTANCES: LazyLock<HashMap<Key, &'static KernelSpec>> = LazyLock::new(||
         .collect()
 });
 
-/// The instance for `key`, if it was compiled.
+/// Returns the instance for `key`, if it was compiled.
 pub(super) fn find(key: Key) -> Option<&'static KernelSpec> {
     INSTANCES.get(&key).copied()
 }
 
-/// Whether elements have kernels with options.
+/// Returns whether these element types have kernels with options.
 pub(super) fn has_options(types: &str) -> bool {
     INSTANCES.keys().any(|key| key.is_full && key.types == types)
 }
 
-/// What a kernel is for, by its name, such as `plain::bf16_f32_pair_nt`.
+/// Parses the key from a kernel's name, such as `plain::bf16_f32_pair_nt`.
 pub(super) fn key(is_full: bool, name: &'static str) -> Option<Key> {
     let (_, instance) = name.rsplit_once("::")?;
     let (rest, layout) = instance.rsplit_once('_')?;

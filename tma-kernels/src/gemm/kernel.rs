@@ -1,34 +1,34 @@
-//! The kernel that multiplies, and that the chapter on products of matrices explains.
+//! The main GEMM kernel, which the chapter on GEMM explains.
 
 use tma_runtime::tma_module;
 
 /// C = A · B, in batches, by tensor cores.
 ///
 /// A is M × K or, if `MN_A`, K × M; B is N × K or, if `MN_B`, K × N; C is M × N. A cluster of
-/// `WIDE` × `TALL` blocks computes as many tiles of C side by side: blocks beside each other share
-/// what they load of A, and those above each other what they load of B. In each block a warp loads,
-/// and `WARPGROUPS` warpgroups compute 64 × `N` elements each, which leave by `OUTS` buffers: a
-/// store may find `LEFT` others on their way.
+/// `WIDE` × `TALL` blocks computes as many adjacent tiles of C. Blocks side by side share their
+/// loads of A, and stacked blocks those of B. In each block one warp loads, and `WARPGROUPS`
+/// warpgroups compute 64 × `N` elements each. They store through `OUTS` buffers: when a store
+/// starts, `LEFT` others may be in flight.
 #[tma_module]
 pub mod product {
     use tma_runtime::prelude::*;
 
-    /// Stands for a warpgroup where none is meant.
+    /// A value that stands for no warpgroup.
     const NOBODY: u32 = 2;
 
-    /// The hardware barrier at which one warpgroup waits for the other to go ahead.
+    /// The hardware barrier at which one warpgroup waits for the other to be ahead.
     const AHEAD: u32 = 1;
 
-    /// Rounds in which a GPU with 132 multiprocessors begins a cluster of two blocks on each of its
-    /// eight parts.
+    /// The number of rounds in which a GPU with 132 multiprocessors starts a cluster of two blocks
+    /// on each of its eight GPCs.
     const ROUNDS: u32 = 4;
 
-    /// The unit that this cluster begins with. In bands of eight rows the clusters of a part of the
-    /// chip (a GPC) then have the same rows of A, whose loads are joined on their way from the L2
-    /// cache (docs/gemm.md, "Neighbours on the chip").
+    /// Returns this cluster's first unit. In bands of eight rows the clusters of a part of the chip
+    /// (a GPC) then have the same rows of A, whose loads are merged on their way from the L2 cache
+    /// (docs/gemm-kernel.md, "Start order on the chip").
     ///
-    /// Measured on H100 and H200: the first four clusters are apart, and are counted to the
-    /// smallest part; others take turns on all eight until that is full, then on the other seven.
+    /// Measured on H100 and H200: the first four clusters are apart, and count as part of the
+    /// smallest GPC. The next go to all eight in turn until that is full, then to the other seven.
     #[tma_device]
     fn seat<const WIDE: u32>(group: u32) -> u32 {
         let cluster = cluster_idx().x;
@@ -44,22 +44,22 @@ pub mod product {
         }
     }
 
-    /// `step`, or by how much it is beyond `steps`.
+    /// Returns `step`, reduced by `steps` if it is not below.
     #[tma_device]
     fn wrapped(step: u32, steps: u32) -> u32 {
         if step < steps { step } else { step - steps }
     }
 
-    /// The tile of a unit of work, and which warpgroup is idle, or `NOBODY`. From `whole` on each tile
-    /// is two units, of which each is the rows of one warpgroup.
+    /// Returns the tile of a work unit, and its idle warpgroup, or `NOBODY`. From `whole` on each
+    /// tile is two units, each of which is the rows of one warpgroup.
     #[tma_device]
     fn share_of(unit: u32, whole: u32) -> [u32; 2] {
         if unit < whole { [unit, NOBODY] } else { [whole + (unit - whole) / 2, (unit - whole) % 2] }
     }
 
-    /// A unit of this block: its batch, first row and first column, and which warpgroup is idle.
-    /// Clusters take tiles in bands of `group` rows, so that blocks that run at the same time read the
-    /// same parts of A and B, which the L2 cache then holds.
+    /// Returns a unit of this block: its batch, first row and first column, and the idle warpgroup.
+    /// Clusters take tiles in bands of `group` rows, so that blocks that run at the same time read
+    /// the same parts of A and B, which the L2 cache then holds.
     #[tma_device]
     fn place<const WIDE: u32, const TALL: u32, const WARPGROUPS: u32, const N: u32>(
         unit: u32,
@@ -80,13 +80,13 @@ pub mod product {
         [share[0] / (down * across), row, column, share[1]]
     }
 
-    /// Lets the first of two warpgroups finish a tile before the second: it then stores while the
-    /// second still multiplies, and begins the next tile while the second stores (docs/gemm.md,
-    /// "One warpgroup ahead"). Both call it after each step but the first. Tiles of up to 128
-    /// columns take steps too fast for memory to feed one warpgroup alone; wider ones all have two.
+    /// Lets the first of two warpgroups finish a tile before the second: it stores while the second
+    /// multiplies, and begins the next tile while that stores (docs/gemm-kernel.md, "Staggered
+    /// finish"). Both call it after each step but the first. Tiles of up to 128 columns take steps
+    /// too fast for memory to feed one warpgroup alone; wider tiles all have two.
     ///
     /// Before its last `STAGES - 1` steps the second waits until the first has begun its last one.
-    /// It has let go of the slots of all steps before; the first needs the latest of them for that.
+    /// It has released the slots of all steps before; the first needs the latest of them for that.
     #[tma_device]
     fn go_ahead<const N: u32, const STAGES: u32>(me: u32, idle: u32, step: u32, steps: u32) {
         if N > 128 && idle == NOBODY && steps > STAGES {
@@ -98,7 +98,7 @@ pub mod product {
         }
     }
 
-    /// Nothing but the product.
+    /// Computes the plain GEMM.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [WIDE, TALL], unchecked, instances(
         (AB, SUM, C, K, COLS) in [bf16 = (bf16, f32, bf16, 64, 64), f16 = (f16, f32, f16, 64, 64), bf16_f32 = (bf16, f32, f32, 64, 32), f16_f32 = (f16, f32, f32, 64, 32)],
         (WIDE, TALL, WARPGROUPS, OUTS, LEFT, N, STAGES, MN_A, ROWS_A, COLS_A, SLICE_A, MN_B, ROWS_B, COLS_B, SLICE_B) in [
@@ -202,11 +202,11 @@ pub mod product {
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
             b.prefetch_descriptor();
-            ring.init(WIDE * TALL * WARPGROUPS * 4); // each warp that multiplies, in all blocks
+            ring.init(WIDE * TALL * WARPGROUPS * 4); // one arrival per multiplying warp of all blocks
             fence_barrier_init();
         }
         sync_cluster();
-        grid_dependency_launch(); // the next kernel prepares what this one has done by now
+        grid_dependency_launch(); // the next kernel may begin to prepare
         grid_dependency_wait();
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<40>();
@@ -228,14 +228,14 @@ pub mod product {
         } else {
             setmaxnreg_inc::<232>();
             let me = warpgroup_idx() - 1;
-            let part = if MN_A { [me, 0] } else { [0, me] }; // its rows of A; by columns, a panel
+            let part = if MN_A { [me, 0] } else { [0, me] }; // its rows of A; a panel if by columns
             let mut consumer = ring.consumer();
             for unit in (seat::<WIDE>(group)..units).step_by((grid_dim().x / WIDE) as usize) {
                 let at = place::<WIDE, TALL, WARPGROUPS, N>(unit, whole, m, n, group);
                 if me == at[3] {
                     for _ in 0..k.div_ceil(K) {
                         let slot = consumer.wait();
-                        sync_warp(); // all lanes have waited, as a multiplication would see to
+                        sync_warp(); // all lanes have waited, as a matmul would ensure
                         if elect_one() {
                             slot.release_cluster();
                         }

@@ -1,5 +1,5 @@
 //! Products of matrices, `C = activation(alpha · A · B + beta · C + residual + bias)`, by kernels
-//! that `docs/gemm.md` explains.
+//! that `docs/gemm-kernel.md` explains.
 //!
 //! ```
 //! use tma_kernels::gemm::{GemmOptions, gemm};
@@ -53,57 +53,58 @@ use tma_runtime::launch::{Arg, GlobalSlice, L2Promotion, LaunchOn, MapArg, MapAr
 use tma_runtime::prelude::*;
 use tma_runtime::{Scalar, launch::resident_blocks};
 
-/// What is applied to each element of the result at the end.
+/// The activation function, which is applied last to each element of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
-    /// Nothing.
+    /// The identity.
     #[default]
     None,
-    /// 0 if x < 0, else x.
+    /// ReLU: 0 if x < 0, else x.
     Relu,
-    /// x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))).
+    /// GELU: x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))).
     Gelu,
-    /// x / (1 + exp(-x)).
+    /// SiLU: x / (1 + exp(-x)).
     Silu,
 }
 
-/// What products are added up in.
+/// The type in which products are summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sums {
-    /// What [`Product`] names first.
+    /// The first type that [`Product`] lists.
     #[default]
     Exact,
-    /// `f16`, rounded after each instruction, which adds up 16 products. Only for matrices of `f16`
-    /// alone, without other options. It is no faster on Hopper: for results as of earlier GPUs.
+    /// `f16`, rounded after each instruction, which sums 16 products. Only for matrices of `f16`,
+    /// without other options. It is no faster on Hopper, but reproduces results of earlier GPUs.
     Half,
 }
 
-/// How A and B are stored, and what becomes of their product.
+/// The layout of A and B, and the operations on their product.
 #[derive(Debug)]
 pub struct GemmOptions<'a, C: Scalar, const N: usize> {
-    /// A is stored K × M, not M × K. Only for elements of 16 bits.
+    /// Whether A is stored K × M, not M × K. Only for elements of 16 bits.
     pub transpose_a: bool,
-    /// B is stored N × K, not K × N. Elements of other than 16 bits must be.
+    /// Whether B is stored N × K, not K × N. Required unless elements have 16 bits.
     pub transpose_b: bool,
     /// The factor of the product. With 0 neither A nor B is read.
     pub alpha: f32,
-    /// What earlier elements of C are multiplied by before they are added. With 0 they are not
-    /// read.
+    /// The factor of the previous elements of C, which are added to the product. With 0 they are
+    /// not read.
     pub beta: f32,
-    /// A matrix of C's shape that is added.
+    /// A matrix of C's shape, which is added.
     pub residual: Option<TensorView<'a, C, N>>,
-    /// A row of N elements that is added to each row.
+    /// A row of N elements, which is added to each row.
     pub bias: Option<TensorView<'a, C, 1>>,
-    /// What is applied last.
+    /// The function that is applied last.
     pub activation: Activation,
-    /// Kernels with other functions between the sums and C, which this caller's package has made.
+    /// Kernels of the caller's package, with other functions between the sums and C.
     pub epilogue: Option<Epilogue<'a>>,
-    /// What products are added up in.
+    /// The type in which products are summed.
     pub sums: Sums,
-    /// The kernel's tile, and how tiles are divided; by default [`choose`](choose::choose) chooses.
+    /// The kernel's tile, and the division of tiles. The default is the result of
+    /// [`choose`](choose::choose).
     pub choice: Option<Choice>,
-    /// Memory for products whose sums are divided among clusters. Without it, such a product
-    /// allocates its own and waits when that is freed.
+    /// Memory for GEMMs whose sums are split among clusters. Without it, such a GEMM allocates its
+    /// own, and waits when that is freed.
     pub workspace: Option<&'a mut Workspace>,
 }
 
@@ -125,8 +126,8 @@ impl<C: Scalar, const N: usize> Default for GemmOptions<'_, C, N> {
     }
 }
 
-/// Memory in which blocks exchange sums that are divided among them. One product at a time uses it:
-/// give each stream its own.
+/// Memory through which blocks exchange sums that are split among them. Only one GEMM may use it at
+/// a time: give each stream its own.
 #[derive(Debug)]
 pub struct Workspace {
     partials: DeviceTensor<f32, 1>,
@@ -134,7 +135,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Memory for every product whose sums are divided by choice: 35 MB on an H200.
+    /// Allocates the memory for every GEMM whose sums are split by default: 35 MB on an H200.
     ///
     /// # Errors
     ///
@@ -143,13 +144,14 @@ impl Workspace {
         Self::of(device, 2 * device.multiprocessors() as usize, 2)
     }
 
-    /// For the sums of so many blocks of so many warpgroups, which have 64 × 256 each.
+    /// Allocates the memory for the sums of `blocks` blocks of `warpgroups` warpgroups, 64 × 256
+    /// each.
     fn of(device: &Device, blocks: usize, warpgroups: usize) -> Result<Self, Error> {
         let partials = device.zeros([blocks * warpgroups * 64 * 256])?;
         Ok(Self { partials, tickets: device.zeros([blocks * warpgroups])? })
     }
 
-    /// Whether it is enough for the sums of so many blocks.
+    /// Returns whether the memory suffices for the sums of this many blocks.
     fn holds(&self, blocks: usize, facts: &tile::Facts) -> bool {
         let warpgroups = blocks * facts.warpgroups as usize;
         self.partials.len() >= warpgroups * 64 * facts.columns as usize && self.tickets.len() >= warpgroups
@@ -158,23 +160,24 @@ impl Workspace {
 
 /// Queues `C = activation(alpha · A · B + beta · C + residual + bias)`.
 ///
-/// The tensors have two dimensions, or three, of which the first counts the products of a batch. A
-/// is M × K, B is K × N and C is M × N, unless [`transpose_a`](GemmOptions::transpose_a) or
-/// [`transpose_b`](GemmOptions::transpose_b) says that one is stored the other way. Elements, and
-/// the type of sums, are those of [`Product`]. A product without elements is nothing to do; with a
-/// K of 0 it is zeros.
+/// The tensors have two dimensions, or three, the first of which counts the GEMMs of a batch. A is
+/// M × K, B is K × N and C is M × N, unless [`transpose_a`](GemmOptions::transpose_a) or
+/// [`transpose_b`](GemmOptions::transpose_b) states that one is stored the other way round. Element
+/// types, and the type of sums, are those of [`Product`]. If C has no elements, nothing is done.
+/// With a K of 0 the product is zero.
 ///
-/// Rows of A and B, as they are stored, begin at multiples of 16 bytes. Rows of C may begin and end
-/// anywhere, except those of `i32`, of [`Sums::Half`] and of a transposed A: the copy engine stores as many 16 bytes of
-/// a row as there are, and threads the rest, which is slower.
+/// Rows of A and B, as stored, must begin at multiples of 16 bytes. Rows of C may begin and end
+/// anywhere, except for C of `i32`, with [`Sums::Half`] and with a transposed A. The copy engine
+/// stores as many units of 16 bytes of a row as possible, and threads store the rest, which is
+/// slower.
 ///
-/// Sums that are divided among clusters are added in a fixed order: the same matrices give the same
-/// bits each time.
+/// Sums that are split among clusters are added in a fixed order: the same matrices produce the
+/// same bits each time.
 ///
 /// # Errors
 ///
-/// `TMA0546` if the matrices do not fit each other or are too large, `TMA0547` if no kernel
-/// multiplies so, and those of [`launch`].
+/// `TMA0546` if the matrices do not match or are too large, `TMA0547` if no kernel supports the
+/// GEMM, and the errors of [`launch`].
 pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
     on: &impl LaunchOn,
     a: impl MapArg<AB, N>,
@@ -182,7 +185,7 @@ pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
     mut c: impl MapArgMut<C, N>,
     options: GemmOptions<'_, C, N>,
 ) -> Result<(), GemmError> {
-    const { assert!(N == 2 || N == 3, "matrices have two dimensions, or three in a batch") };
+    const { assert!(N == 2 || N == 3, "matrices must have two dimensions, or three in a batch") };
     let (a, b, mut c) = (a.view(), b.view(), c.view_mut());
     let operands = Operands::of(a.shape(), b.shape(), c.shape(), &options)?;
     if operands.batches == 0 || operands.m == 0 || operands.n == 0 {
@@ -195,19 +198,19 @@ pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
     queue(on, &operands, [a.view(), b.view()], cube_mut(c)?, options)
 }
 
-/// The extents of a product.
+/// The extents of a GEMM.
 #[derive(Clone, Copy)]
 struct Operands {
     m: usize,
     n: usize,
     k: usize,
     batches: usize,
-    /// Whether elements of C may share memory: products become such that do not.
+    /// Whether elements of C may share memory, because the batch only writes matrices that do not.
     may_overlap: bool,
 }
 
 impl Operands {
-    /// Of matrices of these shapes, if they fit.
+    /// Returns the extents for matrices of these shapes, if they match.
     fn of<C: Scalar, const N: usize>(
         a: [usize; N],
         b: [usize; N],
@@ -216,11 +219,20 @@ impl Operands {
     ) -> Result<Self, GemmError> {
         let batches = c[..N - 2].iter().product();
         let [m, n, k] = [c[N - 2], c[N - 1], a[if options.transpose_a { N - 2 } else { N - 1 }]];
+        let [depth, columns] = if options.transpose_b { [b[N - 1], b[N - 2]] } else { [b[N - 2], b[N - 1]] };
         let fits = |matrix, found: &[usize], [rows, columns]: [usize; 2]| {
             let wanted = [&c[..N - 2], &[rows, columns]].concat();
             let found = found.to_vec();
             if found == wanted { Ok(()) } else { Err(GemmError::Shape { matrix, found, wanted }) }
         };
+        // If A and B match each other, C is the one that does not.
+        if depth == k && a[..N - 2] == b[..N - 2] {
+            let wanted =
+                [&a[..N - 2], &[a[if options.transpose_a { N - 1 } else { N - 2 }], columns]].concat();
+            if c[..] != wanted[..] {
+                return Err(GemmError::Shape { matrix: "C", found: c.to_vec(), wanted });
+            }
+        }
         fits("A", &a, if options.transpose_a { [k, m] } else { [m, k] })?;
         fits("B", &b, if options.transpose_b { [n, k] } else { [k, n] })?;
         if let Some(residual) = &options.residual {
@@ -239,8 +251,8 @@ impl Operands {
         Ok(Self { m, n, k, batches, may_overlap: false })
     }
 
-    /// So many matrices of zeros for A and for B, where K or alpha is 0: nothing is added up, but
-    /// tensor maps have no empty tensors.
+    /// Returns matrices of zeros for A and for B, in the given numbers, for a GEMM whose K or alpha
+    /// is 0: nothing is summed, but tensor maps have no empty tensors.
     fn of_zeros<AB: Scalar, C: Scalar, const N: usize>(
         self,
         device: &Device,
@@ -258,13 +270,13 @@ impl Operands {
     }
 }
 
-/// A tensor as a batch of matrices.
+/// Returns a tensor as a batch of matrices.
 fn cube<T: Scalar, const N: usize>(view: TensorView<'_, T, N>) -> Result<TensorView<'_, T, 3>, Error> {
     let (shape, strides) = cubic(view.shape(), view.strides());
     view.with_strides(shape, strides)
 }
 
-/// As [`cube`].
+/// Returns a mutable tensor as a batch of matrices.
 fn cube_mut<T: Scalar, const N: usize>(
     view: TensorViewMut<'_, T, N>,
 ) -> Result<TensorViewMut<'_, T, 3>, Error> {
@@ -280,7 +292,7 @@ fn cubic<const N: usize>(shape: [usize; N], strides: [usize; N]) -> ([usize; 3],
     }
 }
 
-/// Chooses an instance, and queues it.
+/// Selects an instance, and queues it.
 fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     on: &impl LaunchOn,
     operands: &Operands,
@@ -324,6 +336,10 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let missing = || match (&epilogue, options.choice) {
         (_, Some(Choice { division: Division::Halved, .. })) => GemmError::not_halved(types),
         (Some(epilogue), choice) => epilogue.missing(types, layout, choice.is_some()),
+        (None, _) if by_threads && options.transpose_a && size_of::<AB>() == 2 && size_of::<C>() == 2 => {
+            let [_, row, _] = c.strides();
+            GemmError::Rows { types, bytes: [n, row].map(|elements| elements * size_of::<C>()) }
+        }
         (None, _) => GemmError::missing(types, layout, is_more),
     };
     let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
@@ -357,7 +373,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
         args.push(Arg::map_mut(c).with(options_of_c));
         args.extend(sizes);
         args.extend([units.len(), units.whole].map(|number| Arg::scalar(number as u32)));
-        args.truncate(kernel.params.len()); // `turns` takes no `whole`, and `folded` neither of them
+        args.truncate(kernel.params.len()); // `turns` takes no `whole`, and `folded` takes neither
         return launch_chosen(&args);
     }
 
@@ -368,7 +384,7 @@ fn queue<AB: Product<C>, C: Scalar, const N: usize>(
     let (mut no_partials, mut no_tickets) = (device.zeros([0])?, device.zeros([0])?);
     let mut own = None;
     let (partials, tickets) = if units.sharing > 0 {
-        // Sums that are left, or counters of tiles that are shared, whichever are more.
+        // Enough for stored partial sums and for counters of shared tiles, whichever are more.
         let blocks = (units.leaves * units.sharing).max(tiles - units.whole) * facts.blocks() as usize;
         let given = options.workspace.filter(|given| given.holds(blocks, &facts));
         let workspace = match given {

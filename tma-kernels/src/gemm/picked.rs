@@ -1,25 +1,25 @@
-//! Batches whose matrices are picked by numbers on the device.
+//! Batches whose matrices are picked by indices on the device.
 
 use super::{Epilogue, GemmError, GemmOptions, Operands, Product, queue};
 use tma_runtime::launch::{GlobalSlice, LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 use tma_runtime::{Scalar, tma_module};
 
-/// `with_options`, whose products take matrices from anywhere in A and B, and store to anywhere in
-/// C. Without indices for one of these, product i takes its matrix i.
+/// `with_options`, with GEMMs that take matrices from anywhere in A and B, and store to anywhere in
+/// C. Without indices for one of these, GEMM i uses matrix i of it.
 #[tma_module(
     from = crate::gemm::full::with_options,
     only = ["*_pair_*", "*_square_*", "*_low64_*"],
 )]
 pub mod kernel {
-    /// The matrix of this product among `count` of them.
+    /// Returns the matrix of this GEMM among `count` of them.
     #[tma_device]
     fn pick(batch: u32, indices: Global<u32>, count: u32) -> u32 {
         let mut index = batch;
         if indices.len() > 0 {
             index = indices.get(batch);
         }
-        assert!(index < count, "an index of a batch is beyond the matrices");
+        assert!(index < count, "batch index out of bounds");
         index
     }
 
@@ -39,20 +39,20 @@ pub mod kernel {
     }
 }
 
-/// Which matrices each product of a batch takes, and which it becomes: numbers on the device, which
-/// the host never reads. Without numbers for one of them, product i takes its matrix i.
+/// The indices of the matrices that each GEMM of a batch reads and writes: numbers on the device,
+/// which the host never reads. Without indices for one of A, B and C, GEMM i uses matrix i of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Indices<'a> {
-    /// For each product, its matrix of A.
+    /// The matrix of A for each GEMM.
     pub a: Option<TensorView<'a, u32, 1>>,
-    /// For each product, its matrix of B.
+    /// The matrix of B for each GEMM.
     pub b: Option<TensorView<'a, u32, 1>>,
-    /// For each product, the matrix of C that it becomes. No two products may become the same.
+    /// The matrix of C that each GEMM writes. No two GEMMs may write the same one.
     pub c: Option<TensorView<'a, u32, 1>>,
 }
 
 impl Indices<'_> {
-    /// How many products there are, of so many matrices of A, B and C.
+    /// Returns the number of GEMMs, for these numbers of matrices of A, B and C.
     fn products(&self, counts: [usize; 3]) -> Result<usize, GemmError> {
         let given = [self.a, self.b, self.c].map(|indices| indices.map(|indices| indices.shape()[0]));
         let numbers: Vec<usize> =
@@ -64,13 +64,13 @@ impl Indices<'_> {
     }
 }
 
-/// Queues a batch of products whose matrices lie anywhere in A, B and C, by one launch. Product i
-/// is that of matrices `a[indices.a[i]]` and `b[indices.b[i]]`, and becomes `c[indices.c[i]]`; other
-/// matrices of C are left as they are. A residual has a matrix for each product.
+/// Queues a batch of GEMMs whose matrices are anywhere in A, B and C, in one launch. GEMM i
+/// multiplies `a[indices.a[i]]` by `b[indices.b[i]]`, and writes `c[indices.c[i]]`. Other matrices
+/// of C are not changed. A residual has one matrix per GEMM.
 ///
-/// Views of A and B may overlap. So matrices at any multiples of 16 bytes in an allocation, the
-/// array of addresses of other libraries, are those of a view whose matrices begin 16 bytes after
-/// one another.
+/// Views of A and B may overlap. An array of addresses, as other libraries take it, is therefore a
+/// view whose matrices begin every 16 bytes: it contains the matrices at all multiples of 16 bytes
+/// in an allocation.
 ///
 /// ```
 /// use tma_kernels::gemm::{GemmOptions, Indices, gemm_picked};
@@ -95,9 +95,9 @@ impl Indices<'_> {
 ///
 /// # Errors
 ///
-/// `TMA0561` if there are not as many numbers for each of the three, `TMA0547` if there is an
-/// [epilogue](GemmOptions::epilogue) as well, and those of [`gemm`](super::gemm). An index beyond
-/// the matrices stops the kernel: `TMA0545`.
+/// `TMA0561` if the numbers of indices for A, B and C differ, `TMA0547` if there is also an
+/// [epilogue](GemmOptions::epilogue), and the errors of [`gemm`](super::gemm). An index out of
+/// range stops the kernel: `TMA0545`.
 pub fn gemm_picked<AB: Product<C>, C: Scalar>(
     on: &impl LaunchOn,
     a: impl MapArg<AB, 3>,
@@ -109,7 +109,7 @@ pub fn gemm_picked<AB: Product<C>, C: Scalar>(
     queue_picked(on, [a.view(), b.view()], c.view_mut(), indices, options, false)
 }
 
-/// Chooses an instance of `kernel`, and queues it. C `may_overlap` if its picked matrices do not.
+/// Selects an instance of `kernel`, and queues it. C `may_overlap` if its picked matrices do not.
 pub(super) fn queue_picked<AB: Product<C>, C: Scalar>(
     on: &impl LaunchOn,
     [a, b]: [TensorView<'_, AB, 3>; 2],
@@ -123,7 +123,7 @@ pub(super) fn queue_picked<AB: Product<C>, C: Scalar>(
     if options.epilogue.is_some() {
         return Err(GemmError::no_epilogue(AB::NAME));
     }
-    // The extents that the options are judged by are those of the batch.
+    // The options are checked against the extents of the batch.
     let batch = |[_, rows, columns]: [usize; 3]| [products, rows, columns];
     let operands = Operands::of(batch(a.shape()), batch(b.shape()), batch(c.shape()), &options)?;
     let operands = Operands { may_overlap, ..operands };

@@ -1,78 +1,78 @@
-//! Tiles of C, and what they were measured to take. `docs/gemm.md`, "The choice", tells how.
+//! Tiles of C, with measured times. `lab/gemm.md`, "The choice", tells how they were measured.
 
-/// A tile of C, and how blocks work on it.
+/// A tile of C, and the blocks that compute it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Tile {
-    /// 128 × 256 a block, in clusters of two blocks above each other.
+    /// 128 × 256 per block, in clusters of two stacked blocks.
     Pair,
-    /// 128 × 192 a block, in clusters of two blocks above each other.
+    /// 128 × 192 per block, in clusters of two stacked blocks.
     Middle,
-    /// 128 × 128 a block, in clusters of two blocks above each other.
+    /// 128 × 128 per block, in clusters of two stacked blocks.
     Square,
-    /// 128 × 128 a block, in clusters of two blocks side by side.
+    /// 128 × 128 per block, in clusters of two blocks side by side.
     Beside,
-    /// 128 × 176 a warpgroup, of two that take turns, in clusters of two blocks above each other.
+    /// 128 × 176 per warpgroup, two of which alternate, in clusters of two stacked blocks.
     Turns176,
-    /// 128 × 128, the same.
+    /// 128 × 128 per warpgroup, two of which alternate, in clusters of two stacked blocks.
     Turns128,
-    /// 128 × 128 a cluster of two blocks, each of which adds up half of K.
+    /// 128 × 128 per cluster of two blocks, each of which sums half of K.
     Folded,
-    /// 64 × 128 a cluster of two blocks, each of which adds up half of K.
+    /// 64 × 128 per cluster of two blocks, each of which sums half of K.
     Folded64,
-    /// 128 × 64 a block, in clusters of two blocks side by side.
+    /// 128 × 64 per block, in clusters of two blocks side by side.
     Narrow,
-    /// 64 × 128 a block, in clusters of four blocks side by side.
+    /// 64 × 128 per block, in clusters of four blocks side by side.
     Quad,
-    /// 64 × 128 a block, in clusters of two blocks above each other.
+    /// 64 × 128 per block, in clusters of two stacked blocks.
     Stacked,
-    /// 64 × 128 a block.
+    /// 64 × 128 per block.
     Low128,
-    /// 64 × 64 a block.
+    /// 64 × 64 per block.
     Low64,
 }
 
-/// A tile's extents, and what it was measured to take.
+/// A tile's extents, and the measured times of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
-    /// What names of instances have for it.
+    /// The name within instance names.
     pub(crate) name: &'static str,
-    /// Blocks of a cluster, along N and M.
+    /// Blocks per cluster along N and M.
     pub(crate) cluster: [u32; 2],
-    /// Warpgroups of a block that multiply.
+    /// Warpgroups per block that multiply.
     pub(crate) warpgroups: u32,
     /// Columns of a block's tile.
     pub(crate) columns: u32,
-    /// Among how many blocks of a cluster the sums of a tile are divided, along K.
+    /// The number of blocks of a cluster that split the sums of a tile along K.
     pub(crate) parts: u32,
-    /// Nanoseconds of a step of 128 bytes along K at the chip's highest clock.
+    /// Nanoseconds per step of 128 bytes along K at the chip's highest clock.
     pub(super) step: f64,
-    /// Nanoseconds of a step that all clusters have, where the chip's power is the limit.
+    /// Nanoseconds per step that all clusters compute if the chip's power is the limit.
     pub(super) hot: f64,
-    /// Whether clusters take tiles row by row, where the L2 cache holds A and B. Blocks above each
-    /// other load A each for itself, and clusters side by side load the same rows of it at the same
-    /// time. Tiles of 128 × 192 and more load too little for it to count.
+    /// Whether clusters take tiles row by row if the L2 cache holds A and B. Stacked blocks each
+    /// load their own rows of A, and adjacent clusters load the same rows of it at the same time.
+    /// Tiles of 128 × 192 and more load too little for this to matter.
     pub(super) by_rows: bool,
-    /// The part of its time that a step takes if all clusters have half of a tile, for which they
-    /// load all that a tile needs. Only tiles of the kernel `plain` are halved, and of those the ones
-    /// for which it was measured.
+    /// The relative duration of a step if all clusters compute half tiles, for which they load the
+    /// data of a whole tile. Only tiles of the kernel `plain` can be halved, and of those only the
+    /// ones for which it was measured.
     pub(super) half: Option<f64>,
-    /// Nanoseconds of the rest of a tile: the first load, and what is stored last.
+    /// Nanoseconds for the rest of a tile: the first load and the last store.
     pub(super) rest: f64,
-    /// Nanoseconds by which the last tile takes longer, whose end no other tile hides.
+    /// Nanoseconds by which the last tile takes longer, since no other tile hides its end.
     pub(super) last: f64,
-    /// Nanoseconds by which each unit of work takes longer if sums are split.
+    /// Nanoseconds by which each work unit takes longer if sums are split.
     pub(super) split: f64,
-    /// Bytes per nanosecond that come from global memory, where each is read once.
+    /// Bytes per nanosecond from global memory if each byte is read once.
     pub(super) stream: f64,
 }
 
-/// The part of its time that a step takes in which one of two warpgroups multiplies, where few
-/// clusters load at that time.
+/// The relative duration of a step in which only one of two warpgroups multiplies, if few clusters
+/// load at that time.
 const ALONE: f64 = 0.55;
 
 impl Tile {
-    /// All of them, those with the least traffic first.
+    /// All tiles, those with the least traffic first.
     pub const ALL: [Self; 13] = [
         Self::Pair,
         Self::Turns176,
@@ -89,13 +89,14 @@ impl Tile {
         Self::Low64,
     ];
 
-    /// Whether one warpgroup of a block multiplies while the other stores.
-    pub(crate) const fn takes_turns(self) -> bool {
+    /// Returns whether one warpgroup of a block multiplies while the other stores.
+    pub(crate) const fn alternates_warpgroups(self) -> bool {
         matches!(self, Self::Turns176 | Self::Turns128)
     }
 
-    /// What is known of it. Fitted to times of an H200, `by_rows`, `half` and `last` to some of an
-    /// H100, with driver 580 and mostly in bf16: `docs/gemm.md`, "The choice".
+    /// Returns the known facts about the tile. They are fitted to times of an H200, and `by_rows`,
+    /// `half` and `last` to some of an H100, with driver 580 and mostly in bf16: `lab/gemm.md`,
+    /// "The choice".
     #[rustfmt::skip]
     pub(crate) const fn facts(self) -> Facts {
         match self {
@@ -117,19 +118,20 @@ impl Tile {
 }
 
 impl Facts {
-    /// Rows and columns of a cluster's tile.
+    /// Returns rows and columns of a cluster's tile.
     pub(crate) fn extents(&self) -> [usize; 2] {
         let [wide, tall] = self.cluster.map(|blocks| blocks as usize);
         [tall * self.warpgroups as usize * 64 / self.parts as usize, wide * self.columns as usize]
     }
 
-    /// The part of its time that a step takes in which one of two warpgroups multiplies, if such a
-    /// part of all clusters have one at that time. Of a tile for which it is not known, all of it.
+    /// Returns the relative duration of a step in which one of two warpgroups multiplies, if the
+    /// fraction `busy` of all clusters has such a step at that time. For a tile for which it was
+    /// not measured, the full duration is assumed.
     pub(super) fn half_step(&self, busy: f64) -> f64 {
         ALONE + busy * (self.half.unwrap_or(1.0) - ALONE)
     }
 
-    /// Blocks of a cluster.
+    /// Returns the number of blocks per cluster.
     pub(crate) fn blocks(&self) -> u32 {
         self.cluster[0] * self.cluster[1]
     }

@@ -1,20 +1,20 @@
-//! The kernel whose warpgroups take turns at the tensor cores: one multiplies while the other stores.
+//! The kernel whose warpgroups alternate: one uses the tensor cores while the other stores.
 
 use tma_runtime::tma_module;
 
 /// C = A · B, in batches. In each block two warpgroups compute 128 × `N` elements each, every other
-/// tile of the block's. So the sums of one are converted and stored while the tensor cores work on
-/// the next, as in the "ping-pong" kernels of CUTLASS. Clusters are two blocks above each other,
-/// which share what they load of B.
+/// tile of the block. The sums of one are converted and stored while the tensor cores work on the
+/// next, as in the "ping-pong" kernels of CUTLASS. Clusters are two stacked blocks, which share
+/// their loads of B.
 ///
 /// A is M × K, B is N × K.
 #[tma_module]
 pub mod alternating {
     use tma_runtime::prelude::*;
 
-    /// The steps of a tile's first row and column, and its batch. Clusters take tiles in bands of
-    /// `group` rows, so that blocks that run at the same time read the same parts of A and B, which
-    /// the L2 cache then holds.
+    /// Returns the batch, first row and first column of this block's tile. Clusters take tiles in
+    /// bands of `group` rows, so that blocks that run at the same time read the same parts of A and
+    /// B, which the L2 cache then holds.
     #[tma_device]
     fn place<const N: u32>(unit: u32, down: u32, across: u32, group: u32) -> [u32; 3] {
         let tile = unit % (down * across);
@@ -25,7 +25,7 @@ pub mod alternating {
         [unit / (down * across), row, inside / height * N]
     }
 
-    /// Nothing but the product.
+    /// Computes the plain GEMM.
     #[tma_kernel(threads = 384, cluster = [1, 2], unchecked, instances(
         (AB, C, K) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64), e4m3 = (e4m3, bf16, 128), e5m2 = (e5m2, bf16, 128)],
         (N, SLICE_B, STAGES, COLS, W, OUTS, LEFT) in [
@@ -70,14 +70,14 @@ pub mod alternating {
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
             b.prefetch_descriptor();
-            ring.init(8); // each warp of a warpgroup, in both blocks
+            ring.init(8); // one arrival per warp of a warpgroup, in both blocks
             for i in 0..2 {
-                turn[i].init(1); // a thread of the other warpgroup
+                turn[i].init(1); // one arrival, of a thread of the other warpgroup
             }
             fence_barrier_init();
         }
         sync_cluster();
-        grid_dependency_launch(); // the next kernel prepares what this one has done by now
+        grid_dependency_launch(); // the next kernel may begin to prepare
         grid_dependency_wait();
         let down = m.div_ceil(256);
         let across = n.div_ceil(N);

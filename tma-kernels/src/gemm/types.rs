@@ -1,4 +1,4 @@
-//! Which elements are multiplied, and what their products are stored as.
+//! Element types of matrices, and the types in which their products are stored.
 
 use tma_runtime::Scalar;
 use tma_runtime::prelude::*;
@@ -7,7 +7,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Elements that are multiplied, with products that are stored as `C`.
+/// The element type of A and B, with a GEMM whose results are stored as `C`.
 ///
 /// | `Self` | sums | `C` |
 /// | --- | --- | --- |
@@ -17,16 +17,16 @@ mod sealed {
 /// | `tf32` | `f32` | `f32` |
 /// | `i8` | `i32`, which wraps | `i32` |
 #[diagnostic::on_unimplemented(
-    message = "no product of matrices of `{Self}` is stored as `{C}`",
-    label = "not elements of a product",
-    note = "bf16 gives bf16 or f32, f16 gives f16 or f32, e4m3 and e5m2 give bf16 or f32, tf32 gives f32, i8 gives i32"
+    message = "a GEMM of `{Self}` cannot be stored as `{C}`",
+    label = "unsupported element types of a GEMM",
+    note = "a GEMM of bf16 is stored as bf16 or f32, of f16 as f16 or f32, of e4m3 and e5m2 as bf16 or f32, of tf32 as f32, of i8 as i32"
 )]
 pub trait Product<C>: Scalar + sealed::Sealed {
-    /// What names of instances begin with.
+    /// The prefix of instance names.
     #[doc(hidden)]
     const NAME: &'static str;
 
-    /// The same for sums in `f16`, if there are any.
+    /// The same for sums in `f16`, if they are supported.
     #[doc(hidden)]
     const HALF: Option<&'static str>;
 }

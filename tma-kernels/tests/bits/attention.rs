@@ -1,4 +1,4 @@
-//! Attention on a device, compared with attention on the simulator.
+//! Attention on a device, compared with the simulator.
 
 use tma_kernels::attention::kernel::forward::attention::INSTANCES;
 use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};
@@ -6,7 +6,7 @@ use tma_runtime::prelude::*;
 
 use super::{Element, expect_all, numbers, recording};
 
-/// An instance.
+/// An instance of the kernel.
 #[derive(Clone, Copy, Debug)]
 struct Instance {
     depth: usize,
@@ -14,19 +14,19 @@ struct Instance {
     ragged: bool,
 }
 
-/// Where sequences of several lengths begin, and the last one ends; the second has no keys.
+/// The starts of sequences of several lengths, and the end of the last one. The second has no keys.
 const STARTS: [[u32; 5]; 2] = [[0, 70, 75, 139, 150], [0, 100, 100, 130, 200]];
 
 const HEADS: usize = 2;
 
-/// What a device gives.
+/// The results of a device.
 struct Results<T> {
     o: Vec<T>,
     lse: Vec<f32>,
 }
 
 impl Instance {
-    /// Every one, of an element type.
+    /// Returns every instance of an element type.
     fn all() -> impl Iterator<Item = Self> {
         let causal = |depth| [false, true].map(|causal| (depth, causal));
         let both = [64, 128, 256].into_iter().flat_map(causal);
@@ -36,7 +36,7 @@ impl Instance {
     fn run<T: AttentionElement + Element>(self, device: &Device) -> Result<Results<T>, AttentionError> {
         let Self { depth, causal, ragged } = self;
         let [queries, keys] = STARTS.map(|starts| starts[4] as usize);
-        // Scores far apart, so that maxima rise in later blocks too.
+        // The scores vary widely, so that maxima rise in later blocks too.
         let far: Vec<_> = numbers::<f32>(1, HEADS * queries * depth).iter().map(|x| T::of(8.0 * x)).collect();
         let q = device.tensor(&far, [1, HEADS, queries, depth])?;
         let k = device.tensor(&numbers::<T>(2, keys * depth), [1, 1, keys, depth])?;
@@ -47,7 +47,7 @@ impl Instance {
         let (of_queries, of_keys) = (of_queries?, of_keys?);
         let lengths = Lengths { queries: &of_queries, keys: &of_keys, longest: 70 };
         let lengths = ragged.then_some(lengths);
-        // Two blocks, which go from tile to tile.
+        // Two blocks, each of which processes several tiles.
         let options =
             AttentionOptions { causal, lengths, lse: Some(&mut lse), blocks: Some(2), ..Default::default() };
         attention(device, &q, &k, &v, &mut o, options)?;
@@ -55,7 +55,7 @@ impl Instance {
     }
 }
 
-/// An element's value, and the distance from 1 to the next number.
+/// The value of an element, and the distance from 1 to the next number.
 trait Value: AttentionElement + Element {
     const STEP: f64;
 
@@ -78,10 +78,11 @@ impl Value for f16 {
     }
 }
 
-/// Compares what two devices give. The simulator rounds powers correctly, `ex2.approx` errs by two
-/// units of 2^-22 (PTX ISA, "ex2"): few weights are close enough to the middle of two numbers of `T`
-/// to be rounded otherwise. Each then differs by one step, all of a row by no more than that part of
-/// the greatest value, which is 1; and the rounded result by another step.
+/// Compares the results of two devices. The simulator rounds powers correctly, but `ex2.approx` has
+/// an error of up to two units of 2^-22 (PTX ISA, "ex2"). Few weights are close enough to the
+/// middle of two numbers of `T` to be rounded differently. Each of these differs by one step. All
+/// weights of a row together change the result by no more than that fraction of the greatest value,
+/// which is 1, and the rounded result may differ by another step.
 fn compare<T: Value>(about: Instance, found: &Results<T>, simulated: &Results<T>, is_same: bool) {
     let differing = found.o.iter().zip(&simulated.o).filter(|(a, b)| a.bits() != b.bits());
     let count = differing.clone().count();
@@ -91,7 +92,7 @@ fn compare<T: Value>(about: Instance, found: &Results<T>, simulated: &Results<T>
         assert!((a.value() - b.value()).abs() <= 2.0 * T::STEP, "{about:?}: {} and {}", a.value(), b.value());
     }
     for (a, b) in found.lse.iter().zip(&simulated.lse) {
-        // `lg2.approx` errs by 2^-22, and so does a sum of powers relative to itself.
+        // `lg2.approx` has an error of up to 2^-22, and so does a sum of powers relative to itself.
         let is_close = a == b || (a - b).abs() <= (a.abs() + 1.0) * 2f32.powi(-20);
         assert!(if is_same { a.to_bits() == b.to_bits() } else { is_close }, "{about:?}: {a} and {b}");
     }
@@ -106,7 +107,7 @@ fn compare_all<T: Value>(device: &Device, simulator: &Device) {
 }
 
 #[test]
-fn every_instance_of_attention_gives_what_the_simulator_gives() {
+fn every_instance_of_attention_matches_the_simulator() {
     let device = Device::open().expect("a device");
     let (simulator, launched) = recording(7);
     compare_all::<bf16>(&device, &simulator);

@@ -1,8 +1,8 @@
-//! Every instance of every kernel, on small matrices of numbers that are no small integers: the
-//! simulator and a GPU give the same bits. `TMA_DEVICE` names the device.
+//! Every instance of every kernel, on small matrices of numbers that are not small integers: the
+//! simulator and a GPU produce the same bits. `TMA_DEVICE` names the device.
 //!
-//! Of products the bits are kept as hashes, which both have to meet. Powers of two are not the same
-//! on both, so that attention on the device is compared with attention on the simulator.
+//! For GEMMs the bits are kept as hashes, which both must match. Powers of two differ between the
+//! two, so attention on the device is compared with attention on the simulator.
 #![cfg(feature = "llvm")]
 
 mod attention;
@@ -15,9 +15,10 @@ use tma_runtime::Scalar;
 use tma_runtime::launch::KernelSpec;
 use tma_runtime::prelude::*;
 
-/// An element of a test.
+/// An element type of a test.
 pub(crate) trait Element: Scalar {
-    /// The number closest to `x`, which is between -1 and 1; integers are 100 times as large.
+    /// Returns the number closest to `x`, which is between -1 and 1. Integers are 100 times as
+    /// large.
     fn of(x: f32) -> Self;
     fn bits(self) -> u32;
 }
@@ -47,7 +48,7 @@ elements! {
     i32: |x| (100.0 * x) as i32, |x| x as u32;
 }
 
-/// Numbers that look random, and are the same each time (the finaliser of MurmurHash3).
+/// Returns reproducible pseudo-random numbers (the finaliser of MurmurHash3).
 pub(crate) fn numbers<T: Element>(seed: u64, len: usize) -> Vec<T> {
     let number = |i: usize| {
         let mut x = (i as u64).wrapping_add(seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -58,13 +59,13 @@ pub(crate) fn numbers<T: Element>(seed: u64, len: usize) -> Vec<T> {
     (0..len).map(number).collect()
 }
 
-/// FNV-1a of the elements' bits.
+/// Computes FNV-1a of the elements' bits.
 pub(crate) fn hash<T: Element>(elements: &[T]) -> u64 {
     let bytes = elements.iter().flat_map(|element| element.bits().to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// A simulator under `seed`, and the names of the kernels that it runs from now on.
+/// Returns a simulator under `seed`, and the names of the kernels that it runs from now on.
 pub(crate) fn recording(seed: u64) -> (Device, Arc<Mutex<BTreeSet<&'static str>>>) {
     let launched = Arc::new(Mutex::new(BTreeSet::new()));
     let record = Arc::clone(&launched);
@@ -75,7 +76,7 @@ pub(crate) fn recording(seed: u64) -> (Device, Arc<Mutex<BTreeSet<&'static str>>
     (device, launched)
 }
 
-/// That each of these instances was launched.
+/// Asserts that each of these instances was launched.
 #[track_caller]
 pub(crate) fn expect_all<'k>(
     launched: &Mutex<BTreeSet<&'static str>>,

@@ -1,5 +1,5 @@
-//! Products, whose bits are kept in `products.txt`. `TMA_BITS=accept` writes it, from what the
-//! simulator gives.
+//! GEMMs, whose bits are kept in `products.txt`. `TMA_BITS=accept` writes the file from the
+//! simulator's results.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,10 +15,10 @@ use tma_runtime::prelude::*;
 
 use super::{Element, expect_all, hash, numbers, recording};
 
-/// What the products of each instance hash to.
+/// The hashes of each instance's results.
 const KEPT: &str = include_str!("products.txt");
 
-/// M, N and the products of a batch: multiples of no tile.
+/// M, N and the number of GEMMs in a batch: multiples of no tile.
 const EXTENTS: [usize; 3] = [136, 72, 2];
 
 /// An instance, by the parts of its name, such as `plain::bf16_f32_pair_nt`.
@@ -28,7 +28,7 @@ struct Instance {
     is_full: bool,
     types: &'static str,
     tile: Tile,
-    /// Whether A and B are stored the other way.
+    /// Whether A and B are stored the other way round.
     transposed: [bool; 2],
 }
 
@@ -42,7 +42,7 @@ impl Instance {
         Some(Self { is_full: kernel == "full", types, tile, transposed })
     }
 
-    /// The hash of its product on a device.
+    /// Returns the hash of the result on a device.
     fn run(self, device: &Device) -> Result<u64, GemmError> {
         match self.types {
             "bf16" => self.product::<bf16, bf16>(device),
@@ -61,7 +61,7 @@ impl Instance {
 
     fn product<AB: Element + Product<C>, C: Element>(self, device: &Device) -> Result<u64, GemmError> {
         let [m, n, l] = EXTENTS;
-        let k = 272 / size_of::<AB>(); // two steps of 128 bytes, and a rest
+        let k = 272 / size_of::<AB>(); // two steps of 128 bytes, and a remainder
         let [of_a, of_b] = self.transposed;
         let a = device.tensor(&numbers::<AB>(1, l * m * k), if of_a { [l, k, m] } else { [l, m, k] })?;
         let b = device.tensor(&numbers::<AB>(2, l * n * k), if of_b { [l, n, k] } else { [l, k, n] })?;
@@ -89,13 +89,13 @@ impl Instance {
     }
 }
 
-/// The instances in the order of the file.
+/// Returns the instances in the order of the file.
 fn instances() -> impl Iterator<Item = &'static KernelSpec> {
     let plain = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
     plain.chain(&alternating::turns::INSTANCES).chain(&with_options::full::INSTANCES)
 }
 
-/// The lines of some instances, as a device gives them.
+/// Returns the lines of some instances, for the results of a device.
 fn lines(device: &Device, instances: impl Iterator<Item = &'static KernelSpec>) -> String {
     let mut text = String::new();
     for kernel in instances {
@@ -108,7 +108,7 @@ fn lines(device: &Device, instances: impl Iterator<Item = &'static KernelSpec>) 
 }
 
 #[test]
-fn every_instance_of_the_products_gives_the_bits_that_are_kept() {
+fn every_gemm_instance_matches_the_recorded_bits() {
     let device = Device::open().expect("a device");
     let found = lines(&device, instances());
     if found != KEPT && env::var("TMA_BITS").is_ok_and(|value| value == "accept") {
@@ -122,9 +122,9 @@ fn every_instance_of_the_products_gives_the_bits_that_are_kept() {
     assert_eq!(found.lines().count(), KEPT.lines().count(), "TMA_BITS=accept drops what is gone");
 }
 
-/// Every third instance, or each with `TMA_TESTS=all`.
+/// Every third instance, or all of them with `TMA_TESTS=all`.
 #[test]
-fn instances_are_launched_and_give_the_same_bits_under_another_seed() {
+fn instances_give_the_same_bits_under_another_seed() {
     let (device, launched) = recording(7);
     let every = env::var_os("TMA_TESTS").is_some_and(|which| which == "all");
     let some: Vec<_> = instances().step_by(if every { 1 } else { 3 }).collect();

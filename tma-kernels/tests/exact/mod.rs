@@ -1,9 +1,9 @@
-//! Small integers, which each element type holds exactly, as it does their sums.
+//! Small integers, which every element type represents exactly, along with their sums.
 
 use tma_runtime::Scalar;
 use tma_runtime::prelude::*;
 
-/// An element of a test: small integers are exact in each type, as are their sums.
+/// An element type of a test. Small integers and their sums are exact in each.
 pub(crate) trait Element: Scalar + PartialEq + std::fmt::Debug {
     fn of(x: f32) -> Self;
     fn value(self) -> f32;
@@ -34,7 +34,7 @@ elements! {
     i32: |x| x as i32, |x| x as f32;
 }
 
-/// -2 to 2, in an order that looks random, and is the same each time.
+/// Returns reproducible pseudo-random integers from -2 to 2.
 pub(crate) fn integers<T: Element>(seed: u32, count: usize) -> Vec<T> {
     let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
     let mut next = || {

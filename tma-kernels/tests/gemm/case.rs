@@ -1,11 +1,11 @@
-//! A product of small integers, which is exact, against plain Rust.
+//! A GEMM of small integers, which is exact, compared with plain Rust.
 
 use tma_kernels::gemm::{Choice, Division, GemmError, GemmOptions, Product, Tile, gemm};
 use tma_runtime::prelude::*;
 
 use super::exact::{Element, integers};
 
-/// What is multiplied: M, N, K and the products of a batch, and how A and B are stored.
+/// A GEMM: M, N, K and the size of the batch, and the layout of A and B.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     pub(crate) mnkl: [usize; 4],
@@ -28,14 +28,14 @@ impl Case {
         Matrices { a: integers(1, l * m * k), b: integers(2, l * n * k), c: integers(3, l * m * n) }
     }
 
-    /// The shapes of A, B and C.
+    /// Returns the shapes of A, B and C.
     pub(crate) fn shapes(&self) -> [[usize; 3]; 3] {
         let [m, n, k, l] = self.mnkl;
         let [of_a, of_b] = self.transposed;
         [if of_a { [l, k, m] } else { [l, m, k] }, if of_b { [l, n, k] } else { [l, k, n] }, [l, m, n]]
     }
 
-    /// The exact sums.
+    /// Returns the exact sums.
     pub(crate) fn sums<AB: Element, C>(&self, matrices: &Matrices<AB, C>) -> Vec<f32> {
         let [m, n, k, l] = self.mnkl;
         let [of_a, of_b] = self.transposed;
@@ -50,7 +50,7 @@ impl Case {
         (0..l * m * n).map(element).collect()
     }
 
-    /// Multiplies, and compares with `wanted(sum, earlier C)`, rounded once.
+    /// Multiplies, and compares with `wanted(sum, previous C)`, rounded once.
     pub(crate) fn run<AB: Element + Product<C>, C: Element>(
         &self,
         device: &Device,

@@ -1,4 +1,4 @@
-//! Tiles that are divided among clusters, and their sums.
+//! Tiles that are split among clusters, and their sums.
 
 use tma_kernels::gemm::Division::{Even, Halved, Parts, Whole};
 use tma_kernels::gemm::{GemmError, GemmOptions, Tile, Workspace};
@@ -6,8 +6,8 @@ use tma_runtime::prelude::*;
 
 use super::case::{Case, by, device};
 
-/// The last of these tiles is two clusters': with rounds before it, and without, also where half of a
-/// tile is outside of C.
+/// The last of these tiles is split between two clusters, with and without rounds before it, and
+/// also if half of a tile is outside of C.
 #[test]
 fn tiles_of_the_last_round_are_halved() {
     let clusters = device().multiprocessors() as usize / 2;
@@ -30,10 +30,10 @@ fn tiles_of_the_last_round_are_halved() {
     }
 }
 
-/// Of a tile of more steps than the ring has slots, one warpgroup finishes before the other: with a
-/// tile before it, and also where the last ones are halved.
+/// In a tile of more steps than the ring has slots, one warpgroup finishes before the other. This
+/// is tested with a tile before it, and also with halved last tiles.
 #[test]
-fn one_warpgroup_goes_ahead() {
+fn one_warpgroup_starts_first() {
     let clusters = device().multiprocessors() as usize / 2;
     for (tile, columns, k) in [(Tile::Pair, 256, 328), (Tile::Pair, 256, 264), (Tile::Middle, 192, 392)] {
         for division in [Whole, Halved] {
@@ -55,11 +55,11 @@ fn sums_are_split_among_blocks() {
         Case::nt([72, 144, 264, 2]).product::<bf16, bf16>(by(tile, Parts(parts)));
         Case::nt([72, 144, 264, 2]).product::<f16, f16>(by(tile, Even));
     }
-    // More parts than there are steps.
+    // More parts than steps.
     Case::nt([8, 8, 72, 1]).product::<bf16, bf16>(by(Tile::Low64, Parts(100)));
 }
 
-/// Tiles are in two parts where they are as many as clusters, and in more where they are fewer.
+/// Tiles are in two parts if there are as many as clusters, and in more parts if there are fewer.
 /// With more tiles, clusters compute whole ones first.
 #[test]
 fn clusters_compute_several_tiles_and_share_steps() {

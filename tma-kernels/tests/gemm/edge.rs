@@ -1,4 +1,4 @@
-//! Rows of C that begin or end at no multiple of 16 bytes.
+//! Rows of C that do not begin or end at multiples of 16 bytes.
 
 use tma_kernels::gemm::Division::{Even, Parts, Whole};
 use tma_kernels::gemm::{Activation, GemmError, GemmOptions, Indices, Product, Tile, gemm, gemm_picked};
@@ -7,7 +7,7 @@ use tma_runtime::prelude::*;
 use super::case::{by, device};
 use super::exact::{Element, integers};
 
-/// What stands in C before, and behind its rows after.
+/// The elements of C before the launch, and those after its rows afterwards.
 const BEFORE: f32 = 3.0;
 
 /// A C of M × N whose rows are `line` elements apart and begin `skipped` elements into a tensor.
@@ -19,7 +19,7 @@ struct Case {
 }
 
 impl Case {
-    /// Multiplies with all options or none, and compares all of the tensor that C is a part of.
+    /// Multiplies with all options or none, and compares the whole tensor of which C is a part.
     fn check<AB: Element + Product<C>, C: Element>(
         &self,
         (tile, division): (Tile, tma_kernels::gemm::Division),
@@ -71,7 +71,7 @@ impl Case {
 }
 
 /// The copy engine stores whole units of 16 bytes, and threads the rest of each row; or threads
-/// store all of it.
+/// store the whole row.
 #[test]
 fn rows_begin_and_end_anywhere() -> Result<(), GemmError> {
     for (mnk, line, skipped) in [
@@ -93,10 +93,10 @@ fn rows_begin_and_end_anywhere() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// The second of a cluster's tiles may load C into the buffer that threads stored the first one's
-/// edge from.
+/// A cluster's second tile may load C into the buffer from which threads stored the first tile's
+/// edge.
 #[test]
-fn clusters_come_from_an_edge_to_a_whole_tile() -> Result<(), GemmError> {
+fn clusters_continue_after_edge_tiles() -> Result<(), GemmError> {
     let case = Case { mnk: [64 * 80, 70, 8], line: 80, skipped: 0, batches: 1 };
     case.check::<bf16, bf16>((Tile::Low64, Whole), true)
 }
@@ -110,7 +110,7 @@ fn rows_of_any_width_in_batches_and_with_shared_sums() -> Result<(), GemmError> 
     case.check::<tf32, f32>((Tile::Square, Whole), true)
 }
 
-/// Without a choice, and by indices.
+/// The library picks the kernel, also with indices.
 #[test]
 fn a_kernel_is_chosen_for_rows_of_any_width() -> Result<(), GemmError> {
     let device = device();
@@ -128,7 +128,7 @@ fn a_kernel_is_chosen_for_rows_of_any_width() -> Result<(), GemmError> {
     }
     assert_eq!(picked.to_vec()?, c);
 
-    // Indices, but no matrix of C: the launch refuses its map.
+    // Indices, but no matrix of C: the launch rejects its map.
     let mut none = device.zeros::<f32, 3>([0, m, n])?;
     let at = device.tensor(&[0u32], [1])?;
     let indices = Indices { c: Some(at.view()), ..Indices::default() };
@@ -136,16 +136,29 @@ fn a_kernel_is_chosen_for_rows_of_any_width() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// Integers and sums in `f16` have no kernel with options, which alone store by threads.
+/// With a transposed A, only tiles of 256 columns exist, which threads do not store.
 #[test]
-fn what_threads_do_not_store_is_refused_once() -> Result<(), GemmError> {
+fn a_transposed_a_needs_rows_of_whole_units() -> Result<(), GemmError> {
+    let device = device();
+    let (a, b) = (device.zeros::<bf16, 2>([32, 64])?, device.zeros::<bf16, 2>([15, 32])?);
+    let mut c = device.zeros::<bf16, 2>([64, 15])?;
+    let options = GemmOptions { transpose_a: true, transpose_b: true, ..GemmOptions::default() };
+    let error = gemm(&device, &a, &b, &mut c, options).expect_err("rows of 30 bytes");
+    assert_eq!(error.code(), "TMA0547");
+    assert!(error.to_string().contains("have 30 bytes, 30 bytes apart"), "{error}");
+    Ok(())
+}
+
+/// Integers, and sums in `f16`, have no kernel with options. Only these kernels store by threads.
+#[test]
+fn unsupported_edges_are_rejected() -> Result<(), GemmError> {
     let device = device();
     let (a, b) = (device.zeros::<i8, 2>([64, 32])?, device.zeros::<i8, 2>([15, 32])?);
     let mut c = device.zeros::<i32, 2>([64, 15])?;
     let options = || GemmOptions { transpose_b: true, ..GemmOptions::default() };
     let error = gemm(&device, &a, &b, &mut c, options()).expect_err("rows of 60 bytes");
     assert_eq!(error.code(), "TMA0503");
-    // A report that follows the sources says it once.
+    // A report that follows the sources shows the message once.
     let source = std::error::Error::source(&error).map(ToString::to_string);
     assert!(source.is_none_or(|source| source != error.to_string()), "{error}");
 
@@ -155,6 +168,6 @@ fn what_threads_do_not_store_is_refused_once() -> Result<(), GemmError> {
     let error = gemm_picked(&device, &a, &b, &mut c, Indices::default(), options).expect_err("integers");
     assert_eq!(error.code(), "TMA0547");
     let text = error.to_string();
-    assert!(text.contains("one after the other by `gemm`") && !text.contains("leave"), "{text}");
+    assert!(text.contains("one by one with `gemm`") && !text.contains("remove"), "{text}");
     Ok(())
 }

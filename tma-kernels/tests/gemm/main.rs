@@ -1,5 +1,4 @@
-//! Products of matrices against plain Rust, on the simulator or on the device that `TMA_DEVICE`
-//! names.
+//! GEMMs, compared with plain Rust, on the simulator or on the device that `TMA_DEVICE` names.
 #![cfg(feature = "llvm")]
 
 mod case;
@@ -18,14 +17,14 @@ use tma_runtime::prelude::*;
 use case::{Case, by, device};
 use exact::integers;
 
-/// Extents that are multiples of no tile, with a rest of K.
+/// Extents that are multiples of no tile, with a partial step of K.
 const RAGGED: [usize; 4] = [136, 264, 72, 1];
 
 #[test]
 fn every_tile_multiplies_ragged_matrices() {
     for tile in Tile::ALL {
         Case::nt(RAGGED).product::<bf16, bf16>(by(tile, Whole));
-        let by_columns = matches!(tile, Tile::Turns128 | Tile::Turns176); // they have no other
+        let by_columns = matches!(tile, Tile::Turns128 | Tile::Turns176); // they have no other layout
         Case { mnkl: [8, 16, 200, 2], transposed: [false, by_columns] }
             .product::<bf16, bf16>(by(tile, Whole));
     }
@@ -69,8 +68,8 @@ fn sums_may_be_in_f16() -> Result<(), GemmError> {
             GemmOptions { sums: Sums::Half, choice: Some(by(tile, Whole)), ..GemmOptions::default() };
         case.run::<f16, f16>(&device, options, |sum, _| sum)?;
     }
-    // 2048 + 1 + .. + 1 stays 2048 in f16, where neighbours are 2 apart, once an instruction has
-    // added up the first 16 products.
+    // 2048 + 1 + .. + 1 stays 2048 in f16, where adjacent numbers are 2 apart, once an instruction
+    // has summed the first 16 products.
     let mut a = [f16::from_f32(1.0); 8 * 64];
     for row in a.chunks_mut(64) {
         row[..16].fill(f16::from_f32(128.0));
@@ -96,9 +95,9 @@ fn sums_may_be_in_f16() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// One warpgroup stores while the other multiplies: clusters have one tile, two, or three.
+/// One warpgroup stores while the other multiplies. Clusters have one tile, two, or three.
 #[test]
-fn warpgroups_take_turns() {
+fn warpgroups_alternate() {
     for tile in [Tile::Turns128, Tile::Turns176] {
         Case::nt([264, 360, 200, 2]).product::<bf16, bf16>(by(tile, Whole));
         Case::nt([2600, 360, 72, 1]).product::<f16, f16>(by(tile, Whole));
@@ -107,7 +106,7 @@ fn warpgroups_take_turns() {
     }
 }
 
-/// The blocks of a cluster add up half of K each, of which there may be one step, or an odd number.
+/// The blocks of a cluster sum half of K each, which may be one step, or an odd number of steps.
 #[test]
 fn sums_are_folded() {
     for transposed in [[false, true], [false, false]] {
@@ -122,7 +121,7 @@ fn sums_are_folded() {
     }
 }
 
-/// Launches an instance as it is, which computes so many tiles, and compares what it stores.
+/// Launches an instance directly, for `tiles` tiles, and compares its result.
 fn launched(case: &Case, name: &str, grid: [u32; 2], [stagger, band, tiles]: [u32; 3]) -> Result<(), Error> {
     let device = device();
     let matrices = case.matrices::<bf16, bf16>();
@@ -141,10 +140,10 @@ fn launched(case: &Case, name: &str, grid: [u32; 2], [stagger, band, tiles]: [u3
     Ok(())
 }
 
-/// Clusters begin at different steps along K where the L2 cache does not hold B, which is larger
-/// than a test multiplies.
+/// Clusters begin at different steps along K if the L2 cache does not hold B. Such a B is too large
+/// for a test.
 #[test]
-fn clusters_begin_apart() -> Result<(), Error> {
+fn clusters_start_staggered() -> Result<(), Error> {
     let case = Case::nt([64, 64 * 9, 64 * 5, 1]);
     for (name, grid) in [
         ("folded::bf16_folded_nt", [5, 2]),
@@ -159,8 +158,8 @@ fn clusters_begin_apart() -> Result<(), Error> {
     Ok(())
 }
 
-/// Where 64 clusters and more run, they begin with tiles in an order of their own. The simulated
-/// device holds fewer.
+/// If 64 or more clusters run, they begin with tiles in a special order. The simulated device runs
+/// fewer.
 #[test]
 fn clusters_begin_with_tiles_in_another_order() -> Result<(), Error> {
     for (name, wide, [rows, columns]) in
@@ -185,7 +184,7 @@ fn the_result_is_scaled_and_added_to() -> Result<(), GemmError> {
         let options = GemmOptions { alpha: 0.5, beta: -2.0, choice: Some(choice), ..GemmOptions::default() };
         Case::nt(mnkl).run::<bf16, bf16>(&device, options, |sum, c| 0.5 * sum - 2.0 * c)?;
 
-        // Added elements depend on their place, which `run` does not know.
+        // Added elements depend on their position, which `run` does not know.
         let case = Case::nt(mnkl);
         let matrices = case.matrices::<bf16, bf16>();
         let [of_a, of_b, of_c] = case.shapes();
@@ -234,7 +233,7 @@ fn activations_are_those_of_their_formulas() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// Neither the order of warps and blocks nor that in which copies land changes a bit.
+/// Neither the order of warps and blocks nor that in which copies arrive changes a bit.
 #[test]
 fn results_are_the_same_under_every_seed() {
     let check = |device: &Device| {
@@ -285,7 +284,7 @@ fn products_are_captured() -> Result<(), GemmError> {
 #[test]
 fn views_and_batches_are_multiplied() -> Result<(), GemmError> {
     let device = device();
-    // The right half of the rows of A, which begin 64 elements apart.
+    // The right half of the rows of A, which are 64 elements apart.
     let a = device.tensor(&integers::<bf16>(1, 40 * 64), [40, 64])?;
     let b = device.tensor(&integers::<bf16>(2, 24 * 32), [24, 32])?;
     let mut c = device.zeros::<f32, 2>([40, 24])?;
@@ -315,7 +314,7 @@ fn without_elements_there_is_nothing_to_do_and_without_k_there_are_zeros() -> Re
 }
 
 #[test]
-fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
+fn invalid_arguments_are_rejected() -> Result<(), GemmError> {
     let device = device();
     let a = device.zeros::<bf16, 2>([64, 32])?;
     let b = device.zeros::<bf16, 2>([40, 16])?;
@@ -326,23 +325,34 @@ fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
     };
     let (code, text) = refused(gemm(&device, &a, &b, &mut c, GemmOptions::default()));
     assert_eq!(code, "TMA0546");
-    assert!(text.contains("the shape of B is [40, 16], where the others ask for [32, 16]"), "{text}");
+    assert!(text.contains("B is [40, 16], but must be [32, 16]"), "{text}");
 
     let b = device.zeros::<bf16, 2>([32, 16])?;
     gemm(&device, &a, &b, &mut c, GemmOptions::default())?;
+    // A and B match each other, so C is wrong.
+    let mut narrow = device.zeros::<bf16, 2>([64, 8])?;
+    let (code, text) = refused(gemm(&device, &a, &b, &mut narrow, GemmOptions::default()));
+    assert_eq!(code, "TMA0546");
+    assert!(text.contains("C is [64, 8], but must be [64, 16]"), "{text}");
+    let transposed = device.zeros::<bf16, 2>([32, 64])?;
+    let view = transposed.view().permute([1, 0])?;
+    let (code, text) = refused(gemm(&device, view, &b, &mut c, GemmOptions::default()));
+    assert_eq!(code, "TMA0505");
+    assert!(text.contains("`GemmOptions::transpose_a`"), "{text}");
+
     let bias = device.zeros::<bf16, 1>([15])?;
     let options = GemmOptions { bias: Some(bias.view()), ..GemmOptions::default() };
     assert_eq!(refused(gemm(&device, &a, &b, &mut c, options)).0, "TMA0546");
 
-    // Tiles are halved without options alone.
+    // Tiles are only halved without options.
     let choice = Some(by(Tile::Pair, Halved));
     gemm(&device, &a, &b, &mut c, GemmOptions { choice, ..GemmOptions::default() })?;
     let options = GemmOptions { choice, alpha: 2.0, ..GemmOptions::default() };
     let (code, text) = refused(gemm(&device, &a, &b, &mut c, options));
     assert_eq!(code, "TMA0547");
-    assert!(text.contains("only `Pair`, `Middle` and `Square` are halved"), "{text}");
+    assert!(text.contains("halve `Pair`, `Middle` or `Square`"), "{text}");
 
-    // Elements of 8 bits are multiplied along their rows alone.
+    // Elements of 8 bits are only multiplied along their rows.
     let (x, y) = (device.zeros::<e4m3, 2>([64, 32])?, device.zeros::<e4m3, 2>([32, 16])?);
     let (code, text) = refused(gemm(&device, &x, &y, &mut c, GemmOptions::default()));
     assert_eq!(code, "TMA0547");
@@ -350,14 +360,14 @@ fn what_does_not_fit_is_refused() -> Result<(), GemmError> {
     let y = device.zeros::<e4m3, 2>([16, 32])?;
     gemm(&device, &x, &y, &mut c, GemmOptions { transpose_b: true, ..GemmOptions::default() })?;
 
-    // Rows that do not begin at multiples of 16 bytes: a rule of tensor maps.
+    // Rows that do not begin at multiples of 16 bytes violate a rule of tensor maps.
     let odd = device.zeros::<bf16, 2>([64, 31])?;
     let z = device.zeros::<bf16, 2>([31, 16])?;
     assert_eq!(refused(gemm(&device, &odd, &z, &mut c, GemmOptions::default())).0, "TMA0503");
     Ok(())
 }
 
-/// Integers have sums and nothing else.
+/// GEMMs of integers support no options.
 #[test]
 fn integers_are_not_scaled() -> Result<(), GemmError> {
     let device = device();

@@ -1,4 +1,4 @@
-//! Attention in plain Rust, with the error that a result may have.
+//! Attention in plain Rust, with the tolerated error of a result.
 
 use tma_runtime::prelude::*;
 
@@ -52,8 +52,7 @@ impl Element for f16 {
     }
 }
 
-/// Numbers of up to this size that look random, and are the same each time (the finaliser of
-/// MurmurHash3).
+/// Returns reproducible pseudo-random numbers of up to this size (the finaliser of MurmurHash3).
 pub(crate) fn numbers<T: Element>(seed: u64, len: usize, size: f64) -> Vec<T> {
     let number = |i: usize| {
         let mut x = (i as u64).wrapping_add(seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -68,7 +67,7 @@ pub(crate) fn values<T: Element>(all: &[T]) -> Vec<f64> {
     all.iter().map(|x| x.value()).collect()
 }
 
-/// The values of a query, and of the keys and values that it sees.
+/// The elements of a query, and of the keys and values that it sees.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a> {
     pub(crate) q: &'a [f64],
@@ -82,18 +81,18 @@ impl Row<'_> {
     pub(crate) fn check<T: Element>(self, found: &[T], lse: f32, scale: f64) {
         let wanted = self.check_values(found, scale);
         let error = (f64::from(lse) - wanted).abs();
-        // `lg2.approx` errs by 2^-22 or as much of its result, a sum by as little, `ex2.approx`
-        // too.
+        // `lg2.approx` has an error of up to 2^-22, absolute or relative; those of a sum and of
+        // `ex2.approx` are as small.
         let is_right = wanted == f64::from(lse) || error <= (wanted.abs() + 1.0) * 2f64.powi(-16);
         assert!(is_right, "a logarithm of {lse}, not {wanted}");
     }
 
     /// Checks the result. Returns the logarithm of the sum of exponentials.
     ///
-    /// Weights are rounded to `T` before they are multiplied, and so is the result: each by half a
-    /// unit in the last place, of what is at most the greatest value. The rest is less:
-    /// `ex2.approx` errs by 2^-22, scores and sums by some 2^-20 of their own size, which are below
-    /// 2^6.
+    /// Weights are rounded to `T` before the second matmul, and so is the result. Each of these
+    /// rounds by half a unit in the last place, relative to at most the greatest value. Other
+    /// errors are smaller: `ex2.approx` has an error of up to 2^-22, and scores and sums, which are
+    /// below 2^6, of some 2^-20 of their own size.
     #[track_caller]
     pub(crate) fn check_values<T: Element>(self, found: &[T], scale: f64) -> f64 {
         let depth = self.q.len();

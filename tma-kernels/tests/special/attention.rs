@@ -10,7 +10,8 @@ use super::gemm::Element;
 
 const DEPTH: usize = 64;
 
-/// What the first of two queries sees: its elements, and for each key its elements and values.
+/// The input of the first of two queries: its elements, and the elements and values of each key
+/// that it sees.
 struct Case<'a> {
     query: f32,
     keys: &'a [f32],
@@ -19,7 +20,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// The first query's result, and the logarithm of its sum. The second query is zeros.
+    /// Returns the first query's result, and the logarithm of its sum. The second query is zeros.
     fn run<T: AttentionElement + Element>(&self, device: &Device) -> Result<[f32; 2], Box<dyn Error>> {
         let row = |x: f32| vec![T::of(x); DEPTH];
         let rows = |all: &[f32]| all.iter().flat_map(|&x| row(x)).collect::<Vec<_>>();
@@ -37,7 +38,7 @@ impl Case<'_> {
     }
 }
 
-/// Adds the lines of an element type: what a query sees, and the result.
+/// Adds the lines of an element type: the input of a query, and the result.
 fn of_type<T: AttentionElement + Element>(
     device: &Device,
     table: &mut Table,
@@ -112,7 +113,7 @@ pub(crate) fn lines(device: &Device, table: &mut Table) -> Result<(), Box<dyn Er
     sums(device, table)
 }
 
-/// Logarithms of sums.
+/// Adds the lines of logarithms of sums.
 fn sums(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>> {
     for (query, keys, wanted) in [
         (2e4, &[2e4][..], 3.2e9),
@@ -122,7 +123,7 @@ fn sums(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>> {
     ] {
         let case = Case { query, keys, values: keys, scale: None };
         let [_, lse] = case.run::<bf16>(device)?;
-        // The elements are rounded to `bf16`: some 2^-8 each.
+        // The elements are rounded to `bf16`, with an error of some 2^-8 each.
         let is_close = (lse - wanted).abs() <= wanted.abs() * 2f32.powi(-7);
         let found = if is_close { wanted } else { lse };
         table.line(

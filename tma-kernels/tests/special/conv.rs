@@ -7,8 +7,8 @@ use tma_runtime::prelude::*;
 
 use super::super::{Table, number, special};
 
-/// The first pixel and filter of a convolution of a 4 × 4 image of zeros, whose first element is
-/// `pixel`, with one filter of 3 × 3 taps, all of them `tap`, around a padding of zeros.
+/// Returns the first pixel and filter of a convolution of a 4 × 4 image of zeros, whose first
+/// element is `pixel`, with one filter of 3 × 3 taps, all of them `tap`, and a padding of zeros.
 fn one(
     device: &Device,
     [pixel, tap]: [f32; 2],

@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! GEMMs.
 
 use std::error::Error;
 
@@ -11,7 +11,7 @@ use tma_runtime::prelude::*;
 
 use super::super::{Table, number, special};
 
-/// Elements of a test.
+/// An element type of a test.
 pub(crate) trait Element: Scalar {
     fn of(x: f32) -> Self;
     fn value(self) -> f32;
@@ -40,26 +40,28 @@ elements! {
     f32: |x| x, |x| x;
 }
 
-/// Rows and columns of C, and K: more than a tile of 64 × 64.
+/// Rows and columns of C, and K: more than one tile of 64 × 64.
 const M: usize = 72;
 const N: usize = 80;
 const K: usize = 144;
 
-/// A matrix of `columns` columns, whose first row is `first` and zeros, and all else ones.
+/// Returns a matrix with `columns` columns. Its first row is `first` followed by zeros; all other
+/// elements are ones.
 fn matrix<T: Element>(first: f32, rows: usize, columns: usize) -> Vec<T> {
     let element = |i: usize| T::of(if i == 0 { first } else { f32::from(i >= columns) });
     (0..rows * columns).map(element).collect()
 }
 
-/// The first element of C, which is `a · b` and zeros. All rows and columns but the first are finite.
+/// Returns the first element of C, which is `a · b` plus zeros. All rows and columns but the first
+/// must be finite.
 fn first<C: Element>(c: &[C], n: usize) -> f32 {
     let rest = c.iter().enumerate().filter(|(i, _)| i / n > 0 && i % n > 0);
     assert!(rest.clone().all(|(_, x)| x.value().is_finite()), "what follows is not finite");
     c[0].value()
 }
 
-/// `a · b` and the products of zeros, with options; `c` is the first element of C before, and others
-/// are ones.
+/// Computes `a · b` plus products of zeros, with options. `c` is the first element of C before the
+/// launch; the others are ones.
 fn product<AB: Element + Product<C>, C: Element>(
     device: &Device,
     [a, b, c]: [f32; 3],
@@ -74,7 +76,7 @@ fn product<AB: Element + Product<C>, C: Element>(
     Ok(of_c.to_vec()?)
 }
 
-/// The first element of [`product`].
+/// Returns the first element of [`product`].
 fn one<AB: Element + Product<C>, C: Element>(
     device: &Device,
     given: [f32; 3],
@@ -87,7 +89,7 @@ fn options<C: Scalar>(alpha: f32, beta: f32, activation: Activation) -> GemmOpti
     GemmOptions { alpha, beta, activation, ..GemmOptions::default() }
 }
 
-/// Every special value of a type as an element of A. C is `f32`, so that nothing is rounded.
+/// Adds every special value of a type as an element of A. C is `f32`, so that nothing is rounded.
 fn elements<AB: Element + Product<f32>>(
     device: &Device,
     table: &mut Table,
@@ -119,7 +121,7 @@ pub(crate) fn lines(device: &Device, table: &mut Table) -> Result<(), Box<dyn Er
     scaled(device, table)
 }
 
-/// Results beyond the greatest number of C.
+/// Adds results beyond the greatest number of C.
 fn beyond(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let found = one::<bf16, bf16>(device, [3.0e38, 2.0, 7.0], GemmOptions::default())?;
     table.line("gemm", "3e38 · 2 into `bf16`", f32::INFINITY, found);
@@ -180,7 +182,7 @@ fn activations(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>>
         ),
     ] {
         for (x, wanted) in cases.into_iter().chain([(huge, huge)]) {
-            // Sums begin at +0: -0 is minus a sum of zeros.
+            // Sums begin at +0. To get -0, negate a sum of zeros.
             let (a, alpha) = if x == 0.0 { (0.0, -1.0) } else { (x, 1.0) };
             let found = one::<bf16, f32>(device, [a, 1.0, 7.0], options(alpha, 0.0, activation))?;
             table.line("gemm", format!("{name}({})", number(x)), wanted, found);
@@ -189,7 +191,7 @@ fn activations(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-/// What is added.
+/// Adds the special values of residual and bias.
 fn terms(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>> {
     for (x, wanted) in [(f32::NAN, f32::NAN), (f32::INFINITY, f32::INFINITY), (-0.0, 0.0)] {
         let mut residual = vec![0.0f32; M * N];
@@ -209,7 +211,7 @@ fn terms(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Batches by indices and arrays: the same kernel, with the same rules.
+/// Adds batches by indices and arrays: the same kernel, with the same rules.
 fn batches(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>> {
     for (a, alpha, wanted) in
         [(f32::NAN, 1.0, f32::NAN), (f32::INFINITY, 1.0, f32::INFINITY), (f32::NAN, 0.0, 0.0)]
@@ -234,7 +236,7 @@ fn batches(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A group's NaN stays within its rows.
+/// Adds groups: a group's NaN stays within its rows.
 fn grouped(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>> {
     for (x, b, wanted) in [
         (f32::NAN, 1.0, f32::NAN),
@@ -285,7 +287,8 @@ fn scaled(device: &Device, table: &mut Table) -> Result<(), Box<dyn Error>> {
         let (k, steps) = (K, K.div_ceil(128));
         let rows = device.tensor(&matrix::<e4m3>(a, M, k), [M, k])?;
         let columns = device.tensor(&matrix::<e4m3>(b, N, k), [N, k])?;
-        // The first row's scale; B has one for all columns, so that the others have a small one.
+        // The first row's scale. B has one scale for all columns, and the other rows of A have a
+        // scale of 0.
         let mut scales_a = vec![0.0f32; M * steps];
         scales_a[0] = of_a;
         let scales_a = device.tensor(&scales_a, [M, steps])?;

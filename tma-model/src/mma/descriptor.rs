@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_is_told_of() {
+    fn each_rule_is_reported() {
         let good = Descriptor { start: 1024, leading: 16, stride: 1024, ..Descriptor::default() };
         assert_eq!(good.faults(), []);
         let bad = [

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::fragment::Place;
+use super::fragment::FragmentSlot;
 use super::warp::{WARP_COLUMNS, WARP_ROWS};
 use crate::limits::WARP_THREADS;
 
@@ -37,21 +37,21 @@ impl DoubleForm {
     }
 
     /// Returns where element (`row`, `k`) of A is held.
-    pub const fn left_place(self, [row, k]: [u32; 2]) -> Place {
+    pub const fn left_slot(self, [row, k]: [u32; 2]) -> FragmentSlot {
         let halves = self.rows / CELL[0];
         let register = k / CELL[1] * halves + row / CELL[0];
-        Place { thread: 4 * (row % CELL[0]) + k % CELL[1], register, part: 0 }
+        FragmentSlot { thread: 4 * (row % CELL[0]) + k % CELL[1], register, part: 0 }
     }
 
     /// Returns where element (`k`, `column`) of B is held.
-    pub const fn right_place(self, [k, column]: [u32; 2]) -> Place {
-        Place { thread: 4 * column + k % CELL[1], register: k / CELL[1], part: 0 }
+    pub const fn right_slot(self, [k, column]: [u32; 2]) -> FragmentSlot {
+        FragmentSlot { thread: 4 * column + k % CELL[1], register: k / CELL[1], part: 0 }
     }
 
     /// Returns where element (`row`, `column`) of C and D is held.
-    pub const fn sum_place(self, [row, column]: [u32; 2]) -> Place {
+    pub const fn accumulator_slot(self, [row, column]: [u32; 2]) -> FragmentSlot {
         let register = row / CELL[0] * 2 + column % 2;
-        Place { thread: 4 * (row % CELL[0]) + column / 2, register, part: 0 }
+        FragmentSlot { thread: 4 * (row % CELL[0]) + column / 2, register, part: 0 }
     }
 
     /// Returns the first version of the PTX ISA that has this shape, as (major, minor). Source: PTX
@@ -75,31 +75,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_element_has_a_place_of_its_own() {
+    fn every_element_has_its_own_slot() {
         for form in DoubleForm::ALL {
             let [a, b, d] = form.registers();
-            let all = |extents: [u32; 2], registers: u32, place: &dyn Fn([u32; 2]) -> Place| {
+            let all = |extents: [u32; 2], registers: u32, slot: &dyn Fn([u32; 2]) -> FragmentSlot| {
                 let elements = (0..extents[0]).flat_map(|i| (0..extents[1]).map(move |j| [i, j]));
-                let places: HashSet<_> = elements.map(place).map(|at| (at.thread, at.register)).collect();
-                assert_eq!(places.len() as u32, extents[0] * extents[1], "{form}");
+                let slots: HashSet<_> = elements.map(slot).map(|at| (at.thread, at.register)).collect();
+                assert_eq!(slots.len() as u32, extents[0] * extents[1], "{form}");
                 assert!(
-                    places.iter().all(|&(thread, register)| thread < 32 && register < registers),
+                    slots.iter().all(|&(thread, register)| thread < 32 && register < registers),
                     "{form}"
                 );
             };
-            all([form.rows, form.k], a, &|at| form.left_place(at));
-            all([form.k, WARP_COLUMNS], b, &|at| form.right_place(at));
-            all([form.rows, WARP_COLUMNS], d, &|at| form.sum_place(at));
+            all([form.rows, form.k], a, &|at| form.left_slot(at));
+            all([form.k, WARP_COLUMNS], b, &|at| form.right_slot(at));
+            all([form.rows, WARP_COLUMNS], d, &|at| form.accumulator_slot(at));
         }
     }
 
     #[test]
-    fn a_lane_has_what_the_isa_says() {
+    fn a_lane_has_the_elements_of_the_isa() {
         let form = DoubleForm { rows: 16, k: 16 };
         assert_eq!((form.to_string().as_str(), form.registers()), ("m16n8k16", [8, 4, 4]));
         // Register a5 of lane 6: row 1 + 8, column 2 + 4 · 2.
-        assert_eq!(form.left_place([9, 10]), Place { thread: 6, register: 5, part: 0 });
-        assert_eq!(form.right_place([14, 3]), Place { thread: 14, register: 3, part: 0 });
-        assert_eq!(form.sum_place([12, 5]), Place { thread: 18, register: 3, part: 0 });
+        assert_eq!(form.left_slot([9, 10]), FragmentSlot { thread: 6, register: 5, part: 0 });
+        assert_eq!(form.right_slot([14, 3]), FragmentSlot { thread: 14, register: 3, part: 0 });
+        assert_eq!(form.accumulator_slot([12, 5]), FragmentSlot { thread: 18, register: 3, part: 0 });
     }
 }

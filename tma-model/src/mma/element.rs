@@ -23,7 +23,7 @@ pub enum Operand {
 /// The type of D, and of the accumulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // each is named as in PTX
-pub enum Accumulated {
+pub enum Accumulator {
     F32,
     F16,
     S32,
@@ -121,11 +121,11 @@ impl Operand {
 
     /// Returns the types in which products of this type can be accumulated. Source: PTX ISA,
     /// "wgmma.mma_async", the types of D.
-    pub const fn accumulates(self) -> &'static [Accumulated] {
+    pub const fn accumulates(self) -> &'static [Accumulator] {
         match self.family() {
-            Family::F16 | Family::Float8 => &[Accumulated::F32, Accumulated::F16],
-            Family::Bf16 | Family::Tf32 => &[Accumulated::F32],
-            Family::Integer8 | Family::Bit => &[Accumulated::S32],
+            Family::F16 | Family::Float8 => &[Accumulator::F32, Accumulator::F16],
+            Family::Bf16 | Family::Tf32 => &[Accumulator::F32],
+            Family::Integer8 | Family::Bit => &[Accumulator::S32],
         }
     }
 
@@ -172,7 +172,7 @@ impl Operand {
     }
 }
 
-impl Accumulated {
+impl Accumulator {
     /// All accumulator types.
     pub const ALL: [Self; 3] = [Self::F32, Self::F16, Self::S32];
 
@@ -214,7 +214,7 @@ impl fmt::Display for Operand {
     }
 }
 
-impl fmt::Display for Accumulated {
+impl fmt::Display for Accumulator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

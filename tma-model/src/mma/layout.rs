@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_is_told_of() {
+    fn each_rule_is_reported() {
         let good = tile(Operand::F16, [64, 64], Swizzle::B128, Major::K);
         assert_eq!(good.faults(), []);
         assert_eq!(OperandTile { major: Major::Mn, ..good }.faults(), []);
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(narrow.faults(), [OperandFault::Extent { extent: 60, step: 8 }]);
         let ragged = tile(Operand::F16, [16, 96], Swizzle::B128, Major::Mn);
         assert_eq!(ragged.faults(), [OperandFault::Extent { extent: 96, step: 64 }]);
-        let far = tile(Operand::F16, [4096, 128], Swizzle::B128, Major::Mn);
-        assert_eq!(far.faults(), [OperandFault::Offset]);
+        let too_far = tile(Operand::F16, [4096, 128], Swizzle::B128, Major::Mn);
+        assert_eq!(too_far.faults(), [OperandFault::Offset]);
     }
 }

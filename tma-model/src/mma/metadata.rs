@@ -17,7 +17,7 @@ use super::element::Operand;
 
 /// The location of the four bits of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MetadataPlace {
+pub struct MetadataLocation {
     /// Index of the thread in the warpgroup, 0 to 127.
     pub thread: u32,
     /// Index of the lowest of the four bits in its register.
@@ -44,14 +44,14 @@ impl Operand {
     }
 
     /// Returns the location of the metadata for a group in a row of A.
-    pub const fn metadata(self, selector: u32, [row, group]: [u32; 2]) -> MetadataPlace {
+    pub const fn metadata(self, selector: u32, [row, group]: [u32; 2]) -> MetadataLocation {
         let below = row / 8 % 2;
         let (quarter, nibble) = if self.bits() > 8 {
             (2 * selector + group / 4, 4 * below + group % 4)
         } else {
             (below + 2 * (group / 8), group % 8)
         };
-        MetadataPlace { thread: row / 16 * 32 + row % 8 * 4 + quarter, bit: GROUP_BITS * nibble }
+        MetadataLocation { thread: row / 16 * 32 + row % 8 * 4 + quarter, bit: GROUP_BITS * nibble }
     }
 
     /// Returns the index within its group that the metadata `bits` assign to stored element `slot`,
@@ -78,7 +78,7 @@ impl Operand {
 mod tests {
     use std::collections::HashSet;
 
-    use super::super::{Accumulated, Form, ROWS};
+    use super::super::{Accumulator, Form, ROWS};
     use super::*;
 
     fn sparse_types() -> impl Iterator<Item = Operand> {
@@ -88,28 +88,28 @@ mod tests {
     #[test]
     fn every_group_has_bits_of_its_own() {
         for a in sparse_types() {
-            let form = Form { d: Accumulated::F32, a, b: a, n: 8, sparse: true };
+            let form = Form { d: Accumulator::F32, a, b: a, n: 8, sparse: true };
             let groups = form.k() / a.group();
             for selector in 0..a.selectors() {
-                let mut places = HashSet::new();
+                let mut locations = HashSet::new();
                 for (row, group) in (0..ROWS).flat_map(|row| (0..groups).map(move |group| (row, group))) {
-                    let place = a.metadata(selector, [row, group]);
-                    assert!(place.thread < 128 && place.bit < 32, "{a}: {place:?}");
-                    assert!(places.insert(place), "{a}: {place:?}");
+                    let location = a.metadata(selector, [row, group]);
+                    assert!(location.thread < 128 && location.bit < 32, "{a}: {location:?}");
+                    assert!(locations.insert(location), "{a}: {location:?}");
                 }
-                assert_eq!(places.len() as u32, ROWS * groups);
+                assert_eq!(locations.len() as u32, ROWS * groups);
             }
         }
     }
 
     #[test]
     fn known_groups_are_where_they_are_drawn() {
-        let place = |thread, bit| MetadataPlace { thread, bit };
-        assert_eq!(Operand::F16.metadata(0, [0, 5]), place(1, 4));
-        assert_eq!(Operand::F16.metadata(1, [8, 0]), place(2, 16));
-        assert_eq!(Operand::Tf32.metadata(1, [63, 7]), place(127, 28));
-        assert_eq!(Operand::E4m3.metadata(0, [17, 9]), place(38, 4));
-        assert_eq!(Operand::S8.metadata(0, [9, 15]), place(7, 28));
+        let location = |thread, bit| MetadataLocation { thread, bit };
+        assert_eq!(Operand::F16.metadata(0, [0, 5]), location(1, 4));
+        assert_eq!(Operand::F16.metadata(1, [8, 0]), location(2, 16));
+        assert_eq!(Operand::Tf32.metadata(1, [63, 7]), location(127, 28));
+        assert_eq!(Operand::E4m3.metadata(0, [17, 9]), location(38, 4));
+        assert_eq!(Operand::S8.metadata(0, [9, 15]), location(7, 28));
     }
 
     #[test]

@@ -30,10 +30,10 @@ pub mod warp;
 
 pub use descriptor::{Descriptor, DescriptorFault};
 pub use double::DoubleForm;
-pub use element::{Accumulated, Operand};
-pub use fragment::Place;
+pub use element::{Accumulator, Operand};
+pub use fragment::FragmentSlot;
 pub use layout::{Major, OperandFault, OperandTile};
-pub use metadata::{GROUP_BITS, MetadataPlace};
+pub use metadata::{GROUP_BITS, MetadataLocation};
 pub use shape::{Form, FormFault};
 pub use warp::{WARP_COLUMNS, WARP_ROWS, WarpFault, WarpForm};
 

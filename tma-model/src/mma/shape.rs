@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::element::{Accumulated, Operand};
+use super::element::{Accumulator, Operand};
 use super::{ROWS, STEP_BYTES};
 use crate::limits::WARPGROUP_THREADS;
 
@@ -10,7 +10,7 @@ use crate::limits::WARPGROUP_THREADS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Form {
     /// The type of D.
-    pub d: Accumulated,
+    pub d: Accumulator,
     /// The type of A.
     pub a: Operand,
     /// The type of B.
@@ -26,9 +26,9 @@ pub struct Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormFault {
     /// A and B have types that cannot be multiplied.
-    Pair,
+    OperandTypes,
     /// Products of these types cannot be accumulated in the type of D.
-    Accumulated,
+    AccumulatorType,
     /// N is not one of [`Form::widths`].
     Width,
     /// This type has no sparse form.
@@ -77,10 +77,10 @@ impl Form {
         let Self { d, a, b, n, sparse } = self;
         let mut faults = Vec::new();
         if !a.multiplies(b) {
-            faults.push(FormFault::Pair);
+            faults.push(FormFault::OperandTypes);
         }
         if !a.accumulates().contains(&d) {
-            faults.push(FormFault::Accumulated);
+            faults.push(FormFault::AccumulatorType);
         }
         if !Self::takes_width(a, n) {
             faults.push(FormFault::Width);
@@ -114,23 +114,23 @@ impl fmt::Display for Form {
 mod tests {
     use super::*;
 
-    fn form(d: Accumulated, a: Operand, b: Operand, n: u32) -> Form {
+    fn form(d: Accumulator, a: Operand, b: Operand, n: u32) -> Form {
         Form { d, a, b, n, sparse: false }
     }
 
     #[test]
     fn forms_are_spelled_as_in_ptx() {
         let names = [
-            (Accumulated::F32, Operand::Bf16, "m64n64k16.f32.bf16.bf16"),
-            (Accumulated::F32, Operand::Tf32, "m64n64k8.f32.tf32.tf32"),
-            (Accumulated::F16, Operand::E5m2, "m64n64k32.f16.e5m2.e5m2"),
-            (Accumulated::S32, Operand::B1, "m64n64k256.s32.b1.b1"),
+            (Accumulator::F32, Operand::Bf16, "m64n64k16.f32.bf16.bf16"),
+            (Accumulator::F32, Operand::Tf32, "m64n64k8.f32.tf32.tf32"),
+            (Accumulator::F16, Operand::E5m2, "m64n64k32.f16.e5m2.e5m2"),
+            (Accumulator::S32, Operand::B1, "m64n64k256.s32.b1.b1"),
         ];
         for (d, a, name) in names {
             assert_eq!(form(d, a, a, 64).to_string(), name);
             assert_eq!(form(d, a, a, 64).faults(), []);
         }
-        let sparse = Form { sparse: true, ..form(Accumulated::F32, Operand::F16, Operand::F16, 8) };
+        let sparse = Form { sparse: true, ..form(Accumulator::F32, Operand::F16, Operand::F16, 8) };
         assert_eq!(sparse.to_string(), "m64n8k32.f32.f16.f16");
     }
 
@@ -144,28 +144,28 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_is_told_of() {
-        let f32 = Accumulated::F32;
-        assert_eq!(form(f32, Operand::Bf16, Operand::F16, 8).faults(), [FormFault::Pair]);
-        assert_eq!(form(f32, Operand::S8, Operand::U8, 8).faults(), [FormFault::Accumulated]);
+    fn each_rule_is_reported() {
+        let f32 = Accumulator::F32;
+        assert_eq!(form(f32, Operand::Bf16, Operand::F16, 8).faults(), [FormFault::OperandTypes]);
+        assert_eq!(form(f32, Operand::S8, Operand::U8, 8).faults(), [FormFault::AccumulatorType]);
         assert_eq!(form(f32, Operand::F16, Operand::F16, 12).faults(), [FormFault::Width]);
         assert_eq!(form(f32, Operand::F16, Operand::F16, 264).faults(), [FormFault::Width]);
         assert_eq!(form(f32, Operand::F16, Operand::F16, 0).faults(), [FormFault::Width]);
-        let bits = form(Accumulated::S32, Operand::B1, Operand::B1, 8);
+        let bits = form(Accumulator::S32, Operand::B1, Operand::B1, 8);
         assert_eq!(Form { sparse: true, ..bits }.faults(), [FormFault::Sparse]);
     }
 
     #[test]
     fn registers_hold_all_of_d_and_a() {
-        assert_eq!(form(Accumulated::F32, Operand::F16, Operand::F16, 256).accumulator_registers(), 128);
-        assert_eq!(form(Accumulated::F16, Operand::F16, Operand::F16, 8).accumulator_registers(), 2);
+        assert_eq!(form(Accumulator::F32, Operand::F16, Operand::F16, 256).accumulator_registers(), 128);
+        assert_eq!(form(Accumulator::F16, Operand::F16, Operand::F16, 8).accumulator_registers(), 2);
         assert_eq!(Form::LEFT_REGISTERS, 4);
     }
 
     #[test]
     fn mixed_integers_are_newer() {
-        assert_eq!(form(Accumulated::S32, Operand::S8, Operand::S8, 8).ptx_version(), (8, 0));
-        assert_eq!(form(Accumulated::S32, Operand::S8, Operand::U8, 8).ptx_version(), (8, 4));
-        assert_eq!(form(Accumulated::F32, Operand::E4m3, Operand::E5m2, 8).ptx_version(), (8, 0));
+        assert_eq!(form(Accumulator::S32, Operand::S8, Operand::S8, 8).ptx_version(), (8, 0));
+        assert_eq!(form(Accumulator::S32, Operand::S8, Operand::U8, 8).ptx_version(), (8, 4));
+        assert_eq!(form(Accumulator::F32, Operand::E4m3, Operand::E5m2, 8).ptx_version(), (8, 0));
     }
 }

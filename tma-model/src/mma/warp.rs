@@ -6,8 +6,8 @@
 use std::fmt;
 
 use super::STEP_BYTES;
-use super::element::{Accumulated, Operand};
-use super::fragment::Place;
+use super::element::{Accumulator, Operand};
+use super::fragment::FragmentSlot;
 use crate::limits::WARP_THREADS;
 
 /// Rows of A and D. Source: PTX ISA, "mma".
@@ -20,7 +20,7 @@ pub const WARP_COLUMNS: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WarpForm {
     /// The type of C and D.
-    pub d: Accumulated,
+    pub d: Accumulator,
     /// The type of A.
     pub a: Operand,
     /// The type of B.
@@ -33,9 +33,9 @@ pub struct WarpForm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarpFault {
     /// A and B have types that cannot be multiplied.
-    Pair,
+    OperandTypes,
     /// Products of these types cannot be accumulated in the type of C and D.
-    Accumulated,
+    AccumulatorType,
     /// K is not one of [`WarpForm::depths`].
     Depth,
 }
@@ -56,23 +56,23 @@ impl WarpForm {
 
     /// Returns the index along K, and the column of B, that a register element holds. Threads are 0
     /// to 31.
-    pub const fn right_coordinates(self, Place { thread, register, part }: Place) -> [u32; 2] {
+    pub const fn right_coordinates(self, FragmentSlot { thread, register, part }: FragmentSlot) -> [u32; 2] {
         let each = self.b.per_register();
         [each * (thread % 4) + part + 4 * each * register, thread / 4]
     }
 
     /// Returns the register element that holds element (`k`, `column`) of B.
-    pub const fn right_place(self, [k, column]: [u32; 2]) -> Place {
+    pub const fn right_slot(self, [k, column]: [u32; 2]) -> FragmentSlot {
         let each = self.b.per_register();
-        Place { thread: 4 * column + k / each % 4, register: k / (4 * each), part: k % each }
+        FragmentSlot { thread: 4 * column + k / each % 4, register: k / (4 * each), part: k % each }
     }
 
     /// Returns all rules that the form breaks.
     pub fn faults(self) -> Vec<WarpFault> {
         let Self { d, a, b, k } = self;
         let rules = [
-            (!a.multiplies(b), WarpFault::Pair),
-            (!a.accumulates().contains(&d), WarpFault::Accumulated),
+            (!a.multiplies(b), WarpFault::OperandTypes),
+            (!a.accumulates().contains(&d), WarpFault::AccumulatorType),
             (!Self::depths(a).contains(&k), WarpFault::Depth),
         ];
         rules.into_iter().filter_map(|(broken, fault)| broken.then_some(fault)).collect()
@@ -82,7 +82,7 @@ impl WarpForm {
     /// ISA, "mma", the notes.
     pub const fn ptx_version(self) -> (u32, u32) {
         match (self.a, self.d) {
-            (Operand::E4m3 | Operand::E5m2, Accumulated::F16) => (8, 7),
+            (Operand::E4m3 | Operand::E5m2, Accumulator::F16) => (8, 7),
             (Operand::E4m3 | Operand::E5m2, _) if self.k == Self::depths(self.a)[0] => (8, 7),
             (Operand::E4m3 | Operand::E5m2, _) => (8, 4),
             (Operand::F16 | Operand::Bf16 | Operand::Tf32 | Operand::S8 | Operand::U8 | Operand::B1, _) => {
@@ -109,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn every_element_of_b_has_a_place_of_its_own() {
+    fn every_element_of_b_has_its_own_slot() {
         for form in forms() {
             assert_eq!(form.faults(), []);
             let [_, registers, _] = form.registers();
             for (k, column) in (0..form.k).flat_map(|k| (0..WARP_COLUMNS).map(move |n| (k, n))) {
-                let place = form.right_place([k, column]);
-                assert!(place.thread < WARP_THREADS && place.register < registers, "{form:?}: {place:?}");
-                assert_eq!(form.right_coordinates(place), [k, column]);
+                let slot = form.right_slot([k, column]);
+                assert!(slot.thread < WARP_THREADS && slot.register < registers, "{form:?}: {slot:?}");
+                assert_eq!(form.right_coordinates(slot), [k, column]);
             }
         }
     }
@@ -126,20 +126,20 @@ mod tests {
         for form in forms() {
             let [a, _, d] = form.registers();
             for (row, k) in (0..WARP_ROWS).flat_map(|row| (0..form.k).map(move |k| (row, k))) {
-                let place = form.a.place([row, k]);
-                assert!(place.thread < WARP_THREADS && place.register < a, "{form:?}: {place:?}");
+                let slot = form.a.slot([row, k]);
+                assert!(slot.thread < WARP_THREADS && slot.register < a, "{form:?}: {slot:?}");
             }
-            let last = form.d.place([WARP_ROWS - 1, WARP_COLUMNS - 1]);
+            let last = form.d.slot([WARP_ROWS - 1, WARP_COLUMNS - 1]);
             assert_eq!((last.thread, last.register), (WARP_THREADS - 1, d - 1));
         }
     }
 
     #[test]
-    fn each_rule_is_told_of() {
-        let good = WarpForm { d: Accumulated::F32, a: Operand::F16, b: Operand::F16, k: 16 };
+    fn each_rule_is_reported() {
+        let good = WarpForm { d: Accumulator::F32, a: Operand::F16, b: Operand::F16, k: 16 };
         assert_eq!((good.to_string().as_str(), good.registers()), ("m16n8k16", [4, 2, 4]));
-        assert_eq!(WarpForm { b: Operand::Bf16, ..good }.faults(), [WarpFault::Pair]);
-        assert_eq!(WarpForm { d: Accumulated::S32, ..good }.faults(), [WarpFault::Accumulated]);
+        assert_eq!(WarpForm { b: Operand::Bf16, ..good }.faults(), [WarpFault::OperandTypes]);
+        assert_eq!(WarpForm { d: Accumulator::S32, ..good }.faults(), [WarpFault::AccumulatorType]);
         assert_eq!(WarpForm { k: 32, ..good }.faults(), [WarpFault::Depth]);
     }
 }

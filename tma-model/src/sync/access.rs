@@ -56,13 +56,13 @@ pub enum Requirement {
     /// None: the accesses do not conflict.
     Nothing,
     /// The earlier access is over.
-    Over,
+    Complete,
     /// The earlier access is over, and a proxy fence follows it.
-    OverAndFenced,
+    CompleteAndFenced,
     /// The writes of the earlier access are seen.
-    Seen,
+    Visible,
     /// The writes of the earlier access are seen, and a proxy fence follows them.
-    SeenAndFenced,
+    VisibleAndFenced,
 }
 
 /// The reason why two accesses conflict.
@@ -72,7 +72,7 @@ pub enum Hazard {
     Unordered,
     /// The earlier access is over, but its writes were released or acquired within the scope of one
     /// block only, and the later access is in another.
-    Untold,
+    ScopeTooNarrow,
     /// The earlier access is ordered before the later one, but no proxy fence separates them.
     NoProxyFence,
 }
@@ -93,15 +93,15 @@ impl Access {
             (Read, Read) | (Reduce, Reduce) => Requirement::Nothing,
             _ if self.strong && later.strong => Requirement::Nothing,
             (Read, Write | Reduce) => match (self.proxy, later.proxy) {
-                (Generic, Async) => Requirement::OverAndFenced,
-                (Generic, Generic) | (Async, Generic | Async) => Requirement::Over,
+                (Generic, Async) => Requirement::CompleteAndFenced,
+                (Generic, Generic) | (Async, Generic | Async) => Requirement::Complete,
             },
             (Write | Reduce, _) => match (self.proxy, later.proxy, later.kind) {
-                (Generic, Async, Read | Write | Reduce) => Requirement::SeenAndFenced,
+                (Generic, Async, Read | Write | Reduce) => Requirement::VisibleAndFenced,
                 // A value that is overwritten need not be seen.
-                (Async, Async, Write) => Requirement::Over,
+                (Async, Async, Write) => Requirement::Complete,
                 (Async, Async, Read | Reduce) | (Generic | Async, Generic, Read | Write | Reduce) => {
-                    Requirement::Seen
+                    Requirement::Visible
                 }
             },
         }
@@ -112,18 +112,18 @@ impl Requirement {
     /// Returns the first part of the requirement that does not hold between `step`, an access to
     /// `memory`, and the current operation of the agent of `view`.
     pub fn missing(self, step: Epoch, view: &View, memory: Memory) -> Option<Hazard> {
-        let is_over = || (!view.knows_over(step)).then_some(Hazard::Unordered);
-        let is_seen = || match view.follows(step) {
+        let is_complete = || (!view.knows_complete(step)).then_some(Hazard::Unordered);
+        let is_visible = || match view.follows(step) {
             true => None,
-            false => is_over().or(Some(Hazard::Untold)),
+            false => is_complete().or(Some(Hazard::ScopeTooNarrow)),
         };
         let unless = |fenced: bool| (!fenced).then_some(Hazard::NoProxyFence);
         match self {
             Self::Nothing => None,
-            Self::Over => is_over(),
-            Self::OverAndFenced => is_over().or_else(|| unless(view.fences_read(step, memory))),
-            Self::Seen => is_seen(),
-            Self::SeenAndFenced => is_seen().or_else(|| unless(view.sees_async(step, memory))),
+            Self::Complete => is_complete(),
+            Self::CompleteAndFenced => is_complete().or_else(|| unless(view.has_fenced_read(step, memory))),
+            Self::Visible => is_visible(),
+            Self::VisibleAndFenced => is_visible().or_else(|| unless(view.is_visible_to_async(step, memory))),
         }
     }
 }
@@ -157,8 +157,8 @@ mod tests {
     fn a_fence_is_needed_from_the_generic_to_the_asynchronous_proxy_alone() {
         for (earlier, later) in all().flat_map(|earlier| all().map(move |later| (earlier, later))) {
             let fenced = match earlier.before(later) {
-                Requirement::OverAndFenced | Requirement::SeenAndFenced => true,
-                Requirement::Nothing | Requirement::Over | Requirement::Seen => false,
+                Requirement::CompleteAndFenced | Requirement::VisibleAndFenced => true,
+                Requirement::Nothing | Requirement::Complete | Requirement::Visible => false,
             };
             let crosses = earlier.proxy == Proxy::Generic && later.proxy == Proxy::Async;
             assert!(!fenced || crosses, "{earlier:?}, then {later:?}");

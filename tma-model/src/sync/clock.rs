@@ -75,7 +75,7 @@ impl Clock {
 
     /// Returns whether both clocks share their storage. Clocks that do not may still be equal.
     #[inline]
-    pub fn same(&self, other: &Self) -> bool {
+    pub fn shares_storage(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -94,9 +94,9 @@ impl Clock {
         self.0.iter().zip(0..).map(|(&count, number)| Epoch::new(Component::new(number), count))
     }
 
-    /// Returns a number that identifies the clock's storage. Two live clocks have the same identity
+    /// Returns a number that identifies the clock's storage. Two live clocks have the same id
     /// if and only if they share it.
-    pub fn identity(&self) -> usize {
+    pub fn storage_id(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
@@ -108,7 +108,7 @@ impl Clock {
 
     /// Returns the union of both clocks.
     pub fn join(&self, other: &Self) -> Self {
-        if self.same(other) || self.covers(other) {
+        if self.shares_storage(other) || self.covers(other) {
             return self.clone();
         }
         if other.covers(self) {

@@ -19,7 +19,7 @@ pub enum GroupWait {
         /// Number of the last complete group, from 1; 0 if there was no group to wait for.
         last: u32,
         /// Whether this is the first wait to find this group complete.
-        news: bool,
+        is_first: bool,
     },
 }
 
@@ -56,7 +56,7 @@ impl BulkGroups {
 
     /// Returns the state: the last committed group, the last group that was waited for, and the
     /// groups with copies in flight, each with its pieces to be read and to be written.
-    pub fn parts(&self) -> impl Iterator<Item = (u32, [u32; 2])> {
+    pub fn state(&self) -> impl Iterator<Item = (u32, [u32; 2])> {
         let open = self.open.iter().map(|group| (group.number, [group.to_read, group.to_write]));
         [(self.committed, [0; 2]), (self.waited, [0; 2])].into_iter().chain(open)
     }
@@ -72,13 +72,13 @@ impl BulkGroups {
         group.to_write += pieces;
     }
 
-    fn open(&mut self, number: u32) -> Option<&mut OpenGroup> {
+    fn group_mut(&mut self, number: u32) -> Option<&mut OpenGroup> {
         self.open.iter_mut().find(|group| group.number == number)
     }
 
     /// Records that a piece of a group has been read.
     pub fn read(&mut self, number: u32) {
-        let group = self.open(number);
+        let group = self.group_mut(number);
         debug_assert!(group.as_ref().is_some_and(|group| group.to_read > 0), "a piece is read once");
         if let Some(group) = group {
             group.to_read = group.to_read.saturating_sub(1);
@@ -87,7 +87,7 @@ impl BulkGroups {
 
     /// Records that a piece of a group has been written.
     pub fn written(&mut self, number: u32) {
-        let group = self.open(number);
+        let group = self.group_mut(number);
         debug_assert!(group.as_ref().is_some_and(|group| group.to_write > 0), "a piece is written once");
         if let Some(group) = group {
             group.to_write = group.to_write.saturating_sub(1);
@@ -101,11 +101,11 @@ impl BulkGroups {
 
     /// Returns whether all groups up to `last` have reached `end`.
     pub fn is_done(&self, last: u32, end: GroupEnd) -> bool {
-        let under_way = |group: &OpenGroup| match end {
+        let in_flight = |group: &OpenGroup| match end {
             GroupEnd::Read => group.to_read > 0,
             GroupEnd::Written => group.to_read > 0 || group.to_write > 0,
         };
-        !self.open.iter().any(|group| group.number <= last && under_way(group))
+        !self.open.iter().any(|group| group.number <= last && in_flight(group))
     }
 
     /// `wait_group`: waits until at most `pending` committed groups have not reached `end`.
@@ -115,9 +115,9 @@ impl BulkGroups {
         if !self.is_done(last, end) {
             return GroupWait::Pending;
         }
-        let news = last > self.waited;
+        let is_first = last > self.waited;
         self.waited = self.waited.max(last);
-        GroupWait::Done { last, news }
+        GroupWait::Done { last, is_first }
     }
 }
 
@@ -186,12 +186,12 @@ impl CopyGroups {
                 last.and_then(|last| self.groups.get(last).copied())
             }
         };
-        let Some(last) = last else { return GroupWait::Done { last: 0, news: false } };
+        let Some(last) = last else { return GroupWait::Done { last: 0, is_first: false } };
         if !self.has_landed(last) {
             return GroupWait::Pending;
         }
         self.ended = self.ended.max(last);
         self.groups.retain(|&group| group > last);
-        GroupWait::Done { last, news: true }
+        GroupWait::Done { last, is_first: true }
     }
 }

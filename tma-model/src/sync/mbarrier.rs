@@ -28,7 +28,7 @@ impl Arrival {
 
 /// The phase that a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
+pub enum AwaitedPhase {
     /// The phase with this parity, out of the current and the preceding one.
     Parity(bool),
     /// The phase with this number, from 0.
@@ -210,10 +210,10 @@ impl MbarrierCount {
     /// # Errors
     ///
     /// A phase that is neither the current nor the preceding one.
-    pub const fn is_complete(&self, awaited: Awaited) -> Result<bool, MbarrierFault> {
+    pub const fn is_complete(&self, awaited: AwaitedPhase) -> Result<bool, MbarrierFault> {
         match awaited {
-            Awaited::Parity(parity) => Ok((self.phase & 1 == 1) != parity),
-            Awaited::Number(number) => match self.phase.wrapping_sub(number) {
+            AwaitedPhase::Parity(parity) => Ok((self.phase & 1 == 1) != parity),
+            AwaitedPhase::Number(number) => match self.phase.wrapping_sub(number) {
                 behind @ (0 | 1) => Ok(behind == 1),
                 _ => Err(MbarrierFault::OtherPhase),
             },
@@ -221,7 +221,7 @@ impl MbarrierCount {
     }
 }
 
-impl Awaited {
+impl AwaitedPhase {
     /// Returns how many phases must be complete for the wait to succeed, for an agent that knows
     /// `known` phases to be complete. A parity can stand for two phases: the last one that the
     /// agent knows to be complete, if that has the parity, and otherwise the next one.

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use super::clock::{Clock, Component, Epoch};
 use super::fence::Scope;
-use super::parts::Part;
-use super::view::{KEPT, Knowledge, Releases, View};
+use super::state::StatePart;
+use super::view::{JOIN_THRESHOLD, Knowledge, Releases, View};
 
 /// A wait that has observed a phase complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +53,9 @@ pub struct Issues {
 impl Issues {
     /// Adds an issue.
     pub fn add(&mut self, issue: &Issue) {
-        if !self.past.iter().any(|past| past.same(&issue.past)) {
+        if !self.past.iter().any(|past| past.shares_storage(&issue.past)) {
             self.past.push(issue.past.clone());
-            if self.past.len() >= KEPT {
+            if self.past.len() >= JOIN_THRESHOLD {
                 self.join();
             }
         }
@@ -70,8 +70,8 @@ impl Issues {
     }
 
     /// Visits the parts of the issues, after joining them.
-    pub fn parts(&mut self, visit: &mut impl FnMut(Part<'_>)) {
-        visit(Part::Clock(&self.join()));
+    pub fn visit_state(&mut self, visit: &mut impl FnMut(StatePart<'_>)) {
+        visit(StatePart::Clock(&self.join()));
     }
 
     /// Joins the issues and returns the result, which also replaces them here.
@@ -92,11 +92,11 @@ impl Issues {
 #[derive(Clone, Debug, Default)]
 struct Arrived {
     /// Releases by agents of the mbarrier's own block.
-    near: Releases,
+    own_block: Releases,
     /// Releases by agents of other blocks, at the scope of the cluster.
-    far: Releases,
+    remote_cluster: Releases,
     /// Releases by agents of other blocks, at the scope of their block.
-    aside: Releases,
+    remote_block: Releases,
     /// Steps that were past at the issue of the copies that have counted, and at relaxed arrivals.
     issues: Issues,
 }
@@ -112,7 +112,7 @@ struct Completed {
 /// The ordering that the phases of an mbarrier establish. `S` is a location in the program.
 #[derive(Clone, Debug)]
 pub struct PhaseOrder<S> {
-    /// Releases of all phases so far.
+    /// Releases of all phases so remote_cluster.
     arrived: Arrived,
     /// Knowledge that the last complete phase conveys.
     completed: Completed,
@@ -133,9 +133,9 @@ impl<S: Copy> PhaseOrder<S> {
     /// agent belongs to the mbarrier's own block.
     pub fn arrivals(&mut self, own_block: bool, scope: Scope) -> &mut Releases {
         match (own_block, scope) {
-            (true, Scope::Block | Scope::Cluster) => &mut self.arrived.near,
-            (false, Scope::Cluster) => &mut self.arrived.far,
-            (false, Scope::Block) => &mut self.arrived.aside,
+            (true, Scope::Block | Scope::Cluster) => &mut self.arrived.own_block,
+            (false, Scope::Cluster) => &mut self.arrived.remote_cluster,
+            (false, Scope::Block) => &mut self.arrived.remote_block,
         }
     }
 
@@ -159,30 +159,36 @@ impl<S: Copy> PhaseOrder<S> {
     }
 
     /// Visits the parts of the state, except for locations in the program.
-    pub fn parts(&mut self, visit: &mut impl FnMut(Part<'_>)) {
-        let Arrived { near, far, aside, issues } = &mut self.arrived;
-        [near, far, aside].into_iter().for_each(|releases| releases.parts(visit));
-        issues.parts(visit);
+    pub fn visit_state(&mut self, visit: &mut impl FnMut(StatePart<'_>)) {
+        let Arrived { own_block, remote_cluster, remote_block, issues } = &mut self.arrived;
+        [own_block, remote_cluster, remote_block]
+            .into_iter()
+            .for_each(|releases| releases.visit_state(visit));
+        issues.visit_state(visit);
         let Completed { block, cluster } = &self.completed;
-        [block, cluster].into_iter().for_each(|knows| knows.parts(visit));
-        visit(Part::Number(self.waits.len() as u64));
+        [block, cluster].into_iter().for_each(|knows| knows.visit_state(visit));
+        visit(StatePart::Number(self.waits.len() as u64));
         for (&agent, &(step, _)) in &self.waits {
-            visit(Part::Number(u64::from(agent.number())));
-            visit(Part::Step(Epoch::new(agent, step)));
+            visit(StatePart::Number(u64::from(agent.number())));
+            visit(StatePart::Step(Epoch::new(agent, step)));
         }
     }
 
     /// Completes a phase. `phase` is the mbarrier's own step for it.
     pub fn complete(&mut self, phase: Epoch) {
-        let mut near = self.arrived.near.join();
-        near.learn(phase);
-        let (far, aside) = (self.arrived.far.join(), self.arrived.aside.join());
-        near.learn_past(&self.arrived.issues.join());
-        self.completed = if far.is_empty() && aside.is_empty() {
-            Completed { block: near.clone(), cluster: near }
+        let mut own_block = self.arrived.own_block.join();
+        own_block.learn(phase);
+        let (remote_cluster, remote_block) =
+            (self.arrived.remote_cluster.join(), self.arrived.remote_block.join());
+        own_block.learn_past(&self.arrived.issues.join());
+        self.completed = if remote_cluster.is_empty() && remote_block.is_empty() {
+            Completed { block: own_block.clone(), cluster: own_block }
         } else {
-            let near = near.join(&aside.to_other_block());
-            Completed { block: near.join(&far.to_other_block()), cluster: near.join(&far) }
+            let own_block = own_block.join(&remote_block.to_other_block());
+            Completed {
+                block: own_block.join(&remote_cluster.to_other_block()),
+                cluster: own_block.join(&remote_cluster),
+            }
         };
         let past = self.completed.block.past();
         let unknown = self.waits.iter().find(|&(&agent, &(step, _))| past.get(agent) < step);

@@ -4,20 +4,20 @@
 //!
 //! * *ready*: steps whose writes the asynchronous proxy sees, because a proxy fence follows them.
 //!   There is one such set for each kind of memory;
-//! * *seen*: steps whose writes the agent itself sees;
-//! * *over*: steps that have ended, though their writes need not be visible. This is what another
-//!   block learns from an arrival at the scope of a block;
+//! * *visible*: steps whose writes the agent itself sees;
+//! * *complete*: steps that have ended, though their writes need not be visible. This is what
+//!   another block learns from an arrival at the scope of a block;
 //! * *past*: steps that have happened, such as those before the issue of a copy that has completed.
 //!   They order the phases of barriers, but no accesses to memory.
 //!
-//! For the steps that are over, there is also the subset that a proxy fence follows: a copy may
+//! For the steps that are complete, there is also the subset that a proxy fence follows: a copy may
 //! overwrite what they have read.
 
 use std::ops::{Index, IndexMut};
 
 use super::clock::{Clock, Component, Epoch};
 use super::fence::Memory;
-use super::parts::Part;
+use super::state::StatePart;
 
 /// One value for each kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,34 +57,34 @@ impl ByMemory<Clock> {
     }
 
     /// Returns whether both have the same clocks.
-    fn same(&self, other: &Self) -> bool {
-        self.shared.same(&other.shared) && self.global.same(&other.global)
+    fn shares_storage(&self, other: &Self) -> bool {
+        self.shared.shares_storage(&other.shared) && self.global.shares_storage(&other.global)
     }
 }
 
 /// An agent's knowledge of other agents' steps.
 #[derive(Clone, Debug, Default)]
 pub struct Knowledge {
-    seen: Clock,
+    visible: Clock,
     ready: ByMemory<Clock>,
-    /// `None` if all steps that are over are seen as well.
-    over: Option<Over>,
-    /// `None` if all steps that are past are over as well.
+    /// `None` if all steps that are complete are visible as well.
+    complete: Option<CompleteSteps>,
+    /// `None` if all steps that are past are complete as well.
     past: Option<Clock>,
 }
 
-/// Steps that are over, and those among them that a proxy fence for each memory follows.
+/// Steps that are complete, and those among them that a proxy fence for each memory follows.
 #[derive(Clone, Debug)]
-struct Over {
+struct CompleteSteps {
     all: Clock,
     fenced: ByMemory<Clock>,
 }
 
 impl Knowledge {
-    /// Returns all steps whose writes are seen.
+    /// Returns all steps whose writes are visible.
     #[inline]
-    pub fn seen(&self) -> &Clock {
-        &self.seen
+    pub fn visible(&self) -> &Clock {
+        &self.visible
     }
 
     /// Returns all steps whose generic writes to `memory` are followed by a proxy fence.
@@ -93,26 +93,26 @@ impl Knowledge {
         &self.ready[memory]
     }
 
-    /// Returns all steps that are known to be over.
+    /// Returns all steps that are known to be complete.
     #[inline]
-    pub fn over(&self) -> &Clock {
-        self.over.as_ref().map_or(&self.seen, |over| &over.all)
+    pub fn complete(&self) -> &Clock {
+        self.complete.as_ref().map_or(&self.visible, |complete| &complete.all)
     }
 
-    /// Returns the steps that are over and followed by a proxy fence, for each memory.
-    fn over_fenced(&self) -> &ByMemory<Clock> {
-        self.over.as_ref().map_or(&self.ready, |over| &over.fenced)
+    /// Returns the steps that are complete and followed by a proxy fence, for each memory.
+    fn complete_fenced(&self) -> &ByMemory<Clock> {
+        self.complete.as_ref().map_or(&self.ready, |complete| &complete.fenced)
     }
 
-    /// Returns the steps known to be over whose generic reads of `memory` are followed by a proxy
-    /// fence.
+    /// Returns the steps known to be complete whose generic reads of `memory` are followed by a
+    /// proxy fence.
     pub fn fenced_reads(&self, memory: Memory) -> &Clock {
-        &self.over_fenced()[memory]
+        &self.complete_fenced()[memory]
     }
 
     /// Returns all steps that are known to have happened.
     pub fn past(&self) -> &Clock {
-        self.past.as_ref().unwrap_or_else(|| self.over())
+        self.past.as_ref().unwrap_or_else(|| self.complete())
     }
 
     /// Adds `past` to the steps that have happened, and to no other set.
@@ -124,49 +124,54 @@ impl Knowledge {
 
     /// Returns whether no step is known.
     pub fn is_empty(&self) -> bool {
-        self.over().is_empty()
+        self.complete().is_empty()
     }
 
     /// Visits the parts of the knowledge.
-    pub fn parts(&self, visit: &mut impl FnMut(Part<'_>)) {
-        let (ready, over_fenced) = (&self.ready, self.over_fenced());
-        let fenced = [&ready.shared, &ready.global, &over_fenced.shared, &over_fenced.global];
-        for clock in [&self.seen, self.over(), self.past()].into_iter().chain(fenced) {
-            visit(Part::Clock(clock));
+    pub fn visit_state(&self, visit: &mut impl FnMut(StatePart<'_>)) {
+        let (ready, complete_fenced) = (&self.ready, self.complete_fenced());
+        let fenced = [&ready.shared, &ready.global, &complete_fenced.shared, &complete_fenced.global];
+        for clock in [&self.visible, self.complete(), self.past()].into_iter().chain(fenced) {
+            visit(StatePart::Clock(clock));
         }
-        visit(Part::Number(u64::from(self.over.is_some()) << 1 | u64::from(self.past.is_some())));
+        visit(StatePart::Number(u64::from(self.complete.is_some()) << 1 | u64::from(self.past.is_some())));
     }
 
     /// Returns what another block learns of this knowledge if the release or the acquire is at the
     /// scope of a block.
     pub fn to_other_block(&self) -> Self {
-        let over = Over { all: self.over().clone(), fenced: self.over_fenced().clone() };
-        Self { over: Some(over), past: self.past.clone(), ..Self::default() }
+        let complete = CompleteSteps { all: self.complete().clone(), fenced: self.complete_fenced().clone() };
+        Self { complete: Some(complete), past: self.past.clone(), ..Self::default() }
     }
 
     /// Returns whether both share all their clocks.
-    pub fn same(&self, other: &Self) -> bool {
-        self.seen.same(&other.seen)
-            && self.ready.same(&other.ready)
-            && self.over().same(other.over())
-            && self.over_fenced().same(other.over_fenced())
-            && self.past().same(other.past())
+    pub fn shares_storage(&self, other: &Self) -> bool {
+        self.visible.shares_storage(&other.visible)
+            && self.ready.shares_storage(&other.ready)
+            && self.complete().shares_storage(other.complete())
+            && self.complete_fenced().shares_storage(other.complete_fenced())
+            && self.past().shares_storage(other.past())
     }
 
     /// Returns the union of both.
     pub fn join(&self, other: &Self) -> Self {
-        let over = match (&self.over, &other.over) {
+        let complete = match (&self.complete, &other.complete) {
             (None, None) => None,
-            (Some(_), _) | (_, Some(_)) => Some(Over {
-                all: self.over().join(other.over()),
-                fenced: self.over_fenced().join(other.over_fenced()),
+            (Some(_), _) | (_, Some(_)) => Some(CompleteSteps {
+                all: self.complete().join(other.complete()),
+                fenced: self.complete_fenced().join(other.complete_fenced()),
             }),
         };
         let past = match (&self.past, &other.past) {
             (None, None) => None,
             (Some(_), _) | (_, Some(_)) => Some(self.past().join(other.past())),
         };
-        Self { seen: self.seen.join(&other.seen), ready: self.ready.join(&other.ready), over, past }
+        Self {
+            visible: self.visible.join(&other.visible),
+            ready: self.ready.join(&other.ready),
+            complete,
+            past,
+        }
     }
 
     /// Adds a step that no proxy fence follows.
@@ -178,19 +183,22 @@ impl Knowledge {
     fn learn_fenced(&mut self, step: Epoch, fenced: ByMemory<u32>) {
         let (shared, global) =
             (Epoch::new(step.component(), fenced.shared), Epoch::new(step.component(), fenced.global));
-        self.seen.learn(step);
-        if let Some(over) = &mut self.over {
-            over.all.learn(step);
+        self.visible.learn(step);
+        if let Some(complete) = &mut self.complete {
+            complete.all.learn(step);
         }
-        let over_fenced = self.over.as_mut().map(|over| &mut over.fenced);
-        for fenced in std::iter::once(&mut self.ready).chain(over_fenced) {
+        let complete_fenced = self.complete.as_mut().map(|complete| &mut complete.fenced);
+        for fenced in std::iter::once(&mut self.ready).chain(complete_fenced) {
             fenced.shared.learn(shared);
             fenced.global.learn(global);
         }
         if let Some(past) = &mut self.past {
             past.learn(step);
         }
-        debug_assert!(self.seen.knows(shared) && self.seen.knows(global), "a step is fenced and not seen");
+        debug_assert!(
+            self.visible.knows(shared) && self.visible.knows(global),
+            "a step is fenced but not visible"
+        );
     }
 }
 
@@ -204,13 +212,13 @@ pub struct View {
     own_fenced: ByMemory<u32>,
     knows: Knowledge,
     /// Whether the view is in use. If not, it neither acquires nor releases anything.
-    used: bool,
+    is_active: bool,
 }
 
 impl View {
-    /// Creates an agent that knows nothing. An agent that is not `used` stays so.
-    pub fn new(me: Component, used: bool) -> Self {
-        Self { me, own: 1, own_fenced: ByMemory::default(), knows: Knowledge::default(), used }
+    /// Creates an agent that knows nothing. An agent that is not active stays so.
+    pub fn new(me: Component, is_active: bool) -> Self {
+        Self { me, own: 1, own_fenced: ByMemory::default(), knows: Knowledge::default(), is_active }
     }
 
     /// Returns the current step.
@@ -220,13 +228,13 @@ impl View {
     }
 
     /// Visits the parts of the view.
-    pub fn parts(&self, visit: &mut impl FnMut(Part<'_>)) {
+    pub fn visit_state(&self, visit: &mut impl FnMut(StatePart<'_>)) {
         let ByMemory { shared, global } = self.own_fenced;
-        visit(Part::Step(self.epoch()));
+        visit(StatePart::Step(self.epoch()));
         for fenced in [shared, global] {
-            visit(Part::UpTo(Epoch::new(self.me, fenced)));
+            visit(StatePart::UpTo(Epoch::new(self.me, fenced)));
         }
-        self.knows.parts(visit);
+        self.knows.visit_state(visit);
     }
 
     /// Returns what the agent knows of others.
@@ -239,32 +247,32 @@ impl View {
     /// visible.
     #[inline]
     pub fn follows(&self, step: Epoch) -> bool {
-        step.component() == self.me || self.knows.seen.knows(step)
+        step.component() == self.me || self.knows.visible.knows(step)
     }
 
-    /// Returns whether `step` is over before the agent's current operation. This is sufficient if
-    /// the writes of the step do not matter.
+    /// Returns whether `step` is complete before the agent's current operation. This is sufficient
+    /// if the writes of the step do not matter.
     #[inline]
-    pub fn knows_over(&self, step: Epoch) -> bool {
-        step.component() == self.me || self.knows.over().knows(step)
+    pub fn knows_complete(&self, step: Epoch) -> bool {
+        step.component() == self.me || self.knows.complete().knows(step)
     }
 
     /// Returns whether an asynchronous operation that the agent starts now sees what `step` wrote
     /// to `memory` through the generic proxy.
-    pub fn sees_async(&self, step: Epoch, memory: Memory) -> bool {
-        self.lies_behind(step, memory, &self.knows.ready[memory])
+    pub fn is_visible_to_async(&self, step: Epoch, memory: Memory) -> bool {
+        self.is_fenced(step, memory, &self.knows.ready[memory])
     }
 
-    /// Returns whether a proxy fence separates the generic read `step` of `memory`, which is over,
+    /// Returns whether a proxy fence separates the complete generic read `step` of `memory`
     /// from an asynchronous operation that the agent starts now. Without one, a copy into global
     /// memory may overtake the read: on an H100, 1 to 3 of 100 reads saw what the next copy wrote
     /// (`tests/tests/litmus/proxies.rs`).
-    pub fn fences_read(&self, step: Epoch, memory: Memory) -> bool {
-        self.lies_behind(step, memory, self.knows.fenced_reads(memory))
+    pub fn has_fenced_read(&self, step: Epoch, memory: Memory) -> bool {
+        self.is_fenced(step, memory, self.knows.fenced_reads(memory))
     }
 
     /// Returns whether a fence follows `step`: the agent's own, or one that `fenced` records.
-    fn lies_behind(&self, step: Epoch, memory: Memory, fenced: &Clock) -> bool {
+    fn is_fenced(&self, step: Epoch, memory: Memory, fenced: &Clock) -> bool {
         let own = step.component() == self.me && self.own_fenced[memory] >= step.count();
         own || fenced.knows(step)
     }
@@ -289,10 +297,10 @@ impl View {
     /// kinds of memory.
     pub fn fence_async(&mut self, memories: &[Memory]) {
         for &memory in memories {
-            self.knows.ready[memory] = self.knows.seen.clone();
+            self.knows.ready[memory] = self.knows.visible.clone();
             self.own_fenced[memory] = self.own;
-            if let Some(over) = &mut self.knows.over {
-                over.fenced[memory] = over.all.clone();
+            if let Some(complete) = &mut self.knows.complete {
+                complete.fenced[memory] = complete.all.clone();
             }
         }
         self.step();
@@ -310,26 +318,26 @@ pub struct Acquirer {
 #[derive(Debug)]
 struct Join {
     before: Knowledge,
-    news: Knowledge,
+    acquired: Knowledge,
     after: Knowledge,
 }
 
 impl Acquirer {
-    /// Joins `news` into `view`.
-    pub fn acquire(&mut self, view: &mut View, news: &Knowledge) {
-        if !view.used || view.knows.same(news) {
+    /// Joins `acquired` into `view`.
+    pub fn acquire(&mut self, view: &mut View, acquired: &Knowledge) {
+        if !view.is_active || view.knows.shares_storage(acquired) {
             return;
         }
         if let Some(last) = &self.last
-            && last.before.same(&view.knows)
-            && last.news.same(news)
+            && last.before.shares_storage(&view.knows)
+            && last.acquired.shares_storage(acquired)
         {
             view.knows = last.after.clone();
             return;
         }
-        let after = view.knows.join(news);
+        let after = view.knows.join(acquired);
         let before = std::mem::replace(&mut view.knows, after.clone());
-        self.last = Some(Join { before, news: news.clone(), after });
+        self.last = Some(Join { before, acquired: acquired.clone(), after });
     }
 }
 
@@ -343,12 +351,12 @@ pub struct Releases {
 }
 
 /// The number of distinct clocks that are kept before they are joined.
-pub(super) const KEPT: usize = 32;
+pub(super) const JOIN_THRESHOLD: usize = 32;
 
 impl Releases {
     /// Adds what `view` knows and its own steps, and starts a new step of the view.
     pub fn release(&mut self, view: &mut View) {
-        if !view.used {
+        if !view.is_active {
             return;
         }
         self.add(&view.knows);
@@ -358,17 +366,17 @@ impl Releases {
 
     /// Adds knowledge that was released elsewhere.
     pub fn add(&mut self, knows: &Knowledge) {
-        if !self.known.iter().any(|known| known.same(knows)) {
+        if !self.known.iter().any(|known| known.shares_storage(knows)) {
             self.known.push(knows.clone());
-            if self.known.len() >= KEPT {
+            if self.known.len() >= JOIN_THRESHOLD {
                 self.join();
             }
         }
     }
 
     /// Visits the parts of the releases, after joining them.
-    pub fn parts(&mut self, visit: &mut impl FnMut(Part<'_>)) {
-        self.join().parts(visit);
+    pub fn visit_state(&mut self, visit: &mut impl FnMut(StatePart<'_>)) {
+        self.join().visit_state(visit);
     }
 
     /// Joins the releases and returns the result, which also replaces them here.

@@ -1,7 +1,6 @@
-//! The CUDA backend of a build without the feature `cuda`: the same names, and types without
-//! values.
+//! The CUDA backend of a build without the feature `cuda`: the same names, with uninhabited types.
 //!
-//! It keeps every `match` over backends exhaustive in every build.
+//! This keeps every `match` over backends exhaustive in every build.
 
 use crate::device::Properties;
 use crate::error::Error;

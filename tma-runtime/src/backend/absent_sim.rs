@@ -1,5 +1,5 @@
-//! The simulator backend of a build without the feature `ptx-sim`: the same names, and types
-//! without values.
+//! The simulator backend of a build without the feature `ptx-sim`: the same names, with uninhabited
+//! types.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! What runs kernels: a GPU through the NVIDIA driver, or the CPU through `ptx-sim`.
+//! Backends that run kernels: a GPU through the NVIDIA driver, or the CPU through `ptx-sim`.
 //!
-//! Without the feature `cuda`, `absent.rs` takes the place of the CUDA backend: the same names, and
-//! types without values. Without the feature `ptx-sim`, `absent_sim.rs` takes that of the simulator.
-//! Every `match` over backends is therefore exhaustive in every build. No other code asks for the
-//! feature `cuda`; for `ptx-sim` only what exports the simulator does.
+//! Without the feature `cuda`, `absent.rs` replaces the CUDA backend: it has the same names, with
+//! uninhabited types. Without the feature `ptx-sim`, `absent_sim.rs` replaces the simulator in the
+//! same way. Every `match` over backends is therefore exhaustive in every build. No other code
+//! tests for the feature `cuda`; only the code that exports the simulator tests for `ptx-sim`.
 
 #[cfg(any(feature = "cuda", feature = "ptx-sim"))]
 mod assertion;
@@ -20,7 +20,7 @@ pub(crate) mod sim;
 
 use std::sync::Arc;
 
-/// What runs the kernels.
+/// The backend of a device.
 #[derive(Clone, Debug)]
 pub(crate) enum Backend {
     /// A GPU, through the NVIDIA driver.

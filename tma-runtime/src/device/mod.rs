@@ -1,4 +1,4 @@
-//! The device that kernels run on, whatever its backend.
+//! Devices that kernels run on, independent of the backend.
 
 mod properties;
 #[cfg(feature = "ptx-sim")]
@@ -18,14 +18,14 @@ pub(crate) use properties::Properties;
 /// A device: a GPU or a simulator. It is cheap to clone and may be shared between threads.
 ///
 /// Opening the same GPU again returns the same device: its memory and loaded kernels belong to the
-/// process until it ends. Work without a [`Stream`] runs on the device's default stream, ordered
-/// with all of its streams.
+/// process until it ends. Work without a [`Stream`] runs on the device's default stream, which is
+/// ordered with all of the device's streams.
 #[derive(Clone, Debug)]
 pub struct Device {
     backend: Backend,
 }
 
-/// Devices, tensors, streams and events may be used from any thread.
+/// Asserts that devices, tensors, streams, events and errors may be used from any thread.
 const _: () = {
     const fn any_thread<T: Send + Sync>() {}
     any_thread::<Device>();
@@ -36,17 +36,17 @@ const _: () = {
 };
 
 impl Device {
-    /// Opens the first GPU, if the program was built with the feature `cuda` and there is one, else
-    /// the simulator, if it was built with the feature `ptx-sim`, which is on by default.
-    /// [`name`](Self::name) says which.
+    /// Opens the first GPU, if there is one and the program was built with the feature `cuda`.
+    /// Otherwise it returns the simulator, if the program was built with the feature `ptx-sim`,
+    /// which is on by default. [`name`](Self::name) tells the two apart.
     ///
     /// The environment variable `TMA_DEVICE` overrides the choice: `sim`, `cuda`, or `cuda:1` for
     /// the second GPU.
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownDevice`] for any other value of the variable, [`Error::NoSimulator`], and as
-    /// [`Device::cuda`].
+    /// [`Error::UnknownDevice`] for any other value of the variable, [`Error::NoSimulator`], and
+    /// the errors of [`Device::cuda`].
     pub fn open() -> Result<Self, Error> {
         match std::env::var("TMA_DEVICE").as_deref().map(str::trim) {
             Err(_) | Ok("") => match Self::cuda(0) {
@@ -64,12 +64,12 @@ impl Device {
         }
     }
 
-    /// A simulated device, if this build has them.
+    /// Makes a simulated device, if this build has the simulator.
     fn simulated() -> Result<Self, Error> {
         Ok(Self { backend: Backend::Sim(sim::Context::open()?) })
     }
 
-    /// Opens the GPU with this ordinal, as the driver counts them, which respects
+    /// Opens the GPU with this ordinal in the driver's numbering, which respects
     /// `CUDA_VISIBLE_DEVICES`.
     ///
     /// # Errors
@@ -80,8 +80,8 @@ impl Device {
         Ok(Self { backend: Backend::Cuda(cuda::Context::open(ordinal)?) })
     }
 
-    /// Opens all GPUs that the driver sees, in its order; none if there is none, or the program was
-    /// built without the feature `cuda`.
+    /// Opens all GPUs that the driver sees, in its order. The result is empty if there is no GPU or
+    /// no driver, or if the program was built without the feature `cuda`.
     ///
     /// ```
     /// use tma_runtime::prelude::*;
@@ -107,32 +107,33 @@ impl Device {
         }
     }
 
-    /// The device of a context that another library made: a `CUcontext`.
+    /// Returns the device of a context (`CUcontext`) that another library made.
     ///
-    /// For a GPU's primary context, which the CUDA runtime, PyTorch, cudarc and candle use, it is the
-    /// device of [`Device::cuda`], which needs no `unsafe`. Any other context has memory, streams
-    /// and kernels of its own, so it is another device ([`DeviceId::Context`]), even of the same GPU.
+    /// For a GPU's primary context, which the CUDA runtime, PyTorch, cudarc and candle use, this is
+    /// the device of [`Device::cuda`], which needs no `unsafe`. Any other context has memory,
+    /// streams and kernels of its own, so it is another device ([`DeviceId::Context`]), even on the
+    /// same GPU.
     ///
-    /// Calls leave the context that is current on the thread as it was; only where none was, the
-    /// device's stays current.
+    /// Calls restore the context that was current on the thread. If there was none, the device's
+    /// context stays current.
     ///
     /// # Safety
     ///
-    /// The context must be alive until the process ends, or until the device and everything made on
-    /// it (tensors, streams, events, graphs) have been dropped and the context's address is not
-    /// passed here again.
+    /// The context must be alive until the process ends. Alternatively, it must be alive until the
+    /// device and everything made on it (tensors, streams, events, graphs) have been dropped, and
+    /// its address must not be passed to this function again.
     ///
     /// # Errors
     ///
     /// [`Error::NoBackend`], [`Error::NoDriver`], [`Error::MissingEntryPoint`] and
-    /// [`Error::Driver`], also for null.
+    /// [`Error::Driver`]. The last is also returned for null.
     pub unsafe fn from_context(context: *mut c_void) -> Result<Self, Error> {
         // SAFETY: as the caller promises.
         Ok(Self { backend: Backend::Cuda(unsafe { cuda::Context::adopt(context)? }) })
     }
 
-    /// The backend's handle of the context, to pass to other crates: a `CUcontext`; null on the
-    /// simulator.
+    /// Returns the backend's handle of the context (`CUcontext`), to pass to other crates. It is
+    /// null on the simulator.
     pub fn raw_context(&self) -> *mut c_void {
         match &self.backend {
             Backend::Cuda(context) => context.raw(),
@@ -140,7 +141,7 @@ impl Device {
         }
     }
 
-    /// The memory that the device's addresses belong to.
+    /// Identifies the memory that the device's addresses belong to.
     pub fn id(&self) -> DeviceId {
         match &self.backend {
             Backend::Cuda(context) => context.id(),
@@ -148,27 +149,27 @@ impl Device {
         }
     }
 
-    /// The product's name.
+    /// Returns the product name.
     pub fn name(&self) -> &str {
         &self.properties().name
     }
 
-    /// The compute capability, major and minor: `(9, 0)` for Hopper.
+    /// Returns the compute capability, major and minor: `(9, 0)` for Hopper.
     pub fn compute_capability(&self) -> (u32, u32) {
         self.properties().capability
     }
 
-    /// The number of multiprocessors.
+    /// Returns the number of multiprocessors.
     pub fn multiprocessors(&self) -> u32 {
         self.properties().multiprocessors
     }
 
-    /// The maximum shared memory per block, in bytes.
+    /// Returns the maximum shared memory per block, in bytes.
     pub fn shared_bytes(&self) -> u32 {
         self.properties().shared_bytes
     }
 
-    /// Makes a stream. Work queued on it runs in order, and concurrently with other streams.
+    /// Creates a stream. Work queued on it runs in order, and concurrently with other streams.
     ///
     /// # Errors
     ///
@@ -192,7 +193,8 @@ impl Device {
         }
     }
 
-    /// How many of `bytes` bytes from `address` on are memory that kernels of this device reach.
+    /// Returns how many of the `bytes` bytes from `address` on are memory that kernels of this
+    /// device can access.
     pub(crate) fn reachable(&self, address: u64, bytes: u64) -> Result<u64, Error> {
         match &self.backend {
             Backend::Cuda(context) => context.reachable(address, bytes),
@@ -218,7 +220,7 @@ mod tests {
 
     #[cfg(not(feature = "cuda"))]
     #[test]
-    fn tma0603_without_the_feature_a_gpu_is_refused_and_says_what_to_enable() {
+    fn tma0603_without_the_feature_the_error_names_it() {
         let error = Device::cuda(0).expect_err("there is no backend");
         assert_eq!(error.code(), "TMA0603");
         assert!(error.to_string().contains("--features cuda"), "{error}");
@@ -228,7 +230,7 @@ mod tests {
     #[test]
     fn without_the_feature_there_are_no_gpus() {
         assert!(Device::all_cuda().is_ok_and(|devices| devices.is_empty()));
-        // SAFETY: nothing is made of null.
+        // SAFETY: null is rejected, so the device is never made.
         let adopted = unsafe { Device::from_context(ptr::null_mut()) };
         assert_eq!(adopted.err().map(|error| error.code()), Some("TMA0603"));
     }

@@ -1,17 +1,17 @@
-//! What a device can do, and which kernels it can run.
+//! Capabilities of a device, and the check that it can run a kernel.
 
 use crate::error::Error;
 use crate::spec::KernelParts;
 use crate::spec::ptx::{self, Target, entry_params};
 
-/// What a device can do.
+/// The capabilities of a device.
 #[derive(Clone, Debug)]
 pub(crate) struct Properties {
     pub(crate) name: String,
-    /// Major and minor.
+    /// Major and minor version.
     pub(crate) capability: (u32, u32),
     pub(crate) multiprocessors: u32,
-    /// Bytes of dynamic shared memory that a block can opt in to.
+    /// Dynamic shared memory that a block can opt in to, in bytes.
     pub(crate) shared_bytes: u32,
 }
 
@@ -23,7 +23,7 @@ impl Properties {
         if !ptx::is_compiled(spec.ptx) {
             return Err(Error::NoPtx { kernel });
         }
-        // A target that is not understood is left to the backend.
+        // A target that cannot be parsed is left to the backend.
         if let Some(target) = Target::of(spec.ptx).filter(|target| !target.runs_on(self.capability)) {
             return Err(Error::Architecture {
                 kernel,
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn tma0620_the_ptx_takes_what_the_specification_says() {
+    fn tma0620_the_parameters_of_the_ptx_match_the_specification() {
         static SPEC: KernelSpec = spec(PARTS);
         static FEWER: KernelSpec = spec(KernelParts { params: &[], ..PARTS });
         static MORE: KernelSpec = spec(KernelParts { params: &[NUMBER, NUMBER], ..PARTS });

@@ -19,11 +19,11 @@ pub struct Stream {
 #[derive(Debug)]
 pub(crate) enum Backend {
     Cuda(cuda::Stream),
-    /// Nothing is ever queued: launches run to completion.
+    /// Nothing is ever queued, since launches run to completion.
     Sim,
 }
 
-/// A point in a stream, reached when everything queued before it has run.
+/// A point in a stream. It is reached when everything queued before it has run.
 #[derive(Debug)]
 pub struct Event {
     backend: EventBackend,
@@ -45,27 +45,27 @@ impl Stream {
         Self { backend: Backend::Sim, device }
     }
 
-    /// A stream that another library made, a `CUstream`: null is the device's default stream. It is
-    /// not destroyed with this one.
+    /// Wraps a stream (`CUstream`) that another library made. Null is the device's default stream.
+    /// The stream is not destroyed with the returned one.
     ///
-    /// It is in order with the default stream and with copies to and from the host, as all streams
-    /// here are, also if it was made with `CU_STREAM_NON_BLOCKING`, as cudarc's and PyTorch's are:
-    /// operations on the default stream, of this crate and while this stream exists, wait for it,
-    /// and it for them. With work that other libraries queue elsewhere it has the order that they
-    /// gave it. `CU_STREAM_PER_THREAD`, which candle uses, names another stream on each thread that
-    /// launches on it.
+    /// Like every stream of this crate, it is ordered with the default stream and with copies to
+    /// and from the host. This also holds for streams made with `CU_STREAM_NON_BLOCKING`, such as
+    /// those of cudarc and PyTorch: while the returned stream exists, operations of this crate on
+    /// the default stream wait for it, and it waits for them. Its order with work that other
+    /// libraries queue elsewhere is the one that they set up. `CU_STREAM_PER_THREAD`, which candle
+    /// uses, names a different stream on each thread that launches on it.
     ///
-    /// On a simulated device null is the only handle.
+    /// On a simulated device null is the only valid handle.
     ///
     /// # Safety
     ///
     /// * The stream must be alive until the returned one has been dropped.
-    /// * If it is capturing, tensors of launches on it must stay allocated for as long as the graph
-    ///   may run. [`Stream::capture`] makes graphs that keep them.
+    /// * If the stream is capturing, tensors of launches on it must stay allocated for as long as
+    ///   the graph may run. [`Stream::capture`] makes graphs that keep them.
     ///
     /// # Errors
     ///
-    /// [`ForeignError::Context`] if it belongs to another context than the device,
+    /// [`ForeignError::Context`] if the stream belongs to another context than the device,
     /// [`ForeignError::Simulated`], and [`Error::Driver`].
     pub unsafe fn from_raw(device: &Device, raw: *mut c_void) -> Result<Self, Error> {
         match device.backend() {
@@ -79,12 +79,13 @@ impl Stream {
         }
     }
 
-    /// The device it belongs to.
+    /// Returns the device that the stream belongs to.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The backend's handle, to pass to other crates: a `CUstream`; null on the simulator.
+    /// Returns the backend's handle (`CUstream`), to pass to other crates. It is null on the
+    /// simulator.
     pub fn raw(&self) -> *mut c_void {
         match &self.backend {
             Backend::Cuda(stream) => stream.raw(),
@@ -148,8 +149,8 @@ impl Event {
         }
     }
 
-    /// Waits for both events and returns the milliseconds from this one to `later`, by the device's
-    /// clock, or the host's on the simulator.
+    /// Waits for both events, and returns the milliseconds from this one to `later`. The time is
+    /// measured by the device's clock, or by the host's on the simulator.
     ///
     /// # Errors
     ///
@@ -196,6 +197,6 @@ mod tests {
         let error = same_device("src", second, first).expect_err("two devices");
         assert_eq!(error.code(), "TMA0514");
         assert!(error.to_string().starts_with("TMA0514: "), "{error}");
-        assert!(error.to_string().contains("`src` belongs to GPU 1 and this runs on GPU 0"), "{error}");
+        assert!(error.to_string().contains("`src` belongs to GPU 1, but this runs on GPU 0"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a launch passes for a parameter, or what the parameter takes.
+//! Kinds of launch arguments, as passed or as a parameter takes them.
 
 use crate::spec::{MapMode, ParamKind, Scalar};
 
@@ -11,7 +11,7 @@ pub enum ArgumentKind {
         /// The element's type.
         element: Scalar,
     },
-    /// A tensor and the pixels that its columns are taken from, for an `Im2colMap`.
+    /// A tensor and the selection of its pixels that form columns, for an `Im2colMap`.
     Im2colMap {
         /// The element's type.
         element: Scalar,
@@ -23,7 +23,7 @@ pub enum ArgumentKind {
     },
     /// A scalar.
     Scalar {
-        /// Its size in bytes.
+        /// The scalar's size in bytes.
         bytes: u32,
     },
 }

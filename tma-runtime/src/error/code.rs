@@ -3,7 +3,8 @@
 use super::{ClusterError, Error, ForeignError, MapError, PictureError, TuneError, ViewError};
 
 impl Error {
-    /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
+    /// Returns the error's code, such as `TMA0501`, which is also the name of its page in
+    /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Map(error) => error.code(),
@@ -57,7 +58,8 @@ impl Error {
 }
 
 impl MapError {
-    /// The error's code, such as `TMA0501`: the name of its page in `docs/errors`.
+    /// Returns the error's code, such as `TMA0501`, which is also the name of its page in
+    /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::MisalignedAddress { .. } => "TMA0501",
@@ -85,7 +87,8 @@ impl MapError {
 }
 
 impl ViewError {
-    /// The error's code, such as `TMA0540`: the name of its page in `docs/errors`.
+    /// Returns the error's code, such as `TMA0540`, which is also the name of its page in
+    /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Slice { .. } => "TMA0540",
@@ -98,7 +101,7 @@ impl ViewError {
 }
 
 impl ForeignError {
-    /// The error's code, `TMA0564`: the name of its page in `docs/errors`.
+    /// Returns the error's code, `TMA0564`, which is also the name of its page in `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Context { .. }
@@ -112,7 +115,8 @@ impl ForeignError {
 }
 
 impl PictureError {
-    /// The error's code, such as `TMA0548`: the name of its page in `docs/errors`.
+    /// Returns the error's code, such as `TMA0548`, which is also the name of its page in
+    /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Accumulator { .. } | Self::Fragment { .. } | Self::Metadata { .. } => "TMA0548",
@@ -122,7 +126,8 @@ impl PictureError {
 }
 
 impl TuneError {
-    /// The error's code, such as `TMA0554`: the name of its page in `docs/errors`.
+    /// Returns the error's code, such as `TMA0554`, which is also the name of its page in
+    /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NoCandidates { .. } => "TMA0554",
@@ -133,7 +138,7 @@ impl TuneError {
 }
 
 impl ClusterError {
-    /// The error's code.
+    /// Returns the error's code.
     pub(super) const fn code(self) -> &'static str {
         match self {
             Self::Grid { .. } => "TMA0621",

@@ -1,17 +1,17 @@
-//! Rules for what other libraries made: streams, contexts and addresses.
+//! Rules for streams, contexts and addresses that other libraries made.
 
 use crate::spec::Scalar;
 use crate::tensor::layout::DeviceId;
 
-/// Why something that another library made cannot be used. Displays the rule;
+/// The reason why an object of another library cannot be used. Displays the rule;
 /// [`Error`](super::Error) adds the code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForeignError {
     /// A stream or an allocation belongs to another context of the GPU.
     #[error(
-        "{what} belongs to another context than the device, {device}, and contexts do not share \
-         memory or order: open the device with that context, by `Device::from_context`"
+        "contexts do not share memory or order: {what} belongs to another context than the device, \
+         {device}; open the device with that context, using `Device::from_context`"
     )]
     Context {
         /// `the stream` or `the memory`.
@@ -22,8 +22,8 @@ pub enum ForeignError {
 
     /// An address that the driver has not allocated.
     #[error(
-        "{address:#x} is no memory that {device} reaches: pass the address of memory that CUDA \
-         allocated and that is still there, not one of the host"
+        "the device cannot access this address: {address:#x} is not memory of {device}; pass the address \
+         of live memory that CUDA allocated, not of host memory"
     )]
     Memory {
         /// The address.
@@ -32,10 +32,10 @@ pub enum ForeignError {
         device: DeviceId,
     },
 
-    /// An address that no element can have.
+    /// An address that is misaligned for the element type.
     #[error(
-        "an element of `{element}` has an address that is a multiple of {}, but {address:#x} is not: \
-         pass the address of the first element", .element.bytes()
+        "the address of an `{element}` must be a multiple of {}: {address:#x} is not; pass the address of \
+         the first element", .element.bytes()
     )]
     Misaligned {
         /// The address.
@@ -44,30 +44,29 @@ pub enum ForeignError {
         element: Scalar,
     },
 
-    /// A stream for a simulated device.
+    /// A stream that is not null, for a simulated device.
     #[error(
-        "{device} has no streams but its own, so the only handle is null: ask for a stream of another \
-         library on a GPU only"
+        "a simulated device has only its own streams: {device} accepts only a null handle; use streams of \
+         other libraries on GPUs only"
     )]
     Simulated {
         /// The device.
         device: DeviceId,
     },
 
-    /// A device that cust cannot have a part in.
+    /// A device that cannot be shared with cust.
     #[error(
-        "cust uses only the primary contexts of GPUs, and {device} has none: open the GPU with \
-         `Device::cuda`"
+        "cust uses only the primary contexts of GPUs: {device} is not one; open the GPU with `Device::cuda`"
     )]
     NotPrimary {
         /// The device.
         device: DeviceId,
     },
 
-    /// A tensor whose memory cannot be given away.
+    /// A tensor whose memory cannot be handed over.
     #[error(
-        "the memory of a tensor on {device} is also that of a graph, and cannot be given away: drop \
-         the graph first"
+        "cannot hand over memory that a graph uses: that of a tensor on {device} belongs to a graph too; \
+         drop the graph first"
     )]
     Shared {
         /// The device.

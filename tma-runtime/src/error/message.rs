@@ -1,6 +1,6 @@
-//! The messages of the host's errors. Each begins with the error's code, which only the `Display`
-//! here prints; families of errors ([`MapError`](super::MapError) and the like) have the text of
-//! their own rules.
+//! The messages of the host's errors. Each message begins with the error's code, which only this
+//! `Display` prints. The families of errors ([`MapError`](super::MapError) and the like) have the
+//! text of their own rules.
 
 use super::status::KernelNames;
 use super::{ArgumentKind, Error};
@@ -17,69 +17,102 @@ impl fmt::Display for Error {
             Self::Tune(why) => why.fmt(f),
             Self::RankMismatch { tensor, found, wanted } => write!(
                 f,
-                "a tensor has as many dimensions as the box that moves over it, but `{tensor}` has \
-                 {found} and the box {wanted}: pass a view of {wanted} dimensions"
+                "tensor and box must have the same rank: `{tensor}` has {}, but the kernel's box has \
+                 {wanted}; pass a view of {}",
+                counted(*found, "dimension"),
+                counted(*wanted, "dimension")
             ),
             Self::ElementMismatch { tensor, found, wanted } => {
-                write!(f, "`{tensor}` takes a tensor of `{wanted}`, but this one is of `{found}`")
+                write!(
+                    f,
+                    "element types must match: `{tensor}` takes a tensor of `{wanted}`, but got one of \
+                     `{found}`; convert the tensor"
+                )
             }
             Self::NotContiguous { tensor } => write!(
                 f,
-                "a `Global` parameter takes elements that lie one after the other, but the view \
-                 passed as `{tensor}` has gaps or another order: copy it into a `DeviceTensor`, or \
-                 pass a view of its whole memory"
+                "a `Global` parameter takes a contiguous tensor: the view passed as `{tensor}` has gaps or \
+                 permuted dimensions; copy it into a `DeviceTensor`, or pass a view of its whole memory"
             ),
             Self::MisalignedGlobal { tensor, address, alignment } => write!(
                 f,
-                "the kernel moves {alignment} bytes of `{tensor}` at once, so its address must be a \
-                 multiple of {alignment}, but it is {address:#x} ({} bytes past one): start the view at \
-                 an element whose address is a multiple of {alignment}",
+                "`{tensor}` must start at a multiple of {alignment} bytes: the kernel moves {alignment} \
+                 bytes at once, but the address is {address:#x} ({} bytes past one); start the view at an \
+                 element whose address is a multiple of {alignment}",
                 address % u64::from(*alignment)
             ),
             Self::NotMutable { kernel, tensor } => write!(
                 f,
-                "kernel `{kernel}` writes `{tensor}`, but the tensor passed there is lent to be \
-                 read: pass `Arg::map_mut(tensor.view_mut())` or \
+                "a tensor that a kernel writes must be passed mutably: kernel `{kernel}` writes `{tensor}`, \
+                 but the argument is read-only; pass `Arg::map_mut(tensor.view_mut())` or \
                  `Arg::global_mut(tensor.slice_mut())`, or use the kernel's typed `launch`"
             ),
             Self::HostLength { found, wanted } => {
-                write!(f, "the host slice has {found} elements, but the tensor {wanted}: pass as many")
+                write!(
+                    f,
+                    "slice and tensor must have the same length: the host slice has {}, but the tensor has \
+                     {wanted}; pass a slice of {}",
+                    counted(*found, "element"),
+                    counted(*wanted, "element")
+                )
             }
             Self::ShapeMismatch { found, wanted } => {
-                write!(f, "a copy needs equal shapes, but goes from {found:?} to {wanted:?}")
+                write!(
+                    f,
+                    "a copy needs equal shapes: the source is {found:?}, but the destination is {wanted:?}; \
+                     copy to a tensor of shape {found:?}"
+                )
             }
             Self::OtherDevice { what, found, wanted } => write!(
                 f,
-                "everything in a launch or copy must belong to one device, but `{what}` belongs to \
-                 {found} and this runs on {wanted}: create it there, or copy it through the host"
+                "a launch or copy uses a single device: {} belongs to {found}, but this runs on {wanted}; \
+                 create it on {wanted}, or copy it through the host",
+                subject(what)
             ),
             Self::TensorTooLarge { shape, element } => {
-                write!(f, "a tensor's bytes must fit 63 bits, but {shape:?} elements of `{element}` do not")
+                write!(
+                    f,
+                    "a tensor must be smaller than 2^63 bytes: {shape:?} elements of `{element}` are not; \
+                     check the computation of the shape"
+                )
             }
             Self::ArgumentCount { kernel, found, wanted } => {
-                let (found, wanted) = (counted(*found, "argument"), counted(*wanted, "argument"));
-                write!(f, "kernel `{kernel}` takes {wanted}, but was given {found}: use its typed `launch`")
+                let wanted = counted(*wanted, "argument");
+                write!(
+                    f,
+                    "wrong number of arguments: kernel `{kernel}` takes {wanted}, but got {found}; use its \
+                     typed `launch`"
+                )
             }
             Self::ArgumentMismatch { kernel, parameter, found, wanted } => {
                 let (found, wanted) = (argument(*found, None), argument(*wanted, Some(parameter)));
-                write!(f, "kernel `{kernel}` takes {wanted}, but was given {found}: use its typed `launch`")
+                write!(
+                    f,
+                    "wrong kind of argument: kernel `{kernel}` takes {wanted}, but got {found}; use its typed \
+                     `launch`"
+                )
             }
             Self::MapRefused { tensor, status, map } => {
-                write!(f, "the driver refused the tensor map of `{tensor}`: {status}; the map was {map}")
+                write!(
+                    f,
+                    "the driver rejected the tensor map of `{tensor}`: {status}; please report this: the map \
+                     was {map}"
+                )
             }
             Self::NoDriver { status } => write!(
                 f,
-                "no NVIDIA driver is running: {status}. Install one for CUDA 12.0 or later (525 or \
-                 later), which brings `libcuda.so.1`, or give the container its GPUs; `nvidia-smi` \
-                 works where the driver does"
+                "no NVIDIA driver is running: {status}; install a driver for CUDA 12.0 or later (525 or \
+                 later), which includes `libcuda.so.1`, or give the container access to its GPUs \
+                 (`nvidia-smi` works where the driver does)"
             ),
             Self::NoDevice { ordinal, count } => write!(
                 f,
-                "GPU {ordinal} was asked for, but the driver sees {count}: check `nvidia-smi` and \
-                 `CUDA_VISIBLE_DEVICES`"
+                "there is no GPU {ordinal}: the driver reports {}, numbered from 0; check `nvidia-smi` and \
+                 `CUDA_VISIBLE_DEVICES`",
+                counted(*count as usize, "GPU")
             ),
             Self::NoBackend => f.write_str(
-                "this build has no way to run kernels: enable the feature `cuda` of `tma-runtime` \
+                "this build cannot run kernels on a GPU: enable the feature `cuda` of `tma-runtime` \
                  (`--features cuda`) on a machine with an NVIDIA driver",
             ),
             Self::NoSimulator => f.write_str(
@@ -88,29 +121,28 @@ impl fmt::Display for Error {
             ),
             Self::Architecture { kernel, target, device, capability } => write!(
                 f,
-                "kernel `{kernel}` was compiled for {target}, which {device} (sm_{}{}) does not \
-                 run: compile it for that device, by the target in the build script{}",
+                "the device cannot run this kernel: `{kernel}` was compiled for {target}, but {device} is \
+                 sm_{}{}; set a target of that device in the build script{}",
                 capability.0,
                 capability.1,
                 elsewhere(target)
             ),
             Self::NoPtx { kernel } => write!(
                 f,
-                "kernel `{kernel}` has no PTX, because the package was built without LLVM: build \
-                 it with the feature `llvm` of `tma-codegen` and LLVM 22 installed (`cargo xtask \
-                 setup` installs it)"
+                "kernel `{kernel}` has no PTX: the package was built without LLVM or with `TMA_PTX=off`; \
+                 install LLVM 22 (`cargo xtask setup`), enable the feature `llvm` of `tma-codegen`, and leave \
+                 `TMA_PTX` unset"
             ),
             Self::Jit { kernel, status, log } => {
-                write!(f, "the driver could not compile kernel `{kernel}`: {status}\n{log}")
+                write!(f, "the driver cannot compile the PTX of kernel `{kernel}`: {status}\n{log}")
             }
             Self::Launch { kernel, status } => {
-                write!(f, "kernel `{kernel}` could not be launched: {status}{}", status.hint())
+                write!(f, "the driver rejected the launch of kernel `{kernel}`: {status}{}", status.hint())
             }
             Self::KernelFault { kernels, status } => write!(
                 f,
-                "a kernel stopped: {status}{}; it was one of those launched since the device was \
-                 last synchronised: {}. The device is lost to this process, which has to be \
-                 started anew",
+                "a kernel faulted: {status}{}; kernels launched since the device was last synchronised: {}; \
+                 the CUDA context is lost; restart the process",
                 status.hint(),
                 KernelNames(kernels)
             ),
@@ -127,94 +159,92 @@ impl fmt::Display for Error {
             Self::SimulatedLaunch { kernel, why } => write!(f, "the simulator cannot run `{kernel}`: {why}"),
             Self::SimulatedMemory { address } => write!(
                 f,
-                "{address:#x} is no memory of this simulator: views of pointers from elsewhere \
-                 work on GPUs only"
+                "{address:#x} is not memory of this simulator: only GPUs accept the pointers of other \
+                 libraries; create the tensor with this device"
             ),
             Self::UnknownDevice { name } => {
-                write!(f, "`TMA_DEVICE` is `{name}`, but devices are `sim`, `cuda` and `cuda:N`")
+                write!(f, "`TMA_DEVICE` names no device: it is `{name}`; set it to `sim`, `cuda` or `cuda:N`")
             }
             Self::OutOfMemory { bytes, device } => {
-                write!(f, "{device} has no {bytes} bytes of memory left in one piece")
+                write!(
+                    f,
+                    "out of device memory: {device} has no {bytes} contiguous bytes left; drop unused \
+                     tensors, or process the data in parts"
+                )
             }
             Self::HostMemory { bytes } => write!(
                 f,
-                "the host has no memory left for a copy of {bytes} bytes: copy smaller tensors, \
-                 one at a time"
+                "out of host memory: there is no room for a copy of {bytes} bytes; copy smaller tensors, one \
+                 at a time"
             ),
             Self::SimulatedGrid { kernel, found, limit, least_time } => write!(
                 f,
-                "the simulator takes grids of at most {limit} blocks, but that for `{kernel}` has \
-                 {found}, which would take {least_time} or more: launch a smaller grid, let each block work \
-                 on several tiles, or raise the limit with `Device::block_limit`"
+                "the simulator runs grids of at most {limit} blocks: the grid of `{kernel}` has {found}, \
+                 which would take {least_time} or more; launch a smaller grid, let each block process \
+                 several tiles, or raise the limit with `Device::block_limit`"
             ),
             Self::PtxNotKept { package, kernels } => {
                 let folder = package.join("tma-ptx");
-                write!(
-                    f,
-                    "`{}` must hold the PTX of the package's kernels as they are now, ",
-                    folder.display()
-                )?;
+                write!(f, "kept PTX must match the package's kernels: `{}` ", folder.display())?;
                 match kernels[..] {
-                    [] => write!(f, "but the package has none: its build script compiles no kernels"),
+                    [] => write!(f, "cannot, because the package's build script compiles no kernels"),
                     _ => write!(
                         f,
-                        "but does not for `{}`: `cargo tma ptx --keep` writes it anew",
+                        "does not for `{}`; run `cargo tma ptx --keep` to rewrite it",
                         kernels.join("`, `")
                     ),
                 }
             }
             Self::GridZero { kernel, axis } => write!(
                 f,
-                "a grid has at least one block along each axis, but that for `{kernel}` has none \
-                 along {axis}"
+                "a grid needs at least one block along each axis: the grid of `{kernel}` has none along \
+                 {axis}; skip the launch if there is no work"
             ),
             Self::GridTooLarge { kernel, axis, found, limit } => write!(
                 f,
-                "a grid has at most {limit} blocks along {axis}, but that for `{kernel}` has \
-                 {found}: put the longest dimension along x, or give each block several tiles"
+                "a grid has at most {limit} blocks along {axis}: the grid of `{kernel}` has {found}; {}let \
+                 each block process several tiles",
+                if *axis == 'x' { "" } else { "put the longest dimension along x, or " }
             ),
-            Self::Cluster { kernel, why } => write!(f, "kernel `{kernel}` cannot be launched so: {why}"),
+            Self::Cluster { kernel, why } => write!(f, "cannot launch kernel `{kernel}`: {why}"),
             Self::GridNotResident { kernel, found, limit } => write!(
                 f,
-                "all blocks of `{kernel}` run at the same time, since it says `sync_grid`, but of \
-                 {found} this device runs {limit}: launch at most so many, as \
-                 `device.resident_blocks(&SPEC)` tells, and give each several tiles"
+                "blocks that call `sync_grid` must all run at the same time: `{kernel}` was launched with \
+                 {found}, but this device runs {limit} at once; launch at most \
+                 `device.resident_blocks(&SPEC)` blocks, and let each process several tiles"
             ),
             Self::NeverWaits { kernel } => write!(
                 f,
-                "a kernel launched with `dependent()` says `grid_dependency_wait()` before it \
-                 touches what the one before writes, but `{kernel}` never does: say it there, or \
-                 launch without `dependent()`"
+                "a kernel launched with `dependent()` must call `grid_dependency_wait()`: `{kernel}` never \
+                 does; call it before the kernel touches what the previous kernel writes, or launch without \
+                 `dependent()`"
             ),
             Self::Unowned { kernel, tensor } => write!(
                 f,
-                "a graph keeps the memory of its tensors, but `{tensor}` of `{kernel}` is a view \
-                 from an address, whose owner is not known: capture with the `DeviceTensor` itself \
-                 or its view"
+                "a graph must keep the memory of its tensors alive: `{tensor}` of `{kernel}` is a view from \
+                 an address, whose owner is unknown; capture with the `DeviceTensor` itself or its view"
             ),
             Self::PreparedCapture { kernel } => write!(
                 f,
-                "a prepared launch of `{kernel}` is repeated by itself and cannot be captured: \
-                 `launch` it on the capture"
+                "a launch cannot be prepared on a capture: `{kernel}` was; call its `launch` on the capture"
             ),
             Self::SharedMemory { kernel, bytes, limit } => write!(
                 f,
-                "kernel `{kernel}` needs {bytes} bytes of shared memory, but a block on this \
-                 device has at most {limit}: use smaller tiles or fewer stages"
+                "too much shared memory: kernel `{kernel}` needs {bytes} bytes per block, but this device \
+                 has at most {limit}; use smaller tiles or fewer stages"
             ),
             Self::MissingEntryPoint { name } => write!(
                 f,
-                "the NVIDIA driver has no `{name}`: install a driver for CUDA 12.0 or later (525 \
-                 or later)"
+                "the NVIDIA driver is too old: it has no `{name}`; install a driver for CUDA 12.0 or later \
+                 (525 or later)"
             ),
             Self::NoEntry { kernel, entry } => {
-                write!(f, "the PTX of kernel `{kernel}` has no entry `{entry}`: build the package anew")
+                write!(f, "the PTX of kernel `{kernel}` has no entry `{entry}`: rebuild the package")
             }
             Self::OtherParameters { kernel, found, wanted } => write!(
                 f,
-                "the PTX of kernel `{kernel}` takes what its `KernelSpec` says, {}, but \
-                 declares {}: build the package anew, or let `params` say what a hand-written \
-                 entry takes",
+                "PTX must have the parameters of its `KernelSpec`: that of kernel `{kernel}` has {}, but the \
+                 PTX declares {}; rebuild the package, or correct the `params` of a hand-written entry",
                 parameters(wanted),
                 parameters(found)
             ),
@@ -223,16 +253,21 @@ impl fmt::Display for Error {
     }
 }
 
-/// Where else a kernel for `target` runs: the simulated device is an `sm_90`.
+/// Suggests the simulator for a `target` that it runs: the simulated device is an `sm_90`.
 fn elsewhere(target: &str) -> &'static str {
-    if target.starts_with("sm_90") { ", or run it on the simulator: `TMA_DEVICE=sim`" } else { "" }
+    if target.starts_with("sm_90") { ", or set `TMA_DEVICE=sim` to run it on the simulator" } else { "" }
+}
+
+/// Quotes the name of a parameter, but not a description such as `the stream`.
+fn subject(what: &str) -> String {
+    if what.contains(' ') { what.to_owned() } else { format!("`{what}`") }
 }
 
 fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// An argument as it was passed, or as `parameter` takes it.
+/// Describes an argument as it was passed, or as `parameter` takes it.
 fn argument(kind: ArgumentKind, parameter: Option<&str>) -> String {
     let (element, article, noun) = match kind {
         ArgumentKind::TensorMap { element } => (element, "a ", "tensor map"),
@@ -249,7 +284,7 @@ fn argument(kind: ArgumentKind, parameter: Option<&str>) -> String {
     }
 }
 
-/// The sizes of a PTX entry's parameters, such as `3 parameters of 128, 8 and 8 bytes`.
+/// Describes the sizes of a PTX entry's parameters, such as `3 parameters of 128, 8 and 8 bytes`.
 fn parameters(sizes: &[Option<u64>]) -> String {
     let Some((last, others)) = sizes.split_last() else { return "no parameters".to_owned() };
     let size = |bytes: &Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string());

@@ -1,6 +1,6 @@
-//! Everything that can go wrong on the host, each with its code.
+//! Every error of the host, with its code.
 //!
-//! `TMA05xx` are rules for tensors and arguments, checked before the driver is called; `TMA06xx`
+//! `TMA05xx` are rules for tensors and arguments, checked before the driver is called. `TMA06xx`
 //! concern the launch, the device and the driver. `docs/errors` has a page for each code.
 
 mod argument;
@@ -29,38 +29,38 @@ use tma_model::TensorMap;
 pub use tune::TuneError;
 pub use view::ViewError;
 
-/// An error of the host: what was found, what is wanted and, where possible, how to fix it.
+/// An error of the host. The message states what was found, what is required and how to fix it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// No tensor map can be made of a tensor and a kernel's tile.
+    /// A tensor and a kernel's tile cannot form a tensor map.
     Map(MapError),
 
-    /// A view cannot be made from another one.
+    /// A view cannot be derived from another one.
     View(ViewError),
 
-    /// Something that another library made cannot be used.
+    /// An object of another library cannot be used.
     Foreign(ForeignError),
 
     /// A layout cannot be drawn.
     Picture(PictureError),
 
-    /// Tuning cannot choose.
+    /// Tuning cannot pick a candidate.
     Tune(TuneError),
 
-    /// A tensor's rank differs from that of the kernel's box.
+    /// A tensor's rank differs from the rank of the kernel's box.
     RankMismatch {
-        /// The kernel's parameter.
+        /// The name of the kernel's parameter.
         tensor: &'static str,
-        /// Dimensions of the tensor.
+        /// The rank of the tensor.
         found: usize,
-        /// Dimensions of the box.
+        /// The rank of the box.
         wanted: usize,
     },
 
-    /// A tensor's element type differs from the kernel parameter's.
+    /// A tensor's element type differs from that of the kernel's parameter.
     ElementMismatch {
-        /// The kernel's parameter.
+        /// The name of the kernel's parameter.
         tensor: &'static str,
         /// The tensor's element type.
         found: Scalar,
@@ -70,13 +70,13 @@ pub enum Error {
 
     /// A view for a `Global` parameter is not contiguous.
     NotContiguous {
-        /// The kernel's parameter.
+        /// The name of the kernel's parameter.
         tensor: &'static str,
     },
 
-    /// A tensor that a kernel copies in bulk, or by vectors, is not aligned for them.
+    /// A tensor is misaligned for the kernel's bulk copies or vector accesses.
     MisalignedGlobal {
-        /// The kernel's parameter.
+        /// The name of the kernel's parameter.
         tensor: &'static str,
         /// The address of the tensor's first element.
         address: u64,
@@ -84,19 +84,19 @@ pub enum Error {
         alignment: u32,
     },
 
-    /// A hand-written launch passes an immutable tensor that the kernel writes.
+    /// A hand-written launch passes an immutable tensor to a parameter that the kernel writes.
     NotMutable {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// The kernel's parameter.
+        /// The name of the kernel's parameter.
         tensor: &'static str,
     },
 
     /// A host slice's length differs from the tensor's.
     HostLength {
-        /// Elements of the host slice.
+        /// The number of elements of the host slice.
         found: usize,
-        /// Elements of the tensor.
+        /// The number of elements of the tensor.
         wanted: usize,
     },
 
@@ -112,7 +112,7 @@ pub enum Error {
     OtherDevice {
         /// The kernel's parameter, or the kind of object.
         what: &'static str,
-        /// The device it belongs to.
+        /// The device that the object belongs to.
         found: DeviceId,
         /// The device of the launch or copy.
         wanted: DeviceId,
@@ -128,37 +128,37 @@ pub enum Error {
 
     /// A hand-written launch passed more or fewer arguments than the kernel takes.
     ArgumentCount {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// How many were passed.
+        /// The number of arguments passed.
         found: usize,
-        /// How many the kernel takes.
+        /// The number of arguments that the kernel takes.
         wanted: usize,
     },
 
-    /// A hand-written launch passed another kind of argument than the parameter takes.
+    /// A hand-written launch passed an argument of another kind than the parameter takes.
     ArgumentMismatch {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// The kernel's parameter.
+        /// The name of the kernel's parameter.
         parameter: &'static str,
-        /// What was passed.
+        /// The kind of argument that was passed.
         found: ArgumentKind,
-        /// What the parameter takes.
+        /// The kind of argument that the parameter takes.
         wanted: ArgumentKind,
     },
 
     /// The driver rejected a tensor map that follows every documented rule.
     MapRefused {
-        /// The kernel's parameter.
+        /// The name of the kernel's parameter.
         tensor: &'static str,
         /// The driver's status.
         status: DriverStatus,
-        /// The parameters that the driver was given.
+        /// The parameters that were passed to the driver.
         map: Box<TensorMap>,
     },
 
-    /// There is no NVIDIA driver, or it does not start.
+    /// There is no NVIDIA driver, or its initialisation failed.
     NoDriver {
         /// The driver's status.
         status: DriverStatus,
@@ -168,19 +168,19 @@ pub enum Error {
     NoDevice {
         /// The requested ordinal, from 0.
         ordinal: u32,
-        /// How many there are.
+        /// The number of GPUs.
         count: u32,
     },
 
     /// This build has no backend to run kernels on.
     NoBackend,
 
-    /// The simulator was asked for, and this build has none.
+    /// The simulator was requested, but this build does not have it.
     NoSimulator,
 
-    /// A kernel was compiled for an architecture that the device does not run.
+    /// A kernel was compiled for an architecture that the device does not support.
     Architecture {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
         /// The PTX target.
         target: String,
@@ -192,13 +192,13 @@ pub enum Error {
 
     /// The package was built without LLVM, so the kernel has no PTX.
     NoPtx {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
     },
 
     /// The driver could not compile a kernel's PTX.
     Jit {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
         /// The driver's status.
         status: DriverStatus,
@@ -208,7 +208,7 @@ pub enum Error {
 
     /// The driver rejected a launch.
     Launch {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
         /// The driver's status.
         status: DriverStatus,
@@ -222,29 +222,29 @@ pub enum Error {
         status: DriverStatus,
     },
 
-    /// An assertion of a kernel that multiplies with the tensor cores failed. Of other kernels the
-    /// driver prints the message, and the error is [`Error::KernelFault`]. On a GPU the process can
-    /// no longer use the device.
+    /// An assertion failed in a kernel that uses the tensor cores. For other kernels the driver
+    /// prints the message, and the error is [`Error::KernelFault`]. On a GPU the process can no
+    /// longer use the device.
     Assertion {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
         /// File, line and column in the kernel's source.
         place: String,
-        /// What did not hold.
+        /// The text of the assertion.
         message: String,
-        /// The place of the thread's block in the grid.
+        /// The index of the thread's block in the grid.
         block: [u32; 3],
-        /// The thread's place in its block.
+        /// The index of the thread in its block.
         thread: [u32; 3],
     },
 
     /// The simulator found something wrong with a kernel.
     Findings {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// The seed that reproduces them: [`Device::seed`](crate::Device::seed).
+        /// The seed that reproduces the findings: [`Device::seed`](crate::Device::seed).
         seed: u64,
-        /// How many distinct findings there are.
+        /// The number of distinct findings.
         count: usize,
         /// All findings, with their lines of PTX and Rust.
         text: String,
@@ -252,9 +252,9 @@ pub enum Error {
 
     /// The simulator cannot run a kernel.
     SimulatedLaunch {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// Why.
+        /// The reason.
         why: String,
     },
 
@@ -272,7 +272,7 @@ pub enum Error {
 
     /// The device is out of memory.
     OutOfMemory {
-        /// The requested bytes.
+        /// The requested number of bytes.
         bytes: u64,
         /// The device.
         device: DeviceId,
@@ -280,34 +280,34 @@ pub enum Error {
 
     /// The host is out of memory.
     HostMemory {
-        /// The requested bytes.
+        /// The requested number of bytes.
         bytes: u64,
     },
 
     /// A grid has more blocks than the simulator runs in reasonable time.
     SimulatedGrid {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// The requested blocks.
+        /// The requested number of blocks.
         found: u64,
-        /// The maximum.
+        /// The maximum number of blocks.
         limit: u64,
-        /// How long these blocks would take at least, in words.
+        /// The least time that these blocks would take, in words.
         least_time: String,
     },
 
-    /// A package does not keep the PTX of its kernels as they are now.
+    /// A package does not keep the current PTX of its kernels.
     PtxNotKept {
         /// The folder of the package.
         package: PathBuf,
-        /// The kernels whose PTX is missing, another one, or of no kernel that is there; none if
-        /// the package has no kernels.
+        /// The kernels whose kept PTX is missing or out of date, or belongs to a kernel that no
+        /// longer exists. Empty if the package has no kernels.
         kernels: Vec<String>,
     },
 
     /// A grid has no blocks.
     GridZero {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
         /// `x`, `y` or `z`.
         axis: char,
@@ -315,19 +315,19 @@ pub enum Error {
 
     /// A grid has more blocks along an axis than the hardware supports.
     GridTooLarge {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
         /// `x`, `y` or `z`.
         axis: char,
-        /// The requested blocks.
+        /// The requested number of blocks.
         found: u64,
-        /// The maximum.
+        /// The maximum number of blocks.
         limit: u64,
     },
 
     /// A kernel cannot be launched in these clusters.
     Cluster {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
         /// The rule.
         why: ClusterError,
@@ -335,53 +335,53 @@ pub enum Error {
 
     /// Blocks that wait for each other cannot all run at the same time.
     GridNotResident {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// The requested blocks.
+        /// The requested number of blocks.
         found: u64,
         /// The maximum number of blocks that run at the same time.
         limit: u32,
     },
 
-    /// A kernel that never waits for the previous one was launched to start before that has ended.
+    /// A dependent launch of a kernel that never waits for the previous kernel.
     NeverWaits {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
     },
 
     /// A captured launch uses memory that the graph cannot keep alive.
     Unowned {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// The kernel's parameter.
+        /// The name of the kernel's parameter.
         tensor: &'static str,
     },
 
     /// A launch cannot be prepared on a capture.
     PreparedCapture {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
     },
 
     /// A kernel needs more shared memory per block than the device has.
     SharedMemory {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// The bytes it needs.
+        /// The bytes that the kernel needs per block.
         bytes: u32,
-        /// The maximum that the device has.
+        /// The maximum of the device in bytes.
         limit: u32,
     },
 
     /// The driver lacks an entry point.
     MissingEntryPoint {
-        /// The entry point.
+        /// The name of the entry point.
         name: &'static str,
     },
 
-    /// The PTX has no entry of the kernel's name.
+    /// The PTX has no entry with the kernel's name.
     NoEntry {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
         /// The name of the entry.
         entry: &'static str,
@@ -389,16 +389,16 @@ pub enum Error {
 
     /// The PTX entry's parameters differ from the kernel's specification.
     OtherParameters {
-        /// The kernel.
+        /// The kernel's name.
         kernel: &'static str,
-        /// Bytes of each parameter that the PTX declares; `None` for a declaration that is not
-        /// understood.
+        /// The sizes in bytes of the parameters that the PTX declares. `None` is a declaration that
+        /// cannot be parsed.
         found: Vec<Option<u64>>,
-        /// Bytes of each parameter that the specification wants.
+        /// The sizes in bytes of the parameters that the specification requires.
         wanted: Vec<Option<u64>>,
     },
 
-    /// Any other call of the driver failed.
+    /// Any other driver call failed.
     Driver {
         /// The operation that failed.
         operation: &'static str,

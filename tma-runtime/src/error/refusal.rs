@@ -1,11 +1,11 @@
-//! Which errors are of one way to launch a kernel, and say nothing of another way.
+//! Errors that concern one way to launch a kernel, but not its other instances.
 
 use super::Error;
 
 impl Error {
-    /// Whether a launch was refused because of the kernel's requirements or the launch's options,
-    /// so that another instance or other options may succeed. Nothing has run in that case. Wrong
-    /// arguments do not count, and neither does anything that a kernel does.
+    /// Returns whether a launch was refused because of the kernel's requirements or the launch's
+    /// options, so that another instance or other options may succeed. Nothing has run in that
+    /// case. Wrong arguments do not count, nor does anything that a kernel does.
     pub(crate) const fn is_refusal(&self) -> bool {
         match self {
             Self::Map(_)

@@ -1,18 +1,18 @@
-//! Every error: its code, its message and its page.
+//! Tests of every error: its code, its message and its page.
 
 use super::*;
 use tma_model::mma::OperandFault;
 use tma_model::tensor_map::{Fill, MapFault, Mode};
 use tma_model::{DataType, Interleave, Swizzle};
 
-/// One error of each code, with driver statuses as the driver would return them.
+/// Makes one error of each code, with driver statuses as the driver would return them.
 fn every_error() -> Vec<Error> {
     let kernel = "copy";
     let tensor = "src";
     let status = |code: i32, name: &str| DriverStatus {
         code,
         name: name.to_owned(),
-        // The driver has no description of a status without a name either.
+        // The driver has no description of a status without a name.
         description: if name.is_empty() { String::new() } else { "as the driver puts it".to_owned() },
     };
     let map = TensorMap {
@@ -28,9 +28,9 @@ fn every_error() -> Vec<Error> {
     };
     vec![
         MapError::MisalignedAddress { tensor, address: 0x1008, unit: 16 }.into(),
-        MapError::ExtentOutOfRange { tensor, dimension: 0, extent: 0 }.into(),
-        MapError::MisalignedStride { tensor, dimension: 0, bytes: 136, unit: 16 }.into(),
-        MapError::StrideTooLarge { tensor, dimension: 0, bytes: 1 << 40 }.into(),
+        MapError::ExtentOutOfRange { tensor, dimension: 0, rank: 2, extent: 0 }.into(),
+        MapError::MisalignedStride { tensor, dimension: 0, rank: 2, bytes: 136, unit: 16 }.into(),
+        MapError::StrideTooLarge { tensor, dimension: 0, rank: 4, bytes: 1 << 40 }.into(),
         MapError::InnerStride { tensor, stride: 2 }.into(),
         Error::RankMismatch { tensor, found: 3, wanted: 2 },
         MapError::BoxExtent { tensor, dimension: 0, extent: 257, most: 256 }.into(),
@@ -64,7 +64,7 @@ fn every_error() -> Vec<Error> {
         MapError::Corner { tensor, dimension: 1, corner: 128, least: -128, most: 127 }.into(),
         MapError::BoundingBox { tensor, dimension: 1, first: 0, last: -1 }.into(),
         MapError::StoreCorner { tensor, dimension: 1, lower: -1, upper: 0 }.into(),
-        ViewError::Slice { dimension: 0, start: 0, end: 9, extent: 8 }.into(),
+        ViewError::Slice { dimension: 0, rank: 2, start: 0, end: 9, extent: 8 }.into(),
         ViewError::Permutation { order: vec![0, 2] }.into(),
         ViewError::Reach { shape: vec![3, 8], strides: vec![8, 1], reached: 24, available: 16 }.into(),
         ViewError::Overlap { shape: vec![2, 8], strides: vec![4, 1], dimension: 0, reached: 8 }.into(),
@@ -130,7 +130,7 @@ fn every_error() -> Vec<Error> {
         Error::SharedMemory { kernel, bytes: 300_000, limit: 232_448 },
         Error::MissingEntryPoint { name: "cuTensorMapEncodeTiled" },
         Error::NoEntry { kernel, entry: "copy" },
-        Error::Driver { operation: "make a stream", status: status(999, "") },
+        Error::Driver { operation: "create a stream", status: status(999, "") },
         Error::Findings { kernel, seed: 3, count: 1, text: "a read before the wait".to_owned() },
         Error::SimulatedLaunch { kernel, why: "line 7: `wgmma` is not supported".to_owned() },
         Error::SimulatedMemory { address: 0x1000 },
@@ -185,26 +185,26 @@ fn every_code_has_a_page() {
     }
 }
 
-/// The whole message of the error with this code.
+/// Returns the whole message of the error with this code.
 fn message(code: &str) -> String {
     every_error().iter().filter(|error| error.code() == code).map(Error::to_string).collect()
 }
 
 #[test]
-fn tma0501_the_message_says_what_was_found_and_wanted() {
+fn tma0501_the_message_names_found_and_expected_types() {
     assert_eq!(
         message("TMA0501"),
-        "TMA0501: a tensor map's address must be a multiple of 16 bytes, but `src` is at 0x1008 (8 bytes past one): \
+        "TMA0501: a tensor map must start at a multiple of 16 bytes: `src` is at 0x1008 (8 bytes past one); \
          start the view at an element whose address is a multiple of 16"
     );
 }
 
 #[test]
 fn tma0604_the_simulator_is_offered_where_it_runs_the_kernel() {
-    assert!(message("TMA0604").ends_with(", or run it on the simulator: `TMA_DEVICE=sim`"));
+    assert!(message("TMA0604").ends_with(", or set `TMA_DEVICE=sim` to run it on the simulator"));
     let (kernel, target, device) = ("copy", "sm_100a".to_owned(), "ptx-sim".to_owned());
     let other = Error::Architecture { kernel, target, device, capability: (9, 0) }.to_string();
-    assert!(other.ends_with("by the target in the build script"), "{other}");
+    assert!(other.ends_with("set a target of that device in the build script"), "{other}");
 }
 
 #[test]
@@ -227,12 +227,12 @@ fn tma0616_one_mistake_is_one() {
 }
 
 #[test]
-fn tma0621_to_tma0624_say_what_to_do() {
+fn tma0621_to_tma0624_contain_advice() {
     for (code, wanted) in [
-        ("TMA0621", "5 blocks along x are no multiple of the cluster's 2: launch 6"),
-        ("TMA0622", "1 to 8 blocks, not 4 × 4 × 1"),
+        ("TMA0621", "5 blocks along x are not a multiple of the cluster's 2; launch 6"),
+        ("TMA0622", "1 to 8 blocks: this one has 4 × 4 × 1"),
         ("TMA0623", "device.with().cluster([2, 1, 1])"),
-        ("TMA0624", "fixes its clusters to 2 × 1 × 1 blocks: launch it without"),
+        ("TMA0624", "fixes the clusters to 2 × 1 × 1 blocks; launch without"),
     ] {
         let message = message(code);
         assert!(message.contains("`copy`") && message.contains(wanted), "{message}");
@@ -240,12 +240,12 @@ fn tma0621_to_tma0624_say_what_to_do() {
 }
 
 #[test]
-fn tma0625_to_tma0628_say_what_to_do() {
+fn tma0625_to_tma0628_contain_advice() {
     for (code, wanted) in [
-        ("TMA0625", "of 133 this device runs 132: launch at most so many"),
-        ("TMA0626", "never does: say it there, or launch without `dependent()`"),
+        ("TMA0625", "launched with 133, but this device runs 132 at once; launch at most"),
+        ("TMA0626", "never does; call it before the kernel touches"),
         ("TMA0627", "`src` of `copy` is a view from an address"),
-        ("TMA0628", "`launch` it on the capture"),
+        ("TMA0628", "call its `launch` on the capture"),
     ] {
         let message = message(code);
         assert!(message.contains("`copy`") && message.contains(wanted), "{message}");
@@ -256,10 +256,10 @@ fn tma0625_to_tma0628_say_what_to_do() {
 fn tma0601_tma0615_statuses_without_a_name_are_numbers() {
     assert!(message("TMA0601").contains("CUDA_ERROR_STUB_LIBRARY (34: "));
     assert!(message("TMA0601").contains("`libcuda.so.1`"));
-    assert!(message("TMA0615").ends_with("failed to make a stream: CUDA error 999"));
+    assert!(message("TMA0615").ends_with("failed to create a stream: CUDA error 999"));
 }
 
-/// Every message in full. A change of words is seen here, and made in `messages.txt` as well.
+/// Every message in full. To change a message, change `messages.txt` as well.
 #[test]
 fn messages_are_as_they_were() {
     let messages: Vec<String> = every_error().iter().map(Error::to_string).collect();

@@ -1,32 +1,33 @@
 //! Rules for tuning.
 
-/// Why nothing can be chosen. Displays the rule; [`Error`](super::Error) adds the code.
+/// The reason why no candidate can be picked. Displays the rule; [`Error`](super::Error) adds the
+/// code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuneError {
-    /// There is nothing to choose from.
-    #[error("tuning chooses among candidates, but there are none for `{task}`: pass at least one")]
+    /// There are no candidates.
+    #[error("tuning needs at least one candidate: `{task}` has none; pass a kernel with its options")]
     NoCandidates {
-        /// What is tuned.
+        /// The name of the tuning task.
         task: String,
     },
 
-    /// Two candidates cannot be told apart.
+    /// Two candidates have the same name.
     #[error(
-        "the table and the cache tell candidates by kernel and options, but two of those for `{task}` \
-         are `{name}`: leave one out, or let the debug output of the options differ"
+        "tuning candidates need distinct names, which are kernel and options: two candidates for `{task}` \
+         are `{name}`; remove one, or make the debug output of their options differ"
     )]
     SameName {
-        /// What is tuned.
+        /// The name of the tuning task.
         task: String,
-        /// The name of both.
+        /// The name of both candidates.
         name: String,
     },
 
     /// No candidate can be launched.
-    #[error("none of the candidates for `{task}` can be launched; the first cannot because of {why}")]
+    #[error("no candidate for `{task}` can be launched: the first one fails with {why}")]
     NoneRuns {
-        /// What is tuned.
+        /// The name of the tuning task.
         task: String,
         /// The first candidate's error.
         why: String,

@@ -1,59 +1,77 @@
 //! Rules for views of a part of a tensor, or of its memory with another shape.
 
-/// Why a view cannot be made from another one. Displays the rule; [`Error`](super::Error) adds the
-/// code.
+/// Returns the name of the elements along a dimension: the rows or columns of a matrix, also in a
+/// batch of matrices.
+pub(super) fn along(dimension: usize, rank: usize) -> String {
+    match (rank, rank.saturating_sub(dimension)) {
+        (1, _) => "elements".to_owned(),
+        (2 | 3, 1) => "columns".to_owned(),
+        (2 | 3, 2) => "rows".to_owned(),
+        _ => format!("elements along dimension {dimension}"),
+    }
+}
+
+/// The reason why a view cannot be derived from another one. Displays the rule;
+/// [`Error`](super::Error) adds the code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
     /// A range begins or ends outside of the view.
     #[error(
-        "a slice lies within the view, but along dimension {dimension} it is {start}..{end} of \
-         {extent} elements: {}",
-        if .start > .end { "let it begin before it ends" } else { "let it end there, and launch a smaller grid" }
+        "a slice must lie within the view: it takes {start}..{end} of {extent} {}; {}",
+        along(*.dimension, *.rank),
+        if .start > .end {
+            "make it begin before it ends"
+        } else {
+            "make it end within the view, and launch a smaller grid"
+        }
     )]
     Slice {
         /// The dimension, counted from the outermost.
         dimension: usize,
+        /// The view's rank.
+        rank: usize,
         /// The first element.
         start: usize,
         /// The element after the last.
         end: usize,
-        /// Elements of the view along it.
+        /// The extent of the view along the dimension.
         extent: usize,
     },
 
-    /// A permutation leaves dimensions out.
+    /// A permutation omits dimensions.
     #[error(
-        "a permutation has each of the dimensions 0 to {} once, but this is {order:?}: for a \
-         transposed matrix write `[1, 0]`", .order.len().saturating_sub(1)
+        "a permutation must name each of the dimensions 0 to {} once: this one is {order:?}{}",
+        .order.len().saturating_sub(1),
+        if .order.len() == 2 { "; write `[1, 0]` to transpose a matrix" } else { "" }
     )]
     Permutation {
         /// The dimensions in the given order.
         order: Vec<usize>,
     },
 
-    /// A shape and strides reach beyond the tensor's memory.
+    /// A shape and strides extend beyond the tensor's memory.
     #[error(
-        "a view reaches no further than the memory it is of, but {shape:?} elements with strides \
-         {strides:?} reach {} elements, and from the first one on there are {available}: give \
-         smaller extents or strides", .reached
+        "a view must stay within its memory: {shape:?} elements with strides {strides:?} span {reached} \
+         elements, but {available} are left from the first one; use smaller extents or strides"
     )]
     Reach {
         /// The extents, outermost first.
         shape: Vec<usize>,
         /// The strides in elements, outermost first.
         strides: Vec<usize>,
-        /// Elements from the first to the last, inclusive.
+        /// The number of elements from the first to the last, inclusive.
         reached: u128,
-        /// Elements of the memory.
+        /// The number of elements of the memory.
         available: u64,
     },
 
     /// The elements of a mutable view would share memory.
     #[error(
-        "elements of a view to write lie apart, but with extents {shape:?} and strides {strides:?} \
-         dimension {dimension} steps {} elements and those within it reach {reached}: give it a \
-         stride of {reached} or more, or make a view to read, of which rows may overlap", .strides.get(*.dimension).copied().unwrap_or_default()
+        "elements of a mutable view must not overlap: with extents {shape:?} and strides {strides:?}, \
+         dimension {dimension} has stride {}, but the dimensions within it span {reached} elements; use a \
+         stride of {reached} or more, or an immutable view, whose rows may overlap",
+        .strides.get(*.dimension).copied().unwrap_or_default()
     )]
     Overlap {
         /// The extents, outermost first.
@@ -62,16 +80,15 @@ pub enum ViewError {
         strides: Vec<usize>,
         /// The dimension whose stride is too short.
         dimension: usize,
-        /// Elements that the dimensions with shorter strides reach.
+        /// The number of elements that the dimensions with shorter strides span.
         reached: u128,
     },
 
-    /// New strides for a view with gaps that was made from an address, so that the extent of its
-    /// memory is unknown.
+    /// New strides for a view with gaps that was made from an address. The extent of the memory of
+    /// such a view is unknown.
     #[error(
-        "the memory of a view from an address ends where its elements do, and of this one they \
-         have gaps: give `from_raw` the shape and strides that are wanted, or all of the memory \
-         without gaps"
+        "the memory between the elements of this view is unknown: the view was made from an address, and \
+         has gaps; pass the final shape and strides to `from_raw`, or all of the memory without gaps"
     )]
     UnknownMemory,
 }

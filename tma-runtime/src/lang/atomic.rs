@@ -2,11 +2,12 @@
 
 use super::{Global, GlobalIndex, Remote, Scalar, SharedArray, bf16, device_only, f16};
 
-/// How an access with a scope orders the thread's other accesses: as `core::sync::atomic::Ordering`.
+/// The ordering of the thread's other accesses around an access with a scope, as in
+/// `core::sync::atomic::Ordering`.
 ///
-/// A release and an acquire that reads what it wrote order memory: what the first thread did before
-/// the release is visible to the second after the acquire. The order is transitive through
-/// barriers: it includes what the block's other threads did before a
+/// A release, and an acquire that reads the value it wrote, order memory: accesses of the first
+/// thread before the release are visible to the second thread after the acquire. The order is
+/// transitive through barriers: it includes accesses of the block's other threads before a
 /// [`sync_threads`](super::sync_threads). Source: PTX ISA, "Release and acquire patterns".
 ///
 /// There is no sequentially consistent order.
@@ -25,59 +26,62 @@ use super::{Global, GlobalIndex, Remote, Scalar, SharedArray, bf16, device_only,
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "Ordering")]
 pub enum Order {
-    /// Orders no other accesses. PTX: `.relaxed`.
+    /// Does not order other accesses. PTX: `.relaxed`.
     Relaxed,
-    /// Later accesses of this thread see what was released to what it reads. PTX: `.acquire`.
+    /// Makes writes that were released together with the value read visible to later accesses of
+    /// this thread. PTX: `.acquire`.
     Acquire,
-    /// Earlier accesses of this thread are seen by those who acquire what it writes. PTX:
-    /// `.release`.
+    /// Makes earlier accesses of this thread visible to threads that acquire the value written.
+    /// PTX: `.release`.
     Release,
-    /// Both. PTX: `.acq_rel`.
+    /// Combines `Acquire` and `Release`. PTX: `.acq_rel`.
     AcqRel,
 }
 
-/// The threads that an access with an order is made for: among others it is a data race, and orders
-/// nothing. Source: PTX ISA, "Scope".
+/// The threads that an access synchronises with. Conflicting accesses of threads outside of the
+/// scope are a data race, and are not ordered. Source: PTX ISA, "Scope".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of the block. PTX: `.cta`.
+    /// The threads of the block. PTX: `.cta`.
     Block,
-    /// Those of the cluster; in a kernel without clusters, of the block. PTX: `.cluster`.
+    /// The threads of the cluster, or of the block in a kernel without clusters. PTX: `.cluster`.
     Cluster,
-    /// All of the device. PTX: `.gpu`.
+    /// All threads of the device. PTX: `.gpu`.
     Device,
-    /// Those of the host and of all devices. PTX: `.sys`.
+    /// The threads of the host and of all devices. PTX: `.sys`.
     System,
 }
 
-/// Elements that are added atomically: integers of 32 and 64 bits and floats of 16 to 64. Source:
+/// Elements with atomic addition: integers of 32 and 64 bits, and floats of 16 to 64 bits. Source:
 /// PTX ISA, "Parallel Synchronization and Communication Instructions: atom".
 #[diagnostic::on_unimplemented(
-    message = "the device adds no `{Self}` atomically",
-    label = "not an atomic number"
+    message = "`{Self}` cannot be added atomically",
+    label = "not an integer or float with atomic addition",
+    note = "atomic addition is for integers of 32 and 64 bits, and for f16, bf16, f32 and f64"
 )]
 pub trait AtomicNumber: Scalar {}
 
-/// Elements that are exchanged, and compared and exchanged, atomically: scalars of 32 and 64 bits.
-/// Floats are compared by their bits. Source: as for [`AtomicNumber`].
+/// Elements with atomic exchange and compare-and-exchange: scalars of 32 and 64 bits. Floats are
+/// compared by their bits. Source: the same as for [`AtomicNumber`].
 #[diagnostic::on_unimplemented(
-    message = "the device does not exchange `{Self}` atomically",
-    label = "not 32 or 64 bits"
+    message = "`{Self}` cannot be exchanged atomically",
+    label = "not a scalar of 32 or 64 bits"
 )]
 pub trait AtomicWord: AtomicNumber {}
 
-/// Elements of the other atomics: integers of 32 and 64 bits. Source: as for [`AtomicNumber`].
+/// Elements with the other atomic operations: integers of 32 and 64 bits. Source: the same as for
+/// [`AtomicNumber`].
 #[diagnostic::on_unimplemented(
-    message = "the device has no atomics on `{Self}` but, maybe, additions and exchanges",
-    label = "not an atomic integer"
+    message = "this atomic operation does not support `{Self}`",
+    label = "not an integer of 32 or 64 bits"
 )]
 pub trait AtomicInteger: AtomicWord {}
 
 /// Elements of [`Global::add_vec`]. Source: PTX ISA, "red", the vector forms.
 #[diagnostic::on_unimplemented(
-    message = "the device adds no vectors of `{Self}` atomically",
-    label = "not an element of atomic vectors",
-    note = "it adds vectors of f16, bf16 and f32"
+    message = "vectors of `{Self}` cannot be added atomically",
+    label = "not an element type of atomic vectors",
+    note = "vectors of f16, bf16 and f32 can be added"
 )]
 pub trait AtomicLane: AtomicNumber {}
 
@@ -92,8 +96,8 @@ elements! {
     AtomicLane: f16 bf16 f32;
 }
 
-/// The methods of each receiver, from a row for each operation that fetches: the traits of its
-/// elements, what it does, and its name in PTX.
+/// Generates the methods of each receiver. A row per read-modify-write operation gives the trait of
+/// its elements, its description and its name in PTX.
 macro_rules! accesses {
     ($($fetch:ident of $Element:ident: $does:literal, $ptx:literal;)+) => {
         receiver! {
@@ -117,11 +121,11 @@ macro_rules! receiver {
     ) => {
         /// # Orders and scopes
         ///
-        /// Accesses that do not race with each other, as those of `core::sync::atomic`: see
-        /// [`Order`] and [`Scope`]. Traps if there is no element `i`. Shared memory has no scope
-        /// beyond [`Scope::Cluster`].
+        /// Accesses that do not race with each other, like those of `core::sync::atomic`: see
+        /// [`Order`] and [`Scope`]. They trap if there is no element `i`. Shared memory has no
+        /// scope beyond [`Scope::Cluster`].
         impl<$($generic)*> $Receiver {
-            /// Reads element `i`. The order is [`Relaxed`](Order::Relaxed) or
+            /// Reads element `i`. The order must be [`Relaxed`](Order::Relaxed) or
             /// [`Acquire`](Order::Acquire).
             ///
             #[doc = concat!("PTX: `ld.{order}.{scope}.", $space, "` (PTX ISA, \"ld\").")]
@@ -130,7 +134,7 @@ macro_rules! receiver {
                 device_only()
             }
 
-            /// Writes element `i`. The order is [`Relaxed`](Order::Relaxed) or
+            /// Writes element `i`. The order must be [`Relaxed`](Order::Relaxed) or
             /// [`Release`](Order::Release).
             ///
             #[doc = concat!("PTX: `st.{order}.{scope}.", $space, "` (PTX ISA, \"st\").")]
@@ -149,10 +153,12 @@ macro_rules! receiver {
                 device_only()
             }
 
-            /// Atomically replaces element `i` with `new` if it is `current`, bit by bit, and
-            /// returns the old value: it was replaced if that equals `current`.
+            /// Atomically replaces element `i` with `new` if it equals `current` bitwise, and
+            /// returns the old value. The element was replaced if the returned value equals
+            /// `current`.
             ///
-            /// Unlike Rust's it has one order, for success and failure, and gives the value alone.
+            /// Unlike Rust's method, this takes one order for success and failure, and returns only
+            /// the value.
             ///
             #[doc = concat!("PTX: `atom.{order}.{scope}.", $space, ".cas` (PTX ISA, \"atom\").")]
             #[doc(alias = "atomicCAS")]
@@ -191,8 +197,8 @@ accesses! {
 
 impl<T: Scalar> Global<T> {
     /// Adds the elements of `value` to those from `i` on, each atomically, by one instruction
-    /// without a result. `i` and `N` as for [`get_vec`](Global::get_vec). The order is
-    /// [`Relaxed`](Order::Relaxed) or [`Release`](Order::Release).
+    /// without a result. The rules for `i` and `N` are those of [`get_vec`](Global::get_vec). The
+    /// order must be [`Relaxed`](Order::Relaxed) or [`Release`](Order::Release).
     ///
     /// PTX: `red.{order}.{scope}.global.add.v2`, `.v4` or `.v8` (PTX ISA, "red").
     ///

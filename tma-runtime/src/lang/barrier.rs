@@ -5,13 +5,13 @@ use super::{Phase, device_only};
 /// An mbarrier in shared memory (8 bytes; PTX ISA, "Parallel Synchronization and Communication
 /// Instructions: mbarrier").
 ///
-/// A barrier goes through phases. A phase completes when it has received all *arrivals*, as many as
-/// set by [`init`](Barrier::init), **and** its *transaction count* is zero: the bytes announced by
-/// [`expect_tx`](Barrier::expect_tx) minus the bytes that copies have delivered. The next phase
-/// then begins automatically, with the same arrival count. Phases are named by their *parity*: the
-/// first is 0, the next 1, then 0 again.
+/// A barrier goes through phases. A phase completes when two conditions hold: all *arrivals* have
+/// been made, as many as [`init`](Barrier::init) set, **and** its *transaction count* is zero. That
+/// count is the bytes announced by [`expect_tx`](Barrier::expect_tx) minus the bytes that copies
+/// have delivered. The next phase then begins automatically, with the same arrival count. Phases
+/// are named by their *parity*: the first is 0, the next 1, then 0 again.
 ///
-/// A barrier used for several tiles in turn:
+/// A barrier that is reused for a sequence of tiles:
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -50,8 +50,8 @@ impl Barrier {
         device_only()
     }
 
-    /// Arrives: one arrival fewer is pending in the current phase. This thread's earlier accesses
-    /// are visible to threads that wait for the phase.
+    /// Arrives: the number of arrivals pending in the current phase decreases by one. This thread's
+    /// earlier accesses are visible to threads that wait for the phase.
     ///
     /// PTX: `mbarrier.arrive.shared::cta.b64`.
     #[doc(alias = "mbarrier.arrive")]
@@ -59,9 +59,9 @@ impl Barrier {
         device_only()
     }
 
-    /// Arrives as `count` threads would: `count` arrivals (1 to 2^20 - 1) fewer are pending in the
-    /// current phase. For one thread that arrives on behalf of others, such as the first lane of a
-    /// warp after [`sync_warp`](super::sync_warp).
+    /// Arrives like `count` threads: the number of arrivals pending in the current phase decreases
+    /// by `count` (1 to 2^20 - 1). This is for one thread that arrives on behalf of others, such as
+    /// the first lane of a warp after [`sync_warp`](super::sync_warp).
     ///
     /// More arrivals than the phase has pending are undefined behaviour.
     ///
@@ -71,8 +71,8 @@ impl Barrier {
         device_only()
     }
 
-    /// Arrives, and returns the state of the phase that it arrived at, to wait for exactly this
-    /// phase with [`wait_token`](Barrier::wait_token). No parity has to be tracked.
+    /// Arrives, and returns the state of the phase at which it arrived. To wait for exactly this
+    /// phase, pass it to [`wait_token`](Barrier::wait_token). No parity has to be tracked.
     ///
     /// PTX: `mbarrier.arrive.shared::cta.b64` with its result.
     ///
@@ -87,15 +87,15 @@ impl Barrier {
     /// # }
     /// ```
     #[doc(alias = "mbarrier.arrive")]
-    #[must_use = "without the token this is `arrive`"]
+    #[must_use = "use `arrive` if the token is not needed"]
     pub fn arrive_token(self) -> Token {
         device_only()
     }
 
-    /// Arrives, and lowers the arrival count by one from the next phase on; at least one must
-    /// remain. For a thread that ends while the others continue. The thread must not wait on the
-    /// barrier afterwards: the others no longer depend on it, and may be two phases ahead, where
-    /// the same parity is current again.
+    /// Arrives, and lowers the arrival count by one from the next phase on. At least one must
+    /// remain. This is for a thread that ends while the others continue. The thread must not wait
+    /// on the barrier afterwards: the others no longer depend on it, and may be two phases ahead,
+    /// where the same parity is current again.
     ///
     /// PTX: `mbarrier.arrive_drop.shared::cta.b64`.
     #[doc(alias = "mbarrier.arrive_drop")]
@@ -107,8 +107,9 @@ impl Barrier {
     /// [`arrive`](Barrier::arrive) as one operation, so that the phase cannot complete in between.
     ///
     /// `bytes` is the sum over all copies that will complete on this phase: for loads, each tile's
-    /// [`bytes`](super::Tile::bytes), the whole box even if it extends past the tensor's edge. With
-    /// too many, the wait never ends; with too few, it ends before the data has arrived.
+    /// [`bytes`](super::Tile::bytes), which is the whole box even if it extends past the tensor's
+    /// edge. If the number is too large, the wait never ends; if it is too small, the wait ends
+    /// before the data has arrived.
     ///
     /// PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`.
     #[doc(alias = "mbarrier.arrive.expect_tx")]
@@ -126,12 +127,12 @@ impl Barrier {
     }
 
     /// Waits until the phase of this parity (0 or 1) has completed. Writes of the threads that
-    /// arrived and of completed copies are visible afterwards.
+    /// arrived, and of completed copies, are visible afterwards.
     ///
     /// The barrier knows only its current phase: `wait(p)` returns at once if the current phase has
     /// the *other* parity. A fresh barrier therefore passes `wait(1)`, which is how a pipeline's
-    /// producer finds its stages empty at first, and a waiter may fall at most one phase behind:
-    /// every wait for a phase must come before the next phase completes. To ensure that, the thread
+    /// producer finds its stages empty at first. A waiting thread may lag at most one phase behind:
+    /// every wait for a phase must come before the next phase completes. To ensure this, the thread
     /// arrives, or synchronises with the others, between its wait and the completion of the next
     /// phase. The simulator reports waits without such an order.
     ///
@@ -145,7 +146,7 @@ impl Barrier {
     /// Waits for the phase of `phase`, and advances it to the next: [`wait`](Barrier::wait) with
     /// the [`parity`](Phase::parity), then [`flip`](Phase::flip).
     ///
-    /// PTX: as [`wait`](Barrier::wait), and one `xor`.
+    /// PTX: the same as [`wait`](Barrier::wait), and one `xor`.
     pub fn wait_next(self, phase: &mut Phase) {
         device_only()
     }
@@ -162,9 +163,9 @@ impl Barrier {
         device_only()
     }
 
-    /// Whether the phase of this parity has completed. It does not block, for a thread that has
-    /// other work to do in the meantime. If it returns `true`, writes from before the arrivals are
-    /// visible, as after [`wait`](Barrier::wait).
+    /// Returns whether the phase of this parity has completed. It does not block, and is meant for
+    /// a thread that has other work to do in the meantime. If it returns `true`, writes from before
+    /// the arrivals are visible, as after [`wait`](Barrier::wait).
     ///
     /// PTX: `mbarrier.test_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with
     /// clusters.
@@ -184,8 +185,8 @@ impl Barrier {
         device_only()
     }
 
-    /// Whether the phase of this parity has completed. It may suspend the thread up to a time limit
-    /// of the hardware; `false` only means that the phase has not completed yet.
+    /// Returns whether the phase of this parity has completed. It may suspend the thread up to a
+    /// time limit of the hardware; `false` only means that the phase has not completed yet.
     ///
     /// PTX: `mbarrier.try_wait.parity.shared::cta.b64`, with `.acquire.cluster` in kernels with
     /// clusters.
@@ -205,10 +206,10 @@ impl Barrier {
         device_only()
     }
 
-    /// As [`try_wait`](Barrier::try_wait), but suspends the thread for up to about `nanoseconds`: a
-    /// hint that replaces the hardware's limit.
+    /// Waits like [`try_wait`](Barrier::try_wait), but suspends the thread for up to about
+    /// `nanoseconds`: a hint that replaces the hardware's limit.
     ///
-    /// PTX: as [`try_wait`](Barrier::try_wait), with `suspendTimeHint`.
+    /// PTX: the same as [`try_wait`](Barrier::try_wait), with `suspendTimeHint`.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -223,7 +224,7 @@ impl Barrier {
         device_only()
     }
 
-    /// Invalidates the barrier, once no thread and no copy uses it any more. It may then be
+    /// Invalidates the barrier, once no thread and no copy uses it any more. Afterwards it may be
     /// initialised again.
     ///
     /// PTX: `mbarrier.inval.shared::cta.b64`.

@@ -1,12 +1,12 @@
-//! Cache policies: hints on what the L2 cache should keep.
+//! Cache policies: hints about the data that the L2 cache should keep.
 //!
-//! A policy is a hint. It changes no result, and the hardware may ignore it.
+//! A policy changes no result, and the hardware may ignore it.
 
 use std::marker::PhantomData;
 
 use super::device_only;
 
-/// A policy for the L2 cache, 64 bits in a register. Copies carry it by
+/// A policy for the L2 cache: 64 bits in a register. Copies take it from
 /// [`TensorMap::hint`](super::TensorMap::hint).
 ///
 /// ```
@@ -31,8 +31,9 @@ macro_rules! policies {
     ($($(#[$doc:meta])* $policy:ident: $ptx:literal;)+) => { $(
         $(#[$doc])*
         ///
-        /// The `fraction` of accesses, above 0 and up to 1, that get this priority; the others
-        /// leave their lines' priority unchanged. A constant is checked at compile time.
+        /// `fraction` is the share of accesses, above 0 and up to 1, that get this priority. The
+        /// others leave the priority of their lines unchanged. A constant is checked at compile
+        /// time.
         ///
         #[doc = concat!("PTX: `createpolicy.fractional.L2::", $ptx, ".b64` (PTX ISA, \"createpolicy\").")]
         #[doc(alias = "createpolicy")]
@@ -44,11 +45,11 @@ macro_rules! policies {
 }
 
 policies! {
-    /// Evicts these lines first: for data that is read or written once.
+    /// Evicts these lines first, for data that is read or written once.
     l2_evict_first: "evict_first";
-    /// Evicts these lines last: for data that many blocks read, or that is read again soon.
+    /// Evicts these lines last, for data that many blocks read, or that is read again soon.
     l2_evict_last: "evict_last";
-    /// The priority of accesses without a hint.
+    /// Sets the priority of accesses without a hint.
     l2_evict_normal: "evict_normal";
     /// Keeps the current priority of these lines.
     l2_evict_unchanged: "evict_unchanged";

@@ -8,10 +8,11 @@ use super::{
     device_only,
 };
 
-/// This block's rank in its cluster, below `cluster_dim().x * cluster_dim().y * cluster_dim().z`;
-/// `x` counts fastest.
+/// Returns this block's rank in its cluster, below
+/// `cluster_dim().x * cluster_dim().y * cluster_dim().z`. The `x` index varies fastest.
 ///
-/// [`remote`] and masks name blocks by it. Only in kernels with the option `cluster = ..`.
+/// [`remote`] and masks identify blocks by their rank. Only in kernels with the option
+/// `cluster = ..`.
 ///
 /// PTX: `%cluster_ctarank`.
 #[doc(alias = "cluster_ctarank")]
@@ -20,35 +21,35 @@ pub fn cluster_rank() -> u32 {
     device_only()
 }
 
-/// This block's index in its cluster. PTX: `%cluster_ctaid`.
+/// Returns this block's index in its cluster. PTX: `%cluster_ctaid`.
 #[doc(alias = "cluster_ctaid")]
 #[must_use]
 pub fn block_in_cluster() -> Dim3 {
     device_only()
 }
 
-/// The index of this block's cluster in the grid, in clusters. PTX: `%clusterid`.
+/// Returns the index of this block's cluster in the grid, in clusters. PTX: `%clusterid`.
 #[doc(alias = "clusterid")]
 #[must_use]
 pub fn cluster_idx() -> Dim3 {
     device_only()
 }
 
-/// Blocks per cluster in each dimension: constants if the attribute fixes them, else PTX
-/// `%cluster_nctaid`.
+/// Returns the blocks per cluster in each dimension: constants if the attribute fixes them, else
+/// PTX `%cluster_nctaid`.
 #[doc(alias = "cluster_nctaid")]
 #[must_use]
 pub fn cluster_dim() -> Dim3 {
     device_only()
 }
 
-/// A barrier for all threads of the cluster. Writes to shared memory of any block before it are
+/// Synchronises all threads of the cluster. Writes to shared memory of any block before it are
 /// visible to all threads after it. Every thread of every block must reach it, so it must not be in
-/// a branch that only some take.
+/// a branch that only some threads take.
 ///
-/// It is needed before the first use of another block's shared memory, since that block must have
-/// started and initialised its barriers, and before a block ends while others may still access its
-/// memory.
+/// Two places need it. Before the first use of another block's shared memory, it ensures that the
+/// block has started and initialised its barriers. Before a block ends, it ensures that no other
+/// block accesses its memory any more.
 ///
 /// PTX: `barrier.cluster.arrive.release.aligned`, `barrier.cluster.wait.acquire.aligned` (PTX ISA,
 /// "barrier.cluster").
@@ -70,8 +71,8 @@ pub fn sync_cluster() {
     device_only()
 }
 
-/// The first half of [`sync_cluster`]: arrives without waiting. This thread's earlier writes are
-/// visible after [`cluster_wait`]. Every thread arrives once before it waits.
+/// Arrives at the barrier of [`sync_cluster`] without waiting: its first half. This thread's
+/// earlier writes are visible after [`cluster_wait`]. Every thread arrives once before it waits.
 ///
 /// PTX: `barrier.cluster.arrive.release`.
 #[doc(alias = "barrier.cluster.arrive")]
@@ -79,7 +80,7 @@ pub fn cluster_arrive() {
     device_only()
 }
 
-/// The second half of [`sync_cluster`]: waits until all threads of the cluster have arrived.
+/// Waits until all threads of the cluster have arrived: the second half of [`sync_cluster`].
 ///
 /// PTX: `barrier.cluster.wait.acquire`.
 #[doc(alias = "barrier.cluster.wait")]
@@ -87,7 +88,7 @@ pub fn cluster_wait() {
     device_only()
 }
 
-/// The instance of `thing` in the block of this rank: each block of a cluster has the same
+/// Returns the instance of `thing` in the block of this rank. Each block of a cluster has the same
 /// variables at the same addresses.
 ///
 /// The block must have started and must not have ended: call [`sync_cluster`] before the first use
@@ -114,11 +115,11 @@ pub fn remote<X: Shared>(thing: X, rank: u32) -> Remote<X> {
     device_only()
 }
 
-/// A variable in the shared memory of another block of the cluster: made by [`remote`].
+/// A variable in the shared memory of another block of the cluster, made by [`remote`].
 ///
-/// Tiles and arrays can be read and written, and barriers can be arrived at. Among copies,
-/// [`bulk_copy_to`](SharedArray::bulk_copy_to) and its reductions take them; loads reach other
-/// blocks by [`load_multicast`](super::TensorMap::load_multicast).
+/// Tiles and arrays can be read and written, and barriers can be arrived at. Of the copies,
+/// [`bulk_copy_to`](SharedArray::bulk_copy_to) and its reductions take remote objects. Loads into
+/// other blocks are made by [`load_multicast`](super::TensorMap::load_multicast).
 pub struct Remote<X: Shared>(PhantomData<X>);
 
 impl<X: Shared> Clone for Remote<X> {
@@ -130,50 +131,50 @@ impl<X: Shared> Clone for Remote<X> {
 impl<X: Shared> Copy for Remote<X> {}
 
 impl<T: TileElement, S: Shape, W: Swizzle> Remote<Tile<T, S, W>> {
-    /// As [`Tile::bytes`].
+    /// Returns the same as [`Tile::bytes`].
     #[must_use]
     pub fn bytes(self) -> u32 {
         device_only()
     }
 
-    /// As [`Tile::rows`].
+    /// Returns the same as [`Tile::rows`].
     #[must_use]
     pub fn rows(self) -> u32 {
         device_only()
     }
 
-    /// As [`Tile::cols`].
+    /// Returns the same as [`Tile::cols`].
     #[must_use]
     pub fn cols(self) -> u32 {
         device_only()
     }
 
-    /// As [`Tile::get`]. PTX: `ld.shared::cluster`.
+    /// Reads an element like [`Tile::get`]. PTX: `ld.shared::cluster`.
     #[must_use]
     pub fn get<I: Coordinate>(self, at: S::At<I>) -> T {
         device_only()
     }
 
-    /// As [`Tile::set`]. PTX: `st.shared::cluster`.
+    /// Writes an element like [`Tile::set`]. PTX: `st.shared::cluster`.
     pub fn set<I: Coordinate>(self, at: S::At<I>, value: T) {
         device_only()
     }
 }
 
 impl<T: Scalar, const N: u32> Remote<SharedArray<T, N>> {
-    /// As [`SharedArray::len`].
+    /// Returns the same as [`SharedArray::len`].
     #[must_use]
     pub fn len(self) -> u32 {
         device_only()
     }
 
-    /// As [`SharedArray::get`]. PTX: `ld.shared::cluster`.
+    /// Reads an element like [`SharedArray::get`]. PTX: `ld.shared::cluster`.
     #[must_use]
     pub fn get(self, i: u32) -> T {
         device_only()
     }
 
-    /// As [`SharedArray::set`]. PTX: `st.shared::cluster`.
+    /// Writes an element like [`SharedArray::set`]. PTX: `st.shared::cluster`.
     pub fn set(self, i: u32, value: T) {
         device_only()
     }
@@ -210,7 +211,8 @@ impl Remote<Barrier> {
         device_only()
     }
 
-    /// As [`Barrier::arrive_expect_tx`], at the other block's barrier.
+    /// Announces bytes and arrives like [`Barrier::arrive_expect_tx`], at the other block's
+    /// barrier.
     ///
     /// PTX: `mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64`.
     #[doc(alias = "mbarrier.arrive.expect_tx")]
@@ -220,7 +222,7 @@ impl Remote<Barrier> {
 }
 
 impl<X: Shared, const N: u32> Remote<Stages<X, N>> {
-    /// As [`Stages::len`].
+    /// Returns the same as [`Stages::len`].
     #[must_use]
     pub fn len(self) -> u32 {
         device_only()
@@ -238,11 +240,11 @@ impl<X: Shared, const N: u32> Index<u32> for Remote<Stages<X, N>> {
 /// The blocks of a cluster that share a [`load_sliced`](super::TensorMap::load_sliced).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterAxis {
-    /// Those that differ only in `block_in_cluster().x`.
+    /// The blocks that differ only in `block_in_cluster().x`.
     X,
-    /// Those that differ only in `block_in_cluster().y`.
+    /// The blocks that differ only in `block_in_cluster().y`.
     Y,
-    /// Those that differ only in `block_in_cluster().z`.
+    /// The blocks that differ only in `block_in_cluster().z`.
     Z,
     /// All blocks of the cluster, by rank.
     All,

@@ -1,4 +1,4 @@
-//! Unrolled loops, traps, and printing.
+//! Unrolled loops, traps, assumptions and printing.
 
 use std::fmt::Arguments;
 use std::iter::StepBy;
@@ -6,11 +6,12 @@ use std::ops::{Range, RangeInclusive};
 
 use super::{Number, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
 
-/// What a `for` in a kernel may run over: `a..b`, `a..=b`, and either with `.step_by(n)`.
+/// Ranges that a `for` in a kernel may iterate over: `a..b`, `a..=b`, and either with
+/// `.step_by(n)`.
 #[diagnostic::on_unimplemented(
-    message = "kernels do not loop over `{Self}`",
+    message = "kernels cannot loop over `{Self}`",
     label = "not a range of integers",
-    note = "a loop runs over `a..b` or `a..=b`, also with `.step_by(n)`"
+    note = "use `a..b` or `a..=b`, optionally with `.step_by(n)`"
 )]
 pub trait CountedRange: Iterator {}
 
@@ -18,8 +19,8 @@ impl<T: Number> CountedRange for Range<T> where Self: Iterator {}
 impl<T: Number> CountedRange for RangeInclusive<T> where Self: Iterator {}
 impl<R: CountedRange> CountedRange for StepBy<R> {}
 
-/// Unrolls a loop: the body of `for i in unroll(0..4)` is repeated four times, with `i` a constant
-/// in each.
+/// Unrolls a loop: the body of `for i in unroll(0..4)` is repeated four times, with a constant `i`
+/// in each copy.
 ///
 /// The bounds and step must be constants: literals, `const` items, const generics, extents of
 /// tiles. A register array indexed by an unrolled variable stays in registers.
@@ -62,14 +63,14 @@ pub fn trap() -> ! {
     device_only()
 }
 
-/// Tells the compiler what holds in every launch, such as `steps > 0`.
+/// States a condition that holds in every launch, such as `steps > 0`.
 ///
-/// The protocol of barriers is judged for such launches alone. A kernel that is checked, as all are
-/// in builds with debug assertions, stops the grid where the condition does not hold, as `assert!`
-/// does. In other builds it costs nothing, and nothing tests it: LLVM is not told either, so that a
-/// wrong assumption makes no other code than a right one.
+/// The barrier protocol is checked for such launches only. All kernels are checked in builds with
+/// debug assertions: a checked kernel stops the grid if the condition does not hold, like
+/// `assert!`. In other builds the statement costs nothing and tests nothing. LLVM does not see the
+/// condition either, so a wrong assumption generates the same code as a correct one.
 ///
-/// PTX: none, or as for `assert!` in a checked kernel.
+/// PTX: none, or that of `assert!` in a checked kernel.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -82,15 +83,16 @@ pub fn assume(condition: bool) {
 }
 
 /// Prints a tile: a line with its name, its extents, elements and swizzle, then a line per row,
-/// with the columns aligned. Of more than two dimensions each slice of the last two is headed by
-/// its coordinates. As with [`printf!`](crate::printf!), each thread that executes it prints, so
-/// let one do it, after the wait or barrier that lets it read the tile.
+/// with the columns aligned. If the tile has more than two dimensions, the coordinates of each
+/// slice of the last two precede that slice. As with [`printf!`](crate::printf!), every thread that
+/// executes it prints, so call it in one thread, after the wait or barrier that makes the tile
+/// readable.
 ///
-/// Tiles of up to 65536 elements are printed. It is not for kernels with tensor cores (`TMA0255`):
-/// there, store the tile to a tensor, and print it in another kernel. An accumulator is stored to a
-/// tile first.
+/// Tiles of up to 65536 elements are printed. Kernels with tensor cores cannot call it (`TMA0255`):
+/// there, store the tile to a tensor, and print it in another kernel. To print an accumulator,
+/// store it to a tile first.
 ///
-/// PTX: a loop over rows with calls to `vprintf`, of up to 32 values each.
+/// PTX: a loop over rows with calls to `vprintf`, each with up to 32 values.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -105,22 +107,23 @@ pub fn print_tile<X: Printed>(tile: X) {
     device_only()
 }
 
-/// What [`print_tile`] prints: a [`Tile`] of the block's own shared memory.
+/// The argument of [`print_tile`]: a [`Tile`] of the block's own shared memory.
 #[diagnostic::on_unimplemented(
-    message = "`print_tile` prints a tile, not `{Self}`",
+    message = "`print_tile` takes a tile, not `{Self}`",
     label = "not a tile of the block's own shared memory",
-    note = "an accumulator is stored to a tile, and that to a tensor, for another kernel to load and print"
+    note = "to print an accumulator, store it to a tile and the tile to a tensor, then load and print that in another kernel"
 )]
 pub trait Printed: Sealed {}
 
 impl<T: TileElement, S: Shape, W: Swizzle> Printed for Tile<T, S, W> {}
 
 /// Prints from the GPU, once per thread that executes it. The text appears on the host's standard
-/// output when the device is synchronised; the output of different threads comes in any order.
+/// output when the device is synchronised. The output of different threads is in no particular
+/// order.
 ///
-/// The first argument is a string literal as for `print!`: a line ends only at `\n`. Arguments are
-/// scalars; `{}`, `{0}`, `{name}`, hexadecimal (`{:x}`), a width (`{:8}`) and a precision (`{:.3}`)
-/// are supported.
+/// The first argument is a string literal like that of `print!`: a line ends only at `\n`.
+/// Arguments are scalars. `{}`, `{0}`, `{name}`, hexadecimal (`{:x}`), a width (`{:8}`) and a
+/// precision (`{:.3}`) are supported.
 ///
 /// PTX: a call to `vprintf` (CUDA C++ Programming Guide, "Formatted Output").
 ///
@@ -139,7 +142,7 @@ macro_rules! printf {
     };
 }
 
-/// The expansion of [`printf!`](crate::printf!), which lets rustc check format string and
+/// The expansion of [`printf!`](crate::printf!), with which rustc checks the format string and the
 /// arguments.
 #[doc(hidden)]
 pub fn device_printf(text: Arguments<'_>) {

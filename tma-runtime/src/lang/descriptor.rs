@@ -1,4 +1,5 @@
-//! Tensor maps that a kernel makes from one of its parameters, for tensors that only it knows.
+//! Tensor maps that a kernel derives from one of its parameters, for tensors computed on the
+//! device.
 
 use std::marker::PhantomData;
 
@@ -7,8 +8,8 @@ use super::{
 };
 
 /// A kernel's parameter: tensor maps in global memory that kernels [publish](SharedMap::publish)
-/// and copy through. On the host it is a [`MapWorkspace`](crate::launch::MapWorkspace), which sets
-/// their number.
+/// and copy through. On the host it is a [`MapWorkspace`](crate::launch::MapWorkspace), which
+/// determines the number of maps.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -28,16 +29,16 @@ impl<X: TileType> Clone for Maps<X> {
 impl<X: TileType> Copy for Maps<X> {}
 
 impl<X: TileType> Maps<X> {
-    /// Map `i`, for copies. Traps if there is no such map. Since the map was published, the copying
-    /// thread must have acquired it, or synchronised with a thread of its block that has.
+    /// Returns map `i`, for copies. Traps if there is no such map. After the map was published, the
+    /// copying thread must have acquired it, or synchronised with a thread of its block that has.
     #[must_use]
     pub fn at(self, i: u32) -> TensorMap<X> {
         device_only()
     }
 
     /// Makes the last published version of map `i` visible to copies of this thread, and of threads
-    /// that synchronise with it. That it has been published must be ensured by a barrier within a
-    /// block, by a device-wide atomic between blocks, or by an earlier launch.
+    /// that synchronise with it. The publication must come first. That order is established by a
+    /// barrier within a block, by a device-wide atomic between blocks, or by an earlier launch.
     ///
     /// PTX: `fence.proxy.tensormap::generic.acquire.gpu` (PTX ISA, "membar / fence").
     #[doc(alias = "fence.proxy.tensormap")]
@@ -47,14 +48,14 @@ impl<X: TileType> Maps<X> {
 }
 
 /// A tensor map in shared memory that can be modified: a copy of one of the kernel's parameters,
-/// with another address, other extents and other strides. Element type, box and swizzle stay those
-/// of `X`. Made by `shared()`.
+/// with another address, other extents and other strides. Element type, box and swizzle remain
+/// those of `X`. Made by `shared()`.
 ///
-/// One thread makes the changes. Then its whole warp, after synchronising,
+/// One thread makes the changes. Its whole warp then synchronises, and
 /// [publishes](SharedMap::publish) the map together. Dimensions are counted from the outermost.
 ///
-/// The kernel itself must ensure what the launcher otherwise checks: address and strides are
-/// multiples of 16 bytes, and the tensor lies within the memory that the map points to.
+/// The kernel itself must ensure the conditions that the launcher otherwise checks: address and
+/// strides are multiples of 16 bytes, and the tensor is within the memory that the map points to.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -87,7 +88,7 @@ impl<X: TileType> Clone for SharedMap<X> {
 impl<X: TileType> Copy for SharedMap<X> {}
 
 impl<X: TileType> SharedMap<X> {
-    /// Copies `map`, a parameter, into it.
+    /// Copies `map`, a parameter, into this map.
     ///
     /// PTX: `ld.param` and `st.shared` of 128 bytes.
     pub fn copy_from(self, map: TensorMap<X>) {
@@ -111,7 +112,7 @@ impl<X: TileType> SharedMap<X> {
         device_only()
     }
 
-    /// Copies it to map `i` of `maps`, and releases that to the whole device: threads that
+    /// Copies this map to map `i` of `maps`, and releases it to the whole device: threads that
     /// [acquire](Maps::acquire) it then copy through it. Traps if there is no such map. All threads
     /// of a warp must call it together, after [`sync_warp`](super::sync_warp).
     ///
@@ -125,9 +126,9 @@ impl<X: TileType> SharedMap<X> {
 }
 
 impl<T: TileElement + Scalar, S: Shape, W: Swizzle> SharedMap<Tile<T, S, W>> {
-    /// Sets the tensor's address to element `i` of `global`, which must be a multiple of 16 bytes;
-    /// traps if there is no such element. The launcher requires `&mut` of `global`, since copies
-    /// through the map may write to it.
+    /// Sets the tensor's address to element `i` of `global`, which must be at a multiple of 16
+    /// bytes. Traps if there is no such element. The launcher requires `&mut` of `global`, since
+    /// copies through the map may write to it.
     ///
     /// PTX: `tensormap.replace.tile.global_address` (PTX ISA, "tensormap.replace").
     #[doc(alias = "tensormap.replace")]

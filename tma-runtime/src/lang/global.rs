@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 
 use super::{AtomicInteger, AtomicNumber, AtomicWord, Scalar, device_only, sealed::Sealed};
 
-/// A kernel's parameter: a contiguous slice of global memory, read and written by threads.
+/// A kernel's parameter: a contiguous slice of global memory that threads read and write.
 ///
-/// On the device it is an address and a length. Every access is bounds-checked; an out-of-bounds
+/// On the device it is an address and a length. Every access is bounds-checked: an out-of-bounds
 /// access stops the grid (`trap`), and the host sees a launch failure. The launcher takes `&` of a
 /// tensor that the kernel only reads, and `&mut` of one that it writes. Only a parameter can be a
 /// `Global`.
@@ -30,8 +30,8 @@ impl<T: Scalar> Clone for Global<T> {
 
 impl<T: Scalar> Copy for Global<T> {}
 
-/// Rows of a [`Global`] that lie a stride apart, made by [`matrix`](Global::matrix): what an
-/// accumulator is [stored to](super::Accumulator::store_to).
+/// Rows of a [`Global`] with a stride between them, made by [`matrix`](Global::matrix). An
+/// accumulator is [stored to](super::Accumulator::store_to) it.
 pub struct GlobalMatrix<T: Scalar>(PhantomData<T>);
 
 impl<T: Scalar> Clone for GlobalMatrix<T> {
@@ -42,10 +42,10 @@ impl<T: Scalar> Clone for GlobalMatrix<T> {
 
 impl<T: Scalar> Copy for GlobalMatrix<T> {}
 
-/// An index into [`Global`] memory, in elements: an integer of 32 or 64 bits. A negative one is out
-/// of bounds.
+/// An index into [`Global`] memory, in elements: an integer of 32 or 64 bits. A negative index is
+/// out of bounds.
 #[diagnostic::on_unimplemented(
-    message = "an index into global memory is an integer of 32 or 64 bits, not `{Self}`",
+    message = "global memory must be indexed by an integer of 32 or 64 bits, not `{Self}`",
     label = "not an index",
     note = "convert it: `index as u64`"
 )]
@@ -58,14 +58,15 @@ impl GlobalIndex for i64 {}
 impl GlobalIndex for usize {}
 
 impl<T: Scalar> Global<T> {
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(self) -> u64 {
         device_only()
     }
 
-    /// The matrix that begins with element `first`: rows and columns, and the elements from one row
-    /// to the next, `stride`. Traps if the slice does not have all of it.
+    /// Returns the matrix that begins with element `first`. `extents` are its rows and columns, and
+    /// `stride` is the number of elements from one row to the next. Traps if the slice does not
+    /// contain the whole matrix.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -81,7 +82,7 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Reads element `i`; traps if there is none.
+    /// Reads element `i`. Traps if there is none.
     ///
     /// PTX: `ld.global`.
     #[must_use]
@@ -89,7 +90,7 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Writes element `i`; traps if there is none. Two threads that write the same element without
+    /// Writes element `i`. Traps if there is none. Two threads that write the same element without
     /// synchronisation race.
     ///
     /// PTX: `st.global`.
@@ -97,12 +98,13 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Reads the `N` elements from `i` on by one instruction; traps if not all of them are there.
+    /// Reads the `N` elements from `i` on by one instruction. Traps if not all of them exist.
     ///
     /// A vector has 2 or more elements, a power of two, and at most 16 bytes: 4 of `f32`, 8 of
-    /// `f16`. `i`, in elements, is a multiple of `N`. If it provably is not, that is an error
-    /// (docs/errors/TMA0244.md); a checked kernel tests it, and any other stops with a hardware
-    /// error. The launcher rejects tensors whose address is not a multiple of the vector's bytes.
+    /// `f16`. `i`, in elements, must be a multiple of `N`. An `i` that provably is not is an error
+    /// (docs/errors/TMA0244.md). At run time, a checked kernel tests `i`, and any other kernel
+    /// stops with a hardware error. The launcher rejects tensors whose address is not a multiple of
+    /// the vector's bytes.
     ///
     /// PTX: `ld.global.v2` or `.v4`, or one wider element (PTX ISA, "ld").
     ///
@@ -119,8 +121,8 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Writes the elements of `value` to those from `i` on by one instruction; traps if not all of
-    /// them are there. `i` and `N` as for [`get_vec`](Global::get_vec).
+    /// Writes the elements of `value` to those from `i` on by one instruction. Traps if not all of
+    /// them exist. The rules for `i` and `N` are those of [`get_vec`](Global::get_vec).
     ///
     /// PTX: `st.global.v2` or `.v4`, or one wider element (PTX ISA, "st").
     pub fn set_vec<const N: usize>(self, i: impl GlobalIndex, value: [T; N]) {

@@ -2,10 +2,10 @@
 
 use super::device_only;
 
-/// An index or an extent in up to three dimensions; `x` varies fastest.
+/// An index or an extent in up to three dimensions. The `x` index varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dim3 {
-    /// The first dimension; consecutive threads of a warp differ here.
+    /// The first dimension, in which consecutive threads of a warp differ.
     pub x: u32,
     /// The second dimension.
     pub y: u32,
@@ -13,7 +13,7 @@ pub struct Dim3 {
     pub z: u32,
 }
 
-/// This thread's index in its block. PTX: `%tid`.
+/// Returns this thread's index in its block. PTX: `%tid`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -27,7 +27,7 @@ pub fn thread_idx() -> Dim3 {
     device_only()
 }
 
-/// This block's index in the grid. PTX: `%ctaid`.
+/// Returns this block's index in the grid. PTX: `%ctaid`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -41,14 +41,15 @@ pub fn block_idx() -> Dim3 {
     device_only()
 }
 
-/// Threads per block in each dimension, as constants: the attribute's `threads`. CUDA's `blockDim`.
+/// Returns the threads per block in each dimension, as constants: the attribute's `threads`. CUDA's
+/// `blockDim`.
 #[doc(alias = "blockDim")]
 #[must_use]
 pub fn block_dim() -> Dim3 {
     device_only()
 }
 
-/// Blocks per grid in each dimension. PTX: `%nctaid`.
+/// Returns the blocks per grid in each dimension. PTX: `%nctaid`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -65,21 +66,21 @@ pub fn grid_dim() -> Dim3 {
     device_only()
 }
 
-/// The index of this thread's warp in its block: linear thread index / 32, the same in all threads
-/// of a warp.
+/// Returns the index of this thread's warp in its block: linear thread index / 32. It is the same
+/// in all threads of a warp.
 #[must_use]
 pub fn warp_idx() -> u32 {
     device_only()
 }
 
-/// This thread's index in its warp, 0 to 31. PTX: `%laneid`.
+/// Returns this thread's index in its warp, 0 to 31. PTX: `%laneid`.
 #[must_use]
 pub fn lane_idx() -> u32 {
     device_only()
 }
 
-/// The index of this thread's warpgroup in its block: linear thread index / 128. A warpgroup is
-/// four warps, the unit of `wgmma`.
+/// Returns the index of this thread's warpgroup in its block: linear thread index / 128. A
+/// warpgroup is four warps, the unit of `wgmma`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -96,14 +97,14 @@ pub fn warpgroup_idx() -> u32 {
     device_only()
 }
 
-/// `true` in exactly one thread of the warp, the same one in the whole launch. All 32 threads must
-/// call it together.
+/// Returns `true` in exactly one thread of the warp, which is the same one in the whole launch. All
+/// 32 threads must call it together.
 ///
 /// The elected thread is unspecified. It need not be lane 0, so its accesses are not ordered with
 /// those of lane 0 as if they were the same thread. The simulator picks one by its seed.
 ///
-/// The cheap way to pick the thread that issues copies: the driver's compiler knows that only one
-/// thread remains.
+/// This is the cheap way to pick the thread that issues copies: the driver's compiler knows that
+/// only one thread remains.
 ///
 /// PTX: `elect.sync` (PTX ISA, "elect.sync").
 ///

@@ -4,14 +4,14 @@
 //! rounded. They are also methods (`x.min(y)`, `x.mul_add(y, z)`) if the type has them in Rust.
 //!
 //! `rsqrt`, `exp`, `exp2`, `exp2_ftz`, `log`, `log2`, `pow`, `sin`, `cos` and `tanh` are the
-//! hardware's approximations, of `f32` alone (`exp2_half` of `f16` and `bf16`), each with its
-//! error; Rust's methods of these names, which are more precise, are not there.
+//! hardware's approximations for `f32` only (`exp2_half` for `f16` and `bf16`), each with its error
+//! bound. Rust's methods of these names are not available, since they are more precise.
 
 use super::{bf16, device_only, f16, sealed::Sealed};
 
 /// Numbers with [`min`] and [`max`]: integers, `f16`, `bf16`, `f32`, `f64`.
 #[diagnostic::on_unimplemented(
-    message = "kernels have no `min` and `max` of `{Self}`",
+    message = "`min` and `max` do not support `{Self}`",
     label = "not an integer, f16, bf16, f32 or f64",
     note = "convert 8-bit floats first: `cast::<f32>(x)`"
 )]
@@ -19,14 +19,14 @@ pub trait Ordered: Sealed + Copy {}
 
 /// Numbers with an absolute value ([`abs`]): signed integers, `f16`, `bf16`, `f32`, `f64`.
 #[diagnostic::on_unimplemented(
-    message = "kernels have no `abs` of `{Self}`",
+    message = "`abs` does not support `{Self}`",
     label = "not a signed integer, f16, bf16, f32 or f64"
 )]
 pub trait Signed: Ordered {}
 
 /// Floats that kernels compute with: `f16`, `bf16`, `f32`, `f64`.
 #[diagnostic::on_unimplemented(
-    message = "kernels do not compute with `{Self}` as a float",
+    message = "this function needs a float, not `{Self}`",
     label = "not f16, bf16, f32 or f64",
     note = "convert it first: `cast::<f32>(x)`"
 )]
@@ -34,7 +34,7 @@ pub trait Real: Signed {}
 
 /// Floats with [`sqrt`] and [`recip`] of their own precision: `f32`, `f64`.
 #[diagnostic::on_unimplemented(
-    message = "kernels have this function of `f32` and `f64`, not of `{Self}`",
+    message = "this function needs `f32` or `f64`, not `{Self}`",
     label = "not f32 or f64",
     note = "convert it first: `cast::<f32>(x)`"
 )]
@@ -42,9 +42,9 @@ pub trait Precise: Real {}
 
 /// Floats of 16 bits: `f16`, `bf16`.
 #[diagnostic::on_unimplemented(
-    message = "kernels have this function of `f16` and `bf16`, not of `{Self}`",
+    message = "this function needs `f16` or `bf16`, not `{Self}`",
     label = "not f16 or bf16",
-    note = "`exp2(x)` is that of `f32`"
+    note = "use `exp2(x)` for `f32`"
 )]
 pub trait Half: Real {}
 
@@ -58,7 +58,7 @@ mark!(Real: f16, bf16, f32, f64);
 mark!(Precise: f32, f64);
 mark!(Half: f16, bf16);
 
-/// The minimum of two numbers; of a NaN and a number, the number.
+/// Returns the minimum of two numbers. The minimum of a NaN and a number is the number.
 ///
 /// PTX: `min`.
 ///
@@ -73,7 +73,7 @@ pub fn min<T: Ordered>(a: T, b: T) -> T {
     device_only()
 }
 
-/// The maximum of two numbers; of a NaN and a number, the number.
+/// Returns the maximum of two numbers. The maximum of a NaN and a number is the number.
 ///
 /// PTX: `max`.
 #[must_use]
@@ -81,8 +81,8 @@ pub fn max<T: Ordered>(a: T, b: T) -> T {
     device_only()
 }
 
-/// The absolute value. That of a type's minimum integer wraps to itself, as in a release build of
-/// Rust.
+/// Returns the absolute value. That of a type's minimum integer wraps to itself, as in a release
+/// build of Rust.
 ///
 /// PTX: `abs`.
 #[must_use]
@@ -90,8 +90,8 @@ pub fn abs<T: Signed>(x: T) -> T {
     device_only()
 }
 
-/// `a * b + c`, rounded once. Nothing else is fused: the expression `a * b + c` is rounded twice,
-/// as in Rust.
+/// Returns `a * b + c`, rounded once. Nothing else is fused: the expression `a * b + c` is rounded
+/// twice, as in Rust.
 ///
 /// PTX: `fma.rn`.
 ///
@@ -109,7 +109,7 @@ pub fn fma<T: Real>(a: T, b: T, c: T) -> T {
     device_only()
 }
 
-/// The square root, correctly rounded.
+/// Returns the square root, correctly rounded.
 ///
 /// PTX: `sqrt.rn`.
 #[must_use]
@@ -117,7 +117,7 @@ pub fn sqrt<T: Precise>(x: T) -> T {
     device_only()
 }
 
-/// `1 / x`, correctly rounded.
+/// Returns `1 / x`, correctly rounded.
 ///
 /// PTX: `rcp.rn`.
 #[must_use]
@@ -125,7 +125,7 @@ pub fn recip<T: Precise>(x: T) -> T {
     device_only()
 }
 
-/// `1 / sqrt(x)`, fast and approximate.
+/// Returns `1 / sqrt(x)`, fast and approximate.
 ///
 /// PTX: `rsqrt.approx.f32`, with a relative error of at most 2^-22.9 (PTX ISA, "Floating Point
 /// Instructions: rsqrt").
@@ -134,7 +134,7 @@ pub fn rsqrt(x: f32) -> f32 {
     device_only()
 }
 
-/// 2 to the power `x`, fast and approximate.
+/// Returns 2 to the power `x`, fast and approximate.
 ///
 /// PTX: `ex2.approx.f32`, at most 2 units in the last place from the correctly rounded result (PTX
 /// ISA, "Floating Point Instructions: ex2").
@@ -152,12 +152,12 @@ pub fn exp2(x: f32) -> f32 {
     device_only()
 }
 
-/// 2 to the power `x`, of `f16` and `bf16`, fast and approximate. Neighbours in an array become one
-/// instruction.
+/// Returns 2 to the power `x` for `f16` and `bf16`, fast and approximate. Two adjacent elements of
+/// an array become one instruction.
 ///
-/// PTX: `ex2.approx.f16`, with a relative error of at most 2^-9.9, and `ex2.approx.ftz.bf16`, of at
-/// most 2^-7, which takes subnormal numbers for zeros; `.f16x2` and `.bf16x2` of pairs (PTX ISA,
-/// "Half Precision Floating Point Instructions: ex2").
+/// PTX: `ex2.approx.f16`, with a relative error of at most 2^-9.9, and `ex2.approx.ftz.bf16`, with
+/// one of at most 2^-7, which flushes subnormal numbers to zero; `.f16x2` and `.bf16x2` for pairs
+/// (PTX ISA, "Half Precision Floating Point Instructions: ex2").
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -176,11 +176,12 @@ pub fn exp2_half<T: Half>(x: T) -> T {
     device_only()
 }
 
-/// [`exp2`] without subnormal numbers: a subnormal `x` counts as 0, and a result below 2^-126 is 0.
+/// Returns [`exp2`] without subnormal numbers: a subnormal `x` counts as 0, and a result below
+/// 2^-126 is 0.
 ///
 /// The hardware computes no subnormal powers. [`exp2`] therefore scales its argument and squares
-/// the result where they are due, in three more instructions each time. Where results that small
-/// make no difference, as in a softmax, use this one.
+/// the result where needed, which takes three more instructions each time. Use this function where
+/// results that small make no difference, as in a softmax.
 ///
 /// PTX: `ex2.approx.ftz.f32`, at most 2 units in the last place from the correctly rounded result
 /// (PTX ISA, "Floating Point Instructions: ex2").
@@ -197,7 +198,8 @@ pub fn exp2_ftz(x: f32) -> f32 {
     device_only()
 }
 
-/// The base-2 logarithm, fast and approximate; of a negative number NaN, of 0 minus infinity.
+/// Returns the base-2 logarithm, fast and approximate: NaN for a negative number, minus infinity
+/// for 0.
 ///
 /// PTX: `lg2.approx.f32`, with an absolute error of at most 2^-22 between 0.5 and 2, and a relative
 /// one of 2^-22 elsewhere (PTX ISA, "Floating Point Instructions: lg2").
@@ -206,10 +208,10 @@ pub fn log2(x: f32) -> f32 {
     device_only()
 }
 
-/// e to the power `x`, fast and approximate.
+/// Returns e to the power `x`, fast and approximate.
 ///
-/// PTX: `ex2.approx.f32` of `x` times log2(e), which is rounded first. So the relative error grows
-/// with the exponent: at most 2.5 units in the last place and 2^-23 times `|x|`.
+/// PTX: `ex2.approx.f32` of `x` times log2(e), which is rounded first. The relative error therefore
+/// grows with the exponent: at most 2.5 units in the last place and 2^-23 times `|x|`.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -223,32 +225,33 @@ pub fn exp(x: f32) -> f32 {
     device_only()
 }
 
-/// The natural logarithm, fast and approximate; of a negative number NaN, of 0 minus infinity.
+/// Returns the natural logarithm, fast and approximate: NaN for a negative number, minus infinity
+/// for 0.
 ///
 /// PTX: `lg2.approx.f32`, times ln(2), rounded. The absolute error is at most 2^-22 between 0.5 and
-/// 2, the relative one 2^-21.5 elsewhere.
+/// 2, and the relative error 2^-21.5 elsewhere.
 #[doc(alias = "__logf")]
 #[must_use]
 pub fn log(x: f32) -> f32 {
     device_only()
 }
 
-/// `x` to the power `y`, fast and approximate, for an `x` that is not negative.
+/// Returns `x` to the power `y`, fast and approximate, for an `x` that is not negative.
 ///
 /// PTX: `ex2.approx.f32` of `y` times `lg2.approx.f32` of `x`, which is rounded first. The relative
 /// error is at most 2.5 units in the last place and 2^-22 times the greater of `|y|` and
-/// `|y * log2(x)|`. Of a negative `x` it is NaN, whatever `y` is, and so are the powers 0 of 0 and
-/// of infinity.
+/// `|y * log2(x)|`. The result is NaN for a negative `x`, whatever `y` is, and for the power 0 of 0
+/// and of infinity.
 #[doc(alias = "__powf")]
 #[must_use]
 pub fn pow(x: f32, y: f32) -> f32 {
     device_only()
 }
 
-/// The sine of an angle in radians, fast and approximate.
+/// Returns the sine of an angle in radians, fast and approximate.
 ///
 /// PTX: `sin.approx.f32`, with an absolute error of at most 2^-20.5 from -2π to 2π, and of 2^-14.7
-/// from -100π to 100π. For angles beyond no bound is documented: reduce them first. (PTX ISA,
+/// from -100π to 100π. No bound is documented for larger angles: reduce them first. (PTX ISA,
 /// "Floating Point Instructions: sin".)
 #[doc(alias = "__sinf")]
 #[must_use]
@@ -256,17 +259,19 @@ pub fn sin(x: f32) -> f32 {
     device_only()
 }
 
-/// The cosine of an angle in radians, fast and approximate.
+/// Returns the cosine of an angle in radians, fast and approximate.
 ///
 /// PTX: `cos.approx.f32`, with an absolute error of at most 2^-20.5 from -2π to 2π, and of 2^-14.7
-/// from -100π to 100π; else as [`sin`]. (PTX ISA, "Floating Point Instructions: cos".)
+/// from -100π to 100π. Larger angles must be reduced first, as for [`sin`]. (PTX ISA, "Floating
+/// Point Instructions: cos".)
 #[doc(alias = "__cosf")]
 #[must_use]
 pub fn cos(x: f32) -> f32 {
     device_only()
 }
 
-/// The hyperbolic tangent, fast and approximate, for neural networks rather than for numerics.
+/// Returns the hyperbolic tangent, fast and approximate, for neural networks rather than for
+/// numerics.
 ///
 /// PTX: `tanh.approx.f32`, with a relative error of at most 2^-11 (PTX ISA, "Floating Point
 /// Instructions: tanh").
@@ -275,21 +280,21 @@ pub fn tanh(x: f32) -> f32 {
     device_only()
 }
 
-/// `x`, or the bound that it is beyond: at least `low` and at most `high`. Of a NaN it is NaN, as
-/// in Rust. Exact.
+/// Returns `x`, limited to at least `low` and at most `high`. The result is exact. For a NaN it is
+/// NaN, as in Rust.
 ///
-/// `low` may not be above `high`, nor NaN: of constants that is an error, and a checked kernel
-/// stops, as Rust panics. Elsewhere the result is unspecified.
+/// `low` must not exceed `high`, and neither may be NaN. With constants, a violation is an error. A
+/// checked kernel stops, where Rust would panic. In other kernels the result is unspecified.
 ///
-/// PTX: `setp` and `selp` of floats, `min` and `max` of integers. Where a NaN may become `low`,
-/// `min(max(x, low), high)` is half as many instructions.
+/// PTX: `setp` and `selp` for floats, `min` and `max` for integers. If a NaN may become `low`,
+/// `min(max(x, low), high)` takes half as many instructions.
 #[must_use]
 pub fn clamp<T: Ordered>(x: T, low: T, high: T) -> T {
     device_only()
 }
 
-/// The magnitude of `x` with the sign of `sign`, which may be a zero or a NaN. Exact; of a NaN `x`
-/// a NaN.
+/// Returns the magnitude of `x` with the sign of `sign`, which may be a zero or a NaN. The result
+/// is exact. If `x` is a NaN, so is the result.
 ///
 /// PTX: bitwise operations, which are one instruction of the hardware.
 #[must_use]

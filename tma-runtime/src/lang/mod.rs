@@ -1,9 +1,9 @@
 //! The vocabulary of kernels.
 //!
 //! rustc type-checks the body of a `#[tma_kernel]` function against this module, which is therefore
-//! the language's documentation: hovering over a word in a kernel shows its text. Each item says
-//! what it does on the device, which PTX it compiles to, and where the hardware's rule is
-//! documented.
+//! the language's documentation: hovering over a word in a kernel shows its text. Each item
+//! documents its effect on the device, the PTX that it compiles to, and the source of the
+//! hardware's rule.
 //!
 //! **Nothing here runs on the host.** Kernels are compiled to PTX from their source; the functions
 //! below exist only for their types, and panic when called outside of a kernel. Handles (tiles,
@@ -29,10 +29,10 @@
 //! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`exp2_ftz`], [`exp2_half`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
 //! | control and debugging | [`unroll`], [`trap`], [`assume`], [`printf!`], [`print_tile`], `assert!` |
 //!
-//! Coordinates and extents are written in logical row-major order, outermost first, as Rust arrays
-//! are.
+//! Coordinates and extents are written in logical row-major order, outermost first, like Rust
+//! arrays.
 //!
-//! A tile copied from a tensor in global memory through shared memory to another tensor:
+//! A tile that is copied from a tensor in global memory through shared memory to another tensor:
 //!
 //! ```
 //! # use tma_runtime::prelude::*;
@@ -157,10 +157,10 @@ pub use crate::printf;
 #[cold]
 #[track_caller]
 fn device_only() -> ! {
-    panic!("this is a word of the kernel language: it means something only inside a `#[tma_kernel]` function")
+    panic!("this function belongs to the kernel language: call it only inside a `#[tma_kernel]` function")
 }
 
-/// Seals the traits of the language: a kernel's types are those that the compiler knows.
+/// Seals the traits of the language: a kernel may use only the types that the compiler knows.
 mod sealed {
     /// Implemented only in this module.
     pub trait Sealed {}

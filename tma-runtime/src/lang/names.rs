@@ -1,18 +1,19 @@
-//! Checks on the names in a kernel. Only generated code calls it, and it never runs.
+//! Checks on the names in a kernel. Only generated code calls them, and they never run.
 
-/// Only the macros of kernels, to be imported by a glob: a different macro of the same name,
+/// The macros of kernels, and nothing else, for a glob import: a different macro of the same name,
 /// imported or defined, is then ambiguous (E0659).
 pub mod macros {
     pub use crate::printf;
     pub use core::assert;
 }
 
-/// Implemented by each type for itself, so that a bound checks whether two types are the same.
+/// A trait that each type implements for itself, so that a bound checks whether two types are
+/// equal.
 #[diagnostic::on_unimplemented(
     message = "TMA0120: this name means something else here than in the kernel language: `{Self}`",
-    label = "not the word of the kernel language",
-    note = "the kernel would be compiled with `{Word}` in its place",
-    note = "rename what hides the word, or import the word itself: `use tma_runtime::prelude::*;`"
+    label = "not the item of the kernel language",
+    note = "the kernel would be compiled with `{Word}` instead",
+    note = "rename the item that shadows it, or import that of the kernel language: `use tma_runtime::prelude::*;`"
 )]
 pub trait Is<Word: ?Sized> {}
 
@@ -21,18 +22,19 @@ impl<T: ?Sized> Is<T> for T {}
 /// Checks that `name` is the function `word`: each function has its own type.
 pub fn function<Word, Name: Is<Word>>(word: Word, name: Name) {}
 
-/// As [`function`](function()), for [`cast`](super::cast), whose argument has any type.
+/// Checks names like [`function`](function()), for [`cast`](super::cast), whose argument has any
+/// type.
 pub fn conversion<Word: Fn(u32) -> f32, Name: Is<Word>>(word: Word, name: Name) {}
 
-/// A tile, where it does not matter which.
+/// A tile type for places where its parameters do not matter.
 pub type AnyTile = super::Tile<f32, super::Shape2<8, 8>>;
 
-/// A value of any type, to call methods on.
+/// Returns a value of any type, to call methods on.
 pub fn any<T>() -> T {
     super::device_only()
 }
 
-/// What a method returns that takes the place of one that should not be there.
+/// The result of a method that replaces one that must not exist.
 pub struct NoMethod;
 
 /// Implemented for [`NoMethod`] alone.
@@ -40,13 +42,13 @@ pub struct NoMethod;
     message = "TMA0120: on a value of a generic type this is a method of a trait, not of the kernel language",
     label = "not the method of the kernel language",
     note = "the kernel would be compiled with the method of the type that the generic stands for",
-    note = "call the function instead, as in `sqrt(x)`, and give the generic the bound that it asks for"
+    note = "call the function instead, as in `sqrt(x)`, and give the generic the bound that the function requires"
 )]
 pub trait IsNoMethod {}
 
 impl IsNoMethod for NoMethod {}
 
-/// Checks that no trait has a method: `result` is what the call of that name gave.
+/// Checks that no trait has a method. `result` is the result of calling that name.
 pub fn no_method<Found: IsNoMethod>(result: &Found) {}
 
 /// An integer that has the methods of [`Ord`] and no others.
@@ -58,28 +60,29 @@ pub struct Integer;
     message = "TMA0120: `min`, `max` and `clamp` of integers are methods of `Ord`, which is not in scope here",
     label = "not the method of `Ord`",
     note = "the kernel would be compiled with the method of `Ord`",
-    note = "write `use std::cmp::Ord;`, or call the function of the kernel language, as in `min(a, b)`"
+    note = "add `use std::cmp::Ord;`, or call the function of the kernel language, as in `min(a, b)`"
 )]
 pub trait IsOrd {}
 
 impl IsOrd for Integer {}
 
-/// Checks that a method is the one of [`Ord`]: `result` is what the call of that name gave.
+/// Checks that a method is the one of [`Ord`]. `result` is the result of calling that name.
 pub fn ord_method<Found: IsOrd>(result: Found) {}
 
-/// As [`IsNoMethod`]; and implemented for what a method of [`Ord`] returns on a `T`.
+/// A trait like [`IsNoMethod`] that is also implemented for the result of a method of [`Ord`] on a
+/// `T`.
 #[diagnostic::on_unimplemented(
     message = "TMA0120: on a value of a generic type this is a method of a trait, not of the kernel language",
     label = "not the method of the kernel language",
     note = "the kernel would be compiled with the method of the type that the generic stands for",
-    note = "give the generic the bound `std::cmp::Ord`, or call the function, as in `min(a, b)`, with `Ordered`"
+    note = "give the generic the bound `std::cmp::Ord`, or call the function, as in `min(a, b)`, with the bound `Ordered`"
 )]
 pub trait IsOrdOrNoMethod<T> {}
 
 impl<T> IsOrdOrNoMethod<T> for NoMethod {}
 impl<T: Ord> IsOrdOrNoMethod<T> for T {}
 
-/// Checks that no trait but [`Ord`] has a method: `result` is what the call of that name gave on a
+/// Checks that no trait but [`Ord`] has a method. `result` is the result of calling that name on a
 /// value of `any`.
 pub fn ord_or_no_method<T, Found: IsOrdOrNoMethod<T>>(any: fn() -> T, result: &Found) {}
 

@@ -1,11 +1,11 @@
-//! The phase that a thread waits for, tracked for it.
+//! Tracking of the phase that a thread waits for.
 
 use super::device_only;
 
 /// The phase of a barrier that a thread waits for next: a parity, in a register.
 ///
 /// A barrier distinguishes phases only by their parity: 0, 1, 0, 1 and so on. Each waiting thread
-/// has to know which one is next, and a `Phase` tracks it:
+/// has to know the next phase, and a `Phase` tracks it:
 ///
 /// ```text
 /// barrier   phase 0     | phase 1     | phase 2     | phase 3     | ..
@@ -37,20 +37,21 @@ pub struct Phase(());
 
 #[expect(clippy::new_without_default, reason = "kernels have no traits to call")]
 impl Phase {
-    /// The first phase of a barrier: parity 0.
+    /// Returns the first phase of a barrier: parity 0.
     #[must_use]
     pub fn new() -> Self {
         device_only()
     }
 
-    /// Parity 1: the phase before the first, which counts as completed on a fresh barrier. A wait
-    /// for it returns at once, as needed by a producer whose buffers are empty at first.
+    /// Returns parity 1: the phase before the first, which counts as completed on a fresh barrier.
+    /// A wait for it returns at once, which is what a producer needs while its buffers are still
+    /// empty.
     #[must_use]
     pub fn opposite() -> Self {
         device_only()
     }
 
-    /// Its parity, 0 or 1, for methods such as [`try_wait`](super::Barrier::try_wait).
+    /// Returns the parity, 0 or 1, for methods such as [`try_wait`](super::Barrier::try_wait).
     #[must_use]
     pub fn parity(&self) -> u32 {
         device_only()

@@ -8,9 +8,9 @@ use super::{Barrier, Shape, Shared, Swizzle, Tile, TileElement, device_only, sea
 /// The contents of a pipeline's stage: a tuple of 1 to 6 tiles. A tuple of one is `(Tile<..>,)`,
 /// with the comma.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not what a pipeline's stage holds",
-    label = "a tuple of tiles is wanted",
-    note = "write `(Tile<..>, Tile<..>)`, and `(Tile<..>,)` for one, with the comma"
+    message = "a pipeline's stage must be a tuple of tiles, not `{Self}`",
+    label = "not a tuple of tiles",
+    note = "write `(Tile<..>, Tile<..>)`, or `(Tile<..>,)` for a single tile, with the comma"
 )]
 pub trait Tiles: Sealed + Copy {}
 
@@ -28,12 +28,12 @@ tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3);
 tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3, T4 S4 W4);
 tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3, T4 S4 W4, T5 S5 W5);
 
-/// A ring of `STAGES` stages in shared memory, each with the tiles `T` and two barriers: one thread
-/// fills stages by loads while others read those that were filled before.
+/// A ring of `STAGES` stages in shared memory, each with the tiles `T` and two barriers. One thread
+/// fills stages by loads while others read the stages that were filled before.
 ///
-/// A stage's *full* barrier completes when its tiles have arrived, its *empty* barrier when all
+/// A stage's *full* barrier completes when its tiles have arrived, and its *empty* barrier when all
 /// consumers have released it. [`Producer`] and [`Consumer`] track the next stage and the parity of
-/// its phase, in two registers each: parities and bytes are not counted by hand, and a released
+/// its phase, in two registers each. Parities and bytes need not be counted by hand, and a released
 /// slot cannot be read again, because it was moved.
 ///
 /// ```
@@ -73,8 +73,8 @@ tiles!(T0 S0 W0, T1 S1 W1, T2 S2 W2, T3 S3 W3, T4 S4 W4, T5 S5 W5);
 /// # }
 /// ```
 ///
-/// It compiles to the code that one would write with [`Stages`](super::Stages) of tiles and
-/// barriers.
+/// The pipeline compiles to the code that one would write with [`Stages`](super::Stages) of tiles
+/// and barriers.
 pub struct Pipeline<T: Tiles, const STAGES: u32>(PhantomData<T>);
 
 impl<T: Tiles, const STAGES: u32> Clone for Pipeline<T, STAGES> {
@@ -91,17 +91,17 @@ impl<T: Tiles, const STAGES: u32> Pipeline<T, STAGES> {
     /// Initialises the barriers of all stages, which are then empty. `consumers` is the number of
     /// [`release`](FullSlot::release)s that make a stage empty again (1 to 2^20 - 1):
     ///
-    /// * the number of consuming threads, where each releases;
-    /// * the number of consuming warps, where one lane of each releases: `sync_warp()`, then
-    ///   `if lane_idx() == 0 { slot.release() }`. With fewer arrivals, this is the better choice
+    /// * the number of consuming threads, if each of them releases;
+    /// * the number of consuming warps, if one lane of each releases: `sync_warp()`, then
+    ///   `if lane_idx() == 0 { slot.release() }`. It takes fewer arrivals, and is the better choice
     ///   for several warps;
-    /// * the number of warpgroups, where the threads of each synchronise first, by a
+    /// * the number of warpgroups, if the threads of each synchronise first, by a
     ///   [`named_barrier_sync`](super::named_barrier_sync).
     ///
-    /// For stages that are filled by multicast, count the consumers of all blocks that release to
-    /// this one ([`release_cluster`](FullSlot::release_cluster)).
+    /// If stages are filled by multicast, count the consumers of all blocks that release to this
+    /// one ([`release_cluster`](FullSlot::release_cluster)).
     ///
-    /// Call it once, in one thread; then [`fence_barrier_init`](super::fence_barrier_init) and
+    /// Call it once, in one thread. Then call [`fence_barrier_init`](super::fence_barrier_init) and
     /// [`sync_threads`](super::sync_threads), as for a barrier, or
     /// [`sync_cluster`](super::sync_cluster) if blocks load or release across the cluster.
     ///
@@ -110,20 +110,20 @@ impl<T: Tiles, const STAGES: u32> Pipeline<T, STAGES> {
         device_only()
     }
 
-    /// The state of the one thread that fills stages, beginning with the first.
+    /// Returns the state of the one thread that fills stages, beginning with the first.
     #[must_use]
     pub fn producer(self) -> Producer<T, STAGES> {
         device_only()
     }
 
-    /// The state of a thread that reads stages, beginning with the first. Each such thread has its
-    /// own.
+    /// Returns the state of a thread that reads stages, beginning with the first. Each such thread
+    /// has its own state.
     #[must_use]
     pub fn consumer(self) -> Consumer<T, STAGES> {
         device_only()
     }
 
-    /// The number of stages, `STAGES`. A constant.
+    /// Returns the number of stages, `STAGES`. A constant.
     #[must_use]
     pub fn len(self) -> u32 {
         device_only()
@@ -144,23 +144,23 @@ pub struct Producer<T: Tiles, const STAGES: u32>(PhantomData<T>);
 
 impl<T: Tiles, const STAGES: u32> Producer<T, STAGES> {
     /// Waits until the next stage is empty, announces the bytes of all its tiles to its full
-    /// barrier, and advances: [`wait`](Producer::wait) and [`announce`](EmptySlot::announce) in
-    /// one. Every tile of the slot must then be loaded exactly once.
+    /// barrier, and advances: [`wait`](Producer::wait) and [`announce`](EmptySlot::announce) in one
+    /// call. Every tile of the slot must then be loaded exactly once.
     ///
     /// Call it in one thread. Consumers that *wrote* to the tiles need
     /// [`fence_proxy_async`](super::fence_proxy_async) before they release.
     ///
-    /// PTX: a loop of `mbarrier.try_wait.parity`, `mbarrier.arrive.expect_tx`, and to advance an
+    /// PTX: a loop of `mbarrier.try_wait.parity`, `mbarrier.arrive.expect_tx`, and to advance, an
     /// addition, a comparison, two selections and an `xor`.
     pub fn acquire(&mut self) -> LoadingSlot<T> {
         device_only()
     }
 
-    /// Waits until the next stage is empty, and advances. For a producer that passes data besides
-    /// the tiles: its writes before [`announce`](EmptySlot::announce) are visible to the slot's
-    /// consumers.
+    /// Waits until the next stage is empty, and advances. It is for a producer that passes data
+    /// besides the tiles: its writes before [`announce`](EmptySlot::announce) are visible to the
+    /// slot's consumers.
     ///
-    /// PTX: a loop of `mbarrier.try_wait.parity`, and to advance an addition, a comparison, two
+    /// PTX: a loop of `mbarrier.try_wait.parity`, and to advance, an addition, a comparison, two
     /// selections and an `xor`.
     ///
     /// ```
@@ -183,7 +183,7 @@ impl<T: Tiles, const STAGES: u32> Producer<T, STAGES> {
         device_only()
     }
 
-    /// Whether [`acquire`](Producer::acquire) would return at once.
+    /// Returns whether [`acquire`](Producer::acquire) would return at once.
     ///
     /// PTX: `mbarrier.test_wait.parity`.
     #[must_use]
@@ -191,8 +191,8 @@ impl<T: Tiles, const STAGES: u32> Producer<T, STAGES> {
         device_only()
     }
 
-    /// Waits until consumers have released every slot. The tiles may then be used for something
-    /// else, and a block that others release to may end. The state does not change.
+    /// Waits until consumers have released every slot. Afterwards the tiles may be used for other
+    /// purposes, and a block to which others release may end. The state does not change.
     ///
     /// PTX: a loop of `mbarrier.try_wait.parity` for each stage.
     pub fn drain(&self) {
@@ -206,24 +206,25 @@ pub struct Consumer<T: Tiles, const STAGES: u32>(PhantomData<T>);
 
 impl<T: Tiles, const STAGES: u32> Consumer<T, STAGES> {
     /// Waits until the next stage is full, and advances. Every consuming thread calls it once per
-    /// stage, so that all states agree; which threads release is a separate choice
+    /// stage, so that all states agree. Which of the threads release is a separate choice
     /// ([`Pipeline::init`]).
     ///
-    /// Another `wait` before the slot is released is fine as long as the producer has a stage left:
-    /// keep a slot that is still being read asynchronously (by a store, an mma) in a variable, and
-    /// release it later.
+    /// Another `wait` before the slot is released is allowed as long as the producer has a stage
+    /// left. Keep a slot that is still being read asynchronously (by a store or a matmul) in a
+    /// variable, and release it later.
     ///
-    /// PTX: a loop of `mbarrier.try_wait.parity`, and to advance an addition, a comparison, two
+    /// PTX: a loop of `mbarrier.try_wait.parity`, and to advance, an addition, a comparison, two
     /// selections and an `xor`.
     pub fn wait(&mut self) -> FullSlot<T> {
         device_only()
     }
 
-    /// Goes past the next `steps` stages without waiting for them: other threads read and release
-    /// them. [`Pipeline::init`] counts the releases of one stage, so only of those that read it.
+    /// Skips the next `steps` stages without waiting for them: other threads read and release them.
+    /// [`Pipeline::init`] counts the releases of one stage, and therefore only those of threads
+    /// that read it.
     ///
-    /// For warpgroups that take turns: each reads the stages of its own tiles, and goes past those
-    /// of the others'.
+    /// This is for warpgroups that alternate: each reads the stages of its own tiles, and skips
+    /// those of the others.
     ///
     /// PTX: an addition, a division by `STAGES` and an `xor`.
     ///
@@ -245,7 +246,7 @@ impl<T: Tiles, const STAGES: u32> Consumer<T, STAGES> {
         device_only()
     }
 
-    /// Whether [`wait`](Consumer::wait) would return at once.
+    /// Returns whether [`wait`](Consumer::wait) would return at once.
     ///
     /// PTX: `mbarrier.test_wait.parity`.
     #[must_use]
@@ -255,12 +256,12 @@ impl<T: Tiles, const STAGES: u32> Consumer<T, STAGES> {
 }
 
 /// An empty stage, returned by [`Producer::wait`].
-#[must_use = "a slot that is not announced is never full: its consumers wait for ever"]
+#[must_use = "consumers wait for ever for a slot that is not announced"]
 pub struct EmptySlot<T: Tiles>(PhantomData<T>);
 
 impl<T: Tiles> EmptySlot<T> {
-    /// Announces the bytes of all its tiles to its full barrier, and arrives there. Every tile must
-    /// then be loaded exactly once.
+    /// Announces the bytes of all tiles of the slot to its full barrier, and arrives there. Every
+    /// tile must then be loaded exactly once.
     ///
     /// PTX: `mbarrier.arrive.expect_tx.shared::cta.b64`.
     #[doc(alias = "mbarrier.arrive.expect_tx")]
@@ -268,8 +269,8 @@ impl<T: Tiles> EmptySlot<T> {
         device_only()
     }
 
-    /// Its index in the ring, for data besides the tiles, in [`Stages`](super::Stages) or a
-    /// [`SharedArray`](super::SharedArray).
+    /// Returns the slot's index in the ring, for data besides the tiles, in
+    /// [`Stages`](super::Stages) or a [`SharedArray`](super::SharedArray).
     #[must_use]
     pub fn stage(&self) -> u32 {
         device_only()
@@ -278,17 +279,17 @@ impl<T: Tiles> EmptySlot<T> {
 
 /// A stage to load, returned by [`Producer::acquire`] or [`EmptySlot::announce`]. Its tiles are
 /// `slot.0`, `slot.1` and so on.
-#[must_use = "its full barrier waits for the bytes of every tile: load them"]
+#[must_use = "load every tile: the full barrier waits for the bytes of all of them"]
 pub struct LoadingSlot<T: Tiles>(PhantomData<T>);
 
 impl<T: Tiles> LoadingSlot<T> {
-    /// The barrier that the loads of its tiles complete on.
+    /// Returns the barrier on which the loads of the slot's tiles complete.
     #[must_use]
     pub fn barrier(&self) -> Barrier {
         device_only()
     }
 
-    /// Its index in the ring.
+    /// Returns the slot's index in the ring.
     #[must_use]
     pub fn stage(&self) -> u32 {
         device_only()
@@ -304,7 +305,7 @@ impl<T: Tiles> Deref for LoadingSlot<T> {
 }
 
 /// A stage to read, returned by [`Consumer::wait`]. Its tiles are `slot.0`, `slot.1` and so on.
-#[must_use = "a stage that is never released is never filled again"]
+#[must_use = "a stage that is not released is never refilled"]
 pub struct FullSlot<T: Tiles>(PhantomData<T>);
 
 impl<T: Tiles> FullSlot<T> {
@@ -314,13 +315,13 @@ impl<T: Tiles> FullSlot<T> {
     /// A thread that stored from the tiles must first wait until the store has read them
     /// ([`bulk_wait_group_read`](super::bulk_wait_group_read)).
     ///
-    /// If threads have read the slot's tiles ([`Tile::get`](super::Tile::get)), it begins with the
-    /// proxy fence that is needed between their reads and the next load
-    /// ([`fence_proxy_async`](super::fence_proxy_async)): for this thread, and for threads that
-    /// have synchronised with it since they read. A slot that only stores read is released without
-    /// a fence.
+    /// If threads have read the slot's tiles ([`Tile::get`](super::Tile::get)), a proxy fence is
+    /// needed between their reads and the next load
+    /// ([`fence_proxy_async`](super::fence_proxy_async)). The release then begins with that fence,
+    /// for this thread and for threads that have synchronised with it since they read. A slot that
+    /// only stores have read is released without a fence.
     ///
-    /// PTX: `fence.proxy.async.shared::cta` where threads have read, and
+    /// PTX: `fence.proxy.async.shared::cta` if threads have read, and
     /// `mbarrier.arrive.shared::cta.b64`.
     ///
     /// ```compile_fail,E0382
@@ -338,18 +339,19 @@ impl<T: Tiles> FullSlot<T> {
     }
 
     /// Releases the stage to the block of this `rank` of the cluster: arrives at that block's empty
-    /// barrier of the same stage. For rings whose stages are filled by multicast: a block may load
-    /// into this one only when its consumers are done, so they release to every block that loads
-    /// for them, and [`Pipeline::init`] of each counts the arrivals from all.
+    /// barrier of the same stage. It is for rings whose stages are filled by multicast. A block may
+    /// load into this one only once this block's consumers are done. They therefore release to
+    /// every block that loads for them, and [`Pipeline::init`] of each block counts the arrivals
+    /// from all.
     ///
     /// A thread arrives once, so distribute the ranks over threads: lane `i` of a warp releases to
     /// block `i`.
     ///
-    /// It only signals that the stage has been read: this thread's earlier writes need not be
+    /// The call only signals that the stage has been read: this thread's earlier writes need not be
     /// visible to that block after its wait. To publish writes, arrive at a
     /// [`remote`](super::remote) barrier.
     ///
-    /// It begins with a proxy fence as [`release`](FullSlot::release) does.
+    /// Like [`release`](FullSlot::release), it begins with a proxy fence if one is needed.
     ///
     /// PTX: `mapa.shared::cluster.u32` and `mbarrier.arrive.shared::cluster.b64`, whose scope is
     /// the block (PTX ISA, "mbarrier.arrive").
@@ -371,21 +373,21 @@ impl<T: Tiles> FullSlot<T> {
         device_only()
     }
 
-    /// Releases the stage to every block of the cluster including this one, as
-    /// [`release_to`](FullSlot::release_to) does for each, in one thread. [`Pipeline::init`] then
-    /// counts the consumers of all blocks of the cluster.
+    /// Releases the stage to every block of the cluster including this one, like
+    /// [`release_to`](FullSlot::release_to) for each of them, in one thread. [`Pipeline::init`]
+    /// then counts the consumers of all blocks of the cluster.
     ///
     /// Like [`release_to`](FullSlot::release_to), it publishes no writes. It begins with one proxy
     /// fence if [`release`](FullSlot::release) does.
     ///
-    /// PTX: for each block `mapa.shared::cluster.u32` and `mbarrier.arrive.shared::cluster.b64`.
+    /// PTX: for each block, `mapa.shared::cluster.u32` and `mbarrier.arrive.shared::cluster.b64`.
     #[doc(alias = "mbarrier.arrive")]
     pub fn release_cluster(self) {
         device_only()
     }
 
-    /// Its index in the ring, for data besides the tiles, in [`Stages`](super::Stages) or a
-    /// [`SharedArray`](super::SharedArray).
+    /// Returns the slot's index in the ring, for data besides the tiles, in
+    /// [`Stages`](super::Stages) or a [`SharedArray`](super::SharedArray).
     #[must_use]
     pub fn stage(&self) -> u32 {
         device_only()

@@ -6,8 +6,8 @@ use super::{
     f16, sealed::Sealed,
 };
 
-/// Traits for the element types of reductions. `$of` is a supertrait; `$source` completes a
-/// sentence.
+/// Generates traits for the element types of reductions. `$of` is a supertrait; `$source` completes
+/// a sentence.
 macro_rules! elements {
     ($of:ident, $source:literal;
      $($(#[$doc:meta])* $name:ident: $message:literal, $list:literal, [$($element:ty),+];)+) => { $(
@@ -30,51 +30,51 @@ elements! {
      that an H200 rejects.";
 
     /// Elements of [`TensorMap::reduce_add`].
-    ReduceAdd: "the copy engine does not add elements of type `{Self}`",
-        "it adds u32, i32, u64, f16, bf16 and f32", [u32, i32, u64, f16, bf16, f32];
+    ReduceAdd: "the copy engine cannot add elements of type `{Self}`",
+        "supported element types are u32, i32, u64, f16, bf16 and f32", [u32, i32, u64, f16, bf16, f32];
     /// Elements of [`TensorMap::reduce_min`] and [`TensorMap::reduce_max`].
-    ReduceOrder: "the copy engine does not compare elements of type `{Self}`",
-        "it compares u32, i32, u64, i64, f16 and bf16", [u32, i32, u64, i64, f16, bf16];
+    ReduceOrder: "the copy engine cannot compare elements of type `{Self}`",
+        "supported element types are u32, i32, u64, i64, f16 and bf16", [u32, i32, u64, i64, f16, bf16];
     /// Elements of [`TensorMap::reduce_inc`] and [`TensorMap::reduce_dec`].
-    ReduceCount: "the copy engine does not count in elements of type `{Self}`",
-        "it counts in u32", [u32];
+    ReduceCount: "the copy engine cannot increment or decrement elements of type `{Self}`",
+        "the only supported element type is u32", [u32];
     /// Elements of [`TensorMap::reduce_and`], [`TensorMap::reduce_or`] and
     /// [`TensorMap::reduce_xor`].
-    ReduceBits: "the copy engine does not combine the bits of elements of type `{Self}`",
-        "it combines those of u32, i32 and u64", [u32, i32, u64];
+    ReduceBits: "the copy engine cannot combine the bits of elements of type `{Self}`",
+        "supported element types are u32, i32 and u64", [u32, i32, u64];
 }
 
 elements! {
     Scalar, "\"cp.reduce.async.bulk\", the table of operations and types.";
 
     /// Elements of [`Global::bulk_reduce_add`].
-    BulkAdd: "the copy engine does not add elements of type `{Self}`",
-        "it adds u32, i32, u64, f16, bf16, f32 and f64", [u32, i32, u64, usize, f16, bf16, f32, f64];
+    BulkAdd: "the copy engine cannot add elements of type `{Self}`",
+        "supported element types are u32, i32, u64, f16, bf16, f32 and f64", [u32, i32, u64, usize, f16, bf16, f32, f64];
     /// Elements of [`Global::bulk_reduce_min`] and [`Global::bulk_reduce_max`].
-    BulkOrder: "the copy engine does not compare elements of type `{Self}`",
-        "it compares u32, i32, u64, i64, f16 and bf16", [u32, i32, u64, usize, i64, f16, bf16];
+    BulkOrder: "the copy engine cannot compare elements of type `{Self}`",
+        "supported element types are u32, i32, u64, i64, f16 and bf16", [u32, i32, u64, usize, i64, f16, bf16];
     /// Elements of [`Global::bulk_reduce_inc`] and [`Global::bulk_reduce_dec`].
-    BulkCount: "the copy engine does not count in elements of type `{Self}`",
-        "it counts in u32", [u32];
+    BulkCount: "the copy engine cannot increment or decrement elements of type `{Self}`",
+        "the only supported element type is u32", [u32];
     /// Elements of [`Global::bulk_reduce_and`], [`Global::bulk_reduce_or`] and
     /// [`Global::bulk_reduce_xor`].
-    BulkBits: "the copy engine does not combine the bits of elements of type `{Self}`",
-        "it combines those of u32, i32, u64 and i64", [u32, i32, u64, usize, i64];
+    BulkBits: "the copy engine cannot combine the bits of elements of type `{Self}`",
+        "supported element types are u32, i32, u64 and i64", [u32, i32, u64, usize, i64];
 }
 
 elements! {
     Scalar, "\"cp.reduce.async.bulk\", the table of operations and types.";
 
     /// Elements of `bulk_reduce_add_to`.
-    RemoteAdd: "the copy engine does not add elements of type `{Self}` in another block",
-        "it adds u32, i32 and u64 there", [u32, i32, u64, usize];
+    RemoteAdd: "the copy engine cannot add elements of type `{Self}` in another block",
+        "supported element types are u32, i32 and u64", [u32, i32, u64, usize];
     /// Elements of the other reductions into another block, except increment and decrement.
-    RemoteInteger: "the copy engine does not reduce elements of type `{Self}` so in another block",
-        "it is for u32 and i32 there", [u32, i32];
+    RemoteInteger: "this reduction into another block does not support elements of type `{Self}`",
+        "supported element types are u32 and i32", [u32, i32];
 }
 
-/// The methods of every receiver, from a row for each operation: its name in PTX, what an element
-/// becomes, and each method's name with its element types.
+/// Generates the methods of every receiver. A row per operation gives its name in PTX, the new
+/// value of an element, and each method's name with its element types.
 macro_rules! reductions {
     ($(
         $ptx:literal: $becomes:literal,
@@ -82,11 +82,11 @@ macro_rules! reductions {
     )+) => {
         /// # Reductions
         ///
-        /// As [`store`](TensorMap::store), but each element is combined atomically with the
-        /// tensor's (`.relaxed.gpu`): blocks may reduce into the same elements concurrently, in
-        /// unspecified order. A reduction joins the thread's bulk group, as a store does, and the
+        /// Like [`store`](TensorMap::store), but each element is combined atomically with the
+        /// tensor's (`.relaxed.gpu`). Blocks may reduce into the same elements concurrently, in
+        /// unspecified order. Like a store, a reduction joins the thread's bulk group, and the
         /// launcher requires `&mut` of the tensor. Sums of floats round to nearest, ties to even,
-        /// at each addition; subnormal f32 numbers may be treated as zero.
+        /// at each addition. Subnormal f32 numbers may be treated as zero.
         ///
         /// ```
         /// # use tma_runtime::prelude::*;
@@ -124,8 +124,8 @@ macro_rules! reductions {
 
         /// # Reductions
         ///
-        /// As [`store`](Im2colMap::store), but each element is combined with the tensor's, as by
-        /// the methods of the same names of [`TensorMap`].
+        /// Like [`store`](Im2colMap::store), but each element is combined with the tensor's, like
+        /// in the methods of [`TensorMap`] with the same names.
         impl<T: TileElement, const PIXELS: u32, const CHANNELS: u32, W: Swizzle, const RANK: usize>
             Im2colMap<Tile<T, Shape2<PIXELS, CHANNELS>, W>, RANK>
         where
@@ -154,9 +154,9 @@ macro_rules! reductions {
 
         /// # Bulk reductions
         ///
-        /// As [`bulk_store`](Global::bulk_store), but each element is combined atomically with the
-        /// one in memory (`.relaxed.gpu`). Sums of floats round to nearest, ties to even, at each
-        /// addition; subnormal f32 numbers may be treated as zero.
+        /// Like [`bulk_store`](Global::bulk_store), but each element is combined atomically with
+        /// the one in memory (`.relaxed.gpu`). Sums of floats round to nearest, ties to even, at
+        /// each addition. Subnormal f32 numbers may be treated as zero.
         impl<T: Scalar> Global<T> { $(
             #[doc = concat!(
                 "Starts reducing `count` elements of `array`, from its element `at` on, into those from `i` on: each",
@@ -188,13 +188,13 @@ macro_rules! reductions {
     };
 }
 
-/// Those of memory that is shared in a cluster.
+/// Generates the reductions into memory that is shared in a cluster.
 macro_rules! remote_reductions {
     ([$($generic:tt)*] $ty:ty, $($ptx:literal: $becomes:literal, $to:ident of $Remote:ident;)+) => {
         /// # Reductions into other blocks
         ///
-        /// As [`bulk_copy_to`](Self::bulk_copy_to), but each element is combined atomically with
-        /// the one there.
+        /// Like [`bulk_copy_to`](Self::bulk_copy_to), but each element is combined atomically with
+        /// the one in the other block.
         impl<$($generic)*> $ty { $(
             #[doc = concat!(
                 "Starts reducing into another block: each",

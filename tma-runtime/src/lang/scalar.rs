@@ -1,4 +1,4 @@
-//! Scalars: values that fit a register.
+//! Scalars: values that fit in a register.
 
 use super::{device_only, sealed::Sealed};
 
@@ -8,22 +8,22 @@ pub use half::{bf16, f16};
 
 pub use crate::tensor::tf32::tf32;
 
-/// A [`Scalar`] that can be an element of a tensor map, and so of a [`Tile`](super::Tile).
+/// A [`Scalar`] that can be an element of a tensor map, and therefore of a [`Tile`](super::Tile).
 ///
-/// The element types of `CUtensorMapDataType` (CUDA driver API, "Tensor Map Object Management").
-/// `i8` and the 8-bit floats travel as bytes.
+/// These are the element types of `CUtensorMapDataType` (CUDA driver API, "Tensor Map Object
+/// Management"). `i8` and the 8-bit floats are copied as bytes.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the element of a tile",
-    label = "the copy engine has no such element type",
+    message = "`{Self}` cannot be the element type of a tile",
+    label = "the copy engine does not support this element type",
     note = "tiles hold i8, u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64, tf32, e4m3 or e5m2"
 )]
 pub trait TileElement: Scalar {}
 
-/// A number that [`cast`] converts from and to: every scalar but `bool`.
+/// A number that [`cast`] converts from and to: every scalar except `bool`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a number that `cast` knows",
-    label = "not an integer or float of kernels",
-    note = "for a bool write `if condition {{ 1 }} else {{ 0 }}`, or `condition as u32`"
+    message = "`cast` does not support `{Self}`",
+    label = "not an integer or float of the kernel language",
+    note = "for a `bool`, write `if condition {{ 1 }} else {{ 0 }}` or `condition as u32`"
 )]
 pub trait Number: Sealed + Copy {}
 
@@ -37,16 +37,16 @@ mark!(Number: u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, 
 
 /// Converts a number to the type `To`, by value.
 ///
-/// Between primitives it is `as`: integers are truncated or extended, a float becomes the nearest
-/// integer towards zero, saturated, with NaN as 0. Conversions to a float round once, to nearest,
-/// ties to even (to [`tf32`] away from zero). It also converts from and to [`f16`](struct@f16),
-/// [`bf16`], [`tf32`], [`e4m3`] and [`e5m2`], which `as` does not support; numbers outside of an
-/// 8-bit float's range saturate, infinities too, unless they are of that type already: a type
-/// converted to itself keeps its bits.
+/// Between primitives it is `as`: integers are truncated or extended, and a float becomes the
+/// nearest integer towards zero, saturated, with NaN as 0. Conversions to a float round once, to
+/// nearest, ties to even (to [`tf32`] ties away from zero). It also converts from and to
+/// [`f16`](struct@f16), [`bf16`], [`tf32`], [`e4m3`] and [`e5m2`], which `as` does not support.
+/// Numbers outside of an 8-bit float's range saturate, and so do infinities. A conversion from a
+/// type to itself keeps the bits.
 ///
-/// In kernels `f16::from_f64(x)` is `cast::<f16>(x)`, and likewise for `bf16`. On the host they are
-/// functions of the crate `half`, which rounds some `f64`s twice: next to a tie it may return the
-/// neighbouring number.
+/// In kernels `f16::from_f64(x)` is `cast::<f16>(x)`, and likewise for `bf16`. On the host these
+/// are functions of the crate `half`, which rounds some `f64`s twice: close to a tie it may return
+/// the adjacent number.
 ///
 /// PTX: `cvt`. (PTX ISA, "Data Movement and Conversion Instructions: cvt".)
 ///

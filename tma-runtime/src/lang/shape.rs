@@ -1,13 +1,13 @@
-//! Shapes: the extents of tiles, and the coordinates that go with them.
+//! Shapes: the extents of tiles, and the coordinates that match them.
 
 use super::sealed::Sealed;
 
 /// The extents of a [`Tile`](super::Tile), in elements: [`Shape1`] to [`Shape5`].
 ///
-/// Logical row-major order, outermost first; the last dimension is the contiguous one. The hardware
-/// counts dimensions the other way round, and the compiler reverses them. A tensor map's box takes
-/// 1 to 5 dimensions of 1 to 256 elements each, and the bytes of its innermost dimension must be a
-/// multiple of 16 (CUDA driver API, `cuTensorMapEncodeTiled`: `boxDim`).
+/// Extents are in logical row-major order, outermost first; the last dimension is the contiguous
+/// one. The hardware counts dimensions the other way round, and the compiler reverses them. A
+/// tensor map's box has 1 to 5 dimensions of 1 to 256 elements each, and the size of its innermost
+/// dimension must be a multiple of 16 bytes (CUDA driver API, `cuTensorMapEncodeTiled`: `boxDim`).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the shape of a tile",
     label = "not a shape",
@@ -17,16 +17,16 @@ pub trait Shape: Sealed + Copy {
     /// The extents, outermost first.
     const EXTENTS: &'static [u32];
 
-    /// One coordinate per dimension, outermost first: an array `[I; RANK]`.
+    /// The type of coordinates, one per dimension, outermost first: an array `[I; RANK]`.
     type At<I: Coordinate>: Copy;
 }
 
 /// A coordinate in a tile or tensor: `u32`, or `i32` for a load that may start before the tensor.
 ///
-/// All coordinates of an array have the same type; bare integer literals take the type of the
+/// All coordinates of an array have the same type. Bare integer literals take the type of the
 /// others.
 #[diagnostic::on_unimplemented(
-    message = "coordinates are `u32` or `i32`, not `{Self}`",
+    message = "coordinates must be `u32` or `i32`, not `{Self}`",
     label = "not a coordinate",
     note = "convert it: `index as u32`"
 )]
@@ -35,11 +35,11 @@ pub trait Coordinate: Sealed + Copy {}
 impl Coordinate for u32 {}
 impl Coordinate for i32 {}
 
-/// The coordinates of an element of a tile of shape `S`: an array of as many as it has dimensions.
+/// The coordinates of an element of a tile of shape `S`: an array with one per dimension.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` are not the coordinates of an element of a `{S}`",
-    label = "not an array of a coordinate for each dimension",
-    note = "write as many `u32` or `i32` as the shape has extents, outermost first: `[row, column]`"
+    message = "`{Self}` is not the coordinates of an element of `{S}`",
+    label = "not an array with one coordinate per dimension",
+    note = "write one `u32` or `i32` for each extent of the shape, outermost first: `[row, column]`"
 )]
 pub trait Coordinates<S: Shape>: Sealed + Copy {}
 

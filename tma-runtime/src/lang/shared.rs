@@ -10,9 +10,9 @@ use super::{
 /// The types of shared variables: [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] of these, and
 /// [`Pipeline`](super::Pipeline).
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not live in shared memory",
-    label = "a barrier, tile, SharedArray, Stages or Pipeline lives in shared memory",
-    note = "give the `let` its type, such as `let tile: Tile<f16, Shape2<128, 64>> = shared();`"
+    message = "`{Self}` cannot be in shared memory",
+    label = "not a barrier, tile, `SharedArray`, `Stages` or `Pipeline`",
+    note = "annotate the type, as in `let tile: Tile<f16, Shape2<128, 64>> = shared();`"
 )]
 pub trait Shared: Sealed + Copy {}
 
@@ -29,10 +29,10 @@ impl<X: Shared, const N: u32> Shared for Stages<X, N> {}
 
 /// Declares a variable in the block's shared memory, shared by all its threads.
 ///
-/// It is only allowed as the value of a `let`, outside of loops and branches: each `shared()` in
-/// the source is one variable, whose type comes from the `let`. Its content is undefined until it
-/// is written or loaded, and a [`Barrier`] has to be [initialised](Barrier::init). The compiler
-/// decides alignment and placement; the limit is 227 KiB (232448 bytes) per block (CUDA C++
+/// The call is only allowed as the value of a `let`, outside of loops and branches: each `shared()`
+/// in the source is one variable, whose type comes from the `let`. Its content is undefined until
+/// it is written or loaded, and a [`Barrier`] must be [initialised](Barrier::init). The compiler
+/// chooses alignment and placement. The limit is 227 KiB (232448 bytes) per block (CUDA C++
 /// Programming Guide, "Compute Capability 9.x: Shared Memory").
 ///
 /// ```
@@ -92,8 +92,8 @@ impl<T: Scalar, const N: u32> SharedArray<T, N> {
         device_only()
     }
 
-    /// Reads the `V` elements from `i` on, which must all be there, by one instruction. The array's
-    /// length and `i` are multiples of `V`; else as [`Tile::get_vec`].
+    /// Reads the `V` elements from `i` on by one instruction. All of them must exist. The array's
+    /// length and `i` must be multiples of `V`. Otherwise the rules of [`Tile::get_vec`] apply.
     ///
     /// PTX: `ld.shared.v2` or `.v4`, or one wider element (PTX ISA, "ld").
     #[must_use]
@@ -101,15 +101,15 @@ impl<T: Scalar, const N: u32> SharedArray<T, N> {
         device_only()
     }
 
-    /// Writes the elements of `value` to those from `i` on, by one instruction; `i` and `V` as for
-    /// [`get_vec`](SharedArray::get_vec).
+    /// Writes the elements of `value` to those from `i` on, by one instruction. The rules for `i`
+    /// and `V` are those of [`get_vec`](SharedArray::get_vec).
     ///
     /// PTX: `st.shared.v2` or `.v4`, or one wider element (PTX ISA, "st").
     pub fn set_vec<const V: usize>(self, i: u32, value: [T; V]) {
         device_only()
     }
 
-    /// The number of elements, `N`. A constant.
+    /// Returns the number of elements, `N`. A constant.
     #[must_use]
     pub fn len(self) -> u32 {
         device_only()
@@ -119,8 +119,8 @@ impl<T: Scalar, const N: u32> SharedArray<T, N> {
 /// `N` tiles, barriers or shared arrays of one type, selected by a `u32` index: the buffers of a
 /// pipeline.
 ///
-/// An index must be below `N`; it need not be a constant. Each stage is aligned as a separate tile
-/// would be.
+/// An index must be below `N`; it need not be a constant. Each stage is aligned like a separate
+/// variable.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -146,7 +146,7 @@ impl<X: Shared, const N: u32> Clone for Stages<X, N> {
 impl<X: Shared, const N: u32> Copy for Stages<X, N> {}
 
 impl<X: Shared, const N: u32> Stages<X, N> {
-    /// The number of stages, `N`. A constant.
+    /// Returns the number of stages, `N`. A constant.
     #[must_use]
     pub fn len(self) -> u32 {
         device_only()

@@ -2,9 +2,9 @@
 
 use super::device_only;
 
-/// A barrier for all threads of the block. Writes to shared memory before it are visible to all
+/// Synchronises all threads of the block. Writes to shared memory before it are visible to all
 /// threads after it. Every thread of the block must reach it, so it must not be in a branch that
-/// only some take.
+/// only some threads take.
 ///
 /// PTX: `barrier.sync.aligned 0` (PTX ISA, "bar, barrier").
 ///
@@ -22,7 +22,7 @@ pub fn sync_threads() {
     device_only()
 }
 
-/// A barrier for all 32 threads of the warp, after which they see each other's earlier writes.
+/// Synchronises all 32 threads of the warp, which then see each other's earlier writes.
 ///
 /// PTX: `bar.warp.sync 0xffffffff` (PTX ISA, "bar.warp.sync").
 #[doc(alias = "__syncwarp")]
@@ -30,8 +30,8 @@ pub fn sync_warp() {
     device_only()
 }
 
-/// A barrier for the 128 threads of the warpgroup, after which they see each other's earlier
-/// writes. All of them must reach it.
+/// Synchronises the 128 threads of the warpgroup, which then see each other's earlier writes. All
+/// of them must reach it.
 ///
 /// PTX: `barrier.sync id, 128` (PTX ISA, "bar, barrier"); the compiler picks a hardware barrier for
 /// each warpgroup of the block.
@@ -56,11 +56,11 @@ pub fn sync_warpgroup() {
     device_only()
 }
 
-/// A barrier for `threads` threads, a multiple of 32, by the block's hardware barrier `id`.
+/// Synchronises `threads` threads, a multiple of 32, by the block's hardware barrier `id`.
 /// Afterwards they see each other's earlier writes.
 ///
-/// `id` is 1 to 15; 0 is used by [`sync_threads`]. For the threads of one role in a kernel whose
-/// warps have different roles. Only whole warps take part.
+/// `id` is 1 to 15; 0 is used by [`sync_threads`]. This is for the threads of one role in a kernel
+/// whose warps have different roles. Only whole warps take part.
 ///
 /// PTX: `barrier.sync id, threads` (PTX ISA, "bar, barrier").
 ///
@@ -78,16 +78,16 @@ pub fn named_barrier_sync(id: u32, threads: u32) {
     device_only()
 }
 
-/// Arrives at the block's hardware barrier `id` and goes on, without waiting. Threads that wait
-/// there ([`named_barrier_sync`]) see the writes of this one before it.
+/// Arrives at the block's hardware barrier `id` and continues without waiting. Threads that wait at
+/// the barrier ([`named_barrier_sync`]) see the earlier writes of this thread.
 ///
-/// `threads` counts all that take part, those that arrive and those that wait, and is the same in
-/// all calls: a multiple of 32. `id` is 1 to 15. Only whole warps take part, and a warp that has
-/// arrived must know that the barrier is complete before it arrives there again.
+/// `threads` counts all participants, those that arrive and those that wait, and is the same in all
+/// calls: a multiple of 32. `id` is 1 to 15. Only whole warps take part. A warp that has arrived
+/// must know that the barrier is complete before it arrives there again.
 ///
 /// PTX: `barrier.arrive id, threads` (PTX ISA, "bar, barrier").
 ///
-/// It passes a turn from one warpgroup to another:
+/// One warpgroup can thereby pass its turn to another:
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -107,29 +107,31 @@ pub fn named_barrier_arrive(id: u32, threads: u32) {
     device_only()
 }
 
-/// Orders accesses to shared memory before later accesses through the *async proxy*, by copy engine
-/// and tensor cores: this thread's, and those that it knows of by barriers.
+/// Orders accesses to shared memory before later accesses through the *async proxy*, by the copy
+/// engine and the tensor cores. The ordered accesses are this thread's, and those of other threads
+/// that barriers have ordered before the fence.
 ///
-/// Ordinary reads and writes go through the generic proxy, TMA and `wgmma` through the async proxy,
-/// and accesses to the same memory through both need this fence in between, unless both read:
+/// Ordinary reads and writes go through the generic proxy, TMA and `wgmma` through the async proxy.
+/// Accesses to the same memory through both need this fence in between, unless both are reads:
 ///
 /// * between [`Tile::set`](super::Tile::set) and a [`store`](super::TensorMap::store) of that tile;
 /// * between [`Tile::get`](super::Tile::get) and the next [`load`](super::TensorMap::load) into
 ///   that tile. [`FullSlot::release`](super::FullSlot::release) includes it.
 ///
-/// By convention every thread that wrote or read executes it, *before* the barrier that orders it
-/// with the copy. Within a block the thread that starts the copy may execute it instead, *after*
-/// that barrier: a proxy fence composes with the synchronisation before it (PTX ISA, "membar,
-/// fence").
+/// By convention every thread that wrote or read executes the fence, *before* the barrier that
+/// orders the thread with the copy. Within a block the thread that starts the copy may execute it
+/// instead, *after* that barrier: a proxy fence composes with the synchronisation before it (PTX
+/// ISA, "membar, fence").
 ///
-/// It is not needed after a load, since [`Barrier::wait`](super::Barrier::wait) orders it, nor
-/// between a store of a tile and the next load into it, since both use the async proxy.
+/// The fence is not needed after a load, since [`Barrier::wait`](super::Barrier::wait) orders the
+/// load. Nor is it needed between a store of a tile and the next load into it, since both use the
+/// async proxy.
 ///
-/// In kernels with clusters it includes writes to [`remote`](super::remote) blocks. For global
-/// memory, use [`fence_proxy_async_global`].
+/// In kernels with clusters the fence includes writes to [`remote`](super::remote) blocks. For
+/// global memory, use [`fence_proxy_async_global`].
 ///
-/// PTX: `fence.proxy.async.shared::cta`, in kernels with accesses to remote tiles or arrays
-/// `shared::cluster` (PTX ISA, "membar, fence", and "Async proxy").
+/// PTX: `fence.proxy.async.shared::cta`, or `shared::cluster` in kernels with accesses to remote
+/// tiles or arrays (PTX ISA, "membar, fence", and "Async proxy").
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -154,8 +156,8 @@ pub fn fence_proxy_async() {
 ///
 /// Without it, a write by [`Global::set`](super::Global::set) or an atomic need not be visible to a
 /// later copy in the same kernel: a [`bulk_load`](super::Global::bulk_load), a
-/// [`load`](super::TensorMap::load), or a reduction into it. Call it in every thread that wrote,
-/// *before* they synchronise. It is not needed for writes of an earlier kernel.
+/// [`load`](super::TensorMap::load), or a reduction into that memory. Call it in every thread that
+/// wrote, *before* they synchronise. Writes of an earlier kernel do not need it.
 ///
 /// PTX: `fence.proxy.async.global` (PTX ISA, "membar, fence", and "Async proxy").
 ///
@@ -179,16 +181,15 @@ pub fn fence_proxy_async_global() {
 /// Orders this thread's accesses to memory for the whole device. Together with an atomic, it passes
 /// values between blocks.
 ///
-/// Atomics of a [`Global`](super::Global) without an [`Order`](super::Order) are relaxed: they
-/// order no other accesses. Writes of a
-/// thread before its fence and a subsequent atomic are visible to a thread that reads the atomic's
-/// value and then executes a fence. The order is transitive through barriers: it includes what the
-/// block's other threads wrote before [`sync_threads`], and after another one they see what this
-/// thread sees. A fence does not wait; the atomic's value tells whether the other side has reached
-/// it.
+/// Atomics of a [`Global`](super::Global) without an [`Order`](super::Order) are relaxed: they do
+/// not order other accesses. A fence does. Writes of a thread before its fence and a subsequent
+/// atomic are visible to a thread that reads the atomic's value and then executes a fence. The
+/// order is transitive through barriers: it includes writes of the block's other threads before
+/// [`sync_threads`], and after another one these threads see what this thread sees. A fence does
+/// not wait; the atomic's value shows whether the other side has reached it.
 ///
-/// It orders accesses of threads. For data that copies read, [`fence_proxy_async_global`] must
-/// follow.
+/// The fence orders accesses of threads. For data that copies read, [`fence_proxy_async_global`]
+/// must follow.
 ///
 /// PTX: `fence.acq_rel.gpu` (PTX ISA, "membar, fence", and "Release and acquire patterns").
 ///
@@ -211,8 +212,8 @@ pub fn fence() {
 }
 
 /// Makes this thread's [`Barrier::init`](super::Barrier::init) visible to the copy engine and to
-/// the cluster. Call it after the last `init`, in the same thread; [`sync_threads`] then makes them
-/// visible to the block.
+/// the cluster. Call it after the last `init`, in the same thread. [`sync_threads`] then makes the
+/// barriers visible to the block.
 ///
 /// PTX: `fence.mbarrier_init.release.cluster` (PTX ISA, "membar, fence").
 ///

@@ -1,6 +1,6 @@
 //! Every word exists, and rustc infers the types that kernels leave out.
 //!
-//! The functions below are kernels as rustc sees them: that they compile is the test. None is ever
+//! The functions below are kernels as rustc sees them. The test is that they compile; none is ever
 //! run.
 
 use super::*;
@@ -77,7 +77,7 @@ fn staged<const BM: u32, const BN: u32, const BK: u32, const STAGES: u32>(
     }
 }
 
-/// Coordinates and indices: literals alone, literals beside `u32` and `i32`, ranks 1 to 5.
+/// Coordinates and indices: bare literals, literals next to `u32` and `i32`, ranks 1 to 5.
 #[expect(dead_code, reason = "type-checked only")]
 fn coordinates(map: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<u8>, wide: u64, offset: i32) {
     let tile: Tile<f32, Shape2<32, 32>> = shared();
@@ -141,7 +141,7 @@ fn columns(
     volumes.reduce_xor([0, 1, 0, 0, 0], small);
 }
 
-/// Maps that a kernel makes.
+/// Maps made by a kernel.
 #[expect(dead_code, reason = "type-checked only")]
 fn descriptors(
     template: TensorMap<Tile<f32, Shape2<8, 32>>>,
@@ -218,8 +218,8 @@ fn remaining_words(n: u32, x: f32) -> f32 {
     }
 }
 
-/// Phases, tokens and pipelines: states by `&mut`, slots that are kept, reassigned and released by
-/// one lane.
+/// Phases, tokens and pipelines: states taken by `&mut`, slots that are kept, reassigned and
+/// released by one lane.
 #[expect(dead_code, reason = "type-checked only")]
 fn pipelined<const STAGES: u32>(
     a: TensorMap<Tile<f16, Shape2<64, 64>, Swizzle128>>,

@@ -9,16 +9,16 @@ use super::{Coordinate, Coordinates, Shape, TileElement, device_only, sealed::Se
 /// Shared memory has 32 banks of 4 bytes. Without a permutation, threads that read a column of a
 /// tile with 128-byte rows all access the same banks. A swizzle of span `B` permutes the 16-byte
 /// chunks within every `B` bytes by a pattern that depends on the row, which spreads columns over
-/// all banks. The copy engine permutes as it writes and un-permutes as it reads, tensor cores read
-/// permuted tiles, and [`Tile::get`] and [`Tile::set`] apply the permutation: a kernel always uses
+/// all banks. The copy engine permutes on writes and un-permutes on reads, the tensor cores read
+/// permuted tiles, and [`Tile::get`] and [`Tile::set`] apply the permutation. A kernel always uses
 /// logical indices.
 ///
-/// The bytes of a tile's innermost dimension may not exceed the span (CUDA driver API,
+/// The size of a tile's innermost dimension must not exceed the span (CUDA driver API,
 /// `cuTensorMapEncodeTiled`: `CUtensorMapSwizzle`). Pattern: PTX ISA, "Swizzling Modes".
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a swizzle",
-    label = "not a layout of a tile's rows",
-    note = "the third parameter of a tile is NoSwizzle, Panels16, Swizzle32, Swizzle64, Swizzle128, Interleave16 or Interleave32"
+    label = "not a tile layout",
+    note = "the third parameter of a tile must be NoSwizzle, Panels16, Swizzle32, Swizzle64, Swizzle128, Interleave16 or Interleave32"
 )]
 pub trait Swizzle: Sealed + Copy {}
 
@@ -33,50 +33,54 @@ macro_rules! swizzles {
 }
 
 swizzles! {
-    /// Rows are not permuted. The default of [`Tile`].
+    /// Rows that are not permuted. The default of [`Tile`].
     NoSwizzle;
-    /// Rows are cut into parts of 16 bytes, and nothing is permuted: the tile lies in panels, each
-    /// with 16 bytes of every row, one after the other. Tensor cores read this layout too, and
-    /// [`get`](Tile::get), [`set`](Tile::set) and copies know it.
+    /// Rows that are divided into parts of 16 bytes, without a permutation. The tile consists of
+    /// consecutive panels, each with 16 bytes of every row. Tensor cores, [`get`](Tile::get),
+    /// [`set`](Tile::set) and copies support this layout too.
     ///
     /// Rows are multiples of 16 bytes. A copy moves one panel, so a tile with rows of 128 bytes
-    /// takes 8 copies; a tile of several panels has a multiple of 8 rows where a map moves it.
+    /// takes 8 copies. A tile of several panels that is moved by a map has a multiple of 8 rows.
     /// [`Swizzle128`] takes one copy and has no bank conflicts: prefer it unless the layout is
-    /// given.
+    /// prescribed.
     ///
-    /// PTX: the layout of no swizzle (PTX ISA, "Core Matrices", "Matrix Descriptor Format").
+    /// PTX: the layout without a swizzle (PTX ISA, "Core Matrices", "Matrix Descriptor Format").
     Panels16;
-    /// The 2 chunks of every 32 bytes are permuted; the pattern repeats every 256 bytes.
+    /// Rows with the 2 chunks of every 32 bytes permuted. The pattern repeats every 256 bytes.
     Swizzle32;
-    /// The 4 chunks of every 64 bytes are permuted; the pattern repeats every 512 bytes.
+    /// Rows with the 4 chunks of every 64 bytes permuted. The pattern repeats every 512 bytes.
     Swizzle64;
-    /// The 8 chunks of every 128 bytes are permuted; the pattern repeats every 1024 bytes. The best
-    /// choice for `wgmma`.
+    /// Rows with the 8 chunks of every 128 bytes permuted. The pattern repeats every 1024 bytes.
+    /// This is the best choice for `wgmma`.
     Swizzle128;
     /// Rows of pixels with 16 bytes of channels each, NC/8HWC8 for `f16`; not permuted.
     ///
-    /// The dimensions of tensor and tile are the images; the slices of channels; up to two of
-    /// pixels; and pixels × channels of a slice, contiguous. For example, 2 images of 60 × 80
-    /// pixels with 32 channels in `f16` are a tensor of shape `[2, 4, 60, 80 * 8]`, and a
-    /// `Tile<f16, Shape4<1, 1, 4, 128>, Interleave16>` is one slice of 4 × 16 pixels. Coordinates
-    /// count elements, as everywhere: along the innermost dimension they must be multiples of a
-    /// pixel, which the kernel tests before the copy unless the compiler can prove it.
+    /// The dimensions of tensor and tile are, in order: images; slices of channels; up to two
+    /// dimensions of pixels; and the contiguous dimension, pixels × channels of a slice. For
+    /// example, 2 images of 60 × 80 pixels with 32 channels in `f16` are a tensor of shape
+    /// `[2, 4, 60, 80 * 8]`, and a `Tile<f16, Shape4<1, 1, 4, 128>, Interleave16>` is one slice of
+    /// 4 × 16 pixels. Coordinates count elements, as everywhere. Along the innermost dimension they
+    /// must be multiples of a pixel, which the kernel tests before the copy unless the compiler can
+    /// prove it.
     ///
     /// In return, rows may have up to 256 pixels, and the element stride of the innermost
-    /// dimension, in pixels, may be more than 1. A copy moves one slice, so the tile's extent there
-    /// must be 1; its pixels times the element's size must be a multiple of 16. Source: CUDA driver
-    /// API, `CUtensorMapInterleave`; PTX ISA, "Interleave layout"; observed on an H200.
+    /// dimension, in pixels, may be more than 1. A copy moves one slice, so the tile's extent in
+    /// that dimension must be 1. Its pixels times the element's size must be a multiple of 16.
+    /// Source: CUDA driver API, `CUtensorMapInterleave`; PTX ISA, "Interleave layout"; observed on
+    /// an H200.
     Interleave16;
-    /// As [`Interleave16`], with pixels of 32 bytes, and permuted as by [`Swizzle32`], which the
-    /// driver's documentation requires. The tensor's address and strides are multiples of 32 bytes.
+    /// Rows like those of [`Interleave16`], with pixels of 32 bytes, and permuted like by
+    /// [`Swizzle32`], which the driver's documentation requires. The tensor's address and strides
+    /// are multiples of 32 bytes.
     Interleave32;
 }
 
 /// A tile in shared memory: elements `T`, extents `S` in row-major order, rows permuted by `W`.
 ///
-/// Made by [`shared`](super::shared()), filled by [`TensorMap::load`](super::TensorMap::load) or
-/// [`set`](Tile::set), stored by [`TensorMap::store`](super::TensorMap::store). The compiler aligns
-/// it as copy engine and swizzle require (at least to 128 bytes: PTX ISA, "cp.async.bulk.tensor").
+/// A tile is declared by [`shared`](super::shared()), filled by
+/// [`TensorMap::load`](super::TensorMap::load) or [`set`](Tile::set), and stored by
+/// [`TensorMap::store`](super::TensorMap::store). The compiler aligns it as the copy engine and the
+/// swizzle require (to at least 128 bytes: PTX ISA, "cp.async.bulk.tensor").
 ///
 /// The handle names that memory. It is `Copy`: copies of it are the same tile.
 ///
@@ -102,27 +106,28 @@ impl<T: TileElement, S: Shape, W: Swizzle> Clone for Tile<T, S, W> {
 impl<T: TileElement, S: Shape, W: Swizzle> Copy for Tile<T, S, W> {}
 
 impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
-    /// The tile's size in bytes, which one copy of it delivers to a barrier. A constant.
+    /// Returns the tile's size in bytes, which one copy of it delivers to a barrier. A constant.
     #[must_use]
     pub fn bytes(self) -> u32 {
         device_only()
     }
 
-    /// The outermost extent, in elements. A constant.
+    /// Returns the outermost extent, in elements. A constant.
     #[must_use]
     pub fn rows(self) -> u32 {
         device_only()
     }
 
-    /// The innermost extent, that of the contiguous dimension, in elements. A constant.
+    /// Returns the innermost extent, of the contiguous dimension, in elements. A constant.
     #[must_use]
     pub fn cols(self) -> u32 {
         device_only()
     }
 
-    /// The coordinates of a tile if a tensor is divided into tiles like this one: each index times
-    /// the extent, outermost first. As [`TensorMap::tile_at`](super::TensorMap::tile_at), for a map
-    /// of slices of this tile ([`load_sliced`](super::TensorMap::load_sliced)).
+    /// Returns the coordinates of a tile if a tensor is divided into tiles like this one: each
+    /// index times the extent, outermost first. It is
+    /// [`TensorMap::tile_at`](super::TensorMap::tile_at) for a map of slices of this tile
+    /// ([`load_sliced`](super::TensorMap::load_sliced)).
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -137,7 +142,7 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
     }
 
     /// Reads one element. `at` has one coordinate per dimension, outermost first: `[row, column]`
-    /// for a [`Shape2`](super::Shape2). The swizzle is applied. Coordinates must lie within the
+    /// for a [`Shape2`](super::Shape2). The swizzle is applied. Coordinates must be within the
     /// tile.
     ///
     /// After a TMA load, read only once [`Barrier::wait`](super::Barrier::wait) has returned for
@@ -149,7 +154,7 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
         device_only()
     }
 
-    /// Writes one element; `at` as for [`get`](Tile::get).
+    /// Writes one element. The rules for `at` are those of [`get`](Tile::get).
     ///
     /// Before a TMA store of the tile: [`fence_proxy_async`](super::fence_proxy_async) in every
     /// thread that wrote, then [`sync_threads`](super::sync_threads), then the store.
@@ -181,8 +186,8 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
     /// moves 16 bytes at a time.
     ///
     /// A vector has 2 or more elements, a power of two, and at most 16 bytes: 4 of `f32`, 8 of
-    /// `f16`. The innermost coordinate and extent are multiples of `N` (docs/errors/TMA0244.md).
-    /// Coordinates must lie within the tile, as for [`get`](Tile::get).
+    /// `f16`. The innermost coordinate and extent must be multiples of `N`
+    /// (docs/errors/TMA0244.md). Coordinates must be within the tile, as for [`get`](Tile::get).
     ///
     /// PTX: `ld.shared.v2` or `.v4`, or one wider element (PTX ISA, "ld").
     ///
@@ -198,8 +203,9 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
         device_only()
     }
 
-    /// Writes the elements of `value` to a row, from `at` on, by one instruction; `at` and `N` as
-    /// for [`get_vec`](Tile::get_vec). What [`set`](Tile::set) says of stores and fences applies.
+    /// Writes the elements of `value` to a row, from `at` on, by one instruction. The rules for
+    /// `at` and `N` are those of [`get_vec`](Tile::get_vec), and those for stores and fences are
+    /// those of [`set`](Tile::set).
     ///
     /// PTX: `st.shared.v2` or `.v4`, or one wider element (PTX ISA, "st").
     pub fn set_vec<const N: usize>(self, at: impl Coordinates<S>, value: [T; N]) {

@@ -1,4 +1,4 @@
-//! What a launch passes to a kernel, as bytes: for launches that other libraries make.
+//! The arguments of a kernel as bytes, for launches that other libraries make.
 
 use crate::backend::Backend;
 use crate::device::Device;
@@ -11,11 +11,10 @@ use std::ffi::c_void;
 use std::ptr;
 
 /// Encodes the tensor map that moves the tile of `spec` over the tensor of `source`, as a launch on
-/// the device does; `tensor` names it in errors.
+/// the device does. `tensor` is its name in errors.
 ///
-/// On a GPU the driver encodes it (`cuTensorMapEncodeTiled`, `cuTensorMapEncodeIm2col`). A
-/// simulated device has a format of its own, so the bytes of one kind of device mean nothing to the
-/// other.
+/// On a GPU the driver encodes the map (`cuTensorMapEncodeTiled`, `cuTensorMapEncodeIm2col`). A
+/// simulated device has its own format, so one kind of device cannot use the bytes of the other.
 ///
 /// ```
 /// use tma_runtime::launch::{self, MapSource};
@@ -41,8 +40,8 @@ use std::ptr;
 ///
 /// # Errors
 ///
-/// As [`map_params`], [`Error::OtherDevice`] if the tensor belongs to another device, and
-/// [`Error::MapRefused`].
+/// The errors of [`map_params`], [`Error::OtherDevice`] if the tensor belongs to another device,
+/// and [`Error::MapRefused`].
 pub fn encode(
     device: &Device,
     tensor: &'static str,
@@ -57,7 +56,7 @@ pub fn encode(
     }
 }
 
-/// The value of a parameter of the PTX.
+/// The value of a PTX parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// A tensor map: 128 bytes.
@@ -68,8 +67,8 @@ pub enum Parameter {
 }
 
 impl Parameter {
-    /// The address of the value, as `cuLaunchKernel` takes it in `kernelParams`. It is valid for as
-    /// long as the parameter is borrowed.
+    /// Returns the address of the value, as `cuLaunchKernel` takes it in `kernelParams`. It is
+    /// valid for as long as the parameter is borrowed.
     pub fn as_ptr(&self) -> *const c_void {
         match self {
             Self::Map(descriptor) => ptr::from_ref(descriptor).cast(),
@@ -78,20 +77,20 @@ impl Parameter {
     }
 }
 
-/// The values of a kernel's PTX parameters, in their order, checked and encoded as a launch on the
-/// device does: for those who load [`spec.ptx`](crate::spec::KernelParts::ptx) and launch
-/// [`spec.entry`](crate::spec::KernelParts::entry) by other means.
+/// Returns the values of a kernel's PTX parameters, in order, checked and encoded as by a launch on
+/// the device. They are meant for programs that load [`spec.ptx`](crate::spec::KernelParts::ptx)
+/// and launch [`spec.entry`](crate::spec::KernelParts::entry) by other means.
 ///
-/// A launch needs a grid as well, blocks of exactly `spec.threads`, `spec.shared_bytes` of dynamic
-/// shared memory, to which the function has to be opted in if they are more than 48 KiB, and what
-/// `spec.cluster` and `spec.cooperative` ask for.
+/// A launch also needs a grid, blocks of exactly `spec.threads`, `spec.shared_bytes` of dynamic
+/// shared memory, and the attributes that `spec.cluster` and `spec.cooperative` require. The
+/// function must be opted in to more than 48 KiB of shared memory.
 ///
 /// The values borrow nothing. Until the kernel has run, its tensors must stay allocated, and
-/// nothing else may use those that it writes.
+/// nothing else may use the tensors that it writes.
 ///
 /// # Errors
 ///
-/// Those of [`launch`](crate::launch::launch) for arguments that break a rule.
+/// The errors of [`launch`](crate::launch::launch) for arguments that break a rule.
 pub fn parameters(
     device: &Device,
     spec: &'static KernelSpec,
@@ -152,12 +151,12 @@ mod tests {
         let decoded = ptx_sim::tensor_map::decode(map.as_bytes()).expect("a simulator's descriptor");
         assert_eq!(decoded, map_params("src", &src.view().layout().into(), &TILE).expect("a map").map);
         assert!(found[0].as_ptr().addr().is_multiple_of(128));
-        // SAFETY: the address of eight bytes.
+        // SAFETY: the address points to eight bytes.
         assert_eq!(unsafe { found[3].as_ptr().cast::<u64>().read() }, 0xc000_0000);
     }
 
     #[test]
-    fn what_a_launch_refuses_is_not_encoded() {
+    fn rejected_launches_are_not_encoded() {
         let (device, other) = (Device::simulator(), Device::simulator());
         let src = device.zeros::<f32, 2>([300, 132]).expect("a tensor");
         let odd = device.zeros::<f32, 2>([300, 131]).expect("a tensor");

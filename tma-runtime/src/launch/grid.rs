@@ -1,4 +1,4 @@
-//! How many blocks a launch has.
+//! The number of blocks of a launch.
 
 use crate::error::Error;
 
@@ -6,28 +6,28 @@ use crate::error::Error;
 /// Capabilities", technical specifications.
 pub const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
 
-/// The blocks of a launch along x, y and z, x running fastest.
+/// The blocks of a launch along x, y and z. The x index varies fastest.
 ///
-/// It can hold any numbers; a launch rejects those that the hardware does not take.
+/// A grid can hold any numbers; a launch rejects those that the hardware does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grid([u64; 3]);
 
 impl Grid {
-    /// A grid of `x * y * z` blocks.
+    /// Makes a grid of `x * y * z` blocks.
     pub const fn new(x: u32, y: u32, z: u32) -> Self {
         Self([x as u64, y as u64, z as u64])
     }
 
-    /// `x` blocks along x.
+    /// Makes a grid of `x` blocks along x.
     pub const fn x(x: u32) -> Self {
         Self::new(x, 1, 1)
     }
 
-    /// One block per tile of a tensor, partial tiles included.
+    /// Makes a grid of one block per tile of a tensor, including partial tiles.
     ///
-    /// `extents` and `tile` are in elements, outermost first. The innermost dimension goes along x,
-    /// the next along y, and all others together along z, the innermost of them fastest. A tile
-    /// extent of zero makes an empty grid, which the launch rejects.
+    /// `extents` and `tile` are in elements, outermost first. The innermost dimension maps to x,
+    /// the next to y, and all others together to z, the innermost of them fastest. A tile extent of
+    /// zero makes an empty grid, which the launch rejects.
     ///
     /// ```
     /// # use tma_runtime::launch::Grid;
@@ -45,12 +45,12 @@ impl Grid {
         Self(blocks)
     }
 
-    /// The blocks along x, y and z.
+    /// Returns the number of blocks along x, y and z.
     pub const fn blocks(self) -> [u64; 3] {
         self.0
     }
 
-    /// The blocks as the hardware takes them.
+    /// Returns the number of blocks along x, y and z, if the hardware supports it.
     ///
     /// # Errors
     ///

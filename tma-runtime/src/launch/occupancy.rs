@@ -1,5 +1,5 @@
-//! How many blocks of a kernel run at the same time: reported by the driver, or computed for
-//! simulated devices.
+//! The number of blocks of a kernel that run at the same time, as reported by the driver or
+//! computed for simulated devices.
 
 use tma_model::limits::RESERVED_SHARED_BYTES;
 
@@ -10,16 +10,17 @@ use crate::launch::LaunchOn;
 use crate::launch::shape::{Shape, cluster, volume};
 use crate::spec::{KernelParts, KernelSpec};
 
-/// Threads, blocks and bytes of shared memory of a multiprocessor. Source: CUDA C++ Programming
-/// Guide, "Technical Specifications per Compute Capability", 9.0.
+/// Maximum threads, blocks and bytes of shared memory per multiprocessor. Source: CUDA C++
+/// Programming Guide, "Technical Specifications per Compute Capability", 9.0.
 const THREADS: u32 = 2048;
 const BLOCKS: u32 = 32;
 const SHARED_BYTES: u32 = 228 * 1024;
-/// Threads are allocated in warps.
+/// Granularity in which threads are allocated: one warp.
 const WARP: u32 = 32;
 
-/// How many blocks of a kernel the device runs at the same time if it runs nothing else: the limit
-/// for a kernel that calls `sync_grid`, and the right number of persistent blocks.
+/// Returns how many blocks of a kernel the device runs at the same time if it runs nothing else.
+/// This is the limit for a kernel that calls `sync_grid`, and the right number of persistent
+/// blocks.
 ///
 /// # Errors
 ///
@@ -34,7 +35,7 @@ pub fn resident_blocks(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<
 ///
 /// # Errors
 ///
-/// [`Error::GridNotResident`], and as [`resident_blocks`].
+/// [`Error::GridNotResident`], and the errors of [`resident_blocks`].
 pub(crate) fn fits(device: &Device, spec: &'static KernelSpec, shape: Shape) -> Result<(), Error> {
     if !shape.cooperative {
         return Ok(());
@@ -57,8 +58,8 @@ fn resident(device: &Device, spec: &'static KernelSpec, cluster: [u32; 3]) -> Re
     }
 }
 
-/// Blocks that fit on this many Hopper multiprocessors, in whole clusters. Registers are not
-/// considered.
+/// Returns how many blocks fit on this many Hopper multiprocessors, in whole clusters. Registers
+/// are not considered.
 fn simulated(multiprocessors: u32, spec: &KernelParts, cluster: [u32; 3]) -> u32 {
     let threads = volume(spec.threads).max(1);
     let by_threads = THREADS / threads.checked_next_multiple_of(WARP).unwrap_or(u32::MAX);
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_device_has_fits_nowhere() {
+    fn excessive_resources_fit_no_device() {
         assert_eq!(blocks([u32::MAX; 3], 0, [1; 3]), 0);
         assert_eq!(blocks([1 << 16, 1 << 16, 1], u32::MAX, [1; 3]), 0);
         assert_eq!(blocks([32, 1, 1], 0, [u32::MAX; 3]), 0);

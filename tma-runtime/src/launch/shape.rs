@@ -1,33 +1,33 @@
-//! Grid, clusters and start of a launch, checked before it reaches a backend.
+//! Grid, clusters and start conditions of a launch, checked before it reaches a backend.
 
 use crate::error::{ClusterError, Error};
 use crate::launch::LaunchOptions;
 use crate::launch::grid::Grid;
 use crate::spec::{Cluster, KernelParts};
 
-/// The grid of a launch, its clusters, and how they start.
+/// The grid of a launch, its clusters, and the conditions under which it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Blocks along x, y and z.
     pub(crate) grid: [u32; 3],
-    /// Blocks of a cluster along x, y and z, of which `grid` is a multiple; 1 without clusters.
+    /// Blocks of a cluster along x, y and z. They divide `grid`, and are 1 without clusters.
     pub(crate) cluster: [u32; 3],
     /// Whether all blocks must run at the same time.
     pub(crate) cooperative: bool,
-    /// Whether it may start before the previous kernel has ended.
+    /// Whether the kernel may start before the previous one has ended.
     pub(crate) dependent: bool,
 }
 
-/// The product of the extents, saturating.
+/// Returns the product of the extents, saturating.
 pub(crate) fn volume(extents: [u32; 3]) -> u32 {
     extents.into_iter().fold(1, u32::saturating_mul)
 }
 
-/// The shape of a launch of `spec`.
+/// Returns the shape of a launch of `spec`.
 ///
 /// # Errors
 ///
-/// As [`Grid::checked`], [`Error::Cluster`] and [`Error::NeverWaits`].
+/// The errors of [`Grid::checked`], [`Error::Cluster`] and [`Error::NeverWaits`].
 pub(crate) fn shape(spec: &KernelParts, grid: Grid, options: LaunchOptions) -> Result<Shape, Error> {
     let kernel = spec.name;
     let grid = grid.checked(kernel)?;
@@ -44,7 +44,7 @@ pub(crate) fn shape(spec: &KernelParts, grid: Grid, options: LaunchOptions) -> R
     Ok(Shape { grid, cluster, cooperative: spec.cooperative, dependent: options.dependent })
 }
 
-/// Blocks of a cluster along x, y and z; 1 without clusters.
+/// Returns the blocks of a cluster along x, y and z, which are 1 without clusters.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn tma0626_what_starts_early_waits_for_the_kernel_before() {
+    fn tma0626_early_launches_wait_for_the_previous_kernel() {
         let launched = |dependent, dependency_wait| {
             let options = LaunchOptions { dependent, ..LaunchOptions::default() };
             let spec = KernelParts { dependency_wait, ..KernelParts::NOTHING };

@@ -8,7 +8,7 @@ use crate::launch::graph::Capture;
 use crate::launch::occupancy::resident_blocks;
 use crate::spec::KernelSpec;
 
-/// What a launch asks for beyond grid and arguments.
+/// Requirements of a launch besides grid and arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LaunchOptions {
@@ -18,8 +18,8 @@ pub struct LaunchOptions {
     pub dependent: bool,
 }
 
-/// Where to launch, with options: made by [`Device::with`], [`Stream::with`] and [`Capture::with`],
-/// and passed to a kernel's `launch` in their place.
+/// The target of a launch with options: made by [`Device::with`], [`Stream::with`] and
+/// [`Capture::with`], and passed to a kernel's `launch` in their place.
 #[derive(Clone, Copy, Debug)]
 pub struct With<'a> {
     device: &'a Device,
@@ -37,29 +37,29 @@ impl With<'_> {
         self
     }
 
-    /// Lets the kernel start before the previous one in the stream has ended: once every block of
-    /// the previous one has called `grid_dependency_launch()` or ended. The kernel must call
-    /// `grid_dependency_wait()` before it touches what the previous one writes. No effect on the
-    /// simulator, where kernels run one after another.
+    /// Lets the kernel start before the previous one in the stream has ended, namely once every
+    /// block of the previous one has called `grid_dependency_launch()` or ended. The kernel must
+    /// call `grid_dependency_wait()` before it accesses memory that the previous one writes. This
+    /// has no effect on the simulator, where kernels run one after another.
     #[must_use]
     pub fn dependent(mut self) -> Self {
         self.options.dependent = true;
         self
     }
 
-    /// How many blocks of a kernel the device runs at the same time, in clusters of the size set
-    /// here.
+    /// Returns how many blocks of a kernel the device runs at the same time, in clusters of the
+    /// size set here.
     ///
     /// # Errors
     ///
-    /// As [`Device::resident_blocks`].
+    /// The errors of [`Device::resident_blocks`].
     pub fn resident_blocks(&self, spec: &'static KernelSpec) -> Result<u32, Error> {
         resident_blocks(self, spec)
     }
 }
 
 impl Device {
-    /// This device's default stream, with options for a launch.
+    /// Returns this device's default stream, with options for a launch.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -71,10 +71,10 @@ impl Device {
         With { device: self, stream: None, capture: None, options: LaunchOptions::default() }
     }
 
-    /// How many blocks of a kernel, named by its `SPEC`, this device runs at the same time if it
-    /// runs nothing else: the limit for a kernel that calls `sync_grid`, and the right number of
-    /// persistent blocks. A simulated device allows 2048 threads, 32 blocks and 228 KiB of shared
-    /// memory per multiprocessor.
+    /// Returns how many blocks of a kernel, named by its `SPEC`, this device runs at the same time
+    /// if it runs nothing else. This is the limit for a kernel that calls `sync_grid`, and the
+    /// right number of persistent blocks. A simulated device allows 2048 threads, 32 blocks and 228
+    /// KiB of shared memory per multiprocessor.
     ///
     /// # Errors
     ///
@@ -87,14 +87,14 @@ impl Device {
 }
 
 impl Stream {
-    /// This stream, with options for a launch.
+    /// Returns this stream, with options for a launch.
     pub fn with(&self) -> With<'_> {
         With { device: self.device(), stream: Some(self), capture: None, options: LaunchOptions::default() }
     }
 }
 
 impl Capture {
-    /// This capture, with options for a launch.
+    /// Returns this capture, with options for a launch.
     pub fn with(&self) -> With<'_> {
         With { device: self.device(), stream: None, capture: Some(self), options: LaunchOptions::default() }
     }

@@ -5,13 +5,13 @@ use crate::error::Error;
 use crate::launch::args::GlobalSliceMut;
 use crate::tensor::DeviceTensor;
 
-/// 64-bit words per tensor map.
+/// Size of a tensor map in 64-bit words.
 const MAP_WORDS: usize = 16;
 
-/// Device memory for tensor maps that kernels make: the argument of a `Maps` parameter. Maps that
-/// one launch publishes are there for the next, including the addresses in them: a tensor that a
-/// published map points to must stay alive, and must not be borrowed elsewhere, for as long as
-/// kernels copy through that map.
+/// Device memory for tensor maps that kernels make: the argument of a `Maps` parameter. Maps
+/// published by one launch remain available to the next, including the addresses in them. A tensor
+/// that a published map points to must stay alive, and must not be borrowed elsewhere, for as long
+/// as kernels copy through that map.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -32,22 +32,22 @@ impl MapWorkspace {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], and whatever the device reports.
+    /// [`Error::OutOfMemory`], and any error of the device.
     pub fn new(device: &Device, maps: usize) -> Result<Self, Error> {
         Ok(Self { words: device.zeros([maps, MAP_WORDS])? })
     }
 
-    /// How many maps there is room for.
+    /// Returns the capacity in maps.
     pub fn len(&self) -> usize {
         self.words.shape()[0]
     }
 
-    /// Whether there is room for no map at all.
+    /// Returns whether the capacity is zero.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The memory as an argument of a launch.
+    /// Returns the memory as an argument of a launch.
     pub fn slice_mut(&mut self) -> GlobalSliceMut<'_, u64> {
         self.words.slice_mut()
     }

@@ -7,11 +7,12 @@ use tma_model::tensor_map::Mode;
 use crate::error::MapError;
 use crate::map::options::MapOptions;
 
-/// The box that spans the tile's elements in the tensor, and its element strides, innermost first.
+/// Returns the box that spans the tile's elements in the tensor, and its element strides, innermost
+/// first.
 ///
 /// Source: `elementStrides` of `cuTensorMapEncodeTiled`, which strides along dimension 0 only if
-/// its elements are pixels. A box there ends before the pixel that would come next, which keeps it
-/// a multiple of 16 bytes.
+/// its elements are pixels. In that dimension a box ends before the pixel that would come next,
+/// which keeps it a multiple of 16 bytes.
 pub(super) fn strided_box(
     tensor: &'static str,
     tile: &TileType,

@@ -7,8 +7,8 @@ use tma_model::tensor_map::Mode;
 use crate::error::MapError;
 use crate::map::options::MapOptions;
 
-/// The im2col mode of a tile of pixels by channels over a tensor of this rank, and the map's
-/// element strides, innermost first. Images and channels are never strided.
+/// Returns the im2col mode of a tile of pixels by channels over a tensor of this rank, and the
+/// map's element strides, innermost first. Images and channels are never strided.
 pub(super) fn columns(
     tensor: &'static str,
     rank: usize,
@@ -17,7 +17,7 @@ pub(super) fn columns(
 ) -> Result<(Mode, Vec<u32>), MapError> {
     let corners = options.corners.unwrap_or_default();
     let mut strides = vec![1; rank];
-    // Images come before the dimensions of pixels, channels after them.
+    // Images precede the dimensions of pixels; channels follow them.
     for dimension in 1..rank - 1 {
         let stride = options.element_strides[dimension];
         if !(1..=ELEMENT_STRIDE).contains(&stride) {

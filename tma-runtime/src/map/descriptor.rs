@@ -3,10 +3,10 @@
 use std::fmt;
 
 /// A tensor map as the 128 bytes of a kernel's parameter: CUDA's `CUtensorMap`. It is aligned to
-/// 128 bytes: the driver wants 64, its header since CUDA 13 128.
+/// 128 bytes: the driver requires 64, its header since CUDA 13 128.
 ///
-/// The bytes are the driver's, whose format is not documented; those of a simulated device are in a
-/// format of its own. They hold the tensor's address and borrow nothing.
+/// The driver's format is not documented, and a simulated device has its own format. The bytes
+/// contain the tensor's address, and borrow nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C, align(128))]
 pub struct Descriptor([u8; 128]);
@@ -18,13 +18,13 @@ impl Descriptor {
         Self(bytes)
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub const fn as_bytes(&self) -> &[u8; 128] {
         &self.0
     }
 }
 
-/// Zeros, which no kernel may use.
+/// A descriptor of zeros, which no kernel may use.
 impl Default for Descriptor {
     fn default() -> Self {
         Self::new([0; 128])

@@ -1,5 +1,5 @@
-//! The model's faults as the host's errors: with the parameter's name, dimensions counted from the
-//! outermost, and what to do.
+//! Conversion of the model's faults to the host's errors, which have the parameter's name, count
+//! dimensions from the outermost, and suggest a fix.
 
 use tma_model::TileType;
 use tma_model::limits::{BOX_BYTES, BOX_EXTENT, BOX_INNER_BYTES, STRIDE_LIMIT, corner_range};
@@ -10,7 +10,7 @@ use crate::error::MapError;
 use crate::spec::{MapMode, MapSpec};
 use crate::tensor::layout::Layout;
 
-/// The rule by which a map cannot move the tile, if there is one.
+/// Returns the error of a tile that a map cannot move, if it breaks a rule.
 pub(super) fn tile_error(tensor: &'static str, tile: &TileType, spec: &MapSpec) -> Option<MapError> {
     let mode = match spec.mode {
         MapMode::Tiled => TileMode::Box,
@@ -20,17 +20,18 @@ pub(super) fn tile_error(tensor: &'static str, tile: &TileType, spec: &MapSpec) 
     tile.faults(mode).into_iter().find_map(|fault| tile_fault(tensor, fault, spec, pixel))
 }
 
-/// `pixel` is the number of elements of a pixel's slice of channels in an interleaved layout.
+/// Converts a fault of a tile. `pixel` is the number of elements in a pixel's slice of channels in
+/// an interleaved layout.
 fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec, pixel: u32) -> Option<MapError> {
     Some(match fault {
-        // The language has no such maps, but copies move bits of any type.
+        // The language has no such maps, but copies move the bits of any type.
         TileFault::Element => return None,
         TileFault::Extent { dimension, extent, most } => {
             MapError::BoxExtent { tensor, dimension, extent, most }
         }
         TileFault::RowBytes { bytes } => MapError::BoxRowBytes { tensor, bytes },
         TileFault::SwizzleSpan { bytes, span } => MapError::BoxRowExceedsSwizzle { tensor, bytes, span },
-        // A map's box is one panel, so that only a specification by hand has several.
+        // A map's box is one panel, so only a hand-written specification has several.
         TileFault::PanelRows { .. } => return None,
         TileFault::Bytes { bytes } => MapError::BoxBytes { tensor, bytes, most: BOX_BYTES },
         TileFault::Pixels { inner, pixel, .. } if !(1..=BOX_EXTENT).contains(&(inner / pixel)) => {
@@ -44,23 +45,23 @@ fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec, pixel: u32
     })
 }
 
-/// A hardware rule that the map breaks, as an error about the tensor at `layout`.
+/// Converts a hardware rule that the map breaks into an error about the tensor at `layout`.
 pub(super) fn map_error(tensor: &'static str, fault: MapFault, layout: &Layout, tile: &TileType) -> MapError {
     let rank = layout.shape().len();
     let outermost_first = |dimension: usize| rank.saturating_sub(1 + dimension);
     match fault {
         MapFault::Address { address, unit } => MapError::MisalignedAddress { tensor, address, unit },
         MapFault::Extent { dimension, extent } => {
-            MapError::ExtentOutOfRange { tensor, dimension: outermost_first(dimension), extent }
+            MapError::ExtentOutOfRange { tensor, dimension: outermost_first(dimension), rank, extent }
         }
         MapFault::Stride { dimension, bytes, unit } => {
             let dimension = outermost_first(dimension);
             if bytes < STRIDE_LIMIT {
-                return MapError::MisalignedStride { tensor, dimension, bytes, unit };
+                return MapError::MisalignedStride { tensor, dimension, rank, bytes, unit };
             }
             let element = u128::from(layout.element().bytes());
             let bytes = u128::from(layout.strides()[dimension]) * element;
-            MapError::StrideTooLarge { tensor, dimension, bytes }
+            MapError::StrideTooLarge { tensor, dimension, rank, bytes }
         }
         MapFault::ElementStride { dimension, stride } => {
             let dimension = outermost_first(dimension);

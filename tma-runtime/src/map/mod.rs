@@ -1,7 +1,7 @@
-//! Turns a tensor and a kernel's tile into the parameters of a tensor map, checking every rule.
+//! Derives the parameters of a tensor map from a tensor and a kernel's tile, and checks every rule.
 //!
-//! The rules are [`tma_model`]'s: which tiles a map moves, and which parameters a driver takes.
-//! This module adds what only a launch knows: whether tensor and tile belong together, whether the
+//! [`tma_model`] has the rules: which tiles a map can move, and which parameters a driver accepts.
+//! This module adds the checks that need a launch: whether tensor and tile match, whether the
 //! elements of a written tensor overlap, and the parameter's name for errors. The functions are
 //! pure, so driver and simulator get the same parameters.
 
@@ -27,17 +27,17 @@ use faults::{map_error, tile_error};
 use overlap::overlap;
 use tma_model::limits::{IM2COL_RANKS, tensor_alignment};
 
-/// The parameters of a tensor map, in the hardware's order, and how it uses the L2 cache.
+/// The parameters of a tensor map, in the hardware's order, and its use of the L2 cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapParams {
-    /// What a copy moves.
+    /// The tensor, and the elements of it that a copy moves.
     pub map: TensorMap,
-    /// How much is fetched into L2 at a time.
+    /// The number of bytes fetched into L2 at a time.
     pub l2_promotion: L2Promotion,
 }
 
-/// The tensor map that moves the tile of `spec` over the tensor of `source`; `tensor` names it in
-/// errors.
+/// Returns the tensor map that moves the tile of `spec` over the tensor of `source`. `tensor` is
+/// its name in errors.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ pub fn map_params(tensor: &'static str, source: &MapSource, spec: &MapSpec) -> R
     Ok(MapParams { map, l2_promotion: options.l2_promotion })
 }
 
-/// Whether the tensor has the element type and the rank that the kernel's map is for.
+/// Checks that the tensor has the element type and the rank that the kernel's map expects.
 fn matches_tile(tensor: &'static str, layout: &Layout, spec: &MapSpec) -> Result<(), Error> {
     let (found, tile) = (layout.shape().len(), spec.box_extents.len());
     let (wanted, tile_rank) = match spec.mode {
@@ -95,8 +95,8 @@ fn matches_tile(tensor: &'static str, layout: &Layout, spec: &MapSpec) -> Result
     Ok(())
 }
 
-/// The tensor's extents, innermost first, which the hardware counts in pixels where the layout is
-/// interleaved.
+/// Returns the tensor's extents, innermost first. In an interleaved layout the hardware counts the
+/// innermost extent in pixels.
 fn extents(tensor: &'static str, layout: &Layout, tile: &TileType) -> Result<Vec<u64>, MapError> {
     let mut extents: Vec<u64> = layout.shape().iter().rev().copied().collect();
     if let (Some(pixel), Some(inner)) = (tile.pixel_elements(), extents.first_mut()) {
@@ -108,12 +108,12 @@ fn extents(tensor: &'static str, layout: &Layout, tile: &TileType) -> Result<Vec
     Ok(extents)
 }
 
-/// The tensor's strides in bytes, from the second innermost dimension outwards. One that does not
-/// fit a `u64` saturates, which no map takes.
+/// Returns the tensor's strides in bytes, from the second innermost dimension outwards. A stride
+/// that does not fit in a `u64` saturates, and no map accepts it.
 ///
-/// A dimension of extent 1 is never stepped along, so its stride does not matter to the copy; but
-/// the driver checks it like any other. So it gets one that passes: the longest stride or row
-/// inside it, rounded up to the required alignment.
+/// A dimension of extent 1 is never stepped along, so its stride does not matter to the copy, but
+/// the driver checks it like any other. It is therefore replaced by one that passes: the longest
+/// stride or row inside it, rounded up to the required alignment.
 fn byte_strides(tensor: &'static str, layout: &Layout, interleave: Interleave) -> Result<Vec<u64>, MapError> {
     let element = u64::from(layout.element().bytes());
     let (shape, strides) = (layout.shape(), layout.strides());
@@ -145,7 +145,7 @@ fn can_be_written(
         return Err(MapError::StoreRowBytes { tensor, bytes });
     }
     if let Mode::Im2col { lower, upper, .. } = &map.mode {
-        // Corners are innermost first, and images come before the dimensions of pixels.
+        // Corners are innermost first, and images precede the dimensions of pixels.
         for (dimension, (&lower, &upper)) in (1..).zip(lower.iter().zip(upper).rev()) {
             if lower < 0 || upper > 0 {
                 return Err(MapError::StoreCorner { tensor, dimension, lower, upper });

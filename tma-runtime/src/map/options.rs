@@ -1,15 +1,15 @@
-//! What a launch decides about a tensor map besides the tensor: fill, element strides, L2
-//! promotion.
+//! Properties of a tensor map that a launch chooses besides the tensor: fill, element strides and
+//! L2 promotion.
 
 pub use tma_model::tensor_map::Fill;
 
 use crate::tensor::layout::{Layout, MAX_RANK};
 
-/// How much global memory is fetched into L2 when a load misses. Source: CUDA driver API,
+/// The number of bytes fetched into L2 when a load misses. Source: CUDA driver API,
 /// `CUtensorMapL2promotion`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum L2Promotion {
-    /// Only what was requested.
+    /// Only the requested bytes.
     None,
     /// 64 bytes.
     B64,
@@ -24,23 +24,23 @@ pub enum L2Promotion {
 /// shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MapOptions {
-    /// What out-of-bounds elements read as.
+    /// The value that out-of-bounds elements read as.
     pub fill: Fill,
-    /// How much is fetched into L2 at a time.
+    /// The number of bytes fetched into L2 at a time.
     pub l2_promotion: L2Promotion,
     /// Distance between the elements of a box in the tensor, along each dimension, outermost first:
-    /// 1 to 8. With fewer dimensions the remaining entries are unused, and 1.
+    /// 1 to 8. Entries beyond the tensor's rank are unused, and 1.
     pub element_strides: [u32; MAX_RANK],
-    /// The bounding box of an im2col map's pixels; only those have one.
+    /// The bounding box of an im2col map's pixels. Other maps have none.
     pub corners: Option<Corners>,
-    /// Whether elements of a tensor that the kernel writes may share memory. Which of several
-    /// stores to an address is last is then up to the kernel. Without it, such a tensor is
-    /// [`MapError::Overlap`](crate::MapError::Overlap).
+    /// Whether elements of a tensor that the kernel writes may share memory. The kernel must then
+    /// order several stores to one address by itself. Without this option such a tensor is an
+    /// error, [`MapError::Overlap`](crate::MapError::Overlap).
     pub overlap: bool,
 }
 
-/// The bounding box of the pixels that columns are taken from, outermost dimension first. With
-/// fewer dimensions the remaining entries are unused, and 0.
+/// The bounding box of the pixels that columns are taken from, outermost dimension first. Entries
+/// beyond the number of spatial dimensions are unused, and 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Corners {
     /// The first pixel, counted from the tensor's first.
@@ -64,9 +64,9 @@ impl Default for MapOptions {
 /// A tensor and the options of its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapSource {
-    /// Address, shape and strides.
+    /// The tensor's address, shape and strides.
     pub layout: Layout,
-    /// The options.
+    /// The options of the map.
     pub options: MapOptions,
 }
 

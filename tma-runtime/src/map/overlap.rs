@@ -1,54 +1,55 @@
-//! Elements of a tensor that share memory.
+//! Search for elements of a tensor that share memory.
 //!
 //! The driver's documentation computes each stride from the extent inside it plus padding
-//! (`globalStrides`), so that elements never overlap. The driver accepts shorter strides
-//! nevertheless, and loads are well defined: a window that slides over a signal is a matrix whose
-//! rows overlap. Overlapping stores race, and the last one wins.
+//! (`globalStrides`), so that elements never overlap. The driver nevertheless accepts shorter
+//! strides, and loads through them are well defined: a window that slides over a signal is a matrix
+//! whose rows overlap. Overlapping stores race, and the last one wins.
 
 use crate::tensor::layout::{Layout, MAX_RANK};
 
 /// The maximum number of search steps. If each stride exceeds the reach of the dimensions inside
-/// it, one step per dimension is enough; a layout that takes more than this is accepted.
+/// it, one step per dimension suffices. A layout that takes more steps than this is accepted.
 const MOST: u32 = 1 << 16;
 
-/// The indices, outermost dimension first, of two elements of a tensor at one address, if there are
-/// any.
+/// Returns the indices, outermost dimension first, of two elements of a tensor at the same address,
+/// if there are any.
 pub(super) fn overlap(layout: &Layout) -> Option<[Vec<u64>; 2]> {
-    // From the longest stride down, so that the remaining reach soon cuts the search.
+    // Longest stride first, so that the remaining reach soon bounds the search.
     let mut order: Vec<usize> = (0..layout.shape().len()).filter(|&at| layout.shape()[at] > 1).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(layout.strides()[at]));
-    let mut search = Search { layout, order: &order, apart: [0; MAX_RANK], steps: 0 };
-    if !search.meets(0, 0) {
+    let mut search = Search { layout, order: &order, offsets: [0; MAX_RANK], steps: 0 };
+    if !search.reaches_zero(0, 0) {
         return None;
     }
-    let apart = &search.apart[..layout.shape().len()];
-    let indices = |sign: i128| apart.iter().map(|&by| (by * sign).max(0) as u64).collect();
+    let offsets = &search.offsets[..layout.shape().len()];
+    let indices = |sign: i128| offsets.iter().map(|&by| (by * sign).max(0) as u64).collect();
     Some([indices(1), indices(-1)])
 }
 
-/// Searches for the distance, along each dimension, between two elements at one address.
+/// A search for the distance, along each dimension, between two elements at the same address.
 struct Search<'a> {
     layout: &'a Layout,
     order: &'a [usize],
-    apart: [i128; MAX_RANK],
+    offsets: [i128; MAX_RANK],
     steps: u32,
 }
 
 impl Search<'_> {
-    /// Whether the dimensions from `depth` on in the order can bring a distance in memory back to 0
-    /// with `apart` not all zeros.
-    fn meets(&mut self, depth: usize, distance: i128) -> bool {
+    /// Returns whether the dimensions from `depth` on in the order can bring a distance in memory
+    /// back to 0 with `offsets` not all zeros.
+    fn reaches_zero(&mut self, depth: usize, distance: i128) -> bool {
         self.steps += 1;
         let Some((&at, inner)) = self.order.get(depth..).and_then(<[usize]>::split_first) else {
-            return distance == 0 && self.apart != [0; MAX_RANK];
+            return distance == 0 && self.offsets != [0; MAX_RANK];
         };
         let (extent, stride) = self.dimension(at);
-        // The distance that the remaining dimensions can cover.
+        // The largest distance that the remaining dimensions can cover.
         let reach: i128 =
             inner.iter().map(|&at| self.dimension(at)).map(|(extent, stride)| (extent - 1) * stride).sum();
         let most = extent - 1;
-        // distance + by × stride is within the reach; the first that differs does so upwards.
-        let start = if self.apart == [0; MAX_RANK] { 0 } else { -most };
+        // The range of `by` for which distance + by × stride is within the reach. The first
+        // dimension that differs does so upwards.
+        let start = if self.offsets == [0; MAX_RANK] { 0 } else { -most };
         let (from, to) = match stride {
             0 => (start, most),
             _ => (
@@ -57,15 +58,15 @@ impl Search<'_> {
             ),
         };
         for by in from..=to {
-            self.apart[at] = by;
+            self.offsets[at] = by;
             if self.steps >= MOST {
                 break;
             }
-            if self.meets(depth + 1, distance + by * stride) {
+            if self.reaches_zero(depth + 1, distance + by * stride) {
                 return true;
             }
         }
-        self.apart[at] = 0;
+        self.offsets[at] = 0;
         false
     }
 
@@ -85,15 +86,15 @@ mod tests {
     }
 
     #[test]
-    fn strides_may_come_in_any_order() {
+    fn strides_may_be_in_any_order() {
         assert_eq!(found([3, 2, 4, 8], [8, 96, 24, 1]), None);
         assert_eq!(found([3, 2, 4, 8], [8, 88, 24, 1]), Some([vec![0, 1, 0, 0], vec![2, 0, 3, 0]]));
     }
 
     #[test]
-    fn rows_may_lie_between_others() {
-        // At 0, 16 and 32, and at 24, 40 and 56: the second dimension does not end where the first
-        // steps.
+    fn rows_may_interleave() {
+        // Rows at 0, 16 and 32, and at 24, 40 and 56: the second dimension reaches beyond the step
+        // of the first.
         assert_eq!(found([2, 3, 8], [24, 16, 1]), None);
         assert_eq!(found([3, 4, 8], [24, 16, 1]), Some([vec![2, 0, 0], vec![0, 3, 0]]));
     }
@@ -110,15 +111,15 @@ mod tests {
         for case in 0..20_000_usize {
             let shape = [1 + case % 3, 1 + case / 3 % 3, 1 + case / 9 % 4];
             let strides = [case / 36 % 11, case / 400 % 7, case / 2800 % 8];
-            let mut places: Vec<usize> = (0..shape.iter().product())
+            let mut addresses: Vec<usize> = (0..shape.iter().product())
                 .map(|i| [i % shape[0], i / shape[0] % shape[1], i / shape[0] / shape[1]])
                 .map(|index| index.iter().zip(strides).map(|(i, stride)| i * stride).sum())
                 .collect();
-            let all = places.len();
-            places.sort_unstable();
-            places.dedup();
+            let all = addresses.len();
+            addresses.sort_unstable();
+            addresses.dedup();
             let found = found(shape, strides);
-            assert_eq!(found.is_some(), places.len() < all, "{shape:?}, {strides:?}");
+            assert_eq!(found.is_some(), addresses.len() < all, "{shape:?}, {strides:?}");
             let Some(pair) = found else { continue };
             let [a, b] =
                 pair.map(|at| at.iter().zip(strides).map(|(&i, stride)| i as usize * stride).sum::<usize>());

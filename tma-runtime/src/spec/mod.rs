@@ -13,8 +13,8 @@ pub use tma_model::{Scalar, TileSwizzle};
 /// promise that they are true. `#[tma_kernel]` generates it, and makes that promise for the PTX
 /// that its compiler emits.
 ///
-/// For PTX from elsewhere the promise is yours, so only `unsafe` code can make a specification for
-/// it:
+/// For PTX from elsewhere the promise is the user's, so that a specification of it takes `unsafe`
+/// code:
 ///
 /// ```
 /// use tma_runtime::launch::{KernelParts, KernelSpec, ParamKind, ParamSpec};
@@ -70,9 +70,9 @@ impl KernelSpec {
     /// only
     ///
     /// * their own shared and local memory, and variables of the PTX itself;
-    /// * the memory that the tensor map of a [`Map`](ParamKind::Map) reaches, and the elements of a
+    /// * the memory that the tensor map of a [`Map`](ParamKind::Map) covers, and the elements of a
     ///   [`Global`](ParamKind::Global). They write there only if the parameter is `written`;
-    /// * the memory that tensor maps reach which an earlier launch published in a workspace.
+    /// * the memory covered by tensor maps that an earlier launch published in a workspace.
     ///
     /// In particular, no scalar argument is used as an address. `threads`, `cluster`,
     /// `cooperative`, `dependency_wait` and `shared_bytes` are those that the entry was compiled
@@ -81,7 +81,7 @@ impl KernelSpec {
         Self { parts }
     }
 
-    /// The kernel's parts, also in constants, where `spec.threads` is not allowed.
+    /// Returns the kernel's parts, also in constants, where `spec.threads` is not allowed.
     pub const fn parts(&self) -> &KernelParts {
         &self.parts
     }
@@ -95,25 +95,25 @@ impl Deref for KernelSpec {
     }
 }
 
-/// A compiled kernel and everything needed to launch it, as plain data without any promise.
+/// A compiled kernel and everything needed to launch it, as plain data that promises nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelParts {
     /// The name as the user sees it: `copy`, or `copy::large` for a named instance.
     pub name: &'static str,
     /// The symbol of the PTX entry.
     pub entry: &'static str,
-    /// The PTX. A text without `.entry` means that the package was built without LLVM. The entry
-    /// must declare the parameters that `params` become: a launch rejects any others.
+    /// The PTX, without `.entry` if the package was built without LLVM. The entry must declare
+    /// exactly the PTX parameters that follow from `params`; a launch rejects any others.
     pub ptx: &'static str,
     /// Threads per block along x, y and z.
     pub threads: [u32; 3],
-    /// The clusters that its blocks are grouped into.
+    /// The clusters that the blocks are grouped into.
     pub cluster: Cluster,
-    /// Whether its blocks wait for each other (`sync_grid`), which requires all of them to run at
+    /// Whether the blocks wait for each other (`sync_grid`), which requires all of them to run at
     /// the same time.
     pub cooperative: bool,
-    /// Whether it waits for previous kernels (`grid_dependency_wait`), which allows it to start
-    /// before they have ended.
+    /// Whether the kernel waits for previous kernels (`grid_dependency_wait`), which allows it to
+    /// start before they have ended.
     pub dependency_wait: bool,
     /// Shared memory per block, in bytes. All of it is dynamic.
     pub shared_bytes: u32,
@@ -122,7 +122,7 @@ pub struct KernelParts {
 }
 
 impl KernelParts {
-    /// Bytes of the PTX parameters that `params` become.
+    /// Returns the sizes in bytes of the PTX parameters that follow from `params`.
     pub(crate) fn ptx_params(&self) -> Vec<Option<u64>> {
         let sizes = self.params.iter().flat_map(|param| match param.kind {
             ParamKind::Map(_) => vec![Some(128)],
@@ -135,7 +135,7 @@ impl KernelParts {
 
 #[cfg(test)]
 impl KernelParts {
-    /// A kernel of one warp that does nothing. Tests change what they are about.
+    /// A kernel of one warp that does nothing. Each test changes the parts that it is about.
     pub(crate) const NOTHING: Self = Self {
         name: "k",
         entry: "k",
@@ -152,11 +152,11 @@ impl KernelParts {
 /// The clusters that a kernel's blocks are grouped into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cluster {
-    /// None.
+    /// No clusters.
     None,
-    /// Blocks of a cluster along x, y and z.
+    /// A fixed number of blocks per cluster along x, y and z.
     Fixed([u32; 3]),
-    /// The launch decides the size.
+    /// A size chosen by the launch.
     AtLaunch {
         /// The maximum number of blocks.
         most: u32,
@@ -164,7 +164,7 @@ pub enum Cluster {
 }
 
 impl Cluster {
-    /// The maximum number of blocks per cluster.
+    /// Returns the maximum number of blocks per cluster.
     pub const fn most_blocks(self) -> u32 {
         match self {
             Self::None => 1,
@@ -177,13 +177,13 @@ impl Cluster {
 /// A parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamSpec {
-    /// Its name in the kernel's signature.
+    /// The parameter's name in the kernel's signature.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of argument that it takes.
     pub kind: ParamKind,
 }
 
-/// What a parameter takes, which decides the PTX parameters that it becomes.
+/// The kind of argument that a parameter takes, which determines its PTX parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// `TensorMap<Tile>` or `Im2colMap<Tile, RANK>`: one parameter of 128 bytes.
@@ -192,21 +192,21 @@ pub enum ParamKind {
     Global {
         /// The element's type.
         element: Scalar,
-        /// Whether the kernel writes through it.
+        /// Whether the kernel writes to the memory.
         written: bool,
-        /// Alignment of the address in bytes: the element's size, or what bulk copies or vectors
-        /// need.
+        /// Required alignment of the address in bytes: the element's size, or the alignment of bulk
+        /// copies or vectors.
         alignment: u32,
     },
     /// A scalar: one parameter.
     Scalar {
-        /// Its size in bytes: 1, 2, 4 or 8.
+        /// The scalar's size in bytes: 1, 2, 4 or 8.
         bytes: u32,
     },
 }
 
 impl ParamKind {
-    /// Whether the kernel writes to the argument's memory.
+    /// Returns whether the kernel writes to the argument's memory.
     pub const fn written(&self) -> bool {
         match self {
             Self::Map(map) => map.written,
@@ -216,30 +216,30 @@ impl ParamKind {
     }
 }
 
-/// The part of a tensor map that the kernel decides: the tile that one copy moves.
+/// The part of a tensor map that the kernel determines: the tile that one copy moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapSpec {
     /// The element's type.
     pub element: Scalar,
-    /// Which elements one copy moves.
+    /// The selection of the elements that one copy moves.
     pub mode: MapMode,
     /// Extents of the tile in elements, outermost first: the box, or the pixels and channels of a
     /// column.
     pub box_extents: &'static [u32],
-    /// How rows of the tile are permuted in shared memory.
+    /// The permutation of the tile's rows in shared memory.
     pub swizzle: TileSwizzle,
     /// Whether the kernel stores or reduces through the map.
     pub written: bool,
 }
 
-/// Which elements one copy by a tensor map moves.
+/// The selection of the elements that one copy by a tensor map moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapMode {
     /// A box of the tensor, with the tensor's rank.
     Tiled,
-    /// A column of pixels of a tensor of this rank: images, 1 to 3 spatial dimensions, channels.
+    /// A column of pixels of a tensor with this rank: images, 1 to 3 spatial dimensions, channels.
     Im2col {
-        /// Dimensions of the tensor.
+        /// The rank of the tensor.
         rank: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! A tensor's layout in memory, with element type and rank as values: what backends work on.
+//! A tensor's layout in memory, with element type and rank as values. Backends work on it.
 
 use crate::spec::Scalar;
 use std::fmt;
@@ -8,12 +8,12 @@ pub use tma_model::limits::MAX_RANK;
 /// The memory that an address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceId {
-    /// The GPU with this ordinal, as the driver counts them.
+    /// The GPU with this ordinal, in the driver's numbering.
     Cuda(u32),
-    /// A context that another library made on a GPU, numbered as they were met
-    /// ([`Device::from_context`](crate::Device::from_context)).
+    /// A context that another library made on a GPU, numbered in the order in which contexts were
+    /// first passed to [`Device::from_context`](crate::Device::from_context).
     Context(u32),
-    /// A simulated device; each has its own memory.
+    /// A simulated device. Each has its own memory.
     Simulator(u32),
 }
 
@@ -39,7 +39,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A tensor at `address`, with `shape` and `strides` in elements, outermost first.
+    /// Returns the layout of a tensor at `address`, with `shape` and `strides` in elements,
+    /// outermost first.
     pub fn new<const N: usize>(
         device: DeviceId,
         element: Scalar,
@@ -47,8 +48,8 @@ impl Layout {
         shape: [usize; N],
         strides: [usize; N],
     ) -> Self {
-        const { assert!(N >= 1 && N <= MAX_RANK, "a tensor has 1 to 5 dimensions") };
-        // Unused dimensions are zero, so that equal tensors are equal values.
+        const { assert!(N >= 1 && N <= MAX_RANK, "a tensor must have 1 to 5 dimensions") };
+        // Unused dimensions are zero, so that equal layouts compare equal.
         let widen = |from: [usize; N]| {
             let mut to = [0; MAX_RANK];
             for (to, from) in to.iter_mut().zip(from) {
@@ -59,32 +60,32 @@ impl Layout {
         Self { device, element, address, rank: N as u32, shape: widen(shape), strides: widen(strides) }
     }
 
-    /// The memory it lies in.
+    /// Returns the memory that contains the tensor.
     pub const fn device(&self) -> DeviceId {
         self.device
     }
 
-    /// Its element type.
+    /// Returns the element type.
     pub const fn element(&self) -> Scalar {
         self.element
     }
 
-    /// The address of its first element.
+    /// Returns the address of the first element.
     pub const fn address(&self) -> u64 {
         self.address
     }
 
-    /// Its extents in elements, outermost first.
+    /// Returns the extents in elements, outermost first.
     pub fn shape(&self) -> &[u64] {
         &self.shape[..self.rank as usize]
     }
 
-    /// The strides in elements, outermost first.
+    /// Returns the strides in elements, outermost first.
     pub fn strides(&self) -> &[u64] {
         &self.strides[..self.rank as usize]
     }
 
-    /// The number of elements, if they are contiguous in row-major order.
+    /// Returns the number of elements, if they are contiguous in row-major order.
     pub fn contiguous_len(&self) -> Option<u64> {
         let mut len = 1u64;
         for (&extent, &stride) in self.shape().iter().zip(self.strides()).rev() {
@@ -98,10 +99,10 @@ impl Layout {
     }
 }
 
-/// The strides of a contiguous row-major tensor, in elements, outermost first.
+/// Returns the strides of a contiguous row-major tensor, in elements, outermost first.
 ///
-/// The caller has checked that the product of the extents fits `usize`; the strides of a tensor
-/// without elements are meaningless and saturate.
+/// The caller has checked that the product of the extents fits in a `usize`. The strides of a
+/// tensor without elements are meaningless, and saturate.
 pub(crate) fn row_major_strides<const N: usize>(shape: [usize; N]) -> [usize; N] {
     let mut strides = [1; N];
     let mut stride = 1usize;

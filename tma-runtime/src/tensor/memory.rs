@@ -4,8 +4,8 @@ use crate::backend::Backend;
 use crate::device::Device;
 use crate::error::Error;
 
-/// An allocation of device memory; at address 0 if it has no bytes. Tensors own it, together with
-/// the graphs whose launches use it.
+/// An allocation of device memory, at address 0 if it is empty. It is owned by tensors, and by the
+/// graphs whose launches use it.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) device: Device,

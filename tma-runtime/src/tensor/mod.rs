@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// `T`.
 ///
 /// Its address is a multiple of 256 bytes. The memory is freed when the tensor and every
-/// [`Graph`](crate::Graph) that uses it are dropped, and no kernel uses it any more.
+/// [`Graph`](crate::Graph) that uses it have been dropped, and no kernel uses it any more.
 #[derive(Debug)]
 pub struct DeviceTensor<T, const N: usize> {
     pub(crate) memory: Arc<Memory>,
@@ -51,7 +51,7 @@ impl Device {
         Ok(tensor)
     }
 
-    /// Makes a tensor of zeros.
+    /// Creates a tensor of zeros.
     ///
     /// # Errors
     ///
@@ -61,12 +61,12 @@ impl Device {
         self.filled_bytes(shape, 0)
     }
 
-    /// Makes a tensor with every byte set to `byte`: a poison value shows what a kernel leaves
-    /// unwritten.
+    /// Creates a tensor with every byte set to `byte`. A poison value reveals elements that a
+    /// kernel does not write.
     ///
     /// # Errors
     ///
-    /// As [`Device::zeros`].
+    /// The errors of [`Device::zeros`].
     pub fn filled_bytes<T: Scalar, const N: usize>(
         &self,
         shape: [usize; N],
@@ -84,54 +84,54 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         Ok(Self { memory: Arc::new(memory), shape, elements: PhantomData })
     }
 
-    /// The device it lies on.
+    /// Returns the device that holds the tensor.
     pub fn device(&self) -> &Device {
         &self.memory.device
     }
 
-    /// The extents in elements, outermost first.
+    /// Returns the extents in elements, outermost first.
     pub fn shape(&self) -> [usize; N] {
         self.shape
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.memory.bytes as usize / size_of::<T>()
     }
 
-    /// Whether it has no elements.
+    /// Returns whether the tensor has no elements.
     pub fn is_empty(&self) -> bool {
         self.memory.bytes == 0
     }
 
-    /// The number of bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         self.memory.bytes
     }
 
-    /// The address of the first element on the device, to pass to other crates.
+    /// Returns the device address of the first element, to pass to other crates.
     pub fn as_ptr(&self) -> u64 {
         self.memory.address
     }
 
-    /// An immutable view of the tensor.
+    /// Returns an immutable view of the tensor.
     pub fn view(&self) -> TensorView<'_, T, N> {
         TensorView::owned(&self.memory, self.shape)
     }
 
-    /// A mutable view of the tensor.
+    /// Returns a mutable view of the tensor.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T, N> {
         TensorViewMut::owned(&self.memory, self.shape)
     }
 
-    /// The tensor's elements, to make an [`Arg`](crate::launch::Arg) for a `Global` parameter that
-    /// the kernel only reads.
+    /// Returns the tensor's elements, to make an [`Arg`](crate::launch::Arg) for a `Global`
+    /// parameter that the kernel only reads.
     pub fn slice(&self) -> GlobalSlice<'_, T> {
         GlobalSlice::new(self.view())
     }
 
-    /// The tensor's elements, to make an [`Arg`](crate::launch::Arg) for a `Global` parameter that
-    /// the kernel writes.
+    /// Returns the tensor's elements, to make an [`Arg`](crate::launch::Arg) for a `Global`
+    /// parameter that the kernel writes.
     pub fn slice_mut(&mut self) -> GlobalSliceMut<'_, T> {
         GlobalSliceMut::new(self.view_mut())
     }
@@ -148,7 +148,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         let mut host = Vec::new();
         host.try_reserve_exact(len).map_err(|_| Error::HostMemory { bytes: self.bytes() })?;
         let elements = &mut host.spare_capacity_mut()[..len];
-        // A copy that failed has left bytes uninitialised, which must not be read.
+        // A failed copy leaves bytes uninitialised, which must not be read.
         self.read_into(elements)?;
         T::make_valid(elements);
         // SAFETY: the copy initialised `len` elements, and they were made valid.
@@ -160,14 +160,15 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     ///
     /// # Errors
     ///
-    /// [`Error::HostLength`] if the slice's length differs from the tensor's, and as
+    /// [`Error::HostLength`] if the slice's length differs from the tensor's, and the errors of
     /// [`to_vec`](Self::to_vec).
     pub fn copy_to(&self, host: &mut [T]) -> Result<(), Error> {
         same_length(host.len(), self.len())?;
-        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and only valid values are left in it.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and is left with valid values only.
         let host = unsafe { std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), host.len()) };
         let copied = self.read_into(host);
-        // Even if the copy failed, as it may have begun. All bytes were initialised before it.
+        // Done even if the copy failed, since it may have been partial. All bytes were initialised
+        // before it.
         T::make_valid(host);
         copied
     }
@@ -185,7 +186,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             return Ok(());
         }
         match device.backend() {
-            // SAFETY: both have `bytes` bytes, as checked above, and scalars have no padding.
+            // SAFETY: both sides have `bytes` bytes, as checked above, and scalars have no padding.
             Backend::Cuda(context) => unsafe {
                 context.copy_to_device(*address, host.as_ptr().cast(), *bytes)
             },
@@ -217,7 +218,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             },
             stream::Backend::Sim => match self.device().backend() {
                 Backend::Sim(context) => context.copy(self.as_ptr(), from.as_ptr(), self.bytes()),
-                // All three belong to one device, as checked above.
+                // All three belong to the same device, as checked above.
                 Backend::Cuda(_) => Ok(()),
             },
         }
@@ -240,8 +241,8 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         }
     }
 
-    /// Copies to the host, without making the values valid, which is left to the caller. After an
-    /// error some bytes may have been copied; the others are unchanged, and may be uninitialised.
+    /// Copies to the host. Making the values valid is left to the caller. After an error some bytes
+    /// may have been copied; the others are unchanged, and may be uninitialised.
     fn read_into(&self, host: &mut [MaybeUninit<T>]) -> Result<(), Error> {
         let Memory { device, address, bytes } = &*self.memory;
         if self.is_empty() {
@@ -254,8 +255,8 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             },
             Backend::Sim(context) => {
                 host.fill(MaybeUninit::zeroed());
-                // SAFETY: all bytes were just initialised, and any bytes may be written to them
-                // until they are made valid.
+                // SAFETY: all bytes were just initialised, and may hold any value until they are
+                // made valid.
                 context.read(*address, unsafe {
                     std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), *bytes as usize)
                 })
@@ -264,7 +265,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     }
 }
 
-/// The bytes of a tensor, which must fit 63 bits as those of a host slice do.
+/// Returns the size of a tensor in bytes. It must fit in 63 bits, like that of a host slice.
 pub(crate) fn byte_len<T: Scalar, const N: usize>(shape: [usize; N]) -> Result<u64, Error> {
     shape
         .iter()

@@ -6,8 +6,8 @@ use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 use std::mem::MaybeUninit;
 
-/// A scalar with the same layout on host and device: `bool`, the integers, the floats, the halves
-/// and the 8-bit floats.
+/// A scalar with the same layout on host and device: `bool`, an integer, `f32` or `f64`, a 16-bit
+/// float or an 8-bit float.
 ///
 /// # Safety
 ///
@@ -17,13 +17,13 @@ pub unsafe trait Scalar: Copy + Send + Sync + 'static + sealed::Sealed {
     /// The element type in kernels.
     const ELEMENT: spec::Scalar;
 
-    /// Its bits, zero-extended.
+    /// Returns the bits, zero-extended.
     #[doc(hidden)]
     fn raw_bits(self) -> u64;
 
     /// Makes values copied from the device valid. All their bytes must be initialised.
     ///
-    /// Any bytes are a valid number, so only `bool` has something to do.
+    /// Any bytes are a valid number, so this only affects `bool`.
     #[doc(hidden)]
     fn make_valid(_values: &mut [MaybeUninit<Self>]) {}
 }
@@ -37,9 +37,9 @@ macro_rules! scalars {
         $(
             impl sealed::Sealed for $ty {}
 
-            // SAFETY: primitive numbers, and the transparent wrappers around them, of `half`,
-            // `float8` and this crate: no padding, every bit pattern valid. The size is checked by
-            // the assertion below.
+            // SAFETY: primitive numbers and the transparent wrappers around them in `half`,
+            // `float8` and this crate have no padding, and every bit pattern is valid. The
+            // assertion below checks the size.
             unsafe impl Scalar for $ty {
                 const ELEMENT: spec::Scalar = spec::Scalar::$element;
 
@@ -75,7 +75,7 @@ scalars! {
 
 impl sealed::Sealed for bool {}
 
-// SAFETY: one byte; `make_valid` leaves only 0 and 1.
+// SAFETY: one byte, in which `make_valid` leaves only 0 and 1.
 unsafe impl Scalar for bool {
     const ELEMENT: spec::Scalar = spec::Scalar::Bool;
 
@@ -85,7 +85,7 @@ unsafe impl Scalar for bool {
 
     fn make_valid(values: &mut [MaybeUninit<Self>]) {
         for value in values {
-            // SAFETY: the caller initialised the byte, and `u8` takes any.
+            // SAFETY: the caller initialised the byte, and any byte is a valid `u8`.
             let byte = unsafe { value.as_ptr().cast::<u8>().read() };
             value.write(byte != 0);
         }

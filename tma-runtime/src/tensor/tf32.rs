@@ -6,7 +6,7 @@ use std::fmt;
 /// tensor cores read (PTX ISA, "Alternate Floating-Point Data Formats").
 ///
 /// In memory it is the `f32` of the same value, whose low 13 bits are zero. Kernels store and
-/// convert it, and compute with `f32`.
+/// convert it, but compute with `f32`.
 ///
 /// ```
 /// # use tma_runtime::prelude::tf32;
@@ -18,7 +18,7 @@ use std::fmt;
 #[repr(transparent)]
 pub struct tf32(u32);
 
-/// The bits of an `f32` that a `tf32` drops.
+/// The bits of an `f32` that a `tf32` omits.
 const CUT: u32 = 0x1fff;
 /// Half a unit in the last place.
 const HALF: u32 = 0x1000;
@@ -32,42 +32,42 @@ impl tf32 {
         if value.is_nan() {
             return Self((bits | 1 << 22) & !CUT);
         }
-        // A carry out of the mantissa is the next exponent, up to infinity's.
+        // A carry out of the mantissa increments the exponent, up to that of infinity.
         Self((bits + HALF) & !CUT)
     }
 
     /// Rounds to the nearest number, ties away from zero.
     pub fn from_f64(value: f64) -> Self {
-        // An f32 rounded to odd, whose last bit records inexactness, rounds as the f64 does: S.
-        // Boldo and G. Melquiond, "When double rounding is odd", 2005.
+        // An f32 rounded to odd, whose last bit records inexactness, rounds in the same way as the
+        // f64: S. Boldo and G. Melquiond, "When double rounding is odd", 2005.
         let near = value as f32;
         let cut = if f64::from(near).abs() > value.abs() { near.to_bits() - 1 } else { near.to_bits() };
         let inexact = near.is_finite() && f64::from(near) != value;
         Self::from_f32(f32::from_bits(if inexact { cut | 1 } else { near.to_bits() }))
     }
 
-    /// Whether it is NaN.
+    /// Returns whether the value is NaN.
     pub const fn is_nan(self) -> bool {
         self.to_f32().is_nan()
     }
 
-    /// The same number.
+    /// Returns the same number as an `f32`.
     pub const fn to_f32(self) -> f32 {
         f32::from_bits(self.0)
     }
 
-    /// The same number.
+    /// Returns the same number as an `f64`.
     pub const fn to_f64(self) -> f64 {
         self.to_f32() as f64
     }
 
-    /// The number with these bits of an `f32`. The low 13 are kept in memory, and ignored by tensor
-    /// cores.
+    /// Returns the number with these bits of an `f32`. The low 13 bits are kept in memory, and
+    /// ignored by tensor cores.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// Its bits, as of an `f32`.
+    /// Returns the bits, in the format of an `f32`.
     pub const fn to_bits(self) -> u32 {
         self.0
     }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ties_go_away_from_zero() {
+    fn ties_round_away_from_zero() {
         let step = 2f32.powi(-10);
         assert_eq!(tf32::from_f32(1.0 + step * 0.5).to_f32(), 1.0 + step);
         assert_eq!(tf32::from_f32(-1.0 - step * 0.5).to_f32(), -1.0 - step);
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_double_is_rounded_once() {
-        // Just below a tie, which an f32 cannot tell from the tie.
+        // Just below a tie, from which an f32 cannot distinguish it.
         let below = 1.0 + 2f64.powi(-11) - 2f64.powi(-40);
         assert_eq!(tf32::from_f64(below).to_f32(), 1.0);
         assert_eq!(tf32::from_f64(-below).to_f32(), -1.0);

@@ -1,4 +1,4 @@
-//! Whether a package keeps the PTX of its kernels as they are now.
+//! A check that a package's kept PTX matches its kernels.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,20 +6,21 @@ use std::path::Path;
 
 use crate::Error;
 
-/// The folder in which a package keeps PTX.
+/// The folder in which a package keeps its PTX.
 const FOLDER: &str = "tma-ptx";
 
-/// What the first line of a kept file begins with.
+/// The prefix of the first line of a kept file.
 const KEPT: &str = "// kept: ";
 
-/// The lines that say what PTX is for and what made it.
+/// The prefixes of the lines that state what PTX is for and what generated it.
 const HEADERS: [&str; 2] = ["// generator: ", ".target "];
 
-/// Fails if the package's folder `tma-ptx` does not hold the PTX of its kernels as they are now,
-/// and of no others ([`Error::PtxNotKept`](crate::Error::PtxNotKept)).
+/// Panics unless the package's folder `tma-ptx` holds the current PTX of its kernels, and of no
+/// others ([`Error::PtxNotKept`](crate::Error::PtxNotKept)).
 ///
-/// It compares kernels, target and generator in any build, also in one with debug assertions, whose
-/// PTX has checks. `cargo tma ptx --check` compares the instructions. A test of the package is:
+/// The check compares kernels, target and generator, and works in any build, including one with
+/// debug assertions, whose PTX has checks. `cargo tma ptx --check` compares the instructions. A
+/// package's test is:
 ///
 /// ```text
 /// #[test]
@@ -38,12 +39,12 @@ macro_rules! assert_ptx_kept {
     };
 }
 
-/// What [`assert_ptx_kept!`](crate::assert_ptx_kept) asserts, for the package in a folder and the
-/// folder that its build script wrote to (`OUT_DIR`).
+/// Checks the condition that [`assert_ptx_kept!`](crate::assert_ptx_kept) asserts, for the package
+/// in the folder `package` whose build script wrote to the folder `out_dir` (`OUT_DIR`).
 ///
 /// # Errors
 ///
-/// [`Error::PtxNotKept`] with all kernels that it is about.
+/// [`Error::PtxNotKept`] with all kernels whose PTX is not kept.
 pub fn ptx_is_kept(package: &Path, out_dir: &Path) -> Result<(), Error> {
     let kept = package.join(FOLDER);
     let made = out_dir.join("tma");
@@ -59,7 +60,8 @@ pub fn ptx_is_kept(package: &Path, out_dir: &Path) -> Result<(), Error> {
     Err(Error::PtxNotKept { package: package.to_owned(), kernels: kernels.into_iter().collect() })
 }
 
-/// The names of the PTX files in a folder that are chosen by their text; none if it is missing.
+/// Returns the names of the PTX files in a folder whose text satisfies `is_wanted`. There are none
+/// if the folder is missing.
 fn ptx_files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let paths = paths.filter(|path| path.extension().is_some_and(|extension| extension == "ptx"));
@@ -67,7 +69,8 @@ fn ptx_files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> BTreeSet<String
     wanted.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
 }
 
-/// Whether kept PTX is for the same target and by the same generator as that of the build.
+/// Returns whether kept PTX is for the same target, and by the same generator, as that of the
+/// build.
 fn agree(made: &Path, kept: &Path) -> bool {
     let Ok(kept) = fs::read_to_string(kept) else { return false };
     let made = fs::read_to_string(made).unwrap_or_default();
@@ -75,7 +78,7 @@ fn agree(made: &Path, kept: &Path) -> bool {
     kept.starts_with(KEPT) && HEADERS.iter().all(|prefix| header(&made, prefix) == header(&kept, prefix))
 }
 
-/// `copy::large` of `copy-large-0123456789abcdef.ptx`.
+/// Returns the kernel of a file: `copy::large` for `copy-large-0123456789abcdef.ptx`.
 fn kernel(file: &str) -> String {
     let name = file.rsplit_once('-').map_or(file, |(name, _)| name);
     name.replacen('-', "::", 1)
@@ -88,7 +91,7 @@ mod tests {
 
     const PTX: &str = "// generator: tma-codegen 0.1.0\n.target sm_90a\nret;\n";
 
-    /// A package and its `OUT_DIR`, with files of these names and texts.
+    /// Makes a package and its `OUT_DIR`, with files of these names and texts.
     fn package(name: &str, made: &[(&str, &str)], kept: &[(&str, &str)]) -> (PathBuf, Result<(), Error>) {
         let folder = std::env::temp_dir().join(format!("tma-testing-{name}-{}", std::process::id()));
         fs::remove_dir_all(&folder).ok();
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_passes_also_if_the_build_is_checked() {
+    fn kept_ptx_passes_with_a_checked_build() {
         let files = [("copy-00.ptx", PTX), ("scale-wide-01.ptx", PTX)];
         package("same", &files, &files).1.unwrap();
         let checked = PTX.replace("ret;", "trap; ret;");

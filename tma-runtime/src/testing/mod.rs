@@ -1,8 +1,8 @@
 //! Support for tests of kernels: runs a check under many orders of warps and arrivals of copies.
 //!
-//! The simulator makes its choices by a seed. A correct kernel computes the same under each of
-//! them; an incorrect one may be lucky under some. `under_seeds` tries several and reports the seed
-//! under which the check failed. It needs the feature `ptx-sim`, as the simulator does.
+//! The simulator makes its choices by a seed. A correct kernel computes the same result under every
+//! seed. An incorrect one may happen to pass under some. `under_seeds` tries several, and reports
+//! the seed under which the check failed. Like the simulator, it needs the feature `ptx-sim`.
 
 mod kept;
 #[cfg(feature = "ptx-sim")]

@@ -1,4 +1,4 @@
-//! Checks under many seeds of the simulator.
+//! Checks that run under many seeds of the simulator.
 
 use std::error::Error;
 use std::fmt;
@@ -8,13 +8,13 @@ use std::thread;
 use crate::device::Device;
 use crate::progress::Progress;
 
-/// From how many seeds on a bar shows how many have passed, on a terminal and after a second.
+/// The number of seeds from which on a bar shows progress, on a terminal and after a second.
 const MANY: u64 = 32;
 
 /// A failed check, and the first seed under which it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeedFailure<E> {
-    /// The [`Device::seed`] of the simulated device that it failed on.
+    /// The [`Device::seed`] of the simulated device on which the check failed.
     pub seed: u64,
     /// The check's error.
     pub error: E,
@@ -23,23 +23,23 @@ pub struct SeedFailure<E> {
 impl<E: fmt::Display> fmt::Display for SeedFailure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, error } = self;
-        // anyhow's errors show their sources in the alternate form.
+        // anyhow's errors show their sources in the alternate format.
         write!(f, "{} failed: {error:#}", Repeat(*seed))
     }
 }
 
 impl<E: fmt::Debug + fmt::Display> Error for SeedFailure<E> {}
 
-/// A seed, with instructions to reproduce.
+/// A seed, displayed with instructions to reproduce the failure.
 struct Repeat(u64);
 
 impl fmt::Display for Repeat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the check under seed {0} (`Device::simulator().seed({0})` repeats it)", self.0)
+        write!(f, "the check with seed {0} (reproduce it with `Device::simulator().seed({0})`)", self.0)
     }
 }
 
-/// Prints the seed if the check panics, as `assert_eq!` does.
+/// Prints the seed if the check panics, as it does in `assert_eq!`.
 impl Drop for Repeat {
     fn drop(&mut self) {
         if thread::panicking() {
@@ -108,7 +108,7 @@ pub fn under_seeds<E>(
     seeds: u64,
     mut check: impl FnMut(&Device) -> Result<(), E>,
 ) -> Result<(), SeedFailure<E>> {
-    // A few are the rule in tests, which have one terminal together.
+    // Quiet for few seeds: they are the rule in tests, which share one terminal.
     let mut progress = Progress::new("seeds", seeds, seeds < MANY);
     for seed in 0..seeds {
         let named = Repeat(seed);
@@ -145,13 +145,14 @@ mod tests {
         });
         assert_eq!((calls, result), (3, Err(SeedFailure { seed: 2, error: "differs" })));
         let text = SeedFailure { seed: 2, error: "differs" }.to_string();
-        let wanted = "the check under seed 2 (`Device::simulator().seed(2)` repeats it) failed: differs";
+        let wanted =
+            "the check with seed 2 (reproduce it with `Device::simulator().seed(2)`) failed: differs";
         assert_eq!(text, wanted);
     }
 
     #[test]
     #[should_panic(expected = "an assertion")]
-    fn panics_are_passed_on() {
+    fn panics_are_propagated() {
         let _ = under_seeds(2, |_| -> Result<(), String> { panic!("an assertion") });
     }
 }

@@ -1,4 +1,4 @@
-//! Results on the disk: a file for each device, task and shape.
+//! Results on disk, with one file per device, task and shape.
 //!
 //! ```text
 //! tma-tune 1
@@ -9,9 +9,9 @@
 //! checksum 0a1b2c3d4e5f6071
 //! ```
 //!
-//! A file is written aside and renamed, so that another process sees all of it or none. A file that
-//! does not end with the checksum of what is before is damaged; one of another version, or of other
-//! candidates, is out of date.
+//! A file is written under another name and then renamed, so that another process sees all of it or
+//! none. A file is damaged if it does not end with the checksum of its preceding contents. It is
+//! out of date if it has another version or other candidates.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,13 @@ use crate::device::Device;
 use crate::spec::KernelSpec;
 use crate::tensor::layout::DeviceId;
 
-/// Changes whenever the format does.
+/// The version of the format. It changes whenever the format does.
 const VERSION: &str = "tma-tune 1";
 const CHECKSUM: &str = "checksum ";
 const REFUSED: &str = "refused ";
 
-/// The folder of the cache, by the variables of the environment; none if there is to be none.
+/// Returns the folder of the cache according to environment variables, or `None` if they disable
+/// the cache or determine no folder.
 pub(super) fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     if let Some(folder) = variable("TMA_TUNE_CACHE") {
         return (!folder.is_empty()).then(|| folder.into());
@@ -38,11 +39,11 @@ pub(super) fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<Path
     Some(caches?.join("tma-tune"))
 }
 
-/// What a result is of.
+/// The key of a result.
 pub(super) struct Key {
     device: String,
     task: String,
-    /// What is measured on the device.
+    /// The unit of measurement on the device.
     pub(super) unit: Unit,
 }
 
@@ -60,37 +61,38 @@ impl Key {
         }
     }
 
-    /// For people.
+    /// Describes the task and the device for users.
     pub(super) fn title(&self) -> String {
         format!("{} on {}", self.task, self.device)
     }
 
-    /// The file of the result.
+    /// Returns the path of the result's file.
     pub(super) fn path(&self, folder: &Path) -> PathBuf {
         folder.join(format!("{:016x}.txt", hash([self.device.as_bytes(), self.task.as_bytes()])))
     }
 }
 
-/// A candidate: the kernel's hash, and the name.
+/// A candidate as it is identified in a file: the hash of the kernel, and the name.
 pub(super) struct Identity {
     pub(super) hash: u64,
     pub(super) name: String,
 }
 
 impl Identity {
-    /// The beginning of the candidate's line.
+    /// Returns the beginning of the candidate's line.
     fn head(&self) -> String {
         format!("{:016x} {:?} ", self.hash, self.name)
     }
 }
 
-/// What a kernel's speed depends on: its code and its block, and how this version launches.
+/// Hashes what a kernel's speed depends on: its code, its block, and the version of this crate,
+/// which launches it.
 pub(super) fn hash_of(kernel: &KernelSpec) -> u64 {
     let block = format!("{:?} {:?} {}", kernel.threads, kernel.cluster, kernel.shared_bytes);
     hash([kernel.ptx, kernel.entry, &block, env!("CARGO_PKG_VERSION")].map(str::as_bytes))
 }
 
-/// FNV-1a over the parts, each with its length.
+/// Computes FNV-1a over the parts, each followed by its length.
 fn hash<const N: usize>(parts: [&[u8]; N]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for part in parts {
@@ -101,11 +103,11 @@ fn hash<const N: usize>(parts: [&[u8]; N]) -> u64 {
     hash
 }
 
-/// The outcomes of these candidates; `None` if there is no file, or one that is out of date.
+/// Returns the outcomes of these candidates, or `None` if there is no file or it is out of date.
 ///
 /// # Errors
 ///
-/// What is wrong with the file.
+/// A description of the damage to the file.
 pub(super) fn read(
     folder: &Path,
     key: &Key,
@@ -113,7 +115,7 @@ pub(super) fn read(
 ) -> Result<Option<Vec<Outcome>>, String> {
     match fs::read(key.path(folder)) {
         Ok(bytes) => {
-            let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())?;
+            let text = String::from_utf8(bytes).map_err(|_| "the file is not text".to_owned())?;
             decoded(&text, key, identities)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -125,7 +127,7 @@ pub(super) fn read(
 ///
 /// # Errors
 ///
-/// The system's.
+/// The error of the operating system.
 pub(super) fn write(
     folder: &Path,
     key: &Key,
@@ -138,7 +140,7 @@ pub(super) fn write(
     let written = fs::write(&aside, encoded(key, identities, outcomes));
     let renamed = written.and_then(|()| fs::rename(&aside, &path));
     if renamed.is_err() {
-        // Whether it can be removed changes nothing of the error.
+        // A failure to remove the file does not change the error.
         let _ = fs::remove_file(&aside);
     }
     renamed
@@ -158,10 +160,10 @@ fn encoded(key: &Key, identities: &[Identity], outcomes: &[Outcome]) -> String {
 }
 
 fn decoded(text: &str, key: &Key, identities: &[Identity]) -> Result<Option<Vec<Outcome>>, String> {
-    let end = text.rfind(CHECKSUM).ok_or("it has no checksum")?;
+    let end = text.rfind(CHECKSUM).ok_or("the checksum is missing")?;
     let (body, sum) = text.split_at(end);
     if sum != format!("{CHECKSUM}{:016x}\n", hash([body.as_bytes()])) {
-        return Err("its checksum is that of another text".to_owned());
+        return Err("the checksum does not match".to_owned());
     }
     let mut lines = body.lines();
     let head = [VERSION, &key.device, &key.task];
@@ -173,7 +175,7 @@ fn decoded(text: &str, key: &Key, identities: &[Identity]) -> Result<Option<Vec<
     let mut outcomes = vec![];
     for (line, identity) in lines.into_iter().zip(identities) {
         let Some(rest) = line.strip_prefix(&identity.head()) else { return Ok(None) };
-        outcomes.push(outcome(rest).ok_or_else(|| format!("it has no outcome in `{line}`"))?);
+        outcomes.push(outcome(rest).ok_or_else(|| format!("no outcome in `{line}`"))?);
     }
     Ok(Some(outcomes))
 }
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_results_are_read_back() {
         let text = encoded(&key(), &identities(), &outcomes());
         let read = decoded(&text, &key(), &identities()).unwrap().unwrap();
         assert_eq!(read[0], outcomes()[0], "to the last bit");

@@ -1,6 +1,6 @@
-//! Candidates in turns.
+//! Measurement of candidates in alternation.
 
-use super::turns::turns;
+use super::rounds::turns;
 use super::{Outcome, Tuner};
 use crate::backend::Backend;
 use crate::device::Device;
@@ -8,16 +8,17 @@ use crate::device::stream::Stream;
 use crate::error::Error;
 use crate::progress::Progress;
 
-/// Launches of a candidate in a round, at most.
+/// The maximum number of launches of a candidate in a round.
 const LAUNCHES: f64 = 1000.0;
-/// Launches by which the time of one is estimated.
+/// The number of launches for a first estimate of the time of one.
 const ESTIMATE: usize = 3;
 
-/// What comes of each of so many candidates. `queue` queues the candidate of an index.
+/// Measures `count` candidates, and returns the outcome of each. `queue` queues the candidate with
+/// an index.
 ///
 /// # Errors
 ///
-/// Those of launches, but for refusals.
+/// The errors of launches, except refusals.
 pub(super) fn run(
     tuner: &Tuner<'_>,
     count: usize,
@@ -50,7 +51,8 @@ pub(super) fn run(
     }
 }
 
-/// The instructions of warps that a simulated device has executed so far; 0 on a GPU.
+/// Returns the number of warp instructions that a simulated device has executed so far, or 0 on a
+/// GPU.
 fn instructions(device: &Device) -> u64 {
     match device.backend() {
         Backend::Sim(context) => context.instructions(),
@@ -58,7 +60,7 @@ fn instructions(device: &Device) -> u64 {
     }
 }
 
-/// The microseconds of a launch of each candidate in each round.
+/// Returns the microseconds per launch of each candidate in each round.
 fn times(
     tuner: &Tuner<'_>,
     candidates: &[usize],
@@ -72,15 +74,16 @@ fn times(
     }
     let mut times = vec![vec![]; candidates.len()];
     for round in 0..tuner.rounds {
-        for place in turns(round, candidates.len()) {
-            times[place].push(microseconds(tuner.stream, launches[place], || queue(candidates[place]))?);
+        for candidate in turns(round, candidates.len()) {
+            times[candidate]
+                .push(microseconds(tuner.stream, launches[candidate], || queue(candidates[candidate]))?);
             progress.step();
         }
     }
     Ok(times)
 }
 
-/// The microseconds of a launch, of so many in a row.
+/// Returns the microseconds per launch of `launches` consecutive ones.
 fn microseconds(
     stream: &Stream,
     launches: usize,
@@ -91,10 +94,11 @@ fn microseconds(
     Ok(f64::from(start.elapsed_ms(&stream.record()?)?) * 1e3 / launches as f64)
 }
 
-/// The median of the rounds, of which there is at least one, and how far they lie apart.
+/// Returns the median of the rounds, of which there is at least one, and the distance between the
+/// extremes relative to it.
 fn summed_up(mut times: Vec<f64>) -> Outcome {
     times.sort_by(f64::total_cmp);
-    let at = |place: usize| times.get(place).copied().unwrap_or_default();
+    let at = |index: usize| times.get(index).copied().unwrap_or_default();
     let median = at(times.len() / 2);
     let width = at(times.len().saturating_sub(1)) - at(0);
     Outcome::Measured { cost: median, spread: if median > 0.0 { width / median } else { 0.0 } }
@@ -111,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_timed_by_events_in_turns() {
+    fn rounds_are_timed_by_events_in_changing_order() {
         let stream = Device::simulator().stream().unwrap();
         let tuner = Tuner::new(&stream).no_cache().rounds(4).slice_ms(0.0);
         let mut queued = vec![];

@@ -1,8 +1,8 @@
-//! Choosing among instances of a kernel, and options of its launch, by measurement.
+//! Selection among instances of a kernel, and options of its launch, by measurement.
 //!
-//! Which tile, how many stages and which order of tiles are fastest depends on the device and on
-//! the shape of the problem. [`tune`] launches all [`Candidate`]s in turn, picks the fastest, and
-//! caches the choice on disk, so that the next run of the program measures nothing.
+//! The fastest tile, number of stages and order of tiles depend on the device and on the shape of
+//! the problem. [`tune`] launches all [`Candidate`]s in alternation, picks the fastest, and caches
+//! the choice on disk, so that the next run of the program measures nothing.
 //!
 //! ```
 //! # mod double {
@@ -56,26 +56,27 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # What is measured
+//! # Measurement
 //!
-//! On a GPU, time: each candidate is launched once, to see whether it can be launched, and then
-//! repeatedly, in rounds of changing order, timed by events. The median of the rounds decides.
-//! Launches follow each other on the same data, so what fits the L2 cache is read from there.
+//! On a GPU, time is measured. Each candidate is launched once, to see whether it can be launched.
+//! It is then launched repeatedly, in rounds of changing order, timed by events. The median of the
+//! rounds decides. Consecutive launches use the same data, so whatever fits in the L2 cache is read
+//! from there.
 //!
-//! On a simulated device, the instructions that warps execute in one launch. That is not a speed,
-//! but it is reproducible, so programs that tune can be run and tested without a GPU. Choices made
-//! there are cached for simulated devices only.
+//! On a simulated device, the instructions that warps execute in one launch are counted. This is
+//! not a speed, but it is reproducible, so programs that tune can be run and tested without a GPU.
+//! Choices made there are cached for simulated devices only.
 //!
-//! A candidate that the device or the hardware refuses to launch, for its shared memory, its
-//! clusters or the rules of its tensor maps, is left out, and the table says why. A kernel that
+//! A candidate that the device or the hardware refuses to launch is skipped, and the table states
+//! the reason: its shared memory, its clusters or the rules of its tensor maps. A kernel that
 //! faults, or in which the simulator finds a mistake, ends the tuning with that error.
 
 mod cache;
 mod contest;
+mod rounds;
 mod table;
-mod turns;
 
-pub use turns::turns;
+pub use rounds::turns;
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -90,21 +91,21 @@ use crate::spec::KernelSpec;
 /// size of clusters.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<O> {
-    /// The kernel.
+    /// The kernel's specification.
     pub kernel: &'static KernelSpec,
-    /// Options, whose debug output names them in the table and in the cache.
+    /// The options. Their debug output names them in the table and in the cache.
     pub options: O,
 }
 
 impl<O: Debug> Candidate<O> {
-    /// The name in tables: the kernel, and options if there are any.
+    /// Returns the name in tables: the kernel's, followed by the options if there are any.
     pub fn name(&self) -> String {
         let Self { kernel, options } = self;
         if size_of::<O>() == 0 { kernel.name.to_owned() } else { format!("{} {options:?}", kernel.name) }
     }
 }
 
-/// Each kernel with each of the options. For kernels without options, pass `&[()]`.
+/// Combines each kernel with each of the options. For kernels without options, pass `&[()]`.
 pub fn candidates<O: Clone>(
     kernels: impl IntoIterator<Item = &'static KernelSpec>,
     options: &[O],
@@ -113,83 +114,83 @@ pub fn candidates<O: Clone>(
     kernels.into_iter().flat_map(with).collect()
 }
 
-/// What came of tuning; its display is a table of all candidates.
+/// The result of tuning. It displays as a table of all candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
     /// The index of the fastest candidate.
     pub best: usize,
     /// All candidates, in the order in which they were passed.
     pub trials: Vec<Trial>,
-    /// What was measured.
+    /// The unit of measurement.
     pub unit: Unit,
-    /// Whether it was measured now, or remembered.
+    /// The origin of the result: the cache or a measurement.
     pub cache: Cache,
-    /// The task, its shape and the device.
+    /// The task, its shape and the device, for the table.
     title: String,
 }
 
 /// A candidate that was tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// Its [name](Candidate::name).
+    /// The candidate's [name](Candidate::name).
     pub name: String,
-    /// What came of it.
+    /// The candidate's outcome.
     pub outcome: Outcome,
 }
 
-/// What came of a candidate.
+/// The outcome of a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It ran.
+    /// The candidate ran.
     Measured {
-        /// The median of the rounds, of a launch.
+        /// The cost of a launch: the median of the rounds.
         cost: f64,
-        /// The distance between the least and the greatest round, relative to the median.
+        /// The difference between the greatest and the least round, relative to the median.
         spread: f64,
     },
-    /// It could not be launched.
+    /// The candidate could not be launched.
     Refused {
         /// The error's message.
         why: String,
     },
 }
 
-/// What is measured of a launch.
+/// The unit of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Its time in microseconds.
+    /// The time of a launch in microseconds.
     Microseconds,
-    /// The instructions of all warps, on a simulated device.
+    /// The instructions of all warps in a launch, on a simulated device.
     Instructions,
 }
 
-/// What the cache on the disk had to do with a result.
+/// The role of the disk cache in a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// There is none.
+    /// No cache is in use.
     Off,
-    /// The result is from it.
+    /// The result is from the cache.
     Hit,
-    /// It had none for this device, task and shape, or one of other kernels. It was measured, and
-    /// is remembered now.
+    /// The cache had no result for this device, task and shape, or one for other kernels. The
+    /// result was measured, and is now cached.
     Miss,
-    /// Its file was damaged. The result was measured again, and the file replaced.
+    /// The cache's file was damaged. The result was measured again, and the file replaced.
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of the damage.
         why: String,
     },
     /// The result was measured, but could not be written.
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         why: String,
     },
 }
 
-/// How to tune.
+/// The configuration of a measurement.
 #[derive(Clone, Debug)]
 pub struct Tuner<'a> {
     stream: &'a Stream,
@@ -203,7 +204,7 @@ pub struct Tuner<'a> {
 ///
 /// # Errors
 ///
-/// As [`Tuner::tune`].
+/// The errors of [`Tuner::tune`].
 pub fn tune<O: Debug>(
     stream: &Stream,
     task: &str,
@@ -215,63 +216,65 @@ pub fn tune<O: Debug>(
 }
 
 impl<'a> Tuner<'a> {
-    /// Launches on `stream`. Results are remembered in the folder that the environment variable
-    /// `TMA_TUNE_CACHE` names, or not if it is empty; without it in `tma-tune` in the user's cache
-    /// (`XDG_CACHE_HOME`, else `.cache` in `HOME`).
+    /// Creates a tuner that launches on `stream`. Results are cached in the folder named by the
+    /// environment variable `TMA_TUNE_CACHE`, or not at all if it is empty. If the variable is not
+    /// set, they are cached in `tma-tune` in the user's cache folder (`XDG_CACHE_HOME`, or else
+    /// `.cache` in `HOME`).
     pub fn new(stream: &'a Stream) -> Self {
         let folder = cache::folder(|variable| std::env::var_os(variable));
         Self { stream, folder, rounds: 7, slice_ms: 5.0, quiet: false }
     }
 
-    /// Remembers results in this folder, which is made if it is missing.
+    /// Caches results in this folder, which is created if it is missing.
     #[must_use]
     pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// Measures each time, and remembers nothing.
+    /// Measures every time, and caches nothing.
     #[must_use]
     pub fn no_cache(mut self) -> Self {
         self.folder = None;
         self
     }
 
-    /// Sets the rounds of a measurement; the default is 7. No effect on a simulated device.
+    /// Sets the number of rounds of a measurement. The default is 7. It has no effect on a
+    /// simulated device.
     #[must_use]
     pub fn rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds.max(1);
         self
     }
 
-    /// Sets for how many milliseconds a candidate is repeated in a round; the default is 5. No
-    /// effect on a simulated device.
+    /// Sets for how many milliseconds a candidate is repeated in a round. The default is 5. It has
+    /// no effect on a simulated device.
     #[must_use]
     pub fn slice_ms(mut self, milliseconds: f64) -> Self {
         self.slice_ms = milliseconds;
         self
     }
 
-    /// Writes nothing to the standard error: neither a progress bar, which otherwise appears on a
-    /// terminal after a second, nor that the cache was damaged or could not be written.
+    /// Disables output to standard error: the progress bar, which otherwise appears on a terminal
+    /// after a second, and the notice that the cache was damaged or could not be written.
     #[must_use]
     pub fn quiet(mut self) -> Self {
         self.quiet = true;
         self
     }
 
-    /// Returns the fastest of the candidates for a task of this shape, from the cache if it knows,
-    /// else by measurement.
+    /// Returns the fastest of the candidates for a task of this shape, from the cache if it has a
+    /// result, or else by measurement.
     ///
     /// `launch` queues a candidate once on the stream that it is passed. It is called many times,
-    /// so each launch has to be possible after another; what it leaves in memory is that of any
-    /// candidate. A result is remembered for the device, the task, the shape, and these very
-    /// candidates: another kernel, or another list, is measured again.
+    /// so each launch must be possible after any other. Memory is left as the last launched
+    /// candidate leaves it, which may be any of them. A result is cached for the device, the task,
+    /// the shape, and exactly these candidates: another kernel, or another list, is measured again.
     ///
     /// # Errors
     ///
-    /// [`TuneError`]: that there are no candidates, two of the same name, or none that can be
-    /// launched. The errors of a launch, but for those by which a candidate is left out.
+    /// [`TuneError`] if there are no candidates, two candidates have the same name, or no candidate
+    /// can be launched. Also the errors of a launch, except those for which a candidate is skipped.
     pub fn tune<O: Debug>(
         &self,
         task: &str,
@@ -290,33 +293,34 @@ impl<'a> Tuner<'a> {
                 Err(why) => state = Cache::Damaged { path: key.path(folder), why },
             }
         }
-        self.tell(&state);
+        self.report_cache(&state);
         let queue = |index: usize| launch(&candidates[index], self.stream);
-        // A first launch, which may take long to compile, and on a GPU the rounds.
-        let turns = match key.unit {
+        // One first launch, which may take long to compile, and on a GPU the rounds.
+        let launches = match key.unit {
             Unit::Microseconds => 1 + self.rounds,
             Unit::Instructions => 1,
         };
-        let progress = Progress::new(format!("tuning {task}"), (candidates.len() * turns) as u64, self.quiet);
+        let progress =
+            Progress::new(format!("tuning {task}"), (candidates.len() * launches) as u64, self.quiet);
         let outcomes = contest::run(self, candidates.len(), progress, queue)?;
         if let Some(folder) = &self.folder
             && let Err(error) = cache::write(folder, &key, &identities, &outcomes)
         {
             state = Cache::Unwritable { path: key.path(folder), why: error.to_string() };
-            self.tell(&state);
+            self.report_cache(&state);
         }
         tuned(task, &key, identities, outcomes, state)
     }
 
-    /// Says on the standard error what went wrong with the cache.
-    fn tell(&self, state: &Cache) {
-        if let (false, Some(text)) = (self.quiet, table::complaint(state)) {
+    /// Reports on standard error if the cache failed.
+    fn report_cache(&self, state: &Cache) {
+        if let (false, Some(text)) = (self.quiet, table::problem(state)) {
             eprintln!("{text}");
         }
     }
 }
 
-/// The candidates as the cache knows them.
+/// Returns the candidates as the cache identifies them.
 fn identities<O: Debug>(task: &str, candidates: &[Candidate<O>]) -> Result<Vec<Identity>, TuneError> {
     if candidates.is_empty() {
         return Err(TuneError::NoCandidates { task: task.to_owned() });

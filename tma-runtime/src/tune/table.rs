@@ -1,4 +1,4 @@
-//! What was tried, as a table for people.
+//! The trials of a tuning as a table for users.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use super::{Cache, Outcome, Trial, Tuned, Unit};
 
 impl fmt::Display for Tuned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let origin = if self.cache == Cache::Hit { "remembered" } else { "measured" };
+        let origin = if self.cache == Cache::Hit { "cached" } else { "measured" };
         writeln!(f, "{}, {origin}", self.title)?;
-        if let Some(complaint) = complaint(&self.cache) {
-            writeln!(f, "{complaint}")?;
+        if let Some(problem) = problem(&self.cache) {
+            writeln!(f, "{problem}")?;
         }
         let width = self.trials.iter().map(|trial| trial.name.chars().count()).max().unwrap_or(0);
         let unit = match self.unit {
@@ -29,22 +29,22 @@ impl fmt::Display for Tuned {
                     let digits = if self.unit == Unit::Instructions { 0 } else { 2 };
                     writeln!(f, "{cost:12.digits$}  {spread:6.3}  {:7.3}", cost / best)?;
                 }
-                Outcome::Refused { why } => writeln!(f, "refused: {why}")?,
+                Outcome::Refused { why } => writeln!(f, "rejected: {why}")?,
             }
         }
         Ok(())
     }
 }
 
-/// What went wrong with the cache, if something did.
-pub(super) fn complaint(state: &Cache) -> Option<String> {
+/// Describes the failure of the cache, if there was one.
+pub(super) fn problem(state: &Cache) -> Option<String> {
     match state {
         Cache::Off | Cache::Hit | Cache::Miss => None,
         Cache::Damaged { path, why } => {
-            Some(format!("the result in {} is damaged, and is measured anew: {why}", path.display()))
+            Some(format!("the cached result in {} is damaged, measuring again: {why}", path.display()))
         }
         Cache::Unwritable { path, why } => {
-            Some(format!("the result could not be written to {}: {why}", path.display()))
+            Some(format!("cannot write the result to {}: {why}", path.display()))
         }
     }
 }

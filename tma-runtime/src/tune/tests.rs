@@ -1,4 +1,4 @@
-//! Choice and cache, on simulated devices.
+//! Tests of selection and cache on simulated devices.
 
 use super::*;
 use crate::device::Device;
@@ -7,7 +7,7 @@ use crate::spec::{Cluster, KernelParts};
 use std::fs;
 use std::path::Path;
 
-/// A kernel of one warp with so many instructions before its end.
+/// Returns a kernel of one warp with this PTX.
 const fn kernel(name: &'static str, ptx: &'static str) -> KernelParts {
     KernelParts { name, entry: "k", ptx, ..KernelParts::NOTHING }
 }
@@ -28,7 +28,7 @@ static CLUSTERED: KernelSpec =
     spec(KernelParts { cluster: Cluster::AtLaunch { most: 8 }, ..kernel("k::clustered", SHORT) });
 static TRAPPING: KernelSpec = spec(kernel("k::trapping", TRAPS));
 
-/// A folder for the cache of a test, which is empty.
+/// Returns the folder of a test's cache, which is empty.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tune-tests").join(name);
     if folder.exists() {
@@ -37,7 +37,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Tunes, and counts the launches.
+/// Tunes, and returns the number of launches with the result.
 fn tune_in(folder: &Path, candidates: &[Candidate<()>]) -> (Result<Tuned, Error>, usize) {
     let stream = Device::simulator().stream().unwrap();
     let mut launches = 0;
@@ -66,7 +66,7 @@ fn the_simulator_chooses_by_instructions() {
 }
 
 #[test]
-fn what_was_measured_once_is_remembered() {
+fn measurements_are_cached() {
     let folder = folder("remembered");
     let candidates = candidates(&KERNELS, &[()]);
     let (first, launches) = tune_in(&folder, &candidates);
@@ -74,7 +74,7 @@ fn what_was_measured_once_is_remembered() {
     assert_eq!((first.cache.clone(), launches), (Cache::Miss, 2));
     let (second, launches) = tune_in(&folder, &candidates);
     assert_eq!((second.unwrap(), launches), (Tuned { cache: Cache::Hit, ..first }, 0));
-    // The same names, but another kernel behind one of them.
+    // The same names, but a different kernel under one of them.
     static OTHER: KernelSpec = spec(kernel("k::long", SHORT));
     let others = [Candidate { kernel: &OTHER, options: () }, candidates[1]];
     let (third, launches) = tune_in(&folder, &others);
@@ -83,7 +83,7 @@ fn what_was_measured_once_is_remembered() {
 }
 
 #[test]
-fn a_damaged_cache_is_measured_anew_and_said_so() {
+fn a_damaged_cache_is_reported_and_replaced() {
     let folder = folder("damaged");
     let candidates = candidates(&KERNELS, &[()]);
     tune_in(&folder, &candidates).0.unwrap();
@@ -99,7 +99,7 @@ fn a_damaged_cache_is_measured_anew_and_said_so() {
         let (tuned, launches) = tune_in(&folder, &candidates);
         let tuned = tuned.unwrap();
         assert!(matches!(&tuned.cache, Cache::Damaged { path: found, .. } if *found == path), "{tuned:?}");
-        assert!(tuned.to_string().contains("is damaged, and is measured anew"), "{tuned}");
+        assert!(tuned.to_string().contains("is damaged, measuring again"), "{tuned}");
         assert_eq!(launches, 2);
         assert_eq!(fs::read(&path).unwrap(), whole, "it is replaced");
     }
@@ -116,7 +116,7 @@ fn a_cache_that_cannot_be_written_is_no_error() {
     fs::remove_file(&folder).unwrap();
     let tuned = tuned.unwrap();
     assert!(matches!(tuned.cache, Cache::Unwritable { .. }), "{tuned:?}");
-    assert!(tuned.to_string().contains("could not be written"), "{tuned}");
+    assert!(tuned.to_string().contains("cannot write the result"), "{tuned}");
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn options_are_tried_with_each_kernel_and_refusals_are_left_out() {
     let text = tuned.to_string();
     let rows: Vec<&str> = text.lines().skip(2).collect();
     assert!(rows[0].starts_with("> k::clustered [2, 1, 1]") && rows[0].ends_with("1.000"), "{text}");
-    assert!(rows[1].contains("[3, 1, 1]") && rows[1].contains("refused: TMA0621"), "{text}");
-    assert!(rows[2].contains("refused: TMA0624") && rows[3].contains("refused: TMA0624"), "{text}");
+    assert!(rows[1].contains("[3, 1, 1]") && rows[1].contains("rejected: TMA0621"), "{text}");
+    assert!(rows[2].contains("rejected: TMA0624") && rows[3].contains("rejected: TMA0624"), "{text}");
 }
 
 #[test]

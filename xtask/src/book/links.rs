@@ -39,13 +39,13 @@ pub(super) fn check(folder: &Path) -> Result<usize> {
 
 /// Reads every `.html` file in `folder` and its subfolders.
 fn read(folder: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("Cannot list {}", folder.display()))? {
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
         let path = entry?.path();
         if path.is_dir() {
             read(&path, pages)?;
         } else if path.extension().is_some_and(|extension| extension == "html") {
             let text =
-                fs::read_to_string(&path).with_context(|| format!("Cannot read {}", path.display()))?;
+                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
             pages.insert(path, Page::of(&text));
         }
     }
@@ -82,11 +82,11 @@ fn problem(path: &Path, target: &str, pages: &BTreeMap<PathBuf, Page>) -> Option
         None => normal(&path.parent()?.join(file)),
     };
     if !linked.exists() {
-        return Some("there is no such file".to_owned());
+        return Some("no such file".to_owned());
     }
     let part = part.filter(|part| !part.is_empty())?;
     let known = pages.get(&linked).is_none_or(|page| page.parts.contains(part));
-    (!known).then(|| format!("the page has no part `{part}`"))
+    (!known).then(|| format!("the page has no anchor `{part}`"))
 }
 
 /// Removes `..` from the path as a browser does: without access to the disk.
@@ -122,7 +122,7 @@ mod tests {
 
         assert_eq!(followed, 3);
         assert!(broken.starts_with("3 links of the book are broken"), "{broken}");
-        for target in ["gone.html: there is no such file", "no.svg: there", "the page has no part `no`"] {
+        for target in ["gone.html: no such file", "no.svg: no such", "the page has no anchor `no`"] {
             assert!(broken.contains(target), "{broken}");
         }
         Ok(())

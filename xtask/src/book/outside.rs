@@ -19,15 +19,15 @@ const CONTENTS: &str = "docs/SUMMARY.md";
 /// Reads `[context, book]` and writes the book.
 pub(super) fn run(input: impl Read, output: impl Write) -> Result<()> {
     let [context, mut book]: [Value; 2] =
-        serde_json::from_reader(input).context("Cannot read what mdBook sent")?;
-    let root = context["root"].as_str().context("mdBook sent no `root`")?;
+        serde_json::from_reader(input).context("cannot parse the input from mdBook")?;
+    let root = context["root"].as_str().context("the input from mdBook has no `root`")?;
     let repository = match context["config"]["output"]["html"]["git-repository-url"].as_str() {
         // Hosts accept `blob` for folders too, and redirect.
         Some(url) => format!("{}/blob/HEAD", url.trim_end_matches('/')),
         None => format!("file://{root}"),
     };
     rewrite(&mut book, &repository);
-    serde_json::to_writer(output, &book).context("Cannot answer mdBook")
+    serde_json::to_writer(output, &book).context("cannot write the output for mdBook")
 }
 
 /// Rewrites every chapter in `value`. A chapter is an object with a text and the path of its
@@ -122,7 +122,7 @@ mod tests {
     const HOST: &str = "https://example.org/tma/blob/HEAD";
 
     #[test]
-    fn links_within_the_book_stay() {
+    fn links_within_the_book_are_unchanged() {
         for line in [
             "[a](host.md), [b](errors/TMA0203.md#what-to-do), [c](#part), [d](https://example.org/x)",
             "![picture](layouts/narrow.svg) and `tiles[i](../x)`",
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_book_is_rewritten_and_its_code_is_not() -> Result<()> {
+    fn links_are_rewritten_outside_of_code() -> Result<()> {
         let text = "[a](../b.rs)\n```rust\n// [a](../b.rs)\n```\n";
         let inside = "[b](../b.md)\n";
         let chapter = serde_json::json!({ "content": inside, "source_path": "errors/x.md", "sub_items": [

@@ -38,7 +38,8 @@ pub(crate) fn run() -> Result<()> {
     }
     build(&tools, "tma-examples", "cuda", &examples)?;
 
-    let built = Path::new(metadata["target_directory"].as_str().context("cargo names no target folder")?);
+    let built =
+        Path::new(metadata["target_directory"].as_str().context("cargo metadata has no target directory")?);
     // The bundle is built elsewhere and then renamed, so that `target/bundle` is always complete
     // and from a single build.
     let finished = workspace::target().join("bundle");
@@ -56,11 +57,8 @@ pub(crate) fn run() -> Result<()> {
     fs::write(&script, SCRIPT).with_context(|| format!("cannot write {}", script.display()))?;
     process::make_executable(&script)?;
     process::fresh_folder(&finished)?;
-    fs::rename(&bundle, &finished).with_context(|| format!("cannot make {}", finished.display()))?;
-    println!(
-        "The bundle is in {}: carry it to a machine with a GPU and start run.sh there",
-        finished.display()
-    );
+    fs::rename(&bundle, &finished).with_context(|| format!("cannot create {}", finished.display()))?;
+    println!("The bundle is in {}: copy it to a machine with a GPU and run run.sh", finished.display());
     Ok(())
 }
 
@@ -81,12 +79,16 @@ fn build(tools: &Tools, package: &str, feature: &str, programs: &[&str]) -> Resu
 
 /// Copies a program without its symbols into the folder `to`, if it can run on other machines.
 fn add(program: &Path, to: &Path) -> Result<()> {
-    let name = program.file_name().context("a program without a name")?;
+    let name = program.file_name().context("the path of the program has no file name")?;
     let copy: PathBuf = to.join(name);
     process::run(Command::new("strip").arg("-o").arg(&copy).arg(program))?;
     let libraries = process::output(Command::new("readelf").args(["--dynamic", "--wide"]).arg(&copy))?;
     if let Some(line) = libraries.lines().find(|line| line.contains("NEEDED") && line.contains("libLLVM")) {
-        bail!("{} would not run where LLVM is not installed: {}", program.display(), line.trim());
+        bail!(
+            "{} links LLVM, so it would not run where LLVM is not installed: {}",
+            program.display(),
+            line.trim()
+        );
     }
     println!("{}", name.to_string_lossy());
     Ok(())
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_ends_badly_is_a_failure() {
+    fn abnormal_ends_are_failures() {
         let folder = bundle(
             "bundle-failing",
             &[

@@ -8,13 +8,13 @@ type Check = fn(&mut Session) -> Result<()>;
 
 /// All checks. Each starts from the original file.
 pub(super) const ALL: [(&str, Check); 7] = [
-    ("nothing is underlined in kernels that are right", nothing_is_underlined),
-    ("nothing is underlined in a kernel that no build has seen", nothing_is_underlined_while_typing),
-    ("a mistake is underlined where it stands", a_mistake_is_underlined),
-    ("the members of a value are offered behind its dot", members_are_offered),
-    ("also where the rest of the statement is there", members_are_offered_within_a_statement),
-    ("types and documentation are shown", hover),
-    ("words lead to their definition", definitions),
+    ("no diagnostics in correct kernels", nothing_is_underlined),
+    ("no diagnostics in a kernel that was never built", nothing_is_underlined_while_typing),
+    ("an error is reported on its line", a_mistake_is_underlined),
+    ("members are completed after a dot", members_are_offered),
+    ("members are completed within a statement", members_are_offered_within_a_statement),
+    ("hover shows types and documentation", hover),
+    ("go to definition", definitions),
 ];
 
 /// A value's name, and some of its members.
@@ -41,22 +41,22 @@ fn nothing_is_underlined(session: &mut Session) -> Result<()> {
 }
 
 fn nothing_is_underlined_while_typing(session: &mut Session) -> Result<()> {
-    for (place, _) in MEMBERS {
-        session.type_at(place, "if thread_idx().x == 5 { sync_warp(); }")?;
+    for (definition, _) in MEMBERS {
+        session.type_at(definition, "if thread_idx().x == 5 { sync_warp(); }")?;
         let found = session.diagnostics()?;
-        ensure!(found.is_empty(), "at {place}: {found:#?}");
+        ensure!(found.is_empty(), "at {definition}: {found:#?}");
     }
     Ok(())
 }
 
 fn a_mistake_is_underlined(session: &mut Session) -> Result<()> {
-    for (place, _) in MEMBERS {
+    for (definition, _) in MEMBERS {
         let mistake = "map.nope();";
-        session.type_at(place, mistake)?;
+        session.type_at(definition, mistake)?;
         let line = session.line(mistake)?;
         let found = session.diagnostics()?;
         let is_meant = |message: &String| message.starts_with(&format!("{line}: TMA0103"));
-        ensure!(found.iter().any(is_meant), "at {place}, line {line}: {found:#?}");
+        ensure!(found.iter().any(is_meant), "at {definition}, line {line}: {found:#?}");
     }
     Ok(())
 }
@@ -70,12 +70,12 @@ fn members_are_offered_within_a_statement(session: &mut Session) -> Result<()> {
 }
 
 fn each_member(session: &mut Session, typed: impl Fn(&str) -> String) -> Result<()> {
-    for (place, values) in MEMBERS {
+    for (definition, values) in MEMBERS {
         for (value, wanted) in values {
-            let found = session.members(place, &typed(value))?;
+            let found = session.members(definition, &typed(value))?;
             let missing: Vec<_> =
                 wanted.iter().filter(|name| !found.iter().any(|found| found == *name)).collect();
-            ensure!(missing.is_empty(), "behind `{value}` at {place}: no {missing:?} in {found:?}");
+            ensure!(missing.is_empty(), "after `{value}.` at {definition}: no {missing:?} in {found:?}");
         }
     }
     Ok(())
@@ -89,7 +89,7 @@ fn hover(session: &mut Session) -> Result<()> {
         ("helped(map, tile);", "fn helped(map: Global<u32>, tile: Tile<u32"),
     ] {
         let found = session.hover(word)?;
-        ensure!(found.contains(wanted), "for `{word}` there is {found:?}");
+        ensure!(found.contains(wanted), "hover of `{word}` is {found:?}");
     }
     Ok(())
 }
@@ -106,6 +106,6 @@ fn definitions(session: &mut Session) -> Result<()> {
         ensure!(file.ends_with("src/lib.rs") && line == wanted, "`{word}` leads to {file}:{line}");
     }
     let (file, _) = session.definition("arrive_expect_tx(")?;
-    ensure!(file.ends_with("tma-runtime/src/lang/barrier.rs"), "a method leads to {file}");
+    ensure!(file.ends_with("tma-runtime/src/lang/barrier.rs"), "`arrive_expect_tx` leads to {file}");
     Ok(())
 }

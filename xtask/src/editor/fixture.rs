@@ -118,7 +118,7 @@ pub(super) fn write() -> Result<PathBuf> {
         ("build.rs", "fn main() { tma_codegen::build() }\n"),
         ("src/lib.rs", SOURCE),
     ];
-    fs::create_dir_all(folder.join("src")).context("cannot make the package")?;
+    fs::create_dir_all(folder.join("src")).context("cannot create the package")?;
     for (name, text) in files {
         fs::write(folder.join(name), text).with_context(|| format!("cannot write {name}"))?;
     }

@@ -21,7 +21,7 @@ const LOADING: Duration = Duration::from_secs(900);
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// "The content was changed" and "the server gave up": the request must be repeated.
-const AGAIN: [i64; 2] = [-32801, -32802];
+const RETRY_CODES: [i64; 2] = [-32801, -32802];
 
 /// A running language server, which ends when this value is dropped.
 pub(super) struct Server {
@@ -79,10 +79,10 @@ impl Server {
         self.notify("initialized", &json!({}))?;
         let deadline = Instant::now() + LOADING;
         while self.status["quiescent"] != true {
-            self.next(deadline).context("rust-analyzer has not loaded the package")?;
+            self.next(deadline).context("rust-analyzer did not load the package")?;
         }
         if self.status["health"] != "ok" {
-            bail!("rust-analyzer is not well: {}", self.status["message"]);
+            bail!("rust-analyzer reports a problem: {}", self.status["message"]);
         }
         Ok(())
     }
@@ -94,16 +94,16 @@ impl Server {
             self.requests += 1;
             let id = self.requests;
             self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }))?;
-            let answer = loop {
-                let message = self.next(deadline).with_context(|| format!("no answer to {method}"))?;
+            let response = loop {
+                let message = self.next(deadline).with_context(|| format!("no response to {method}"))?;
                 if message["id"] == id && message.get("method").is_none() {
                     break message;
                 }
             };
-            match answer["error"]["code"].as_i64() {
-                None => return Ok(answer["result"].clone()),
-                Some(code) if AGAIN.contains(&code) && Instant::now() < deadline => {}
-                Some(_) => bail!("{method}: {}", answer["error"]),
+            match response["error"]["code"].as_i64() {
+                None => return Ok(response["result"].clone()),
+                Some(code) if RETRY_CODES.contains(&code) && Instant::now() < deadline => {}
+                Some(_) => bail!("{method}: {}", response["error"]),
             }
         }
     }
@@ -116,13 +116,14 @@ impl Server {
     fn send(&mut self, message: &Value) -> Result<()> {
         let text = message.to_string();
         write!(self.input, "Content-Length: {}\r\n\r\n{text}", text.len())?;
-        self.input.flush().context("the server has ended")
+        self.input.flush().context("the server has exited")
     }
 
     /// Returns the next message, after responding to requests of the server.
     fn next(&mut self, deadline: Instant) -> Result<Value> {
         let left = deadline.saturating_duration_since(Instant::now());
-        let message = self.messages.recv_timeout(left).context("the server is silent, or has ended")?;
+        let message =
+            self.messages.recv_timeout(left).context("the server does not respond, or has exited")?;
         if message["method"] == "experimental/serverStatus" {
             self.status = message["params"].clone();
         }
@@ -149,7 +150,7 @@ fn receive(output: &mut impl BufRead) -> Result<Value> {
     loop {
         let mut line = String::new();
         if output.read_line(&mut line)? == 0 {
-            bail!("the server has ended");
+            bail!("the server has exited");
         }
         match line.trim().split_once(':') {
             Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {

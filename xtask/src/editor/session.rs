@@ -35,10 +35,10 @@ impl Session {
     }
 
     /// Types `typed` in place of `// HERE place`, and returns the byte offset of its end.
-    pub(super) fn type_at(&mut self, place: &str, typed: &str) -> Result<usize> {
-        let mark = format!("// HERE {place}\n");
+    pub(super) fn type_at(&mut self, definition: &str, typed: &str) -> Result<usize> {
+        let mark = format!("// HERE {definition}\n");
         let split = fixture::SOURCE.split_once(&mark);
-        let (before, after) = split.with_context(|| format!("there is no place `{place}`"))?;
+        let (before, after) = split.with_context(|| format!("the fixture has no marker `{definition}`"))?;
         self.replace(format!("{before}{typed}\n{after}"))?;
         Ok(before.len() + typed.len())
     }
@@ -56,18 +56,18 @@ impl Session {
     pub(super) fn diagnostics(&mut self) -> Result<Vec<String>> {
         let parameters = json!({ "textDocument": { "uri": self.uri } });
         let report = self.server.request("textDocument/diagnostic", &parameters)?;
-        let items = report["items"].as_array().context("there is no list of diagnostics")?;
+        let items = report["items"].as_array().context("the response has no list of diagnostics")?;
         let line = |item: &Value| item["range"]["start"]["line"].as_u64().unwrap_or_default() + 1;
         let message = |item: &Value| item["message"].as_str().unwrap_or_default().to_owned();
         Ok(items.iter().map(|item| format!("{}: {}", line(item), message(item))).collect())
     }
 
     /// Returns the methods and fields that completion offers after `typed`.
-    pub(super) fn members(&mut self, place: &str, typed: &str) -> Result<Vec<String>> {
-        let end = self.type_at(place, typed)?;
+    pub(super) fn members(&mut self, definition: &str, typed: &str) -> Result<Vec<String>> {
+        let end = self.type_at(definition, typed)?;
         let parameters = self.position(end);
-        let answer = self.server.request("textDocument/completion", &parameters)?;
-        let items = answer["items"].as_array().or(answer.as_array()).cloned().unwrap_or_default();
+        let response = self.server.request("textDocument/completion", &parameters)?;
+        let items = response["items"].as_array().or(response.as_array()).cloned().unwrap_or_default();
         // Source: the protocol's `CompletionItemKind`: 2 is a method, 5 a field.
         let members = items.iter().filter(|item| item["kind"] == 2 || item["kind"] == 5);
         let names = members.filter_map(|item| item["label"].as_str());
@@ -78,18 +78,18 @@ impl Session {
     /// Returns the hover text of the word at the start of the first occurrence of `text`.
     pub(super) fn hover(&mut self, text: &str) -> Result<String> {
         let parameters = self.position(self.find(text)?);
-        let answer = self.server.request("textDocument/hover", &parameters)?;
-        Ok(answer["contents"]["value"].as_str().unwrap_or_default().to_owned())
+        let response = self.server.request("textDocument/hover", &parameters)?;
+        Ok(response["contents"]["value"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Returns the definition of the word at the start of the first occurrence of `text`: file and
     /// line, from 1.
     pub(super) fn definition(&mut self, text: &str) -> Result<(String, u64)> {
         let parameters = self.position(self.find(text)?);
-        let answer = self.server.request("textDocument/definition", &parameters)?;
-        let place = answer.get(0).unwrap_or(&answer);
-        let file = place["uri"].as_str().with_context(|| format!("`{text}` leads nowhere"))?;
-        let line = place["range"]["start"]["line"].as_u64().context("a place has a line")?;
+        let response = self.server.request("textDocument/definition", &parameters)?;
+        let definition = response.get(0).unwrap_or(&response);
+        let file = definition["uri"].as_str().with_context(|| format!("`{text}` has no definition"))?;
+        let line = definition["range"]["start"]["line"].as_u64().context("the definition has no line")?;
         Ok((file.to_owned(), line + 1))
     }
 

@@ -22,7 +22,7 @@ use crate::workspace;
 const VERSION: &str = "0.13.2";
 
 const CXX_COMPILER: Need = Need {
-    what: "a C++ compiler, to build libFuzzer with",
+    purpose: "a C++ compiler, to build libFuzzer",
     packages: &["g++"],
     by_hand: "Install g++ or clang++, and set CXX if `c++` is not its name.",
     is_met: has_cxx_compiler,
@@ -46,6 +46,6 @@ pub(crate) fn provide() -> Result<PathBuf> {
     }
     let mut install = workspace::cargo();
     install.args(["install", "cargo-fuzz", "--locked", "--version", VERSION, "--root"]);
-    process::run(install.arg(&tools)).context("Cannot install cargo-fuzz")?;
+    process::run(install.arg(&tools)).context("cannot install cargo-fuzz")?;
     Ok(own)
 }

@@ -36,6 +36,6 @@ pub(crate) fn provide() -> Result<PathBuf> {
     install.args(["--version", VERSION, "--root"]).arg(&tools);
     // A book builds in seconds either way, and mdBook itself builds in half the time.
     install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
-    process::run(&mut install).context("Cannot install mdBook")?;
+    process::run(&mut install).context("cannot install mdBook")?;
     Ok(own)
 }

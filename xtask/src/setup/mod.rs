@@ -60,7 +60,7 @@ pub(crate) fn run() -> Result<Tools> {
         stub_cuda::provide(&workspace::target().join("stub-cuda"), &workspace::metadata(false)?)?;
     match &cuda_library_path {
         Some(path) => println!("libcuda to link cust with: a stub in {}", path.display()),
-        None => println!("libcuda to link cust with: that of CUDA_LIBRARY_PATH or the CUDA toolkit"),
+        None => println!("libcuda to link cust with: from CUDA_LIBRARY_PATH or the CUDA toolkit"),
     }
     Ok(Tools { ptxas, nvdisasm, cuda_library_path })
 }

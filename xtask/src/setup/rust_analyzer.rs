@@ -32,7 +32,7 @@ pub(crate) fn provide() -> Result<PathBuf> {
     install.args(["install", PACKAGE, "--locked", "--version", VERSION, "--root"]).arg(&home);
     // Fast enough, and halves the build time.
     install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
-    process::run(&mut install).context("Cannot install rust-analyzer")?;
+    process::run(&mut install).context("cannot install rust-analyzer")?;
     Ok(own)
 }
 
@@ -41,8 +41,8 @@ fn provide_library_source() -> Result<()> {
     let source = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/core");
     if !source.is_dir() {
         process::run(Command::new("rustup").args(["component", "add", "rust-src"]))
-            .context("Without rustup, install the source of the standard library where rustc has its own")?;
-        ensure!(source.is_dir(), "{} is not there after its installation", source.display());
+            .context("cannot install rust-src; without rustup, copy it into the sysroot of rustc")?;
+        ensure!(source.is_dir(), "{} is missing after the installation", source.display());
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `cargo tma check`.
 
-mod judged;
+mod kernels;
 mod report;
 
 use std::env;
@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::package::{self, Built, Package};
 use crate::progress;
 use crate::sources::Sources;
-use judged::{Found, Judged, judge};
+use kernels::{CheckResults, CheckedKernel, check_kernels};
 use report::{Ptxas, Report};
 
 /// Checks the kernels of the package, or those of the given sources, and assembles their PTX if
@@ -30,31 +30,32 @@ pub(crate) fn run(options: &Check) -> Result<Output> {
     let files = sources::rust_files(&folders(&root, package.as_ref(), &options.sources)?)?;
     let budget = options.budget.map_or(Budget::REPORT, Budget);
     let sources = Sources::read(&files, &root, package.as_ref())?;
-    let Found { mut kernels, refused } = judge(&sources, budget)?;
+    let CheckResults { mut kernels, rejected } = check_kernels(&sources, budget)?;
     if let Some(name) = &options.kernel {
         let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.clone()).collect();
         kernels.retain(|kernel| package::is_named(&kernel.name, name));
-        ensure!(!kernels.is_empty(), "there is no kernel `{name}`; there are: {}", names.join(", "));
+        ensure!(!kernels.is_empty(), "there is no kernel `{name}`; available: {}", names.join(", "));
     }
     let built = match &package {
-        Some(package) if !options.no_build => Some(
-            package.build(&options.build).context("`--no-build` judges kernels without compiling them")?,
-        ),
+        Some(package) if !options.no_build => {
+            let advice = "cannot build the package; use `--no-build` to check kernels without compiling them";
+            Some(package.build(&options.build).context(advice)?)
+        }
         Some(_) | None => None,
     };
     let ptxas = match &built {
-        None => Ptxas::NotAsked,
+        None => Ptxas::Skipped,
         Some(_) if PTXAS.find(&assembled::home())?.is_none() => Ptxas::Missing,
-        Some(built) => Ptxas::Said(assemble(&kernels, &built.kernels)?),
+        Some(built) => Ptxas::Finished(assemble(&kernels, &built.kernels)?),
     };
-    let is_whole = built.as_ref().is_none_or(|Built { is_whole, .. }| *is_whole);
-    Ok(Report { kernels, refused, ptxas, is_whole }.output(&options.deny))
+    let all_built = built.as_ref().is_none_or(|Built { all_built, .. }| *all_built);
+    Ok(Report { kernels, rejected, ptxas, all_built }.output(&options.deny))
 }
 
 /// Returns the folders in which to search for kernels.
 fn folders(root: &Path, package: Option<&Package>, named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     if let Some(missing) = named.iter().find(|path| !path.exists()) {
-        anyhow::bail!("there is no {}", missing.display());
+        anyhow::bail!("no such file or folder: {}", missing.display());
     }
     if named.is_empty() && package.is_some() {
         return Ok(sources::roots(root, &[]));
@@ -64,9 +65,9 @@ fn folders(root: &Path, package: Option<&Package>, named: &[PathBuf]) -> Result<
 }
 
 /// Assembles each kernel that was compiled.
-fn assemble(kernels: &[Judged], compiled: &[Kernel]) -> Result<Vec<Option<Assembled>>> {
-    progress::over("ptxas assembles", kernels, |judged| {
-        let ptx = compiled.iter().find(|kernel| kernel.path.ends_with(&judged.ptx));
+fn assemble(kernels: &[CheckedKernel], compiled: &[Kernel]) -> Result<Vec<Option<Assembled>>> {
+    progress::over("assembling with ptxas", kernels, |kernel| {
+        let ptx = compiled.iter().find(|compiled| compiled.path.ends_with(&kernel.ptx));
         let assembled = ptx.map(assembled::assemble).transpose()?;
         Ok(assembled.inspect(Assembled::remove))
     })

@@ -1,31 +1,31 @@
 //! The report of `cargo tma check`.
 
 use serde_json::{Value, json};
-use tma_codegen::check::protocol::{Doubt, Judgement, SharedAccess, Verdict};
+use tma_codegen::check::protocol::{Judgement, SharedAccess, Undecided, Verdict};
 use tma_codegen::diag::Suspect;
 use tma_model::banks::Wavefronts;
 
 use super::super::assembled::Assembled;
-use super::judged::{Believed, Exception, Fault, Judged, Refused};
+use super::kernels::{CheckedKernel, Exception, Fault, RejectedFile, TrustedItem};
 use crate::arguments::Deny;
 use crate::output::Output;
 use crate::style::{bad, bold, dim, good, warning};
 
 /// The results of all checks.
 pub(super) struct Report {
-    pub(super) kernels: Vec<Judged>,
-    pub(super) refused: Vec<Refused>,
+    pub(super) kernels: Vec<CheckedKernel>,
+    pub(super) rejected: Vec<RejectedFile>,
     pub(super) ptxas: Ptxas,
     /// Whether the whole package builds, or was not built.
-    pub(super) is_whole: bool,
+    pub(super) all_built: bool,
 }
 
 /// The results of ptxas.
 pub(super) enum Ptxas {
-    NotAsked,
+    Skipped,
     Missing,
     /// The result for each kernel, if it was compiled.
-    Said(Vec<Option<Assembled>>),
+    Finished(Vec<Option<Assembled>>),
 }
 
 /// The number of kernels with each result.
@@ -39,20 +39,20 @@ struct Tally {
     trusted: u32,
     conflicts: u32,
     /// Kernels that spill, or that ptxas complains about.
-    complaints: u32,
+    ptxas_warnings: u32,
 }
 
 impl Report {
     pub(super) fn output(&self, deny: &[Deny]) -> Output {
         let mut tally = Tally::default();
         let (mut text, mut texts, mut json) = (String::new(), vec![], vec![]);
-        for refused in &self.refused {
-            text += &format!("{}  {}\n{}\n", bold(&refused.file), bad("refused"), refused.text);
+        for rejected in &self.rejected {
+            text += &format!("{}  {}\n{}\n", bold(&rejected.file), bad("rejected"), rejected.text);
         }
         for (index, kernel) in self.kernels.iter().enumerate() {
             let assembled = match &self.ptxas {
-                Ptxas::Said(all) => all.get(index).and_then(Option::as_ref),
-                Ptxas::NotAsked | Ptxas::Missing => None,
+                Ptxas::Finished(all) => all.get(index).and_then(Option::as_ref),
+                Ptxas::Skipped | Ptxas::Missing => None,
             };
             tally.add(kernel, assembled);
             texts.push(kernel_text(kernel, assembled));
@@ -60,22 +60,22 @@ impl Report {
         }
         text += &grouped(&self.kernels, texts);
         text += &self.last_lines(&tally);
-        let is_denied = |what: &Deny| match what {
+        let is_denied = |denied: &Deny| match denied {
             Deny::Conflicts => tally.conflicts > 0,
             Deny::Undecided => tally.undecided > 0,
         };
-        let is_clean = self.refused.is_empty()
-            && self.is_whole
+        let is_clean = self.rejected.is_empty()
+            && self.all_built
             && tally.broken == 0
-            && tally.complaints == 0
+            && tally.ptxas_warnings == 0
             && !deny.iter().any(is_denied);
-        let refused = self.refused.iter().map(|Refused { file, errors, .. }| {
+        let rejected = self.rejected.iter().map(|RejectedFile { file, errors, .. }| {
             json!({ "file": file, "errors": errors.iter().map(fault_json).collect::<Vec<_>>() })
         });
         let json = json!({
             "kernels": json,
-            "refused": refused.collect::<Vec<_>>(),
-            "builds": self.is_whole,
+            "refused": rejected.collect::<Vec<_>>(),
+            "builds": self.all_built,
             "summary": tally.json(),
             "clean": is_clean,
         });
@@ -86,20 +86,20 @@ impl Report {
         let mut text = String::new();
         match &self.ptxas {
             Ptxas::Missing => {
-                let advice = "registers and spills are not known: `cargo tma setup` fetches ptxas";
+                let advice = "registers and spills are unknown: run `cargo tma setup` to install ptxas";
                 text += &format!("{}\n", dim(advice));
             }
-            Ptxas::NotAsked | Ptxas::Said(_) => {}
+            Ptxas::Skipped | Ptxas::Finished(_) => {}
         }
-        if !self.is_whole {
+        if !self.all_built {
             text += &format!("{}\n", bad("the package does not build"));
         }
-        text + &tally.text(self.kernels.len(), self.refused.len())
+        text + &tally.text(self.kernels.len(), self.rejected.len())
     }
 }
 
 impl Tally {
-    fn add(&mut self, kernel: &Judged, assembled: Option<&Assembled>) {
+    fn add(&mut self, kernel: &CheckedKernel, assembled: Option<&Assembled>) {
         match &kernel.report.judgement.verdict {
             Verdict::Proved => self.proved += 1,
             Verdict::CheckedUpTo(_) => self.checked += 1,
@@ -108,33 +108,34 @@ impl Tally {
             Verdict::Broken(_) => self.broken += 1,
         }
         self.conflicts += u32::from(kernel.report.accesses.iter().any(|access| conflicts(access) > 0));
-        self.complaints += u32::from(assembled.is_some_and(|assembled| !assembled.said.is_clean()));
+        self.ptxas_warnings +=
+            u32::from(assembled.is_some_and(|assembled| !assembled.ptxas_report.is_clean()));
     }
 
-    fn text(&self, kernels: usize, refused: usize) -> String {
-        let shown = |count: u32, what: String| if count > 0 { what } else { dim(what) };
+    fn text(&self, kernels: usize, rejected: usize) -> String {
+        let shown = |count: u32, text: String| if count > 0 { text } else { dim(text) };
         let mut parts = vec![
             shown(self.proved, format!("{} proved", self.proved)),
-            shown(self.checked, format!("{} checked up to a number of turns", self.checked)),
+            shown(self.checked, format!("{} checked up to a number of iterations", self.checked)),
             shown(self.undecided, format!("{} not decided", self.undecided)),
             if self.broken > 0 { bad(format!("{} broken", self.broken)) } else { dim("0 broken") },
         ];
         if self.trusted > 0 {
             parts.push(warning(format!("{} broken and trusted", self.trusted)));
         }
-        let counted = |count: usize, what: &str| match count {
-            1 => format!("1 {what}"),
-            count => format!("{count} {what}s"),
+        let counted = |count: usize, noun: &str| match count {
+            1 => format!("1 {noun}"),
+            count => format!("{count} {noun}s"),
         };
         let mut text = format!("{}: {}\n", counted(kernels, "kernel"), parts.join(", "));
-        if refused > 0 {
-            text += &format!("{} with kernels that break rules\n", bad(counted(refused, "file")));
+        if rejected > 0 {
+            text += &format!("{} with kernels that break rules\n", bad(counted(rejected, "file")));
         }
         if self.conflicts > 0 {
             text += &format!("{}\n", warning(format!("{} with bank conflicts", self.conflicts)));
         }
-        if self.complaints > 0 {
-            text += &format!("{}\n", bad(format!("{} with spills or notes of ptxas", self.complaints)));
+        if self.ptxas_warnings > 0 {
+            text += &format!("{}\n", bad(format!("{} with spills or ptxas notes", self.ptxas_warnings)));
         }
         text
     }
@@ -147,7 +148,7 @@ impl Tally {
             "broken": self.broken,
             "broken_and_trusted": self.trusted,
             "with_bank_conflicts": self.conflicts,
-            "with_ptxas_complaints": self.complaints,
+            "with_ptxas_complaints": self.ptxas_warnings,
         })
     }
 }
@@ -157,7 +158,7 @@ fn conflicts(access: &SharedAccess) -> u32 {
 }
 
 /// Returns the text below a kernel's name.
-fn kernel_text(kernel: &Judged, assembled: Option<&Assembled>) -> String {
+fn kernel_text(kernel: &CheckedKernel, assembled: Option<&Assembled>) -> String {
     let mut lines = protocol_text(kernel);
     lines += &banks_text(kernel);
     lines += &assembled.map(Assembled::text).unwrap_or_default();
@@ -165,73 +166,74 @@ fn kernel_text(kernel: &Judged, assembled: Option<&Assembled>) -> String {
 }
 
 /// Joins kernels with their texts. Instances of a kernel with the same text are shown once.
-fn grouped(kernels: &[Judged], texts: Vec<String>) -> String {
-    let mut groups: Vec<(&Judged, String, usize)> = vec![];
+fn grouped(kernels: &[CheckedKernel], texts: Vec<String>) -> String {
+    let mut groups: Vec<(&CheckedKernel, String, usize)> = vec![];
     for (kernel, text) in kernels.iter().zip(texts) {
-        let is_alike = |(first, known, _): &&mut (&Judged, String, usize)| {
+        let is_same_group = |(first, known, _): &&mut (&CheckedKernel, String, usize)| {
             let [a, b] = [first, kernel].map(|kernel| (&kernel.file, kernel.line, &kernel.made_in));
             a == b && *known == text
         };
-        match groups.iter_mut().find(is_alike) {
+        match groups.iter_mut().find(is_same_group) {
             Some((_, _, count)) => *count += 1,
             None => groups.push((kernel, text, 1)),
         }
     }
-    let one = |(kernel, text, count): (&Judged, String, usize)| {
+    let one = |(kernel, text, count): (&CheckedKernel, String, usize)| {
         let others = match count {
             1 => String::new(),
             2 => " and another instance".to_owned(),
             more => format!(" and {} other instances", more - 1),
         };
         let made = kernel.made_in.as_ref().map(|file| format!(", made in {file}")).unwrap_or_default();
-        let at = dim(place(kernel, kernel.line) + &made);
+        let at = dim(location(kernel, kernel.line) + &made);
         format!("{}{others}  {at}\n{text}", bold(&kernel.name))
     };
     groups.into_iter().map(one).collect()
 }
 
-fn protocol_text(kernel: &Judged) -> String {
+fn protocol_text(kernel: &CheckedKernel) -> String {
     let judgement = &kernel.report.judgement;
-    let looked_at = dim(looked_at(judgement));
+    let exploration_summary = dim(exploration_summary(judgement));
     let mut text = match &judgement.verdict {
         Verdict::Proved if judgement.steps == 0 => {
             format!("{}: nothing to prove, since no thread waits for another\n", good("proved"))
         }
-        Verdict::Proved => format!("{} {looked_at}\n", good("proved")),
-        Verdict::CheckedUpTo(turns) => {
-            format!("{} {looked_at}\n", good(format!("checked up to {turns} turns")))
+        Verdict::Proved => format!("{} {exploration_summary}\n", good("proved")),
+        Verdict::CheckedUpTo(iterations) => {
+            format!("{} {exploration_summary}\n", good(format!("checked up to {iterations} iterations")))
         }
-        Verdict::NotDecided(doubts) => {
-            let one = |doubt: &Doubt| {
-                let example = example(judgement, doubt).map(|text| format!("        {text}\n"));
-                let line = doubt.span.start().line;
-                format!("    {}: {}\n{}", place(kernel, line), doubt.why, example.unwrap_or_default())
+        Verdict::NotDecided(undecided) => {
+            let one = |case: &Undecided| {
+                let example = example(judgement, case).map(|text| format!("        {text}\n"));
+                let line = case.span.start().line;
+                format!("    {}: {}\n{}", location(kernel, line), case.reason, example.unwrap_or_default())
             };
-            format!("{} {looked_at}\n", warning("not decided")) + &doubts.iter().map(one).collect::<String>()
+            format!("{} {exploration_summary}\n", warning("not decided"))
+                + &undecided.iter().map(one).collect::<String>()
         }
         Verdict::Broken(diagnostic) => {
-            let at = place(kernel, diagnostic.span.start().line);
+            let at = location(kernel, diagnostic.span.start().line);
             format!(
-                "{} {looked_at}\n    {at}: {}\n",
+                "{} {exploration_summary}\n    {at}: {}\n",
                 bad("broken"),
                 diagnostic.text().replace('\n', "\n    ")
             )
         }
     };
     if let Some(reason) = &kernel.trusted {
-        text += &format!("trusted, so that macro and build script do not judge it: {reason}\n");
+        text += &format!("trusted, so the macro and the build script do not check it: {reason}\n");
     }
-    for Exception { line, what } in &kernel.exceptions {
-        let what = match what {
-            Believed::Statement(reason) => format!("a statement is trusted: {reason}"),
-            Believed::Assumption(text) => format!("assumed: {text}"),
+    for Exception { line, item } in &kernel.exceptions {
+        let description = match item {
+            TrustedItem::Statement(reason) => format!("a statement is trusted: {reason}"),
+            TrustedItem::Assumption(text) => format!("assumed: {text}"),
         };
-        text += &format!("{}: {what}\n", place(kernel, *line));
+        text += &format!("{}: {description}\n", location(kernel, *line));
     }
-    let names: Vec<_> = kernel.report.apart.iter().map(|name| format!("`{name}`")).collect();
+    let names: Vec<_> = kernel.report.assumed_disjoint.iter().map(|name| format!("`{name}`")).collect();
     if !names.is_empty() && matches!(judgement.verdict, Verdict::Proved | Verdict::CheckedUpTo(_)) {
         text += &dim(format!(
-            "not judged: whether several threads write the same elements of {}\n",
+            "not checked: whether several threads write the same elements of {}\n",
             names.join(", ")
         ));
     }
@@ -240,30 +242,33 @@ fn protocol_text(kernel: &Judged) -> String {
 
 /// Describes the extent of the exploration. A proof visits states, and follows no execution to its
 /// end.
-fn looked_at(Judgement { worlds, steps, .. }: &Judgement) -> String {
-    match worlds {
-        0 => format!("({steps} steps)"),
-        worlds => format!("({worlds} worlds, {steps} steps)"),
+fn exploration_summary(Judgement { executions, steps, .. }: &Judgement) -> String {
+    let states = if *steps == 1 { "1 visited state".to_owned() } else { format!("{steps} visited states") };
+    match executions {
+        0 => format!("({states})"),
+        1 => format!("(1 path, {states})"),
+        paths => format!("({paths} paths, {states})"),
     }
 }
 
 /// Returns the suspected mistake because of which a kernel is undecided.
-fn example(judgement: &Judgement, doubt: &Doubt) -> Option<String> {
-    let is_of = |suspect: &&Suspect| suspect.why == doubt.why && suspect.span().start() == doubt.span.start();
+fn example(judgement: &Judgement, case: &Undecided) -> Option<String> {
+    let is_of =
+        |suspect: &&Suspect| suspect.reason == case.reason && suspect.span().start() == case.span.start();
     judgement.suspects.iter().find(is_of).map(ToString::to_string)
 }
 
-fn banks_text(kernel: &Judged) -> String {
+fn banks_text(kernel: &CheckedKernel) -> String {
     let accesses = &kernel.report.accesses;
     let (known, unknown): (Vec<_>, Vec<_>) = accesses.iter().partition(|access| access.worst.is_some());
     let mut text = String::new();
     for access in known.iter().filter(|access| conflicts(access) > 0) {
         let Some(worst) = access.worst else { continue };
-        let what = if access.writes { "writes" } else { "reads" };
+        let verb = if access.writes { "writes" } else { "reads" };
         text += &format!(
-            "{}: {}: a warp {what} in {} wavefronts instead of {}\n",
+            "{}: {}: a warp {verb} in {} wavefronts instead of {}\n",
             warning("bank conflict"),
-            place(kernel, access.span.start().line),
+            location(kernel, access.span.start().line),
             worst.needed,
             worst.ideal
         );
@@ -275,9 +280,9 @@ fn banks_text(kernel: &Judged) -> String {
         let mut lines: Vec<_> = unknown.iter().map(|access| access.span.start().line).collect();
         lines.dedup();
         let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
-        let what = accesses_in_words(unknown.len());
+        let count = accesses_in_words(unknown.len());
         let text_of = format!(
-            "banks not known of {what} by addresses that are not followed: line {}",
+            "bank conflicts unknown for {count} at addresses that are not tracked: line {}",
             lines.join(", ")
         );
         text += &format!("{}\n", dim(text_of));
@@ -290,21 +295,21 @@ fn accesses_in_words(count: usize) -> String {
 }
 
 /// Formats a location: `src/lib.rs:12`.
-fn place(kernel: &Judged, line: usize) -> String {
+fn location(kernel: &CheckedKernel, line: usize) -> String {
     format!("{}:{line}", kernel.file)
 }
 
-fn kernel_json(kernel: &Judged, assembled: Option<&Assembled>) -> Value {
+fn kernel_json(kernel: &CheckedKernel, assembled: Option<&Assembled>) -> Value {
     let judgement = &kernel.report.judgement;
-    let (verdict, turns, doubts, error) = match &judgement.verdict {
+    let (verdict, iterations, undecided, error) = match &judgement.verdict {
         Verdict::Proved => ("proved", None, &[][..], None),
-        Verdict::CheckedUpTo(turns) => ("checked_up_to", Some(turns), &[][..], None),
-        Verdict::NotDecided(doubts) => ("not_decided", None, doubts.as_slice(), None),
+        Verdict::CheckedUpTo(iterations) => ("checked_up_to", Some(iterations), &[][..], None),
+        Verdict::NotDecided(undecided) => ("not_decided", None, undecided.as_slice(), None),
         Verdict::Broken(diagnostic) => ("broken", None, &[][..], Some(fault_json(&Fault::of(diagnostic)))),
     };
-    let doubts = doubts.iter().map(|doubt| {
-        let line = doubt.span.start().line;
-        json!({ "line": line, "why": doubt.why.to_string(), "example": example(judgement, doubt) })
+    let undecided = undecided.iter().map(|case| {
+        let line = case.span.start().line;
+        json!({ "line": line, "why": case.reason.to_string(), "example": example(judgement, case) })
     });
     let accesses = kernel.report.accesses.iter().map(|access| {
         let at = access.span.start();
@@ -316,9 +321,9 @@ fn kernel_json(kernel: &Judged, assembled: Option<&Assembled>) -> Value {
             "ideal": access.worst.map(|worst| worst.ideal),
         })
     });
-    let exceptions = kernel.exceptions.iter().map(|Exception { line, what }| match what {
-        Believed::Statement(reason) => json!({ "line": line, "trusted": reason }),
-        Believed::Assumption(text) => json!({ "line": line, "assumed": text }),
+    let exceptions = kernel.exceptions.iter().map(|Exception { line, item }| match item {
+        TrustedItem::Statement(reason) => json!({ "line": line, "trusted": reason }),
+        TrustedItem::Assumption(text) => json!({ "line": line, "assumed": text }),
     });
     json!({
         "kernel": kernel.name,
@@ -329,11 +334,11 @@ fn kernel_json(kernel: &Judged, assembled: Option<&Assembled>) -> Value {
             "verdict": verdict,
             "trusted": kernel.trusted,
             "exceptions": exceptions.collect::<Vec<_>>(),
-            "turns": turns,
-            "doubts": doubts.collect::<Vec<_>>(),
+            "turns": iterations,
+            "doubts": undecided.collect::<Vec<_>>(),
             "error": error,
-            "not_judged": kernel.report.apart,
-            "worlds": judgement.worlds,
+            "not_judged": kernel.report.assumed_disjoint,
+            "worlds": judgement.executions,
             "steps": judgement.steps,
         },
         "shared_accesses": accesses.collect::<Vec<_>>(),

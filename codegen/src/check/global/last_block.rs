@@ -7,10 +7,10 @@
 //! before it released (PTX ISA, "Memory Consistency Model", "Release and Acquire Patterns",
 //! "Causality order"). The counter is assumed to be zero when the kernel starts.
 
-use super::located::{Guard, Kept, Located};
-use super::together::Together;
+use super::located::{GlobalSummary, Guard, Located};
+use super::unseparated::UnseparatedPairs;
 use crate::ir::{
-    AtomicAccess, AtomicOp, AtomicPlace, Block, Fence, Kernel, MemoryScope, Order, ParamId, Stmt, StmtId,
+    AtomicAccess, AtomicMemory, AtomicOp, Block, Fence, Kernel, MemoryScope, Order, ParamId, Stmt, StmtId,
     StmtKind, visit,
 };
 
@@ -26,40 +26,40 @@ pub(super) struct Count<'a, 'k> {
 /// Whether the `write` of every block comes before `read`, which only the last block executes.
 pub(super) fn orders(
     counts: &[Count<'_, '_>],
-    blocks_meet: &Together,
+    unseparated: &UnseparatedPairs,
     write: &Located<'_>,
     read: &Located<'_>,
 ) -> bool {
-    let plain = |one: &Located<'_>| !one.touch.is_strong && !one.touch.by_copy;
+    let plain = |one: &Located<'_>| !one.access.is_strong && !one.access.by_copy;
     plain(write)
         && plain(read)
         && counts.iter().any(|count| {
-            let [of_write, of_count, of_read] = [write, count.located, read].map(|one| one.touch.stmt.id);
+            let [of_write, of_count, of_read] = [write, count.located, read].map(|one| one.access.stmt.id);
             let is_by_the_same = write.guards.starts_with(&count.located.guards);
             is_of_the_last(read, count.located)
                 && of_write < count.release
                 && count.acquire < of_read
-                && (is_by_the_same || !blocks_meet.may(of_write, of_count))
+                && (is_by_the_same || !unseparated.may(of_write, of_count))
         })
 }
 
 /// Returns the counts of a kernel that each block executes once. Only the last block may access
 /// their counters otherwise.
-pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Count<'a, 'k>> {
-    if !kept.blocks_in_line {
+pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, summary: &'a GlobalSummary<'k>) -> Vec<Count<'a, 'k>> {
+    if !summary.blocks_in_line {
         return vec![];
     }
-    let of_all = kept.accesses.iter().filter(|one| {
+    let of_all = summary.accesses.iter().filter(|one| {
         let is_once = one.is_of_one_thread && one.guards.iter().all(Guard::is_of_threads);
-        is_once && matches!(one.place.as_slice(), [place] if place.int.is_some())
+        is_once && matches!(one.indices.as_slice(), [index] if index.int.is_some())
     });
     let of_all = of_all.filter(|one| {
-        let others = kept.accesses.iter().filter(|other| other.touch.stmt.id != one.touch.stmt.id);
-        let mut others = others.filter(|other| other.touch.param == one.touch.param);
-        others.all(|other| is_of_the_last(other, one)) && !counts_grid(kept, one.touch.param)
+        let others = summary.accesses.iter().filter(|other| other.access.stmt.id != one.access.stmt.id);
+        let mut others = others.filter(|other| other.access.param == one.access.param);
+        others.all(|other| is_of_the_last(other, one)) && !counts_grid(summary, one.access.param)
     });
     let of_all = of_all.filter_map(|located| {
-        let (release, acquire) = ordered(kernel, located.touch.stmt)?;
+        let (release, acquire) = ordered(kernel, located.access.stmt)?;
         Some(Count { located, release, acquire })
     });
     of_all.collect()
@@ -67,14 +67,14 @@ pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, kept: &'a Kept<'k>) -> Vec<Coun
 
 /// Whether only the block that such a count has identified as the last makes an access.
 fn is_of_the_last(one: &Located<'_>, count: &Located<'_>) -> bool {
-    let is_last = |id| one.guards.iter().any(|guard| guard.is_behind_all_others(id));
+    let is_last = |id| one.guards.iter().any(|guard| guard.follows_all_others(id));
     count.returned.is_some_and(|returned| is_last(returned.id))
 }
 
 /// Whether a `sync_grid` counts with a parameter.
-fn counts_grid(kept: &Kept<'_>, param: ParamId) -> bool {
+fn counts_grid(summary: &GlobalSummary<'_>, param: ParamId) -> bool {
     let counts = |stmt: &Stmt| matches!(stmt.kind, StmtKind::SyncGrid { counter } if counter == param);
-    kept.orders.iter().any(|order| counts(order.stmt))
+    summary.orders.iter().any(|order| counts(order.stmt))
 }
 
 /// Returns the statements at which an addition of 1 releases and has acquired, if it does so for
@@ -86,7 +86,7 @@ fn ordered(kernel: &Kernel, stmt: &Stmt) -> Option<(StmtId, StmtId)> {
         MemoryScope::Block | MemoryScope::Cluster => false,
         MemoryScope::Device | MemoryScope::System => true,
     };
-    if !is_wide || value.as_int() != Some(1) || !matches!(atomic.place, AtomicPlace::Global(_)) {
+    if !is_wide || value.as_int() != Some(1) || !matches!(atomic.memory, AtomicMemory::Global(_)) {
         return None;
     }
     match atomic.order {
@@ -104,15 +104,15 @@ fn fences_around(block: &Block, of: StmtId) -> Option<(StmtId, StmtId)> {
         return inner.into_iter().find_map(|block| fences_around(block, of));
     };
     let is_fence = |stmt: &&Stmt| matches!(stmt.kind, StmtKind::Fence(Fence::Memory));
-    let (before, behind) = (&block.stmts[..at], &block.stmts[at + 1..]);
-    let before = before.iter().rev().take_while(|stmt| tells_nobody(stmt)).find(is_fence)?;
-    let behind = behind.iter().take_while(|stmt| tells_nobody(stmt)).find(is_fence)?;
-    Some((before.id, behind.id))
+    let (before, after) = (&block.stmts[..at], &block.stmts[at + 1..]);
+    let before = before.iter().rev().take_while(|stmt| is_unobservable(stmt)).find(is_fence)?;
+    let after = after.iter().take_while(|stmt| is_unobservable(stmt)).find(is_fence)?;
+    Some((before.id, after.id))
 }
 
 /// Whether no other thread can learn from a statement how far this thread has got. A fence alone
 /// only orders.
-fn tells_nobody(stmt: &Stmt) -> bool {
+fn is_unobservable(stmt: &Stmt) -> bool {
     matches!(
         stmt.kind,
         StmtKind::Assign { .. }

@@ -4,23 +4,23 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::numbers::{Number, Numbers};
-use super::touch::Touch;
+use super::access::GlobalAccess;
+use super::numbers::{ValueNumber, ValueNumbers};
 use super::unordered::Ordering;
 use crate::ir::{Arm, Block, ExprKind, Kernel, LocalId, Scalar, SharedId, Stmt, StmtId, StmtKind, visit};
 use crate::quick::{QuickMap, QuickSet};
 
 /// An access, its location, and the threads that make it.
 pub(super) struct Located<'k> {
-    pub(super) touch: Touch<'k>,
-    pub(super) place: Vec<Number>,
+    pub(super) access: GlobalAccess<'k>,
+    pub(super) indices: Vec<ValueNumber>,
     /// The value that it writes, if it is one value.
-    pub(super) value: Option<Number>,
+    pub(super) value: Option<ValueNumber>,
     /// The result of an atomic operation.
-    pub(super) returned: Option<Number>,
+    pub(super) returned: Option<ValueNumber>,
     /// The index, if the loop around the access, which goes through all blocks, were at the
     /// thread's own.
-    pub(super) at_own_block: Vec<Number>,
+    pub(super) index_at_own_block: Vec<ValueNumber>,
     pub(super) guards: Vec<Guard>,
     /// Whether the guards select one thread of each block.
     pub(super) is_of_one_thread: bool,
@@ -29,7 +29,7 @@ pub(super) struct Located<'k> {
 /// A condition that selects threads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Guard {
-    pub(super) condition: Number,
+    pub(super) condition: ValueNumber,
     pub(super) kind: GuardKind,
     /// The branch that is taken.
     arm: usize,
@@ -51,16 +51,16 @@ pub(super) enum GuardKind {
     AfterExit,
 }
 
-impl Kept<'_> {
+impl GlobalSummary<'_> {
     /// Whether the threads that issue a copy also reach the end of a group, or a wait. Both concern
     /// only the copies of their own thread.
     pub(super) fn is_of_the_same(&self, copy: StmtId, group: StmtId) -> bool {
-        let made = self.accesses.iter().find(|one| one.touch.stmt.id == copy);
+        let made = self.accesses.iter().find(|one| one.access.stmt.id == copy);
         let Some((made, guards)) = made.zip(self.groups.get(&group)) else { return false };
         let leads_there = |guard: &Guard| {
             let is_same = |other: &Guard| other.condition.id == guard.condition.id && other.arm == guard.arm;
             // A loop over the same range has as many iterations.
-            let is_lasting = guard.kind == GuardKind::Loop || !guard.condition.by_turn;
+            let is_lasting = guard.kind == GuardKind::Loop || !guard.condition.by_iteration;
             is_lasting && made.guards.iter().any(is_same)
         };
         guards.iter().all(leads_there)
@@ -80,32 +80,32 @@ impl Guard {
 
     /// Whether it selects threads of a block by thread index, and by nothing else.
     pub(super) fn is_of_threads(&self) -> bool {
-        let Number { by_thread, by_block, by_turn, .. } = self.condition;
-        self.kind == GuardKind::Arm && by_thread && !by_block && !by_turn
+        let ValueNumber { by_thread, by_block, by_iteration, .. } = self.condition;
+        self.kind == GuardKind::Arm && by_thread && !by_block && !by_iteration
     }
 
     /// Whether the launch or data decide it, and not the index of a thread or block.
     pub(super) fn is_of_launch(&self) -> bool {
-        let is_of_place = self.condition.by_thread || self.condition.by_block;
-        self.kind == GuardKind::AfterExit || self.kind == GuardKind::Arm && !is_of_place
+        let is_by_index = self.condition.by_thread || self.condition.by_block;
+        self.kind == GuardKind::AfterExit || self.kind == GuardKind::Arm && !is_by_index
     }
 
     /// Whether the guard shows that all other blocks were counted before, by a count that returned
-    /// `given`.
-    pub(super) fn is_behind_all_others(&self, given: u32) -> bool {
-        self.kind == GuardKind::Arm && self.arm == 0 && self.all_others.contains(&given)
+    /// `count`.
+    pub(super) fn follows_all_others(&self, count: u32) -> bool {
+        self.kind == GuardKind::Arm && self.arm == 0 && self.all_others.contains(&count)
     }
 
     /// Whether the guard compares how many blocks were counted before, by a count that returned
-    /// `given`.
-    pub(super) fn is_last_of(&self, given: u32) -> bool {
-        self.arm == 0 && self.equated.contains(&given)
+    /// `count`.
+    pub(super) fn is_last_of(&self, count: u32) -> bool {
+        self.arm == 0 && self.equated.contains(&count)
     }
 }
 
 /// The parts of a kernel that concern the order of blocks, in the order of the source.
 #[derive(Default)]
-pub(super) struct Kept<'k> {
+pub(super) struct GlobalSummary<'k> {
     pub(super) accesses: Vec<Located<'k>>,
     /// Statements that may order memory.
     pub(super) orders: Vec<Ordering<'k>>,
@@ -113,32 +113,32 @@ pub(super) struct Kept<'k> {
     /// of a thread.
     pub(super) groups: QuickMap<StmtId, Vec<Guard>>,
     /// Whether the kernel reads the block's index in the grid.
-    pub(super) asks_for_blocks: bool,
+    pub(super) reads_block_index: bool,
     /// Whether the blocks form a line, as far as the kernel can tell.
     pub(super) blocks_in_line: bool,
 }
 
-pub(super) fn all(kernel: &Kernel) -> Kept<'_> {
+pub(super) fn all(kernel: &Kernel) -> GlobalSummary<'_> {
     let mut walk = Walk {
         kernel,
-        numbers: Numbers::of(kernel),
+        numbers: ValueNumbers::of(kernel),
         guards: vec![],
         ranges: vec![],
         stored: QuickMap::default(),
         loaded: QuickMap::default(),
         set_once: set_once(kernel),
         blocks: vec![],
-        kept: Kept::default(),
+        summary: GlobalSummary::default(),
     };
     walk.block(&kernel.body);
-    let Numbers { asks_for_blocks, blocks_in_line, .. } = walk.numbers;
-    Kept { asks_for_blocks, blocks_in_line, ..walk.kept }
+    let ValueNumbers { reads_block_index, blocks_in_line, .. } = walk.numbers;
+    GlobalSummary { reads_block_index, blocks_in_line, ..walk.summary }
 }
 
 /// A walk through a kernel.
 struct Walk<'k> {
     kernel: &'k Kernel,
-    numbers: Numbers,
+    numbers: ValueNumbers,
     guards: Vec<Guard>,
     /// The ranges of the loops around the current statement.
     ranges: Vec<u32>,
@@ -150,12 +150,12 @@ struct Walk<'k> {
     set_once: QuickSet<SharedId>,
     /// The counters of the loops around the current statement that go through all blocks.
     blocks: Vec<LocalId>,
-    kept: Kept<'k>,
+    summary: GlobalSummary<'k>,
 }
 
 impl<'k> Walk<'k> {
     /// Returns the guard of an arm of a condition.
-    fn guard(&self, condition: Number, arm: usize) -> Guard {
+    fn guard(&self, condition: ValueNumber, arm: usize) -> Guard {
         let loaded = |id: u32| self.loaded.get(&id).copied();
         let equated = self.numbers.equated(condition.id, loaded).into();
         let all_others = self.numbers.counts_of_all_others(condition.id, loaded).into();
@@ -163,7 +163,7 @@ impl<'k> Walk<'k> {
     }
 
     /// Returns a guard of which nothing else is known.
-    fn unknown(condition: Number, kind: GuardKind) -> Guard {
+    fn unknown(condition: ValueNumber, kind: GuardKind) -> Guard {
         Guard { condition, kind, arm: 0, equated: Rc::from([]), all_others: Rc::from([]) }
     }
 
@@ -187,8 +187,8 @@ impl<'k> Walk<'k> {
     }
 
     fn stmt(&mut self, stmt: &'k Stmt) {
-        if let Some(touch) = Touch::of(self.kernel, stmt) {
-            let place = touch.at.iter().map(|at| self.numbers.number(at)).collect();
+        if let Some(access) = GlobalAccess::of(self.kernel, stmt) {
+            let indices = access.at.iter().map(|at| self.numbers.number(at)).collect();
             let value = if let StmtKind::GlobalSet { value, .. } = &stmt.kind {
                 Some(self.numbers.number(value))
             } else {
@@ -199,19 +199,20 @@ impl<'k> Walk<'k> {
             } else {
                 None
             };
-            let at_own_block = self.blocks.last().map_or_else(Vec::new, |&block| {
-                touch.at.iter().map(|at| self.numbers.with_block(block, at)).collect()
+            let index_at_own_block = self.blocks.last().map_or_else(Vec::new, |&block| {
+                access.at.iter().map(|at| self.numbers.with_block(block, at)).collect()
             });
             let conditions: Vec<_> = self.guards.iter().filter_map(Guard::holds).collect();
             let is_of_one_thread = self.numbers.is_of_one_thread(&conditions);
             let guards = self.guards.clone();
-            let located = Located { touch, place, value, returned, at_own_block, guards, is_of_one_thread };
-            self.kept.accesses.push(located);
+            let located =
+                Located { access, indices, value, returned, index_at_own_block, guards, is_of_one_thread };
+            self.summary.accesses.push(located);
         }
         if let StmtKind::BulkCommitGroup | StmtKind::BulkWaitGroup { pending: 0, read_only: false } =
             stmt.kind
         {
-            self.kept.groups.insert(stmt.id, self.guards.clone());
+            self.summary.groups.insert(stmt.id, self.guards.clone());
         }
         if let StmtKind::Atomic(_)
         | StmtKind::Fence(_)
@@ -220,7 +221,7 @@ impl<'k> Walk<'k> {
         | StmtKind::GridDependency(_)
         | StmtKind::Barrier { .. } = &stmt.kind
         {
-            self.kept.orders.push(Ordering { stmt, guards: self.guards.clone() });
+            self.summary.orders.push(Ordering { stmt, guards: self.guards.clone() });
         }
         self.note_shared(stmt);
         if let StmtKind::ElectOne { dest } = &stmt.kind {

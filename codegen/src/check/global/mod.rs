@@ -28,28 +28,28 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `touch` | the accesses of a kernel |
+//! | `access` | the accesses of a kernel |
 //! | `numbers`, `operation` | value numbering, to recognise equal indices |
-//! | `span` | ranges of values, to recognise parts that belong to a block |
+//! | `block_range` | ranges of values, to recognise parts that belong to a block |
 //! | `located` | accesses with the numbers of their indices, and the conditions that lead to them |
-//! | `together` | pairs of accesses that may execute with no rendezvous between them |
+//! | `unseparated` | pairs of accesses that may execute with no rendezvous between them |
 //! | `last_block` | the block that has counted itself last, and the order that this establishes |
 //! | `unordered` | blocks of which one certainly reads what another writes, without an order |
 
+mod access;
+mod block_range;
 mod last_block;
 mod located;
 mod numbers;
 mod operation;
-mod span;
-mod together;
-mod touch;
 mod unordered;
+mod unseparated;
 
-use self::located::{Guard, GuardKind, Kept, Located};
-use self::numbers::Number;
-use self::together::{Level, Together};
-pub(super) use self::touch::{Touch, reduction, taken_apart};
-use crate::check::protocol::{Doubt, Why};
+pub(super) use self::access::{GlobalAccess, assumed_disjoint, reduction};
+use self::located::{GlobalSummary, Guard, GuardKind, Located};
+use self::numbers::ValueNumber;
+use self::unseparated::{Level, UnseparatedPairs};
+use crate::check::protocol::{Undecided, UndecidedReason};
 use crate::diag::Diagnostic;
 use crate::ir::{Kernel, MemoryScope, ParamId, StmtKind};
 use crate::quick::QuickMap;
@@ -59,130 +59,137 @@ use crate::quick::QuickMap;
 /// # Errors
 ///
 /// Returns a diagnostic for a read that nothing can order after the write of another block.
-pub(super) fn judge(kernel: &Kernel) -> Result<Vec<Doubt>, Box<Diagnostic>> {
-    let kept = located::all(kernel);
-    match unordered::first(kernel, &kept) {
+pub(super) fn judge(kernel: &Kernel) -> Result<Vec<Undecided>, Box<Diagnostic>> {
+    let summary = located::all(kernel);
+    match unordered::first(kernel, &summary) {
         Some(diagnostic) => Err(Box::new(diagnostic)),
-        None => Ok(doubts(kernel, &kept)),
+        None => Ok(undecided_accesses(kernel, &summary)),
     }
 }
 
-fn doubts(kernel: &Kernel, kept: &Kept<'_>) -> Vec<Doubt> {
-    let Kept { accesses: all, asks_for_blocks, .. } = kept;
+fn undecided_accesses(kernel: &Kernel, summary: &GlobalSummary<'_>) -> Vec<Undecided> {
+    let GlobalSummary { accesses: all, reads_block_index, .. } = summary;
     let mut by_param: QuickMap<ParamId, Vec<&Located<'_>>> = QuickMap::default();
-    for one in all.iter().filter(|one| one.touch.writes || one.touch.is_strong) {
-        by_param.entry(one.touch.param).or_default().push(one);
+    for one in all.iter().filter(|one| one.access.writes || one.access.is_strong) {
+        by_param.entry(one.access.param).or_default().push(one);
     }
-    let meetings = Meetings {
-        grid: Together::of(kernel, kept, Level::Grid),
-        block: Together::of(kernel, kept, Level::Block),
+    let separation = Separation {
+        grid: UnseparatedPairs::of(kernel, summary, Level::Grid),
+        block: UnseparatedPairs::of(kernel, summary, Level::Block),
         threads: kernel.launch.thread_count(),
-        asks_for_blocks: *asks_for_blocks,
+        reads_block_index: *reads_block_index,
     };
-    let counts = last_block::counts(kernel, kept);
+    let counts = last_block::counts(kernel, summary);
     let mut found = narrow(kernel, all);
-    for one in all.iter().filter(|one| !one.touch.is_strong && !kernel.is_trusted(one.touch.stmt.origin)) {
-        let span = one.touch.stmt.origin.span;
-        if meetings.threads > 1 && by_all_threads(one) {
-            found.push(Doubt { why: Why::Together, span });
+    for one in all.iter().filter(|one| !one.access.is_strong && !kernel.is_trusted(one.access.stmt.origin)) {
+        let span = one.access.stmt.origin.span;
+        if separation.threads > 1 && by_all_threads(one) {
+            found.push(Undecided { reason: UndecidedReason::SameBytes, span });
         }
-        let others = by_param.get(&one.touch.param).into_iter().flatten();
-        let is_ordered =
-            |with: &Located<'_>| !one.touch.writes && last_block::orders(&counts, &meetings.block, with, one);
-        let whys = others.filter_map(|with| meetings.conflict(one, with).filter(|_| !is_ordered(with)));
-        if let Some(why) = whys.min() {
-            found.push(Doubt { why, span });
+        let others = by_param.get(&one.access.param).into_iter().flatten();
+        let is_ordered = |with: &Located<'_>| {
+            !one.access.writes && last_block::orders(&counts, &separation.block, with, one)
+        };
+        let reasons = others.filter_map(|with| separation.conflict(one, with).filter(|_| !is_ordered(with)));
+        if let Some(reason) = reasons.min() {
+            found.push(Undecided { reason, span });
         }
     }
     found
 }
 
 /// Returns the strong accesses to elements of all blocks whose scope leaves out some of the blocks.
-fn narrow(kernel: &Kernel, all: &[Located<'_>]) -> Vec<Doubt> {
-    let is_written = |param| all.iter().any(|one| one.touch.writes && one.touch.param == param);
+fn narrow(kernel: &Kernel, all: &[Located<'_>]) -> Vec<Undecided> {
+    let is_written = |param| all.iter().any(|one| one.access.writes && one.access.param == param);
     let is_narrow = |one: &&Located<'_>| {
-        let StmtKind::Atomic(atomic) = &one.touch.stmt.kind else { return false };
+        let StmtKind::Atomic(atomic) = &one.access.stmt.kind else { return false };
         atomic.scope < MemoryScope::Device
-            && !one.place.iter().any(|number| number.is_of_block(kernel.launch.thread_count()))
-            && is_written(one.touch.param)
+            && !one.indices.iter().any(|number| number.is_of_block(kernel.launch.thread_count()))
+            && is_written(one.access.param)
     };
-    let doubt = |one: &Located<'_>| Doubt { why: Why::Blocks, span: one.touch.stmt.origin.span };
-    let trusted = |one: &&Located<'_>| kernel.is_trusted(one.touch.stmt.origin);
-    all.iter().filter(is_narrow).filter(|one| !trusted(one)).map(doubt).collect()
+    let undecided = |one: &Located<'_>| Undecided {
+        reason: UndecidedReason::OtherBlocks,
+        span: one.access.stmt.origin.span,
+    };
+    let trusted = |one: &&Located<'_>| kernel.is_trusted(one.access.stmt.origin);
+    all.iter().filter(is_narrow).filter(|one| !trusted(one)).map(undecided).collect()
 }
 
 /// Whether all threads of a block, or several that a condition on the thread index selects, write
 /// different values to one element.
 fn by_all_threads(one: &Located<'_>) -> bool {
-    let is_of_block = |number: &Number| !number.by_thread;
-    !one.place.is_empty()
-        && one.place.iter().all(is_of_block)
+    let is_of_block = |number: &ValueNumber| !number.by_thread;
+    !one.indices.is_empty()
+        && one.indices.iter().all(is_of_block)
         && one.guards.iter().all(|guard| is_of_block(&guard.condition) || guard.is_of_threads())
         && !one.is_of_one_thread
         && one.value.is_some_and(|value| value.by_thread)
 }
 
 /// The rendezvous of a kernel.
-struct Meetings {
-    grid: Together,
-    block: Together,
+struct Separation {
+    grid: UnseparatedPairs,
+    block: UnseparatedPairs,
     threads: u64,
     /// Whether the kernel reads the block's index in the grid. Otherwise it may be for a single
     /// block.
-    asks_for_blocks: bool,
+    reads_block_index: bool,
 }
 
-impl Meetings {
+impl Separation {
     /// Returns why a plain access and another one leave the kernel undecided.
-    fn conflict(&self, one: &Located<'_>, with: &Located<'_>) -> Option<Why> {
-        let pair = (one.touch.stmt.id, with.touch.stmt.id);
-        let writes = one.touch.writes || with.touch.writes;
+    fn conflict(&self, one: &Located<'_>, with: &Located<'_>) -> Option<UndecidedReason> {
+        let pair = (one.access.stmt.id, with.access.stmt.id);
+        let writes = one.access.writes || with.access.writes;
         // Accesses by several threads at one statement are judged separately.
-        if are_apart(one, with) || !writes || pair.0 == pair.1 {
+        if are_disjoint(one, with) || !writes || pair.0 == pair.1 {
             return None;
         }
-        let is_mixed = with.touch.is_strong;
-        if !is_mixed && !one.touch.writes && !is_same_place(one, with) && are_of_own_block(one, with) {
-            let is_followed = one.touch.by_copy || with.touch.by_copy;
-            return (!is_followed && self.block.may(pair.0, pair.1)).then_some(Why::Global);
+        let is_mixed = with.access.is_strong;
+        if !is_mixed && !one.access.writes && !is_same_element(one, with) && are_of_own_block(one, with) {
+            let is_followed = one.access.by_copy || with.access.by_copy;
+            return (!is_followed && self.block.may(pair.0, pair.1)).then_some(UndecidedReason::Global);
         }
-        if is_mixed || !one.touch.writes && !is_same_place(one, with) {
-            return self.grid.may(pair.0, pair.1).then_some(Why::Blocks);
+        if is_mixed || !one.access.writes && !is_same_element(one, with) {
+            return self.grid.may(pair.0, pair.1).then_some(UndecidedReason::OtherBlocks);
         }
-        if !is_same_place(one, with) {
+        if !is_same_element(one, with) {
             return None;
         }
         // Copies of a block, and waits for them, are followed by `protocol`.
-        if one.touch.by_copy || with.touch.by_copy {
-            let is_told = one.place.iter().any(|number| number.by_block) || !self.asks_for_blocks;
-            return (!is_told && self.grid.may(pair.0, pair.1)).then_some(Why::Blocks);
+        if one.access.by_copy || with.access.by_copy {
+            let is_split = one.indices.iter().any(|number| number.by_block) || !self.reads_block_index;
+            return (!is_split && self.grid.may(pair.0, pair.1)).then_some(UndecidedReason::OtherBlocks);
         }
         if self.is_by_the_same(one, with) {
             return None;
         }
         // The element belongs to another thread, of this block or of any.
-        let (among, why) = match one.place.iter().any(|number| number.is_of_block(self.threads)) {
-            true => (&self.block, Why::Global),
-            false => (&self.grid, Why::Blocks),
+        let (among, reason) = match one.indices.iter().any(|number| number.is_of_block(self.threads)) {
+            true => (&self.block, UndecidedReason::Global),
+            false => (&self.grid, UndecidedReason::OtherBlocks),
         };
-        among.may(pair.0, pair.1).then_some(why)
+        among.may(pair.0, pair.1).then_some(reason)
     }
 
     /// Whether a thread that makes one of the accesses to an element also makes the other, which
     /// writes it. Each element is assumed to have one writer.
     fn is_by_the_same(&self, one: &Located<'_>, with: &Located<'_>) -> bool {
-        let any = |is_so: &dyn Fn(&Number) -> bool| one.place.iter().any(is_so);
-        let [by_thread, by_block, by_turn] =
-            [any(&|number| number.by_thread), any(&|number| number.by_block), any(&|number| number.by_turn)];
-        if one.touch.writes && by_thread {
+        let any = |is_so: &dyn Fn(&ValueNumber) -> bool| one.indices.iter().any(is_so);
+        let [by_thread, by_block, by_iteration] = [
+            any(&|number| number.by_thread),
+            any(&|number| number.by_block),
+            any(&|number| number.by_iteration),
+        ];
+        if one.access.writes && by_thread {
             return true;
         }
         // The index identifies the thread in the grid, or in any block.
-        let is_of_grid = !by_turn && any(&|number| number.is_of_grid(self.threads));
-        let is_of_thread = !by_turn && any(&|number| number.is_of_thread());
+        let is_of_grid = !by_iteration && any(&|number| number.is_of_grid(self.threads));
+        let is_of_thread = !by_iteration && any(&|number| number.is_of_thread());
         // In each iteration of a loop, the condition may hold for another thread.
         let varies = |guard: &Guard| {
-            guard.kind == GuardKind::Arm && guard.condition.by_thread && guard.condition.by_turn
+            guard.kind == GuardKind::Arm && guard.condition.by_thread && guard.condition.by_iteration
         };
         let also_writes = with.guards.iter().all(|guard| {
             one.guards.contains(guard) && (one.is_of_one_thread || !varies(guard))
@@ -191,7 +198,7 @@ impl Meetings {
         // At an index that all threads of a block share, or all blocks, one of them makes the
         // access.
         let in_one_block = |located: &Located<'_>| {
-            located.guards.iter().any(|guard| guard.condition.by_block) || !self.asks_for_blocks
+            located.guards.iter().any(|guard| guard.condition.by_block) || !self.reads_block_index
         };
         let is_one_thread = by_thread || self.threads == 1 || one.is_of_one_thread && with.is_of_one_thread;
         let is_one_block = by_thread || by_block || in_one_block(one) && in_one_block(with);
@@ -200,10 +207,10 @@ impl Meetings {
 }
 
 /// Whether two accesses certainly touch different elements, whichever threads make them.
-fn are_apart(one: &Located<'_>, with: &Located<'_>) -> bool {
+fn are_disjoint(one: &Located<'_>, with: &Located<'_>) -> bool {
     let range = |located: &Located<'_>| {
-        let [Number { int: Some(first), .. }] = located.place.as_slice() else { return None };
-        Some((*first, *first + i128::from(located.touch.len?)))
+        let [ValueNumber { int: Some(first), .. }] = located.indices.as_slice() else { return None };
+        Some((*first, *first + i128::from(located.access.len?)))
     };
     range(one).zip(range(with)).is_some_and(|((a, end), (b, other_end))| end <= b || other_end <= a)
 }
@@ -212,14 +219,14 @@ fn are_apart(one: &Located<'_>, with: &Located<'_>) -> bool {
 /// anything in it.
 fn are_of_own_block(one: &Located<'_>, with: &Located<'_>) -> bool {
     let part = |located: &Located<'_>| {
-        let [Number { span: Some(span), .. }] = located.place.as_slice() else { return None };
-        Some((*span, located.touch.len?))
+        let [ValueNumber { block_range: Some(span), .. }] = located.indices.as_slice() else { return None };
+        Some((*span, located.access.len?))
     };
     part(one).zip(part(with)).is_some_and(|((a, len), (b, other_len))| a.is_of_own_block(len, b, other_len))
 }
 
-fn is_same_place(one: &Located<'_>, with: &Located<'_>) -> bool {
-    let ids = |located: &Located<'_>| located.place.iter().map(|number| number.id).collect::<Vec<_>>();
-    let is_as_long = one.touch.len.is_none_or(|len| with.touch.len.is_none_or(|other| len <= other));
-    !one.place.is_empty() && ids(one) == ids(with) && is_as_long
+fn is_same_element(one: &Located<'_>, with: &Located<'_>) -> bool {
+    let ids = |located: &Located<'_>| located.indices.iter().map(|number| number.id).collect::<Vec<_>>();
+    let is_as_long = one.access.len.is_none_or(|len| with.access.len.is_none_or(|other| len <= other));
+    !one.indices.is_empty() && ids(one) == ids(with) && is_as_long
 }

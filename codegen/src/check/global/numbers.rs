@@ -1,7 +1,7 @@
 //! Value numbering: equal numbers are equal values, as one thread computes them.
 
+use super::block_range::{self, BlockRange};
 use super::operation::{self, Operation};
-use super::span::{self, Span};
 use crate::ir::{
     Axis, BinaryOp, Cluster, Expr, ExprKind, For, Kernel, LocalId, Scalar, Special, StmtKind, Type, visit,
 };
@@ -10,7 +10,7 @@ use crate::quick::QuickMap;
 
 /// A numbered value, and its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Number {
+pub(super) struct ValueNumber {
     pub(super) id: u32,
     /// The value, if it is known.
     pub(super) int: Option<i128>,
@@ -19,13 +19,13 @@ pub(super) struct Number {
     /// Whether it may differ among blocks.
     pub(super) by_block: bool,
     /// Whether it may differ among the iterations of a loop.
-    pub(super) by_turn: bool,
+    pub(super) by_iteration: bool,
     /// Whether it may differ among launches, by a parameter or the extents of the grid.
     by_launch: bool,
     /// The value as a linear function of thread and block index, if it is one.
     linear: Option<Linear>,
     /// The range of the value, beside a multiple of the block index.
-    pub(super) span: Option<Span>,
+    pub(super) block_range: Option<BlockRange>,
 }
 
 /// The sum of `thread * threadIdx.x`, `block * blockIdx.x`, and a number that is the same in all
@@ -37,23 +37,23 @@ struct Linear {
 }
 
 /// The greatest factor that does not make indices wrap.
-const MOST_FACTOR: i128 = 1 << 20;
+const MAX_FACTOR: i128 = 1 << 20;
 
 impl Linear {
     fn plus(self, other: Self, sign: i128) -> Option<Self> {
-        Self { thread: self.thread + sign * other.thread, block: self.block + sign * other.block }.small()
+        Self { thread: self.thread + sign * other.thread, block: self.block + sign * other.block }.if_small()
     }
 
     fn times(self, factor: i128) -> Option<Self> {
-        Self { thread: self.thread * factor, block: self.block * factor }.small()
+        Self { thread: self.thread * factor, block: self.block * factor }.if_small()
     }
 
-    fn small(self) -> Option<Self> {
-        (self.thread.abs() <= MOST_FACTOR && self.block.abs() <= MOST_FACTOR).then_some(self)
+    fn if_small(self) -> Option<Self> {
+        (self.thread.abs() <= MAX_FACTOR && self.block.abs() <= MAX_FACTOR).then_some(self)
     }
 }
 
-impl Number {
+impl ValueNumber {
     /// Whether it depends on the block index, and not on the thread index.
     pub(super) const fn is_of_block_only(self) -> bool {
         self.by_block && !self.by_thread
@@ -61,7 +61,7 @@ impl Number {
 
     /// Whether it depends on the block index and on nothing else.
     pub(super) const fn is_of_blocks_alone(self) -> bool {
-        self.by_block && !self.by_thread && !self.by_turn && !self.by_launch
+        self.by_block && !self.by_thread && !self.by_iteration && !self.by_launch
     }
 
     /// Whether it identifies the thread in its block, and does not depend on the block.
@@ -83,7 +83,7 @@ impl Number {
 
 /// The numbers of a kernel's values.
 #[derive(Default)]
-pub(super) struct Numbers {
+pub(super) struct ValueNumbers {
     /// Whether the threads of a block, and the blocks, form a line as far as the kernel can tell.
     /// Then an index along x identifies one of them.
     threads_in_line: bool,
@@ -92,27 +92,27 @@ pub(super) struct Numbers {
     /// The number of threads of a block along each axis.
     extents: [u32; 3],
     /// Whether the kernel reads the block's index in the grid.
-    pub(super) asks_for_blocks: bool,
+    pub(super) reads_block_index: bool,
     /// The numbers of indices and extents, and of the results of `elect_one`.
     specials: QuickMap<u32, Special>,
     elected: Vec<u32>,
     /// How often each variable is assigned.
     times: QuickMap<LocalId, usize>,
     /// The numbers of variables that keep a single value.
-    given: QuickMap<LocalId, Number>,
+    single_values: QuickMap<LocalId, ValueNumber>,
     /// The numbers of computed values, by operation and operands.
-    known: QuickMap<(Operation, Vec<u32>), Number>,
+    known: QuickMap<(Operation, Vec<u32>), ValueNumber>,
     /// The operands of the conjunctions, comparisons and sums among these.
-    conjunctions: QuickMap<u32, Vec<Number>>,
-    compared: QuickMap<u32, Vec<Number>>,
-    sums: QuickMap<u32, Vec<Number>>,
+    conjunctions: QuickMap<u32, Vec<ValueNumber>>,
+    compared: QuickMap<u32, Vec<ValueNumber>>,
+    sums: QuickMap<u32, Vec<ValueNumber>>,
     /// For numbers that are one more, or one less, than another, the other number.
     successors: QuickMap<u32, u32>,
     predecessors: QuickMap<u32, u32>,
     count: u32,
 }
 
-impl Numbers {
+impl ValueNumbers {
     pub(super) fn of(kernel: &Kernel) -> Self {
         let [_, y, z] = kernel.launch.threads;
         let mut all = Self { threads_in_line: (y, z) == (1, 1), blocks_in_line: true, ..Self::default() };
@@ -124,7 +124,7 @@ impl Numbers {
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
             for operand in visit::operands(&stmt.kind) {
                 visit::within(operand, &mut |part| {
-                    all.asks_for_blocks |= matches!(
+                    all.reads_block_index |= matches!(
                         part.kind,
                         ExprKind::Special(
                             Special::BlockIdx(_) | Special::ClusterIdx(_) | Special::GridDim(_)
@@ -161,45 +161,46 @@ impl Numbers {
     pub(super) fn assign(&mut self, local: LocalId, value: &Expr) {
         if self.times.get(&local) == Some(&1) {
             let number = self.number(value);
-            self.given.insert(local, number);
+            self.single_values.insert(local, number);
         }
     }
 
     /// Returns the range of a loop, and records its variable. Two loops over the same range give
     /// the same values. If they are nested, `outer` distinguishes them: the number of loops over
     /// that range around each.
-    pub(super) fn range(&mut self, inner: &For, outer: impl Fn(u32) -> usize) -> Number {
+    pub(super) fn range(&mut self, inner: &For, outer: impl Fn(u32) -> usize) -> ValueNumber {
         let operands = [&inner.start, &inner.end, &inner.step].map(|expr| self.number(expr));
         let range = self.of_parts(Operation::Range { inclusive: inner.inclusive }, &operands);
         let counter = self.of_parts(Operation::Counter { outer: outer(range.id) }, &[range]);
         let [start, end, _] = operands;
-        let span = Span::of_range(start.span, end.span, inner.inclusive);
-        self.given.insert(inner.variable, Number { by_turn: true, linear: None, span, ..counter });
+        let block_range = BlockRange::of_range(start.block_range, end.block_range, inner.inclusive);
+        self.single_values
+            .insert(inner.variable, ValueNumber { by_iteration: true, linear: None, block_range, ..counter });
         range
     }
 
     /// Returns a value that equals no other, and of which nothing is known.
-    pub(super) fn fresh(&mut self) -> Number {
+    pub(super) fn fresh(&mut self) -> ValueNumber {
         self.count += 1;
-        Number {
+        ValueNumber {
             id: self.count,
             int: None,
             by_thread: true,
             by_block: true,
-            by_turn: true,
+            by_iteration: true,
             by_launch: true,
             linear: None,
-            span: None,
+            block_range: None,
         }
     }
 
     /// Returns a value that equals no other, with the same properties as `number`.
-    pub(super) fn like(&mut self, number: Number) -> Number {
-        Number { id: self.fresh().id, ..number }
+    pub(super) fn like(&mut self, number: ValueNumber) -> ValueNumber {
+        ValueNumber { id: self.fresh().id, ..number }
     }
 
     /// Returns the number of a value. Each operation is visited once, since variables have numbers.
-    pub(super) fn number(&mut self, expr: &Expr) -> Number {
+    pub(super) fn number(&mut self, expr: &Expr) -> ValueNumber {
         if let ExprKind::Local(local) = expr.kind {
             return self.local(local);
         }
@@ -209,15 +210,15 @@ impl Numbers {
         let mut number = self.of_parts(operation, &operands);
         if let ExprKind::Special(special) = &expr.kind {
             self.specials.insert(number.id, *special);
-            let (linear, span) = (self.linear_of(*special), self.span_of(*special));
-            return Number { linear, span, ..number.of_special(*special) };
+            let (linear, block_range) = (self.linear_of(*special), self.block_range_of(*special));
+            return ValueNumber { linear, block_range, ..number.of_special(*special) };
         }
         if let ExprKind::Param(_) | ExprKind::GlobalLen(_) = &expr.kind {
             number.by_launch = true;
         }
-        let is_same = !number.by_thread && !number.by_block && !number.by_turn;
+        let is_same = !number.by_thread && !number.by_block && !number.by_iteration;
         let linear = if is_same { Some(Linear::default()) } else { linear(expr, &operands) };
-        let span = span::of(expr, &operands);
+        let block_range = block_range::of(expr, &operands);
         if let (ExprKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), ..), [of, by]) =
             (&expr.kind, &operands[..])
             && by.int == Some(1)
@@ -232,15 +233,17 @@ impl Numbers {
         } else if let ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) | ExprKind::Cast(_) = &expr.kind {
             self.sums.insert(number.id, operands);
         }
-        Number { int: expr.as_int(), linear, span, ..number }
+        ValueNumber { int: expr.as_int(), linear, block_range, ..number }
     }
 
-    fn span_of(&self, special: Special) -> Option<Span> {
-        let below = |extent: u32| Some(Span { block: 0, least: 0, most: i128::from(extent) - 1 });
+    fn block_range_of(&self, special: Special) -> Option<BlockRange> {
+        let below = |extent: u32| Some(BlockRange { block: 0, least: 0, most: i128::from(extent) - 1 });
         match special {
             Special::ThreadIdx(axis) => below(self.extents[axis as usize]),
             Special::LaneIdx => below(WARP_THREADS),
-            Special::BlockIdx(Axis::X) => self.blocks_in_line.then_some(Span { block: 1, least: 0, most: 0 }),
+            Special::BlockIdx(Axis::X) => {
+                self.blocks_in_line.then_some(BlockRange { block: 1, least: 0, most: 0 })
+            }
             Special::GridDim(_)
             | Special::ClusterDim(_)
             | Special::BlockIdx(_)
@@ -269,15 +272,15 @@ impl Numbers {
     }
 
     /// Returns the number of the value that a variable holds now.
-    pub(super) fn local(&mut self, local: LocalId) -> Number {
-        match (self.given.get(&local), self.times.get(&local)) {
+    pub(super) fn local(&mut self, local: LocalId) -> ValueNumber {
+        match (self.single_values.get(&local), self.times.get(&local)) {
             (Some(number), _) => *number,
             // The variable takes several values in turn.
             (None, Some(2..)) => self.fresh(),
             // A statement other than an assignment sets the variable.
             (None, None | Some(_)) => {
                 let fresh = self.fresh();
-                self.given.insert(local, fresh);
+                self.single_values.insert(local, fresh);
                 fresh
             }
         }
@@ -290,17 +293,17 @@ impl Numbers {
     }
 
     /// Returns the number of a value, if a variable were the block index along x.
-    pub(super) fn with_block(&mut self, variable: LocalId, expr: &Expr) -> Number {
+    pub(super) fn with_block(&mut self, variable: LocalId, expr: &Expr) -> ValueNumber {
         let block = Expr {
             kind: ExprKind::Special(Special::BlockIdx(Axis::X)),
             ty: Type::Scalar(Scalar::U32),
             span: expr.span,
         };
         let block = self.number(&block);
-        let old = self.given.insert(variable, block);
+        let old = self.single_values.insert(variable, block);
         let number = self.number(expr);
         if let Some(old) = old {
-            self.given.insert(variable, old);
+            self.single_values.insert(variable, old);
         }
         number
     }
@@ -308,8 +311,8 @@ impl Numbers {
     /// Records that a variable says which thread is elected.
     pub(super) fn elects(&mut self, dest: LocalId) {
         // The elected thread is the same in each iteration.
-        let number = Number { by_turn: false, ..self.local(dest) };
-        self.given.insert(dest, number);
+        let number = ValueNumber { by_iteration: false, ..self.local(dest) };
+        self.single_values.insert(dest, number);
         self.elected.push(number.id);
     }
 
@@ -322,7 +325,7 @@ impl Numbers {
         let is = |special: Special| {
             all.iter().filter_map(|id| self.compared.get(id)).any(|sides| {
                 sides.iter().any(|side| self.specials.get(&side.id) == Some(&special))
-                    && sides.iter().any(|side| !side.by_thread && !side.by_turn)
+                    && sides.iter().any(|side| !side.by_thread && !side.by_iteration)
             })
         };
         let is_one_of_warp = is(Special::LaneIdx) || all.iter().any(|id| self.elected.contains(id));
@@ -343,7 +346,7 @@ impl Numbers {
         &self,
         condition: u32,
         stored: &impl Fn(u32) -> Option<u32>,
-    ) -> impl Iterator<Item = &Vec<Number>> {
+    ) -> impl Iterator<Item = &Vec<ValueNumber>> {
         let conditions = reached(vec![condition], |id| parts(&self.conjunctions, id, stored));
         conditions.into_iter().filter_map(|id| self.compared.get(&id))
     }
@@ -370,16 +373,16 @@ impl Numbers {
     }
 
     /// Returns the number of an operation on these operands.
-    fn of_parts(&mut self, operation: Operation, operands: &[Number]) -> Number {
+    fn of_parts(&mut self, operation: Operation, operands: &[ValueNumber]) -> ValueNumber {
         let key = (operation, operands.iter().map(|operand| operand.id).collect());
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let number = Number {
+        let number = ValueNumber {
             int: None,
             by_thread: operands.iter().any(|operand| operand.by_thread),
             by_block: operands.iter().any(|operand| operand.by_block),
-            by_turn: operands.iter().any(|operand| operand.by_turn),
+            by_iteration: operands.iter().any(|operand| operand.by_iteration),
             by_launch: operands.iter().any(|operand| operand.by_launch),
             ..self.fresh()
         };
@@ -388,7 +391,7 @@ impl Numbers {
     }
 }
 
-impl Number {
+impl ValueNumber {
     /// Returns the number of an index or extent, with its properties.
     fn of_special(self, special: Special) -> Self {
         let (by_thread, by_block) = match special {
@@ -402,12 +405,12 @@ impl Number {
             Special::GridDim(_) | Special::ClusterDim(_) => (false, false),
         };
         let by_launch = matches!(special, Special::GridDim(_) | Special::ClusterDim(_));
-        Self { by_thread, by_block, by_turn: false, by_launch, ..self }
+        Self { by_thread, by_block, by_iteration: false, by_launch, ..self }
     }
 }
 
 /// Returns an expression as a linear function of thread and block index, if it is one.
-fn linear(expr: &Expr, operands: &[Number]) -> Option<Linear> {
+fn linear(expr: &Expr, operands: &[ValueNumber]) -> Option<Linear> {
     let bytes = |expr: &Expr| expr.ty.as_scalar().map(Scalar::bytes);
     if let (ExprKind::Cast(inner), [a]) = (&expr.kind, operands) {
         return a.linear.filter(|_| bytes(expr) >= bytes(inner));
@@ -429,7 +432,7 @@ fn linear(expr: &Expr, operands: &[Number]) -> Option<Linear> {
 }
 
 /// Returns the operands of a number, and the stored value if the number was loaded.
-fn parts(of: &QuickMap<u32, Vec<Number>>, id: u32, stored: &impl Fn(u32) -> Option<u32>) -> Vec<u32> {
+fn parts(of: &QuickMap<u32, Vec<ValueNumber>>, id: u32, stored: &impl Fn(u32) -> Option<u32>) -> Vec<u32> {
     of.get(&id).into_iter().flatten().map(|part| part.id).chain(stored(id)).collect()
 }
 

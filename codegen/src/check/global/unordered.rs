@@ -7,9 +7,9 @@
 //! "Memory Consistency Model", "Release and Acquire Patterns"). If a kernel has no such access or
 //! fence on one of the two sides, the error is certain, whatever else the kernel does.
 
-use super::is_same_place;
-use super::located::{Guard, Kept, Located};
-use super::numbers::Number;
+use super::is_same_element;
+use super::located::{GlobalSummary, Guard, Located};
+use super::numbers::ValueNumber;
 use crate::diag::Diagnostic;
 use crate::diag::mistake::{Lack, Unordered};
 use crate::ir::{
@@ -17,15 +17,18 @@ use crate::ir::{
 };
 
 /// Returns the first read of a kernel that nothing can order after the write of another block.
-pub(super) fn first(kernel: &Kernel, Kept { accesses, orders, .. }: &Kept<'_>) -> Option<Diagnostic> {
+pub(super) fn first(
+    kernel: &Kernel,
+    GlobalSummary { accesses, orders, .. }: &GlobalSummary<'_>,
+) -> Option<Diagnostic> {
     let plain = |one: &&Located<'_>| {
-        !one.touch.is_strong && !one.touch.by_copy && !kernel.is_trusted(one.touch.stmt.origin)
+        !one.access.is_strong && !one.access.by_copy && !kernel.is_trusted(one.access.stmt.origin)
     };
-    let reads = accesses.iter().filter(plain).filter(|one| !one.touch.writes);
+    let reads = accesses.iter().filter(plain).filter(|one| !one.access.writes);
     let mut reads = reads;
     reads.find_map(|read| {
-        let writes = accesses.iter().filter(plain).filter(|one| one.touch.writes);
-        let mut writes = writes.filter(|write| write.touch.param == read.touch.param);
+        let writes = accesses.iter().filter(plain).filter(|one| one.access.writes);
+        let mut writes = writes.filter(|write| write.access.param == read.access.param);
         writes.find_map(|write| {
             // Both accesses occur in the same launches, by all threads that get there.
             let of_launch = |one: &Located<'_>| -> Vec<Guard> {
@@ -37,9 +40,9 @@ pub(super) fn first(kernel: &Kernel, Kept { accesses, orders, .. }: &Kept<'_>) -
             }
             let (lacks, flag) = between_arms(kernel, orders, write, read)
                 .or_else(|| before_the_last(kernel, (accesses, orders), write, read))?;
-            let name = kernel.param(read.touch.param).name.clone();
-            let mistake = Unordered { name, written: write.touch.stmt.origin.span, lacks, flag };
-            Some(Diagnostic::new(mistake, read.touch.stmt.origin.span))
+            let name = kernel.param(read.access.param).name.clone();
+            let mistake = Unordered { name, written: write.access.stmt.origin.span, lacks, flag };
+            Some(Diagnostic::new(mistake, read.access.stmt.origin.span))
         })
     })
 }
@@ -113,22 +116,22 @@ fn between_arms(
     })?;
     // The elements are the same if the index is the same in all blocks and iterations, and if the
     // same threads make both accesses or the index is the same in all threads.
-    let is_of_thread = write.place.iter().any(|number| number.by_thread);
+    let is_of_thread = write.indices.iter().any(|number| number.by_thread);
     let others = |all: &[Guard], own: &Guard| -> Vec<Guard> {
         let is_compared = |guard: &&Guard| *guard != own && (is_of_thread || !guard.is_of_threads());
         all.iter().filter(is_compared).cloned().collect()
     };
-    if !is_same_place(write, read)
-        || write.place.iter().any(|number| number.by_block)
+    if !is_same_element(write, read)
+        || write.indices.iter().any(|number| number.by_block)
         || others(&write.guards, of_write) != others(&read.guards, of_read)
-        || speaks_of_launches(kernel)
+        || restricts_launches(kernel)
     {
         return None;
     }
-    let on_the_way = |arm: &Guard| -> Vec<_> {
+    let leading_to = |arm: &Guard| -> Vec<_> {
         orders.iter().filter(|order| !order.guards.iter().any(|guard| guard.excludes(arm))).collect()
     };
-    lacking(kernel, &on_the_way(of_write), &on_the_way(of_read))
+    lacking(kernel, &leading_to(of_write), &leading_to(of_read))
 }
 
 /// Returns the order that is missing between the parts that blocks write and the block that reads
@@ -140,7 +143,7 @@ fn before_the_last(
     read: &Located<'_>,
 ) -> Option<(Lack, Option<Span>)> {
     let counted = |one: &&Located<'_>| {
-        let StmtKind::Atomic(atomic) = &one.touch.stmt.kind else { return false };
+        let StmtKind::Atomic(atomic) = &one.access.stmt.kind else { return false };
         matches!(atomic.access, AtomicAccess::Update { .. })
             && one
                 .returned
@@ -148,14 +151,14 @@ fn before_the_last(
     };
     let count = accesses.iter().find(counted)?;
     // The block goes through all blocks, and reads what each has written at its own index.
-    let ids = |place: &[Number]| place.iter().map(|number| number.id).collect::<Vec<_>>();
-    let is_part = write.place.iter().any(|number| number.by_block)
-        && ids(&read.at_own_block) == ids(&write.place)
+    let ids = |indices: &[ValueNumber]| indices.iter().map(|number| number.id).collect::<Vec<_>>();
+    let is_part = write.indices.iter().any(|number| number.by_block)
+        && ids(&read.index_at_own_block) == ids(&write.indices)
         && [write, read, count]
             .iter()
             .all(|one| one.guards.iter().all(|guard| !guard.condition.is_of_block_only()));
-    let is_before = write.touch.stmt.id < count.touch.stmt.id && count.touch.stmt.id < read.touch.stmt.id;
-    let is_everywhere = !count.place.iter().any(|number| number.by_block);
+    let is_before = write.access.stmt.id < count.access.stmt.id && count.access.stmt.id < read.access.stmt.id;
+    let is_everywhere = !count.indices.iter().any(|number| number.by_block);
     if !(is_part && is_before && is_everywhere) {
         return None;
     }
@@ -164,7 +167,7 @@ fn before_the_last(
 }
 
 /// Whether a kernel restricts its launches by assertions. Then two such blocks may not exist.
-fn speaks_of_launches(kernel: &Kernel) -> bool {
+fn restricts_launches(kernel: &Kernel) -> bool {
     let mut any = false;
     visit::for_each_stmt(&kernel.body, &mut |stmt| any |= matches!(stmt.kind, StmtKind::Assert { .. }));
     any

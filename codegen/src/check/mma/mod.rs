@@ -6,16 +6,16 @@ pub(crate) mod sparse;
 pub(super) mod warp;
 
 use tma_model::limits::WARPGROUP_THREADS;
-use tma_model::mma::{Accumulated, CORE_ROWS, Form, Major, Operand, OperandFault, OperandTile};
+use tma_model::mma::{Accumulator, CORE_ROWS, Form, FormFault, Major, Operand, OperandFault, OperandTile};
 use tma_model::swizzle::{Interleave, Swizzle};
 
 pub(super) use self::rows::store_matrix;
 use super::operations::Rules;
 use crate::diag::Sink;
-use crate::diag::mistake::{self, Turn};
+use crate::diag::mistake::{self, UnrolledIteration};
 use crate::ir::{
-    AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, Mma, MmaOp, OperandType, Scalar, Span,
-    Stmt, StmtKind, Sync, Team, TileSwizzle, Type, visit,
+    AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, Mma, MmaOp, OperandType, Scalar,
+    SharedOperand, Span, Stmt, StmtKind, Sync, Team, TileSwizzle, Type, visit,
 };
 use crate::limits;
 
@@ -111,13 +111,16 @@ fn whole_bands(team: Team, rows: u32, ty: &Type, span: Span, sink: &mut Sink) {
 pub(super) fn multiplication(rules: &Rules<'_>, mma: &Mma, span: Span, sink: &mut Sink) {
     let Type::Accumulator(sum) = rules.kernel.local(mma.accumulator).ty else { return };
     let left = match &mma.left {
-        LeftOperand::Shared(operand) => shared_operand(mma.op, &operand.ty, operand.tile.span, sink),
+        LeftOperand::Shared(operand) => shared_operand(rules.kernel, mma.op, operand, sink),
         LeftOperand::Registers(local) => {
             let Type::Fragment(ty) = rules.kernel.local(*local).ty else { return };
-            fragment(mma.op, ty, span, sink)
+            // The right operand has the same K, and thus the same fault.
+            let is_reported = is_made(rules.kernel, ty);
+            let Some(matrix) = fragment(mma.op, ty, is_reported, span, sink) else { return };
+            Some(matrix)
         }
     };
-    let right = shared_operand(mma.op, &mma.right.ty, mma.right.tile.span, sink);
+    let right = shared_operand(rules.kernel, mma.op, &mma.right, sink);
     if mma.right.ty.sparse {
         sink.error(mistake::Mma::SparseRight, mma.right.tile.span);
         return;
@@ -150,17 +153,36 @@ struct Matrix {
 fn operand_of(op: MmaOp, element: Scalar, span: Span, sink: &mut Sink) -> Option<Operand> {
     let operand = op.operand(element);
     if operand.is_none() {
-        sink.error(mistake::Mma::Factor { op, element }, span);
+        sink.error(mistake::Mma::OpElement { op, element }, span);
     }
     operand
 }
 
-fn fragment(op: MmaOp, ty: FragmentType, span: Span, sink: &mut Sink) -> Option<Matrix> {
+/// Whether the kernel makes a fragment of this type, where its rows and columns are checked.
+fn is_made(kernel: &Kernel, ty: FragmentType) -> bool {
+    let mut is_made = false;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        let dest = match &stmt.kind {
+            StmtKind::LoadFragment(load) => load.dest,
+            StmtKind::Pack { dest, .. } => *dest,
+            _ => return,
+        };
+        is_made |= kernel.local(dest).ty == Type::Fragment(ty);
+    });
+    is_made
+}
+
+/// Checks a fragment, except for its extents if these are reported elsewhere.
+fn fragment(op: MmaOp, ty: FragmentType, is_reported: bool, span: Span, sink: &mut Sink) -> Option<Matrix> {
     let element = operand_of(op, ty.element, span, sink)?;
-    whole_bands(Team::Warpgroup, ty.rows, &Type::Fragment(ty), span, sink);
+    if !is_reported {
+        whole_bands(Team::Warpgroup, ty.rows, &Type::Fragment(ty), span, sink);
+    }
     let step = 32 / ty.element.bytes();
     if ty.columns == 0 || !ty.columns.is_multiple_of(step) {
-        sink.error(mistake::Mma::FragmentDepth { ty, step }, span);
+        if !is_reported {
+            sink.error(mistake::Mma::FragmentDepth { ty, step }, span);
+        }
         return None;
     }
     // The depth is in elements of the multiplication: single bits of the integers where bits are
@@ -169,12 +191,15 @@ fn fragment(op: MmaOp, ty: FragmentType, span: Span, sink: &mut Sink) -> Option<
     Some(Matrix { element, rows: ty.rows, depth })
 }
 
-fn shared_operand(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> Option<Matrix> {
-    let tile = operand_tile(op, ty, span, sink)?;
+fn shared_operand(kernel: &Kernel, op: MmaOp, operand: &SharedOperand, sink: &mut Sink) -> Option<Matrix> {
+    let (ty, span) = (&operand.ty, operand.tile.span);
+    let tile = operand_tile(kernel, op, operand, sink)?;
     let mut is_sound = true;
     for fault in tile.faults() {
         is_sound = false;
-        sink.error(mistake::Mma::Operand { op, ty: ty.clone(), fault }, span);
+        if !earlier_operands(kernel, operand).into_iter().any(|other| has_fault(op, other, ty, fault)) {
+            sink.error(mistake::Mma::Operand { op, ty: ty.clone(), fault }, span);
+        }
     }
     if ty.negated && !tile.element.is_negatable() {
         is_sound = false;
@@ -192,13 +217,41 @@ fn shared_operand(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> O
 }
 
 /// Returns the operand as the model represents it.
-fn operand_tile(op: MmaOp, ty: &OperandType, span: Span, sink: &mut Sink) -> Option<OperandTile> {
+fn operand_tile(kernel: &Kernel, op: MmaOp, operand: &SharedOperand, sink: &mut Sink) -> Option<OperandTile> {
+    let (ty, span) = (&operand.ty, operand.tile.span);
     let element = operand_of(op, ty.tile.element, span, sink)?;
     let tile = geometry(ty, element);
-    if tile.is_none() {
+    let is_reported = || {
+        super::limits::is_reported(kernel, &ty.tile)
+            || earlier_operands(kernel, operand).into_iter().any(|other| other.ty.tile == ty.tile)
+    };
+    if tile.is_none() && !is_reported() {
         sink.error(mistake::Mma::OperandTile(ty.tile.clone()), span);
     }
     tile
+}
+
+/// Returns the operands in shared memory before `operand`. A mistake in a type is reported at the
+/// first of them that has it.
+fn earlier_operands<'k>(kernel: &'k Kernel, operand: &SharedOperand) -> Vec<&'k SharedOperand> {
+    let mut all = vec![];
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Mma(mma) = &stmt.kind {
+            if let LeftOperand::Shared(left) = &mma.left {
+                all.push(left);
+            }
+            all.push(&mma.right);
+        }
+    });
+    all.into_iter().take_while(|other| !std::ptr::eq(*other, operand)).collect()
+}
+
+/// Whether `other` has the fault of an operand of this type by the same mistake: it has the same K,
+/// or the same type.
+fn has_fault(op: MmaOp, other: &SharedOperand, ty: &OperandType, fault: OperandFault) -> bool {
+    let tile = op.operand(other.ty.tile.element).and_then(|element| geometry(&other.ty, element));
+    let is_shared = matches!(fault, OperandFault::Depth { .. }) || other.ty == *ty;
+    is_shared && tile.is_some_and(|tile| tile.faults().contains(&fault))
 }
 
 /// Returns the layout of an operand's whole tile in shared memory, or `None` if no descriptor
@@ -225,15 +278,22 @@ fn extents(sum: AccumulatorType, left: &Matrix, right: &Matrix, span: Span, sink
     }
 }
 
+/// Checks that an instruction has this form. If the operands do not match each other, no
+/// accumulator matches both.
 fn form(form: Form, span: Span, sink: &mut Sink) {
-    for fault in form.faults() {
+    let faults = form.faults();
+    let is_mixed = faults.contains(&FormFault::OperandTypes);
+    for fault in faults {
+        if is_mixed && fault == FormFault::AccumulatorType {
+            continue;
+        }
         sink.error(mistake::Mma::Form { form, fault }, span);
     }
 }
 
 /// Returns the type that a multiplication accumulates in, for an accumulator of these elements.
-pub(crate) fn accumulated(element: Scalar) -> Option<Accumulated> {
-    Accumulated::of(element)
+pub(crate) fn accumulated(element: Scalar) -> Option<Accumulator> {
+    Accumulator::of(element)
 }
 
 /// Checks `sum.store(tile)`.
@@ -272,13 +332,13 @@ fn converts(from: Scalar, to: Scalar) -> bool {
 pub(super) fn columns_within(
     sum: AccumulatorType,
     (first, columns): (i128, u32),
-    turns: &[Turn],
+    iterations: &[UnrolledIteration],
     span: Span,
     sink: &mut Sink,
 ) -> bool {
     let is_outside = first + i128::from(columns) > i128::from(sum.columns);
     if is_outside {
-        sink.error(mistake::Mma::Columns { first, columns, sum, turns: turns.to_vec() }, span);
+        sink.error(mistake::Mma::Columns { first, columns, sum, iterations: iterations.to_vec() }, span);
     }
     is_outside
 }
@@ -314,12 +374,12 @@ pub(super) fn reduce_rows(rules: &Rules<'_>, accumulator: LocalId, span: Span, s
 
 /// Whether a warpgroup may ask for this many registers. Source: PTX ISA, "setmaxnreg": 24 to 256, a
 /// multiple of 8.
-pub(super) fn is_asked_for(registers: u32) -> bool {
+pub(super) fn is_valid_register_count(registers: u32) -> bool {
     (24..=256).contains(&registers) && registers.is_multiple_of(8)
 }
 
 pub(super) fn registers(registers: u32, span: Span, sink: &mut Sink) {
-    if !is_asked_for(registers) {
+    if !is_valid_register_count(registers) {
         sink.error(mistake::Mma::Registers(registers), span);
     }
 }

@@ -3,13 +3,13 @@
 //! are those of the model, [`tma_model::mma`].
 
 use tma_model::limits::WARP_THREADS;
-use tma_model::mma::{Accumulated, Operand, OperandFault};
+use tma_model::mma::{Accumulator, Operand, OperandFault};
 
 use super::{converts, plain};
 use crate::check::low_bits::LowBits;
 use crate::check::operations::Rules;
 use crate::diag::Sink;
-use crate::diag::mistake::{self, Axis, Turn};
+use crate::diag::mistake::{self, Axis, UnrolledIteration};
 use crate::ir::{
     AccumulatorType, Expr, FragmentLoad, Kernel, LoadedType, LocalId, MmaOp, MmaSync, OperandType, Scalar,
     Span, StmtKind, Team, TileType, Type, WarpFragmentType, WarpMmaOp, WarpStore, visit,
@@ -41,7 +41,7 @@ pub(super) fn whole_warps(kernel: &Kernel, sink: &mut Sink) {
 
 /// Checks the rules that only accumulators of warps have.
 pub(super) fn accumulator(ty: AccumulatorType, span: Span, sink: &mut Sink) {
-    if Accumulated::of(ty.element).is_none() && ty.element != Scalar::F64 {
+    if Accumulator::of(ty.element).is_none() && ty.element != Scalar::F64 {
         sink.error(mistake::MmaSync::AccumulatorElement(ty.element), span);
     }
     if ty.columns == 0 || !ty.columns.is_multiple_of(8) {
@@ -50,14 +50,14 @@ pub(super) fn accumulator(ty: AccumulatorType, span: Span, sink: &mut Sink) {
 }
 
 /// Checks an operand that is loaded.
-fn loaded(ty: LoadedType, span: Span, sink: &mut Sink) {
+fn loaded(kernel: &Kernel, load: &FragmentLoad, ty: LoadedType, span: Span, sink: &mut Sink) {
     match ty {
         LoadedType::Warpgroup(ty) => {
-            if super::fragment(MmaOp::Add, ty, span, sink).is_none() {
+            if super::fragment(MmaOp::Add, ty, false, span, sink).is_none() {
                 return;
             }
         }
-        LoadedType::Warp(ty) => fragment(ty, span, sink),
+        LoadedType::Warp(ty) => fragment(ty, is_reported(kernel, load, ty), span, sink),
     }
     let of_warp = ty.of_warp();
     let each = if of_warp.element == Scalar::F64 { 2 } else { 1 };
@@ -67,8 +67,22 @@ fn loaded(ty: LoadedType, span: Span, sink: &mut Sink) {
     }
 }
 
-/// Checks an operand in the registers of a warp.
-fn fragment(ty: WarpFragmentType, span: Span, sink: &mut Sink) {
+/// Whether an earlier load of the kernel has the same K, and reports it.
+fn is_reported(kernel: &Kernel, load: &FragmentLoad, ty: WarpFragmentType) -> bool {
+    let (mut is_earlier, mut is_reported) = (true, false);
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        let StmtKind::LoadFragment(other) = &stmt.kind else { return };
+        let other: &FragmentLoad = other;
+        is_earlier &= !std::ptr::eq(other, load);
+        if let Type::WarpFragment(other) = kernel.local(other.dest).ty {
+            is_reported |= is_earlier && (other.columns, other.unit()) == (ty.columns, ty.unit());
+        }
+    });
+    is_reported
+}
+
+/// Checks an operand in the registers of a warp, except for its K if that is reported elsewhere.
+fn fragment(ty: WarpFragmentType, is_reported: bool, span: Span, sink: &mut Sink) {
     let is_multiplied = [WarpMmaOp::Add, WarpMmaOp::AndPopc].into_iter().any(|op| takes(op, ty.element));
     if !is_multiplied {
         sink.error(mistake::MmaSync::OperandElement(ty), span);
@@ -77,7 +91,7 @@ fn fragment(ty: WarpFragmentType, span: Span, sink: &mut Sink) {
     if ty.rows == 0 || !ty.rows.is_multiple_of(ty.side.rows()) {
         sink.error(mistake::MmaSync::OperandRows(ty), span);
     }
-    if ty.columns == 0 || !ty.columns.is_multiple_of(ty.unit()) {
+    if !is_reported && (ty.columns == 0 || !ty.columns.is_multiple_of(ty.unit())) {
         sink.error(mistake::MmaSync::OperandDepth(ty), span);
     }
 }
@@ -90,7 +104,7 @@ fn takes(op: WarpMmaOp, element: Scalar) -> bool {
 /// Checks `WarpLeft::<f16, 16, 32>::load(tile, at)` and `Fragment::<f16, 64, 32>::load(tile, at)`.
 pub(in crate::check) fn load(rules: &Rules<'_>, load: &FragmentLoad, span: Span, sink: &mut Sink) {
     let Some(ty) = LoadedType::of(&rules.kernel.local(load.dest).ty) else { return };
-    loaded(ty, span, sink);
+    loaded(rules.kernel, load, ty, span, sink);
     let OperandType { tile, band, transposed, .. } = &load.from.ty;
     let Some(part) = loaded_part(rules.kernel, load) else {
         sink.error(mistake::MmaSync::Tile(tile.clone()), load.from.tile.span);
@@ -150,7 +164,7 @@ fn is_in_tile(rules: &Rules<'_>, tile: &TileType, part: &Part<'_>, span: Span, s
     }
     let inner = &part.at[part.inner];
     let low: LowBits = rules.variables.of(inner);
-    if let Some(at) = low.beside(16 / part.element.bytes(), inner.as_int()) {
+    if let Some(at) = low.misalignment(16 / part.element.bytes(), inner.as_int()) {
         let axis = AXES[part.inner];
         sink.error(mistake::MmaSync::Start { axis, at, element: part.element }, inner.span);
     }
@@ -171,14 +185,14 @@ impl Part<'_> {
         &self,
         dimension: usize,
         first: i128,
-        turns: &[Turn],
+        iterations: &[UnrolledIteration],
         sink: &mut Sink,
     ) -> bool {
         let (count, extent) = (self.extents[dimension], self.whole[dimension]);
         let is_outside = first + i128::from(count) > i128::from(extent);
         if is_outside {
-            let (axis, turns) = (AXES[dimension], turns.to_vec());
-            let mistake = mistake::MmaSync::Outside { axis, first, count, extent, turns };
+            let (axis, iterations) = (AXES[dimension], iterations.to_vec());
+            let mistake = mistake::MmaSync::Outside { axis, first, count, extent, iterations };
             sink.error(mistake, self.at[dimension].span);
         }
         is_outside
@@ -224,7 +238,7 @@ pub(in crate::check) fn multiplication(rules: &Rules<'_>, mma: &MmaSync, span: S
     };
     let [a, b] = [left.element, right.element];
     if let Some(&element) = [a, b].iter().find(|element| !takes(mma.op, **element)) {
-        sink.error(mistake::MmaSync::Factor { op: mma.op, element }, span);
+        sink.error(mistake::MmaSync::OpElement { op: mma.op, element }, span);
         return;
     }
     if (left.rows, right.rows, left.columns) != (sum.rows, sum.columns, right.columns) {
@@ -237,11 +251,12 @@ pub(in crate::check) fn multiplication(rules: &Rules<'_>, mma: &MmaSync, span: S
     if !is_pair {
         sink.error(mistake::MmaSync::Pair { left: a, right: b }, span);
     }
+    // If the operands do not match each other, no accumulator matches both.
     let is_summed = match mma.op.operand(a) {
-        Some(operand) => Accumulated::of(sum.element).is_some_and(|d| operand.accumulates().contains(&d)),
+        Some(operand) => Accumulator::of(sum.element).is_some_and(|d| operand.accumulates().contains(&d)),
         None => sum.element == a,
     };
-    if !is_summed {
+    if is_pair && !is_summed {
         sink.error(mistake::MmaSync::Sum { factor: a, sum: sum.element }, span);
     }
     if mma.op == WarpMmaOp::Saturating && !mma.op.operand(a).is_some_and(Operand::is_saturable) {

@@ -2,24 +2,24 @@
 
 use tma_model::sync::{Access, AccessKind, Epoch, Hazard, Proxy};
 
-use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
-use super::memory::global::{self, GlobalClash, GlobalRecord, Whereabouts};
+use super::finding::{Detail, Party, Rule, ThreadAct, Undecided, UndecidedReason, Violation};
+use super::memory::global::{self, GlobalClash, GlobalLocation, GlobalRecord};
 use super::memory::region::{Overlap, Region};
 use super::memory::{Clash, Record, Site};
-use super::run::{Run, Step, Stop};
+use super::run::{Run, StepResult, Stop};
 use crate::check::global::reduction;
 use crate::ir::{Expr, ParamId, ReduceOp, Stmt, StmtId, visit};
 
 impl Run<'_, '_> {
     /// Records an access of the current group to the shared memory of a block. An asynchronous
     /// access is over at step `done`.
-    pub(super) fn touch(
+    pub(super) fn access_shared(
         &mut self,
         stmt: StmtId,
         block: usize,
         (access, region): (Access, Region),
         done: Option<Epoch>,
-    ) -> Step {
+    ) -> StepResult {
         if self.input.code.trusts(stmt) {
             return Ok(());
         }
@@ -31,12 +31,12 @@ impl Run<'_, '_> {
         let reads = access.kind != AccessKind::Write;
         if reads && !memory.is_written(&record) {
             let span = self.span_of(stmt);
-            self.doubts.push(Doubt { why: Why::Unwritten, span });
+            self.undecided.push(Undecided { reason: UndecidedReason::Unwritten, span });
         }
         // Strong accesses need no order among themselves.
         if !reads && !access.strong && record.region.overlaps_itself(record.threads) {
             let span = self.span_of(stmt);
-            self.doubts.push(Doubt { why: Why::Together, span });
+            self.undecided.push(Undecided { reason: UndecidedReason::SameBytes, span });
         }
         let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
         let agent = &self.agents[self.current];
@@ -49,21 +49,21 @@ impl Run<'_, '_> {
 
     /// Reports two conflicting accesses: as an error if they certainly touch the same bytes, and
     /// otherwise as a reason undecided.
-    fn clashed(&mut self, stmt: StmtId, block: usize, access: Access, clash: &Clash) -> Step {
+    fn clashed(&mut self, stmt: StmtId, block: usize, access: Access, clash: &Clash) -> StepResult {
         if !clash.certain {
             let span = self.span_of(stmt);
-            self.doubt(Why::Address, span);
+            self.note_undecided(UndecidedReason::Address, span);
             return Ok(());
         }
-        if self.input.code.acquires && matches!(clash.hazard, Hazard::Unordered | Hazard::Untold) {
+        if self.input.code.acquires && matches!(clash.hazard, Hazard::Unordered | Hazard::ScopeTooNarrow) {
             let span = self.span_of(stmt);
-            self.doubt(Why::Atomics, span);
+            self.note_undecided(UndecidedReason::Atomics, span);
             return Ok(());
         }
         let earlier = clash.earlier.access;
         let rule = match clash.hazard {
             Hazard::NoProxyFence => Rule::Fence,
-            Hazard::Unordered | Hazard::Untold => {
+            Hazard::Unordered | Hazard::ScopeTooNarrow => {
                 match (earlier.proxy, earlier.kind, access.kind, access.proxy) {
                     (Proxy::Async, AccessKind::Write | AccessKind::Reduce, AccessKind::Read, _) => {
                         Rule::ReadBeforeWait
@@ -79,28 +79,28 @@ impl Run<'_, '_> {
         if rule == Rule::ReadBeforeWait
             && let Some(found) = self.unannounced(block, clash.earlier.site)
         {
-            return Err(Stop::Found(Box::new(found)));
+            return Err(Stop::Violation(Box::new(found)));
         }
         let detail = Detail::Memory { block, at: clash.earlier.region.hull().start };
         let at = Party { site: self.site(stmt), does: verb(access) };
-        Err(Stop::Found(Box::new(Found { rule, at, others, detail })))
+        Err(Stop::Violation(Box::new(Violation { rule, at, others, detail })))
     }
 
     /// Returns a violation if a load brings bytes that were not announced. The previous phase is
     /// then complete without them, and a wait for it does not cover the load.
-    fn unannounced(&mut self, block: usize, load: Site) -> Option<Found> {
+    fn unannounced(&mut self, block: usize, load: Site) -> Option<Violation> {
         let mbarriers = &self.blocks.get(block)?.mbarriers;
         let (&at, mbarrier) = mbarriers.iter().find(|(_, mbarrier)| {
             let state = mbarrier.state();
             mbarrier.load.is_some_and(|(_, site)| site == load) && state.expected_bytes < state.received_bytes
         })?;
-        let loads = Party { site: load, does: Act::IssueCopy };
+        let loads = Party { site: load, does: ThreadAct::IssueCopy };
         let (at_site, others) = match mbarrier.announced {
-            Some(site) => (Party { site, does: Act::Announce }, vec![loads]),
+            Some(site) => (Party { site, does: ThreadAct::Announce }, vec![loads]),
             None => (loads, vec![]),
         };
         let detail = Detail::Barrier { block, at, state: mbarrier.state() };
-        Some(Found { rule: Rule::Bytes, at: at_site, others, detail })
+        Some(Violation { rule: Rule::Bytes, at: at_site, others, detail })
     }
 
     /// Records an access of threads to global memory, if copies access it as well.
@@ -110,25 +110,25 @@ impl Run<'_, '_> {
         param: ParamId,
         (index, vector): (&Expr, u32),
         access: Access,
-    ) -> Step {
+    ) -> StepResult {
         if !self.input.code.slice.is_shared_with_copies(param) {
             return Ok(());
         }
         let at = match self.numbers(index) {
-            Some(index) => Whereabouts::Elements(index, Some(vector)),
-            None => Whereabouts::Anywhere,
+            Some(index) => GlobalLocation::Elements(index, Some(vector)),
+            None => GlobalLocation::Anywhere,
         };
-        self.touch_global(stmt.id, param, (access, at), None)
+        self.access_global(stmt.id, param, (access, at), None)
     }
 
     /// Records an access of the current group to global memory. A copy is over at step `done`.
-    pub(super) fn touch_global(
+    pub(super) fn access_global(
         &mut self,
         stmt: StmtId,
         param: ParamId,
-        (access, at): (Access, Whereabouts),
+        (access, at): (Access, GlobalLocation),
         done: Option<Epoch>,
-    ) -> Step {
+    ) -> StepResult {
         if self.input.code.trusts(stmt) {
             return Ok(());
         }
@@ -136,9 +136,9 @@ impl Run<'_, '_> {
         let agent = &self.agents[self.current];
         let (step, threads) = (done.unwrap_or(agent.view.epoch()), agent.threads.len());
         let record = GlobalRecord { param, access, step, at, site: self.site(stmt) };
-        if access.kind == AccessKind::Reduce && self.meets_another_reduction(&record) {
+        if access.kind == AccessKind::Reduce && self.overlaps_other_reduction(&record) {
             let span = self.span_of(stmt);
-            self.doubt(Why::Global, span);
+            self.note_undecided(UndecidedReason::Global, span);
         }
         let agent = &self.agents[self.current];
         let used = &self.input.code.used;
@@ -151,28 +151,28 @@ impl Run<'_, '_> {
                 return Ok(());
             }
             let span = self.span_of(stmt);
-            self.doubt(Why::Global, span);
+            self.note_undecided(UndecidedReason::Global, span);
             return Ok(());
         }
         let rule = match hazard {
             Hazard::NoProxyFence => Rule::Fence,
-            Hazard::Unordered | Hazard::Untold => Rule::Race,
+            Hazard::Unordered | Hazard::ScopeTooNarrow => Rule::Race,
         };
         let others = vec![Party { site: earlier.site, does: verb(earlier.access) }];
-        self.found(rule, (stmt, verb(access)), others, Detail::Global(param))
+        self.violation(rule, (stmt, verb(access)), others, Detail::Global(param))
     }
 }
 
 impl Run<'_, '_> {
     /// Whether a reduction may overlap one by another operation that is not over. They do not race,
     /// but the result depends on their order.
-    fn meets_another_reduction(&mut self, new: &GlobalRecord) -> bool {
+    fn overlaps_other_reduction(&mut self, new: &GlobalRecord) -> bool {
         let own = self.reduction_of(new.site.stmt);
         let view = &self.agents[self.current].view;
-        let under_way = self.globals.iter().filter(|old| {
+        let in_flight = self.globals.iter().filter(|old| {
             old.param == new.param && old.access.kind == AccessKind::Reduce && !view.follows(old.step)
         });
-        let others: Vec<_> = under_way
+        let others: Vec<_> = in_flight
             .filter(|old| self.reduction_of(old.site.stmt) != own)
             .map(|old| old.at.clone())
             .collect();
@@ -192,11 +192,11 @@ impl Run<'_, '_> {
 }
 
 /// Returns the description of an access for messages.
-fn verb(access: Access) -> Act {
+fn verb(access: Access) -> ThreadAct {
     match (access.proxy, access.kind) {
-        (Proxy::Generic, AccessKind::Read) => Act::Read,
-        (Proxy::Generic, AccessKind::Write | AccessKind::Reduce) => Act::Write,
-        (Proxy::Async, AccessKind::Read) => Act::StartReading,
-        (Proxy::Async, AccessKind::Write | AccessKind::Reduce) => Act::StartWriting,
+        (Proxy::Generic, AccessKind::Read) => ThreadAct::Read,
+        (Proxy::Generic, AccessKind::Write | AccessKind::Reduce) => ThreadAct::Write,
+        (Proxy::Async, AccessKind::Read) => ThreadAct::StartReading,
+        (Proxy::Async, AccessKind::Write | AccessKind::Reduce) => ThreadAct::StartWriting,
     }
 }

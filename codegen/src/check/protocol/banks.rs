@@ -28,10 +28,10 @@ pub struct SharedAccess {
 
 /// The bank-conflict log of a kernel, over all its executions.
 #[derive(Debug, Default)]
-pub(super) struct Banks {
+pub(super) struct BankConflictLog {
     worst: QuickMap<StmtId, Wavefronts>,
     /// The accesses of the current execution.
-    world: QuickMap<WarpAccess, Lanes>,
+    current: QuickMap<WarpAccess, LaneAddresses>,
     /// How often each group has reached each statement in the current execution.
     visits: QuickMap<(usize, StmtId), u32>,
 }
@@ -41,17 +41,17 @@ type WarpAccess = (StmtId, usize, u32, u32);
 
 /// The addresses of the lanes that take part.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lanes {
+struct LaneAddresses {
     offsets: [u64; WARP_THREADS as usize],
     mask: u32,
     bytes: u32,
 }
 
-impl Banks {
+impl BankConflictLog {
     /// Ends an execution. Its accesses are kept, unless it is followed again from the start.
-    pub(super) fn end_world(&mut self, is_kept: bool) {
+    pub(super) fn end_execution(&mut self, is_kept: bool) {
         self.visits.clear();
-        for ((stmt, ..), lanes) in self.world.drain().filter(|_| is_kept) {
+        for ((stmt, ..), lanes) in self.current.drain().filter(|_| is_kept) {
             let new = wavefronts(&lanes.offsets, lanes.mask, lanes.bytes, false);
             let worst = self.worst.entry(stmt).or_insert(new);
             if new.conflicts() > worst.conflicts() {
@@ -86,7 +86,7 @@ impl Banks {
 impl Run<'_, '_> {
     /// Records an access of the current group to shared memory, if accesses are recorded. Accesses
     /// to other blocks use another network, and are left out.
-    pub(super) fn note_banks(&mut self, stmt: StmtId, block: usize, region: &Region) {
+    pub(super) fn log_banks(&mut self, stmt: StmtId, block: usize, region: &Region) {
         let me = &self.agents[self.current];
         let Some(banks) = self.banks.as_mut().filter(|_| block == me.block) else { return };
         let Region::Each(at, bytes) = region else { return };
@@ -96,7 +96,7 @@ impl Run<'_, '_> {
         for (index, thread) in me.threads.iter().enumerate() {
             let Some(at) = at.get(index) else { continue };
             let (warp, lane) = (thread / WARP_THREADS, thread % WARP_THREADS);
-            let lanes = banks.world.entry((stmt, block, warp, visit)).or_default();
+            let lanes = banks.current.entry((stmt, block, warp, visit)).or_default();
             lanes.offsets[lane as usize] = at.into();
             lanes.mask |= 1 << lane;
             lanes.bytes = *bytes;

@@ -1,7 +1,7 @@
 //! Deadlocks: what each group waits for, and what is missing.
 
 use super::code::Op;
-use super::finding::{Act, Detail, Found, Party, Rule};
+use super::finding::{Detail, Party, Rule, ThreadAct, Violation};
 use super::memory::Site;
 use super::run::{Run, Stop};
 use super::state::Agent;
@@ -9,7 +9,7 @@ use super::value::Value;
 use crate::ir::{BarrierOp, Stmt, StmtKind, Sync};
 
 /// The most other parties that a message names.
-const MOST_OTHERS: usize = 3;
+const MAX_OTHERS: usize = 3;
 
 /// Returns the reason why no group can continue.
 pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
@@ -18,7 +18,7 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
         !agent.is_done && matches!(run.input.code.step(agent.at).op, Op::Do(stmt) if is_trap(stmt))
     };
     if run.agents.iter().any(traps) {
-        return Stop::Over;
+        return Stop::Discarded;
     }
     let mut waits = vec![];
     for agent in 0..run.agents.len() {
@@ -36,25 +36,26 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
     let found = match unbalanced {
         Some((site, detail, does)) => bytes(run, *site, *does, detail.clone()),
         None => {
-            let at_barrier = |(_, detail, _): &&(Site, Detail, Act)| matches!(detail, Detail::Barrier { .. });
+            let at_barrier =
+                |(_, detail, _): &&(Site, Detail, ThreadAct)| matches!(detail, Detail::Barrier { .. });
             let first = waits.iter().find(at_barrier).or(waits.first());
-            let Some((site, detail, does)) = first.cloned() else { return Stop::Over };
+            let Some((site, detail, does)) = first.cloned() else { return Stop::Discarded };
             let mut others: Vec<Party> = vec![];
             for (other, _, does) in &waits {
                 let is_new =
                     other.stmt != site.stmt && others.iter().all(|known| known.site.stmt != other.stmt);
-                if is_new && others.len() < MOST_OTHERS {
+                if is_new && others.len() < MAX_OTHERS {
                     others.push(Party { site: *other, does: *does });
                 }
             }
             others.extend(run.returned(None));
-            if does == Act::WaitForGrid {
+            if does == ThreadAct::WaitForGrid {
                 others.extend(ended(run));
             }
-            Found { rule: Rule::Deadlock, at: Party { site, does }, others, detail }
+            Violation { rule: Rule::Deadlock, at: Party { site, does }, others, detail }
         }
     };
-    Stop::Found(Box::new(found))
+    Stop::Violation(Box::new(found))
 }
 
 /// Returns the groups of threads that have reached the end of the kernel.
@@ -63,57 +64,62 @@ fn ended(run: &Run<'_, '_>) -> Vec<Party> {
     let all = run.agents.iter().enumerate();
     all.filter(|(agent, state)| state.is_done && !returned.contains(agent))
         .map(|(agent, _)| Party {
-            site: Site { agent, stmt: run.last_stmt(), turn: None },
-            does: Act::EndElsewhere,
+            site: Site { agent, stmt: run.last_stmt(), iteration: None },
+            does: ThreadAct::EndElsewhere,
         })
         .collect()
 }
 
 /// Reports a phase that has all its arrivals and waits for bytes.
-fn bytes(run: &mut Run<'_, '_>, waits: Site, does: Act, detail: Detail) -> Found {
+fn bytes(run: &mut Run<'_, '_>, waits: Site, does: ThreadAct, detail: Detail) -> Violation {
     let Detail::Barrier { block, at, state } = detail else {
-        return Found { rule: Rule::Deadlock, at: Party { site: waits, does }, others: vec![], detail };
+        return Violation { rule: Rule::Deadlock, at: Party { site: waits, does }, others: vec![], detail };
     };
     if let Some((site, missing)) = run.missing_slices((block, at)) {
         let detail = Detail::Slices { at, state, missing };
         let others = vec![Party { site: waits, does }];
-        return Found { rule: Rule::Bytes, at: Party { site, does: Act::LoadSlice }, others, detail };
+        return Violation {
+            rule: Rule::Bytes,
+            at: Party { site, does: ThreadAct::LoadSlice },
+            others,
+            detail,
+        };
     }
     let known = run.mbarrier((block, at)).map(|mbarrier| (mbarrier.announced, mbarrier.load));
     let (announced, load) = known.unwrap_or((None, None));
     let mut others = vec![Party { site: waits, does }];
-    others.extend(load.map(|(_, site)| Party { site, does: Act::IssueCopy }));
+    others.extend(load.map(|(_, site)| Party { site, does: ThreadAct::IssueCopy }));
     let at = match announced {
-        Some(site) => Party { site, does: Act::Announce },
+        Some(site) => Party { site, does: ThreadAct::Announce },
         None => others.remove(0),
     };
-    Found { rule: Rule::Bytes, at, others, detail }
+    Violation { rule: Rule::Bytes, at, others, detail }
 }
 
 /// Returns the mbarrier that a group waits for, and its counts, if it waits for one.
 fn detail(run: &mut Run<'_, '_>, stmt: &Stmt) -> Detail {
     if let StmtKind::Barrier { barrier, .. } = &stmt.kind
-        && let Value::Place(place) = run.value(barrier)
-        && let (Some(block), Some(at)) = (place.block.uniform(), place.at.uniform())
+        && let Value::Address(addr) = run.value(barrier)
+        && let (Some(block), Some(at)) = (addr.block.uniform(), addr.at.uniform())
     {
         return run.barrier_detail((block, at));
     }
     Detail::Nothing
 }
 
-fn does(stmt: &Stmt) -> Act {
+fn does(stmt: &Stmt) -> ThreadAct {
     match &stmt.kind {
-        StmtKind::Barrier { op: BarrierOp::WaitToken { .. }, .. } => Act::WaitForToken,
-        StmtKind::Barrier { .. } => Act::WaitForBarrier,
-        StmtKind::Sync(Sync::Threads) => Act::WaitInThreads,
-        StmtKind::Sync(Sync::Warp) => Act::WaitInWarp,
-        StmtKind::Sync(Sync::Warpgroup) => Act::WaitInWarpgroup,
-        StmtKind::Sync(Sync::Cluster | Sync::ClusterArrive | Sync::ClusterWait) => Act::WaitForCluster,
-        StmtKind::NamedBarrierSync { .. } => Act::WaitInNamed,
-        StmtKind::SetMaxRegisters { .. } => Act::WaitForRegisters,
-        StmtKind::MmaWait { .. } => Act::WaitForMultiplication,
-        StmtKind::Warp { .. } => Act::WaitForLanes,
-        StmtKind::SyncGrid { .. } => Act::WaitForGrid,
+        StmtKind::Barrier { op: BarrierOp::WaitToken { .. }, .. } => ThreadAct::WaitForToken,
+        StmtKind::Barrier { .. } => ThreadAct::WaitForBarrier,
+        StmtKind::Sync(Sync::Threads) => ThreadAct::WaitInThreads,
+        StmtKind::Sync(Sync::Warp) => ThreadAct::WaitInWarp,
+        StmtKind::Sync(Sync::Warpgroup) => ThreadAct::WaitInWarpgroup,
+        StmtKind::Sync(Sync::Cluster | Sync::ClusterArrive | Sync::ClusterWait) => ThreadAct::WaitForCluster,
+        StmtKind::NamedBarrierSync { .. } => ThreadAct::WaitInNamed,
+        StmtKind::SetMaxRegisters { .. } => ThreadAct::WaitForRegisters,
+        StmtKind::MmaWait { .. } => ThreadAct::WaitForMultiplication,
+        StmtKind::Warp { .. } => ThreadAct::WaitForLanes,
+        StmtKind::SyncGrid { .. } => ThreadAct::WaitForGrid,
         StmtKind::Assign { .. }
         | StmtKind::If { .. }
         | StmtKind::Match { .. }
@@ -156,6 +162,6 @@ fn does(stmt: &Stmt) -> Act {
         | StmtKind::Trap
         | StmtKind::Assert { .. }
         | StmtKind::Printf { .. }
-        | StmtKind::PrintTile { .. } => Act::Wait,
+        | StmtKind::PrintTile { .. } => ThreadAct::Wait,
     }
 }

@@ -2,19 +2,19 @@
 
 use std::rc::Rc;
 
-use super::code::Ends;
-use super::finding::Why;
+use super::code::LoopEnding;
+use super::finding::UndecidedReason;
 use super::lanes::Lanes;
 use super::launch;
 use super::proof::Renaming;
-use super::run::{Run, Step, Stop};
+use super::run::{Run, StepResult, Stop};
 use super::term::{Node, Symbol, Term};
 use crate::ir::{BinaryOp, Scalar, Stmt, StmtId};
 use crate::limits::WARP_THREADS;
 
 /// The role of a branch in the loop around it.
 #[derive(Clone, Copy, Debug)]
-struct About {
+struct BranchRole {
     /// The loop that the branch may end, or is in, and its iteration.
     in_loop: Option<(StmtId, u32)>,
     may_end: bool,
@@ -27,39 +27,44 @@ impl Run<'_, '_> {
     /// Returns whether a condition holds for the group, and splits the group if only some threads
     /// agree. A condition that is not known is decided: first so that a loop ends, and the other
     /// way in another execution.
-    pub(super) fn decide(&mut self, condition: &Lanes<Term>, stmt: &Stmt, ends: Ends) -> Step<bool> {
-        if self.choices.forks && matches!(ends, Ends::Then | Ends::Otherwise) {
+    pub(super) fn decide(
+        &mut self,
+        condition: &Lanes<Term>,
+        stmt: &Stmt,
+        ends: LoopEnding,
+    ) -> StepResult<bool> {
+        if self.choices.forks && matches!(ends, LoopEnding::Then | LoopEnding::Otherwise) {
             let is_free = condition.uniform().is_none_or(|term| self.terms.known(term).is_none());
-            let of = self.input.code.step(self.me().at).loops.last();
+            let of = self.input.code.step(self.agent().at).loops.last();
             self.choices.free.extend(of.filter(|_| is_free));
         }
         let known = condition.map(|term| self.facts.known(self.terms, term));
         if let Some(known) = known {
             return match known.uniform() {
                 Some(holds) => Ok(holds),
-                None if self.notes_named(condition) => Err(self.split_alone(&known.classes())),
+                None if self.notes_distinguished(condition) => Err(self.split_alone(&known.classes())),
                 None => Err(self.split(&known.classes())),
             };
         }
-        let count = self.me().threads.len();
+        let count = self.agent().threads.len();
         let all: Vec<_> = (0..count).filter_map(|lane| condition.get(lane)).collect();
         if condition.uniform().is_none() {
-            self.doubt(Why::Cut, stmt.origin.span);
-            if ends == Ends::Otherwise && self.is_in_silent_loop() {
-                return self.first_lane_goes_on(condition, ends);
+            self.note_undecided(UndecidedReason::Divergence, stmt.origin.span);
+            if ends == LoopEnding::Otherwise && self.is_in_silent_loop() {
+                return self.decide_by_first_lane(condition, ends);
             }
         }
         let mut holds = None;
         for term in all {
             match (self.facts.known(self.terms, term), holds) {
-                (Some(known), Some(holds)) if known != holds => return Err(Stop::Over),
+                (Some(known), Some(holds)) if known != holds => return Err(Stop::Discarded),
                 (Some(_), _) => {}
                 (None, Some(holds)) => {
                     if !self.facts.assume_free(self.terms, term, holds) {
-                        return Err(Stop::Over);
+                        return Err(Stop::Discarded);
                     }
                 }
-                (None, None) => holds = Some(self.choose(term, self.about(ends))?),
+                (None, None) => holds = Some(self.choose(term, self.branch_role(ends))?),
             }
         }
         Ok(holds.unwrap_or(true))
@@ -67,8 +72,8 @@ impl Run<'_, '_> {
 
     /// Records which threads a condition distinguishes by their thread indices, as opposed to by
     /// which of them is elected. Returns whether there are any.
-    fn notes_named(&mut self, condition: &Lanes<Term>) -> bool {
-        let threads = Rc::clone(&self.me().threads);
+    fn notes_distinguished(&mut self, condition: &Lanes<Term>) -> bool {
+        let threads = Rc::clone(&self.agent().threads);
         let mut named = vec![];
         for (lane, thread) in threads.iter().enumerate() {
             let Some(term) = condition.get(lane) else { return false };
@@ -88,35 +93,35 @@ impl Run<'_, '_> {
     /// false in a proof.
     fn is_in_silent_loop(&self) -> bool {
         let is_silent = |(of, _): &(StmtId, u32)| self.input.code.is_silent(*of);
-        !self.choices.forks && self.me().turns.last().is_some_and(is_silent)
+        !self.choices.forks && self.agent().iterations.last().is_some_and(is_silent)
     }
 
     /// Decides a loop whose iterations are distributed over lanes, as in
     /// `for i in (lane..n).step_by(32)`. The first lane of the warp decides freely, and the others
     /// have no more iterations, so that launches with a single element are explored.
-    fn first_lane_goes_on(&mut self, condition: &Lanes<Term>, ends: Ends) -> Step<bool> {
-        let threads = Rc::clone(&self.me().threads);
+    fn decide_by_first_lane(&mut self, condition: &Lanes<Term>, ends: LoopEnding) -> StepResult<bool> {
+        let threads = Rc::clone(&self.agent().threads);
         for (lane, thread) in threads.iter().enumerate() {
             let Some(term) = condition.get(lane) else { continue };
             if self.facts.known(self.terms, term).is_some() {
                 continue;
             }
             if thread % WARP_THREADS == 0 {
-                self.choose(term, self.about(ends))?;
+                self.choose(term, self.branch_role(ends))?;
             } else if !self.facts.assume_free(self.terms, term, false) {
-                return Err(Stop::Over);
+                return Err(Stop::Discarded);
             }
         }
-        let known = condition.map(|term| self.facts.known(self.terms, term)).ok_or(Stop::Over)?;
+        let known = condition.map(|term| self.facts.known(self.terms, term)).ok_or(Stop::Discarded)?;
         known.uniform().ok_or_else(|| self.split(&known.classes()))
     }
 
     /// Decides a free condition. The operands of `&` and `|` are decided one by one, as far as
     /// needed.
-    fn choose(&mut self, condition: Term, about: About) -> Step<bool> {
+    fn choose(&mut self, condition: Term, role: BranchRole) -> StepResult<bool> {
         if let Node::Not(inner) = *self.terms.node(condition) {
-            let about = About { first: about.first.map(|first| !first), ..about };
-            return self.choose(inner, about).map(|holds| !holds);
+            let role = BranchRole { first: role.first.map(|first| !first), ..role };
+            return self.choose(inner, role).map(|holds| !holds);
         }
         if let Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) = *self.terms.node(condition)
             && self.terms.scalar(condition) == Scalar::Bool
@@ -126,68 +131,69 @@ impl Run<'_, '_> {
                     return Ok(holds);
                 }
                 if self.facts.known(self.terms, part).is_none() {
-                    self.choose(part, about)?;
+                    self.choose(part, role)?;
                 }
             }
-            return self.facts.known(self.terms, condition).ok_or(Stop::Over);
+            return self.facts.known(self.terms, condition).ok_or(Stop::Discarded);
         }
-        self.choose_one(condition, about)
+        self.choose_one(condition, role)
     }
 
-    fn choose_one(&mut self, condition: Term, about: About) -> Step<bool> {
+    fn choose_one(&mut self, condition: Term, role: BranchRole) -> StepResult<bool> {
         if self.choices.forks {
             return Err(Stop::Fork(condition));
         }
-        let innermost = self.me().turns.last();
-        if innermost.is_some_and(|(_, turn)| *turn > self.input.most_turns) {
-            return Err(Stop::Cut);
+        let innermost = self.agent().iterations.last();
+        if innermost.is_some_and(|(_, iteration)| *iteration > self.input.max_iterations) {
+            return Err(Stop::IterationLimit);
         }
-        let About { in_loop, may_end, first } = about;
+        let BranchRole { in_loop, may_end, first } = role;
         // Numbers are rarely equal.
         let is_equality = self.terms.node(condition).operands_of_binary(BinaryOp::Eq).is_some();
         let first = first.unwrap_or(!is_equality);
-        let turn = in_loop.map_or(0, |(_, turn)| turn);
-        let turns = in_loop.map_or(self.choices.turns.inner, |(of, _)| self.turns_of(of));
+        let iteration = in_loop.map_or(0, |(_, iteration)| iteration);
+        let iterations = in_loop.map_or(self.choices.iterations.inner, |(of, _)| self.default_iterations(of));
         let choices = &mut self.choices;
         let is_other = choices.path.get(choices.taken.len()).copied();
-        let is_other = is_other.unwrap_or(may_end && turn < turns);
-        choices.most_turns = choices.most_turns.max(turn + u32::from(may_end && is_other));
+        let is_other = is_other.unwrap_or(may_end && iteration < iterations);
+        choices.max_iterations = choices.max_iterations.max(iteration + u32::from(may_end && is_other));
         if may_end && !is_other {
-            choices.fewest_turns = Some(choices.fewest_turns.map_or(turn, |fewest| fewest.min(turn)));
+            choices.min_iterations =
+                Some(choices.min_iterations.map_or(iteration, |fewest| fewest.min(iteration)));
         }
         choices.taken.push(is_other);
         if launch::has_data(self.terms, condition) {
             choices.data = choices.data.and(self.current, in_loop.filter(|_| may_end).map(|(of, _)| of));
         }
         let value = first != is_other;
-        if self.facts.assume_free(self.terms, condition, value) { Ok(value) } else { Err(Stop::Over) }
+        if self.facts.assume_free(self.terms, condition, value) { Ok(value) } else { Err(Stop::Discarded) }
     }
 
     /// Returns the role of a branch. A `break` out of a loop in which nothing synchronises ends a
     /// search: the outer loop continues with the element that was found, and ends if there is none.
-    fn about(&self, ends: Ends) -> About {
-        let turns = self.me().turns.as_slice();
-        let (in_loop, may_end, first) = match (ends, turns) {
-            (Ends::Then, [.., around, (of, _)]) if self.input.code.is_silent(*of) => {
+    fn branch_role(&self, ends: LoopEnding) -> BranchRole {
+        let iterations = self.agent().iterations.as_slice();
+        let (in_loop, may_end, first) = match (ends, iterations) {
+            (LoopEnding::Then, [.., around, (of, _)]) if self.input.code.is_silent(*of) => {
                 (Some(around), true, Some(false))
             }
-            (Ends::Then, _) => (turns.last(), true, Some(true)),
-            (Ends::Otherwise, _) => (turns.last(), true, Some(false)),
-            (Ends::Turn, _) => (turns.last(), false, Some(false)),
-            (Ends::Neither, _) => (turns.last(), false, None),
+            (LoopEnding::Then, _) => (iterations.last(), true, Some(true)),
+            (LoopEnding::Otherwise, _) => (iterations.last(), true, Some(false)),
+            (LoopEnding::Iteration, _) => (iterations.last(), false, Some(false)),
+            (LoopEnding::Neither, _) => (iterations.last(), false, None),
         };
-        About { in_loop: in_loop.copied(), may_end, first }
+        BranchRole { in_loop: in_loop.copied(), may_end, first }
     }
 
     /// Returns how many iterations of a loop are taken by default.
-    fn turns_of(&self, of: StmtId) -> u32 {
-        let turns = self.choices.turns;
+    fn default_iterations(&self, of: StmtId) -> u32 {
+        let iterations = self.choices.iterations;
         if self.input.code.is_silent(of) {
-            turns.silent
+            iterations.silent
         } else if self.input.code.is_outer(of) {
-            turns.outer
+            iterations.outer
         } else {
-            turns.inner
+            iterations.inner
         }
     }
 

@@ -4,13 +4,13 @@ use tma_model::sync::{Access, AccessKind, Proxy};
 
 use super::copies::bytes_of;
 use super::explain;
-use super::finding::{Act, Detail, Found, Party, Rule, Why};
+use super::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason, Violation};
 use super::lanes::Lanes;
 use super::memory::Site;
-use super::memory::global::Whereabouts;
+use super::memory::global::GlobalLocation;
 use super::memory::region::Region;
-use super::run::{Flow, Run, Step, Stop};
-use super::state::{Agent, Together};
+use super::run::{Run, StepFlow, StepResult, Stop};
+use super::state::{Agent, WarpRendezvous};
 use super::term::Symbol;
 use super::value::Value;
 use crate::ir::{
@@ -23,7 +23,7 @@ const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
 
 impl<'k> Run<'_, 'k> {
     /// Executes a statement that contains no other statements.
-    pub(super) fn effect(&mut self, stmt: &'k Stmt) -> Step<Flow> {
+    pub(super) fn effect(&mut self, stmt: &'k Stmt) -> StepResult<StepFlow> {
         match &stmt.kind {
             StmtKind::Assign { local, index, value } => self.assign(*local, index, value)?,
             StmtKind::TileGet { tile, at, dest } => {
@@ -64,13 +64,13 @@ impl<'k> Run<'_, 'k> {
             StmtKind::LoadFragment(load) => return self.load_of_warps(stmt, &load.from.tile),
             StmtKind::StoreWarp(store) => return self.store_of_warps(stmt, store),
             StmtKind::ReduceRows { .. } | StmtKind::MmaSync(_) => {
-                return self.come_together(stmt, Together::At(stmt.id), Why::Undefined);
+                return self.arrive_together(stmt, WarpRendezvous::At(stmt.id), UndecidedReason::Undefined);
             }
             StmtKind::SetMaxRegisters { increase, registers } => {
                 return Ok(self.registers(stmt.id, *increase, *registers));
             }
             StmtKind::Fence(fence) => self.fence(*fence),
-            StmtKind::Sync(sync) => return self.meet(stmt, *sync),
+            StmtKind::Sync(sync) => return self.sync(stmt, *sync),
             StmtKind::NamedBarrierSync { id, threads } => {
                 return self.named_barrier(stmt, (id, threads), false);
             }
@@ -79,26 +79,26 @@ impl<'k> Run<'_, 'k> {
             }
             StmtKind::SyncGrid { counter } => {
                 if let Some(span) = self.input.code.slice.accessed(*counter) {
-                    self.doubt(Why::GridCounter, span);
+                    self.note_undecided(UndecidedReason::GridCounter, span);
                 }
-                return self.meet_grid(stmt.id, *counter);
+                return self.sync_grid(stmt.id, *counter);
             }
             StmtKind::ElectOne { dest } => return self.elect(stmt, *dest),
             StmtKind::Warp { dest, value, op } => return self.warp_operation(stmt, (*dest, value), op),
             StmtKind::Assert { condition, .. } => self.assert(condition)?,
             // A trap does not hide violations by other groups, so they continue.
-            StmtKind::Trap => return Ok(Flow::Blocked),
+            StmtKind::Trap => return Ok(StepFlow::Blocked),
             StmtKind::AcquireMap { maps, .. } => {
-                self.me_mut().acquired.insert(*maps);
+                self.agent_mut().acquired.insert(*maps);
             }
             StmtKind::StoreMatrix(store) => {
-                self.touch_global(stmt.id, store.matrix.global, (WRITE, Whereabouts::Anywhere), None)?;
+                self.access_global(stmt.id, store.matrix.global, (WRITE, GlobalLocation::Anywhere), None)?;
             }
             StmtKind::PrintTile { tile } => {
                 if let Type::Tile(ty) = tile.ty.local() {
                     let bytes = bytes_of(ty.shared_bytes());
                     let (block, region) = self.region_of(tile, |at| Region::Some(at..at + bytes))?;
-                    self.touch(stmt.id, block, (READ, region), None)?;
+                    self.access_shared(stmt.id, block, (READ, region), None)?;
                 }
             }
             StmtKind::If { .. }
@@ -117,10 +117,10 @@ impl<'k> Run<'_, 'k> {
             | StmtKind::GridDependency(_)
             | StmtKind::Printf { .. } => {}
         }
-        Ok(Flow::Next)
+        Ok(StepFlow::Next)
     }
 
-    fn assign(&mut self, local: LocalId, index: &[Expr], value: &Expr) -> Step {
+    fn assign(&mut self, local: LocalId, index: &[Expr], value: &Expr) -> StepResult {
         let value = self.value(value);
         let [one] = index else {
             self.set(local, if index.is_empty() { value } else { Value::Unknown });
@@ -133,8 +133,8 @@ impl<'k> Run<'_, 'k> {
             return Ok(());
         };
         let mut all = all.to_vec();
-        if let Some(place) = usize::try_from(at).ok().and_then(|at| all.get_mut(at)) {
-            *place = value;
+        if let Some(element) = usize::try_from(at).ok().and_then(|at| all.get_mut(at)) {
+            *element = value;
         }
         self.set(local, Value::Array(all.into()));
         Ok(())
@@ -152,7 +152,7 @@ impl<'k> Run<'_, 'k> {
         let scalar =
             self.input.kernel.kernel().local(dest).ty.as_scalar().filter(|scalar| is_number(*scalar));
         let value = scalar.and_then(|scalar| {
-            let count = self.me().threads.len();
+            let count = self.agent().threads.len();
             Lanes::of((0..count).map(|_| self.terms.fresh(scalar)).collect())
         });
         self.set(dest, value.map_or(Value::Unknown, Value::Number));
@@ -171,13 +171,13 @@ impl<'k> Run<'_, 'k> {
         self.set(dest, value.map_or(Value::Unknown, Value::Number));
     }
 
-    fn assert(&mut self, condition: &Expr) -> Step {
+    fn assert(&mut self, condition: &Expr) -> StepResult {
         let Some(lanes) = self.numbers(condition) else { return Ok(()) };
-        for lane in 0..self.me().threads.len() {
+        for lane in 0..self.agent().threads.len() {
             if let Some(term) = lanes.get(lane)
                 && !self.facts.assume(self.terms, term, true)
             {
-                return Err(Stop::Over);
+                return Err(Stop::Discarded);
             }
         }
         Ok(())
@@ -185,10 +185,10 @@ impl<'k> Run<'_, 'k> {
 
     fn fence(&mut self, fence: Fence) {
         match fence {
-            Fence::ProxyAsync(memory) => self.me_mut().view.fence_async(memory.memories()),
+            Fence::ProxyAsync(memory) => self.agent_mut().view.fence_async(memory.memories()),
             Fence::MbarrierInit => {
                 let (me, step) = (self.current, self.epoch());
-                self.me_mut().view.step();
+                self.agent_mut().view.step();
                 for mbarrier in self.blocks.iter_mut().flat_map(|block| block.mbarriers.values_mut()) {
                     if mbarrier.init.agent == me && mbarrier.fenced.is_none() {
                         mbarrier.fenced = Some(step);
@@ -201,15 +201,15 @@ impl<'k> Run<'_, 'k> {
 
     /// Returns the block, and the address for each thread of the group, of an object in shared
     /// memory.
-    pub(super) fn places(&mut self, expr: &Expr) -> Step<(usize, Lanes<u32>)> {
-        let Value::Place(place) = self.value(expr) else {
-            return Err(self.unknown(Why::Address, expr.span));
+    pub(super) fn addresses(&mut self, expr: &Expr) -> StepResult<(usize, Lanes<u32>)> {
+        let Value::Address(addr) = self.value(expr) else {
+            return Err(self.stop_undecided(UndecidedReason::Address, expr.span));
         };
-        let block = self.uniform(&place.block)?;
+        let block = self.uniform(&addr.block)?;
         if block < self.blocks.len() {
-            Ok((block, place.at))
+            Ok((block, addr.at))
         } else {
-            Err(self.unknown(Why::Cluster, expr.span))
+            Err(self.stop_undecided(UndecidedReason::Cluster, expr.span))
         }
     }
 
@@ -224,19 +224,19 @@ impl<'k> Run<'_, 'k> {
     /// several.
     pub(super) fn region_of(
         &mut self,
-        thing: &Expr,
+        object: &Expr,
         exact: impl FnOnce(u32) -> Region,
-    ) -> Step<(usize, Region)> {
-        if let Some((block, range)) = self.one_of(thing) {
+    ) -> StepResult<(usize, Region)> {
+        if let Some((block, range)) = self.one_of(object) {
             return Ok((block, Region::Some(range)));
         }
-        let (block, at) = self.address(thing)?;
+        let (block, at) = self.address(object)?;
         Ok((block, exact(at)))
     }
 
     /// Charges an access by each thread, which costs more than a step of the group.
-    pub(super) fn charge(&mut self) -> Step {
-        let cost = self.me().threads.len() as u64 / 16;
+    pub(super) fn charge(&mut self) -> StepResult {
+        let cost = self.agent().threads.len() as u64 / 16;
         self.budget.take_steps(cost)
     }
 
@@ -251,15 +251,15 @@ impl<'k> Run<'_, 'k> {
         &mut self,
         (array, index): (&Expr, &Expr),
         vector: u32,
-    ) -> Step<(usize, Option<Lanes<u32>>, Region)> {
+    ) -> StepResult<(usize, Option<Lanes<u32>>, Region)> {
         if let Some((block, range)) = self.one_of(array) {
             self.charge()?;
             return Ok((block, None, Region::Some(range)));
         }
-        let (block, base) = self.places(array)?;
+        let (block, base) = self.addresses(array)?;
         self.charge()?;
         let Type::SharedArray(element, len) = array.ty.local() else {
-            return Err(self.unknown(Why::Address, array.span));
+            return Err(self.stop_undecided(UndecidedReason::Address, array.span));
         };
         let (bytes, len) = (element.bytes(), (*len).max(vector));
         let at = self.indices(index).and_then(|index| {
@@ -267,7 +267,7 @@ impl<'k> Run<'_, 'k> {
         });
         if at.is_none() && self.indices(index).is_some() {
             // An index is known to be out of bounds.
-            self.doubt(Why::Undefined, index.span);
+            self.note_undecided(UndecidedReason::Undefined, index.span);
         }
         let region = match &at {
             Some(at) => Region::Each(at.clone(), vector * bytes),
@@ -279,12 +279,12 @@ impl<'k> Run<'_, 'k> {
         Ok((block, at, region))
     }
 
-    fn shared_get(&mut self, stmt: &Stmt, dest: LocalId, array: &Expr, index: &Expr) -> Step {
+    fn shared_get(&mut self, stmt: &Stmt, dest: LocalId, array: &Expr, index: &Expr) -> StepResult {
         let vector = self.input.kernel.kernel().local(dest).ty.elements().map(|(_, len)| len);
         let (block, at, region) = self.elements((array, index), vector.unwrap_or(1))?;
-        self.visit(stmt.id, block)?;
-        self.note_banks(stmt.id, block, &region);
-        self.touch(stmt.id, block, (READ, region), None)?;
+        self.use_remote_memory(stmt.id, block)?;
+        self.log_banks(stmt.id, block, &region);
+        self.access_shared(stmt.id, block, (READ, region), None)?;
         if !self.input.code.slice.needs(dest) {
             return Ok(());
         }
@@ -301,18 +301,18 @@ impl<'k> Run<'_, 'k> {
         Ok(())
     }
 
-    fn shared_set(&mut self, stmt: &Stmt, array: &Expr, index: &Expr, value: &Expr) -> Step {
+    fn shared_set(&mut self, stmt: &Stmt, array: &Expr, index: &Expr, value: &Expr) -> StepResult {
         let vector = value.ty.elements().map_or(1, |(_, len)| len);
         let (block, at, region) = self.elements((array, index), vector)?;
-        self.visit(stmt.id, block)?;
+        self.use_remote_memory(stmt.id, block)?;
         let hull = region.hull();
-        self.note_banks(stmt.id, block, &region);
-        self.touch(stmt.id, block, (WRITE, region), None)?;
+        self.log_banks(stmt.id, block, &region);
+        self.access_shared(stmt.id, block, (WRITE, region), None)?;
         if !self.input.code.slice.reads_shared() {
             return Ok(());
         }
         let values = self.numbers(value);
-        let count = self.me().threads.len();
+        let count = self.agent().threads.len();
         let numbers = &mut self.blocks[block].numbers;
         match (at, values) {
             (Some(at), Some(values)) => {
@@ -327,18 +327,20 @@ impl<'k> Run<'_, 'k> {
         Ok(())
     }
 
-    fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> Step<Flow> {
+    fn edit_map(&mut self, stmt: &Stmt, map: &Expr, edit: &MapEdit) -> StepResult<StepFlow> {
         if let MapEdit::Publish { index, .. } = edit {
             if self.numbers(index).is_none_or(|index| index.uniform().is_none()) {
-                self.doubt(Why::Undefined, stmt.origin.span);
+                self.note_undecided(UndecidedReason::Undefined, stmt.origin.span);
             }
             // PTX ISA, "tensormap.cp_fenceproxy": `.sync.aligned`.
-            if self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
-                return Ok(Flow::Blocked);
+            if self.arrive_together(stmt, WarpRendezvous::At(stmt.id), UndecidedReason::Undefined)?
+                == StepFlow::Blocked
+            {
+                return Ok(StepFlow::Blocked);
             }
         }
         if self.input.code.uses_maps {
-            self.doubt(Why::Maps, stmt.origin.span);
+            self.note_undecided(UndecidedReason::Maps, stmt.origin.span);
         }
         let (block, at) = self.address(map)?;
         let range = at..at + bytes_of(u64::from(MAP_BYTES));
@@ -351,8 +353,8 @@ impl<'k> Run<'_, 'k> {
             }
             MapEdit::Publish { .. } => vec![(READ, whole)],
         };
-        accesses.into_iter().try_for_each(|access| self.touch(stmt.id, block, access, None))?;
-        Ok(Flow::Next)
+        accesses.into_iter().try_for_each(|access| self.access_shared(stmt.id, block, access, None))?;
+        Ok(StepFlow::Next)
     }
 
     /// Returns the location of a statement in the source.
@@ -361,33 +363,33 @@ impl<'k> Run<'_, 'k> {
     }
 
     /// Ends the threads of the current group.
-    pub(super) fn end(&mut self) -> Step {
-        let block = self.me().block;
+    pub(super) fn end(&mut self) -> StepResult {
+        let block = self.agent().block;
         let stmt = self.last_stmt();
         self.stores_are_over(stmt)?;
         let view = &self.agents[self.current].view;
-        self.blocks[block].visits.retain(|(step, _)| !view.knows_over(*step));
-        self.me_mut().is_done = true;
-        self.news += 1;
+        self.blocks[block].remote_uses.retain(|(step, _)| !view.knows_complete(*step));
+        self.agent_mut().is_done = true;
+        self.event_count += 1;
         self.leave_cluster();
         let is_last = !self.agents.iter().any(|agent| agent.block == block && !agent.is_done);
         if !is_last {
             return self.end_rounds(block);
         }
         self.registers_suffice(block);
-        if let Some(&(_, site)) = self.blocks[block].visits.first() {
-            let at = Party { site, does: Act::Visit };
-            let others = vec![Party { site: self.site(stmt), does: Act::MayHaveEnded }];
-            let found = Found { rule: Rule::BlockGone, at, others, detail: Detail::Nothing };
-            return Err(Stop::Found(Box::new(found)));
+        if let Some(&(_, site)) = self.blocks[block].remote_uses.first() {
+            let at = Party { site, does: ThreadAct::UseRemoteMemory };
+            let others = vec![Party { site: self.site(stmt), does: ThreadAct::MayHaveEnded }];
+            let found = Violation { rule: Rule::BlockGone, at, others, detail: Detail::Nothing };
+            return Err(Stop::Violation(Box::new(found)));
         }
         let all: Vec<u32> = self.blocks[block].mbarriers.keys().copied().collect();
-        all.into_iter().try_for_each(|at| self.settled(stmt, (block, at), Act::End))
+        all.into_iter().try_for_each(|at| self.check_end(stmt, (block, at), ThreadAct::End))
     }
 
     /// Records a use of the memory of another block, which must exist.
-    pub(super) fn visit(&mut self, stmt: StmtId, block: usize) -> Step {
-        if block == self.me().block {
+    pub(super) fn use_remote_memory(&mut self, stmt: StmtId, block: usize) -> StepResult {
+        if block == self.agent().block {
             return Ok(());
         }
         // The other block ran to its end before this use, and nothing forbids that.
@@ -396,20 +398,25 @@ impl<'k> Run<'_, 'k> {
         if let Some(&(agent, _)) = threads.peek()
             && threads.all(|(_, agent)| agent.is_done)
         {
-            let site = Site { agent, stmt: self.last_stmt(), turn: None };
-            let ended = Party { site, does: Act::MayHaveEnded };
-            return self.found(Rule::BlockGone, (stmt, Act::Visit), vec![ended], Detail::Nothing);
+            let site = Site { agent, stmt: self.last_stmt(), iteration: None };
+            let ended = Party { site, does: ThreadAct::MayHaveEnded };
+            return self.violation(
+                Rule::BlockGone,
+                (stmt, ThreadAct::UseRemoteMemory),
+                vec![ended],
+                Detail::Nothing,
+            );
         }
         // PTX ISA, "barrier.cluster": only a rendezvous shows that another block has started.
-        let past = self.me().view.knows().past();
+        let past = self.agent().view.knows().past();
         let is_started = |(_, agent): &(usize, &Agent)| past.get(agent.view.epoch().component()) > 0;
         if !self.agents.iter().enumerate().filter(of_block).any(|agent| is_started(&agent)) {
             let span = self.span_of(stmt);
-            self.doubt(Why::Undefined, span);
+            self.note_undecided(UndecidedReason::Undefined, span);
         }
         let visit = (self.epoch(), self.site(stmt));
         if let Some(block) = self.blocks.get_mut(block) {
-            block.note_visit(visit);
+            block.note_remote_use(visit);
         }
         Ok(())
     }

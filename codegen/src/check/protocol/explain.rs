@@ -2,13 +2,15 @@
 
 use super::code::Op;
 use super::explore::input::Input;
-use super::finding::{Detail, Found, Party};
+use super::finding::{Detail, Party, Violation};
 use super::launch::Numbers;
 use super::term::{Node, Symbol, Terms};
 use crate::check::layout;
 use crate::diag::Diagnostic;
-use crate::diag::mistake::{Counterexample, Counts, Given, Protocol, RingPart, Step, Subject, Threads};
-use crate::ir::{Kernel, ParamId, Span, Special, StmtId, StmtKind, Type, visit};
+use crate::diag::mistake::{
+    Counterexample, Counts, LaunchInput, Protocol, StageRole, Subject, ThreadAct, ThreadSet, ThreadStep,
+};
+use crate::ir::{Kernel, ParamId, Scalar, Span, Special, StmtId, StmtKind, Type, visit};
 use crate::limits::WARP_THREADS;
 
 /// Returns the location of a statement in the source.
@@ -24,7 +26,12 @@ pub(super) fn span_of(input: &Input<'_>, id: StmtId) -> Span {
 }
 
 /// Turns a violation into a diagnostic.
-pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, found: &Found) -> Diagnostic {
+pub(super) fn diagnostic(
+    input: &Input<'_>,
+    terms: &Terms,
+    numbers: &Numbers,
+    found: &Violation,
+) -> Diagnostic {
     let kernel = input.kernel.kernel();
     let counts = match &found.detail {
         Detail::Barrier { state, .. } | Detail::Slices { state, .. } => Some(Counts {
@@ -42,7 +49,7 @@ pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, fo
         }
         Detail::Global(param) => {
             let name = kernel.param(param).name.clone();
-            Some(Subject { name, is_global: true, stage: None, part: None })
+            Some(Subject { name, is_global: true, stage: None, role: None })
         }
         Detail::Nothing => None,
     };
@@ -52,6 +59,7 @@ pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, fo
         }
         Detail::Barrier { .. } | Detail::Memory { .. } | Detail::Global(_) | Detail::Nothing => vec![],
     };
+    let launch = launch(kernel, terms, numbers, input.cluster);
     let mistake = Protocol {
         rule: found.rule,
         subject,
@@ -59,19 +67,20 @@ pub(super) fn diagnostic(input: &Input<'_>, terms: &Terms, numbers: &Numbers, fo
         without,
         step: step(input, &found.at),
         others: joined(found.others.iter().map(|party| step(input, party))),
-        launch: launch(kernel, terms, numbers, input.cluster),
+        excluded: excluded(terms, numbers, &launch),
+        launch,
         repair: None,
     };
     Diagnostic::new(mistake, span_of(input, found.at.site.stmt))
 }
 
 /// Joins steps that several groups of threads have in common.
-fn joined(steps: impl Iterator<Item = Step>) -> Vec<Step> {
-    let mut all: Vec<Step> = vec![];
+fn joined(steps: impl Iterator<Item = ThreadStep>) -> Vec<ThreadStep> {
+    let mut all: Vec<ThreadStep> = vec![];
     for step in steps {
-        let is_alike = |other: &&mut Step| {
-            (other.stmt, other.does, other.threads.block, &other.turn)
-                == (step.stmt, step.does, step.threads.block, &step.turn)
+        let is_alike = |other: &&mut ThreadStep| {
+            (other.stmt, other.does, other.threads.block, &other.iteration)
+                == (step.stmt, step.does, step.threads.block, &step.iteration)
         };
         match all.iter_mut().find(is_alike) {
             Some(same) => {
@@ -85,7 +94,7 @@ fn joined(steps: impl Iterator<Item = Step>) -> Vec<Step> {
     all
 }
 
-fn step(input: &Input<'_>, party: &Party) -> Step {
+fn step(input: &Input<'_>, party: &Party) -> ThreadStep {
     let kernel = input.kernel.kernel();
     let groups = input.groups.len();
     let threads = input.groups.get(party.site.agent % groups.max(1)).map_or(vec![], |group| group.to_vec());
@@ -98,9 +107,25 @@ fn step(input: &Input<'_>, party: &Party) -> Step {
             .any(|step| matches!(step.op, Op::Do(stmt) if matches!(stmt.kind, StmtKind::ElectOne { .. })));
     let blocks = input.cluster.iter().product::<u32>();
     let block = u32::try_from(party.site.agent / groups.max(1)).unwrap_or(0);
-    let threads = Threads { threads, all: input.threads(), block: (blocks > 1).then_some(block), elected };
-    let turn = party.site.turn.map(|(stmt, turn)| (variable_of(kernel, stmt), turn.saturating_sub(1)));
-    Step { stmt: party.site.stmt, at: span_of(input, party.site.stmt), does: party.does, threads, turn }
+    let threads = ThreadSet { threads, all: input.threads(), block: (blocks > 1).then_some(block), elected };
+    let iteration = party
+        .site
+        .iteration
+        .map(|(stmt, iteration)| (variable_of(kernel, stmt), iteration.saturating_sub(1)));
+    let does = act(kernel, party);
+    ThreadStep { stmt: party.site.stmt, at: span_of(input, party.site.stmt), does, threads, iteration }
+}
+
+/// Returns the act of a party. An asynchronous read is by a copy or by a multiplication.
+fn act(kernel: &Kernel, party: &Party) -> ThreadAct {
+    let mut does = party.does;
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        let is_multiplication = stmt.id == party.site.stmt && matches!(stmt.kind, StmtKind::Mma(_));
+        if is_multiplication && does == ThreadAct::StartReading {
+            does = ThreadAct::StartMultiplying;
+        }
+    });
+    does
 }
 
 /// Returns the name of the variable that a loop counts with.
@@ -127,20 +152,29 @@ fn name_at(input: &Input<'_>, at: u32) -> Option<Subject> {
         (start..start.saturating_add(size)).contains(&at)
     })?;
     let id = crate::ir::SharedId(u32::try_from(index).ok()?);
-    let stage = if let Type::Stages(thing, _) = &var.ty {
-        let stride = u32::try_from(layout::stride(thing)).ok()?.max(1);
+    let stage = if let Type::Stages(object, _) = &var.ty {
+        let stride = u32::try_from(layout::stride(object)).ok()?.max(1);
         Some((at - layout.offset(id)) / stride)
     } else {
         None
     };
     let ring = kernel.pipelines.iter().find(|ring| ring.parts().any(|part| part == id));
-    let part = ring.map(|ring| match id {
-        id if id == ring.full => RingPart::Full,
-        id if id == ring.empty => RingPart::Empty,
-        _ => RingPart::Tile,
+    let role = ring.map(|ring| match id {
+        id if id == ring.full => StageRole::Full,
+        id if id == ring.empty => StageRole::Empty,
+        _ => StageRole::Tile,
     });
     let name = ring.map_or(&var.name, |ring| &ring.name).clone();
-    Some(Subject { name, is_global: false, stage, part })
+    Some(Subject { name, is_global: false, stage, role })
+}
+
+/// Returns a condition that excludes a launch of which a single number is 0.
+fn excluded(terms: &Terms, numbers: &Numbers, launch: &Counterexample) -> Option<String> {
+    let [(input @ (LaunchInput::Param(_) | LaunchInput::Len(_)), 0)] = launch.numbers.as_slice() else {
+        return None;
+    };
+    let has_flag = numbers.keys().any(|term| terms.scalar(*term) == Scalar::Bool);
+    (!has_flag).then(|| format!("{input} > 0"))
 }
 
 /// Returns the launch that shows the violation: the numbers that the execution depends on.
@@ -151,19 +185,21 @@ fn launch(kernel: &Kernel, terms: &Terms, numbers: &Numbers, cluster: [u32; 3]) 
     for (term, number) in sorted {
         let Node::Symbol(symbol) = terms.node(*term) else { continue };
         let param = |id: &u32| kernel.param(ParamId(*id)).name.clone();
-        let given = match symbol {
-            Symbol::Param(id) => Given::Param(param(id)),
-            Symbol::Len(id) => Given::Len(param(id)),
-            Symbol::Place(Special::GridDim(axis)) => Given::GridDim(*axis),
-            Symbol::Place(Special::ClusterIdx(axis)) if cluster == [1, 1, 1] => Given::BlockIdx(*axis),
-            Symbol::Place(Special::ClusterIdx(axis)) => Given::ClusterIdx(*axis),
+        let input = match symbol {
+            Symbol::Param(id) => LaunchInput::Param(param(id)),
+            Symbol::Len(id) => LaunchInput::Len(param(id)),
+            Symbol::GridIndex(Special::GridDim(axis)) => LaunchInput::GridDim(*axis),
+            Symbol::GridIndex(Special::ClusterIdx(axis)) if cluster == [1, 1, 1] => {
+                LaunchInput::BlockIdx(*axis)
+            }
+            Symbol::GridIndex(Special::ClusterIdx(axis)) => LaunchInput::ClusterIdx(*axis),
             Symbol::Read(id, index) => match terms.evaluate(*index, numbers) {
-                Some(index) => Given::Element(param(id), index.as_int()),
+                Some(index) => LaunchInput::Element(param(id), index.as_int()),
                 None => continue,
             },
-            Symbol::Place(_) | Symbol::Elected(_) | Symbol::Fresh(_) | Symbol::Turns(_) => continue,
+            Symbol::GridIndex(_) | Symbol::Elected(_) | Symbol::Fresh(_) | Symbol::Iterations(_) => continue,
         };
-        all.numbers.push((given, *number));
+        all.numbers.push((input, *number));
     }
     all
 }

@@ -64,7 +64,7 @@ impl Decided {
 /// with `y`, where these sums do not wrap.
 fn comparisons(facts: &Facts, terms: &Terms, a: Term, b: Term) -> [(Compared, i128); 3] {
     let whole = |term: Term| {
-        let (inner, number) = parted(terms, term);
+        let (inner, number) = split_sum(terms, term);
         let most = terms.scalar(term).integer_range().map_or(0, |(_, most)| most);
         let holds = terms.linear(term).is_some() || facts.range(terms, inner).1 + number <= most;
         if holds { (inner, number) } else { (term, 0) }
@@ -83,12 +83,12 @@ fn ceiling(number: i128, by: i128) -> i128 {
 }
 
 /// The greatest constant that counts as added. Greater ones may represent a subtraction.
-const MOST_ADDED: i128 = 1 << 20;
+const MAX_ADDED: i128 = 1 << 20;
 
 /// Returns a term as `x + c`.
-pub(super) fn parted(terms: &Terms, term: Term) -> (Term, i128) {
+pub(super) fn split_sum(terms: &Terms, term: Term) -> (Term, i128) {
     if let Node::Binary(BinaryOp::Add, inner, by) = *terms.node(term)
-        && let Some(by @ 0..=MOST_ADDED) = terms.int(by)
+        && let Some(by @ 0..=MAX_ADDED) = terms.int(by)
     {
         return (inner, by);
     }
@@ -227,9 +227,9 @@ impl Facts {
                 let (low, high) = of(a);
                 within(low, high)
             }
-            Node::Symbol(Symbol::Place(Special::GridDim(_))) => (1, greatest / 2),
+            Node::Symbol(Symbol::GridIndex(Special::GridDim(_))) => (1, greatest / 2),
             // These are not values that a launch brings.
-            Node::Symbol(Symbol::Turns(_) | Symbol::Fresh(_)) => (least, greatest),
+            Node::Symbol(Symbol::Iterations(_) | Symbol::Fresh(_)) => (least, greatest),
             // Launches bring no values near those at which sums wrap.
             Node::Symbol(_) if scalar.bytes() >= 4 => (least / 2, greatest / 2),
             Node::Known(_)

@@ -1,20 +1,20 @@
 //! A violation: the rule, the steps that break it, and the threads that took them.
 
 use super::memory::Site;
-pub use crate::diag::Why;
-pub(super) use crate::diag::mistake::{Act, ProtocolRule as Rule};
+pub use crate::diag::UndecidedReason;
+pub(super) use crate::diag::mistake::{ProtocolRule as Rule, ThreadAct};
 use crate::ir::{ParamId, Span};
 
 /// A step that takes part in a violation.
 #[derive(Clone, Debug)]
 pub(super) struct Party {
     pub(super) site: Site,
-    pub(super) does: Act,
+    pub(super) does: ThreadAct,
 }
 
 /// A violation found in an execution.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct Violation {
     pub(super) rule: Rule,
     /// The step at which it is reported.
     pub(super) at: Party,
@@ -51,9 +51,9 @@ pub(super) struct BarrierState {
 
 /// A reason why a kernel is undecided, and its location.
 #[derive(Clone, Copy, Debug)]
-pub struct Doubt {
+pub struct Undecided {
     /// The reason.
-    pub why: Why,
+    pub reason: UndecidedReason,
     /// The location in the source.
     pub span: Span,
 }

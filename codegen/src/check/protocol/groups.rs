@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::code::{Op, Steps};
 use super::lanes::Lanes;
-use super::run::{Run, Step, Stop};
+use super::run::{Run, StepResult, Stop};
 use super::state::Agent;
 use crate::check::uniform::is_of_warp;
 use crate::ir::{Kernel, StmtKind, Sync};
@@ -63,7 +63,7 @@ pub(super) fn refine(groups: &mut Vec<Rc<[u32]>>, classes: &[Vec<u32>]) -> bool 
 
 impl Run<'_, '_> {
     /// Returns the value that all threads of the group share. Otherwise the group is split.
-    pub(super) fn uniform<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> Step<T> {
+    pub(super) fn uniform<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> StepResult<T> {
         lanes.uniform().ok_or_else(|| {
             self.notes_classes(lanes);
             self.split_alone(&lanes.classes())
@@ -75,14 +75,14 @@ impl Run<'_, '_> {
     pub(super) fn notes_classes<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> bool {
         let classes = lanes.classes();
         if !classes.is_empty() {
-            self.named.borrow_mut().push(self.threads_of(&classes));
+            self.thread_classes.borrow_mut().push(self.threads_of(&classes));
         }
         !classes.is_empty()
     }
 
     /// Returns the threads of these classes of the group.
     fn threads_of(&self, classes: &[Vec<usize>]) -> Vec<Vec<u32>> {
-        let threads = &self.me().threads;
+        let threads = &self.agent().threads;
         classes.iter().map(|class| class.iter().map(|&lane| threads[lane]).collect()).collect()
     }
 
@@ -96,16 +96,16 @@ impl Run<'_, '_> {
     /// split likewise: warps that multiply elect a thread each, and would be split one after the
     /// other.
     pub(super) fn split(&self, classes: &[Vec<usize>]) -> Stop {
-        let me = self.me();
+        let me = self.agent();
         let role = |agent: &Agent| self.input.code.step(agent.at).loops.first().copied();
         let is_warpgroup = me.threads.len() == WARPGROUP_THREADS as usize;
         let is_alike = |agent: &&Agent| {
             let mut both = me.threads.iter().zip(agent.threads.iter());
-            let apart = agent.threads[0].abs_diff(me.threads[0]);
+            let distance = agent.threads[0].abs_diff(me.threads[0]);
             agent.threads.len() == me.threads.len()
-                && apart.is_multiple_of(WARP_THREADS)
-                && both.all(|(a, b)| a.abs_diff(*b) == apart)
-                && (apart == 0 || role(me) == role(agent) && (role(me).is_some() || is_warpgroup))
+                && distance.is_multiple_of(WARP_THREADS)
+                && both.all(|(a, b)| a.abs_diff(*b) == distance)
+                && (distance == 0 || role(me) == role(agent) && (role(me).is_some() || is_warpgroup))
         };
         let alike: Vec<_> = self.agents.iter().filter(is_alike).map(|agent| &agent.threads).collect();
         let class = |class: &Vec<usize>| {
@@ -118,7 +118,7 @@ impl Run<'_, '_> {
     /// Splits the group into warps.
     pub(super) fn split_by_warp(&self) -> Stop {
         let (mut warps, mut first) = (vec![], 0);
-        for warp in self.me().threads.chunk_by(|a, b| a / WARP_THREADS == b / WARP_THREADS) {
+        for warp in self.agent().threads.chunk_by(|a, b| a / WARP_THREADS == b / WARP_THREADS) {
             warps.push((first..first + warp.len()).collect());
             first += warp.len();
         }
@@ -127,7 +127,7 @@ impl Run<'_, '_> {
 
     /// Splits the group into threads.
     pub(super) fn split_all(&self) -> Stop {
-        let classes = self.me().threads.iter().map(|&thread| vec![thread]).collect();
+        let classes = self.agent().threads.iter().map(|&thread| vec![thread]).collect();
         Stop::Split { classes, alone: false }
     }
 }

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::barriers::At;
-use super::finding::{Act, Party};
+use super::barriers::MbarrierAddr;
+use super::finding::{Party, ThreadAct};
 use super::memory::Site;
 use super::run::Run;
 
@@ -15,12 +15,12 @@ pub(super) struct History {
     /// The `return` of each group that ended before the end of the kernel.
     returned: BTreeMap<usize, Site>,
     /// The sliced loads that count for the current phase of each mbarrier.
-    slices: BTreeMap<At, Slices>,
+    slices: BTreeMap<MbarrierAddr, Slices>,
     /// Waits that passed at once because a phase of their parity was known to be complete. The
     /// number is that of the phases that their threads had seen complete.
-    idle: BTreeMap<At, Vec<(Site, u32)>>,
+    passed_at_once: BTreeMap<MbarrierAddr, Vec<(Site, u32)>>,
     /// The sites at which mbarriers were invalidated.
-    invalidated: BTreeMap<At, Site>,
+    invalidated: BTreeMap<MbarrierAddr, Site>,
 }
 
 /// Parts of a tile that blocks have loaded for each other.
@@ -45,8 +45,8 @@ impl History {
 
     /// Records that a block loads its part of a tile. `peers` is the mask of the blocks that load
     /// one.
-    pub(super) fn note_slice(&mut self, place: At, phase: u32, (peers, site): (u32, Site)) {
-        let slices = self.slices.entry(place).or_insert(Slices { phase, peers, loads: vec![] });
+    pub(super) fn note_slice(&mut self, addr: MbarrierAddr, phase: u32, (peers, site): (u32, Site)) {
+        let slices = self.slices.entry(addr).or_insert(Slices { phase, peers, loads: vec![] });
         if slices.phase != phase {
             *slices = Slices { phase, peers, loads: vec![] };
         }
@@ -55,33 +55,33 @@ impl History {
 
     /// Records a wait that passes at once, by threads that have seen `seen` phases complete. Of a
     /// wait in a loop only the latest iteration is kept.
-    pub(super) fn note_idle(&mut self, place: At, site: Site, seen: u32) {
-        let all = self.idle.entry(place).or_default();
+    pub(super) fn note_passed_at_once(&mut self, addr: MbarrierAddr, site: Site, seen: u32) {
+        let all = self.passed_at_once.entry(addr).or_default();
         all.retain(|(other, _)| (other.agent, other.stmt) != (site.agent, site.stmt));
         all.push((site, seen));
     }
 
     /// Returns how many phases the threads of a wait had seen complete, if it passed at once.
-    pub(super) fn idle(&self, place: At, wait: Site) -> Option<u32> {
-        let all = self.idle.get(&place)?;
+    pub(super) fn passed_at_once(&self, addr: MbarrierAddr, wait: Site) -> Option<u32> {
+        let all = self.passed_at_once.get(&addr)?;
         all.iter().find(|(site, _)| *site == wait).map(|(_, seen)| *seen)
     }
 
     /// Records that an mbarrier is invalidated.
-    pub(super) fn note_invalidation(&mut self, place: At, site: Site) {
-        self.invalidated.insert(place, site);
+    pub(super) fn note_invalidation(&mut self, addr: MbarrierAddr, site: Site) {
+        self.invalidated.insert(addr, site);
     }
 
     /// Records that an mbarrier is initialised, and drops the records of its predecessor.
-    pub(super) fn note_init(&mut self, place: At) {
-        self.invalidated.remove(&place);
-        self.slices.remove(&place);
-        self.idle.remove(&place);
+    pub(super) fn note_init(&mut self, addr: MbarrierAddr) {
+        self.invalidated.remove(&addr);
+        self.slices.remove(&addr);
+        self.passed_at_once.remove(&addr);
     }
 
     /// Returns the site at which an mbarrier was invalidated, if none was initialised there since.
-    pub(super) fn invalidated(&self, place: At) -> Option<Site> {
-        self.invalidated.get(&place).copied()
+    pub(super) fn invalidated(&self, addr: MbarrierAddr) -> Option<Site> {
+        self.invalidated.get(&addr).copied()
     }
 }
 
@@ -92,14 +92,14 @@ impl Run<'_, '_> {
             let agent = &self.agents[site.agent];
             agent.is_done && block.is_none_or(|block| agent.block == block)
         };
-        self.history.returned().filter(is_of).map(|site| Party { site, does: Act::Return }).collect()
+        self.history.returned().filter(is_of).map(|site| Party { site, does: ThreadAct::Return }).collect()
     }
 
     /// Returns the latest sliced load that counts for the current phase of an mbarrier, and the
     /// blocks that have not loaded their parts. Returns `None` if all blocks have.
-    pub(super) fn missing_slices(&self, place: At) -> Option<(Site, Vec<usize>)> {
-        let slices = self.history.slices.get(&place)?;
-        let mbarrier = self.blocks.get(place.0)?.mbarriers.get(&place.1)?;
+    pub(super) fn missing_slices(&self, addr: MbarrierAddr) -> Option<(Site, Vec<usize>)> {
+        let slices = self.history.slices.get(&addr)?;
+        let mbarrier = self.blocks.get(addr.0)?.mbarriers.get(&addr.1)?;
         let last = *slices.loads.last()?;
         if slices.phase != mbarrier.count.phase() {
             return None;

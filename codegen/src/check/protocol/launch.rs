@@ -10,7 +10,7 @@ use crate::ir::{Axis, Scalar, Special};
 use crate::quick::QuickMap;
 
 /// The most trials of conditions in a search.
-const MOST_TRIALS: u64 = 4_000;
+const MAX_TRIALS: u64 = 4_000;
 /// The number of small values that are tried for every symbol.
 const FIRST: i128 = 13;
 /// The bound of the factors by which constants are multiplied for further values.
@@ -57,10 +57,10 @@ struct Search<'t> {
 /// others (Artificial Intelligence 58, 1992). Trying all combinations would not get past the first
 /// of many symbols that share a condition, as in `place < rows * columns * batches`.
 pub(super) fn find(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> (Option<Numbers>, u64) {
-    let places = grid_conditions(terms, facts, cluster);
+    let grid_conditions = grid_conditions(terms, facts, cluster);
     let decided = facts.decided().filter(|(term, _)| !matches!(terms.node(*term), Node::Not(_)));
     let mut conditions = vec![];
-    for (term, holds) in decided.chain(places.into_iter().map(|term| (term, true))) {
+    for (term, holds) in decided.chain(grid_conditions.into_iter().map(|term| (term, true))) {
         let mut symbols = BTreeSet::new();
         symbols_of(terms, term, &mut symbols);
         conditions.push(Condition { term, holds, symbols });
@@ -91,9 +91,9 @@ fn ordinary(terms: &Terms, symbol: Term) -> i128 {
     let Node::Symbol(node) = terms.node(symbol) else { return 0 };
     match node {
         Symbol::Param(_) => i128::from(terms.scalar(symbol) != Scalar::Bool),
-        Symbol::Place(special) => i128::from(matches!(special, Special::GridDim(_))),
+        Symbol::GridIndex(special) => i128::from(matches!(special, Special::GridDim(_))),
         Symbol::Len(_) => LENGTH,
-        Symbol::Elected(_) | Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Turns(_) => 0,
+        Symbol::Elected(_) | Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Iterations(_) => 0,
     }
 }
 
@@ -105,14 +105,14 @@ fn grid_conditions(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> Vec<T
     facts.decided().for_each(|(term, _)| symbols_of(terms, term, &mut used));
     let mut conditions = vec![];
     for axis in AXES {
-        let [grid, place] = [Special::GridDim(axis), Special::ClusterIdx(axis)]
-            .map(|special| terms.symbol(Symbol::Place(special), Scalar::U32));
-        if !used.contains(&grid) && !used.contains(&place) {
+        let [grid, cluster_idx] = [Special::GridDim(axis), Special::ClusterIdx(axis)]
+            .map(|special| terms.symbol(Symbol::GridIndex(special), Scalar::U32));
+        if !used.contains(&grid) && !used.contains(&cluster_idx) {
             continue;
         }
         let [one, zero] = [1, 0].map(|number: i128| terms.number(number, Scalar::U32));
         let extent = terms.number(along(cluster, axis), Scalar::U32);
-        let next = terms.binary(Add, place, one);
+        let next = terms.binary(Add, cluster_idx, one);
         let blocks = terms.binary(Mul, next, extent);
         let inside = terms.binary(Le, blocks, grid);
         let rest = terms.binary(Rem, grid, extent);
@@ -182,13 +182,13 @@ impl Search<'_> {
     /// Repairs conditions until all hold.
     fn run(&mut self) -> Option<()> {
         let mut last = None;
-        while self.trials < MOST_TRIALS {
+        while self.trials < MAX_TRIALS {
             self.trials += self.conditions.len() as u64;
             if let Some(failing) = self.conditions.iter().find(|condition| !self.holds(condition)) {
                 let symbols = failing.symbols.clone();
                 last = Some(self.repair(&symbols, last)?);
             } else if let Some((index, number)) = self.disagreement()? {
-                self.give(index, number);
+                self.assign(index, number);
             } else {
                 return Some(());
             }
@@ -201,7 +201,7 @@ impl Search<'_> {
     }
 
     /// Gives a symbol a number.
-    fn give(&mut self, index: usize, number: i128) {
+    fn assign(&mut self, index: usize, number: i128) {
         let open = &self.all[index];
         self.numbers.insert(open.symbol, number);
         self.values.set(open.symbol, number);
@@ -233,17 +233,17 @@ impl Search<'_> {
                 let fails = self.failing(index, number, most);
                 self.trials += self.all[index].conditions.len() as u64;
                 if fails == 0 {
-                    self.give(index, number);
+                    self.assign(index, number);
                     return Some(symbol);
                 }
                 if number != before && best.is_none_or(|(least, ..)| fails - failed < least) {
                     best = Some((fails - failed, index, number));
                 }
             }
-            self.give(index, before);
+            self.assign(index, before);
         }
         let (_, index, number) = best?;
-        self.give(index, number);
+        self.assign(index, number);
         Some(self.all[index].symbol)
     }
 
@@ -268,13 +268,13 @@ impl Search<'_> {
     /// number of the earlier one.
     fn disagreement(&self) -> Option<Option<(usize, i128)>> {
         let mut read: BTreeMap<(u32, i128), i128> = BTreeMap::new();
-        for (place, open) in self.all.iter().enumerate() {
-            let Node::Symbol(Symbol::Read(param, index)) = self.terms.node(open.symbol) else { continue };
-            let index = self.terms.evaluate(*index, &self.numbers)?;
+        for (index, open) in self.all.iter().enumerate() {
+            let Node::Symbol(Symbol::Read(param, element)) = self.terms.node(open.symbol) else { continue };
+            let element = self.terms.evaluate(*element, &self.numbers)?;
             let number = self.numbers[&open.symbol];
-            let first = *read.entry((*param, index.as_int())).or_insert(number);
+            let first = *read.entry((*param, element.as_int())).or_insert(number);
             if first != number {
-                return Some(Some((place, first)));
+                return Some(Some((index, first)));
             }
         }
         Some(None)
@@ -299,10 +299,10 @@ fn is_data(terms: &Terms, symbol: Term) -> bool {
 
 /// Whether a condition depends on an index in the grid, and otherwise only on the extents of the
 /// grid.
-pub(super) fn is_of_place(terms: &Terms, condition: Term) -> bool {
+pub(super) fn is_of_grid_index(terms: &Terms, condition: Term) -> bool {
     let mut symbols = BTreeSet::new();
     symbols_of(terms, condition, &mut symbols);
-    let is = |symbol: &Term, of: fn(&Special) -> bool| matches!(terms.node(*symbol), Node::Symbol(Symbol::Place(special)) if of(special));
+    let is = |symbol: &Term, of: fn(&Special) -> bool| matches!(terms.node(*symbol), Node::Symbol(Symbol::GridIndex(special)) if of(special));
     symbols.iter().any(|symbol| is(symbol, |special| matches!(special, Special::ClusterIdx(_))))
         && symbols.iter().all(|symbol| {
             is(symbol, |special| matches!(special, Special::ClusterIdx(_) | Special::GridDim(_)))
@@ -324,8 +324,8 @@ pub(super) fn is_chosen(terms: &Terms, condition: Term) -> bool {
     symbols_of(terms, condition, &mut symbols);
     symbols.iter().any(|symbol| match terms.node(*symbol) {
         Node::Symbol(Symbol::Param(_)) => terms.scalar(*symbol) != Scalar::Bool,
-        Node::Symbol(Symbol::Len(_) | Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Turns(_)) => true,
-        Node::Symbol(Symbol::Place(special)) => matches!(special, Special::GridDim(_)),
+        Node::Symbol(Symbol::Len(_) | Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Iterations(_)) => true,
+        Node::Symbol(Symbol::GridIndex(special)) => matches!(special, Special::GridDim(_)),
         Node::Known(_)
         | Node::Symbol(Symbol::Elected(_))
         | Node::Not(_)

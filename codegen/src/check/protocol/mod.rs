@@ -73,7 +73,8 @@
 //! | `groups`, `lanes`, `value` | groups of threads, and the values of expressions in them |
 //! | `run`, `state`, `choices`, `decide` | one execution: its schedule, its state, its decisions |
 //! | `history` | records of an execution that only messages use |
-//! | `effects`, `accesses`, `atomics`, `barriers`, `copies`, `meetings` | effects of statements |
+//! | `effects`, `accesses`, `atomics`, `barriers` | effects of statements |
+//! | `copies`, `multiplications`, `rendezvous` | effects of copies, tensor cores and barriers |
 //! | `memory` | accesses to shared and global memory, and pairs that nothing orders |
 //! | `banks` | bank conflicts of accesses whose addresses are known |
 //! | `deadlock`, `finding`, `explain` | violations, and their diagnostics |
@@ -100,10 +101,11 @@ mod groups;
 mod history;
 mod lanes;
 mod launch;
-mod meetings;
 mod memory;
+mod multiplications;
 mod outline;
 mod proof;
+mod rendezvous;
 mod repair;
 mod run;
 mod slice;
@@ -113,6 +115,6 @@ mod value;
 
 pub use banks::SharedAccess;
 pub use explore::{Budget, Judgement, Report, Verdict, judge, report};
-pub use finding::{Doubt, Why};
+pub use finding::{Undecided, UndecidedReason};
 pub use outline::outline;
 pub use repair::with_missing_step;

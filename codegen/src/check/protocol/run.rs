@@ -10,24 +10,24 @@ use std::rc::Rc;
 
 use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
 
-use super::banks::Banks;
+use super::banks::BankConflictLog;
 use super::choices::Choices;
-use super::code::{Ends, Op};
+use super::code::{LoopEnding, Op};
 use super::explore::allowance::{Allowance, WORK_BETWEEN_COUNTS};
 use super::explore::input::Input;
 use super::facts::Facts;
-use super::finding::{Act, Detail, Doubt, Found, Party, Rule, Why};
+use super::finding::{Detail, Party, Rule, ThreadAct, Undecided, UndecidedReason, Violation};
 use super::history::History;
 use super::lanes::Lanes;
 use super::memory::Site;
 use super::memory::global::GlobalRecord;
-use super::state::{Agent, Block, Counter, Meeting, Meets, Moves, Stores};
+use super::state::{Agent, Block, Counter, LoopChanges, Rendezvous, RendezvousKind, Stores};
 use super::term::{Term, Terms};
 use super::value::{Scope, Value};
 use crate::ir::{BinaryOp, Expr, For, ParamId, Scalar, Stmt, StmtId};
 
 /// The most iterations of a loop that is followed iteration by iteration although its end is free.
-const SHORT: i128 = 64;
+const MAX_SHORT_ITERATIONS: i128 = 64;
 
 /// The reason why an execution stops early.
 #[derive(Debug)]
@@ -36,26 +36,26 @@ pub(super) enum Stop {
     /// similar groups are split alike.
     Split { classes: Vec<Vec<u32>>, alone: bool },
     /// A rule is broken.
-    Found(Box<Found>),
+    Violation(Box<Violation>),
     /// The kernel stops with an error of its own, or no launch takes these decisions.
-    Over,
+    Discarded,
     /// A loop has taken as many iterations as are followed.
-    Cut,
+    IterationLimit,
     /// A condition is free. The caller follows both branches from here.
     Fork(Term),
     /// Nothing more can be said, for this reason.
-    Unknown(Doubt),
+    Undecided(Undecided),
     /// The budget of steps is used up.
     Budget,
     /// The budget of work or memory is used up: too many groups and barriers are followed at once.
     Size,
 }
 
-pub(super) type Step<T = ()> = Result<T, Stop>;
+pub(super) type StepResult<T = ()> = Result<T, Stop>;
 
 /// The control flow after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum StepFlow {
     Next,
     Goto(usize),
     /// The group waits. The step is retried when other groups have progressed.
@@ -64,12 +64,12 @@ pub(super) enum Flow {
 
 /// The transition that the current group has made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Went {
-    /// The group is at its next step. `turn` says whether an iteration has begun.
-    On { turn: bool },
-    /// The group waits, and retries the step when others have progressed. `came` says whether it
+pub(super) enum Transition {
+    /// The group is at its next step. `iteration` says whether an iteration has begun.
+    Advanced { began_iteration: bool },
+    /// The group waits, and retries the step when others have progressed. `arrived` says whether it
     /// has arrived at a rendezvous.
-    Nowhere { came: bool },
+    Blocked { arrived: bool },
 }
 
 /// An execution in progress.
@@ -83,28 +83,28 @@ pub(super) struct Run<'r, 'k> {
     /// Accesses to global memory that copies share with threads or with each other.
     pub(super) globals: Vec<GlobalRecord>,
     /// The rendezvous of the cluster, and that of the grid.
-    pub(super) cluster: Meeting,
-    pub(super) grid: Meeting,
+    pub(super) cluster: Rendezvous,
+    pub(super) grid: Rendezvous,
     /// The complete rounds of `sync_grid`: their counters and sites.
-    pub(super) grid_met: Vec<(ParamId, Site)>,
+    pub(super) grid_rounds: Vec<(ParamId, Site)>,
     pub(super) acquirer: Acquirer,
     pub(super) components: u32,
-    pub(super) doubts: Vec<Doubt>,
+    pub(super) undecided: Vec<Undecided>,
     /// The budget that is left.
     pub(super) budget: Allowance,
     /// The work that will be left when the memory of the state is counted next.
     pub(super) next_count: u64,
     /// The memory that is held beside this state, in bytes.
-    pub(super) held_beside: u64,
+    pub(super) other_held_bytes: u64,
     pub(super) current: usize,
     /// The bank-conflict log, if accesses are recorded.
-    pub(super) banks: Option<Banks>,
+    pub(super) banks: Option<BankConflictLog>,
     /// A count of events that other groups may wait for.
-    pub(super) news: u64,
+    pub(super) event_count: u64,
     /// The warps that elect a thread.
-    pub(super) electing: BTreeSet<u32>,
+    pub(super) electing_warps: BTreeSet<u32>,
     /// Classes of threads that the kernel distinguishes by thread index.
-    pub(super) named: RefCell<Vec<Vec<Vec<u32>>>>,
+    pub(super) thread_classes: RefCell<Vec<Vec<Vec<u32>>>>,
     /// Records that only messages use.
     pub(super) history: History,
 }
@@ -133,18 +133,18 @@ impl<'r, 'k> Run<'r, 'k> {
                     counters: vec![None; input.code.counters],
                     view: View::new(me, true),
                     waited: 0,
-                    turns: vec![],
+                    iterations: vec![],
                     is_done: false,
-                    inside: None,
-                    in_cluster: None,
+                    arrived_round: None,
+                    cluster_round: None,
                     stores: Stores::default(),
                     multiplications: 0,
                     failed_polls: 0,
                     acquired: BTreeSet::new(),
-                    at_cluster: None,
-                    meets: Meets::default(),
-                    told: None,
-                    moves: Moves::default(),
+                    cluster_sync: None,
+                    rendezvous: RendezvousKind::default(),
+                    pending_release: None,
+                    loop_changes: LoopChanges::default(),
                 });
             }
         }
@@ -159,36 +159,36 @@ impl<'r, 'k> Run<'r, 'k> {
             agents,
             blocks,
             globals: vec![],
-            cluster: Meeting::default(),
-            grid: Meeting::default(),
-            grid_met: vec![],
+            cluster: Rendezvous::default(),
+            grid: Rendezvous::default(),
+            grid_rounds: vec![],
             acquirer: Acquirer::default(),
             components,
-            doubts: vec![],
+            undecided: vec![],
             budget,
             next_count: budget.work().saturating_sub(WORK_BETWEEN_COUNTS),
-            held_beside: 0,
+            other_held_bytes: 0,
             current: 0,
             banks: None,
-            news: 0,
-            electing: BTreeSet::new(),
-            named: RefCell::default(),
+            event_count: 0,
+            electing_warps: BTreeSet::new(),
+            thread_classes: RefCell::default(),
             history: History::default(),
         }
     }
 
     /// Runs to the end.
-    pub(super) fn go(&mut self) -> Step {
-        // For each waiting group, the value of `news` at its last attempt.
+    pub(super) fn run_to_end(&mut self) -> StepResult {
+        // For each waiting group, the value of `event_count` at its last attempt.
         let mut waits = vec![None; self.agents.len()];
         loop {
             let mut any = false;
-            for (agent, knew) in waits.iter_mut().enumerate() {
-                if !self.agents[agent].is_done && *knew != Some(self.news) {
+            for (agent, last_seen) in waits.iter_mut().enumerate() {
+                if !self.agents[agent].is_done && *last_seen != Some(self.event_count) {
                     self.current = agent;
-                    let went = self.advance()?;
-                    *knew = (!went).then_some(self.news);
-                    any |= went;
+                    let progressed = self.advance()?;
+                    *last_seen = (!progressed).then_some(self.event_count);
+                    any |= progressed;
                 }
             }
             if self.agents.iter().all(|agent| agent.is_done) {
@@ -201,23 +201,23 @@ impl<'r, 'k> Run<'r, 'k> {
     }
 
     /// Runs the current group until it has to wait. Returns whether it has progressed.
-    fn advance(&mut self) -> Step<bool> {
+    fn advance(&mut self) -> StepResult<bool> {
         let mut any = false;
         loop {
-            match self.one()? {
-                Went::On { .. } => any = true,
-                Went::Nowhere { came } => return Ok(any || came),
+            match self.single_step()? {
+                Transition::Advanced { .. } => any = true,
+                Transition::Blocked { arrived } => return Ok(any || arrived),
             }
         }
     }
 
     /// Executes one step of the current group.
-    pub(super) fn one(&mut self) -> Step<Went> {
-        let me = self.me();
+    pub(super) fn single_step(&mut self) -> StepResult<Transition> {
+        let me = self.agent();
         if me.is_done {
-            return Ok(Went::Nowhere { came: false });
+            return Ok(Transition::Blocked { arrived: false });
         }
-        let (at, before) = (me.at, me.inside);
+        let (at, before) = (me.at, me.arrived_round);
         let input = self.input;
         let step = input.code.step(at);
         // A jump back is free, since the iteration that it leads to is charged.
@@ -226,20 +226,22 @@ impl<'r, 'k> Run<'r, 'k> {
         self.charge_work()?;
         let depth = step.loops.len();
         let entered = usize::from(matches!(step.op, Op::Enter(_)));
-        self.me_mut().turns.truncate(depth - entered);
+        self.agent_mut().iterations.truncate(depth - entered);
         match self.step(&step.op)? {
-            Flow::Next => self.me_mut().at = at + 1,
-            Flow::Goto(to) => self.me_mut().at = to,
-            Flow::Blocked => return Ok(Went::Nowhere { came: self.me().inside != before }),
+            StepFlow::Next => self.agent_mut().at = at + 1,
+            StepFlow::Goto(to) => self.agent_mut().at = to,
+            StepFlow::Blocked => {
+                return Ok(Transition::Blocked { arrived: self.agent().arrived_round != before });
+            }
         }
-        Ok(Went::On { turn: matches!(step.op, Op::Turn(_)) })
+        Ok(Transition::Advanced { began_iteration: matches!(step.op, Op::BeginIteration(_)) })
     }
 
-    pub(super) fn me(&self) -> &Agent {
+    pub(super) fn agent(&self) -> &Agent {
         &self.agents[self.current]
     }
 
-    pub(super) fn me_mut(&mut self) -> &mut Agent {
+    pub(super) fn agent_mut(&mut self) -> &mut Agent {
         &mut self.agents[self.current]
     }
 
@@ -251,17 +253,17 @@ impl<'r, 'k> Run<'r, 'k> {
 
     /// Returns the site of the current group at a statement.
     pub(super) fn site(&self, stmt: StmtId) -> Site {
-        Site { agent: self.current, stmt, turn: self.me().turns.last().copied() }
+        Site { agent: self.current, stmt, iteration: self.agent().iterations.last().copied() }
     }
 
     /// Returns the clock of an operation that the current group issues now.
     pub(super) fn issue(&self) -> Issue {
-        Issue::of(&self.me().view, self.me().waited)
+        Issue::of(&self.agent().view, self.agent().waited)
     }
 
     /// Returns the clock step that the current group is at.
     pub(super) fn epoch(&self) -> Epoch {
-        self.me().view.epoch()
+        self.agent().view.epoch()
     }
 
     fn scope(&mut self) -> Scope<'_> {
@@ -287,131 +289,143 @@ impl<'r, 'k> Run<'r, 'k> {
     }
 
     /// Evaluates an operand to a number that is the same for all threads of the group.
-    pub(super) fn number(&mut self, expr: &Expr) -> Step<i128> {
-        let Some(lanes) = self.numbers(expr) else { return Err(self.unknown(Why::Operand, expr.span)) };
+    pub(super) fn number(&mut self, expr: &Expr) -> StepResult<i128> {
+        let Some(lanes) = self.numbers(expr) else {
+            return Err(self.stop_undecided(UndecidedReason::Operand, expr.span));
+        };
         let term = self.uniform(&lanes)?;
-        self.facts.number(self.terms, term).ok_or_else(|| self.unknown(Why::Operand, expr.span))
+        self.facts
+            .number(self.terms, term)
+            .ok_or_else(|| self.stop_undecided(UndecidedReason::Operand, expr.span))
     }
 
     /// Like [`number`](Self::number), for a number that is a `u32`.
-    pub(super) fn small(&mut self, expr: &Expr) -> Step<u32> {
+    pub(super) fn number_u32(&mut self, expr: &Expr) -> StepResult<u32> {
         let number = self.number(expr)?;
-        u32::try_from(number).map_err(|_| self.unknown(Why::Operand, expr.span))
+        u32::try_from(number).map_err(|_| self.stop_undecided(UndecidedReason::Operand, expr.span))
     }
 
-    pub(super) fn unknown(&self, why: Why, span: crate::ir::Span) -> Stop {
-        Stop::Unknown(Doubt { why, span })
+    pub(super) fn stop_undecided(&self, reason: UndecidedReason, span: crate::ir::Span) -> Stop {
+        Stop::Undecided(Undecided { reason, span })
     }
 
     /// Records a reason why the kernel is undecided, and continues.
-    pub(super) fn doubt(&mut self, why: Why, span: crate::ir::Span) {
-        self.doubts.push(Doubt { why, span });
+    pub(super) fn note_undecided(&mut self, reason: UndecidedReason, span: crate::ir::Span) {
+        self.undecided.push(Undecided { reason, span });
     }
 
     /// Reports a violation by the current group.
-    pub(super) fn found<T>(
+    pub(super) fn violation<T>(
         &self,
         rule: Rule,
-        (stmt, does): (StmtId, Act),
+        (stmt, does): (StmtId, ThreadAct),
         others: Vec<Party>,
         detail: Detail,
-    ) -> Step<T> {
+    ) -> StepResult<T> {
         let at = Party { site: self.site(stmt), does };
-        Err(Stop::Found(Box::new(Found { rule, at, others, detail })))
+        Err(Stop::Violation(Box::new(Violation { rule, at, others, detail })))
     }
 
-    fn step(&mut self, op: &Op<'k>) -> Step<Flow> {
+    fn step(&mut self, op: &Op<'k>) -> StepResult<StepFlow> {
         match op {
             Op::Do(stmt) => self.effect(stmt),
             Op::Branch { stmt, condition, otherwise, ends } => {
                 let Some(lanes) = self.numbers(condition) else {
-                    return Err(self.unknown(Why::Condition, condition.span));
+                    return Err(self.stop_undecided(UndecidedReason::Condition, condition.span));
                 };
                 let holds = self.decide(&lanes, stmt, *ends)?;
-                Ok(if holds { Flow::Next } else { Flow::Goto(*otherwise) })
+                Ok(if holds { StepFlow::Next } else { StepFlow::Goto(*otherwise) })
             }
             Op::Choose { stmt, value, arms, otherwise } => {
                 let Some(lanes) = self.numbers(value) else {
-                    return Err(self.unknown(Why::Condition, value.span));
+                    return Err(self.stop_undecided(UndecidedReason::Condition, value.span));
                 };
                 for (ranges, to) in arms {
                     let holds = lanes.map(|term| Some(self.within(term, ranges)));
                     if let Some(holds) = holds
-                        && self.decide(&holds, stmt, Ends::Neither)?
+                        && self.decide(&holds, stmt, LoopEnding::Neither)?
                     {
-                        return Ok(Flow::Goto(*to));
+                        return Ok(StepFlow::Goto(*to));
                     }
                 }
-                Ok(Flow::Goto(*otherwise))
+                Ok(StepFlow::Goto(*otherwise))
             }
             Op::Begin { inner, counter } => self.begin(inner, *counter),
             Op::Count { stmt, inner, counter, end } => self.count(stmt, inner, *counter, *end),
             Op::Next { counter } => self.next(*counter),
             Op::Enter(stmt) => {
-                self.me_mut().turns.push((*stmt, 0));
-                Ok(Flow::Next)
+                self.agent_mut().iterations.push((*stmt, 0));
+                Ok(StepFlow::Next)
             }
-            Op::Turn(stmt) => {
-                match self.me_mut().turns.last_mut() {
-                    Some((id, turn)) if id == stmt => *turn += 1,
-                    Some(_) | None => self.me_mut().turns.push((*stmt, 1)),
+            Op::BeginIteration(stmt) => {
+                match self.agent_mut().iterations.last_mut() {
+                    Some((id, iteration)) if id == stmt => *iteration += 1,
+                    Some(_) | None => self.agent_mut().iterations.push((*stmt, 1)),
                 }
                 if self.choices.forks {
-                    self.note_moves(*stmt);
+                    self.note_loop_changes(*stmt);
                 }
-                Ok(Flow::Next)
+                Ok(StepFlow::Next)
             }
             Op::Jump(to) => {
-                if let Some(stmt) = self.input.code.returns(self.me().at) {
+                if let Some(stmt) = self.input.code.returns(self.agent().at) {
                     self.history.note_return(self.site(stmt));
                 }
-                Ok(Flow::Goto(*to))
+                Ok(StepFlow::Goto(*to))
             }
             Op::End => {
                 self.end()?;
-                Ok(Flow::Blocked)
+                Ok(StepFlow::Blocked)
             }
         }
     }
 
-    fn begin(&mut self, inner: &For, counter: usize) -> Step<Flow> {
+    fn begin(&mut self, inner: &For, counter: usize) -> StepResult<StepFlow> {
         let scalar = inner.start.ty.as_scalar().unwrap_or(Scalar::U32);
         let mut of = |expr: &Expr| {
             let lanes = self.numbers(expr);
-            lanes.ok_or_else(|| self.unknown(Why::Condition, expr.span))
+            lanes.ok_or_else(|| self.stop_undecided(UndecidedReason::Condition, expr.span))
         };
         let (value, end, step) = (of(&inner.start)?, of(&inner.end)?, of(&inner.step)?);
-        self.me_mut().counters[counter] = Some(Counter { value, end, step, scalar });
-        Ok(Flow::Next)
+        self.agent_mut().counters[counter] = Some(Counter { value, end, step, scalar });
+        Ok(StepFlow::Next)
     }
 
-    fn count(&mut self, stmt: &Stmt, inner: &For, counter: usize, end: usize) -> Step<Flow> {
-        let Some(now) = self.me().counters.get(counter).cloned().flatten() else {
-            return Ok(Flow::Goto(end));
+    fn count(&mut self, stmt: &Stmt, inner: &For, counter: usize, end: usize) -> StepResult<StepFlow> {
+        let Some(now) = self.agent().counters.get(counter).cloned().flatten() else {
+            return Ok(StepFlow::Goto(end));
         };
         let op = if inner.inclusive { BinaryOp::Le } else { BinaryOp::Lt };
         let more = now.value.zip(&now.end, |value, end| Some(self.terms.binary(op, value, end)));
-        let Some(more) = more else { return Err(self.unknown(Why::Condition, inner.end.span)) };
-        let ends = if self.choices.forks && self.is_short(&now) { Ends::Neither } else { Ends::Otherwise };
+        let Some(more) = more else {
+            return Err(self.stop_undecided(UndecidedReason::Condition, inner.end.span));
+        };
+        let ends = if self.choices.forks && self.is_short(&now) {
+            LoopEnding::Neither
+        } else {
+            LoopEnding::Otherwise
+        };
         if !self.decide(&more, stmt, ends)? {
-            return Ok(Flow::Goto(end));
+            return Ok(StepFlow::Goto(end));
         }
         self.set(inner.variable, Value::Number(now.value));
-        Ok(Flow::Next)
+        Ok(StepFlow::Next)
     }
 
     /// Whether a loop has few iterations in any launch. Such a loop is followed iteration by
     /// iteration.
     fn is_short(&self, counter: &Counter) -> bool {
         let most = counter.end.uniform().map(|end| self.facts.range(self.terms, end).1);
-        most.is_some_and(|most| most <= SHORT)
+        most.is_some_and(|most| most <= MAX_SHORT_ITERATIONS)
     }
 
-    fn next(&mut self, counter: usize) -> Step<Flow> {
-        let Some(now) = self.me().counters.get(counter).cloned().flatten() else { return Ok(Flow::Next) };
+    fn next(&mut self, counter: usize) -> StepResult<StepFlow> {
+        let Some(now) = self.agent().counters.get(counter).cloned().flatten() else {
+            return Ok(StepFlow::Next);
+        };
         let next = now.value.zip(&now.step, |value, step| {
             let step = self.terms.cast(step, now.scalar)?;
-            self.terms.binary(BinaryOp::Add, value, step).small(self.terms)
+            self.terms.binary(BinaryOp::Add, value, step).if_followable(self.terms)
         });
         let overflow = |run: &Self, value: Term| {
             run.terms
@@ -420,36 +434,36 @@ impl<'r, 'k> Run<'r, 'k> {
         };
         if now.value.uniform().is_some_and(|value| overflow(self, value)) {
             // The next number would wrap, so the range has ended.
-            self.me_mut().counters[counter] = None;
-            return Ok(Flow::Next);
+            self.agent_mut().counters[counter] = None;
+            return Ok(StepFlow::Next);
         }
         let value = next.ok_or(Stop::Budget)?;
-        self.me_mut().counters[counter] = Some(Counter { value, ..now });
-        Ok(Flow::Next)
+        self.agent_mut().counters[counter] = Some(Counter { value, ..now });
+        Ok(StepFlow::Next)
     }
 
     /// Records which locals have changed since the last iteration of this loop.
-    fn note_moves(&mut self, stmt: StmtId) {
-        let agent = self.me_mut();
-        agent.moves.moving.resize(agent.locals.len(), false);
-        if let Some(before) = agent.moves.heads.get(&stmt) {
+    fn note_loop_changes(&mut self, stmt: StmtId) {
+        let agent = self.agent_mut();
+        agent.loop_changes.has_changed.resize(agent.locals.len(), false);
+        if let Some(before) = agent.loop_changes.heads.get(&stmt) {
             let both = agent.locals.iter().zip(before.iter());
-            for (moving, (now, before)) in agent.moves.moving.iter_mut().zip(both) {
+            for (moving, (now, before)) in agent.loop_changes.has_changed.iter_mut().zip(both) {
                 *moving |= now != before;
             }
         }
-        agent.moves.heads.insert(stmt, Rc::from(agent.locals.as_slice()));
+        agent.loop_changes.heads.insert(stmt, Rc::from(agent.locals.as_slice()));
     }
 
     /// Returns the value of a variable, if the variable matters.
     pub(super) fn local(&self, local: crate::ir::LocalId) -> Option<&Value> {
-        self.me().locals.get(self.input.code.place(local)?)
+        self.agent().locals.get(self.input.code.variable_index(local)?)
     }
 
     /// Sets the value of a local, if the local matters.
     pub(super) fn set(&mut self, local: crate::ir::LocalId, value: Value) {
-        if let Some(place) = self.input.code.place(local) {
-            self.me_mut().locals[place] = value;
+        if let Some(index) = self.input.code.variable_index(local) {
+            self.agent_mut().locals[index] = value;
         }
     }
 

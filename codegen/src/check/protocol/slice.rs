@@ -2,10 +2,10 @@
 //! barriers, the control flow around them, and the variables that these read. Sums of floats and
 //! coordinates of tensors are left out.
 
-use crate::check::global::{Touch, reduction};
+use crate::check::global::{GlobalAccess, reduction};
 use crate::check::uniform::Reach;
 use crate::ir::{
-    AtomicPlace, BarrierOp, Block, CopyKind, Expr, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
+    AtomicMemory, BarrierOp, Block, CopyKind, Expr, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
     ParamId, ParamKind, Scalar, SharedRange, Span, Stmt, StmtId, StmtKind, WarpOp, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
@@ -30,10 +30,10 @@ impl Slice {
     /// Computes the slice of a kernel: the smallest one that contains its effects and is closed.
     pub(super) fn of(kernel: &Kernel) -> Self {
         let mut slice = Self { reach: Reach::of(kernel), ..Self::default() };
-        let touches = Touch::all(kernel);
-        slice.shared_with_copies = shared_with_copies(kernel, &touches);
-        for touch in &touches {
-            slice.accessed.entry(touch.param).or_insert(touch.stmt.origin.span);
+        let accesses = GlobalAccess::all(kernel);
+        slice.shared_with_copies = shared_with_copies(kernel, &accesses);
+        for access in &accesses {
+            slice.accessed.entry(access.param).or_insert(access.stmt.origin.span);
         }
         loop {
             let before = slice.size();
@@ -148,9 +148,9 @@ impl Slice {
             }
             StmtKind::Atomic(atomic) => {
                 atomic.dest().is_some_and(|dest| self.needs(dest))
-                    || match &atomic.place {
-                        AtomicPlace::Global(param) => self.is_shared_with_copies(*param),
-                        AtomicPlace::Shared(_) => true,
+                    || match &atomic.memory {
+                        AtomicMemory::Global(param) => self.is_shared_with_copies(*param),
+                        AtomicMemory::Shared(_) => true,
                     }
             }
             StmtKind::GlobalSet { global, .. } => self.is_shared_with_copies(*global),
@@ -322,25 +322,28 @@ impl Slice {
 
 /// Returns the parameters whose memory copies access and threads write, or copies write and others
 /// access.
-fn shared_with_copies(kernel: &Kernel, touches: &[Touch<'_>]) -> QuickSet<ParamId> {
+fn shared_with_copies(kernel: &Kernel, accesses: &[GlobalAccess<'_>]) -> QuickSet<ParamId> {
     let is_shared = |param: ParamId| {
         let has = |by_copy, writes| {
-            let is_one =
-                |touch: &Touch<'_>| (touch.param, touch.by_copy, touch.writes) == (param, by_copy, writes);
-            touches.iter().any(is_one)
+            let is_one = |access: &GlobalAccess<'_>| {
+                (access.param, access.by_copy, access.writes) == (param, by_copy, writes)
+            };
+            accesses.iter().any(is_one)
         };
         let (loaded, stored, read, written) =
             (has(true, false), has(true, true), has(false, false), has(false, true));
         // The elements of two stores to a slice may be known.
         let is_slice = matches!(kernel.param(param).kind(), Some(ParamKind::Global(_)));
         // The result of reductions by several operations depends on their order.
-        let mut reductions =
-            touches.iter().filter(|touch| touch.param == param).filter_map(|touch| reduction(touch.stmt));
+        let mut reductions = accesses
+            .iter()
+            .filter(|access| access.param == param)
+            .filter_map(|access| reduction(access.stmt));
         let first = reductions.next();
         let is_mixed = reductions.any(|other| Some(other) != first);
         (loaded || stored) && written || stored && (loaded || read || is_slice || is_mixed)
     };
-    touches.iter().map(|touch| touch.param).filter(|param| is_shared(*param)).collect()
+    accesses.iter().map(|access| access.param).filter(|param| is_shared(*param)).collect()
 }
 
 /// Returns the operand of an operation on a barrier.

@@ -28,21 +28,21 @@ pub(super) struct Agent {
     pub(super) waited: u32,
     /// The loops around the next step, outermost first, and the iteration of each. Iterations count
     /// from 1; 0 means that the first one has not begun.
-    pub(super) turns: Vec<(StmtId, u32)>,
+    pub(super) iterations: Vec<(StmtId, u32)>,
     pub(super) is_done: bool,
     /// The round of the rendezvous that the group has arrived in and not left.
-    pub(super) inside: Option<u32>,
+    pub(super) arrived_round: Option<u32>,
     /// The rendezvous of that round, or the last one.
-    pub(super) meets: Meets,
+    pub(super) rendezvous: RendezvousKind,
     /// Knowledge released by a complete round of a named barrier, until the group leaves the round
     /// and acquires it.
-    pub(super) told: Option<Knowledge>,
+    pub(super) pending_release: Option<Knowledge>,
     /// The locals that change from one iteration of a loop to the next.
-    pub(super) moves: Moves,
+    pub(super) loop_changes: LoopChanges,
     /// The `sync_cluster` at which the group has arrived and waits.
-    pub(super) at_cluster: Option<StmtId>,
+    pub(super) cluster_sync: Option<StmtId>,
     /// The round of the cluster barrier that the group has arrived in.
-    pub(super) in_cluster: Option<u32>,
+    pub(super) cluster_round: Option<u32>,
     pub(super) stores: Stores,
     /// The number of multiplications that the group has issued.
     pub(super) multiplications: u32,
@@ -55,14 +55,14 @@ pub(super) struct Agent {
 
 /// A kind of rendezvous.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Meets {
+pub(super) enum RendezvousKind {
     /// `sync_grid`.
     #[default]
     Grid,
     /// A barrier of the block, by number.
     Named(u32),
     /// An operation of a warp, by the index of the warp in its block.
-    Warp(u32, Together),
+    Warp(u32, WarpRendezvous),
 }
 
 /// Warp operations that lanes execute together. Lanes at two different ones wait for each other
@@ -71,7 +71,7 @@ pub(super) enum Meets {
 /// Source: PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync",
 /// "bar.warp.sync": the threads of the mask execute the same instruction with the same qualifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Together {
+pub(super) enum WarpRendezvous {
     Sync,
     Elect,
     Shuffle(ShuffleOp),
@@ -82,7 +82,7 @@ pub(super) enum Together {
     At(StmtId),
 }
 
-impl Together {
+impl WarpRendezvous {
     /// Returns the operation `op` on values of type `scalar`.
     pub(super) fn of(op: &WarpOp, scalar: Scalar) -> Self {
         match op {
@@ -96,11 +96,11 @@ impl Together {
 
 /// The changes that loops make to locals.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moves {
+pub(super) struct LoopChanges {
     /// The locals at the start of the latest iteration of each loop.
     pub(super) heads: BTreeMap<StmtId, Rc<[Value]>>,
     /// For each local, whether it has ever changed from one iteration of a loop to the next.
-    pub(super) moving: Vec<bool>,
+    pub(super) has_changed: Vec<bool>,
 }
 
 /// The bulk async-groups of a thread.
@@ -148,11 +148,11 @@ pub(super) struct Mbarrier {
     pub(super) arrived: Option<Site>,
     pub(super) completer: Option<Site>,
     /// The site of a group whose arrivals at one statement counted for more than one phase.
-    pub(super) crowded: Option<Site>,
+    pub(super) multi_phase: Option<Site>,
     /// Announcements in the current phase that no arrival is known to follow.
-    pub(super) late: Vec<(Epoch, Site)>,
+    pub(super) late_announcements: Vec<(Epoch, Site)>,
     /// The last use by each agent. Recorded only if the kernel invalidates mbarriers.
-    pub(super) uses: BTreeMap<Component, Epoch>,
+    pub(super) last_uses: BTreeMap<Component, Epoch>,
 }
 
 impl Mbarrier {
@@ -174,32 +174,32 @@ impl Mbarrier {
 
 /// A rendezvous of threads, which has rounds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Meeting {
+pub(super) struct Rendezvous {
     pub(super) round: u32,
     /// The number of threads that have arrived in this round. A barrier of the block for a given
     /// number of threads counts whole `warps` instead.
     pub(super) arrived: u32,
     pub(super) warps: Vec<u32>,
     /// Warps of which only some threads have arrived.
-    pub(super) held: BTreeMap<u32, Held>,
+    pub(super) partial_warps: BTreeMap<u32, PartialWarp>,
     /// The clock component of the rounds, allocated when their order first matters.
     pub(super) component: Option<Component>,
     /// The number of threads that a round is for. `None` means all live threads of the block.
     pub(super) expected: Option<u32>,
     pub(super) first: Option<Site>,
     /// The site at which each warp has arrived.
-    pub(super) places: Vec<Came>,
+    pub(super) arrivals: Vec<WarpArrival>,
     pub(super) releases: Releases,
     pub(super) released: Knowledge,
     /// The operands of the lanes that have arrived in this round, and those of the last complete
     /// round.
-    pub(super) brought: Vec<(u32, Option<Term>)>,
+    pub(super) operands: Vec<(u32, Option<Term>)>,
     pub(super) result: Rc<[(u32, Option<Term>)]>,
 }
 
 /// The arrival of a warp.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Came {
+pub(super) struct WarpArrival {
     pub(super) warp: u32,
     pub(super) site: Site,
     /// Whether all threads of the warp must execute the same instruction.
@@ -208,7 +208,7 @@ pub(super) struct Came {
 
 /// A change of the registers of a warpgroup.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
+pub(super) struct RegisterChange {
     pub(super) increase: bool,
     pub(super) amount: u32,
     pub(super) step: Epoch,
@@ -219,7 +219,7 @@ pub(super) struct Change {
 
 /// Part of a warp at a barrier of the block, waiting for the rest of the warp.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct PartialWarp {
     /// The statement at which these threads have arrived.
     pub(super) stmt: StmtId,
     /// The groups of these threads.
@@ -273,23 +273,23 @@ pub(super) struct Block {
     pub(super) mbarriers: BTreeMap<u32, Mbarrier>,
     /// The terms stored in shared arrays, by address.
     pub(super) numbers: BTreeMap<u32, Term>,
-    pub(super) named: BTreeMap<u32, Meeting>,
-    pub(super) warps: BTreeMap<(u32, Together), Meeting>,
+    pub(super) named: BTreeMap<u32, Rendezvous>,
+    pub(super) warps: BTreeMap<(u32, WarpRendezvous), Rendezvous>,
     pub(super) tensor_cores: BTreeMap<u32, TensorCore>,
     /// The free registers of the block, and the registers per thread of each warpgroup.
     pub(super) free_registers: u32,
     pub(super) registers: BTreeMap<u32, u32>,
     /// All changes of these, in order.
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<RegisterChange>,
     /// Uses of the block's memory by other blocks that no thread of the block knows to be over.
-    pub(super) visits: Vec<(Epoch, Site)>,
+    pub(super) remote_uses: Vec<(Epoch, Site)>,
 }
 
 impl Block {
     /// Records a use of the block's memory by another block. An agent that knows one use to be over
     /// knows the earlier ones of the same component to be over.
-    pub(super) fn note_visit(&mut self, visit: (Epoch, Site)) {
-        self.visits.retain(|(step, _)| step.component() != visit.0.component());
-        self.visits.push(visit);
+    pub(super) fn note_remote_use(&mut self, visit: (Epoch, Site)) {
+        self.remote_uses.retain(|(step, _)| step.component() != visit.0.component());
+        self.remote_uses.push(visit);
     }
 }

@@ -17,7 +17,7 @@ pub(super) enum Value {
     /// An integer or a truth value.
     Number(Lanes<Term>),
     /// An address in shared memory.
-    Place(Place),
+    Address(SharedAddr),
     /// One of several objects in the shared memory of a block. All of them are within these bytes.
     OneOf { block: usize, start: u32, end: u32 },
     /// The state of an mbarrier's phase: the mbarrier, and the number of the phase.
@@ -30,7 +30,7 @@ pub(super) enum Value {
 
 /// Addresses in the shared memory of blocks of the cluster, in bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct SharedAddr {
     pub(super) block: Lanes<usize>,
     pub(super) at: Lanes<u32>,
     /// Whether it comes from a remote handle.
@@ -62,7 +62,7 @@ impl Scope<'_> {
     pub(super) fn number(&mut self, expr: &Expr) -> Option<Lanes<Term>> {
         match self.compute(expr)? {
             Value::Number(lanes) => Some(lanes),
-            Value::Place(_)
+            Value::Address(_)
             | Value::OneOf { .. }
             | Value::Token { .. }
             | Value::Array(_)
@@ -76,8 +76,8 @@ impl Scope<'_> {
                 let scalar = expr.ty.as_scalar()?;
                 Value::Number(Lanes::Same(self.terms.constant(*known, scalar)?))
             }
-            ExprKind::Local(local) => self.locals.get(self.code.place(*local)?)?.clone(),
-            ExprKind::Shared(id) => Value::Place(Place {
+            ExprKind::Local(local) => self.locals.get(self.code.variable_index(*local)?)?.clone(),
+            ExprKind::Shared(id) => Value::Address(SharedAddr {
                 block: Lanes::Same(self.block),
                 at: Lanes::Same(self.kernel.layout().offset(*id)),
                 remote: false,
@@ -95,15 +95,15 @@ impl Scope<'_> {
             ExprKind::Special(special) => Value::Number(self.special(*special)?),
             ExprKind::Unary(op, a) => {
                 let a = self.number(a)?;
-                Value::Number(a.map(|a| self.terms.unary(*op, a).small(self.terms))?)
+                Value::Number(a.map(|a| self.terms.unary(*op, a).if_followable(self.terms))?)
             }
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.number(a)?, self.number(b)?);
-                Value::Number(a.zip(&b, |a, b| self.terms.binary(*op, a, b).small(self.terms))?)
+                Value::Number(a.zip(&b, |a, b| self.terms.binary(*op, a, b).if_followable(self.terms))?)
             }
             ExprKind::Cast(a) => {
                 let (a, to) = (self.number(a)?, expr.ty.as_scalar()?);
-                Value::Number(a.map(|a| self.terms.cast(a, to)?.small(self.terms))?)
+                Value::Number(a.map(|a| self.terms.cast(a, to)?.if_followable(self.terms))?)
             }
             ExprKind::Math(op, operands) => self.per_lane(operands, |terms, all| terms.math(*op, all))?,
             ExprKind::Integer(op, operands) => {
@@ -124,10 +124,10 @@ impl Scope<'_> {
                 all.get(index)?.clone()
             }
             ExprKind::Stage(stages, index) => self.stage(stages, index)?,
-            ExprKind::Remote(thing, rank) => {
-                let Value::Place(place) = self.compute(thing)? else { return None };
+            ExprKind::Remote(object, rank) => {
+                let Value::Address(addr) = self.compute(object)? else { return None };
                 let block = self.number(rank)?.map(|rank| usize::try_from(self.terms.int(rank)?).ok())?;
-                Value::Place(Place { block, remote: true, ..place })
+                Value::Address(SharedAddr { block, remote: true, ..addr })
             }
             ExprKind::Bits(_)
             | ExprKind::ZeroAccumulator
@@ -151,30 +151,30 @@ impl Scope<'_> {
         let count = if all.iter().all(|lanes| lanes.uniform().is_some()) { 1 } else { self.threads.len() };
         let each = (0..count).map(|lane| {
             let terms = all.iter().map(|lanes| lanes.get(lane)).collect::<Option<_>>()?;
-            f(self.terms, terms)?.small(self.terms)
+            f(self.terms, terms)?.if_followable(self.terms)
         });
         Some(Value::Number(Lanes::of(each.collect::<Option<_>>()?)?))
     }
 
     /// Evaluates an index into a [`Type::Stages`].
     fn stage(&mut self, stages: &Expr, index: &Expr) -> Option<Value> {
-        let Type::Stages(thing, len) = stages.ty.local() else { return None };
-        let Value::Place(place) = self.compute(stages)? else { return None };
-        let stride = u32::try_from(layout::stride(thing)).ok()?;
+        let Type::Stages(object, len) = stages.ty.local() else { return None };
+        let Value::Address(addr) = self.compute(stages)? else { return None };
+        let stride = u32::try_from(layout::stride(object)).ok()?;
         let indices = self.number(index)?;
         let index = indices.map(|index| {
             let index = u32::try_from(self.facts.number(self.terms, index)?).ok()?;
             (index < *len).then_some(index)
         });
-        let Some(index) = index else { return self.one_of(&place, &indices, (stride, *len)) };
-        let at = place.at.zip(&index, |at, index| Some(at + index * stride))?;
-        Some(Value::Place(Place { at, ..place }))
+        let Some(index) = index else { return self.one_of(&addr, &indices, (stride, *len)) };
+        let at = addr.at.zip(&index, |at, index| Some(at + index * stride))?;
+        Some(Value::Address(SharedAddr { at, ..addr }))
     }
 
     /// Returns the bytes within which the element at an unknown index lies. There are `len`
     /// elements, `stride` bytes apart.
-    fn one_of(&mut self, place: &Place, index: &Lanes<Term>, (stride, len): (u32, u32)) -> Option<Value> {
-        let (block, base) = (place.block.uniform().filter(|_| !place.remote)?, place.at.uniform()?);
+    fn one_of(&mut self, addr: &SharedAddr, index: &Lanes<Term>, (stride, len): (u32, u32)) -> Option<Value> {
+        let (block, base) = (addr.block.uniform().filter(|_| !addr.remote)?, addr.at.uniform()?);
         let ranges = (0..self.threads.len())
             .filter_map(|lane| index.get(lane))
             .map(|index| self.facts.range(self.terms, index));
@@ -202,7 +202,7 @@ impl Scope<'_> {
             Special::BlockInCluster(axis) => self.block_in_cluster(axis),
             Special::ClusterDim(axis) => along(self.cluster, axis),
             Special::GridDim(_) | Special::ClusterIdx(_) => {
-                return Some(Lanes::Same(self.terms.symbol(Symbol::Place(special), Scalar::U32)));
+                return Some(Lanes::Same(self.terms.symbol(Symbol::GridIndex(special), Scalar::U32)));
             }
         };
         Some(Lanes::Same(self.terms.number(same, Scalar::U32)))
@@ -230,11 +230,11 @@ impl Scope<'_> {
 
     fn block_idx(&mut self, axis: Axis) -> Option<Lanes<Term>> {
         let extent = along(self.cluster, axis);
-        let cluster = self.terms.symbol(Symbol::Place(Special::ClusterIdx(axis)), Scalar::U32);
-        let place = self.block_in_cluster(axis);
-        let (extent, place) = (self.terms.number(extent, Scalar::U32), self.terms.number(place, Scalar::U32));
+        let cluster = self.terms.symbol(Symbol::GridIndex(Special::ClusterIdx(axis)), Scalar::U32);
+        let addr = self.block_in_cluster(axis);
+        let (extent, addr) = (self.terms.number(extent, Scalar::U32), self.terms.number(addr, Scalar::U32));
         let first = self.terms.binary(BinaryOp::Mul, cluster, extent);
-        Some(Lanes::Same(self.terms.binary(BinaryOp::Add, first, place)))
+        Some(Lanes::Same(self.terms.binary(BinaryOp::Add, first, addr)))
     }
 }
 

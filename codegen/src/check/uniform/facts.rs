@@ -40,19 +40,19 @@ pub(super) struct Fact {
 
 impl Fact {
     /// Returns the fact of a value that differs.
-    pub(super) fn differs(level: Level, what: Difference, span: Span) -> Self {
-        let (by_lane, by_election) = match what {
+    pub(super) fn differs(level: Level, cause: Difference, span: Span) -> Self {
+        let (by_lane, by_election) = match cause {
             Difference::Elected => (false, true),
             Difference::Lane | Difference::Thread => (level == Level::Thread, false),
             Difference::Warp
             | Difference::Atomic
             | Difference::Elements
             | Difference::Lanes
-            | Difference::Asked => (false, false),
+            | Difference::PollTiming => (false, false),
         };
         Self {
             level,
-            cause: Some((what, span)),
+            cause: Some((cause, span)),
             unit: None,
             by_block: None,
             by_lane,
@@ -73,9 +73,9 @@ impl Fact {
     }
 
     /// Returns the fact of the thread index, divided by `unit`.
-    fn number(unit: u32, what: Difference, span: Span) -> Self {
+    fn number(unit: u32, cause: Difference, span: Span) -> Self {
         let level = level_of(unit);
-        let cause = (level != Level::Warpgroup).then_some((what, span));
+        let cause = (level != Level::Warpgroup).then_some((cause, span));
         let by_lane = level == Level::Thread;
         Self { level, cause, unit: Some(unit), by_lane, ..Self::default() }
     }
@@ -141,7 +141,7 @@ impl Facts {
 
     /// Joins the facts of two paths. Returns whether that changes these facts.
     pub(super) fn join(&mut self, other: &Self) -> bool {
-        let mut is_news = false;
+        let mut has_changed = false;
         for (&local, &fact) in &other.values {
             let known = self.values.get(&local).copied();
             let joined = known.map_or(fact, |known| known.or(fact));
@@ -154,10 +154,10 @@ impl Facts {
                 )
             };
             let is_same = known.is_some_and(|known| of(known) == of(joined));
-            is_news |= !is_same;
+            has_changed |= !is_same;
             self.values.insert(local, joined);
         }
-        is_news
+        has_changed
     }
 
     pub(super) fn of_all(&self, exprs: &[&Expr]) -> Fact {
@@ -226,13 +226,13 @@ impl Facts {
             Axis::Y => (x, y, z),
             Axis::Z => (x.saturating_mul(y), z, 1),
         };
-        let what = Difference::Thread;
+        let cause = Difference::Thread;
         if extent <= 1 {
             Fact::default()
         } else if others == 1 || unit.saturating_mul(extent).is_multiple_of(WARPGROUP_THREADS) {
-            Fact::number(unit, what, span)
+            Fact::number(unit, cause, span)
         } else {
-            Fact::differs(level_of(unit), what, span)
+            Fact::differs(level_of(unit), cause, span)
         }
     }
 
@@ -242,7 +242,7 @@ impl Facts {
         let known = |expr: &Expr| expr.as_int().and_then(|value| u32::try_from(value).ok());
         let of_number = match (left.unit, known(b), right.unit, known(a)) {
             (Some(unit), Some(by), _, _) => in_steps(op, unit, by),
-            (_, _, Some(unit), Some(by)) => in_steps(turned(op), unit, by),
+            (_, _, Some(unit), Some(by)) => in_steps(mirrored(op), unit, by),
             _ => None,
         };
         // A quotient counts in larger steps. A comparison changes at its border.
@@ -299,7 +299,7 @@ fn in_steps(op: BinaryOp, unit: u32, by: u32) -> Option<Steps> {
 
 /// Returns the comparison with its sides exchanged. Other operators become `Eq`, from which nothing
 /// follows.
-fn turned(op: BinaryOp) -> BinaryOp {
+fn mirrored(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Lt => BinaryOp::Gt,
         BinaryOp::Le => BinaryOp::Ge,

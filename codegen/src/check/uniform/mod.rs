@@ -24,7 +24,7 @@ use facts::{Fact, Facts, Level};
 /// differ.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut is_needed = false;
-    visit::for_each_stmt(&kernel.body, &mut |stmt| is_needed |= together(kernel, &stmt.kind).is_some());
+    visit::for_each_stmt(&kernel.body, &mut |stmt| is_needed |= collective(kernel, &stmt.kind).is_some());
     if !is_needed {
         return;
     }
@@ -35,9 +35,9 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     /// Warp operations that some threads of the warp may not reach, or reach at another point.
-    parted: QuickSet<StmtId>,
+    diverged: QuickSet<StmtId>,
     /// Whether some threads of a warp may wait where others do not arrive.
-    waits_apart: bool,
+    may_wait_diverged: bool,
     /// A location where the lane index of the elected thread makes a difference, or may.
     numbered: Option<Span>,
     /// The `sync_grid`s that some blocks may not reach, and the conditions for that.
@@ -61,7 +61,7 @@ impl Reach {
 
     /// Whether all threads of a warp reach a statement together, and none of them waits elsewhere.
     pub(super) fn is_whole_warp(&self, stmt: StmtId) -> bool {
-        !self.waits_apart && !self.parted.contains(&stmt)
+        !self.may_wait_diverged && !self.diverged.contains(&stmt)
     }
 
     /// Returns a location where the lane index of the elected thread makes a difference, or may.
@@ -76,7 +76,7 @@ impl Reach {
 }
 
 /// Returns the name of an operation that threads execute together, and which threads these are.
-fn together(kernel: &Kernel, kind: &StmtKind) -> Option<(&'static str, Level)> {
+fn collective(kernel: &Kernel, kind: &StmtKind) -> Option<(&'static str, Level)> {
     Some(match kind {
         StmtKind::Mma(_) => ("mma", Level::Warpgroup),
         StmtKind::MmaWait { .. } => ("wait", Level::Warpgroup),
@@ -184,17 +184,17 @@ pub(super) fn is_of_warp(kind: &StmtKind) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Target {
     /// The end of the loop or block.
-    Behind(Label),
+    After(Label),
     /// The next iteration of the loop.
-    Next(Label),
+    NextIteration(Label),
     /// The end of the kernel.
-    End,
+    Return,
 }
 
 /// Threads that have jumped to a target.
-struct Left {
+struct JumpedThreads {
     /// The threads that may have jumped.
-    who: Fact,
+    threads: Fact,
     /// The facts about variables at the jumps.
     facts: Facts,
 }
@@ -205,9 +205,9 @@ struct Walk<'s> {
     /// The threads that reach this point, as far as the conditions around it tell.
     control: Fact,
     /// The threads that have jumped out of the statements around this point.
-    left: QuickMap<Target, Left>,
+    jumped: QuickMap<Target, JumpedThreads>,
     /// The locations that were reported.
-    said: QuickSet<(usize, usize)>,
+    reported: QuickSet<(usize, usize)>,
     /// Receives how threads reach statements, if that is needed.
     reach: Option<Reach>,
     /// Receives the errors, once the facts are complete.
@@ -218,15 +218,15 @@ impl<'s> Walk<'s> {
     /// Starts a walk at the beginning of the kernel that reports nothing.
     fn new(kernel: &'s Kernel) -> Self {
         let facts = Facts::new(kernel.launch.threads);
-        let (left, said) = (QuickMap::default(), QuickSet::default());
-        Self { kernel, facts, control: Fact::default(), left, said, reach: None, sink: None }
+        let (jumped, reported) = (QuickMap::default(), QuickSet::default());
+        Self { kernel, facts, control: Fact::default(), jumped, reported, reach: None, sink: None }
     }
 }
 
 impl Walk<'_> {
     /// Returns the threads that are at this point.
     fn here(&self) -> Fact {
-        self.left.values().fold(self.control, |here, left| here.and(left.who))
+        self.jumped.values().fold(self.control, |here, left| here.and(left.threads))
     }
 
     fn block(&mut self, block: &Block) {
@@ -244,12 +244,12 @@ impl Walk<'_> {
     }
 
     fn leave(&mut self, target: Target) {
-        let who = self.here();
-        match self.left.entry(target) {
-            Entry::Vacant(place) => _ = place.insert(Left { who, facts: self.facts.clone() }),
+        let threads = self.here();
+        match self.jumped.entry(target) {
+            Entry::Vacant(entry) => _ = entry.insert(JumpedThreads { threads, facts: self.facts.clone() }),
             Entry::Occupied(mut left) => {
                 let left = left.get_mut();
-                left.who = left.who.and(who);
+                left.threads = left.threads.and(threads);
                 left.facts.join(&self.facts);
             }
         }
@@ -257,7 +257,7 @@ impl Walk<'_> {
 
     /// Lets the threads that have jumped to a target arrive there.
     fn arrive(&mut self, target: Target) {
-        if let Some(left) = self.left.remove(&target) {
+        if let Some(left) = self.jumped.remove(&target) {
             self.facts.join(&left.facts);
         }
     }
@@ -311,23 +311,23 @@ impl Walk<'_> {
                 let condition = walk.facts.of(condition);
                 walk.under(condition, |walk| {
                     // Threads that do not get here have left the loop.
-                    walk.leave(Target::Behind(*label));
+                    walk.leave(Target::After(*label));
                     walk.block(body);
                 });
             }),
             StmtKind::For(inner) => self.count(inner),
             StmtKind::Labelled { label, body } => {
                 self.block(body);
-                self.arrive(Target::Behind(*label));
+                self.arrive(Target::After(*label));
             }
-            StmtKind::Break(label) | StmtKind::Leave(label) => self.leave(Target::Behind(*label)),
-            StmtKind::Continue(label) => self.leave(Target::Next(*label)),
-            StmtKind::Return => self.leave(Target::End),
+            StmtKind::Break(label) | StmtKind::Leave(label) => self.leave(Target::After(*label)),
+            StmtKind::Continue(label) => self.leave(Target::NextIteration(*label)),
+            StmtKind::Return => self.leave(Target::Return),
             // These end the whole grid.
             StmtKind::Trap | StmtKind::Assert { .. } => {}
             StmtKind::TileGet { dest, tile, at } => {
-                let place = at.iter().fold(self.facts.of(tile), |fact, at| fact.and(self.facts.of(at)));
-                self.set(*dest, place.in_blocks(span), true);
+                let location = at.iter().fold(self.facts.of(tile), |fact, at| fact.and(self.facts.of(at)));
+                self.set(*dest, location.in_blocks(span), true);
             }
             StmtKind::SharedGet { dest, array, index } => {
                 self.set(*dest, self.facts.of_all(&[array, index]).in_blocks(span), true);
@@ -341,7 +341,7 @@ impl Walk<'_> {
                 self.set(*dest, read, true);
             }
             StmtKind::Atomic(atomic) => {
-                let difference = if atomic.writes() { Difference::Atomic } else { Difference::Asked };
+                let difference = if atomic.writes() { Difference::Atomic } else { Difference::PollTiming };
                 if let Some(dest) = atomic.dest() {
                     let fact = Fact::differs(Level::Thread, difference, span);
                     self.set(dest, fact.in_blocks(span), true);
@@ -393,7 +393,7 @@ impl Walk<'_> {
     /// Assigns the result of an operation on an mbarrier. It depends on when each thread executes
     /// it.
     fn barrier(&mut self, op: &BarrierOp, span: Span) {
-        let when = Fact::differs(Level::Thread, Difference::Asked, span).in_blocks(span);
+        let when = Fact::differs(Level::Thread, Difference::PollTiming, span).in_blocks(span);
         match op {
             BarrierOp::TestWait { dest, .. }
             | BarrierOp::TryWait { dest, .. }
@@ -411,35 +411,35 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks a loop, of which `turn` walks an iteration. Threads that have left the loop do not
-    /// come back. Nothing is reported before the facts about its variables are complete.
-    fn repeat(&mut self, label: Label, mut turn: impl FnMut(&mut Self)) {
-        let (next, behind) = (Target::Next(label), Target::Behind(label));
+    /// Walks a loop, of which `iteration` walks an iteration. Threads that have left the loop do
+    /// not come back. Nothing is reported before the facts about its variables are complete.
+    fn repeat(&mut self, label: Label, mut iteration: impl FnMut(&mut Self)) {
+        let (next, exit) = (Target::NextIteration(label), Target::After(label));
         let sink = self.sink.take();
         let mut head = self.facts.clone();
         loop {
             let level = |walk: &Self| {
-                let of = |who: Fact| {
-                    (who.level, who.by_block.is_some(), [who.by_lane, who.by_election, who.by_memory])
+                let of = |fact: Fact| {
+                    (fact.level, fact.by_block.is_some(), [fact.by_lane, fact.by_election, fact.by_memory])
                 };
-                walk.left.get(&behind).map(|left| of(left.who))
+                walk.jumped.get(&exit).map(|left| of(left.threads))
             };
             let before = level(self);
-            turn(self);
+            iteration(self);
             self.arrive(next);
-            let is_news = head.join(&self.facts);
+            let has_changed = head.join(&self.facts);
             self.facts = head.clone();
-            if !is_news && level(self) == before {
+            if !has_changed && level(self) == before {
                 break;
             }
         }
         self.sink = sink;
         if self.sink.is_some() {
-            turn(self);
+            iteration(self);
             self.arrive(next);
             self.facts = head;
         }
-        self.arrive(behind);
+        self.arrive(exit);
     }
 
     /// Walks a counted loop. Threads whose bounds differ take different numbers of iterations.
@@ -465,9 +465,9 @@ impl Walk<'_> {
             reach.numbered.get_or_insert(stmt.origin.span);
         }
         let is_apart = here.level > Level::Warp || here.by_memory;
-        reach.waits_apart |= is_apart && waits(&stmt.kind);
+        reach.may_wait_diverged |= is_apart && waits(&stmt.kind);
         if is_apart && is_of_warp(&stmt.kind) {
-            reach.parted.insert(stmt.id);
+            reach.diverged.insert(stmt.id);
         }
         if let StmtKind::SyncGrid { .. } = stmt.kind {
             reach.by_block.extend(here.by_block.map(|span| (stmt.id, span)));
@@ -477,24 +477,24 @@ impl Walk<'_> {
     /// Reports an operation of a warp or warpgroup if its threads may have diverged, or if its
     /// arguments differ.
     fn judge(&mut self, stmt: &Stmt) {
-        let Some((word, needed)) = together(self.kernel, &stmt.kind) else { return };
+        let Some((word, needed)) = collective(self.kernel, &stmt.kind) else { return };
         let here = self.here();
         let given =
             visit::operands(&stmt.kind).into_iter().map(|operand| (operand.span, self.facts.of(operand)));
         let given = given.max_by_key(|(_, fact)| fact.level);
-        let (parted, differs) = (here.level > needed, given.filter(|(_, fact)| fact.level > needed));
-        let cause = if parted { here.cause } else { differs.and_then(|(_, fact)| fact.cause) };
-        let place = cause.map_or(stmt.origin.span, |(_, span)| span).start();
+        let (diverged, differs) = (here.level > needed, given.filter(|(_, fact)| fact.level > needed));
+        let cause = if diverged { here.cause } else { differs.and_then(|(_, fact)| fact.cause) };
+        let location = cause.map_or(stmt.origin.span, |(_, span)| span).start();
         let Some(sink) = &mut self.sink else { return };
         // A cause is reported once, whatever operations it affects.
-        if !parted && differs.is_none() || !self.said.insert((place.line, place.column)) {
+        if !diverged && differs.is_none() || !self.reported.insert((location.line, location.column)) {
             return;
         }
         let (word, of_warp) = (Word::from(word), needed == Level::Warp);
-        if parted {
-            sink.error(Warpgroup::Parted { word, of_warp, why: cause }, stmt.origin.span);
+        if diverged {
+            sink.error(Warpgroup::Diverged { word, of_warp, cause }, stmt.origin.span);
         } else if let Some((span, _)) = differs {
-            sink.error(Warpgroup::Given { word, of_warp, why: cause }, span);
+            sink.error(Warpgroup::NonUniformArgument { word, of_warp, cause }, span);
         }
     }
 }

@@ -14,9 +14,10 @@ pub(super) use values::State;
 use super::limits::{self, Bound};
 use super::mma::{columns_within, warp};
 use crate::diag::Sink;
-use crate::diag::mistake::{Mma, RegisterIndex, Turn};
+use crate::diag::mistake::{Mma, RegisterIndex, UnrolledIteration};
 use crate::ir::{
-    Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, Span, Stmt, StmtKind, Type, Until, visit,
+    Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, LoopExit, Span, Stmt, StmtKind, Type,
+    visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 use values::Value;
@@ -28,8 +29,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         is_needed |= matches!(&stmt.kind, StmtKind::For(inner) if inner.unroll);
     });
     if is_needed {
-        let (exits, turns, reported) = (QuickMap::default(), vec![], QuickSet::default());
-        Walk { kernel, sink, exits, turns, reported }.block(&kernel.body, Some(State::default()));
+        let (exits, iterations, reported) = (QuickMap::default(), vec![], QuickSet::default());
+        Walk { kernel, sink, exits, iterations, reported }.block(&kernel.body, Some(State::default()));
     }
 }
 
@@ -39,7 +40,7 @@ fn is_in_registers(ty: &Type) -> bool {
 }
 
 /// A location in the source, as its first and last lines and columns.
-type Place = [(usize, usize); 2];
+type SourceRange = [(usize, usize); 2];
 
 struct Walk<'k, 's> {
     kernel: &'k Kernel,
@@ -47,9 +48,9 @@ struct Walk<'k, 's> {
     /// The states at the jumps that leave each label, and at those that continue its loop.
     exits: QuickMap<Label, Exits>,
     /// The iterations of the unrolled loops around this point, outermost first.
-    turns: Vec<(LocalId, i128)>,
+    iterations: Vec<(LocalId, i128)>,
     /// The indices that were reported. The first iteration is enough.
-    reported: QuickSet<Place>,
+    reported: QuickSet<SourceRange>,
 }
 
 #[derive(Default)]
@@ -71,7 +72,7 @@ impl Walk<'_, '_> {
         match stmt.flow() {
             // Other statements set values that are known at run time only, and that have no entry
             // before either.
-            Flow::On => {
+            Flow::Fallthrough => {
                 if let StmtKind::Assign { local, index, value } = &stmt.kind {
                     state.assign(*local, index, value);
                 }
@@ -97,9 +98,13 @@ impl Walk<'_, '_> {
                     })
                 }
             },
-            Flow::Loop(inner) => match inner.until {
-                Until::Counted(range) if let Some(turns) = turns(range) => self.unrolled(range, turns, state),
-                Until::Counted(_) | Until::Never | Until::Fails(..) => self.repeat(stmt, inner, state),
+            Flow::Loop(inner) => match inner.exit {
+                LoopExit::Counted(range) if let Some(iterations) = iterations(range) => {
+                    self.unrolled(range, iterations, state)
+                }
+                LoopExit::Counted(_) | LoopExit::Never | LoopExit::WhenFalse(..) => {
+                    self.repeat(stmt, inner, state)
+                }
             },
             Flow::Labelled(label, body) => {
                 self.exits.insert(label, Exits::default());
@@ -107,17 +112,17 @@ impl Walk<'_, '_> {
                 let left = self.exits.remove(&label).and_then(|exits| exits.leave);
                 State::join(end, left)
             }
-            Flow::Behind(label) => {
+            Flow::After(label) => {
                 let exits = self.exits.entry(label).or_default();
                 exits.leave = State::join(exits.leave.take(), Some(state));
                 None
             }
-            Flow::Next(label) => {
+            Flow::NextIteration(label) => {
                 let exits = self.exits.entry(label).or_default();
                 exits.next = State::join(exits.next.take(), Some(state));
                 None
             }
-            Flow::End | Flow::Trap => None,
+            Flow::Return | Flow::Trap => None,
         }
     }
 
@@ -126,34 +131,39 @@ impl Walk<'_, '_> {
         let mut state = before;
         inner.blocks().for_each(|block| state.forget(block));
         let mut ended = inner.may_end().then(|| state.clone());
-        if let Until::Counted(range) = inner.until {
+        if let LoopExit::Counted(range) = inner.exit {
             state.set(range.variable, Value::Unknown);
         }
         self.exits.insert(inner.label, Exits::default());
-        let mut turn = Some(state);
-        if let Until::Fails(header, _) = inner.until {
-            turn = self.block(header, turn);
-            if let Some(state) = &turn {
+        let mut iteration = Some(state);
+        if let LoopExit::WhenFalse(header, _) = inner.exit {
+            iteration = self.block(header, iteration);
+            if let Some(state) = &iteration {
                 // The condition reads values that the header computes.
                 self.judge(stmt, state);
             }
-            ended.clone_from(&turn);
+            ended.clone_from(&iteration);
         }
-        self.block(inner.body, turn);
+        self.block(inner.body, iteration);
         let leave = self.exits.remove(&inner.label).and_then(|exits| exits.leave);
         State::join(ended, leave)
     }
 
     /// Walks a loop that is unrolled, with the values of its variable.
-    fn unrolled(&mut self, inner: &For, turns: impl Iterator<Item = i128>, before: State) -> Option<State> {
+    fn unrolled(
+        &mut self,
+        inner: &For,
+        iterations: impl Iterator<Item = i128>,
+        before: State,
+    ) -> Option<State> {
         self.exits.insert(inner.label, Exits::default());
         let mut state = Some(before);
-        for turn in turns {
+        for iteration in iterations {
             let Some(state) = &mut state else { break };
-            state.set(inner.variable, Value::int(turn));
-            self.turns.push((inner.variable, turn));
+            state.set(inner.variable, Value::int(iteration));
+            self.iterations.push((inner.variable, iteration));
             let end = self.block(&inner.body, Some(std::mem::take(state)));
-            self.turns.pop();
+            self.iterations.pop();
             let next = self.exits.get_mut(&inner.label).and_then(|exits| exits.next.take());
             match State::join(end, next) {
                 Some(next) => *state = next,
@@ -209,7 +219,7 @@ impl Walk<'_, '_> {
         let Some(part) = part else { return };
         for (dimension, at) in part.at.iter().enumerate() {
             if let (None, Some(first)) = (at.as_int(), state.of(at).as_int()) {
-                self.report(at.span, |turns, sink| part.within(dimension, first, turns, sink));
+                self.report(at.span, |iterations, sink| part.within(dimension, first, iterations, sink));
             }
         }
     }
@@ -223,7 +233,9 @@ impl Walk<'_, '_> {
         match state.of(first).as_int() {
             None => self.unknown(first, RegisterIndex::FirstColumn),
             Some(known) => {
-                self.report(span, |turns, sink| columns_within(sum, (known, count), turns, span, sink));
+                self.report(span, |iterations, sink| {
+                    columns_within(sum, (known, count), iterations, span, sink)
+                });
             }
         }
     }
@@ -239,35 +251,37 @@ impl Walk<'_, '_> {
 
     fn within(&mut self, index: &Expr, bound: Bound, state: &State) {
         if let (None, Some(value)) = (index.as_int(), state.of(index).as_int()) {
-            self.report(index.span, |turns, sink| limits::outside(value, index.span, (bound, turns), sink));
+            self.report(index.span, |iterations, sink| {
+                limits::outside(value, index.span, (bound, iterations), sink)
+            });
         }
     }
 
-    fn unknown(&mut self, index: &Expr, what: RegisterIndex) {
-        self.sink.error(Mma::Unknown(what), index.span);
+    fn unknown(&mut self, index: &Expr, kind: RegisterIndex) {
+        self.sink.error(Mma::Unknown(kind), index.span);
     }
 
     /// Lets `judge` report a mistake, with the current iterations, if nothing was reported at this
     /// location.
-    fn report(&mut self, span: Span, judge: impl FnOnce(&[Turn], &mut Sink) -> bool) {
-        let place = [span.start(), span.end()].map(|place| (place.line, place.column));
-        if self.reported.contains(&place) {
+    fn report(&mut self, span: Span, judge: impl FnOnce(&[UnrolledIteration], &mut Sink) -> bool) {
+        let location = [span.start(), span.end()].map(|location| (location.line, location.column));
+        if self.reported.contains(&location) {
             return;
         }
-        let turn = |&(variable, value): &(LocalId, i128)| {
+        let iteration = |&(variable, value): &(LocalId, i128)| {
             let variable = self.kernel.local(variable).name.clone();
-            Turn { variable, value }
+            UnrolledIteration { variable, value }
         };
-        let turns: Vec<_> = self.turns.iter().map(turn).collect();
-        if judge(&turns, self.sink) {
-            self.reported.insert(place);
+        let iterations: Vec<_> = self.iterations.iter().map(iteration).collect();
+        if judge(&iterations, self.sink) {
+            self.reported.insert(location);
         }
     }
 }
 
 /// Returns the values that the variable of a loop takes, if the loop is unrolled.
-fn turns(inner: &For) -> Option<impl Iterator<Item = i128> + use<>> {
+fn iterations(inner: &For) -> Option<impl Iterator<Item = i128> + use<>> {
     let (start, step) = (inner.start.as_int()?, inner.step.as_int()?);
-    let turns = limits::unrolled_turns(inner).filter(|_| inner.unroll)?;
-    Some((0..turns).map(move |turn| start + turn * step))
+    let iterations = limits::unrolled_iterations(inner).filter(|_| inner.unroll)?;
+    Some((0..iterations).map(move |iteration| start + iteration * step))
 }

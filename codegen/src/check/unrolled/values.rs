@@ -46,10 +46,10 @@ impl Value {
     }
 
     /// Returns an element of an array, by indices from the outermost array on.
-    fn place(&mut self, indices: &[Option<usize>]) -> Option<&mut Self> {
+    fn element_mut(&mut self, indices: &[Option<usize>]) -> Option<&mut Self> {
         let [index, rest @ ..] = indices else { return Some(self) };
         let Self::Elements(elements) = self else { return None };
-        elements.get_mut((*index)?)?.place(rest)
+        elements.get_mut((*index)?)?.element_mut(rest)
     }
 }
 
@@ -77,8 +77,8 @@ impl State {
         let position = |index| self.of(index).as_int().and_then(|index| usize::try_from(index).ok());
         let indices: Vec<_> = indices.iter().map(position).collect();
         let whole = self.values.entry(local).or_insert(Value::Unknown);
-        match whole.place(&indices) {
-            Some(place) => *place = value,
+        match whole.element_mut(&indices) {
+            Some(element_mut) => *element_mut = value,
             // Some element has changed, and it is not known which.
             None => *whole = Value::Unknown,
         }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::Word;
 use crate::diag::Code;
 use crate::diag::text::Text;
-use crate::diag::wording::{are, arguments, counted, given};
+use crate::diag::wording::{arguments, counted, given};
 
 /// A mistake in the number of arguments, or in the arguments themselves.
 #[derive(Clone, Debug)]
@@ -68,63 +68,62 @@ impl Argument {
             Self::DeviceGenerics { function, wanted, found } => {
                 let wanted = counted(*wanted, "const generic");
                 let message = format!("`{function}` takes {wanted}, but {}", given(*found));
-                Text::new(Code::ArgumentCount, message)
-                    .help(format!("write them out: `{function}::<..>(..)`"))
+                Text::new(Code::ArgumentCount, message).help(format!("specify them: `{function}::<..>(..)`"))
             }
             Self::TypeGenerics { word, wanted, found, usage } => {
                 let (least, most) = (wanted.start(), wanted.end());
-                let wanted =
-                    if least == most { arguments(*most) } else { format!("{least} or {most} arguments") };
+                let noun = "generic argument";
+                let wanted = match least == most {
+                    true => counted(*most, noun),
+                    false => format!("{least} or {most} {noun}s"),
+                };
                 Text::new(Code::ArgumentCount, format!("`{word}` takes {wanted}, but {}", given(*found)))
                     .help(format!("write `{usage}`"))
             }
             Self::Dimensions { numbers, wanted, found } => {
-                let message = format!(
-                    "{} {} given, but there {} {}",
-                    counted(*found, numbers.noun()),
-                    are(*found),
-                    are(*wanted),
-                    counted(*wanted, "dimension")
-                );
+                let message = format!("expected {}, found {found}", counted(*wanted, numbers.noun()));
                 Text::new(Code::CoordinateCount, message).help(match numbers {
                     Numbers::Coordinates | Numbers::TileCoordinates => {
-                        "give one for each dimension, outermost first"
+                        "pass one for each dimension, outermost first"
                     }
                     Numbers::Offsets => {
-                        "give one for each dimension of pixels, which images and channels are not"
+                        "pass one for each dimension of pixels; images and channels have none"
                     }
                 })
             }
             Self::NoGroups { word } => {
-                let message = format!("`{word}` takes how many groups may be pending, in angle brackets");
-                Text::new(Code::ArgumentCount, message).help(format!("write `{word}::<0>()` to wait for all"))
+                let message = format!("`{word}` needs the number of groups that may stay pending");
+                Text::new(Code::ArgumentCount, message)
+                    .help(format!("write `{word}::<0>()` to wait for all groups"))
             }
             Self::NoRegisters { word } => {
-                let message = format!("`{word}` takes a number of registers, in angle brackets");
+                let message = format!("`{word}` needs the number of registers per thread");
                 Text::new(Code::ArgumentCount, message).help(format!("write `{word}::<40>()`"))
             }
             Self::NoCount { word, of } => {
-                Text::new(Code::ArgumentCount, format!("`{word}` takes a number between angle brackets"))
-                    .help(match of {
-                        Counted::Columns => "write `sum.columns::<64>(j)`: the j-th 64 columns",
-                        Counted::TileColumns => "write `tile.columns::<64>(j)`: the j-th 64 columns",
-                        Counted::Rows => "write `tile.band::<64>(i)`: the i-th 64 rows",
-                    })
+                let (noun, help) = match of {
+                    Counted::Columns => ("columns", "write `sum.columns::<64>(j)` for the j-th 64 columns"),
+                    Counted::TileColumns => {
+                        ("columns", "write `tile.columns::<64>(j)` for the j-th 64 columns")
+                    }
+                    Counted::Rows => ("rows", "write `tile.band::<64>(i)` for the i-th 64 rows"),
+                };
+                Text::new(Code::ArgumentCount, format!("`{word}` needs the number of {noun}")).help(help)
             }
             Self::NoPackedElement => {
-                Text::new(Code::ArgumentCount, "`pack` does not say of which elements the operand is")
+                Text::new(Code::ArgumentCount, "`pack` needs the element type of the operand")
                     .help("write `sum.pack::<bf16>()`")
             }
             Self::NoCondition => {
-                Text::new(Code::ArgumentCount, "`t_if` does not say if the tile is transposed")
-                    .help("write `tile.t_if::<B>()` with a constant `B: bool`")
+                Text::new(Code::ArgumentCount, "`t_if` needs a constant that states whether to transpose")
+                    .help("write `tile.t_if::<B>()`, with a constant `B: bool`")
             }
             Self::NoDimension { word } => {
-                Text::new(Code::ArgumentCount, format!("`{word}` does not say of which dimension"))
-                    .help(format!("write `{word}::<0>(..)` for the outermost"))
+                Text::new(Code::ArgumentCount, format!("`{word}` needs a dimension"))
+                    .help(format!("write `{word}::<0>(..)` for the outermost dimension"))
             }
             Self::NoLanes { word, most } => {
-                Text::new(Code::ArgumentCount, format!("`{word}` does not say how many elements to read"))
+                Text::new(Code::ArgumentCount, format!("`{word}` needs the number of elements to read"))
                     .help(format!("write `{word}::<{most}>(..)`"))
             }
         }

@@ -10,7 +10,7 @@ pub(crate) enum Assignment {
     /// To a constant of the module.
     Constant(String),
     /// To an expression that is not a place.
-    NoPlace,
+    NotAssignable,
     /// Of a value with several parts, to an expression that is not a variable.
     NoVariable,
     /// To a part of a variable whose parts are not in registers.
@@ -29,29 +29,35 @@ impl Assignment {
     pub(super) fn text(&self) -> Text {
         let (message, help) = match self {
             Self::Constant(name) => {
-                (format!("`{name}` is a constant"), format!("copy it: `let mut value = {name};`"))
+                let message = format!("cannot assign to `{name}`, which is a constant");
+                (message, format!("copy it: `let mut value = {name};`"))
             }
-            Self::NoPlace => (
-                "this cannot be assigned to".to_owned(),
+            Self::NotAssignable => (
+                "cannot assign to this expression".to_owned(),
                 "assign to a `let mut` variable, or to an element of a register array".to_owned(),
             ),
             Self::NoVariable => {
-                ("this cannot be assigned to".to_owned(), "assign to a `let mut` variable".to_owned())
+                ("cannot assign to this expression".to_owned(), "assign to a `let mut` variable".to_owned())
             }
             Self::Part { name, ty } => {
-                (format!("no part of {ty} can be assigned to"), instead_of_part(name, ty))
+                (format!("cannot assign to an element of {ty}"), instead_of_part(name, ty))
             }
             Self::Immutable(name) => {
-                (format!("`{name}` cannot be changed"), format!("declare it with `let mut {name} = ..;`"))
+                let message = format!("cannot modify `{name}`, which is not declared as mutable");
+                (message, format!("declare it with `let mut {name} = ..;`"))
             }
-            Self::MutableHandle(ty) => (format!("{ty} cannot be changed"), "remove `mut`".to_owned()),
+            Self::MutableHandle(ty) => {
+                (format!("a variable of type {ty} cannot be mutable"), "remove `mut`".to_owned())
+            }
             Self::Temporary => (
-                "this changes a value that nothing holds".to_owned(),
-                "keep it in a variable: `let mut producer = ring.producer();`".to_owned(),
+                "cannot modify a temporary".to_owned(),
+                "bind it to a variable first, such as `let mut producer = ring.producer();` or \
+                 `let mut consumer = ring.consumer();`"
+                    .to_owned(),
             ),
             Self::TemporaryAccumulator => (
-                "this accumulator is in no variable".to_owned(),
-                "write `let mut sum = Accumulator::<f32, 64, 128>::zero();`".to_owned(),
+                "cannot accumulate into a temporary".to_owned(),
+                "bind it to a variable: `let mut sum = Accumulator::<f32, 64, 128>::zero();`".to_owned(),
             ),
         };
         Text::new(Code::NotAssignable, message).help(help)
@@ -62,10 +68,10 @@ fn instead_of_part(name: &str, ty: &PartialType) -> String {
     if let PartialType::Known(Type::Global(_) | Type::SharedArray(..)) = ty {
         format!("write `{name}.set(i, value)`")
     } else if let PartialType::Known(Type::Tile(_)) = ty {
-        format!("write `{name}.set([row, column], value)`, with a coordinate for each dimension")
+        format!("write `{name}.set([row, column], value)`, with one coordinate for each dimension")
     } else if let PartialType::Known(Type::Stages(..)) = ty {
-        format!("stages change by their methods: `{name}[i].set(..)`")
+        format!("use a method of the stage: `{name}[i].set(..)`")
     } else {
-        "only register arrays have elements that are assigned to".to_owned()
+        "assign to an element of a register array: no other type has assignable elements".to_owned()
     }
 }

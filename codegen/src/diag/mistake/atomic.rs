@@ -3,7 +3,7 @@
 use super::Word;
 use crate::diag::Code;
 use crate::diag::text::Text;
-use crate::diag::wording::listed;
+use crate::diag::wording::{either, one_of};
 use crate::ir::{MemoryScope, Order, Scalar, order_name, scope_name};
 
 /// A strong access that does not exist.
@@ -24,11 +24,11 @@ fn instead(word: &Word, element: Scalar) -> &'static str {
     }
     match element {
         Scalar::F32 | Scalar::F64 if matches!(word.as_ref(), "fetch_min" | "fetch_max") => {
-            "write a loop that tries `compare_exchange` until it returns what was read; or, where all numbers are \
-             +0.0 or greater, apply it to their bits: `to_bits()` keeps the order"
+            "retry `compare_exchange` in a loop until it returns the value that was read; if all values are \
+             +0.0 or greater, apply it to their bits instead: `to_bits()` preserves the order"
         }
         Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::Usize | Scalar::F32 | Scalar::F64 => {
-            "write a loop that tries `compare_exchange` until it returns what was read"
+            "retry `compare_exchange` in a loop until it returns the value that was read"
         }
         Scalar::Bool
         | Scalar::I8
@@ -40,8 +40,8 @@ fn instead(word: &Word, element: Scalar) -> &'static str {
         | Scalar::Tf32
         | Scalar::E4m3
         | Scalar::E5m2 => {
-            "use 32-bit elements; if it is not for these either, write a loop that tries `compare_exchange` until \
-             it returns what was read"
+            "use 32-bit elements; if they are not supported either, retry `compare_exchange` in a loop until \
+             it returns the value that was read"
         }
     }
 }
@@ -50,30 +50,28 @@ impl Atomic {
     pub(super) fn text(&self) -> Text {
         match self {
             Self::Element { word, element, takes } => {
-                let takes: Vec<_> = takes.iter().map(|scalar| scalar.name()).collect();
-                Text::new(Code::ElementType, format!("there is no `{word}` on `{element}`")).help(format!(
-                    "it is for {}: {}",
-                    takes.join(", "),
-                    instead(word, *element)
-                ))
+                let takes = one_of(takes.iter().map(|scalar| scalar.name()));
+                Text::new(Code::ElementType, format!("`{word}` does not support `{element}` elements"))
+                    .note(format!("the elements of `{word}` can be {takes}"))
+                    .help(instead(word, *element))
             }
             Self::Order { word, found, takes } => {
                 let rule = if takes.contains(&Order::Acquire) {
                     "only a write can release"
                 } else {
-                    "only an access that gives a value can acquire"
+                    "only an access that returns a value can acquire"
                 };
-                let takes = listed(takes.iter().map(|&order| format!("Order::{}", order_name(order))));
-                let message = format!("{rule}: `{word}` with `Order::{}`", order_name(*found));
-                Text::new(Code::AccessOrder, message).help(format!("`{word}` takes {takes}"))
+                let takes = either(takes.iter().map(|&order| format!("Order::{}", order_name(order))));
+                let message = format!("{rule}, but `{word}` has `Order::{}`", order_name(*found));
+                Text::new(Code::AccessOrder, message).help(format!("use {takes}"))
             }
             Self::SharedScope { word, found } => {
                 let message = format!(
-                    "only its cluster sees shared memory: `{word}` with `Scope::{}`",
+                    "shared memory is visible to its cluster only, but `{word}` has `Scope::{}`",
                     scope_name(*found)
                 );
                 Text::new(Code::AccessOrder, message).help(
-                    "write `Scope::Block`, or `Scope::Cluster` if other blocks of the cluster access the array",
+                    "use `Scope::Block`, or `Scope::Cluster` if other blocks of the cluster access the array",
                 )
             }
         }

@@ -62,86 +62,84 @@ impl Attribute {
                 .help("write `#[tma_kernel(threads = 128)]`"),
             Self::MalformedInstances(error) => {
                 Text::new(Code::Attribute, format!("malformed attribute: {error}"))
-                    .help("write `name = <..>` or `T in [..]`, with commas between them")
+                    .help("write `name = <..>` or `T in [..]`, separated by commas")
             }
             Self::Twice { option, first } => {
-                Text::new(Code::Attribute, format!("`{option}` is given twice"))
-                    .label(*first, "first given here")
-                    .help("keep one of them")
+                Text::new(Code::Attribute, format!("`{option}` is specified twice"))
+                    .label(*first, "first specified here")
+                    .help("remove one of them")
             }
             Self::BothChecks { other } => {
                 Text::new(Code::Attribute, "a kernel cannot be both `checked` and `unchecked`")
-                    .label(*other, "the other is given here")
-                    .help("keep one of them; with neither, builds with debug assertions check it")
+                    .label(*other, "the other option")
+                    .help("remove one of them; without either, builds with debug assertions check the kernel")
             }
             Self::UnknownOption(option) => {
                 Text::new(Code::Attribute, format!("`tma_kernel` has no option `{option}`")).help(
-                    "the options are `threads`, `min_blocks`, `max_registers`, `cluster`, `nonportable_cluster`, \
-                     `checked`, `unchecked`, `protocol` and `instances(..)`",
+                    "use `threads`, `min_blocks`, `max_registers`, `cluster`, `nonportable_cluster`, \
+                     `checked`, `unchecked`, `protocol` or `instances(..)`",
                 )
             }
             Self::Protocol(value) => {
-                Text::new(Code::Attribute, format!("`protocol` is `trusted`, not `{value}`"))
-                    .help("write `protocol = trusted(\"reason\")`, or remove it: then the protocol is judged")
+                Text::new(Code::Attribute, format!("`protocol` must be `trusted`, not `{value}`"))
+                    .help("write `protocol = trusted(\"reason\")`, or remove it to have the protocol checked")
             }
             Self::TrustedWithoutReason(of) => {
                 let (what, form) = match of {
                     Trusted::Kernel => ("the protocol of this kernel", "protocol = trusted(\"reason\")"),
                     Trusted::Statement => ("this statement", "#[trusted = \"reason\"]"),
                 };
-                Text::new(Code::TrustedReason, format!("{what} is trusted, and no reason is given"))
-                    .help(format!("say why it is right: `{form}`"))
+                Text::new(Code::TrustedReason, format!("{what} is trusted without a reason"))
+                    .help(format!("state why it is correct: `{form}`"))
             }
             Self::MalformedModule(error) => {
                 Text::new(Code::Attribute, format!("malformed attribute: {error}")).help(
-                    "write `#[tma_module]`, or `#[tma_module(from = package::module, only = [\"bf16_*\"])]` for a \
-                     module that is made from another one",
+                    "write `#[tma_module]`, or `#[tma_module(from = package::module, only = [\"bf16_*\"])]` \
+                     to instantiate a template",
                 )
             }
             Self::UnknownModuleOption(option) => {
                 Text::new(Code::Attribute, format!("`tma_module` has no option `{option}`"))
-                    .help("the options are `from`, and `only` beside it")
+                    .help("use `from`, or `from` together with `only`")
             }
             Self::OnlyWithoutFrom => {
-                Text::new(Code::Attribute, "`only` chooses among the instances of a template, and there is none")
-                    .help("write `from = package::module` beside it, or name fewer instances in the kernels")
+                Text::new(Code::Attribute, "`only` requires `from`: it selects instances of a template")
+                    .help("add `from = package::module`, or name fewer instances in the kernels")
             }
             Self::NoThreads => {
-                Text::new(Code::Attribute, "the attribute does not say how many threads a block has")
+                Text::new(Code::Attribute, "missing `threads`, the number of threads of a block")
                     .help("write `#[tma_kernel(threads = 128)]`")
             }
-            Self::NonportableAlone => {
-                Text::new(Code::Attribute, "`nonportable_cluster` is about clusters, and the kernel has none")
-                    .help("write `cluster = 16` or `cluster = launch` beside it, or remove it")
-            }
+            Self::NonportableAlone => Text::new(Code::Attribute, "`nonportable_cluster` requires `cluster`")
+                .help("add `cluster = 16` or `cluster = launch`, or remove `nonportable_cluster`"),
             Self::Dimensions { option, found } => {
-                let message = format!("`{option}` has 1 to 3 dimensions, but {}", given(*found));
+                let message = format!("`{option}` takes 1 to 3 extents, but {}", given(*found));
                 Text::new(Code::Attribute, message).help(format!("write `{option} = [x, y, z]`"))
             }
-            Self::LoneDevice => {
-                Text::new(Code::Attribute, "a device function stands outside of a `#[tma_module]`")
-                    .help("put it and the kernels that call it into `#[tma_module] mod name { .. }`")
-            }
+            Self::LoneDevice => Text::new(Code::Attribute, "a device function must be in a `#[tma_module]`")
+                .help("move it, and the kernels that call it, into `#[tma_module] mod name { .. }`"),
             Self::ModuleWithoutBody => {
-                Text::new(Code::UnsupportedStatement, "a `#[tma_module]` needs its body here")
-                    .help("write `mod name { .. }`: an attribute does not see into another file")
+                Text::new(Code::UnsupportedStatement, "a `#[tma_module]` must have its body in the same file")
+                    .help("write `mod name { .. }`: an attribute cannot see the contents of another file")
             }
-            Self::Method { kernel } => {
-                Text::new(Code::KernelPlace, format!("the kernel `{kernel}` stands in an `impl` or a trait"))
-                    .help(
-                        "move it out, into the module: a kernel becomes a module of its name, and those stand in \
-                         modules and functions",
-                    )
-            }
+            Self::Method { kernel } => Text::new(
+                Code::MisplacedKernel,
+                format!("the kernel `{kernel}` cannot be in an `impl` or a trait"),
+            )
+            .help(
+                "move it into the surrounding module: a kernel expands to a module of its name, which only \
+                 modules and functions can contain",
+            ),
             Self::ConditionInKernel => {
-                Text::new(Code::Attribute, "a kernel is not compiled in part").help(
-                    "choose with a const generic or a constant and `if`, or put the condition on the whole item",
+                Text::new(Code::Attribute, "`#[cfg(..)]` is not supported inside a kernel").help(
+                    "branch on a const generic or a constant with `if`, or put the condition on the whole \
+                     kernel",
                 )
             }
             Self::ConditionOnUsed => {
-                Text::new(Code::Attribute, "what a kernel uses is not compiled in part").help(
-                    "put the condition on the whole `#[tma_module]`, of which there may be two, or on what only the \
-                     host uses",
+                Text::new(Code::Attribute, "`#[cfg(..)]` is not supported on items that a kernel uses").help(
+                    "put the condition on the whole `#[tma_module]`, of which there may be two, or on items \
+                     that only the host uses",
                 )
             }
         }

@@ -31,39 +31,42 @@ impl Build {
         match self {
             Self::NoScript { kernel } => {
                 no_ptx(kernel, "this package has no build script that compiles kernels").help(
-                    "`build.rs` must hold `fn main() { tma_codegen::build() }`, and `Cargo.toml` must name \
-                     `tma-codegen` under `[build-dependencies]`",
+                    "write `fn main() { tma_codegen::build() }` in `build.rs`, and add `tma-codegen` to the \
+                     `[build-dependencies]` in `Cargo.toml`",
                 )
             }
             Self::NotSeen { kernel, file: SourceFile::Read(name) } => {
-                no_ptx(kernel, &format!("the build script has not seen `{name}` as it is now"))
-                    .help("build again: the script runs again and finds it")
+                no_ptx(kernel, &format!("the build script has not seen the current `{name}`"))
+                    .help("build again: the build script then reads the file")
             }
             Self::NotSeen { kernel, file: SourceFile::NotRead(name) } => {
-                let folders = "it reads `src`, `examples`, `tests` and `benches`";
-                no_ptx(kernel, &format!("the build script did not read `{name}`: {folders}")).help(
-                    "name the file or its folder in `build.rs`: \
+                let folders = "only `src`, `examples`, `tests` and `benches`";
+                no_ptx(kernel, &format!("the build script does not read `{name}`, {folders}")).help(
+                    "add the file or its folder in `build.rs`: \
                      `fn main() { tma_codegen::Build::new().source(\"..\").run_or_exit() }`",
                 )
             }
             Self::NotSeen { kernel, file: SourceFile::Unknown } => {
-                let why = "the build script did not see this kernel: it reads the files in `src`, `examples`, \
-                           `tests` and `benches`, and not what macros make";
-                no_ptx(kernel, why).help("write the kernel out instead of letting a macro make it")
+                let why = "the build script did not find this kernel: it reads the files in `src`, \
+                           `examples`, `tests` and `benches`, and expands no macros";
+                no_ptx(kernel, why).help("write the kernel out instead of generating it with a macro")
             }
             Self::Feature { target, feature, word } => {
                 let others = Target::ALL.into_iter().filter(|other| other.has(*feature));
                 let having: Vec<_> = others.map(Target::name).collect();
                 let verb = if having.len() == 1 { "has" } else { "have" };
-                let message = format!("{target} has no `{feature}`, which `{word}` needs");
+                let message = format!("`{word}` requires `{feature}`, which {target} does not have");
                 Text::new(Code::TargetFeature, message)
-                    .note(format!("the target is {target}; {} {verb} it", having.join(", ")))
-                    .help("name another target in `build.rs`: `Build::new().target(Target::Sm90a)`")
+                    .note(format!(
+                        "the target of this build is {target}; {} {verb} `{feature}`",
+                        having.join(", ")
+                    ))
+                    .help("select another target in `build.rs`: `Build::new().target(Target::Sm90a)`")
             }
         }
     }
 }
 
 fn no_ptx(kernel: &str, why: &str) -> Text {
-    Text::new(Code::MissingPtx, format!("there is no PTX for `{kernel}`: {why}"))
+    Text::new(Code::MissingPtx, format!("no PTX for `{kernel}`: {why}"))
 }

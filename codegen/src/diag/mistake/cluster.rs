@@ -3,6 +3,7 @@
 use super::Word;
 use crate::diag::Code;
 use crate::diag::text::Text;
+use crate::diag::wording::extent;
 use crate::ir::{ClusterAxis, Span, TileType};
 use crate::limits::{cluster_blocks, tile_alignment};
 
@@ -49,57 +50,69 @@ impl Cluster {
     pub(super) fn text(&self) -> Text {
         match self {
             Self::None { word } => {
-                Text::new(Code::NoCluster, format!("`{word}` is about clusters, and this kernel has none"))
-                    .help("say how many blocks a cluster has: `#[tma_kernel(threads = .., cluster = 2)]`")
+                Text::new(Code::NoCluster, format!("`{word}` requires a kernel with clusters"))
+                    .help("set the number of blocks of a cluster: `#[tma_kernel(threads = .., cluster = 2)]`")
             }
             Self::Size { extents, nonportable } => size(*extents, *nonportable),
             Self::Rank { rank, blocks } => {
-                let message = format!("a cluster of {blocks} blocks has no block of rank {rank}");
+                let message = format!("block rank {rank} is out of bounds: the cluster has {blocks} blocks");
                 Text::new(Code::ClusterBlock, message)
-                    .help(format!("ranks are 0 to {}", blocks.saturating_sub(1)))
+                    .help(format!("use a rank from 0 to {}", blocks.saturating_sub(1)))
             }
-            Self::OwnBlock => elsewhere("a bulk copy to another block names the block itself"),
-            Self::OneBlock => elsewhere("a bulk copy to another block, but the cluster has only one"),
+            Self::OwnBlock => elsewhere(
+                "the destination of this bulk copy is the copying block itself",
+                "use the rank of another block of the cluster; within a block, copy with `get` and `set`",
+            ),
+            Self::OneBlock => elsewhere(
+                "a bulk copy to another block needs a cluster of at least 2 blocks",
+                "use a cluster of 2 or more blocks; within a block, copy with `get` and `set`",
+            ),
             Self::Mask { mask, blocks } => {
                 let message = match mask {
-                    0 => "the mask names no block".to_owned(),
+                    0 => "the mask selects no block".to_owned(),
                     mask => {
-                        format!("the mask {mask:#b} names blocks that a cluster of {blocks} does not have")
+                        format!("the mask {mask:#b} selects blocks that a cluster of {blocks} does not have")
                     }
                 };
                 let all = (1i128 << (*blocks).min(16)) - 1;
                 Text::new(Code::ClusterBlock, message)
-                    .help(format!("bit i is the block of rank i; all of them are {all:#b}"))
+                    .help(format!("set bit i for the block of rank i; {all:#b} selects all blocks"))
             }
-            Self::SlicedAtLaunch => {
-                Text::new(Code::SlicedLoad, "a load is sliced by a cluster whose size is known")
-                    .help("write `cluster = 2` in the attribute, or use `load_multicast` with a mask")
-            }
+            Self::SlicedAtLaunch => Text::new(
+                Code::SlicedLoad,
+                "`load_sliced` requires a cluster size that is known at compile time",
+            )
+            .help("write `cluster = 2` in the attribute, or use `load_multicast` with a mask"),
             Self::Sliced { slices, whole, found } => {
                 let Slices { map, slice, ty, blocks, along, axis, cluster } = slices;
-                let message =
-                    format!("{blocks} slices `{slice}` of `{map}` are a `{whole}`, but this is a `{found}`");
+                let message = format!(
+                    "{blocks} slices `{slice}` of `{map}` form a `{whole}`, but the destination is a \
+                     `{found}`"
+                );
                 Text::new(Code::SlicedLoad, message)
                     .label(*ty, "the type of a slice")
                     .label(*cluster, "the blocks that share the load")
                     .help(format!(
-                        "the map's tile is what one block loads: the whole tile's extent along dimension {along} \
-                         divided by the {blocks} blocks along `ClusterAxis::{}`",
+                        "make the map's tile what one block loads: the destination's {}, divided by the \
+                         {blocks} blocks along `ClusterAxis::{}`",
+                        extent(*along, found.rank()),
                         axis.name()
                     ))
             }
             Self::SliceStart { map, slice, along } => {
                 let message = format!(
-                    "the slices of `{map}` have {} bytes each, but each must begin at a multiple of {}",
-                    slice.panel_bytes(),
-                    tile_alignment(slice.swizzle)
+                    "each slice must start at a multiple of {} bytes, but the slices of `{map}` have {} \
+                     bytes",
+                    tile_alignment(slice.swizzle),
+                    slice.panel_bytes()
                 );
                 let why = match slice.swizzle.span() {
-                    Some(_) => "where the pattern of its swizzle begins anew",
-                    None => "as the copy engine asks",
+                    Some(_) => "where the swizzle pattern repeats",
+                    None => "as the copy engine requires",
                 };
                 Text::new(Code::SlicedLoad, message).help(format!(
-                    "make the slice's extent along dimension {along} larger, so that the next one begins {why}"
+                    "increase the {} of a slice, so that the next one starts {why}",
+                    extent(*along, slice.rank())
                 ))
             }
         }
@@ -109,16 +122,16 @@ impl Cluster {
 fn size([x, y, z]: [u32; 3], nonportable: bool) -> Text {
     let most = cluster_blocks(nonportable);
     let blocks = [x, y, z].into_iter().fold(1u64, |all, extent| all.saturating_mul(u64::from(extent)));
-    let message = format!("a cluster of {x} × {y} × {z} blocks; there may be 1 to {most}");
-    Text::new(Code::ClusterSize, message).help(
-        match (1..=u64::from(cluster_blocks(true))).contains(&blocks) {
-            true => "take fewer, or ask for what not every device has: `nonportable_cluster`",
-            false => "take fewer blocks a cluster",
-        },
-    )
+    let message = format!("a cluster has 1 to {most} blocks, not {x} × {y} × {z}");
+    Text::new(Code::ClusterSize, message).help(match blocks {
+        0 => "use at least one block in each dimension",
+        _ if blocks <= u64::from(cluster_blocks(true)) => {
+            "use fewer blocks, or add `nonportable_cluster`, which not every device supports"
+        }
+        _ => "use fewer blocks per cluster",
+    })
 }
 
-fn elsewhere(message: &str) -> Text {
-    Text::new(Code::ClusterBlock, message)
-        .help("name another block of the cluster; within a block threads copy, with `get` and `set`")
+fn elsewhere(message: &str, help: &str) -> Text {
+    Text::new(Code::ClusterBlock, message).help(help)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use super::Word;
 use crate::diag::Code;
 use crate::diag::text::Text;
+use crate::diag::wording::{coordinate, one_of};
 use crate::ir::Scalar;
 use crate::limits::{BULK_BYTES, im2col_offset};
 
@@ -12,17 +13,17 @@ use crate::limits::{BULK_BYTES, im2col_offset};
 #[derive(Clone, Debug)]
 pub(crate) enum Copy {
     /// A bulk copy that does not start or end at a multiple of 16 bytes.
-    BulkUnit { number: BulkNumber, at: Beside, element: Scalar },
+    BulkUnit { number: BulkNumber, at: Misalignment, element: Scalar },
     /// A bulk copy beyond the end of shared memory, which has `len` elements.
     BulkRange { copied: i128, at: i128, len: u64 },
     /// A coordinate so large that it would be interpreted as negative.
-    Far { value: i128, dimension: usize },
+    Far { value: i128, dimension: usize, rank: usize },
     /// A tile whose start exceeds the range of coordinates.
     FarTile { index: i128, extent: u32, coordinate: i128 },
     /// An innermost coordinate that is not a multiple of `start` bytes.
-    Inner { at: Beside, element: Scalar, start: u32 },
+    Inner { at: Misalignment, element: Scalar, start: u32 },
     /// A store that starts before the tensor.
-    BeforeTensor { value: i32, dimension: usize },
+    BeforeTensor { value: i32, dimension: usize, rank: usize },
     /// The block's tile of a map whose tiles have `rank` dimensions.
     BlockTile { rank: usize },
     /// An im2col offset that does not fit its bits.
@@ -65,9 +66,9 @@ pub(crate) enum BulkNumber {
 
 /// A number that is not a required multiple.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Beside {
-    /// A known value, which is not a multiple of `unit`.
-    Known { value: i128, unit: u32 },
+pub(crate) enum Misalignment {
+    /// A known value.
+    Known { value: i128 },
     /// An unknown value that is always `more` above a multiple of `multiple`.
     Always { more: u64, multiple: u32 },
 }
@@ -77,30 +78,40 @@ impl Copy {
         match self {
             Self::BulkUnit { number, at, element } => {
                 let unit = BULK_BYTES / element.bytes();
-                Text::new(Code::BulkUnit, format!("{number} {at}")).help(format!(
-                    "bulk copies move whole units of {BULK_BYTES} bytes from and to multiples of {BULK_BYTES} bytes: \
-                     {unit} elements of `{element}`"
+                let message = format!("{number} must be a multiple of {unit}, but {at}");
+                Text::new(Code::BulkUnit, message).help(format!(
+                    "make it a multiple of {unit}: bulk copies start at and move multiples of {BULK_BYTES} \
+                     bytes, which are {unit} elements of `{element}`"
                 ))
             }
-            Self::BulkRange { copied, at, len } => Text::new(
-                Code::IndexRange,
-                format!("{copied} elements from element {at} on, but there are {len} in shared memory"),
-            ),
-            Self::Far { value, dimension } => {
+            Self::BulkRange { copied, at, len } => {
                 let message = format!(
-                    "the coordinate {value} in dimension {dimension} is 2^31 or more, and copies would take it for {}",
+                    "{copied} elements from element {at} on are out of bounds: there are {len} in shared \
+                     memory"
+                );
+                let left = i128::from(*len) - at;
+                Text::new(Code::IndexRange, message).help(match left > 0 {
+                    true => format!("copy at most {left} elements from element {at} on"),
+                    false => format!("start below element {len}"),
+                })
+            }
+            Self::Far { value, dimension, rank } => {
+                let message = format!(
+                    "the {} must be below 2^31, but it is {value}: the copy would read it as {}",
+                    coordinate(*dimension, *rank),
                     *value as u32 as i32
                 );
                 Text::new(Code::CoordinateRange, message).help(
-                    "start the view nearer to the element; for a coordinate before the tensor, take an `i32`",
+                    "use a view that starts closer to the element; for a coordinate before the tensor, use \
+                     an `i32`",
                 )
             }
             Self::FarTile { index, extent, coordinate } => {
                 let message = format!(
-                    "tile {index} of {extent} elements begins at {coordinate}, which no coordinate is"
+                    "tile {index} of {extent} elements starts at {coordinate}, which is out of range"
                 );
                 Text::new(Code::CoordinateRange, message)
-                    .help("coordinates are -2^31 to 2^31 - 1: start the view nearer to the tile")
+                    .help("use a view that starts closer to the tile: coordinates are -2^31 to 2^31 - 1")
             }
             Self::Inner { at, element, start } => {
                 let unit = start / element.bytes();
@@ -108,91 +119,105 @@ impl Copy {
                     "make it a multiple of {unit}: {unit} elements of `{element}` are {start} bytes"
                 ))
             }
-            Self::BeforeTensor { value, dimension } => {
-                let message =
-                    format!("a box to write starts at {value} in dimension {dimension}, before the tensor");
+            Self::BeforeTensor { value, dimension, rank } => {
+                let message = format!(
+                    "a store cannot start before the tensor, but the {} is {value}",
+                    coordinate(*dimension, *rank)
+                );
                 Text::new(Code::StoreCoordinate, message)
-                    .help("only loads may start before the tensor; write a smaller tile from coordinate 0 on")
+                    .help("store a smaller tile from coordinate 0 on; only loads may start before the tensor")
             }
             Self::BlockTile { rank } => {
-                let message =
-                    format!("a block has a place along 3 axes, but the map's tiles have {rank} dimensions");
+                let message = format!(
+                    "`block_tile` supports at most 3 dimensions, but the map's tiles have {rank} dimensions"
+                );
                 Text::new(Code::BlockTile, message).help(
-                    "take the indices of the outer dimensions from `block_idx().z` by division, and write \
-                     `tile_at([..])`",
+                    "compute the outer indices from `block_idx().z` by division, and write `tile_at([..])`",
                 )
             }
             Self::Im2colOffset { value, rank } => {
                 let most = im2col_offset(*rank);
                 let message =
-                    format!("an offset of {value} pixels; with {rank} dimensions it is 0 to {most}");
+                    format!("an offset must be 0 to {most} pixels with {rank} dimensions, not {value}");
                 Text::new(Code::Im2colOffset, message)
-                    .help("move the bounding box by its corners, which the launch gives")
+                    .help("move the bounding box by its corners, which the launch specifies")
             }
             Self::Reduction { word, element, takes } => {
-                let takes: Vec<_> = takes.iter().map(|scalar| scalar.name()).collect();
-                let message = format!("the copy engine has no `{word}` of elements of type `{element}`");
-                Text::new(Code::ReduceElement, message).help(format!("it is for {}", takes.join(", ")))
+                let takes = one_of(takes.iter().map(|scalar| scalar.name()));
+                let message = format!("`{word}` does not support `{element}` elements");
+                Text::new(Code::ReduceElement, message).help(format!("use elements of type {takes}"))
             }
-            Self::Hint { word } => Text::new(Code::UnsupportedExpression, format!("`{word}` takes no hint"))
-                .help("hints are for bulk copies; call this on the slice itself"),
-            Self::DescriptorHint => {
-                Text::new(Code::UnsupportedExpression, "the prefetch of a descriptor takes no hint")
-                    .help("call it on the map itself")
+            Self::Hint { word } => {
+                Text::new(Code::UnsupportedExpression, format!("`{word}` does not accept a cache hint"))
+                    .help(format!("call `{word}` on the slice itself: hints are for bulk copies"))
             }
-            Self::SecondHint => Text::new(Code::UnsupportedExpression, "this has a hint already")
-                .help("give each copy one policy"),
+            Self::DescriptorHint => Text::new(
+                Code::UnsupportedExpression,
+                "the prefetch of a descriptor does not accept a cache hint",
+            )
+            .help("call `prefetch_descriptor` on the map itself"),
+            Self::SecondHint => Text::new(Code::UnsupportedExpression, "a copy accepts only one cache hint")
+                .help("remove one of the hints"),
             Self::CacheFraction(fraction) => {
                 let message = format!(
-                    "a policy is for more than none and at most all of the accesses, not for {fraction}"
+                    "the fraction of a cache policy must be above 0.0 and at most 1.0, not {fraction}"
                 );
-                Text::new(Code::CacheFraction, message).help("give a fraction above 0.0 and up to 1.0")
+                Text::new(Code::CacheFraction, message)
+                    .help("use 1.0 to apply the policy to all accesses, or a smaller fraction")
             }
-            Self::CopiedMap => Text::new(Code::UnsupportedExpression, "only a parameter is copied")
-                .help("take a `TensorMap<..>` as a parameter, and copy that"),
+            Self::CopiedMap => {
+                Text::new(Code::UnsupportedExpression, "only a tensor map that is a parameter can be copied")
+                    .help("add a parameter of type `TensorMap<..>`, and copy that")
+            }
             Self::MapAddress { element } => {
                 let unit = BULK_BYTES / element.bytes();
-                Text::new(Code::MapField, "a tensor begins at a multiple of 16 bytes, and this does not")
-                    .help(format!(
-                        "make it a multiple of {unit}: {unit} elements of `{element}` are 16 bytes"
-                    ))
+                Text::new(Code::MapField, "the address of a tensor must be a multiple of 16 bytes").help(
+                    format!(
+                        "make the index a multiple of {unit}: {unit} elements of `{element}` are 16 bytes"
+                    ),
+                )
             }
             Self::MapExtent => {
-                Text::new(Code::MapField, "a tensor has at least one element along each dimension")
-                    .help("do not copy by a map of a tensor without elements")
+                Text::new(Code::MapField, "a tensor must have at least one element along each dimension")
+                    .help("skip the copies of a tensor without elements")
             }
             Self::MapRow { element, unit } => {
                 let message = format!(
-                    "stores through this map write beyond its rows: they write whole units of 16 bytes, and a row \
-                     is no multiple of {unit} elements"
+                    "stores through this map would write past the end of its rows: they write units of 16 \
+                     bytes, and a row is not a multiple of {unit} elements"
                 );
                 Text::new(Code::MapField, message).help(format!(
-                    "make rows a multiple of {unit} elements of `{element}`, or only load through the map"
+                    "make rows a multiple of {unit} elements of `{element}`, or use the map only for loads"
                 ))
             }
-            Self::MapStride => Text::new(Code::MapField, "a stride is a multiple of 16 bytes, below 2^40")
-                .help("a stride is in bytes: elements times the element's size"),
+            Self::MapStride => {
+                Text::new(Code::MapField, "a stride must be a multiple of 16 bytes, below 2^40")
+                    .help("multiply the number of elements by the size of an element: a stride is in bytes")
+            }
             Self::MapDimension { word, end } => {
-                let last = end.saturating_sub(1);
-                let message = format!("`{word}` is for dimensions 0 to {last}, outermost first");
+                let message = match end {
+                    0 | 1 => format!("`{word}` takes only dimension 0, the outermost"),
+                    _ => format!("`{word}` takes a dimension from 0, the outermost, to {}", end - 1),
+                };
                 Text::new(Code::IndexRange, message)
-                    .help("the innermost dimension has no stride, and a map the dimensions of its tile")
+                    .help("use a dimension of the map's tile; the innermost has no stride")
             }
         }
     }
 }
 
-fn inner(at: Beside, element: Scalar, start: u32) -> String {
+fn inner(at: Misalignment, element: Scalar, start: u32) -> String {
     match at {
-        Beside::Known { value, .. } => {
+        Misalignment::Known { value } => {
             let bytes = value * i128::from(element.bytes());
             format!(
-                "the innermost coordinate {value} is {bytes} bytes into a row; copies start at multiples of {start}"
+                "a copy must start at a multiple of {start} bytes, but the innermost coordinate {value} is \
+                 {bytes} bytes into a row"
             )
         }
-        Beside::Always { more, multiple } => format!(
-            "the innermost coordinate is always {more} more than a multiple of {multiple}, but copies start at \
-             multiples of {start} bytes"
+        Misalignment::Always { more, multiple } => format!(
+            "a copy must start at a multiple of {start} bytes, but the innermost coordinate is always {more} \
+             more than a multiple of {multiple}"
         ),
     }
 }
@@ -202,17 +227,17 @@ impl fmt::Display for BulkNumber {
         match self {
             Self::Count => f.write_str("the count"),
             Self::Index { slice } => write!(f, "the index into `{slice}`"),
-            Self::Shared => f.write_str("the element of shared memory to begin at"),
+            Self::Shared => f.write_str("the first element in shared memory"),
         }
     }
 }
 
-impl fmt::Display for Beside {
+impl fmt::Display for Misalignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Known { value, unit } => write!(f, "is {value}, which is not a multiple of {unit}"),
+            Self::Known { value } => write!(f, "it is {value}"),
             Self::Always { more, multiple } => {
-                write!(f, "is always {more} more than a multiple of {multiple}")
+                write!(f, "it is always {more} more than a multiple of {multiple}")
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::diag::text::Text;
+use crate::diag::wording::counted;
 use crate::diag::{Code, PartialType};
 
 /// A mistake in a format string or in a message.
@@ -47,26 +48,27 @@ impl Format {
             }
             Self::Assert(error) => (
                 format!("malformed `assert!`: {error}"),
-                "write `assert!(condition, \"message\")`; the message has no arguments on the GPU",
+                "write `assert!(condition, \"message\")`; on the GPU the message cannot have arguments",
             ),
             Self::Named => (
-                "`printf!` has no named arguments".to_owned(),
-                "name a variable inside the braces, `{x}`, or pass the value alone",
+                "`printf!` does not support named arguments".to_owned(),
+                "name a variable inside the braces, as in `{x}`, or pass the value alone",
             ),
             Self::Unprintable(why) => (
-                format!("the GPU cannot print this: {why}"),
-                "there are `{}`, `{:x}`, `{:8}`, `{:.3}`, `{0}` and `{name}`, of scalars",
+                format!("unsupported format string: {why}"),
+                "use `{}`, `{:x}`, `{:8}`, `{:.3}`, `{0}` or `{name}`, with scalars",
             ),
             Self::Missing { given } => {
-                let message = format!("the format asks for more than {given} arguments");
-                return Text::new(Code::Format, message);
+                let message =
+                    format!("the format string refers to more than {}", counted(*given, "argument"));
+                (message, "pass one argument for each `{}`")
             }
             Self::Value(found) => {
-                (format!("{found} cannot be printed"), "print scalars: each element of its own")
+                (format!("{found} cannot be printed"), "print each scalar element on its own")
             }
             Self::Message => (
-                "the message of an `assert!` is plain text on the GPU".to_owned(),
-                "print values with `printf!` before, and write a brace as `{{`",
+                "the message of an `assert!` must be plain text on the GPU".to_owned(),
+                "print values with `printf!` first, and write a brace as `{{`",
             ),
         };
         Text::new(Code::Format, message).help(help)
@@ -76,11 +78,11 @@ impl Format {
 impl fmt::Display for Unprintable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotClosed => f.write_str("a `{` is not closed"),
-            Self::NotOpened => f.write_str("a `}` is not opened"),
-            Self::NoArgument { inside } => write!(f, "`{{{inside}}}` names no argument"),
-            Self::Spec(spec) => write!(f, "`{{:{spec}}}` is not known"),
-            Self::TooWide { spec, most } => write!(f, "`{{:{spec}}}` asks for more than {most} characters"),
+            Self::NotClosed => f.write_str("unclosed `{`"),
+            Self::NotOpened => f.write_str("unmatched `}`"),
+            Self::NoArgument { inside } => write!(f, "`{{{inside}}}` refers to no argument"),
+            Self::Spec(spec) => write!(f, "unknown format `{{:{spec}}}`"),
+            Self::TooWide { spec, most } => write!(f, "`{{:{spec}}}` is wider than {most} characters"),
         }
     }
 }

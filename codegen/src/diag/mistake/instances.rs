@@ -2,7 +2,7 @@
 
 use crate::diag::Code;
 use crate::diag::text::Text;
-use crate::diag::wording::{counted, given};
+use crate::diag::wording::{counted, either};
 use crate::limits::PRODUCT_INSTANCES;
 
 /// A mistake in `instances(..)`.
@@ -40,60 +40,72 @@ impl Instances {
     pub(super) fn text(&self) -> Text {
         let (message, help) = match self {
             Self::None { kernel } => (
-                format!("`{kernel}` is generic, but no instance is named"),
-                "name what to compile: `#[tma_kernel(threads = 128, instances(small = <64, 64>))]`"
+                format!("`{kernel}` is generic, but has no instances"),
+                "list the instances to compile: `#[tma_kernel(threads = 128, instances(small = <64, 64>))]`"
                     .to_owned(),
             ),
-            Self::SameName(name) => (format!("two instances are called `{name}`"), "rename one".to_owned()),
+            Self::SameName(name) => {
+                (format!("two instances are named `{name}`"), "rename one of them".to_owned())
+            }
             Self::ReservedName(name) => (
-                format!("an instance cannot be called `{name}`: the kernel's module has a type of that name"),
+                format!("an instance cannot be named `{name}`: the kernel's module has a type of that name"),
                 "rename it".to_owned(),
             ),
             Self::ArgumentCount { instance, found, wanted } => (
-                format!("`{instance}` gives {}, but the kernel has {wanted}", counted(*found, "argument")),
-                "give one for each generic, in order".to_owned(),
+                format!(
+                    "`{instance}` has {}, but the kernel has {}",
+                    counted(*found, "argument"),
+                    counted(*wanted, "generic parameter")
+                ),
+                "supply one argument for each generic parameter, in order".to_owned(),
             ),
             Self::NoType { generic } => (
-                format!("`{generic}` is a type, but this is not"),
-                "give types and constants in the order of the generics".to_owned(),
+                format!("`{generic}` must be a type, but this argument is not"),
+                "write types and constants in the order of the generic parameters".to_owned(),
             ),
             Self::TooMany { made } => (
-                format!("the products make {made} instances up to here; they may make {PRODUCT_INSTANCES}"),
-                "each is compiled on its own: list what is launched, in shorter products separated by `;`"
+                format!("the products make {made} instances up to here, but at most {PRODUCT_INSTANCES} are \
+                         allowed"),
+                "list only what is launched, in shorter products separated by `;`: each instance is compiled \
+                 on its own"
                     .to_owned(),
             ),
             Self::UnknownGeneric { kernel, generic, known } => (
-                format!("`{kernel}` has no generic `{generic}`"),
+                format!("`{kernel}` has no generic parameter `{generic}`"),
                 match known[..] {
-                    [] => "remove `instances(..)`: the kernel has no generics".to_owned(),
-                    _ => format!("its generics are `{}`", known.join("`, `")),
+                    [] => "remove `instances(..)`: the kernel has no generic parameters".to_owned(),
+                    _ => format!("use {}", either(known)),
                 },
             ),
             Self::TwoLists { generic } => (
                 format!("`{generic}` has two lists in one product"),
-                "join them, or write `;` between two products".to_owned(),
+                "merge them, or separate two products by `;`".to_owned(),
             ),
             Self::NoList { generic } => {
                 (format!("the product has no list for `{generic}`"), format!("add `{generic} in [..]`"))
             }
             Self::EmptyList { generics } => (
                 format!("the list of `{}` is empty", generics.join(", ")),
-                "list at least one value, or remove the product".to_owned(),
+                "add at least one value, or remove the product".to_owned(),
             ),
             Self::ValueCount { generics, found } => (
-                format!("the list is for `{}`, but {}", generics.join(", "), given(*found)),
                 format!(
-                    "give {} for each instance, in parentheses if there are several",
+                    "expected {} for `{}`, found {found}",
+                    counted(generics.len(), "argument"),
+                    generics.join(", ")
+                ),
+                format!(
+                    "write {} for each instance, in parentheses if there are several",
                     counted(generics.len(), "argument")
                 ),
             ),
             Self::NamelessValue => (
-                "this value has nothing to name an instance by".to_owned(),
-                "write a name before it: `name = ..`".to_owned(),
+                "this value gives no name for an instance".to_owned(),
+                "add a name before it: `name = ..`".to_owned(),
             ),
             Self::SameValue { generics, name } => (
-                format!("two values of `{}` are called `{name}`", generics.join(", ")),
-                "remove one, or write another name before it: `name = ..`".to_owned(),
+                format!("two values of `{}` are named `{name}`", generics.join(", ")),
+                "remove one of them, or add another name before it: `name = ..`".to_owned(),
             ),
         };
         Text::new(Code::Instances, message).help(help)

@@ -5,6 +5,7 @@ use std::fmt;
 use super::Word;
 use crate::diag::Code;
 use crate::diag::text::Text;
+use crate::diag::wording::axis;
 use crate::ir::{Scalar, ShuffleOp, TileType};
 use crate::limits;
 
@@ -22,7 +23,7 @@ pub(crate) enum Limits {
     /// Bytes of a kernel's parameters.
     Parameters { bytes: u64 },
     /// An index.
-    Index { value: i128, of: Indexed, len: u32, turns: Vec<Turn> },
+    Index { value: i128, of: Indexed, len: u32, iterations: Vec<UnrolledIteration> },
     /// A printed tile with this many elements.
     PrintedTile { tile: TileType, elements: u64 },
     /// A count of an mbarrier.
@@ -42,9 +43,9 @@ pub(crate) enum Limits {
     /// An unrolled loop whose bounds are not known.
     UnrolledBounds,
     /// An unrolled loop with this many iterations.
-    UnrolledTurns(i128),
+    UnrolledIterations(i128),
     /// An unrolled loop whose body is too large to be repeated this often.
-    UnrolledSize { turns: u64, body: u64 },
+    UnrolledSize { iterations: u64, body: u64 },
     /// A kernel that is too large.
     KernelSize { kernel: String, operations: u64 },
     /// Instances that have too many operations together, up to the first one that is rejected.
@@ -56,7 +57,11 @@ pub(crate) enum Limits {
 /// The object that an index selects from. The message states its length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Indexed {
-    Tile,
+    /// A dimension of a tile that has `rank` of them.
+    Tile {
+        dimension: usize,
+        rank: usize,
+    },
     Array,
     Stages,
     Registers,
@@ -64,18 +69,22 @@ pub(crate) enum Indexed {
 
 /// An iteration of an unrolled loop: its variable and its value.
 #[derive(Clone, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct UnrolledIteration {
     pub(crate) variable: String,
     pub(crate) value: i128,
 }
 
 /// Adds a note with the iterations of unrolled loops in which the mistake occurs.
-pub(super) fn in_turns(text: Text, turns: &[Turn]) -> Text {
-    let turns: Vec<_> =
-        turns.iter().map(|Turn { variable, value }| format!("`{variable}` is {value}")).collect();
-    match turns.as_slice() {
+pub(super) fn with_iterations(text: Text, iterations: &[UnrolledIteration]) -> Text {
+    let iterations: Vec<_> = iterations
+        .iter()
+        .map(|UnrolledIteration { variable, value }| format!("`{variable}` is {value}"))
+        .collect();
+    match iterations.as_slice() {
         [] => text,
-        turns => text.note(format!("in the turn of the unrolled loop in which {}", turns.join(" and "))),
+        iterations => {
+            text.note(format!("in the iteration of the unrolled loop where {}", iterations.join(" and ")))
+        }
     }
 }
 
@@ -101,152 +110,173 @@ impl Limits {
         match self {
             Self::Threads([x, y, z]) => {
                 let message = format!(
-                    "a block of {x} × {y} × {z} threads; there may be 1 to {}, and at most {} along z",
+                    "a block has 1 to {} threads, and at most {} along z, not {x} × {y} × {z}",
                     limits::BLOCK_THREADS,
                     limits::BLOCK_THREADS_Z
                 );
-                Text::new(Code::ThreadCount, message).help("let each thread do more, or launch more blocks")
+                Text::new(Code::ThreadCount, message).help(if [x, y, z].contains(&&0) {
+                    "use at least one thread in each dimension"
+                } else if *z > limits::BLOCK_THREADS_Z {
+                    "use fewer threads along z"
+                } else {
+                    "let each thread do more work, or launch more blocks"
+                })
             }
             Self::Registers(registers) => {
                 let most = limits::THREAD_REGISTERS;
                 Text::new(Code::LaunchBounds, format!("a thread has 1 to {most} registers, not {registers}"))
-                    .help("lower `max_registers`, or take fewer threads")
+                    .help(format!("set `max_registers` to a number from 1 to {most}"))
             }
             Self::BlockRegisters { threads, registers } => {
                 let (needed, there) = (u64::from(*registers) * threads, limits::MULTIPROCESSOR_REGISTERS);
                 let message = format!(
-                    "{threads} threads with {registers} registers need {needed}, but there are {there}"
+                    "a multiprocessor has {there} registers, but {threads} threads with {registers} \
+                     registers need {needed}"
                 );
-                Text::new(Code::LaunchBounds, message).help("lower `max_registers`, or take fewer threads")
+                Text::new(Code::LaunchBounds, message).help("lower `max_registers`, or use fewer threads")
             }
             Self::Blocks { blocks, threads, most } => {
                 let message =
-                    format!("{blocks} blocks of {threads} threads on a multiprocessor; 1 to {most} fit");
-                Text::new(Code::LaunchBounds, message).help("lower `min_blocks`")
+                    format!("a multiprocessor holds 1 to {most} blocks of {threads} threads, not {blocks}");
+                Text::new(Code::LaunchBounds, message).help(match blocks {
+                    0 => "remove `min_blocks`, or set it to 1 or more",
+                    _ => "lower `min_blocks`, or use fewer threads",
+                })
             }
             Self::Parameters { bytes } => {
                 let most = limits::PARAM_BYTES;
                 Text::new(
                     Code::ParameterBytes,
-                    format!("the parameters take {bytes} bytes; a launch carries {most}"),
+                    format!("the parameters take {bytes} bytes, but a launch passes at most {most}"),
                 )
-                .help("pass less by value: put scalars into a `Global<T>`")
+                .help("pass less by value: move scalars into a `Global<T>`")
             }
-            Self::Index { value, of, len, turns } => in_turns(
-                Text::new(Code::IndexRange, format!("index {value} is out of range: {of} is {len}")),
-                turns,
-            ),
+            Self::Index { value, of, len, iterations } => {
+                let message = format!("index {value} is out of bounds: {}", of.length(*len));
+                with_iterations(Text::new(Code::IndexRange, message), iterations)
+            }
             Self::PrintedTile { tile, elements } => {
                 let most = limits::PRINTED_ELEMENTS;
                 let message =
-                    format!("`{tile}` has {elements} elements, and at most {most} are printed at a time");
+                    format!("at most {most} elements can be printed at a time, but `{tile}` has {elements}");
                 Text::new(Code::PrintedTile, message).help(
-                    "print a part of it: `print_tile(tile.band::<64>(i))`, or single values with `printf!`",
+                    "print a part of it, `print_tile(tile.band::<64>(i))`, or single values with `printf!`",
                 )
             }
             Self::Barrier { count, value } => {
                 let (least, most) = count.range();
-                let message = format!("the {count} of a barrier is {least} to {most}, not {value}");
+                let message = format!("the {count} of a barrier must be {least} to {most}, not {value}");
                 Text::new(Code::BarrierCount, message)
             }
             Self::Parity(value) => {
-                Text::new(Code::Parity, format!("the parity of a phase is 0 or 1, not {value}"))
-                    .help("a barrier's phases alternate: the n-th one, from 0, has parity `n & 1`")
+                Text::new(Code::Parity, format!("the parity of a phase must be 0 or 1, not {value}")).help(
+                    "use `n & 1` for the n-th phase, counted from 0: the parities of a barrier alternate",
+                )
             }
             Self::NamedBarrier(id) => {
-                let message = format!("named barriers are 1 to {}, not {id}", limits::NAMED_BARRIERS - 1);
-                Text::new(Code::NamedBarrier, message).help("number 0 is `sync_threads()`")
+                let last = limits::NAMED_BARRIERS - 1;
+                let message = format!("the number of a named barrier must be 1 to {last}, not {id}");
+                Text::new(Code::NamedBarrier, message)
+                    .help(format!("use a number from 1 to {last}; for all threads, call `sync_threads()`"))
             }
             Self::NamedBarrierThreads(count) => {
                 let warp = limits::WARP_THREADS;
-                let message =
-                    format!("whole warps meet at a barrier: {count} threads are not a multiple of {warp}");
-                Text::new(Code::NamedBarrier, message).help("count every thread of each warp")
+                let message = format!(
+                    "a named barrier synchronises whole warps, but {count} threads are not a multiple of \
+                     {warp}"
+                );
+                Text::new(Code::NamedBarrier, message).help("count all threads of each warp")
             }
             Self::Lane { op, value } => {
                 let what = match op {
-                    ShuffleOp::Xor => "a mask of lanes",
-                    ShuffleOp::Up | ShuffleOp::Down => "a distance between lanes",
-                    ShuffleOp::Idx => "a lane",
+                    ShuffleOp::Xor => "the lane mask",
+                    ShuffleOp::Up | ShuffleOp::Down => "the lane distance",
+                    ShuffleOp::Idx => "the lane",
                 };
                 let lanes = limits::WARP_THREADS;
-                Text::new(Code::IndexRange, format!("{what} is 0 to {}, not {value}", lanes - 1))
-                    .help(format!("a warp has {lanes} lanes"))
+                let last = lanes - 1;
+                Text::new(Code::IndexRange, format!("{what} of a shuffle must be 0 to {last}, not {value}"))
+                    .help(format!("use a number from 0 to {last}: a warp has {lanes} lanes"))
             }
             Self::PartialWarp { word, scalar, threads } => {
                 let lanes = limits::WARP_THREADS;
                 let message = format!(
-                    "`{word}` of `{scalar}` reads all {lanes} lanes, but with {threads} threads the block's last warp \
-                     has {}",
+                    "`{word}` of `{scalar}` needs all {lanes} lanes of a warp, but with {threads} threads \
+                     the block's last warp has {}",
                     threads % u64::from(lanes)
                 );
                 Text::new(Code::PartialWarp, message)
-                    .note(format!("the kernel has `threads` of {threads} in all"))
+                    .note(format!("the kernel has {threads} threads per block"))
                     .help(format!(
-                        "take a multiple of {lanes} threads; those without data reduce a value that changes nothing"
+                        "use a multiple of {lanes} threads; let those without data reduce a value that does \
+                         not change the result"
                     ))
             }
-            Self::Step => Text::new(Code::ConstantValue, "a step of 0 never ends").help("step by 1 or more"),
-            Self::UnrolledBounds => {
-                Text::new(Code::NotConstant, "`unroll` needs bounds known at compile time")
-                    .help("use constants, or leave `unroll` out")
-            }
-            Self::UnrolledTurns(turns) => {
-                let most = limits::UNROLLED_TURNS;
+            Self::Step => Text::new(Code::ConstantValue, "a loop with a step of 0 never ends")
+                .help("use a step of 1 or more"),
+            Self::UnrolledBounds => Text::new(Code::NotConstant, "the bounds of `unroll` must be constants")
+                .help("use constants, or remove `unroll`"),
+            Self::UnrolledIterations(iterations) => {
+                let most = limits::MAX_UNROLLED_ITERATIONS;
                 Text::new(
                     Code::UnsupportedExpression,
-                    format!("`unroll` writes out at most {most} turns, not {turns}"),
+                    format!("`unroll` supports at most {most} iterations, not {iterations}"),
                 )
-                .help("leave `unroll` out, or unroll an inner loop")
+                .help("remove `unroll`, or unroll an inner loop instead")
             }
-            Self::UnrolledSize { turns, body } => {
-                let (found, most) = (body.saturating_mul(*turns), limits::KERNEL_OPERATIONS);
+            Self::UnrolledSize { iterations, body } => {
+                let (found, most) = (body.saturating_mul(*iterations), limits::KERNEL_OPERATIONS);
                 let message = format!(
-                    "unrolled, this loop is {turns} times {body} operations, {found} in all; a kernel has at most \
-                     {most}"
+                    "a kernel has at most {most} operations, but this loop has {found} when unrolled: \
+                     {iterations} iterations of {body}"
                 );
                 Text::new(Code::KernelSize, message).help(
-                    "leave `unroll` out here or in a loop inside: each turn holds all turns of the loops in it",
+                    "remove `unroll` here or from an inner loop: each iteration contains all iterations of \
+                     inner loops",
                 )
             }
             Self::KernelSize { kernel, operations } => {
                 let message = format!(
-                    "`{kernel}` has {operations} operations, with its functions inlined and its loops unrolled; a \
-                     kernel has at most {}",
+                    "a kernel has at most {} operations, but `{kernel}` has {operations} after inlining and \
+                     unrolling",
                     limits::KERNEL_OPERATIONS
                 );
                 Text::new(Code::KernelSize, message)
-                    .help("unroll fewer loops, call device functions in loops, or make several kernels of it")
+                    .help("unroll fewer loops, call device functions in loops, or split the kernel")
             }
             Self::InstancesSize { kernel, operations } => {
                 let message = format!(
-                    "the instances of `{kernel}` are too large together: {operations} operations so far, of at most \
-                     {}",
+                    "the instances of a kernel have at most {} operations in total, but those of `{kernel}` \
+                     have {operations} up to this one",
                     limits::INSTANCES_OPERATIONS
                 );
                 Text::new(Code::KernelSize, message)
-                    .help("list fewer instances, unroll fewer loops, or make several kernels of it")
+                    .help("list fewer instances, unroll fewer loops, or split the kernel")
             }
             Self::Growth { labels } => {
                 let message = format!(
-                    "this kernel has grown to more than {labels} loops and inlined calls, or {} statements",
+                    "this kernel has more than {labels} loops and inlined calls, or more than {} statements",
                     limits::KERNEL_OPERATIONS
                 );
                 Text::new(Code::KernelSize, message)
-                    .help("device functions are inlined at each call: call them in loops, or fewer times")
+                    .help("call device functions in loops, or less often: each call is inlined")
             }
         }
     }
 }
 
-impl fmt::Display for Indexed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tile => "the tile's extent here",
-            Self::Array => "the array's length",
-            Self::Stages => "the number of stages",
-            Self::Registers => "the number of elements that a thread holds",
-        })
+impl Indexed {
+    /// States the length.
+    fn length(self, len: u32) -> String {
+        match self {
+            Self::Tile { dimension, rank } => match axis(dimension, rank) {
+                Some(axis) => format!("the tile has {len} {axis}s"),
+                None => format!("the tile's extent in dimension {dimension} is {len}"),
+            },
+            Self::Array => format!("the array has {len} elements"),
+            Self::Stages => format!("there are {len} stages"),
+            Self::Registers => format!("a thread holds {len} elements"),
+        }
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) enum Mismatch {
     /// Not shared memory with contiguous elements of this type.
     NoSequence { found: PartialType, element: Scalar },
     /// An operand that tensor cores cannot multiply.
-    NoFactor(PartialType),
+    NotAnOperand(PartialType),
     /// A value that is not a vector of such elements.
     NoVector { found: PartialType, element: Scalar },
 }
@@ -71,113 +71,127 @@ impl Mismatch {
     pub(super) fn text(&self) -> Text {
         let (message, help) = match self {
             Self::Type { found, wanted, since } => {
-                let since = since.as_ref().map(|since| match since {
-                    Since::Found(decision) => decision.to_string(),
-                    Since::Wanted(decision) => format!("what is wanted here was left open: {decision}"),
-                });
-                let message = format!("this is {found}, but {wanted} is wanted");
-                return Text::new(Code::TypeMismatch, message).help_if(since);
+                let text = Text::new(
+                    Code::TypeMismatch,
+                    format!("mismatched types: expected {wanted}, found {found}"),
+                );
+                return match since {
+                    Some(Since::Found(decision)) => text.note(format!("its type is {decision}")),
+                    Some(Since::Wanted(decision)) => text.note(format!("the expected type is {decision}")),
+                    None => text,
+                };
             }
-            Self::Shared => return Text::new(Code::TypeMismatch, "this is a `&`, but a `&mut` is wanted"),
+            Self::Shared => {
+                return Text::new(Code::TypeMismatch, "mismatched types: expected a `&mut`, found a `&`");
+            }
             Self::CannotHold { name, ty } => {
-                return Text::new(Code::TypeMismatch, format!("`{name}` cannot hold {ty}"));
+                return Text::new(Code::TypeMismatch, format!("cannot assign {ty} to `{name}`"));
             }
-            Self::Value => ("a reference to a variable is wanted here".to_owned(), "write `&x`, or `&mut x`"),
+            Self::Value => {
+                ("expected a reference to a variable, found a value".to_owned(), "write `&x`, or `&mut x`")
+            }
             Self::Reference => (
-                "a value is wanted here, not a reference".to_owned(),
-                "remove the `&`, or write `*x` where `x` is a reference itself",
+                "expected a value, found a reference".to_owned(),
+                "remove the `&`, or write `*x` if `x` is itself a reference",
             ),
             Self::Holds { name, ty } => (
-                format!("`{name}` holds {ty}"),
-                "its methods change it; another of its kind may be assigned to it",
+                format!("cannot assign this value to `{name}`, which holds {ty}"),
+                "modify it with its methods, or assign another value of its type",
             ),
             Self::OtherPipeline { name } => (
-                format!("`{name}` belongs to another pipeline than this"),
-                "keep what comes from each pipeline in variables of its own",
+                format!("`{name}` belongs to a different pipeline than this value"),
+                "use separate variables for the values of each pipeline",
             ),
             Self::OtherSlice { name } => (
-                format!("`{name}` belongs to another slice than this"),
-                "keep the rows of each slice in variables of their own",
+                format!("`{name}` belongs to a different slice than this value"),
+                "use separate variables for the rows of each slice",
             ),
             Self::OtherFlight => (
-                "the flight keeps what belongs to another pipeline".to_owned(),
-                "wait for it, and start another with `mma` of the accumulator",
+                "the flight already keeps a value of another pipeline".to_owned(),
+                "wait for it, and start another multiplication with `mma` of the accumulator",
             ),
             Self::NoPhase { word, found } => (
                 format!("`{word}` takes a `Phase`, not {found}"),
-                "pass `&mut phase`, of `let mut phase = Phase::new();`; a parity is for `wait`",
+                "pass `&mut phase`, declared as `let mut phase = Phase::new();`, or call `wait` with a \
+                 parity",
             ),
             Self::PhaseByValue { word } => {
-                (format!("`{word}` changes the phase, so it takes a `&mut`"), "write `&mut phase`")
+                (format!("`{word}` modifies the phase and takes it by `&mut`"), "write `&mut phase`")
             }
             Self::StoredTo(found) => (
-                format!("an accumulator is stored to a tile, not to {found}"),
+                format!("expected a tile to store the accumulator to, found {found}"),
                 if let PartialType::Known(Type::Compound(Compound::Operand(_))) = found {
-                    "this is an operand only; a band of one panel is a tile: `tile.columns::<64>(j).band::<64>(i)`"
+                    "use a band of one panel, which is a tile: `tile.columns::<64>(j).band::<64>(i)`"
                 } else {
-                    "store to a `Tile` of the block's own shared memory, and from there by a copy"
+                    "store to a `Tile` of the block's own shared memory, and copy from there"
                 },
             ),
             Self::StoredToRows(found) => (
-                format!("an accumulator is stored to rows of a slice here, not to {found}"),
+                format!("expected rows of a slice to store the accumulator to, found {found}"),
                 "write `sum.store_to(slice.matrix(0, [rows, columns], stride), [row, column])`",
             ),
             Self::NotLoaded(found) => (
-                format!("an operand in registers is loaded from a tile, not from {found}"),
+                format!("expected a tile to load the operand from, found {found}"),
                 "pass a `Tile` in shared memory, or `tile.t()`",
             ),
             Self::NotInRegisters { side, found } => (
                 format!(
-                    "a warp multiplies operands in registers: a `{}` is wanted, not {found}",
+                    "a warp multiplies operands in registers: expected a `{}`, found {found}",
                     side.name()
                 ),
-                "load it from a tile: `WarpLeft::<f16, 16, 16>::load(tile, [row, k])`, and `WarpRight` alike",
+                match side {
+                    WarpSide::Left => "load it from a tile: `WarpLeft::<f16, 16, 16>::load(tile, [row, k])`",
+                    WarpSide::Right => {
+                        "load it from a tile: `WarpRight::<f16, 16, 16>::load(tile, [column, k])`"
+                    }
+                },
             ),
             Self::NoMetadata(found) => (
-                format!("metadata is an array of `u32`, not {found}"),
-                "write `tile.sparse([word])`, or that of a fragment, with a `u32` for 64 rows and each one or two instructions",
+                format!("metadata must be an array of `u32`, not {found}"),
+                "write `tile.sparse([word])` or `fragment.sparse([word])`, with one `u32` for 64 rows and \
+                 each one or two instructions",
             ),
             Self::Printed(found) => (
-                format!("`print_tile` prints a tile, not {found}"),
+                format!("`print_tile` takes a tile, not {found}"),
                 if let PartialType::Known(Type::Accumulator(_) | Type::Compound(Compound::Columns(_))) = found
                 {
-                    "store it to a tile, and that to a tensor, for another kernel to load and print"
+                    "store it to a tile and the tile to a tensor, and load and print it in another kernel"
                 } else {
-                    "print a `Tile` of the block's own shared memory; `printf!` prints single values"
+                    "pass a `Tile` of the block's own shared memory, or print single values with `printf!`"
                 },
             ),
             Self::NoArray { numbers, found } => (
-                format!("{}s are an array, not {found}", numbers.noun()),
+                format!("expected an array of {}s, found {found}", numbers.noun()),
                 match numbers {
                     Numbers::Coordinates => "write `[row, column]`",
                     Numbers::TileCoordinates => "write `[row of tiles, column of tiles]`",
                     Numbers::Offsets => "write `[y, x]`",
                 },
             ),
-            Self::Offsets(found) => (format!("offsets are `u16`, not {found}"), "cast them: `x as u16`"),
+            Self::Offsets(found) => (format!("offsets must be `u16`, not {found}"), "cast them: `x as u16`"),
             Self::RemoteTile => (
-                "a copy moves the block's own tile, not a remote one".to_owned(),
-                "`load_multicast` brings a tile to other blocks; each block stores its own",
+                "a copy must use a tile of its own block, not a remote one".to_owned(),
+                "use `load_multicast` to load a tile into other blocks; each block stores its own",
             ),
             Self::NotRemote(found) => (
-                format!("this is {found}, but another block's memory is wanted"),
+                format!("expected the memory of another block, found {found}"),
                 "write `remote(array, rank)`",
             ),
             Self::NotShared(found) => (
-                format!("{found} is nothing that another block shares"),
+                format!("expected an object of the block's own shared memory, found {found}"),
                 if let PartialType::Known(Type::Remote(_)) = found {
-                    "give `remote` the block's own tile, array or barrier"
+                    "pass the block's own tile, array or barrier to `remote`"
                 } else {
-                    "`remote` takes a tile, a shared array, a barrier, or `Stages` of these"
+                    "pass a tile, a shared array, a barrier, or `Stages` of these to `remote`"
                 },
             ),
             Self::NoSequence { found, element } => return no_sequence(found, *element),
-            Self::NoFactor(found) => (
+            Self::NotAnOperand(found) => (
                 format!("tensor cores multiply tiles, not {found}"),
-                "pass a `Tile` in shared memory, or as the left operand a `Fragment`",
+                "pass a `Tile` in shared memory, or a `Fragment` as the left operand",
             ),
             Self::NoVector { found, element } => (
-                format!("a vector is an array of `{element}`, not {found}"),
+                format!("a vector must be an array of `{element}`, not {found}"),
                 "write `set_vec(i, [a, b])`, or `set(i, a)` for one element",
             ),
         };
@@ -187,11 +201,11 @@ impl Mismatch {
 
 fn no_sequence(found: &PartialType, element: Scalar) -> Text {
     let is_swizzled = matches!(found, PartialType::Known(Type::Tile(tile)) if tile.element == element);
-    let message = format!("a bulk copy does not go from or to {found} here");
+    let message = format!("a bulk copy needs contiguous `{element}` in shared memory, not {found}");
     Text::new(Code::TypeMismatch, message).help(match is_swizzled {
-        true => "a swizzled tile does not have its elements one after the other: leave the swizzle out, or copy by a \
-                 tensor map"
+        true => "remove the swizzle, or copy with a tensor map: the elements of a swizzled tile are not \
+                 contiguous"
             .to_owned(),
-        false => format!("the shared memory is a `SharedArray<{element}, N>`, or a `Tile` of `{element}`"),
+        false => format!("use a `SharedArray<{element}, N>` or a `Tile` of `{element}`"),
     })
 }

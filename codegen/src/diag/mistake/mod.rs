@@ -27,7 +27,7 @@ mod syntax;
 mod template;
 mod tile;
 mod types;
-mod unfit;
+mod unsupported_type;
 mod value;
 
 pub(crate) use argument::{Argument, Counted, Numbers};
@@ -36,26 +36,26 @@ pub(crate) use atomic::Atomic;
 pub(crate) use attribute::{Attribute, Trusted};
 pub(crate) use build::{Build, SourceFile};
 pub(crate) use cluster::{Cluster, Slices};
-pub(crate) use copy::{Beside, BulkNumber, Copy};
+pub(crate) use copy::{BulkNumber, Copy, Misalignment};
 pub(crate) use format::{Format, Unprintable};
 pub(crate) use instances::Instances;
-pub(crate) use limits::{BarrierCount, Indexed, Limits, Turn};
+pub(crate) use limits::{BarrierCount, Indexed, Limits, UnrolledIteration};
 pub(crate) use mismatch::{Mismatch, Since};
 pub(crate) use mma::{Axis, Difference, Mma, MmaSync, RegisterIndex, Warpgroup};
 pub(crate) use name::{HostItem, Name};
+pub use protocol::{Counterexample, LaunchInput};
 pub(crate) use protocol::{
-    Act, Counts, Destination, Lack, Movable, Place, PlainPoll, Protocol, ProtocolRule, Repair, RingPart,
-    Step, Subject, Threads, Unordered,
+    Counts, Destination, Lack, Movable, PlainPoll, Protocol, ProtocolRule, Repair, SourceLocation, StageRole,
+    Subject, ThreadAct, ThreadSet, ThreadStep, Unordered,
 };
-pub use protocol::{Counterexample, Given};
 pub(crate) use shared::{Pipeline, Shared};
 pub(crate) use signature::{Qualifier, Signature};
 pub(crate) use syntax::{Form, Syntax};
 pub(crate) use template::{Template, Unfound};
 pub(crate) use tile::{Tile, VectorNumber};
 pub(crate) use types::Types;
-pub(crate) use unfit::{Demand, Unfit};
-pub(crate) use value::{NoValue, Untold, Value};
+pub(crate) use unsupported_type::{Demand, UnsupportedType};
+pub(crate) use value::{NoValue, UntypedConversion, Value};
 
 use std::borrow::Cow;
 
@@ -139,7 +139,7 @@ families! {
     /// Types as they are spelled in the source.
     Types,
     /// Types that an operation does not support.
-    Unfit,
+    UnsupportedType,
     /// Literals, constants, operators, and failures of inference.
     Value,
     /// Collective operations and shared resources of a warpgroup.

@@ -5,7 +5,7 @@ use std::fmt;
 use super::Word;
 use crate::diag::suggest::Suggestion;
 use crate::diag::text::Text;
-use crate::diag::wording::listed;
+use crate::diag::wording::{either, listed};
 use crate::diag::{Code, PartialType};
 use crate::ir::{Choice, ChoiceType, Compound, Scalar, Type};
 
@@ -16,8 +16,8 @@ pub(crate) enum Name {
     Constant { of: PartialType, name: String },
     /// A constant that a scalar does not have.
     ScalarConstant { of: Scalar, name: String },
-    /// A value named by a path.
-    Path,
+    /// A value named by a path, whose owner may be a type.
+    Path { path: String, of_type: bool },
     /// An unknown value. `is_function` if a function has this name.
     Value { name: String, is_function: bool, suggestion: Option<Suggestion> },
     /// A variant that an enum of the language does not have.
@@ -71,13 +71,13 @@ impl fmt::Display for HostItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Kernel => "a kernel",
-            Self::Function => "a function of the host",
+            Self::Function => "a host function",
             Self::Static => "a `static`",
-            Self::Struct => "a struct of the host",
-            Self::Enum => "an enum of the host",
-            Self::Union => "a union of the host",
+            Self::Struct => "a host struct",
+            Self::Enum => "a host enum",
+            Self::Union => "a host union",
             Self::Trait => "a trait",
-            Self::Macro => "a macro of this module",
+            Self::Macro => "a macro",
         })
     }
 }
@@ -90,87 +90,103 @@ impl Name {
             }
             Self::ScalarConstant { of, name } => {
                 Text::new(Code::UnknownName, format!("`{of}` has no constant `{name}` in kernels"))
-                    .help("there are MIN, MAX, BITS; for floats EPSILON, INFINITY, NEG_INFINITY and NAN")
+                    .help("use MIN, MAX or BITS, or for floats EPSILON, INFINITY, NEG_INFINITY or NAN")
             }
-            Self::Path => Text::new(Code::UnknownName, "kernels do not know names by path")
-                .help("a constant must stand in the same `#[tma_module]`, or be passed as an argument"),
-            Self::Value { name, is_function, suggestion } => Text::new(
-                Code::UnknownName,
-                format!("nothing in this kernel is called `{name}`"),
-            )
-            .help(match (is_function, suggestion) {
-                (true, _) => format!("`{name}` is a function: write `{name}()` to call it"),
-                (false, Some(suggestion)) => suggestion.to_string(),
-                (false, None) => {
-                    "a kernel sees its own variables and parameters and, in a `#[tma_module]`, the module's \
-                             constants and `#[tma_device]` functions"
-                        .to_owned()
-                }
-            }),
+            Self::Path { path, of_type } => {
+                let help = match of_type {
+                    true => {
+                        "pass the value as an argument, cast to a number if it is a variant: kernels have no \
+                         enums and no associated constants of their own"
+                    }
+                    false => {
+                        "move the constant into the same `#[tma_module]`, or pass its value as an argument"
+                    }
+                };
+                Text::new(Code::UnknownName, format!("kernels cannot use `{path}`")).help(help)
+            }
+            Self::Value { name, is_function, suggestion } => {
+                Text::new(Code::UnknownName, format!("cannot find value `{name}` in this kernel")).help(
+                    match (is_function, suggestion) {
+                        (true, _) => format!("call the function: `{name}()`"),
+                        (false, Some(suggestion)) => suggestion.to_string(),
+                        (false, None) if is_constant(name) => format!(
+                            "move the constant `{name}` into the kernel's `#[tma_module]`, or pass its value \
+                             as an argument"
+                        ),
+                        (false, None) => {
+                            "use a variable or parameter of the kernel, or a constant or `#[tma_device]` \
+                             function of its `#[tma_module]`"
+                                .to_owned()
+                        }
+                    },
+                )
+            }
             Self::Choice { of, name } => {
                 let known = of.all().into_iter().map(Choice::name);
-                Text::new(Code::UnknownName, format!("there is no `{}::{name}`", of.name()))
-                    .help(format!("there are {}", listed(known)))
+                Text::new(Code::UnknownName, format!("`{}` has no variant `{name}`", of.name()))
+                    .help(format!("use {}", either(known)))
             }
             Self::ScalarFunction { of, name, known } => {
                 Text::new(Code::UnknownName, format!("`{of}` has no function `{name}` in kernels"))
-                    .help(format!("there are {}; `cast::<T>(x)` converts any scalar", listed(known)))
+                    .help(format!("use {}, or `cast::<T>(x)`, which converts any scalar", listed(known)))
             }
             Self::TypeFunction { of, name, known } => {
                 Text::new(Code::UnknownName, format!("`{of}` has no function `{name}`"))
-                    .help(format!("there are {}", listed(known)))
+                    .help(format!("use {}", either(known)))
             }
             Self::NoFunction { of, name } => {
                 Text::new(Code::UnknownName, format!("{of} has no function `{name}`"))
             }
             Self::Function { name, suggestion } => {
-                Text::new(Code::UnknownName, format!("kernels have no function `{name}`"))
+                Text::new(Code::UnknownName, format!("cannot find function `{name}` in the kernel language"))
                     .help(match suggestion {
                     Some(suggestion) => suggestion.to_string(),
                     None => {
-                        "a kernel calls the vocabulary's functions and, in a `#[tma_module]`, the module's \
-                                 `#[tma_device]` functions"
+                        "call a function of the kernel language or, in a `#[tma_module]`, a `#[tma_device]` \
+                         function of the module"
                             .to_owned()
                     }
                 })
             }
             Self::Variable { name, hides_word } => {
                 let help = || format!("rename the variable: it hides `{name}` of the kernel language");
-                Text::new(Code::OtherMeaning, format!("`{name}` is a variable here, not a function"))
+                Text::new(Code::OtherMeaning, format!("expected a function, found the variable `{name}`"))
                     .help_if(hides_word.then(help))
             }
             Self::ThisKernel(name) => {
-                let message = format!("`{name}` is this kernel, and kernels are not called");
+                let message = format!("the kernel `{name}` cannot call itself");
                 Text::new(Code::OtherMeaning, message)
-                    .help("write a loop, or share code in a `#[tma_device]` function")
+                    .help("write a loop, or move shared code into a `#[tma_device]` function")
             }
             Self::Host { name, item, hides_word } => {
-                Text::new(Code::OtherMeaning, format!("`{name}` is {item} here, which kernels cannot use"))
+                let verb = if *item == HostItem::Kernel { "call" } else { "use" };
+                Text::new(Code::OtherMeaning, format!("`{name}` is {item} here, which kernels cannot {verb}"))
                     .help(instead_of_host(name, *item, *hides_word))
             }
-            Self::OtherConstant { path } => {
-                Text::new(Code::OtherMeaning, format!("`{path}` means something else here"))
+            Self::OtherConstant { path } => Text::new(
+                Code::OtherMeaning,
+                format!("`{path}` has a different value here than in the kernel language"),
+            ),
+            Self::Foreign { path, word } => {
+                Text::new(Code::ForeignPath, format!("`{path}` is not part of the kernel language"))
+                    .help(match word {
+                    Some(word) => format!(
+                        "write `{word}`, which the kernel language has of its own, with the prelude imported"
+                    ),
+                    None => {
+                        "use the kernel's own variables, the kernel language or, in a `#[tma_module]`, the \
+                         module's constants, type aliases and `#[tma_device]` functions"
+                            .to_owned()
+                    }
+                })
             }
-            Self::Foreign { path, word } => Text::new(
-                Code::ForeignPath,
-                format!("`{path}` is not of the kernel language"),
-            )
-            .help(match word {
-                Some(word) => format!(
-                    "the kernel language has a `{word}` of its own: write `{word}`, with the prelude imported"
-                ),
-                None => "a kernel sees its own variables, the vocabulary and, in a `#[tma_module]`, the \
-                                 module's constants, type aliases and `#[tma_device]` functions"
-                    .to_owned(),
-            }),
-            Self::Qualified => Text::new(Code::ForeignPath, "kernels do not have `<T>::name`")
-                .help("write the type alone, `u32::MAX`, and methods with a dot, `x.min(y)`"),
+            Self::Qualified => Text::new(Code::ForeignPath, "`<T>::name` is not supported in kernels")
+                .help("write the type without brackets, `u32::MAX`, and methods with a dot, `x.min(y)`"),
             Self::NotImported { word } => {
-                let message =
-                    format!("`{word}` is a word of the kernel language, and nothing imports it here");
+                let message = format!("`{word}` of the kernel language is not imported");
                 Text::new(Code::MissingPrelude, message).help(
-                    "write `use tma_runtime::prelude::*;` in the module of the kernel: it does not see what is \
-                     imported around it",
+                    "add `use tma_runtime::prelude::*;` to the module of the kernel: a module does not see \
+                     the imports of its parent",
                 )
             }
             Self::Method { of, name, suggestion, known } => Text::new(
@@ -180,23 +196,28 @@ impl Name {
             .help_if(methods(of, suggestion.as_ref(), known)),
             Self::NoTiles { word } => {
                 let message = format!(
-                    "an im2col map has no `{word}`: it moves columns of pixels, which are no grid of tiles"
+                    "an im2col map has no `{word}`: it moves columns of pixels, which do not form a grid of \
+                     tiles"
                 );
                 Text::new(Code::UnknownMethod, message)
-                    .help("write the coordinates of the column's first pixel: `[image, y, x, channel]`")
+                    .help("pass the coordinates of the column's first pixel: `[image, y, x, channel]`")
             }
             Self::Field { of, name } => {
                 let is_dim3 = matches!(of, PartialType::Known(Type::Dim3));
                 Text::new(Code::UnknownMethod, format!("{of} has no field `{name}`"))
-                    .help_if(is_dim3.then_some("its fields are `x`, `y` and `z`"))
+                    .help_if(is_dim3.then_some("use `x`, `y` or `z`"))
             }
             Self::SlotField { of, name } => {
                 Text::new(Code::UnknownMethod, format!("`{of}` has no field `{name}`")).help(
                     match of.fields().len() {
-                        0 => "the tiles are fields of the slots that `acquire`, `announce` and `wait` give"
+                        0 if matches!(of, Compound::EmptySlot(_)) => {
+                            "call `announce()` first: it returns a slot with the tiles as fields".to_owned()
+                        }
+                        0 => "use the slot that the producer's `acquire` or the consumer's `wait` returns: \
+                              it has the tiles as fields"
                             .to_owned(),
-                        1 => "its tile is `.0`".to_owned(),
-                        tiles => format!("its tiles are `.0` to `.{}`", tiles - 1),
+                        1 => "use its only tile, `.0`".to_owned(),
+                        tiles => format!("use one of its tiles, `.0` to `.{}`", tiles - 1),
                     },
                 )
             }
@@ -207,14 +228,17 @@ impl Name {
 fn instead_of_host(name: &str, item: HostItem, hides_word: bool) -> String {
     match (item, hides_word) {
         (HostItem::Kernel, _) => {
-            "a kernel is launched, not called: share code in a `#[tma_device]` function".to_owned()
+            "move shared code into a `#[tma_device]` function: kernels are only launched".to_owned()
         }
         (_, true) => {
-            format!("rename it, or move it out of the `#[tma_module]`: it hides `{name}` of the kernel language")
+            format!(
+                "rename it, or move it out of the `#[tma_module]`: it hides `{name}` of the kernel language"
+            )
         }
-        (HostItem::Function, false) => "write `#[tma_device]` on it, and kernels can call it".to_owned(),
+        (HostItem::Function, false) => "mark it `#[tma_device]`, so that kernels can call it".to_owned(),
         (_, false) => {
-            "pass the value as an argument; kernels share constants, type aliases and `#[tma_device]` functions"
+            "pass the value as an argument: kernels share only constants, type aliases and `#[tma_device]` \
+             functions"
                 .to_owned()
         }
     }
@@ -228,9 +252,15 @@ fn methods(of: &PartialType, suggestion: Option<&Suggestion>, known: &[Word]) ->
         && **thing == Type::Barrier
     {
         return Some(format!(
-            "a barrier is made and waited for by its own block; other blocks arrive at it: `{}`",
-            known.join("`, `")
+            "use {}: only its own block initialises a barrier and waits for it",
+            either(known)
         ));
     }
-    (!known.is_empty()).then(|| format!("its methods are {}", known.join(", ")))
+    (!known.is_empty()).then(|| format!("use one of its methods: {}", listed(known)))
+}
+
+/// Whether a name is spelled as constants are: `LIMIT`.
+fn is_constant(name: &str) -> bool {
+    name.contains(|letter: char| letter.is_ascii_uppercase())
+        && !name.contains(|letter: char| letter.is_ascii_lowercase())
 }

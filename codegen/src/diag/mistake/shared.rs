@@ -12,7 +12,7 @@ pub(crate) enum Shared {
     /// `shared()` at a point that not every thread reaches exactly once.
     InBranch,
     /// `shared()` of a type that cannot be in shared memory.
-    NotHeld(PartialType),
+    NotSharable(PartialType),
     /// `shared()` without a type.
     Untyped,
     /// Variables that need more than the available memory, with the bytes of each.
@@ -39,34 +39,35 @@ pub(crate) enum Pipeline {
 impl Shared {
     pub(super) fn text(&self) -> Text {
         match self {
-            Self::InBranch => Text::new(Code::SharedPlace, "`shared()` stands in a loop or a branch").help(
-                "shared memory is laid out at compile time: declare it at the top of the kernel, and pick one of \
-                 several with `Stages<_, N>`",
+            Self::InBranch => Text::new(Code::MisplacedShared, "`shared()` cannot be in a loop or a branch").help(
+                "declare it at the top of the kernel, and select one of several with `Stages<_, N>`: shared \
+                 memory is laid out at compile time",
             ),
-            Self::NotHeld(found) => {
-                Text::new(Code::SharedPlace, format!("{found} does not live in shared memory"))
-                    .help(format!("what can: {SHARED}"))
+            Self::NotSharable(found) => {
+                Text::new(Code::MisplacedShared, format!("{found} cannot be in shared memory"))
+                    .help(format!("use one of {SHARED}"))
             }
-            Self::Untyped => Text::new(Code::SharedPlace, "`shared()` is not told what to hold")
-                .help("give the variable a type: `let full: Barrier = shared();`"),
+            Self::Untyped => Text::new(Code::MisplacedShared, "`shared()` needs a type")
+                .help("annotate the variable: `let full: Barrier = shared();`"),
             Self::Budget { kernel, bytes, shares } => {
                 let message = format!(
                     "`{kernel}` needs {bytes} bytes of shared memory, but a block has at most {SHARED_BYTES}"
                 );
                 let shares: Vec<_> = shares.iter().map(|(name, bytes)| format!("`{name}` {bytes}")).collect();
+                let shares = shares.join(", ");
                 Text::new(Code::SharedBudget, message)
-                    .help(format!("make tiles smaller or stages fewer; bytes now: {}", shares.join(", ")))
+                    .help(format!("use smaller tiles or fewer stages; bytes of each variable: {shares}"))
             }
-            Self::Empty(name) => Text::new(Code::IndexRange, format!("`{name}` holds nothing"))
-                .help("an extent of 0 has no element to index"),
+            Self::Empty(name) => Text::new(Code::IndexRange, format!("`{name}` has no elements"))
+                .help("use extents of at least 1"),
             Self::Unused { name, bytes, set_up } => {
                 let message = format!(
-                    "nothing accesses `{name}`, which takes {bytes} bytes of every block's shared memory"
+                    "unused shared memory: `{name}`, which takes {bytes} bytes of every block's shared memory"
                 );
                 let text = Text::new(Code::UnusedShared, message)
-                    .help("remove it, or give it a name that begins with `_`");
+                    .help("remove it, or prefix its name with `_`");
                 match set_up {
-                    Some(span) => text.label(*span, "all that is done with it is to initialise it"),
+                    Some(span) => text.label(*span, "initialised here, and never used"),
                     None => text,
                 }
             }
@@ -78,20 +79,23 @@ impl Pipeline {
     pub(super) fn text(&self) -> Text {
         let (message, help) = match self {
             Self::NoStages => (
-                "a pipeline has one stage at least, not 0".to_owned(),
-                "take 2 or more, so that one is filled while another is read",
+                "a pipeline must have at least one stage, not 0".to_owned(),
+                "use 2 or more, so that one stage is filled while another is read",
             ),
             Self::NoTuple => (
-                "a stage's tiles are a tuple, and this is none".to_owned(),
-                "write `(Tile<..>, Tile<..>)`, and `(Tile<..>,)` for one, with the comma",
+                "the tiles of a stage must be a tuple".to_owned(),
+                "write `(Tile<..>, Tile<..>)`, or `(Tile<..>,)`, with the comma, for one tile",
             ),
             Self::TileCount(count) => (
-                format!("a stage has 1 to {PIPELINE_TILES} tiles, not {count}"),
-                "write `(Tile<..>,)`, or share the tiles out among several pipelines",
+                format!("a stage must have 1 to {PIPELINE_TILES} tiles, not {count}"),
+                match count {
+                    0 => "write `(Tile<..>,)` for one tile",
+                    _ => "divide the tiles among several pipelines",
+                },
             ),
             Self::NoTile(found) => (
-                format!("a pipeline's stages hold tiles, not {found}"),
-                "keep it beside the pipeline, in `Stages<_, N>`, and index it with `slot.stage()`",
+                format!("the stages of a pipeline must hold tiles, not {found}"),
+                "declare it next to the pipeline as `Stages<_, N>`, and index it with `slot.stage()`",
             ),
         };
         Text::new(Code::Pipeline, message).help(help)

@@ -58,32 +58,34 @@ impl Signature {
                 Text::new(Code::Signature, format!("a kernel cannot be {qualifier}"))
                     .help("write `fn name(parameters) { .. }`")
             }
-            Self::Result => Text::new(Code::Signature, "a kernel returns nothing")
+            Self::Result => Text::new(Code::Signature, "a kernel cannot return a value")
                 .help("write results to global memory, or store a tile"),
-            Self::Tail => Text::new(Code::Signature, "a kernel returns nothing")
+            Self::Tail => Text::new(Code::Signature, "a kernel cannot return a value")
                 .help("end the last expression with `;`, and write results to global memory"),
             Self::Lifetime => {
-                Text::new(Code::Signature, "a kernel is generic over types and constants only")
-                    .help("remove it: what a kernel takes borrows nothing")
+                Text::new(Code::Signature, "a kernel can be generic over types and constants only")
+                    .help("remove the lifetime: parameters of kernels borrow nothing")
             }
             Self::Parameter(found) => {
-                Text::new(Code::Signature, format!("a kernel's parameter cannot be {found}"))
-                    .help(format!("parameters are {PARAMETERS}"))
+                Text::new(Code::Signature, format!("a kernel parameter cannot be {found}"))
+                    .help(format!("use one of {PARAMETERS}"))
             }
             Self::SelfParameter => {
-                Text::new(Code::Signature, "kernels and device functions have no `self`")
+                Text::new(Code::Signature, "`self` is not supported in kernels and device functions")
                     .help("write a free function")
             }
             Self::DeviceResult(found) => {
                 Text::new(Code::Signature, format!("a device function cannot return {found}")).help(
-                    "it returns scalars, register arrays, cache policies, tiles, barriers, accumulators, rows and \
+                    "return scalars, register arrays, cache policies, tiles, barriers, accumulators, rows or \
                      fragments",
                 )
             }
-            Self::DeviceType => Text::new(Code::Signature, "device functions take const generics only")
-                .help("write a function for each type"),
+            Self::DeviceType => {
+                Text::new(Code::Signature, "a device function can be generic over constants only")
+                    .help("write one function for each type")
+            }
             Self::Recursion { function } => Text::new(Code::Recursion, format!("`{function}` calls itself"))
-                .help("device functions are inlined: write a loop"),
+                .help("write a loop: device functions are inlined"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::diag::suggest::Suggestion;
 use crate::diag::text::Text;
-use crate::diag::wording::listed;
+use crate::diag::wording::either;
 use crate::diag::{Code, PartialType};
 
 /// Syntax that kernels do not support, or not in this position.
@@ -74,92 +74,121 @@ pub(crate) enum Form {
 impl Syntax {
     pub(super) fn text(&self) -> Text {
         match self {
-            Self::Item => Text::new(Code::UnsupportedStatement, "kernels hold no items").help(
-                "move it into the `#[tma_module]` around the kernel: constants, type aliases and `#[tma_device]` \
-                 functions are shared there",
-            ),
-            Self::LetPattern => Text::new(Code::UnsupportedPattern, "`let` takes one name here")
-                .help("write a `let` for each variable"),
-            Self::ForPattern => Text::new(Code::UnsupportedPattern, "`for` takes one name here"),
-            Self::ParameterPattern => Text::new(Code::UnsupportedPattern, "a parameter takes one name here"),
-            Self::Pattern => Text::new(Code::UnsupportedPattern, "kernels do not have this pattern").help(
-                "patterns are integers, ranges such as `0..4` and `4..=7`, `a | b`, constants, and `_`",
-            ),
+            Self::Item => Text::new(Code::UnsupportedStatement, "items are not supported inside kernels")
+                .help(
+                    "move it into the `#[tma_module]` around the kernel, which can contain constants, type \
+                     aliases and `#[tma_device]` functions",
+                ),
+            Self::LetPattern => {
+                Text::new(Code::UnsupportedPattern, "`let` supports only a single name as its pattern")
+                    .help("write one `let` for each variable")
+            }
+            Self::ForPattern => {
+                Text::new(Code::UnsupportedPattern, "`for` supports only a single name as its pattern")
+            }
+            Self::ParameterPattern => {
+                Text::new(Code::UnsupportedPattern, "a parameter supports only a single name as its pattern")
+            }
+            Self::Pattern => Text::new(Code::UnsupportedPattern, "this pattern is not supported in kernels")
+                .help("use integers, ranges such as `0..4` and `4..=7`, `a | b`, constants or `_`"),
             Self::LetWithoutValue => {
-                Text::new(Code::UnsupportedStatement, "a variable needs its first value here")
+                Text::new(Code::UnsupportedStatement, "a variable must be initialised in its declaration")
                     .help("write `let x = ..;`, or `let x = if .. { .. } else { .. };`")
             }
             Self::LetElse => {
-                Text::new(Code::UnsupportedStatement, "kernels do not have `let .. else`").help("use `if`")
+                Text::new(Code::UnsupportedStatement, "`let .. else` is not supported in kernels")
+                    .help("use `if`")
             }
-            Self::Expression => Text::new(Code::UnsupportedExpression, "kernels do not have this"),
+            Self::Expression => {
+                Text::new(Code::UnsupportedExpression, "this expression is not supported in kernels")
+            }
             Self::Form(form) => {
-                let (form, help) = form.words();
-                Text::new(Code::UnsupportedExpression, format!("kernels do not have {form}")).help(help)
+                let (message, help) = form.words();
+                Text::new(Code::UnsupportedExpression, message).help(help)
             }
             Self::Callee => {
-                Text::new(Code::UnsupportedExpression, "only functions are called, by name")
+                Text::new(Code::UnsupportedExpression, "only functions can be called, by their names")
             }
-            Self::Unroll => Text::new(Code::UnsupportedExpression, "`unroll` stands in a `for` only")
+            Self::Unroll => Text::new(Code::UnsupportedExpression, "`unroll` is supported only in a `for`")
                 .help("write `for i in unroll(0..4)`"),
-            Self::Operator => Text::new(Code::UnsupportedExpression, "kernels do not have this operator"),
-            Self::Literal => Text::new(Code::UnsupportedExpression, "kernels have no such literal")
-                .help("a kernel's literals are integers, floats, `true` and `false`"),
-            Self::ForRange => Text::new(Code::UnsupportedExpression, "`for` runs over a range").help(
+            Self::Operator => {
+                Text::new(Code::UnsupportedExpression, "this operator is not supported in kernels")
+            }
+            Self::Literal => {
+                Text::new(Code::UnsupportedExpression, "this literal is not supported in kernels")
+                    .help("use an integer, a float, `true` or `false`")
+            }
+            Self::ForRange => Text::new(Code::UnsupportedExpression, "`for` must iterate over a range").help(
                 "write `for i in a..b`, `a..=b`, `(a..b).step_by(n)`, or `unroll(..)` around one of these",
             ),
-            Self::BreakValue => Text::new(Code::UnsupportedExpression, "`break` has no value in kernels")
-                .help("assign to a `let mut` variable before the `break`"),
-            Self::OutsideLoop { word } => {
-                Text::new(Code::LoopControl, format!("`{word}` stands outside of any loop"))
+            Self::BreakValue => {
+                Text::new(Code::UnsupportedExpression, "`break` cannot have a value in kernels")
+                    .help("assign to a `let mut` variable before the `break`")
             }
+            Self::OutsideLoop { word } => Text::new(Code::LoopControl, format!("`{word}` outside of a loop")),
             Self::UnknownLabel { word, label } => {
-                Text::new(Code::LoopControl, format!("no loop around this `{word}` is called `{label}`"))
+                Text::new(Code::LoopControl, format!("no loop around this `{word}` has the label `{label}`"))
             }
             Self::Macro { name, suggestion, known } => {
-                let macros = || format!("the macros of kernels are {}", listed(known));
-                Text::new(Code::UnsupportedExpression, format!("kernels do not have `{name}!`"))
+                let macros = || format!("use {}", either(known));
+                Text::new(Code::UnsupportedExpression, format!("`{name}!` is not supported in kernels"))
                     .help(suggestion.as_ref().map_or_else(macros, ToString::to_string))
             }
-            Self::Dereference => {
-                Text::new(Code::UnsupportedExpression, "only a device function's `&` parameter has a `*`")
-                    .help("remove the `*`")
-            }
+            Self::Dereference => Text::new(
+                Code::UnsupportedExpression,
+                "only a `&` parameter of a device function can be dereferenced",
+            )
+            .help("remove the `*`"),
             Self::Reference => {
-                Text::new(Code::UnsupportedExpression, "only a register variable can be referred to")
-                    .help("tiles and barriers are handles: pass them by value")
+                Text::new(Code::UnsupportedExpression, "only a register variable can be borrowed")
+                    .help("pass tiles and barriers by value: they are handles")
             }
-            Self::TooDeep => Text::new(Code::UnsupportedExpression, "this nests too deeply")
-                .help("give the parts names: `let part = ..;`"),
+            Self::TooDeep => Text::new(Code::UnsupportedExpression, "this expression is nested too deeply")
+                .help("bind its parts to variables: `let part = ..;`"),
             Self::Chosen(found) => {
-                Text::new(Code::UnsupportedExpression, format!("{found} cannot be chosen at run time"))
-                    .help("put the whole operation into both branches")
+                Text::new(Code::UnsupportedExpression, format!("{found} cannot be selected at run time"))
+                    .help("move the whole operation into both branches")
             }
-            Self::NoValue => Text::new(Code::UnsupportedExpression, "this has no value").help(
-                "what never comes back, or ends without an expression, cannot be an operand: make it a statement of \
-                 its own",
-            ),
+            Self::NoValue => Text::new(Code::UnsupportedExpression, "this expression has no value")
+                .help("make it a statement of its own: it never returns, or does not end in an expression"),
         }
     }
 }
 
 impl Form {
-    /// Returns the unsupported form, and what to write instead.
+    /// Returns the message, and what to write instead.
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Closure => ("closures", "write a `#[tma_device]` function in a `#[tma_module]`"),
-            Self::Reference => (
-                "references, but as arguments of device functions",
-                "tiles and barriers are handles: pass them by value",
+            Self::Closure => (
+                "closures are not supported in kernels",
+                "write a `#[tma_device]` function in a `#[tma_module]`",
             ),
-            Self::Aggregate => ("structs and tuples", "keep the parts in variables of their own"),
-            Self::Range => ("ranges, but in `for`", "write `for i in a..b`"),
-            Self::Unsafe => ("`unsafe` blocks", "the whole vocabulary is safe: remove it"),
-            Self::Let => ("`if let`", "use `match` on an integer, or `if`"),
-            Self::Try => ("`?`", "kernels do not return errors: use `assert!`"),
-            Self::Async => ("`async`", "asynchronous copies complete on barriers: `barrier.wait(parity)`"),
-            Self::LabelledBlock => ("labelled blocks", "use a `#[tma_device]` function with `return`"),
-            Self::Other => ("this form of expression", "the language reference lists what there is"),
+            Self::Reference => (
+                "references are supported only as arguments of device functions",
+                "pass tiles and barriers by value: they are handles",
+            ),
+            Self::Aggregate => {
+                ("structs and tuples are not supported in kernels", "keep their parts in separate variables")
+            }
+            Self::Range => ("ranges are supported only in `for`", "write `for i in a..b`"),
+            Self::Unsafe => (
+                "`unsafe` blocks are not supported in kernels",
+                "remove the `unsafe`: the whole kernel language is safe",
+            ),
+            Self::Let => ("`if let` is not supported in kernels", "use `match` on an integer, or `if`"),
+            Self::Try => ("`?` is not supported in kernels", "use `assert!`: kernels return no errors"),
+            Self::Async => (
+                "`async` is not supported in kernels",
+                "wait for an asynchronous copy at its barrier: `barrier.wait(parity)`",
+            ),
+            Self::LabelledBlock => (
+                "labelled blocks are not supported in kernels",
+                "use a `#[tma_device]` function with `return`",
+            ),
+            Self::Other => (
+                "this form of expression is not supported in kernels",
+                "use an expression that the language reference lists",
+            ),
         }
     }
 }

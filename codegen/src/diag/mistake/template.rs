@@ -42,35 +42,40 @@ impl Template {
             Self::Unfound { path, why } => why.text(path),
             Self::Closed { function, open } => Text::new(
                 Code::ClosedFunction,
-                format!("the template does not let `{function}` be replaced"),
+                format!("the template does not allow `{function}` to be replaced"),
             )
             .help(format!(
-                "{}; mark this one `#[tma_device(open)]` there, or give yours another name",
+                "mark `{function}` as `#[tma_device(open)]` in the template, or rename yours; {}",
                 replaceable(open)
             )),
             Self::ReplacesNothing { function, open } => Text::new(
                 Code::ClosedFunction,
-                format!("`{function}` replaces no function of the template, and nothing calls it"),
+                format!("`{function}` replaces no function of the template, and is never called"),
             )
-            .help(format!("{}; call it, or remove it", replaceable(open))),
+            .help(format!("call it, or remove it; {}", replaceable(open))),
             Self::Signature { function, wanted } => Text::new(
                 Code::ReplacementSignature,
-                format!("`{function}` must begin like the function that it replaces"),
+                format!("the signature of `{function}` must begin like that of the function it replaces"),
             )
-            .note(format!("that is `{wanted}`"))
-            .help("keep its parameters, generics and result; parameters of your own, each a name, come after them"),
+            .note(format!("the function of the template is `{wanted}`"))
+            .help(
+                "keep its parameters, generics and result; add parameters of your own, each a name, after \
+                 them",
+            ),
             Self::NoInstance { pattern, names } => {
-                let text =
-                    Text::new(Code::TemplateInstance, format!("`{pattern}` fits no instance of the template"));
+                let text = Text::new(
+                    Code::TemplateInstance,
+                    format!("`{pattern}` matches no instance of the template"),
+                );
                 match &names[..] {
-                    [] => text.help("its kernels have no instances: remove `only`"),
-                    names => text.help(format!("in a pattern `*` is any text; the instances are {}", some_of(names))),
+                    [] => text.help("remove `only`: the kernels of the template have no instances"),
+                    names => text.help(format!("use one of {}, or `*` in place of any text", some_of(names))),
                 }
             }
             Self::DeviceOption(option) => {
                 Text::new(Code::Attribute, format!("`tma_device` has no option `{option}`")).help(
-                    "write `#[tma_device]`, or `#[tma_device(open)]` if modules that are made from this one may \
-                     replace it",
+                    "write `#[tma_device]`, or `#[tma_device(open)]` to let modules that are instantiated \
+                     from this one replace it",
                 )
             }
         }
@@ -79,19 +84,21 @@ impl Template {
 
 impl Unfound {
     fn text(&self, path: &str) -> Text {
-        let text = |why: &str| Text::new(Code::NoTemplate, format!("there is no template `{path}`: {why}"));
+        let text = |why: &str| Text::new(Code::NoTemplate, format!("cannot find template `{path}`: {why}"));
         match self {
-            Self::Package => text("no sources are known of its package").help(
-                "the package must be one of the `[dependencies]`, have `links = \"..\"` in its `Cargo.toml`, and \
-                 call `tma_codegen::build()` in its `build.rs`; paths begin with its name, or with `crate`",
+            Self::Package => text("the sources of its package are unknown").help(
+                "add the package to `[dependencies]`, with `links = \"..\"` in its `Cargo.toml` and \
+                 `tma_codegen::build()` in its `build.rs`; begin the path with its name, or with `crate`",
             ),
-            Self::Module(name) => text(&format!("no module `{name}` is where the path leads"))
+            Self::Module(name) => text(&format!("there is no module `{name}` at this path"))
                 .help("write the path of the module itself, through the modules that it is declared in"),
             Self::Unmarked => text("it is not a `#[tma_module]`")
-                .help("mark it, so that what its kernels use is known to be in it"),
-            Self::Made => text("it is made from another one itself").help("name that one"),
+                .help("mark it `#[tma_module]`: a template contains everything that its kernels use"),
+            Self::Made => {
+                text("it is itself instantiated from a template").help("name that template instead")
+            }
             Self::Unseen => text("the build script has not looked for it")
-                .help("build again; `build.rs` must hold `fn main() { tma_codegen::build() }`"),
+                .help("build again, with `fn main() { tma_codegen::build() }` in `build.rs`"),
         }
     }
 }

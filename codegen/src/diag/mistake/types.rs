@@ -57,87 +57,91 @@ pub(crate) enum Types {
 impl Types {
     pub(super) fn text(&self) -> Text {
         match self {
-            Self::Unknown => Text::new(Code::UnsupportedType, "kernels do not have this type"),
-            Self::Form => Text::new(Code::UnsupportedType, "kernels have no such type").help(format!(
-                "a kernel's types are {VALUES}; in shared memory {SHARED}; as parameters {PARAMETERS}"
-            )),
+            Self::Unknown => Text::new(Code::UnsupportedType, "this type is not supported in kernels"),
+            Self::Form => Text::new(Code::UnsupportedType, "this type is not supported in kernels")
+                .help(format!("use {VALUES}; in shared memory {SHARED}; as parameters {PARAMETERS}")),
             Self::Name { name, suggestion } => {
-                Text::new(Code::UnsupportedType, format!("`{name}` is not a kernel's type"))
+                Text::new(Code::UnsupportedType, format!("`{name}` is not a type of the kernel language"))
                     .help(match suggestion {
                     Some(suggestion) => suggestion.to_string(),
                     None => {
-                        "an alias must stand in the same `#[tma_module]`: an attribute sees only its own item"
+                        "use a type of the kernel language, or an alias in the same `#[tma_module]`; pass \
+                         the fields of a struct as separate values"
                             .to_owned()
                     }
                 })
             }
             Self::ArrayElement(found) => {
-                Text::new(Code::UnsupportedType, format!("register arrays hold scalars, not {found}"))
-                    .help("things in shared memory go into `Stages<_, N>`")
+                Text::new(Code::UnsupportedType, format!("register arrays must hold scalars, not {found}"))
+                    .help("use `Stages<_, N>` for objects in shared memory")
             }
             Self::ArrayLength(len) => {
-                Text::new(Code::LiteralRange, format!("no register array has {len} elements"))
+                Text::new(Code::LiteralRange, format!("a register array cannot have {len} elements"))
             }
             Self::LargeArray(elements) => {
                 let message = format!(
-                    "a thread's own array has at most {REGISTER_ARRAY_ELEMENTS} elements, not {elements}"
+                    "a register array has at most {REGISTER_ARRAY_ELEMENTS} elements, not {elements}"
                 );
                 Text::new(Code::UnsupportedType, message)
-                    .help("put it into shared memory, `SharedArray<T, N>`, or into a `Global<T>`")
+                    .help("use shared memory, `SharedArray<T, N>`, or a `Global<T>`")
             }
-            Self::Stages(found) => {
-                Text::new(Code::UnsupportedType, format!("`Stages` hold what is shared, not {found}"))
-                    .help("`Stages<Tile<..>, N>`, `Stages<Barrier, N>` or `Stages<SharedArray<..>, N>`")
-            }
+            Self::Stages(found) => Text::new(
+                Code::UnsupportedType,
+                format!("`Stages` must hold objects in shared memory, not {found}"),
+            )
+            .help("use `Stages<Tile<..>, N>`, `Stages<Barrier, N>` or `Stages<SharedArray<..>, N>`"),
             Self::Remote(found) => Text::new(
                 Code::UnsupportedType,
-                format!("`Remote` is what another block shares, not {found}"),
+                format!("`Remote` must hold an object in shared memory, not {found}"),
             )
             .help(
-                "`Remote<Tile<..>>`, `Remote<Barrier>`, `Remote<SharedArray<..>>`, and of `Stages` of these",
+                "use `Remote<Tile<..>>`, `Remote<Barrier>`, `Remote<SharedArray<..>>`, or `Remote` of \
+                 `Stages` of these",
             ),
-            Self::Shape => Text::new(Code::UnsupportedType, "this is not the shape of a tile")
-                .help("shapes are `Shape1<A>` to `Shape5<A, B, C, D, E>`, outermost extent first"),
-            Self::Swizzle => Text::new(Code::UnsupportedType, "this is not a swizzle").help(
-                "swizzles are `NoSwizzle`, `Swizzle32`, `Swizzle64` and `Swizzle128`; `Panels16`, `Interleave16` and \
-                 `Interleave32` stand in their place",
+            Self::Shape => Text::new(Code::UnsupportedType, "expected the shape of a tile")
+                .help("use `Shape1<A>` to `Shape5<A, B, C, D, E>`, with the outermost extent first"),
+            Self::Swizzle => Text::new(Code::UnsupportedType, "expected a swizzle").help(
+                "use `NoSwizzle`, `Swizzle32`, `Swizzle64`, `Swizzle128`, `Panels16`, `Interleave16` or \
+                 `Interleave32`",
             ),
-            Self::NoType => Text::new(Code::UnsupportedType, "a type is wanted here"),
+            Self::NoType => Text::new(Code::UnsupportedType, "expected a type"),
             Self::NoScalar(found) => {
-                Text::new(Code::UnsupportedType, format!("a scalar is wanted here, not {found}"))
+                Text::new(Code::UnsupportedType, format!("expected a scalar type, found {found}"))
             }
-            Self::NoConstant => Text::new(Code::NotConstant, "a constant is wanted here")
-                .help("a literal, a `const`, or an expression of these in braces"),
-            Self::NoDeviceConstant => Text::new(Code::NotConstant, "a constant is wanted here")
-                .help("write the number: `_` and types are not known here"),
+            Self::NoConstant => Text::new(Code::NotConstant, "expected a constant")
+                .help("use a literal, a `const`, or an expression of these in braces"),
+            Self::NoDeviceConstant => Text::new(Code::NotConstant, "expected a constant")
+                .help("write the value: `_` and types are not supported here"),
             Self::Literal { suffix } => {
-                Text::new(Code::UnsupportedType, format!("no literal is of the type `{suffix}`"))
-                    .help("for 16- and 8-bit floats write `f16::from_f32(1.5)`")
+                Text::new(Code::UnsupportedType, format!("invalid literal suffix `{suffix}`"))
+                    .help("write `f16::from_f32(1.5)` for floats of 16 and 8 bits")
             }
-            Self::Cast => {
-                Text::new(Code::UnsupportedType, "`cast` converts to a type").help("write `cast::<f32>(x)`")
-            }
+            Self::Cast => Text::new(Code::UnsupportedType, "`cast` needs a type to convert to")
+                .help("write `cast::<f32>(x)`"),
             Self::Moved { map, found } => {
-                Text::new(Code::UnsupportedType, format!("a tensor map moves a `Tile<..>`, not {found}"))
+                Text::new(Code::UnsupportedType, format!("a tensor map must move a `Tile<..>`, not {found}"))
                     .help(format!("write `{map}<Tile<f16, Shape2<128, 64>>>`"))
             }
             Self::Im2colRank(rank) => {
-                let message = format!("im2col mode is for tensors of 3 to 5 dimensions, not of {rank}");
+                let message = format!("an im2col map must have 3 to 5 dimensions, not {rank}");
                 Text::new(Code::UnsupportedType, message)
-                    .help("they are images, one to three dimensions of pixels, and channels")
+                    .help("use the dimensions images, one to three of pixels, and channels")
             }
             Self::Im2colTile(found) => {
-                let message = format!("an im2col map moves a tile of pixels by channels, not {found}");
+                let message = format!("an im2col map must move a tile of pixels by channels, not {found}");
                 Text::new(Code::UnsupportedType, message)
                     .help("write `Im2colMap<Tile<f16, Shape2<64, 32>>, 4>`")
             }
             Self::Operand { word, found } => {
-                Text::new(Code::UnsupportedType, format!("`{word}` is of a tile, not of {found}"))
-                    .help("`Transposed<Tile<..>>`, `Sparse<Tile<..>, K>`, `Negated<Tile<..>>` and `Negated` of the other two")
+                Text::new(Code::UnsupportedType, format!("`{word}` requires a tile, not {found}")).help(
+                    "use `Transposed<Tile<..>>`, `Sparse<Tile<..>, K>`, `Negated<Tile<..>>`, or `Negated` of \
+                     one of the other two",
+                )
             }
             Self::SparseDepth { of, columns } => {
-                Text::new(Code::TypeMismatch, format!("a sparse `{of}` has {columns} elements a row"))
-                    .help("of each four elements of a row two are there")
+                Text::new(Code::TypeMismatch, format!("a sparse `{of}` must have {columns} columns")).help(
+                    format!("write `Sparse<.., {columns}>`: of every four elements of a row, two are stored"),
+                )
             }
         }
     }

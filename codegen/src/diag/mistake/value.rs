@@ -27,7 +27,7 @@ pub(crate) enum Value {
     /// A method call on a value of unknown type.
     UnknownReceiver { word: Word },
     /// A conversion to an unknown type.
-    UnknownResult(Untold),
+    UnknownResult(UntypedConversion),
     /// Not a constant, where one is expected.
     NoConstant,
     /// Not a constant, in a pattern.
@@ -53,7 +53,7 @@ pub(crate) enum NoValue {
 
 /// A conversion without a target type.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Untold {
+pub(crate) enum UntypedConversion {
     As,
     Cast,
 }
@@ -62,63 +62,65 @@ impl Value {
     pub(super) fn text(&self) -> Text {
         match self {
             Self::Index(found) => Text::new(Code::InvalidOperator, format!("{found} cannot be indexed"))
-                .help("tiles, shared arrays and global slices have `.get(..)` and `.set(..)`"),
+                .help("use `.get(..)` and `.set(..)` of tiles, shared arrays and global slices"),
             Self::Operator { of, sign } => {
                 let is_stored = matches!(
                     of,
                     PartialType::Known(Type::Scalar(Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2))
                 );
-                let help = || format!("{of} is for storage: compute with `.to_f32()`");
+                let help = || format!("convert it with `.to_f32()` first: {of} is for storage only");
                 Text::new(Code::InvalidOperator, format!("{of} has no operator `{sign}`"))
                     .help_if(is_stored.then(help))
             }
-            Self::TooLarge => Text::new(Code::LiteralRange, "no integer type holds this"),
-            Self::NoNumber => Text::new(Code::LiteralRange, "this is not a number"),
+            Self::TooLarge => Text::new(Code::LiteralRange, "integer literal is too large"),
+            Self::NoNumber => Text::new(Code::LiteralRange, "invalid float literal"),
             Self::Range { value, ty } => {
                 let range = ty.as_scalar().and_then(Scalar::integer_range);
                 let (least, greatest) = range.unwrap_or_default();
-                let message = format!("{value} does not fit `{ty}`, which holds {least} to {greatest}");
+                let message =
+                    format!("literal out of range for `{ty}`: {value} is not in {least} to {greatest}");
                 Text::new(Code::LiteralRange, message)
             }
             Self::UnknownVariable(name) => {
-                Text::new(Code::CannotInfer, format!("the type of `{name}` is not known"))
-                    .help(format!("give it one: `let {name}: u32`"))
+                Text::new(Code::CannotInfer, format!("cannot infer the type of `{name}`"))
+                    .help(format!("annotate it: `let {name}: u32`"))
             }
-            Self::UnknownType => Text::new(Code::CannotInfer, "the type of this is not known")
-                .help("give the variable it comes from a type"),
+            Self::UnknownType => Text::new(Code::CannotInfer, "cannot infer the type of this expression")
+                .help("annotate the variable that it comes from"),
             Self::UnknownReceiver { word } => {
-                Text::new(Code::CannotInfer, format!("nothing says what type `{word}` is called on"))
-                    .help("write the type where the value comes from: `1.0f32`, or `let x: f32 = ..`")
+                Text::new(Code::CannotInfer, format!("cannot infer the type that `{word}` is called on"))
+                    .help("annotate the value where it is created: `1.0f32`, or `let x: f32 = ..`")
             }
             Self::UnknownResult(conversion) => {
                 let (word, help) = match conversion {
-                    Untold::As => ("as _", "write the type: `x as f32`"),
-                    Untold::Cast => ("cast", "write `cast::<f32>(x)`"),
+                    UntypedConversion::As => ("as _", "write the type: `x as f32`"),
+                    UntypedConversion::Cast => ("cast", "write `cast::<f32>(x)`"),
                 };
-                Text::new(Code::CannotInfer, format!("`{word}` is not told what to convert to")).help(help)
+                Text::new(Code::CannotInfer, format!("cannot infer the type that `{word}` converts to"))
+                    .help(help)
             }
-            Self::NoConstant => Text::new(Code::NotConstant, "this must be known at compile time").help(
+            Self::NoConstant => Text::new(Code::NotConstant, "this must be a constant").help(
                 "use literals, constants of the `#[tma_module]`, const generics, and arithmetic on these",
             ),
-            Self::NoPattern => Text::new(Code::NotConstant, "this must be known at compile time")
-                .help("patterns are literals, constants of the `#[tma_module]` and const generics"),
+            Self::NoPattern => Text::new(Code::NotConstant, "this pattern must be a constant")
+                .help("use literals, constants of the `#[tma_module]` or const generics"),
             Self::Constant(why) => {
-                Text::new(Code::ConstantValue, format!("this constant has no value: {why}"))
+                Text::new(Code::ConstantValue, format!("cannot evaluate this constant: {why}"))
             }
             Self::Expression(why) => {
-                Text::new(Code::ConstantValue, format!("this expression has no value: {why}"))
+                Text::new(Code::ConstantValue, format!("cannot evaluate this expression: {why}"))
             }
             Self::Circular(name) => {
-                Text::new(Code::ConstantValue, format!("the constant `{name}` is defined by itself"))
-                    .help("break the circle")
+                Text::new(Code::ConstantValue, format!("the constant `{name}` depends on itself"))
+                    .help("break the cycle")
             }
             Self::Clamp { low, high } => {
                 let (low, high) = (number(*low), number(*high));
                 Text::new(
                     Code::ConstantValue,
-                    format!("`clamp` to {low} to {high}, where there is no number"),
+                    format!("the bounds of `clamp` must be in order, but they are {low} and {high}"),
                 )
-                .help("the lower bound comes first, and no bound is NaN")
+                .help("write the lower bound first; neither bound can be NaN")
             }
         }
     }
@@ -127,8 +129,8 @@ impl Value {
 impl fmt::Display for NoValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::DividesByZero => "it divides by zero",
-            Self::ShiftsTooFar => "it shifts by the width of its type or more",
+            Self::DividesByZero => "division by zero",
+            Self::ShiftsTooFar => "shift by the width of the type or more",
         })
     }
 }

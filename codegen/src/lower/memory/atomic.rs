@@ -4,14 +4,14 @@ use inkwell::values::BasicValueEnum;
 
 use super::vector::Vector;
 use crate::backend::BackendError;
-use crate::ir::{Atomic, AtomicAccess, AtomicPlace, Expr, Scalar, Type};
+use crate::ir::{Atomic, AtomicAccess, AtomicMemory, Expr, Scalar, Type};
 use crate::lower::nvvm::{self, Memory, Strong};
 use crate::lower::types::int;
-use crate::lower::{Cx, Lower, expr, memory, place};
+use crate::lower::{Cx, Lower, expr, locals, memory};
 
 /// Lowers a strong access to an element of global or shared memory.
 pub(in crate::lower) fn access(cx: &mut Cx<'_, '_>, atomic: &Atomic) -> Lower<()> {
-    let Atomic { place, index, access, order, scope } = atomic;
+    let Atomic { memory: accessed, index, access, order, scope } = atomic;
     let values: &[&Expr] = match access {
         AtomicAccess::Load { dest: _ } => &[],
         AtomicAccess::Store { value }
@@ -21,11 +21,11 @@ pub(in crate::lower) fn access(cx: &mut Cx<'_, '_>, atomic: &Atomic) -> Lower<()
     };
     let vector = if let AtomicAccess::AddVector { value } = access { Vector::of(&value.ty)? } else { None };
     let values: Vec<_> = values.iter().map(|value| expr::value(cx, value)).collect::<Lower<_>>()?;
-    let (memory, (address, scalar)) = match place {
-        AtomicPlace::Global(global) => {
+    let (memory, (address, scalar)) = match accessed {
+        AtomicMemory::Global(global) => {
             (Memory::Global, memory::global_addresses(cx, *global, index, vector)?)
         }
-        AtomicPlace::Shared(array) => {
+        AtomicMemory::Shared(array) => {
             let memory = if let Type::Remote(_) = array.ty { Memory::Cluster } else { Memory::Shared };
             (memory, memory::shared_address(cx, array, index, vector)?)
         }
@@ -58,7 +58,7 @@ pub(in crate::lower) fn access(cx: &mut Cx<'_, '_>, atomic: &Atomic) -> Lower<()
     match (atomic.dest(), result) {
         (Some(dest), Some(result)) => {
             let value = from_register(cx, result, scalar)?;
-            place::store(cx, dest, value)
+            locals::store(cx, dest, value)
         }
         (None, None) => Ok(()),
         (Some(_), None) | (None, Some(_)) => {

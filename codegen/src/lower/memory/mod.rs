@@ -9,7 +9,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use self::vector::Vector;
 use super::kernel::Param;
 use super::types::{int, pointer};
-use super::{Cx, Lower, bounds, exact, expr, place, print};
+use super::{Cx, Lower, bounds, exact, expr, locals, print};
 use crate::backend::BackendError;
 use crate::ir::{Expr, LocalId, ParamId, Scalar, Span, Type};
 
@@ -92,7 +92,7 @@ pub(super) fn shared_get(cx: &mut Cx<'_, '_>, dest: LocalId, array: &Expr, index
     let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
     let (address, scalar) = shared_address(cx, array, index, vector)?;
     let value = load_any(cx, address, scalar, vector)?;
-    place::store(cx, dest, value)
+    locals::store(cx, dest, value)
 }
 
 /// Lowers `array[index] = value`.
@@ -127,7 +127,7 @@ pub(super) fn global_get(cx: &mut Cx<'_, '_>, dest: LocalId, global: ParamId, in
     let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
     let (address, scalar) = global_addresses(cx, global, index, vector)?;
     let value = load_any(cx, address, scalar, vector)?;
-    place::store(cx, dest, value)
+    locals::store(cx, dest, value)
 }
 
 /// Lowers `global[index] = value`.
@@ -159,7 +159,7 @@ fn global_addresses<'c>(
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let Some(vector) = vector else { return global_address(cx, global, index) };
     let span = index.span;
-    let (index, same) = exact::widened_index(cx, index)?;
+    let (index, not_wrapped) = exact::widened_index(cx, index)?;
     let (address, len, scalar) = slice(cx, global)?;
     let name = cx.kernel.kernel().param(global).name.clone();
     // The number of elements that can be the first of a vector; 0 for a slice that is shorter.
@@ -168,7 +168,7 @@ fn global_addresses<'c>(
     let args = [len.into(), wide.const_int(others, false).into()];
     let firsts = cx.intrinsic_value("llvm.usub.sat", &overload, &args).and_then(int)?;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, firsts, "")?;
-    let inside = exact::and(cx, inside, same)?;
+    let inside = exact::and(cx, inside, not_wrapped)?;
     print::assert(cx, inside, &format!("vector out of bounds of `{name}`"), span)?;
     vector::check_multiple(cx, index, vector, (&format!("`{name}`"), span))?;
     Ok((element_address(cx, address, scalar, index)?, scalar))
@@ -179,13 +179,13 @@ fn global_addresses<'c>(
 pub(super) fn checked_address<'c>(
     cx: &mut Cx<'c, '_>,
     global: ParamId,
-    (index, same): (IntValue<'c>, Option<IntValue<'c>>),
+    (index, not_wrapped): (IntValue<'c>, Option<IntValue<'c>>),
     span: Span,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let (address, len, scalar) = slice(cx, global)?;
     let name = &cx.kernel.kernel().param(global).name;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, len, "")?;
-    let inside = exact::and(cx, inside, same)?;
+    let inside = exact::and(cx, inside, not_wrapped)?;
     print::assert(cx, inside, &format!("index out of bounds of `{name}`"), span)?;
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }

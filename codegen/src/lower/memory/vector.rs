@@ -8,7 +8,7 @@ use inkwell::values::{BasicValue as _, BasicValueEnum, IntValue, PointerValue};
 use crate::backend::BackendError;
 use crate::ir::{Scalar, Span, Type};
 use crate::lower::types::{float_type, scalar_of};
-use crate::lower::{Cx, Lower, memory, place, print};
+use crate::lower::{Cx, Lower, locals, memory, print};
 
 /// The vector in memory that corresponds to an array in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(in crate::lower) fn load<'c>(
             memory::from_memory(cx, element, vector.scalar)
         })
         .collect();
-    place::array(cx, &vector.array(), elements?)
+    locals::array(cx, &vector.array(), elements?)
 }
 
 /// Stores an array at `address` as a vector.
@@ -80,14 +80,14 @@ pub(in crate::lower) fn store<'c>(
         stored = cx.builder.build_insert_element(stored, element, cx.u32_const(i), "")?;
     }
     let store = cx.builder.build_store(address, stored)?;
-    place::align(store, vector.bytes())
+    locals::align(store, vector.bytes())
 }
 
 fn align(loaded: BasicValueEnum<'_>, vector: Vector) -> Lower<()> {
     let load = loaded
         .as_instruction_value()
         .ok_or_else(|| BackendError::Unchecked("a load that is no instruction".to_owned()))?;
-    place::align(load, vector.bytes())
+    locals::align(load, vector.bytes())
 }
 
 /// Checks that `index` is a multiple of the vector's length, in a checked kernel.

@@ -12,9 +12,11 @@ use tma_model::mma::Operand as Element;
 use tma_model::mma::{Form, OperandTile};
 
 pub(super) use self::store::{check_matrix, store, store_matrix};
-use super::nvvm::{Before, LeftPlace, Marked, Metadata, Multiplication, Operand, Side, Step, Wait};
+use super::nvvm::{
+    LeftOperandSource, Marked, Metadata, Multiplication, Operand, PreviousValue, Side, Step, Wait,
+};
 use super::types::pointer;
-use super::{Cx, Lower, NewSums, expr, nvvm, place, warp as lanes};
+use super::{Cx, Lower, NewAccumulators, expr, locals, nvvm, warp as lanes};
 use crate::backend::BackendError;
 use crate::check::mma::{accumulated, geometry};
 use crate::ir::{
@@ -26,36 +28,36 @@ use crate::ir::{
 const SHARED_ADDRESS: u32 = 0x3_ffff;
 
 /// An accumulator's type and its alloca.
-struct Home<'c> {
+struct AccumulatorAlloca<'c> {
     ty: AccumulatorType,
     address: PointerValue<'c>,
 }
 
 /// Lowers `accumulator += left · rightᵀ`.
 pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> {
-    let home = accumulator(cx, mma.accumulator)?;
+    let alloca = accumulator(cx, mma.accumulator)?;
     let flights = cx.kernel.flights();
     let before = match (flights.is_first(id), flights.is_continued(id)) {
-        (true, _) => Before::Ignored,
-        (false, true) => Before::Kept,
-        (false, false) => Before::Moved,
+        (true, _) => PreviousValue::Discarded,
+        (false, true) => PreviousValue::Tied,
+        (false, false) => PreviousValue::Copied,
     };
     let right = shared_side(cx, mma.op, &mma.right)?;
-    let bands = home.ty.bands();
+    let bands = alloca.ty.bands();
     let sparse = mma.metadata.is_some();
     // The part of a row of the right operand that one instruction reads.
     let unit = if sparse { 2 } else { 1 };
     let steps = right.tile.k() / (right.tile.step() * unit);
     let left = left_side(cx, mma)?;
-    let place_of = |step: u32, band: u32| {
-        let left = left.matrix.place(step, band);
+    let step_of = |step: u32, band: u32| {
+        let left = left.matrix.source(step, band);
         let left =
             left.ok_or_else(|| BackendError::Unchecked("a band of a tile that has none".to_owned()))?;
         let metadata = sparse.then(|| Metadata::of(right.tile.element, [steps, step], band));
         Ok(Step { left, right: right.tile.advance_k(step * unit) / 16, metadata })
     };
-    let steps = (0..steps).map(|step| (0..bands).map(|band| place_of(step, band)).collect());
-    let (form, register) = form(cx, &home, mma, right.tile.element)?;
+    let steps = (0..steps).map(|step| (0..bands).map(|band| step_of(step, band)).collect());
+    let (form, register) = form(cx, &alloca, mma, right.tile.element)?;
     let multiplication = Multiplication {
         form,
         op: mma.op,
@@ -69,13 +71,13 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
     let metadata = mma.metadata.map_or(0, |local| count_of(cx, local));
     let in_registers = if let LeftMatrix::Registers(_) = left.matrix { left.args.len() } else { 0 };
     let instruction = nvvm::multiply(&multiplication, in_registers, metadata);
-    let sums = if before == Before::Ignored { vec![] } else { registers(cx, &home)? };
+    let sums = if before == PreviousValue::Discarded { vec![] } else { registers(cx, &alloca)? };
     let mut args: Vec<_> = left.args.into_iter().chain([right.descriptor]).collect();
     if let Some(metadata) = mma.metadata {
         args.extend(words(cx, metadata)?);
     }
     let after = nvvm::emit_in_place(cx, &instruction, &sums, &args)?;
-    set_registers(cx, &home, &after)
+    set_registers(cx, &alloca, &after)
 }
 
 /// The left operand: its descriptor, or its registers.
@@ -93,14 +95,14 @@ enum LeftMatrix {
 
 impl LeftMatrix {
     /// Returns the part for a step along K and a band of 64 rows, if the tile has this band.
-    fn place(&self, step: u32, band: u32) -> Option<LeftPlace> {
+    fn source(&self, step: u32, band: u32) -> Option<LeftOperandSource> {
         match self {
             Self::Shared(tile) => {
-                Some(LeftPlace::Shared((tile.advance_k(step) + tile.advance_band(band)?) / 16))
+                Some(LeftOperandSource::Shared((tile.advance_k(step) + tile.advance_band(band)?) / 16))
             }
             Self::Registers(ty) => {
                 let first = (band * ty.steps() + step) * Form::LEFT_REGISTERS;
-                Some(LeftPlace::Registers(first as usize))
+                Some(LeftOperandSource::Registers(first as usize))
             }
         }
     }
@@ -130,7 +132,7 @@ pub(super) fn wait(
     awaited: Awaited,
     id: StmtId,
 ) -> Lower<()> {
-    let home = accumulator(cx, accumulator_local)?;
+    let alloca = accumulator(cx, accumulator_local)?;
     let flights = cx.kernel.flights();
     let pending = flights.pending(id);
     // Operands in registers must not be overwritten before this point either.
@@ -138,20 +140,21 @@ pub(super) fn wait(
     for &local in flights.registers(accumulator_local) {
         operands.extend(words(cx, local)?);
     }
-    let before = registers(cx, &home)?;
-    let halves_apart = cx.halves_apart && home.ty.element == Scalar::F16;
-    let stays = cx.new_sums == NewSums::Stay && flights.is_of_new_sum(id) && !halves_apart;
+    let before = registers(cx, &alloca)?;
+    let splits_packed_f16 = cx.splits_packed_f16 && alloca.ty.element == Scalar::F16;
+    let stays =
+        cx.new_accumulators == NewAccumulators::InPlace && flights.is_of_new_sum(id) && !splits_packed_f16;
     let wait = Wait {
-        register: register_of(home.ty.element),
+        register: register_of(alloca.ty.element),
         registers: before.len(),
         operands: operands.len(),
         pending,
         is_moved: awaited == Awaited::All && !stays,
-        halves_apart,
+        splits_packed_f16,
     };
     let instruction = nvvm::wgmma_wait(&wait);
     let after = nvvm::emit_in_place(cx, &instruction, &before, &operands)?;
-    set_registers(cx, &home, &after)
+    set_registers(cx, &alloca, &after)
 }
 
 /// An operand in shared memory.
@@ -183,17 +186,22 @@ fn shared_side<'c>(cx: &mut Cx<'c, '_>, op: MmaOp, operand: &SharedOperand) -> L
 }
 
 /// Returns the instruction's form, and the register type of `D`.
-fn form(cx: &Cx<'_, '_>, home: &Home<'_>, mma: &Mma, right: Element) -> Lower<(Form, Operand)> {
+fn form(
+    cx: &Cx<'_, '_>,
+    alloca: &AccumulatorAlloca<'_>,
+    mma: &Mma,
+    right: Element,
+) -> Lower<(Form, Operand)> {
     let left = match &mma.left {
         LeftOperand::Shared(operand) => operand.ty.tile.element,
         LeftOperand::Registers(local) => fragment_type(cx, *local)?.element,
     };
     let unchecked = || BackendError::Unchecked(format!("an operand of `{left}`"));
     let a = mma.op.operand(left).ok_or_else(unchecked)?;
-    let d = accumulated(home.ty.element)
-        .ok_or_else(|| BackendError::Unchecked(format!("an accumulator of `{}`", home.ty.element)))?;
+    let d = accumulated(alloca.ty.element)
+        .ok_or_else(|| BackendError::Unchecked(format!("an accumulator of `{}`", alloca.ty.element)))?;
     let sparse = mma.metadata.is_some();
-    Ok((Form { d, a, b: right, n: home.ty.columns, sparse }, register_of(home.ty.element)))
+    Ok((Form { d, a, b: right, n: alloca.ty.columns, sparse }, register_of(alloca.ty.element)))
 }
 
 /// Returns the register type of an accumulator of this element type.
@@ -201,11 +209,11 @@ fn register_of(element: Scalar) -> Operand {
     if element == Scalar::F32 { Operand::F32 } else { Operand::B32 }
 }
 
-fn accumulator<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<Home<'c>> {
+fn accumulator<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<AccumulatorAlloca<'c>> {
     let Type::Accumulator(ty) = cx.kernel.kernel().local(local).ty else {
         return Err(BackendError::Unchecked(format!("local {}, which is no accumulator", local.0)));
     };
-    Ok(Home { ty, address: place::home(cx, local)? })
+    Ok(AccumulatorAlloca { ty, address: locals::alloca_of(cx, local)? })
 }
 
 fn fragment_type(cx: &Cx<'_, '_>, local: LocalId) -> Lower<FragmentType> {
@@ -233,9 +241,9 @@ fn count_of(cx: &Cx<'_, '_>, local: LocalId) -> usize {
 
 /// Loads the registers of a fragment or of metadata.
 fn words<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let (address, register) = (place::home(cx, local)?, cx.context.i32_type());
+    let (address, register) = (locals::alloca_of(cx, local)?, cx.context.i32_type());
     let load = |i| {
-        let at = place::at(cx, register.into(), address, cx.u32_const(i))?;
+        let at = locals::at(cx, register.into(), address, cx.u32_const(i))?;
         Ok(cx.builder.build_load(register, at, "")?)
     };
     (0..count_of(cx, local) as u32).map(load).collect()
@@ -249,61 +257,74 @@ fn shape<'c>(cx: &Cx<'c, '_>, ty: AccumulatorType) -> (u32, BasicTypeEnum<'c>) {
     }
 }
 
-fn registers<'c>(cx: &Cx<'c, '_>, home: &Home<'c>) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let (count, register) = shape(cx, home.ty);
+fn registers<'c>(cx: &Cx<'c, '_>, alloca: &AccumulatorAlloca<'c>) -> Lower<Vec<BasicValueEnum<'c>>> {
+    let (count, register) = shape(cx, alloca.ty);
     let load = |i| {
-        let at = place::at(cx, register, home.address, cx.u32_const(i))?;
+        let at = locals::at(cx, register, alloca.address, cx.u32_const(i))?;
         Ok(cx.builder.build_load(register, at, "")?)
     };
     (0..count).map(load).collect()
 }
 
-fn set_registers<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, values: &[BasicValueEnum<'c>]) -> Lower<()> {
-    let (_, register) = shape(cx, home.ty);
+fn set_registers<'c>(
+    cx: &Cx<'c, '_>,
+    alloca: &AccumulatorAlloca<'c>,
+    values: &[BasicValueEnum<'c>],
+) -> Lower<()> {
+    let (_, register) = shape(cx, alloca.ty);
     for (i, value) in (0..).zip(values) {
-        let at = place::at(cx, register, home.address, cx.u32_const(i))?;
+        let at = locals::at(cx, register, alloca.address, cx.u32_const(i))?;
         cx.builder.build_store(at, *value)?;
     }
     Ok(())
 }
 
 /// Loads element `i` of the elements that a thread holds.
-fn element<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>) -> Lower<BasicValueEnum<'c>> {
-    let ty = cx.scalar_type(home.ty.element);
-    let at = place::at(cx, ty, home.address, i)?;
+fn element<'c>(
+    cx: &Cx<'c, '_>,
+    alloca: &AccumulatorAlloca<'c>,
+    i: IntValue<'c>,
+) -> Lower<BasicValueEnum<'c>> {
+    let ty = cx.scalar_type(alloca.ty.element);
+    let at = locals::at(cx, ty, alloca.address, i)?;
     Ok(cx.builder.build_load(ty, at, "")?)
 }
 
 /// Emits two adjacent elements of a row, converted and packed.
-fn pair<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>, to: Scalar) -> Lower<BasicValueEnum<'c>> {
-    if home.ty.element == Scalar::F16 {
+fn pair<'c>(
+    cx: &mut Cx<'c, '_>,
+    alloca: &AccumulatorAlloca<'c>,
+    i: IntValue<'c>,
+    to: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
+    if alloca.ty.element == Scalar::F16 {
         let register = cx.context.i32_type();
         let half = cx.builder.build_right_shift(i, cx.u32_const(1), false, "")?;
-        let at = place::at(cx, register.into(), home.address, half)?;
+        let at = locals::at(cx, register.into(), alloca.address, half)?;
         return Ok(cx.builder.build_load(register, at, "")?);
     }
     let next = cx.builder.build_int_add(i, cx.u32_const(1), "")?;
-    let both = [element(cx, home, i)?, element(cx, home, next)?];
+    let both = [element(cx, alloca, i)?, element(cx, alloca, next)?];
     nvvm::emit_value(cx, &nvvm::packed(to.name(), to.bytes() == 1), &both)
 }
 
 /// Lowers `dest = accumulator` as a left operand. In each 16 columns, a thread holds the same
 /// elements of both. Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", A and D.
 pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<()> {
-    let home = accumulator(cx, from)?;
+    let alloca = accumulator(cx, from)?;
     let (element, registers) = if let Type::WarpFragment(to) = cx.kernel.kernel().local(dest).ty {
         (to.element, to.registers())
     } else {
         let to = fragment_type(cx, dest)?;
         (to.element, to.registers())
     };
-    let (address, register) = (place::home(cx, dest)?, cx.context.i32_type());
+    let (address, register) = (locals::alloca_of(cx, dest)?, cx.context.i32_type());
     for i in 0..registers {
-        let value = pair(cx, &home, cx.u32_const(2 * i), element)?;
+        let value = pair(cx, &alloca, cx.u32_const(2 * i), element)?;
         if let Some(Ok(conversion)) = value.as_instruction_value().map(CallSiteValue::try_from) {
             nvvm::mark(cx.context, conversion, Marked::Conversion);
         }
-        let at = place::at(cx, register.into(), address, cx.u32_const(i))?;
+        let at = locals::at(cx, register.into(), address, cx.u32_const(i))?;
         cx.builder.build_store(at, value)?;
     }
     Ok(())
@@ -312,27 +333,27 @@ pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<(
 /// Lowers `dest = op` of each row: first over a thread's own elements, then over the four threads
 /// that share the row.
 pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: LocalId) -> Lower<()> {
-    let home = accumulator(cx, from)?;
-    let address = place::home(cx, dest)?;
-    let (scalar, ty) = (home.ty.element, cx.scalar_type(home.ty.element));
+    let alloca = accumulator(cx, from)?;
+    let address = locals::alloca_of(cx, dest)?;
+    let (scalar, ty) = (alloca.ty.element, cx.scalar_type(alloca.ty.element));
     let op = match op {
         RowOp::Max => WarpReduceOp::Max,
         RowOp::Sum => WarpReduceOp::Add,
     };
-    for row in 0..home.ty.bands() * 2 {
+    for row in 0..alloca.ty.bands() * 2 {
         let (band, half) = (row / 2, row % 2);
-        let of_row = (0..home.ty.elements_of_band()).filter(|i| i / 2 % 2 == half);
-        let mut all = of_row.map(|i| band * home.ty.elements_of_band() + i);
+        let of_row = (0..alloca.ty.elements_of_band()).filter(|i| i / 2 % 2 == half);
+        let mut all = of_row.map(|i| band * alloca.ty.elements_of_band() + i);
         let first = all.next().ok_or_else(|| BackendError::Unchecked("a row without elements".to_owned()))?;
-        let mut value = element(cx, &home, cx.u32_const(first))?;
+        let mut value = element(cx, &alloca, cx.u32_const(first))?;
         for i in all {
-            let next = element(cx, &home, cx.u32_const(i))?;
+            let next = element(cx, &alloca, cx.u32_const(i))?;
             value = lanes::combined(cx, op, (value, next), scalar)?;
         }
         for mask in [1, 2] {
             value = lanes::with_lane(cx, op, value, scalar, mask)?;
         }
-        let at = place::at(cx, ty, address, cx.u32_const(row))?;
+        let at = locals::at(cx, ty, address, cx.u32_const(row))?;
         cx.builder.build_store(at, value)?;
     }
     Ok(())

@@ -3,15 +3,15 @@
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
-use super::{FirstRow, Home, accumulator, element, lane, pair};
+use super::{AccumulatorAlloca, FirstRow, accumulator, element, lane, pair};
 use crate::backend::BackendError;
 use crate::ir::{Expr, GlobalMatrix, LocalId, MatrixStore, Scalar, Span, Team, TileType, Type};
 use crate::lower::types::{float_type, int, pointer};
-use crate::lower::{Cx, Lower, expr, memory, nvvm, place, print, tile};
+use crate::lower::{Cx, Lower, expr, locals, memory, nvvm, print, tile};
 
 /// Lowers `tile = accumulator[.., first..]`.
 pub(in crate::lower) fn store(cx: &mut Cx<'_, '_>, from: LocalId, first: &Expr, to: &Expr) -> Lower<()> {
-    let home = accumulator(cx, from)?;
+    let alloca = accumulator(cx, from)?;
     let Type::Tile(ty) = &to.ty else {
         return Err(BackendError::Unchecked(format!("an accumulator stored to `{}`", to.ty)));
     };
@@ -19,15 +19,19 @@ pub(in crate::lower) fn store(cx: &mut Cx<'_, '_>, from: LocalId, first: &Expr, 
     let first = expr::int_value(cx, first)?;
     // A thread holds two of every four elements of its two rows.
     let first = cx.builder.build_right_shift(first, cx.u32_const(1), false, "")?;
-    let (lane, row) = (lane(cx, to.span)?, FirstRow::of_team(cx, home.ty.team, to.span)?);
-    store_at(cx, &home, &Target { base, ty, first, lane, columns: ty.inner_extent(), row, byte: None })
+    let (lane, row) = (lane(cx, to.span)?, FirstRow::of_team(cx, alloca.ty.team, to.span)?);
+    store_at(cx, &alloca, &Target { base, ty, first, lane, columns: ty.inner_extent(), row, byte: None })
 }
 
 /// Stores to a tile.
-pub(super) fn store_at<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
+pub(super) fn store_at<'c>(
+    cx: &mut Cx<'c, '_>,
+    alloca: &AccumulatorAlloca<'c>,
+    target: &Target<'c, '_>,
+) -> Lower<()> {
     match target.ty.element.bytes() {
-        2 => matrices(cx, home, target),
-        _ => pairs(cx, home, target),
+        2 => matrices(cx, alloca, target),
+        _ => pairs(cx, alloca, target),
     }
 }
 
@@ -67,8 +71,14 @@ impl<'c> Target<'c, '_> {
 
     /// Emits the index of a thread's element `i` of a band, counted from the first one that is
     /// stored.
-    fn element(&self, cx: &Cx<'c, '_>, home: &Home<'c>, band: u32, i: u32) -> Lower<IntValue<'c>> {
-        let at = cx.u32_const(band * home.ty.elements_of_band() + i);
+    fn element(
+        &self,
+        cx: &Cx<'c, '_>,
+        alloca: &AccumulatorAlloca<'c>,
+        band: u32,
+        i: u32,
+    ) -> Lower<IntValue<'c>> {
+        let at = cx.u32_const(band * alloca.ty.elements_of_band() + i);
         Ok(cx.builder.build_int_add(self.first, at, "")?)
     }
 }
@@ -76,22 +86,22 @@ impl<'c> Target<'c, '_> {
 /// Stores 16-bit elements as matrices of 8 × 8. Four of them cover 16 rows and 16 columns. The
 /// lanes hold the addresses of the rows, of the left two matrices first, then of the right two.
 /// Source: PTX ISA, "stmatrix".
-fn matrices<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
+fn matrices<'c>(cx: &mut Cx<'c, '_>, alloca: &AccumulatorAlloca<'c>, target: &Target<'c, '_>) -> Lower<()> {
     let columns = target.columns;
     let row = cx.builder.build_and(target.lane, cx.u32_const(15), "")?;
     let side = cx.builder.build_right_shift(target.lane, cx.u32_const(4), false, "")?;
     let side = cx.builder.build_int_mul(side, cx.u32_const(16), "")?;
-    for band in 0..home.ty.bands() {
-        let row = target.row(cx, band * home.ty.team.rows(), row)?;
+    for band in 0..alloca.ty.bands() {
+        let row = target.row(cx, band * alloca.ty.team.rows(), row)?;
         for chunk in (0..columns / 8).step_by(2) {
             let count = if chunk + 1 < columns / 8 { 4 } else { 2 };
             // If only two matrices are left, the addresses are those of the first 16 lanes.
-            let beside = if count == 4 { side } else { cx.u32_const(0) };
-            let byte = cx.builder.build_int_add(beside, cx.u32_const(chunk * 16), "")?;
+            let column_offset = if count == 4 { side } else { cx.u32_const(0) };
+            let byte = cx.builder.build_int_add(column_offset, cx.u32_const(chunk * 16), "")?;
             let mut args = vec![target.address(cx, row, byte)?.into()];
             for register in 0..count {
-                let i = target.element(cx, home, band, chunk * 4 + register * 2)?;
-                args.push(pair(cx, home, i, target.ty.element)?);
+                let i = target.element(cx, alloca, band, chunk * 4 + register * 2)?;
+                args.push(pair(cx, alloca, i, target.ty.element)?);
             }
             nvvm::emit(cx, &nvvm::stmatrix(args.len() - 1), &args)?;
         }
@@ -100,23 +110,24 @@ fn matrices<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -
 }
 
 /// Stores other elements, two adjacent ones at a time.
-fn pairs<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> Lower<()> {
+fn pairs<'c>(cx: &mut Cx<'c, '_>, alloca: &AccumulatorAlloca<'c>, target: &Target<'c, '_>) -> Lower<()> {
     let element_bytes = target.ty.element.bytes();
     let quad = cx.builder.build_right_shift(target.lane, cx.u32_const(2), false, "")?;
     let in_quad = cx.builder.build_and(target.lane, cx.u32_const(3), "")?;
-    let beside = cx.builder.build_int_mul(in_quad, cx.u32_const(2 * element_bytes), "")?;
-    for band in 0..home.ty.bands() {
+    let column_offset = cx.builder.build_int_mul(in_quad, cx.u32_const(2 * element_bytes), "")?;
+    for band in 0..alloca.ty.bands() {
         for half in 0..2 {
             let row = cx.builder.build_int_add(quad, cx.u32_const(8 * half), "")?;
-            let row = target.row(cx, band * home.ty.team.rows(), row)?;
+            let row = target.row(cx, band * alloca.ty.team.rows(), row)?;
             for group in 0..target.columns / 8 {
-                let byte = cx.builder.build_int_add(beside, cx.u32_const(group * 8 * element_bytes), "")?;
+                let byte =
+                    cx.builder.build_int_add(column_offset, cx.u32_const(group * 8 * element_bytes), "")?;
                 let address = target.address(cx, row, byte)?;
-                let i = target.element(cx, home, band, group * 4 + half * 2)?;
+                let i = target.element(cx, alloca, band, group * 4 + half * 2)?;
                 let value = if element_bytes == 1 {
-                    pair(cx, home, i, target.ty.element)?
+                    pair(cx, alloca, i, target.ty.element)?
                 } else {
-                    neighbours(cx, home, i)?
+                    neighbours(cx, alloca, i)?
                 };
                 cx.builder.build_store(address, value)?;
             }
@@ -126,12 +137,16 @@ fn pairs<'c>(cx: &mut Cx<'c, '_>, home: &Home<'c>, target: &Target<'c, '_>) -> L
 }
 
 /// Emits two adjacent elements of a row, unconverted, as a vector.
-fn neighbours<'c>(cx: &Cx<'c, '_>, home: &Home<'c>, i: IntValue<'c>) -> Lower<BasicValueEnum<'c>> {
+fn neighbours<'c>(
+    cx: &Cx<'c, '_>,
+    alloca: &AccumulatorAlloca<'c>,
+    i: IntValue<'c>,
+) -> Lower<BasicValueEnum<'c>> {
     let next = cx.builder.build_int_add(i, cx.u32_const(1), "")?;
-    let both = [element(cx, home, i)?, element(cx, home, next)?];
-    let mut vector = match home.ty.element.is_float() {
-        true => float_type(cx.scalar_type(home.ty.element))?.vec_type(2).get_poison(),
-        false => cx.bits_type(home.ty.element).vec_type(2).get_poison(),
+    let both = [element(cx, alloca, i)?, element(cx, alloca, next)?];
+    let mut vector = match alloca.ty.element.is_float() {
+        true => float_type(cx.scalar_type(alloca.ty.element))?.vec_type(2).get_poison(),
+        false => cx.bits_type(alloca.ty.element).vec_type(2).get_poison(),
     };
     for (i, value) in (0..).zip(both) {
         vector = cx.builder.build_insert_element(vector, value, cx.u32_const(i), "")?;
@@ -153,9 +168,9 @@ pub(in crate::lower) fn check_matrix(cx: &mut Cx<'_, '_>, matrix: &GlobalMatrix,
     let before_last = cx.builder.build_int_sub(rows, one, "")?;
     let all = cx.builder.build_int_mul(before_last, stride, "")?;
     let all = cx.builder.build_int_add(all, columns, "")?;
-    let behind = cx.builder.build_int_sub(len, first, "")?;
+    let remaining = cx.builder.build_int_sub(len, first, "")?;
     let begins = cx.builder.build_int_compare(IntPredicate::ULE, first, len, "")?;
-    let ends = cx.builder.build_int_compare(IntPredicate::ULE, all, behind, "")?;
+    let ends = cx.builder.build_int_compare(IntPredicate::ULE, all, remaining, "")?;
     let is_there = cx.builder.build_and(begins, ends, "")?;
     let inside = cx.builder.build_or(is_empty, is_there, "")?;
     let name = &cx.kernel.kernel().param(matrix.global).name;
@@ -166,21 +181,21 @@ pub(in crate::lower) fn check_matrix(cx: &mut Cx<'_, '_>, matrix: &GlobalMatrix,
 /// holds two adjacent ones. They are stored as one vector if they are aligned and both within the
 /// matrix.
 pub(in crate::lower) fn store_matrix(cx: &mut Cx<'_, '_>, store: &MatrixStore, span: Span) -> Lower<()> {
-    let home = accumulator(cx, store.accumulator)?;
+    let alloca = accumulator(cx, store.accumulator)?;
     let first = expr::int_value(cx, &store.first)?;
     let first = cx.builder.build_right_shift(first, cx.u32_const(1), false, "")?;
-    let to = Rows::of(cx, home.ty.team, &store.matrix, &store.at, span)?;
+    let to = Rows::of(cx, alloca.ty.team, &store.matrix, &store.at, span)?;
     let groups = store.columns / 8;
-    for band in 0..home.ty.bands() {
+    for band in 0..alloca.ty.bands() {
         for half in 0..2 {
             let values: Lower<Vec<_>> = (0..groups)
                 .map(|group| {
-                    let i = band * home.ty.elements_of_band() + group * 4 + half * 2;
+                    let i = band * alloca.ty.elements_of_band() + group * 4 + half * 2;
                     let i = cx.builder.build_int_add(first, cx.u32_const(i), "")?;
-                    neighbours_as(cx, &home, i, to.element)
+                    neighbours_as(cx, &alloca, i, to.element)
                 })
                 .collect();
-            to.store_row(cx, band * home.ty.team.rows() + half * 8, &values?)?;
+            to.store_row(cx, band * alloca.ty.team.rows() + half * 8, &values?)?;
         }
     }
     Ok(())
@@ -209,9 +224,9 @@ impl<'c> Rows<'c> {
         let wide = cx.context.i64_type();
         let above = cx.builder.build_int_z_extend(row, wide, "")?;
         let above = cx.builder.build_int_mul(above, stride, "")?;
-        let beside = cx.builder.build_int_z_extend(column, wide, "")?;
+        let column_offset = cx.builder.build_int_z_extend(column, wide, "")?;
         let start = cx.builder.build_int_add(first, above, "")?;
-        let start = cx.builder.build_int_add(start, beside, "")?;
+        let start = cx.builder.build_int_add(start, column_offset, "")?;
         let start = memory::element_address(cx, base, element, start)?;
         let is_aligned = is_aligned(cx, start, stride, element.bytes())?;
 
@@ -224,13 +239,13 @@ impl<'c> Rows<'c> {
         let mut left = [row, column];
         for (i, (own, extent)) in [own_row, own_column].into_iter().zip(&matrix.extents).enumerate() {
             let extent = expr::int_value(cx, extent)?;
-            let behind = less(cx, extent, left[i])?;
-            left[i] = less(cx, behind, own)?;
+            let remaining = less(cx, extent, left[i])?;
+            left[i] = less(cx, remaining, own)?;
         }
         let above = cx.builder.build_int_z_extend(own_row, wide, "")?;
         let above = cx.builder.build_int_mul(above, stride, "")?;
-        let beside = cx.builder.build_int_z_extend(own_column, wide, "")?;
-        let own = cx.builder.build_int_add(above, beside, "")?;
+        let column_offset = cx.builder.build_int_z_extend(own_column, wide, "")?;
+        let own = cx.builder.build_int_add(above, column_offset, "")?;
         let address = memory::element_address(cx, start, element, own)?;
         Ok(Self { element, address, stride, left, is_aligned })
     }
@@ -291,12 +306,12 @@ impl<'c> Rows<'c> {
 
     fn store_both(&self, cx: &mut Cx<'c, '_>, at: PointerValue<'c>, pair: BasicValueEnum<'c>) -> Lower<()> {
         let store = cx.builder.build_store(at, pair)?;
-        place::align(store, 2 * self.element.bytes())
+        locals::align(store, 2 * self.element.bytes())
     }
 
     fn store_one(&self, cx: &mut Cx<'c, '_>, at: PointerValue<'c>, value: BasicValueEnum<'c>) -> Lower<()> {
         let store = cx.builder.build_store(at, value)?;
-        place::align(store, self.element.bytes())
+        locals::align(store, self.element.bytes())
     }
 }
 
@@ -357,11 +372,11 @@ fn when<'c, 'k>(
 /// memory.
 fn neighbours_as<'c>(
     cx: &mut Cx<'c, '_>,
-    home: &Home<'c>,
+    alloca: &AccumulatorAlloca<'c>,
     i: IntValue<'c>,
     to: Scalar,
 ) -> Lower<BasicValueEnum<'c>> {
-    if to.bytes() >= 4 { neighbours(cx, home, i) } else { pair(cx, home, i, to) }
+    if to.bytes() >= 4 { neighbours(cx, alloca, i) } else { pair(cx, alloca, i, to) }
 }
 
 /// Emits the two elements of the result of [`neighbours_as`].

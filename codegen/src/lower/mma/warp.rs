@@ -5,10 +5,10 @@
 //! a matrix in the terms of `ldmatrix`. The registers of one instruction are adjacent.
 
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
-use tma_model::mma::{Accumulated, DoubleForm, Operand, WARP_ROWS, WarpForm};
+use tma_model::mma::{Accumulator, DoubleForm, Operand, WARP_ROWS, WarpForm};
 
 use super::store::{Target, store_at};
-use super::{FirstRow, Home, accumulator, lane, shape};
+use super::{AccumulatorAlloca, FirstRow, accumulator, lane, shape};
 use crate::backend::BackendError;
 use crate::ir::{
     Expr, FragmentLoad, LoadedType, LocalId, MmaSync, OperandType, Scalar, Type, WarpFragmentType, WarpMmaOp,
@@ -16,7 +16,7 @@ use crate::ir::{
 };
 use crate::lower::nvvm::{self, WarpProduct};
 use crate::lower::types::pointer;
-use crate::lower::{Cx, Lower, bounds, expr, memory, place, tile};
+use crate::lower::{Cx, Lower, bounds, expr, locals, memory, tile};
 
 /// Lowers `dest = tile[at..]` as an operand.
 pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<()> {
@@ -25,7 +25,7 @@ pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<
         BackendError::Unchecked(format!("local {}, which is not loaded as an operand", load.dest.0))
     })?;
     let from = Source::of(cx, load, ty)?;
-    let address = place::home(cx, load.dest)?;
+    let address = locals::alloca_of(cx, load.dest)?;
     let of_warp = ty.of_warp();
     let register = cx.operand_register(of_warp.element);
     let mut next = 0;
@@ -33,10 +33,10 @@ pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<
         let values = if of_warp.element == Scalar::F64 {
             vec![from.element(cx, ty.origin(next))?]
         } else {
-            from.matrices(cx, &together(ty, next))?
+            from.matrices(cx, &matrix_positions(ty, next))?
         };
         for (i, value) in (next..).zip(&values) {
-            let at = place::at(cx, register, address, cx.u32_const(i))?;
+            let at = locals::at(cx, register, address, cx.u32_const(i))?;
             cx.builder.build_store(at, *value)?;
         }
         next += u32::try_from(values.len()).unwrap_or(u32::MAX).max(1);
@@ -46,7 +46,7 @@ pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<
 
 /// Returns the origins of the registers, from `first` on, that one instruction loads: four if they
 /// are the corners of a rectangle, otherwise two or one.
-fn together(ty: LoadedType, first: u32) -> Vec<[u32; 2]> {
+fn matrix_positions(ty: LoadedType, first: u32) -> Vec<[u32; 2]> {
     let left = ty.of_warp().registers() - first;
     let origins: Vec<_> = (first..first + left.min(4)).map(|i| ty.origin(i)).collect();
     let count = match origins[..] {
@@ -157,8 +157,8 @@ struct Part<'l> {
 
 impl Part<'_> {
     fn check<'c>(&self, cx: &mut Cx<'c, '_>, at: &[IntValue<'c>; 2], element: Scalar) -> Lower<()> {
-        for (i, what) in ["rows", "columns"].into_iter().enumerate() {
-            let part = bounds::Part { tile: self.tile, count: self.extents[i], extent: self.whole[i], what };
+        for (i, noun) in ["rows", "columns"].into_iter().enumerate() {
+            let part = bounds::Part { tile: self.tile, count: self.extents[i], extent: self.whole[i], noun };
             bounds::part(cx, at[i], &part, self.at[i].span)?;
         }
         bounds::chunk(cx, at[self.inner], element, self.at[self.inner].span)
@@ -167,7 +167,7 @@ impl Part<'_> {
 
 /// Lowers `accumulator += left · rightᵀ`.
 pub(in crate::lower) fn multiply(cx: &mut Cx<'_, '_>, mma: &MmaSync) -> Lower<()> {
-    let home = accumulator(cx, mma.accumulator)?;
+    let alloca = accumulator(cx, mma.accumulator)?;
     let (left, right) = (operand(cx, mma.left)?, operand(cx, mma.right)?);
     let most = if left.ty.element == Scalar::F64 { 4 } else { 2 };
     let mut done = 0;
@@ -175,11 +175,11 @@ pub(in crate::lower) fn multiply(cx: &mut Cx<'_, '_>, mma: &MmaSync) -> Lower<()
         // Whole instructions come first, then a half or a quarter of one.
         let left_over = left.ty.units() - done;
         let units = if left_over >= most { most } else { 1 << left_over.ilog2() };
-        let instruction = nvvm::mma_sync(product(&home, mma.op, [left.ty, right.ty], units)?, mma.op);
+        let instruction = nvvm::mma_sync(product(&alloca, mma.op, [left.ty, right.ty], units)?, mma.op);
         for band in 0..left.ty.bands() {
             for group in 0..right.ty.bands() {
                 let factors = [left.part(band, done, units), right.part(group, done, units)].concat();
-                add(cx, (&home, band, group), &instruction, &factors)?;
+                add(cx, (&alloca, band, group), &instruction, &factors)?;
             }
         }
         done += units;
@@ -190,24 +190,24 @@ pub(in crate::lower) fn multiply(cx: &mut Cx<'_, '_>, mma: &MmaSync) -> Lower<()
 /// Adds to 16 rows and 8 columns of an accumulator.
 fn add<'c>(
     cx: &mut Cx<'c, '_>,
-    (home, band, group): (&Home<'c>, u32, u32),
+    (alloca, band, group): (&AccumulatorAlloca<'c>, u32, u32),
     instruction: &nvvm::InPlace,
     factors: &[BasicValueEnum<'c>],
 ) -> Lower<()> {
-    let (registers, register) = shape(cx, home.ty);
-    let groups = home.ty.columns / 8;
-    let each = registers / (home.ty.bands() * groups);
+    let (registers, register) = shape(cx, alloca.ty);
+    let groups = alloca.ty.columns / 8;
+    let each = registers / (alloca.ty.bands() * groups);
     let first = (band * groups + group) * each;
-    let mut places = vec![];
+    let mut addresses = vec![];
     for i in first..first + each {
-        places.push(place::at(cx, register, home.address, cx.u32_const(i))?);
+        addresses.push(locals::at(cx, register, alloca.address, cx.u32_const(i))?);
     }
     let mut before = vec![];
-    for &at in &places {
+    for &at in &addresses {
         before.push(cx.builder.build_load(register, at, "")?);
     }
     let after = nvvm::emit_in_place(cx, instruction, &before, factors)?;
-    for (at, value) in places.into_iter().zip(after) {
+    for (at, value) in addresses.into_iter().zip(after) {
         cx.builder.build_store(at, value)?;
     }
     Ok(())
@@ -229,10 +229,10 @@ impl<'c> Registers<'c> {
 }
 
 fn operand<'c>(cx: &Cx<'c, '_>, local: LocalId) -> Lower<Registers<'c>> {
-    let (ty, address) = (operand_type(cx, local)?, place::home(cx, local)?);
+    let (ty, address) = (operand_type(cx, local)?, locals::alloca_of(cx, local)?);
     let register = cx.operand_register(ty.element);
     let load = |i| {
-        let at = place::at(cx, register, address, cx.u32_const(i))?;
+        let at = locals::at(cx, register, address, cx.u32_const(i))?;
         Ok(cx.builder.build_load(register, at, "")?)
     };
     let values: Lower<Vec<_>> = (0..ty.registers()).map(load).collect();
@@ -248,7 +248,7 @@ fn operand_type(cx: &Cx<'_, '_>, local: LocalId) -> Lower<WarpFragmentType> {
 
 /// Returns the shape of the instruction that takes this number of units.
 fn product(
-    home: &Home<'_>,
+    alloca: &AccumulatorAlloca<'_>,
     op: WarpMmaOp,
     operands: [WarpFragmentType; 2],
     units: u32,
@@ -258,7 +258,7 @@ fn product(
         return Ok(WarpProduct::Double(DoubleForm { rows: WARP_ROWS, k: units * operands[0].unit() }));
     }
     let of = |element| op.operand(element);
-    let (Some(a), Some(b), Some(d)) = (of(left), of(right), Accumulated::of(home.ty.element)) else {
+    let (Some(a), Some(b), Some(d)) = (of(left), of(right), Accumulator::of(alloca.ty.element)) else {
         return Err(BackendError::Unchecked(format!("a product of `{left}` and `{right}`")));
     };
     Ok(WarpProduct::Of(WarpForm { d, a, b, k: units * Operand::per_chunk(a) }))
@@ -266,14 +266,14 @@ fn product(
 
 /// Lowers `tile[at..] = accumulator`, converted.
 pub(in crate::lower) fn store(cx: &mut Cx<'_, '_>, store: &WarpStore) -> Lower<()> {
-    let home = accumulator(cx, store.accumulator)?;
+    let alloca = accumulator(cx, store.accumulator)?;
     let Type::Tile(ty) = &store.tile.ty else {
         return Err(BackendError::Unchecked(format!("an accumulator stored to `{}`", store.tile.ty)));
     };
     let base = expr::value(cx, &store.tile).and_then(pointer)?;
     let at = [expr::int_value(cx, &store.at[0])?, expr::int_value(cx, &store.at[1])?];
     let whole = [rows_of(&ty.clone().into()), ty.inner_extent()];
-    let extents = [home.ty.rows, home.ty.columns];
+    let extents = [alloca.ty.rows, alloca.ty.columns];
     Part { tile: &store.tile, at: &store.at, extents, whole, inner: 1 }.check(cx, &at, ty.element)?;
     let byte = cx.builder.build_int_mul(at[1], cx.u32_const(ty.element.bytes()), "")?;
     let target = Target {
@@ -281,9 +281,9 @@ pub(in crate::lower) fn store(cx: &mut Cx<'_, '_>, store: &WarpStore) -> Lower<(
         ty,
         first: cx.u32_const(0),
         lane: lane(cx, store.tile.span)?,
-        columns: home.ty.columns,
+        columns: alloca.ty.columns,
         row: FirstRow::Row(at[0]),
         byte: Some(byte),
     };
-    store_at(cx, &home, &target)
+    store_at(cx, &alloca, &target)
 }

@@ -93,7 +93,7 @@ pub(in crate::lower) fn atomic(strong: Strong, op: AtomicOp, scalar: Scalar) -> 
         return None;
     }
     let bits = scalar.bytes() * 8;
-    let what = match op {
+    let operation = match op {
         AtomicOp::Add if is_half(scalar) => format!("add.noftz.{}", scalar.name()),
         // The addition is the same for both signs. Source: "atom": there is no `.add.s64`.
         AtomicOp::Add if scalar.is_float() => format!("add.f{bits}"),
@@ -107,7 +107,7 @@ pub(in crate::lower) fn atomic(strong: Strong, op: AtomicOp, scalar: Scalar) -> 
     };
     let ptx = if scalar == Scalar::Bf16 { BF16 } else { SCALARS };
     let operand = register(scalar);
-    let text = format!("atom.{}.{what} $0, [$1], $2;", strong.modifiers());
+    let text = format!("atom.{}.{operation} $0, [$1], $2;", strong.modifiers());
     Some(strong.access(text, Some(operand), &[operand], ptx))
 }
 

@@ -9,7 +9,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, StructValue};
 use tma_model::mma::{Form, Major, Operand as Element};
 
 use super::Operand::{self, B16, B32, B64, F32, Shared};
-use super::apart::BETWEEN;
+use super::isolate::BETWEEN;
 use super::{Cx, Effect, Instruction, Lower, Marked, Operands, mark, memory};
 use crate::backend::BackendError;
 use crate::check::mma::sparse::metadata_of_band;
@@ -20,7 +20,7 @@ pub(in crate::lower) struct InPlace {
     pub(super) text: String,
     pub(super) register: Operand,
     pub(super) count: usize,
-    pub(super) before: Before,
+    pub(super) before: PreviousValue,
     pub(super) role: Role,
     pub(super) operands: Vec<Operand>,
     /// Whether writing those registers is the only effect.
@@ -28,7 +28,7 @@ pub(in crate::lower) struct InPlace {
     pub(super) ptx: u32,
 }
 
-/// The role of in-place instructions for the [separation of registers](super::keep_apart).
+/// The role of in-place instructions for the [separation of registers](super::isolate_registers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lower) enum Role {
     /// Starts multiplications, with this number of registers for the left operand.
@@ -41,12 +41,12 @@ pub(in crate::lower) enum Role {
 
 /// The treatment of the previous values in the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::lower) enum Before {
+pub(in crate::lower) enum PreviousValue {
     /// The previous values are not read. No operand shares a register with the results, which are
     /// written while operands are still read.
-    Ignored,
+    Discarded,
     /// The previous values are operands in the same registers.
-    Kept,
+    Tied,
     /// The previous values are moved to fresh registers first.
     ///
     /// ptxas 13.0 expects that all multiplications that name a register work on the same set of
@@ -54,7 +54,7 @@ pub(in crate::lower) enum Before {
     /// last multiplication, LLVM assigns other registers to those and keeps the rest, and ptxas
     /// serialises (its C7511). Moving all of them costs nothing: ptxas coalesces the moves where it
     /// can.
-    Moved,
+    Copied,
 }
 
 /// The operands of a multiplication, and how it reads them.
@@ -68,7 +68,7 @@ pub(in crate::lower) struct Multiplication {
     /// The register type of `D`.
     pub(in crate::lower) register: Operand,
     /// The treatment of the accumulator's previous value by the first instruction of each band.
-    pub(in crate::lower) before: Before,
+    pub(in crate::lower) before: PreviousValue,
     /// The steps along K, and within each the bands of 64 rows.
     pub(in crate::lower) steps: Vec<Vec<Step>>,
     pub(in crate::lower) left: Side,
@@ -85,7 +85,7 @@ pub(in crate::lower) struct Side {
 
 /// The operands of one instruction.
 pub(in crate::lower) struct Step {
-    pub(in crate::lower) left: LeftPlace,
+    pub(in crate::lower) left: LeftOperandSource,
     /// The offset to add to the right operand's descriptor.
     pub(in crate::lower) right: u32,
     /// The metadata of a sparse left operand.
@@ -109,7 +109,7 @@ impl Metadata {
 }
 
 /// The left operand of one instruction.
-pub(in crate::lower) enum LeftPlace {
+pub(in crate::lower) enum LeftOperandSource {
     /// The offset to add to its descriptor.
     Shared(u32),
     /// The first of its registers.
@@ -130,14 +130,14 @@ pub(in crate::lower) fn multiply(
     let Multiplication { form, op, registers, register, before, steps, .. } = multiplication;
     let bands = steps.first().map_or(0, Vec::len);
     let count = registers * bands;
-    let begins = *before == Before::Ignored;
+    let begins = *before == PreviousValue::Discarded;
     let first_operand = if begins { count } else { 2 * count };
     let left_operands = left_registers.max(1);
     let right = format!("${}", first_operand + left_operands);
     let first_metadata = first_operand + left_operands + 1;
     let sparse = if form.sparse { ".sp" } else { "" };
     let mut lines = vec!["{".to_owned(), ".reg .b64 %left, %right;".to_owned()];
-    if *before == Before::Moved {
+    if *before == PreviousValue::Copied {
         lines.extend((0..count).map(|i| format!("mov.b32 ${i}, ${};", count + i)));
     }
     lines.push("wgmma.fence.sync.aligned;".to_owned());
@@ -147,10 +147,12 @@ pub(in crate::lower) fn multiply(
                 lines.push(BETWEEN.to_owned());
             }
             let left = match left {
-                LeftPlace::Shared(offset) => {
+                LeftOperandSource::Shared(offset) => {
                     moved(&mut lines, "%left", &format!("${first_operand}"), *offset)
                 }
-                LeftPlace::Registers(first) => list(first_operand + first, Form::LEFT_REGISTERS as usize),
+                LeftOperandSource::Registers(first) => {
+                    list(first_operand + first, Form::LEFT_REGISTERS as usize)
+                }
             };
             let right = moved(&mut lines, "%right", &right, *right_offset);
             let d = list(band * registers, *registers);
@@ -230,12 +232,12 @@ pub(in crate::lower) struct Wait {
     /// nothing is in flight in the accumulator afterwards.
     pub(in crate::lower) is_moved: bool,
     /// Whether elements of the accumulator are halves of its registers, and are used separately.
-    pub(in crate::lower) halves_apart: bool,
+    pub(in crate::lower) splits_packed_f16: bool,
 }
 
 /// Returns a wait until at most `pending` groups are in flight. It may move the accumulator's
 /// values out of the registers that the multiplications used, just as they are
-/// [moved](Before::Moved) in.
+/// [moved](PreviousValue::Copied) in.
 ///
 /// ptxas 13.0 combines operations on the two halves of a register, and moves the extraction of the
 /// halves before the wait. It then inserts another wait there, with a warning (its C7517). The wait
@@ -244,7 +246,7 @@ pub(in crate::lower) struct Wait {
 pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
     let mut lines = vec![format!("wgmma.wait_group.sync.aligned {};", wait.pending)];
     let pairs = (0..wait.registers).map(|i| (i, wait.registers + i)).filter(|_| wait.is_moved);
-    lines.extend(pairs.map(|(to, from)| match wait.halves_apart {
+    lines.extend(pairs.map(|(to, from)| match wait.splits_packed_f16 {
         true => format!("prmt.b32 ${to}, ${from}, ${from}, 0x3210;"),
         false => format!("mov.b32 ${to}, ${from};"),
     }));
@@ -252,7 +254,7 @@ pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
         text: lines.join("\n\t"),
         register: wait.register,
         count: wait.registers,
-        before: if wait.is_moved { Before::Moved } else { Before::Kept },
+        before: if wait.is_moved { PreviousValue::Copied } else { PreviousValue::Tied },
         role: Role::Wait,
         operands: vec![B32; wait.operands],
         is_pure: false,
@@ -271,9 +273,9 @@ pub(in crate::lower) fn emit_in_place<'c>(
     cx.ptx_version = cx.ptx_version.max(*ptx);
     let letter = register.constraint();
     let (output, read) = match before {
-        Before::Ignored => (format!("=&{letter}"), vec![]),
-        Before::Kept => (format!("={letter}"), (0..*count).map(|i| i.to_string()).collect()),
-        Before::Moved => (format!("=&{letter}"), vec![letter.to_owned(); *count]),
+        PreviousValue::Discarded => (format!("=&{letter}"), vec![]),
+        PreviousValue::Tied => (format!("={letter}"), (0..*count).map(|i| i.to_string()).collect()),
+        PreviousValue::Copied => (format!("=&{letter}"), vec![letter.to_owned(); *count]),
     };
     let tied = read.len();
     let constraints: Vec<_> = std::iter::repeat_n(output, *count)
@@ -306,7 +308,7 @@ pub(in crate::lower) fn emit_in_place<'c>(
     match *role {
         Role::Multiply { left } => {
             let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
-            let sums = if *before == Before::Moved { number(tied) } else { 0 };
+            let sums = if *before == PreviousValue::Copied { number(tied) } else { 0 };
             let operands = Operands { sums, first_left: number(tied), left: number(left) };
             mark(cx.context, call, Marked::Multiplication(operands));
         }
@@ -353,9 +355,9 @@ pub(in crate::lower) fn packed(element: &str, saturates: bool) -> Instruction {
 }
 
 pub(in crate::lower) fn set_max_registers(increase: bool, registers: u32) -> Instruction {
-    let which = if increase { "inc" } else { "dec" };
+    let variant = if increase { "inc" } else { "dec" };
     Instruction {
-        text: Cow::Owned(format!("setmaxnreg.{which}.sync.aligned.u32 {registers};")),
+        text: Cow::Owned(format!("setmaxnreg.{variant}.sync.aligned.u32 {registers};")),
         result: None,
         operands: Cow::Borrowed(&[]),
         effect: Effect::Convergent,

@@ -1,9 +1,9 @@
 //! Instructions for multiplications by a warp. Sources: PTX ISA, "mma", "ldmatrix".
 
-use tma_model::mma::{Accumulated, DoubleForm, Operand as Element, WarpForm};
+use tma_model::mma::{Accumulator, DoubleForm, Operand as Element, WarpForm};
 
 use super::Operand::{B32, F32, F64, Shared};
-use super::mma::{Before, InPlace, Role, list};
+use super::mma::{InPlace, PreviousValue, Role, list};
 use crate::ir::WarpMmaOp;
 
 /// The shape of one instruction, including its number of units along K.
@@ -37,7 +37,7 @@ pub(in crate::lower) fn ldmatrix(registers: usize, transposed: bool) -> InPlace 
         ),
         register: B32,
         count: registers,
-        before: Before::Ignored,
+        before: PreviousValue::Discarded,
         role: Role::Other,
         operands: vec![Shared],
         is_pure: false,
@@ -57,7 +57,7 @@ pub(in crate::lower) fn mma_sync(product: WarpProduct, op: WarpMmaOp) -> InPlace
     let ((shape, types), register, operand, (major, minor)) = match product {
         WarpProduct::Of(form) => {
             let WarpForm { d, a, b, k: _ } = form;
-            let register = if d == Accumulated::F32 { F32 } else { B32 };
+            let register = if d == Accumulator::F32 { F32 } else { B32 };
             ((form.to_string(), format!("{d}.{a}.{b}.{d}")), register, B32, version(form))
         }
         WarpProduct::Double(form) => {
@@ -72,7 +72,7 @@ pub(in crate::lower) fn mma_sync(product: WarpProduct, op: WarpMmaOp) -> InPlace
         ),
         register,
         count: d,
-        before: Before::Kept,
+        before: PreviousValue::Tied,
         role: Role::Other,
         operands: vec![operand; a + b],
         is_pure: true,

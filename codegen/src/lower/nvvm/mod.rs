@@ -16,11 +16,11 @@ use super::types::{GENERIC, GLOBAL, SHARED, SHARED_CLUSTER};
 use super::{Cx, Lower};
 use crate::backend::BackendError;
 
-mod apart;
 mod arithmetic;
 mod atomics;
 mod bulk;
 mod descriptor;
+mod isolate;
 mod mbarrier;
 mod mma;
 mod mma_sync;
@@ -29,12 +29,12 @@ mod sync;
 mod text;
 mod tma;
 
-pub(in crate::lower) use apart::{Marked, Operands, mark};
-pub(crate) use apart::{keep_apart, share_in_part, with_fences};
 pub(in crate::lower) use arithmetic::*;
 pub(in crate::lower) use atomics::*;
 pub(in crate::lower) use bulk::*;
 pub(in crate::lower) use descriptor::*;
+pub(in crate::lower) use isolate::{Marked, Operands, mark};
+pub(crate) use isolate::{isolate_registers, share_in_part, with_fences};
 pub(in crate::lower) use mbarrier::*;
 pub(in crate::lower) use mma::*;
 pub(in crate::lower) use mma_sync::*;

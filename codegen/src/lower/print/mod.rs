@@ -73,7 +73,7 @@ pub(super) fn assert<'c>(
     let assert_fail = driver_function(cx, "__assertfail", ty);
     let noreturn = Attribute::get_named_enum_kind_id("noreturn");
     assert_fail.add_attribute(AttributeLoc::Function, cx.context.create_enum_attribute(noreturn, 0));
-    let (line, column) = debug::place_of(span);
+    let (line, column) = debug::line_and_column(span);
     let (path, function) = (format!("{}:{line}", cx.path), abi::entry(cx.kernel.kernel()));
     let bytes_per_character = cx.context.i64_type().const_int(1, false);
     let args = [
@@ -92,7 +92,7 @@ pub(super) fn assert<'c>(
 /// Returns a block that reports to the host, without a call, that `message` does not hold at
 /// `span`, and stops. Equal assertions share a block.
 fn failure<'c>(cx: &mut Cx<'c, '_>, message: &str, span: Span) -> Lower<BasicBlock<'c>> {
-    let (line, column) = debug::place_of(span);
+    let (line, column) = debug::line_and_column(span);
     let key = (line, column, message.to_owned(), cx.is_in_flight);
     if let Some(&block) = cx.failures.get(&key) {
         return Ok(block);
@@ -101,8 +101,8 @@ fn failure<'c>(cx: &mut Cx<'c, '_>, message: &str, span: Span) -> Lower<BasicBlo
     let before = cx.builder.get_insert_block();
     cx.builder.position_at_end(block);
     let number = u32::try_from(cx.failures.len() + 1).unwrap_or(u32::MAX);
-    let place = escape::ascii(&format!("{}:{line}:{column}", cx.path));
-    let remark = Remark { number, place: &place, message: &escape::ascii(message) };
+    let location = escape::ascii(&format!("{}:{line}:{column}", cx.path));
+    let remark = Remark { number, location: &location, message: &escape::ascii(message) };
     let instruction = nvvm::fail(&remark, cx.is_in_flight);
     let host = failure_variable(cx);
     nvvm::emit(cx, &instruction, &[host.into()])?;
@@ -211,8 +211,8 @@ fn argument_buffer<'c>(cx: &Cx<'c, '_>, args: &[BasicValueEnum<'c>]) -> Lower<Po
     let ty = cx.context.struct_type(&types, false);
     let buffer = cx.allocas.build_alloca(ty.as_basic_type_enum(), "printed")?;
     for (index, arg) in (0..).zip(args) {
-        let place = cx.builder.build_struct_gep(ty, buffer, index, "")?;
-        cx.builder.build_store(place, *arg)?;
+        let location = cx.builder.build_struct_gep(ty, buffer, index, "")?;
+        cx.builder.build_store(location, *arg)?;
     }
     Ok(buffer)
 }

@@ -121,17 +121,17 @@ const fn width(scalar: Scalar) -> u32 {
 }
 
 /// The body of a loop.
-type Turn<'t, 'c, 'k> = &'t mut dyn FnMut(&mut Cx<'c, 'k>, IntValue<'c>) -> Lower<()>;
+type EmitIteration<'t, 'c, 'k> = &'t mut dyn FnMut(&mut Cx<'c, 'k>, IntValue<'c>) -> Lower<()>;
 
 /// Emits a loop over `0..count`.
-fn repeat<'c, 'k>(cx: &mut Cx<'c, 'k>, count: u32, turn: Turn<'_, 'c, 'k>) -> Lower<()> {
+fn repeat<'c, 'k>(cx: &mut Cx<'c, 'k>, count: u32, emit: EmitIteration<'_, 'c, 'k>) -> Lower<()> {
     let (top, end) = (cx.new_block("print"), cx.new_block("printed"));
     let counter = cx.allocas.build_alloca(cx.context.i32_type(), "counter")?;
     cx.builder.build_store(counter, cx.u32_const(0))?;
     cx.branch_to(top)?;
     cx.builder.position_at_end(top);
     let number = cx.builder.build_load(cx.context.i32_type(), counter, "")?.into_int_value();
-    turn(cx, number)?;
+    emit(cx, number)?;
     let next = cx.builder.build_int_add(number, cx.u32_const(1), "")?;
     cx.builder.build_store(counter, next)?;
     let more = cx.builder.build_int_compare(IntPredicate::ULT, next, cx.u32_const(count), "")?;

@@ -10,7 +10,7 @@
 
 use super::{Infer, Kind};
 use crate::diag::Sink;
-use crate::diag::mistake::{Demand, Unfit, Untold, Value};
+use crate::diag::mistake::{Demand, UnsupportedType, UntypedConversion, Value};
 use crate::ir::{IntegerOp, MathOp, Scalar, Span, Type, WarpReduceOp};
 use crate::parse::cx::Cx;
 use crate::parse::number::has_math;
@@ -267,15 +267,15 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
         Rule::Small(word) => Demand::Float { word: word.name() },
         Rule::Bits(_) => Demand::Float { word: NumberWord::ToBits.name() },
     };
-    sink.error(Unfit { found: infer.partial(ty), demand, since: infer.since(ty, span) }, span);
+    sink.error(UnsupportedType { found: infer.partial(ty), demand, since: infer.since(ty, span) }, span);
 }
 
 /// Reports a conversion to a type that no use has decided. Any other undecided type is an operand
 /// that results from such a conversion.
 fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
     let (to, conversion) = match rule {
-        Rule::As(to) => (to, Untold::As),
-        Rule::Cast(to) => (to, Untold::Cast),
+        Rule::As(to) => (to, UntypedConversion::As),
+        Rule::Cast(to) => (to, UntypedConversion::Cast),
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount

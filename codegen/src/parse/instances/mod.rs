@@ -84,9 +84,9 @@ fn section(input: ParseStream<'_>, entries: &mut Vec<Entry>) -> syn::Result<()> 
     let mut product = None;
     while !input.is_empty() && !input.peek(Token![;]) {
         if input.peek2(Token![in]) {
-            let place = *product.get_or_insert(entries.len());
+            let index = *product.get_or_insert(entries.len());
             let factor = input.parse()?;
-            match entries.get_mut(place) {
+            match entries.get_mut(index) {
                 Some(Entry::Product(factors)) => factors.push(factor),
                 Some(Entry::Named(_)) | None => entries.push(Entry::Product(vec![factor])),
             }

@@ -8,7 +8,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Block, File, ImplItemFn, Item, ItemFn, ItemMod, Meta, Path, Stmt, TraitItemFn};
 
 use super::template::{Find, made};
-use super::{KernelItem, ModuleItems, depth, outside};
+use super::{KernelItem, ModuleItems, depth, host_items};
 use crate::diag::mistake::Unfound;
 use crate::diag::{Diagnostic, Sink};
 
@@ -128,7 +128,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 
     fn visit_block(&mut self, block: &'ast Block) {
-        let brings = |stmt: &Stmt| matches!(stmt, Stmt::Item(item) if outside::may_bring_words(item));
+        let brings = |stmt: &Stmt| matches!(stmt, Stmt::Item(item) if host_items::may_bring_words(item));
         let lacks_words = self.lacks_words && !block.stmts.iter().any(brings);
         self.within(lacks_words, |finder| visit::visit_block(finder, block));
     }
@@ -148,7 +148,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         let mut unread = Sink::default();
         let super::Module { kernels, shared } = super::module(&made.module, &mut unread);
         let template = made.from.and_then(|(_, file)| file);
-        let shared = Rc::new(ModuleItems { template, further: made.further, ..shared });
+        let shared = Rc::new(ModuleItems { template, added_params: made.added_params, ..shared });
         self.found.extend(kernels.into_iter().map(|kernel| (kernel, Rc::clone(&shared))));
         // Items nested deeper, in inner modules and functions, share nothing with these kernels.
         self.within(lack_words(items), |finder| {
@@ -163,5 +163,5 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 
 /// Whether no item of a module can import a built-in.
 fn lack_words(items: &[Item]) -> bool {
-    !items.iter().any(outside::may_bring_words)
+    !items.iter().any(host_items::may_bring_words)
 }

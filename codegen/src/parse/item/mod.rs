@@ -4,7 +4,7 @@ pub(crate) mod attr;
 pub(in crate::parse) mod condition;
 pub(crate) mod depth;
 pub(crate) mod file;
-pub(in crate::parse) mod outside;
+pub(in crate::parse) mod host_items;
 pub(crate) mod template;
 pub(crate) mod trusted;
 
@@ -17,7 +17,7 @@ use syn::{Attribute, Item, ItemConst, ItemFn, ItemMod, ItemType, Meta};
 use crate::diag::Sink;
 use crate::diag::mistake;
 use crate::ir::Span;
-use outside::Outsider;
+use host_items::HostItemDecl;
 
 /// A function with `#[tma_kernel(..)]`.
 #[derive(Clone, Debug)]
@@ -35,14 +35,14 @@ pub(crate) struct ModuleItems {
     pub(crate) aliases: Vec<ItemType>,
     pub(crate) functions: Vec<ItemFn>,
     /// The items of the host, which also take names.
-    pub(crate) outsiders: Vec<Outsider>,
+    pub(crate) host_items: Vec<HostItemDecl>,
     /// Whether it is certain that no built-in name has been imported into the scope of these
     /// kernels.
     pub(crate) lacks_words: bool,
     /// The file that the kernels' tokens come from, if it is that of a template.
     pub(crate) template: Option<PathBuf>,
     /// The names of the parameters that replacements add to kernels.
-    pub(crate) further: Vec<String>,
+    pub(crate) added_params: Vec<String>,
 }
 
 /// A `#[tma_module]`.
@@ -104,7 +104,7 @@ pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
         sink.error(mistake::Attribute::ModuleWithoutBody, Span::of(item));
         return module;
     };
-    module.shared.lacks_words = !items.iter().any(outside::may_bring_words);
+    module.shared.lacks_words = !items.iter().any(host_items::may_bring_words);
     for item in items {
         match item {
             Item::Fn(function) if is_device(item) => {
@@ -118,7 +118,7 @@ pub(crate) fn module(item: &ItemMod, sink: &mut Sink) -> Module {
             _ => {}
         }
         if !is_device(item) {
-            module.shared.outsiders.extend(outside::outsider(item));
+            module.shared.host_items.extend(host_items::host_item_decl(item));
         }
     }
     module

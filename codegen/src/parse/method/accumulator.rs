@@ -1,6 +1,6 @@
 //! Methods of accumulators and of their columns.
 
-use super::flight::Factors;
+use super::flight::MmaArguments;
 use super::matrix::Stored;
 use crate::diag::mistake::{Argument, Assignment, Counted};
 use crate::ir::{
@@ -25,17 +25,27 @@ impl Cx<'_> {
         let local = self.accumulator(&receiver)?;
         Some(match call {
             AccumulatorCall::Mma { a, b, keep } => {
-                return self.start_flight(receiver, ty, Factors { op: MmaOp::Add, a, b, keep }, span);
+                return self.start_flight(receiver, ty, MmaArguments { op: MmaOp::Add, a, b, keep }, span);
             }
             AccumulatorCall::MmaSaturating { a, b, keep } => {
-                return self.start_flight(receiver, ty, Factors { op: MmaOp::Saturating, a, b, keep }, span);
+                return self.start_flight(
+                    receiver,
+                    ty,
+                    MmaArguments { op: MmaOp::Saturating, a, b, keep },
+                    span,
+                );
             }
             AccumulatorCall::MmaAndPopc { a, b, keep } => {
-                return self.start_flight(receiver, ty, Factors { op: MmaOp::AndPopc, a, b, keep }, span);
+                return self.start_flight(
+                    receiver,
+                    ty,
+                    MmaArguments { op: MmaOp::AndPopc, a, b, keep },
+                    span,
+                );
             }
             AccumulatorCall::Len => usize_number(ty.elements(), span),
             AccumulatorCall::Row { i } => self.row_of(ty, i, span),
-            AccumulatorCall::At { i } => self.place_of(ty, i, span),
+            AccumulatorCall::At { i } => self.element_at(ty, i, span),
             AccumulatorCall::Columns { j } => return self.columns(receiver, ty, j, written),
             AccumulatorCall::Store { tile } => {
                 let first = number(0, span);
@@ -61,7 +71,7 @@ impl Cx<'_> {
         let [accumulator, first] = <[Expr; 2]>::try_from(parts).ok()?;
         Some(match call {
             ColumnsCall::Len => usize_number(part.elements(), span),
-            ColumnsCall::At { i } => self.place_of(part, i, span),
+            ColumnsCall::At { i } => self.element_at(part, i, span),
             ColumnsCall::Store { tile } => {
                 let accumulator = self.accumulator(&accumulator)?;
                 self.effect(StmtKind::StoreAccumulator { accumulator, first, tile }, span)
@@ -165,7 +175,7 @@ impl Cx<'_> {
     /// Computes row and column of the thread's element `i`. The row is 64 · band + 16 · warp + lane
     /// / 4 + 8 · half, the column 8 · group + 2 · (lane % 4) + parity. For a single warp, the row
     /// is 16 · band + lane / 4 + 8 · half. Source: as for [`Cx::row_of`].
-    pub(super) fn place_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
+    pub(super) fn element_at(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
         let i = Expr { kind: ExprKind::Cast(Box::new(i)), ty: Scalar::U32.into(), span };
         let special = |special| Expr { kind: ExprKind::Special(special), ty: Scalar::U32.into(), span };
         let (warp, lane) = (special(Special::WarpIdx), special(Special::LaneIdx));

@@ -1,7 +1,7 @@
 //! Methods of shared arrays.
 
 use super::atomic::{Access, Request};
-use crate::ir::{AtomicOp, AtomicPlace, Expr, RemoteCopy, Scalar, StmtKind};
+use crate::ir::{AtomicMemory, AtomicOp, Expr, RemoteCopy, Scalar, StmtKind};
 use crate::parse::cx::Cx;
 use crate::parse::span;
 use crate::parse::words::{ArrayCall, ArrayWord, Word as _};
@@ -63,6 +63,6 @@ impl Cx<'_> {
                 Access { word: ArrayWord::CompareExchange.name(), index, request, order, scope }
             }
         };
-        self.strong_access(AtomicPlace::Shared(array), element, access, span)
+        self.strong_access(AtomicMemory::Shared(array), element, access, span)
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::diag::mistake;
 use crate::ir::{
-    Atomic, AtomicAccess, AtomicOp, AtomicPlace, Expr, MemoryScope, Order, Scalar, Span, StmtKind,
+    Atomic, AtomicAccess, AtomicMemory, AtomicOp, Expr, MemoryScope, Order, Scalar, Span, StmtKind,
 };
 use crate::parse::cx::Cx;
 use crate::parse::words::shape::Chosen;
@@ -59,7 +59,7 @@ impl Cx<'_> {
     /// that the hardware does not have.
     pub(super) fn strong_access(
         &mut self,
-        place: AtomicPlace,
+        memory: AtomicMemory,
         element: Scalar,
         call: Access,
         span: Span,
@@ -75,7 +75,7 @@ impl Cx<'_> {
             self.error(mistake::Atomic::Order { word, found: order.value, takes }, order.span);
             return None;
         }
-        if let (AtomicPlace::Shared(_), MemoryScope::Device | MemoryScope::System) = (&place, scope.value) {
+        if let (AtomicMemory::Shared(_), MemoryScope::Device | MemoryScope::System) = (&memory, scope.value) {
             self.error(mistake::Atomic::SharedScope { word, found: scope.value }, scope.span);
             return None;
         }
@@ -94,8 +94,8 @@ impl Cx<'_> {
             }
             Request::AddVector(value) => AtomicAccess::AddVector { value },
         };
-        let atomic = Atomic { place, index, access, order: order.value, scope: scope.value };
-        if let (AtomicPlace::Global(global), true) = (&atomic.place, atomic.writes()) {
+        let atomic = Atomic { memory, index, access, order: order.value, scope: scope.value };
+        if let (AtomicMemory::Global(global), true) = (&atomic.memory, atomic.writes()) {
             self.params[global.0 as usize].written = true;
         }
         let stmt = StmtKind::Atomic(Box::new(atomic));

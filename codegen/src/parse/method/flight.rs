@@ -15,7 +15,7 @@ use crate::parse::types::turbofish_arguments;
 use crate::parse::words::FlightCall;
 
 /// The arguments that start a multiplication.
-pub(super) struct Factors {
+pub(super) struct MmaArguments {
     pub(super) op: MmaOp,
     pub(super) a: Expr,
     pub(super) b: Expr,
@@ -29,11 +29,11 @@ impl Cx<'_> {
         &mut self,
         accumulator: Expr,
         ty: AccumulatorType,
-        factors: Factors,
+        arguments: MmaArguments,
         span: Span,
     ) -> Option<Expr> {
         let local = self.accumulator(&accumulator)?;
-        let keep = self.multiply(local, factors, span)?;
+        let keep = self.multiply(local, arguments, span)?;
         let (keep_ty, kept) = (self.resolve(&keep.ty), kept_parts(keep));
         let flight = Compound::Flight(ty, Box::new(keep_ty));
         Some(self.compound(flight, [accumulator].into_iter().chain(kept).collect(), span))
@@ -48,19 +48,19 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let (accumulator, kept) = parts.split_first()?;
         let accumulator = self.accumulator(accumulator)?;
-        let factors = match call {
+        let arguments = match call {
             FlightCall::Wait => {
                 self.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::All }, span);
                 return Some(kept_value(keep_ty, kept.to_vec(), span));
             }
-            FlightCall::Mma { a, b, keep } => Factors { op: MmaOp::Add, a, b, keep },
-            FlightCall::MmaSaturating { a, b, keep } => Factors { op: MmaOp::Saturating, a, b, keep },
-            FlightCall::MmaAndPopc { a, b, keep } => Factors { op: MmaOp::AndPopc, a, b, keep },
+            FlightCall::Mma { a, b, keep } => MmaArguments { op: MmaOp::Add, a, b, keep },
+            FlightCall::MmaSaturating { a, b, keep } => MmaArguments { op: MmaOp::Saturating, a, b, keep },
+            FlightCall::MmaAndPopc { a, b, keep } => MmaArguments { op: MmaOp::AndPopc, a, b, keep },
         };
-        if !self.expect(&factors.keep, keep_ty) {
+        if !self.expect(&arguments.keep, keep_ty) {
             return None;
         }
-        let keep = self.multiply(accumulator, factors, span)?;
+        let keep = self.multiply(accumulator, arguments, span)?;
         self.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::Older }, span);
         let before = self.exchange(kept, kept_parts(keep), span)?;
         Some(kept_value(keep_ty, before, span))
@@ -92,8 +92,8 @@ impl Cx<'_> {
     }
 
     /// Starts `accumulator += a · bᵀ` and returns the kept value.
-    fn multiply(&mut self, accumulator: LocalId, factors: Factors, span: Span) -> Option<Expr> {
-        let Factors { op, a, b, keep } = factors;
+    fn multiply(&mut self, accumulator: LocalId, arguments: MmaArguments, span: Span) -> Option<Expr> {
+        let MmaArguments { op, a, b, keep } = arguments;
         let metadata = self.metadata(&a, span);
         let left = self.left_operand(a, span);
         let right = self.shared_operand(b);
@@ -140,7 +140,7 @@ impl Cx<'_> {
             }
             (Type::Error, _) => None,
             (other, value) => {
-                self.error(Mismatch::NoFactor(self.infer.partial(&other)), value.span);
+                self.error(Mismatch::NotAnOperand(self.infer.partial(&other)), value.span);
                 None
             }
         }

@@ -5,7 +5,7 @@ use super::hint::Target;
 use super::matrix::Rows;
 use crate::diag::mistake;
 use crate::ir::{
-    AtomicOp, AtomicPlace, CopyKind, Expr, ExprKind, MemoryScope, Multicast, Order, ParamId, Scalar,
+    AtomicMemory, AtomicOp, CopyKind, Expr, ExprKind, MemoryScope, Multicast, Order, ParamId, Scalar,
     SharedRange, Span, StmtKind, Type,
 };
 use crate::parse::cx::Cx;
@@ -126,7 +126,7 @@ impl Cx<'_> {
     }
 
     fn strong(&mut self, slice: &Slice, access: Access, span: Span) -> Option<Expr> {
-        self.strong_access(AtomicPlace::Global(slice.global), slice.element, access, span)
+        self.strong_access(AtomicMemory::Global(slice.global), slice.element, access, span)
     }
 
     /// Returns the slice that `receiver` refers to, for this method. Reports a hint that the method

@@ -50,7 +50,7 @@ impl Cx<'_> {
             }
             WarpAccumulatorCall::Len => usize_number(ty.elements(), span),
             WarpAccumulatorCall::Row { i } => self.row_of(ty, i, span),
-            WarpAccumulatorCall::At { i } => self.place_of(ty, i, span),
+            WarpAccumulatorCall::At { i } => self.element_at(ty, i, span),
             WarpAccumulatorCall::Store { tile, at } => {
                 self.effect(StmtKind::StoreWarp(Box::new(WarpStore { accumulator, tile, at })), span)
             }

@@ -164,7 +164,7 @@ impl Cx<'_> {
             self.takes_method(&ty, entry, call);
         }
         let (effects, values) = self.block(|cx| cx.argument_values(entry.as_ref(), &call.args));
-        self.hold(std::slice::from_mut(&mut receiver), &effects);
+        self.spill_if_changed(std::slice::from_mut(&mut receiver), &effects);
         self.append(effects);
         match method {
             _ if ty == Type::Error => Expr::error(span),

@@ -6,7 +6,7 @@ use crate::ir::{
     BarrierOp, BinaryOp, Compound, Expr, ExprKind, For, Ring, Scalar, Span, StmtKind, TileType, Type,
 };
 use crate::parse::cx::Cx;
-use crate::parse::pipeline::{Parts, number, of_stage, put_together, take_apart};
+use crate::parse::pipeline::{Parts, join_parts, number, of_stage, split_parts};
 use crate::parse::stmt::unit;
 use crate::parse::words::{
     ConsumerCall, EmptySlotCall, FullSlotCall, FullSlotWord, LoadingSlotCall, PipelineCall, ProducerCall,
@@ -21,17 +21,17 @@ impl Cx<'_> {
         call: PipelineCall,
         span: Span,
     ) -> Option<Expr> {
-        let parts = take_apart(parts, ring.tiles.len())?;
+        let parts = split_parts(parts, ring.tiles.len())?;
         // On a fresh barrier, a wait for the phase of parity 1 returns at once. A producer thus
         // finds every stage empty at first.
         let state = |parity| [number(0, span), number(parity, span)];
         Some(match call {
             PipelineCall::Len => self.known_u32(u64::from(ring.stages), span),
             PipelineCall::Producer => {
-                self.compound(Compound::Producer(ring.clone()), put_together(parts, state(1)), span)
+                self.compound(Compound::Producer(ring.clone()), join_parts(parts, state(1)), span)
             }
             PipelineCall::Consumer => {
-                self.compound(Compound::Consumer(ring.clone()), put_together(parts, state(0)), span)
+                self.compound(Compound::Consumer(ring.clone()), join_parts(parts, state(0)), span)
             }
             PipelineCall::Init { consumers } => {
                 self.for_each_stage(ring, span, |cx, stage| {
@@ -59,7 +59,7 @@ impl Cx<'_> {
         call: ProducerCall,
         span: Span,
     ) -> Option<Expr> {
-        let parts = take_apart(parts, ring.tiles.len())?;
+        let parts = split_parts(parts, ring.tiles.len())?;
         match call {
             ProducerCall::Ready => self.is_ready(&parts.empty, &parts.state, span),
             ProducerCall::Drain => {
@@ -84,7 +84,7 @@ impl Cx<'_> {
         call: ConsumerCall,
         span: Span,
     ) -> Option<Expr> {
-        let parts = take_apart(parts, ring.tiles.len())?;
+        let parts = split_parts(parts, ring.tiles.len())?;
         match call {
             ConsumerCall::Skip { steps } => {
                 self.skip(ring, &parts, steps, span)?;
@@ -106,7 +106,7 @@ impl Cx<'_> {
         span: Span,
     ) -> Option<Expr> {
         match call {
-            EmptySlotCall::Stage => slot_stage(take_apart(parts, tiles.len())?, span),
+            EmptySlotCall::Stage => slot_stage(split_parts(parts, tiles.len())?, span),
             EmptySlotCall::Announce => Some(self.announce(tiles, parts, span)),
         }
     }
@@ -118,7 +118,7 @@ impl Cx<'_> {
         call: LoadingSlotCall,
         span: Span,
     ) -> Option<Expr> {
-        let parts = take_apart(parts, tiles.len())?;
+        let parts = split_parts(parts, tiles.len())?;
         match call {
             LoadingSlotCall::Stage => slot_stage(parts, span),
             LoadingSlotCall::Barrier => Some(of_stage(&parts.full, parts.state.first()?, span)),
@@ -132,7 +132,7 @@ impl Cx<'_> {
         call: FullSlotCall,
         span: Span,
     ) -> Option<Expr> {
-        let parts = take_apart(parts, tiles.len())?;
+        let parts = split_parts(parts, tiles.len())?;
         let empty = of_stage(&parts.empty, parts.state.first()?, span);
         match call {
             FullSlotCall::Stage => return slot_stage(parts, span),
@@ -170,7 +170,7 @@ impl Cx<'_> {
         let wait = BarrierOp::Wait { parity: self.read(parity, span) };
         self.ring_barrier_op(of_stage(awaited(&parts), &slot_stage, span), wait, span);
         self.next_stage(stage, parity, ring.stages, span);
-        Some(put_together(parts, [slot_stage]))
+        Some(join_parts(parts, [slot_stage]))
     }
 
     /// Announces the bytes of all tiles to the full barrier of the slot with these `parts`, and
@@ -178,7 +178,7 @@ impl Cx<'_> {
     fn announce(&mut self, tiles: &[TileType], parts: Vec<Expr>, span: Span) -> Expr {
         let bytes = tiles.iter().map(TileType::bytes).fold(0, u64::saturating_add);
         let bytes = number(u32::try_from(bytes).unwrap_or(u32::MAX), span);
-        if let Some(Parts { full, state, .. }) = take_apart(parts.clone(), tiles.len())
+        if let Some(Parts { full, state, .. }) = split_parts(parts.clone(), tiles.len())
             && let [stage] = &state[..]
         {
             self.ring_barrier_op(of_stage(&full, stage, span), BarrierOp::ArriveExpectTx { bytes }, span);
@@ -214,8 +214,8 @@ impl Cx<'_> {
         let before = self.read(parity, span);
         let after = self.apply(BinaryOp::Xor, before, odd, span);
         self.assign(parity, after);
-        let place = self.apply(BinaryOp::Rem, next_value, all, span);
-        self.assign(stage, place);
+        let index = self.apply(BinaryOp::Rem, next_value, all, span);
+        self.assign(stage, index);
         Some(())
     }
 
@@ -239,7 +239,7 @@ impl Cx<'_> {
         let tiles = compound.fields().len();
         let index = field.parse::<usize>().ok().filter(|&index| index < tiles);
         if let Some(index) = index
-            && let Some(Parts { tiles, state, .. }) = take_apart(parts, tiles)
+            && let Some(Parts { tiles, state, .. }) = split_parts(parts, tiles)
             && let (Some(stages), [stage]) = (tiles.get(index), &state[..])
         {
             return of_stage(stages, stage, span);

@@ -2,7 +2,7 @@
 
 use crate::ir::{Scalar, Type};
 use crate::parse::cx::{Binding, Cx};
-use crate::parse::names::{By, Meaning, Method, WordUse, note};
+use crate::parse::names::{Meaning, Method, ReceiverKind, WordUse, note};
 use crate::parse::words::{Entry, Mark, NumberWord, Signature, TypeWord, Word};
 
 impl Cx<'_> {
@@ -23,8 +23,8 @@ impl Cx<'_> {
         let Some(of) = TypeWord::of(ty) else { return };
         let tiles = if let Type::Compound(compound) = ty { compound.fields().len() } else { 0 };
         let taken = entry.signature.taken();
-        for held in [By::Value, By::Reference, By::MutReference] {
-            if held != By::Value && (is_of_ord(ty, &entry.name) || !self.has_reference(ty, held)) {
+        for held in [ReceiverKind::Value, ReceiverKind::Reference, ReceiverKind::MutReference] {
+            if held != ReceiverKind::Value && (is_of_ord(ty, &entry.name) || !self.has_reference(ty, held)) {
                 continue;
             }
             let method = Method { of, tiles, held, taken };
@@ -37,7 +37,7 @@ impl Cx<'_> {
     /// Whether the function has a parameter that is a reference of this kind to a value of the
     /// type. A method called on a value may then be called on the reference, as variables hold
     /// either.
-    fn has_reference(&self, ty: &Type, held: By) -> bool {
+    fn has_reference(&self, ty: &Type, held: ReceiverKind) -> bool {
         let scopes = self.frames.last().into_iter().flat_map(|frame| &frame.scopes);
         scopes.flat_map(|scope| scope.values()).any(|binding| {
             let (of, is_mut) = match binding {
@@ -45,7 +45,7 @@ impl Cx<'_> {
                 Binding::Compound { value, mutable, is_reference: true } => (&value.ty, *mutable),
                 Binding::Value(_) | Binding::Local { .. } | Binding::Compound { .. } => return false,
             };
-            is_mut == (held == By::MutReference) && self.resolve(of) == *ty
+            is_mut == (held == ReceiverKind::MutReference) && self.resolve(of) == *ty
         })
     }
 }
@@ -88,11 +88,11 @@ impl NumberWord {
 
 impl Signature {
     /// Returns how the method takes its receiver.
-    pub(in crate::parse) fn taken(&self) -> By {
+    pub(in crate::parse) fn taken(&self) -> ReceiverKind {
         match (self.has(Mark::ByRef), self.has(Mark::ByMut)) {
-            (_, true) => By::MutReference,
-            (true, false) => By::Reference,
-            (false, false) => By::Value,
+            (_, true) => ReceiverKind::MutReference,
+            (true, false) => ReceiverKind::Reference,
+            (false, false) => ReceiverKind::Value,
         }
     }
 }

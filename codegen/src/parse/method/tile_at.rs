@@ -24,11 +24,11 @@ impl Cx<'_> {
             self.error(mistake::Copy::BlockTile { rank }, span);
             return None;
         }
-        let place = |axis| {
+        let coordinate = |axis| {
             let kind = ExprKind::Special(Special::BlockIdx(axis));
             Expr { kind, ty: Scalar::U32.into(), span }
         };
-        let indices = AXES[..rank].iter().rev().map(|&axis| place(axis)).collect();
+        let indices = AXES[..rank].iter().rev().map(|&axis| coordinate(axis)).collect();
         self.coordinates_of(tile, TileIndices { indices, ty: Scalar::U32.into() }, span)
     }
 

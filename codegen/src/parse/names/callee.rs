@@ -70,7 +70,7 @@ impl<'a> Cx<'a> {
             if let Some(device) = self.device_function(&name) {
                 return Callee::Device(device);
             }
-            if self.refuse_outsider(&name, Space::Value, at) {
+            if self.refuse_host_item(&name, Space::Value, at) {
                 return Callee::Refused;
             }
         }

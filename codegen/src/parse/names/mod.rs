@@ -18,7 +18,7 @@ use crate::diag::mistake::Name;
 use crate::ir::{Scalar, Span};
 use crate::parse::cx::Cx;
 use crate::parse::item::ModuleItems;
-use crate::parse::item::outside::Outsider;
+use crate::parse::item::host_items::HostItemDecl;
 use crate::parse::span;
 use crate::parse::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, TypeWord, Word};
 
@@ -70,14 +70,14 @@ pub(crate) struct Method {
     /// For a slot that dereferences to its tiles, the number of tiles.
     pub(crate) tiles: usize,
     /// The receiver expression.
-    pub(crate) held: By,
+    pub(crate) held: ReceiverKind,
     /// The receiver parameter.
-    pub(crate) taken: By,
+    pub(crate) taken: ReceiverKind,
 }
 
 /// A value or a reference to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum ReceiverKind {
     Value,
     Reference,
     MutReference,
@@ -86,17 +86,20 @@ pub(crate) enum By {
 impl Method {
     /// Returns the lookup steps at which rustc searches for the method before it finds it. Each
     /// step has the receiver expression, and the receiver parameter that a method would need there.
-    pub(crate) fn earlier_steps(&self) -> Vec<(By, By)> {
+    pub(crate) fn earlier_steps(&self) -> Vec<(ReceiverKind, ReceiverKind)> {
         let receivers = match self.held {
-            By::Value => vec![By::Value],
-            held @ (By::Reference | By::MutReference) => vec![held, By::Value],
+            ReceiverKind::Value => vec![ReceiverKind::Value],
+            held @ (ReceiverKind::Reference | ReceiverKind::MutReference) => vec![held, ReceiverKind::Value],
         };
-        let steps = receivers
-            .into_iter()
-            .flat_map(|held| [By::Value, By::Reference, By::MutReference].map(|taken| (held, taken)));
+        let steps = receivers.into_iter().flat_map(|held| {
+            [ReceiverKind::Value, ReceiverKind::Reference, ReceiverKind::MutReference]
+                .map(|taken| (held, taken))
+        });
         let finds = |(held, taken)| match taken {
-            By::Value => held == self.taken,
-            By::Reference | By::MutReference => held == By::Value && taken == self.taken,
+            ReceiverKind::Value => held == self.taken,
+            ReceiverKind::Reference | ReceiverKind::MutReference => {
+                held == ReceiverKind::Value && taken == self.taken
+            }
         };
         steps.take_while(|&step| !finds(step)).collect()
     }
@@ -141,6 +144,16 @@ pub(in crate::parse) fn lone_name(path: &Path) -> Option<String> {
     }
 }
 
+/// Returns the last name of a path.
+pub(in crate::parse) fn last_name(path: &Path) -> Option<String> {
+    path.segments.last().map(|last| text(&last.ident))
+}
+
+/// Returns a path as it is spelled in the source.
+pub(in crate::parse) fn shown(path: &Path) -> String {
+    path.to_token_stream().to_string().replace(' ', "")
+}
+
 /// Returns `path` without its last segment, if it has others.
 pub(in crate::parse) fn owner(path: &Path) -> Option<Path> {
     let mut owner = path.clone();
@@ -154,7 +167,7 @@ impl Cx<'_> {
     /// certain to mean something else.
     pub(in crate::parse) fn takes_word(&mut self, path: &Path, meaning: Meaning) -> bool {
         if let Some(name) = own_name(path)
-            && self.refuse_outsider(&name, meaning.space(), span::of_path(path))
+            && self.refuse_host_item(&name, meaning.space(), span::of_path(path))
         {
             return false;
         }
@@ -174,9 +187,9 @@ impl Cx<'_> {
     }
 
     /// Returns whether `name` is an item of the host, and reports it.
-    pub(in crate::parse) fn refuse_outsider(&mut self, name: &str, space: Space, span: Span) -> bool {
-        let found = |other: &&Outsider| other.name == name && other.spaces.contains(&space);
-        let Some(other) = self.module_items.outsiders.iter().find(found) else { return false };
+    pub(in crate::parse) fn refuse_host_item(&mut self, name: &str, space: Space, span: Span) -> bool {
+        let found = |other: &&HostItemDecl| other.name == name && other.spaces.contains(&space);
+        let Some(other) = self.module_items.host_items.iter().find(found) else { return false };
         let (item, hides_word) = (other.item, is_vocabulary(name, space));
         self.error(Name::Host { name: name.to_owned(), item, hides_word }, span);
         true
@@ -220,8 +233,8 @@ impl Cx<'_> {
 
     /// Reports a path to an item that does not exist in kernels.
     pub(in crate::parse) fn refuse_foreign_path(&mut self, path: &Path) {
-        let shown = path.to_token_stream().to_string().replace(' ', "");
-        let name = path.segments.last().map(|last| text(&last.ident)).unwrap_or_default();
+        let shown = shown(path);
+        let name = last_name(path).unwrap_or_default();
         let is_word = [Space::Value, Space::Type].into_iter().any(|space| is_vocabulary(&name, space));
         self.error(Name::Foreign { path: shown, word: is_word.then_some(name) }, Span::of(path));
     }

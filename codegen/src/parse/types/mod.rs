@@ -90,7 +90,7 @@ impl<'a> Cx<'a> {
             if let Some(alias) = self.alias(&name) {
                 return self.aliased(alias, span);
             }
-            if self.refuse_outsider(&name, Space::Type, span) {
+            if self.refuse_host_item(&name, Space::Type, span) {
                 return Type::Error;
             }
         }

@@ -22,7 +22,7 @@ impl Cx<'_> {
                 Some(word) if by_mut => cx.phase_by_mut(&word.name, arg),
                 Some(_) | None => cx.expr(arg),
             });
-            self.hold(&mut values, &effects);
+            self.spill_if_changed(&mut values, &effects);
             self.append(effects);
             values.push(value);
         }

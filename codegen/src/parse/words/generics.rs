@@ -17,21 +17,21 @@ pub(crate) enum Generic {
     /// The range of a `for`.
     Range,
     /// The element type of an accumulator.
-    Sum,
+    AccumulatorElement,
     /// An element type that tensor cores multiply.
-    Factor,
+    OperandElement,
     /// The element type of a warp's accumulator.
-    WarpSum,
+    WarpAccumulatorElement,
     /// An element type that a warp multiplies.
-    WarpFactor,
+    WarpOperandElement,
     /// M: the rows of a matrix in registers.
     MatrixRows,
     /// K: the dimension of an operand in registers that is summed over.
-    Depth,
+    K,
     /// The lifetime of a borrow. May be omitted.
     Lifetime,
     /// The value that is kept until a multiplication is complete.
-    Kept,
+    KeptValue,
     /// The type of an operand in shared memory.
     Operand,
     /// The number of registers per thread.
@@ -64,12 +64,16 @@ impl Generic {
     /// Returns the placeholder for it in messages.
     pub(super) fn letter(self) -> &'static str {
         match self {
-            Self::Number | Self::Half | Self::Element | Self::Sum | Self::WarpSum => "T",
-            Self::Factor | Self::WarpFactor => "E",
+            Self::Number
+            | Self::Half
+            | Self::Element
+            | Self::AccumulatorElement
+            | Self::WarpAccumulatorElement => "T",
+            Self::OperandElement | Self::WarpOperandElement => "E",
             Self::MatrixRows => "M",
-            Self::Depth => "K",
+            Self::K => "K",
             Self::Lifetime => "'_",
-            Self::Kept => "Keep",
+            Self::KeptValue => "Keep",
             Self::Shared | Self::Operand => "X",
             Self::Range => "R",
             Self::Groups | Self::Lanes | Self::Count | Self::Rank | Self::Registers => "N",
@@ -89,19 +93,19 @@ impl Generic {
             Self::Lanes => ", of `N` elements",
             Self::Flag => ", if `B`",
             Self::Dimension => ", for dimension `D`",
-            Self::Registers => ": so many registers a thread, a multiple of 8 from 24 to 256",
+            Self::Registers => ": registers per thread, a multiple of 8 from 24 to 256",
             Self::Number
             | Self::Half
             | Self::Shared
             | Self::Range
-            | Self::Sum
-            | Self::WarpSum
-            | Self::Factor
-            | Self::WarpFactor
+            | Self::AccumulatorElement
+            | Self::WarpAccumulatorElement
+            | Self::OperandElement
+            | Self::WarpOperandElement
             | Self::MatrixRows
-            | Self::Depth
+            | Self::K
             | Self::Lifetime
-            | Self::Kept
+            | Self::KeptValue
             | Self::Operand
             | Self::Element
             | Self::Shape
@@ -128,7 +132,7 @@ impl Generic {
                 | Self::Registers
                 | Self::Count
                 | Self::Flag
-                | Self::Factor
+                | Self::OperandElement
         )
     }
 }

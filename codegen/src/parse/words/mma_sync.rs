@@ -28,7 +28,7 @@ words! {
             #[ByRef] fn at(i: Usize) => At;
             #[ByRef] fn store(tile: StoredTile, at: RowAndColumn) => Store;
             #[ByRef] fn store_to(matrix: StoredMatrix, at: RowAndColumn) => StoreTo;
-            #[ByRef] fn pack<Factor>() => Pack;
+            #[ByRef] fn pack<OperandElement>() => Pack;
             #[ByRef] fn row_max() => RowMax;
             #[ByRef] fn row_sum() => RowSum;
         }

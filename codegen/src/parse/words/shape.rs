@@ -88,11 +88,11 @@ of_one_type! {
     /// The number of arrivals that complete a phase.
     Arrivals: ir::Scalar::U32, ", with the arrivals that complete a phase";
     /// The number of bytes of copies.
-    Bytes: ir::Scalar::U32, ", with the bytes that copies will bring: `tile.bytes()`";
+    Bytes: ir::Scalar::U32, ", with the bytes that copies will write: `tile.bytes()`";
     /// The parity of a phase.
     Parity: ir::Scalar::U32, ": 0 for the first phase, then 1, then 0 again";
     /// The state of a phase, returned by an arrival.
-    Token: Type::Token, ", with what `arrive_token()` gave";
+    Token: Type::Token, ", with the token that `arrive_token()` returned";
     /// A barrier of this block.
     Barrier: Type::Barrier;
     /// A barrier of another block.

@@ -299,7 +299,7 @@ words! {
             #[ByRef] fn columns<Count>(j: U32) => Columns;
             #[ByRef] fn store(tile: StoredTile) => Store;
             #[ByRef] fn store_to(matrix: StoredMatrix, at: RowAndColumn) => StoreTo;
-            #[ByRef] fn pack<Factor>() => Pack;
+            #[ByRef] fn pack<OperandElement>() => Pack;
             #[ByRef] fn row_max() => RowMax;
             #[ByRef] fn row_sum() => RowSum;
         }

@@ -40,21 +40,21 @@ types! {
             type TensorMap<Tile>;
         }
         "Tensor cores" {
-            type Accumulator<Sum, MatrixRows, Count>;
-            type Columns<Lifetime, Sum, MatrixRows, Count>;
-            type Rows<Sum, MatrixRows>;
-            type Fragment<Factor, MatrixRows, Depth>;
+            type Accumulator<AccumulatorElement, MatrixRows, Count>;
+            type Columns<Lifetime, AccumulatorElement, MatrixRows, Count>;
+            type Rows<AccumulatorElement, MatrixRows>;
+            type Fragment<OperandElement, MatrixRows, K>;
             type GlobalMatrix<Element>;
-            type Flight<Lifetime, Sum, MatrixRows, Count, Kept>;
+            type Flight<Lifetime, AccumulatorElement, MatrixRows, Count, KeptValue>;
             type Transposed<Tile, Flag>;
             type Negated<Operand>;
-            type Sparse<Tile, Depth>;
+            type Sparse<Tile, K>;
         }
         "Multiplications by a warp" {
-            type WarpAccumulator<WarpSum, MatrixRows, Count>;
-            type WarpRows<WarpSum, MatrixRows>;
-            type WarpLeft<WarpFactor, MatrixRows, Depth>;
-            type WarpRight<WarpFactor, Count, Depth>;
+            type WarpAccumulator<WarpAccumulatorElement, MatrixRows, Count>;
+            type WarpRows<WarpAccumulatorElement, MatrixRows>;
+            type WarpLeft<WarpOperandElement, MatrixRows, K>;
+            type WarpRight<WarpOperandElement, Count, K>;
         }
         "Columns of pixels" {
             type Im2colMap<Tile, Rank>;

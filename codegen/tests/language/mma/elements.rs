@@ -1,15 +1,15 @@
-//! Indices of elements in registers, in each turn of unrolled loops.
+//! Indices of elements in registers, in each iteration of unrolled loops.
 
 use super::{SUM, flipped};
 
-/// Registers without a value would be read there.
+/// The kernel would read registers without a value.
 #[test]
 fn tma0208_elements_that_are_not_there() {
     let rows = "let mut rows = Rows::<f32, 64>::filled(0.0);";
     for (broken, message, kept) in [
         ("out.set(0, sum[64]);", "index 64 is out of range", "out.set(0, sum[63]);"),
         ("sum[64] = 1.0;", "index 64 is out of range", "sum[63] = 1.0;"),
-        ("rows[2] = 1.0;", "elements that a thread holds is 2", "rows[1] = 1.0;"),
+        ("rows[2] = 1.0;", "a thread holds 2 elements", "rows[1] = 1.0;"),
     ] {
         let of = |body: &str| format!("{SUM} {rows} {body}");
         flipped(&of(broken), "TMA0208", message, &of(kept));
@@ -17,14 +17,14 @@ fn tma0208_elements_that_are_not_there() {
     for (broken, turn, kept) in [
         (
             "for j in unroll(0..3u32) { sum.columns::<64>(j).store(a); }",
-            "columns 128 to 191 of `Accumulator<f32, 64, 128>`, which has 128\n\
-             note: in the turn of the unrolled loop in which `j` is 2",
+            "columns 128 to 191 are out of bounds: `Accumulator<f32, 64, 128>` has 128 columns\n\
+             note: in the iteration of the unrolled loop where `j` is 2",
             "for j in unroll(0..2u32) { sum.columns::<64>(j).store(a); }",
         ),
         (
             "for i in unroll(0..33) { sum[2 * i] = 0.0; }",
-            "index 64 is out of range: the number of elements that a thread holds is 64\n\
-             note: in the turn of the unrolled loop in which `i` is 32",
+            "index 64 is out of bounds: a thread holds 64 elements\n\
+             note: in the iteration of the unrolled loop where `i` is 32",
             "for i in unroll(0..32) { sum[2 * i] = 0.0; }",
         ),
         (

@@ -1,5 +1,5 @@
-//! Layouts and parts of operands, saturating sums and bits, and rows of global memory: what their
-//! words mean, and each rule beside what keeps it.
+//! Layouts and parts of operands, saturating sums and bits, and rows of global memory: the meaning
+//! of their words, and each rule with a kernel that satisfies it.
 
 use super::rules::product;
 use super::*;
@@ -13,18 +13,18 @@ fn operands_without_a_swizzle_lie_in_panels() {
     let text = refused(&kernel("", &of("NoSwizzle")));
     assert!(text.starts_with("TMA0251") && text.contains("`Panels16`, which permutes nothing"), "{text}");
     accepted("", &of("Panels16"));
-    // One panel of 16 bytes is a row, but not two instructions' of K.
+    // A panel of 16 bytes fits one instruction's K in a row, but not two.
     let narrow = |layout: &str, columns: u32| {
         format!(
             "let t: Tile<f16, Shape2<64, {columns}>, {layout}> = shared(); \
              let mut sum = Accumulator::<f32, 64, {columns}>::zero(); sum.mma(a, t.t(), ()).wait();"
         )
     };
-    flipped(&narrow("NoSwizzle", 16), "TMA0251", "tensor cores do not read", &narrow("NoSwizzle", 8));
+    flipped(&narrow("NoSwizzle", 16), "TMA0251", "tensor cores cannot read", &narrow("NoSwizzle", 8));
     accepted("", &narrow("Panels16", 16));
     let row = "f16, Shape2<64, 8>, NoSwizzle";
     let text = refused(&kernel("", &product("f32, 64, 64", row, row)));
-    assert!(text.contains("multiplied along 8 elements"), "{text}");
+    assert!(text.contains("K must be a multiple of 16 elements, but "), "{text}");
 }
 
 #[test]
@@ -60,22 +60,22 @@ fn tma0259_parts_are_tiles() {
              s.store(t.columns::<{columns}>(0));"
         )
     };
-    flipped(&plain(32), "TMA0259", "panels have 32 columns each", &plain(64));
+    flipped(&plain(32), "TMA0259", "a panel has 32 columns", &plain(64));
     let low = |rows: u32, columns: u32| {
         format!(
             "let t: Tile<f16, Shape2<{rows}, 128>, Swizzle128> = shared(); \
              t.columns::<{columns}>(0).set([0, 0], f16::ZERO);"
         )
     };
-    flipped(&low(12, 64), "TMA0259", "begin at multiples of 1024", &low(16, 64));
+    flipped(&low(12, 64), "TMA0259", "start at a multiple of 1024 bytes", &low(16, 64));
     accepted("", &low(12, 128));
     let batch = |shape: &str| {
         format!("let t: Tile<f16, {shape}, Swizzle128> = shared(); t.batch(0).set([0, 0], f16::ZERO);")
     };
-    flipped(&batch("Shape3<2, 8, 128>"), "TMA0259", "take a batch of 1", &batch("Shape3<1, 8, 128>"));
+    flipped(&batch("Shape3<2, 8, 128>"), "TMA0259", "use a batch of 1", &batch("Shape3<1, 8, 128>"));
     flipped(&batch("Shape2<8, 64>"), "TMA0259", "of three dimensions", &batch("Shape3<4, 8, 64>"));
     let text = error("let t: Tile<f16, Shape3<1, 8, 64>, Swizzle128> = shared(); t.columns::<64>(0).rows();");
-    assert!(text.contains("`tile.batch(i)` is a matrix of a batch"), "{text}");
+    assert!(text.contains("`tile.batch(i)` selects a matrix of a batch"), "{text}");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn tma0252_what_saturates_and_what_has_bits() {
     flipped(
         &of("f32", "e4m3", "mma_saturating"),
         "TMA0252",
-        "sums of products of e4m3 do not saturate",
+        "sums of products of e4m3 cannot saturate",
         &of("i32", "i8", "mma_saturating"),
     );
     for element in ["u8", "u16", "u32", "u64"] {
@@ -144,23 +144,23 @@ fn tma0252_what_saturates_and_what_has_bits() {
     }
     for element in ["i8", "i32", "f16", "e4m3"] {
         let text = refused(&kernel("", &of("i32", element, "mma_and_popc")));
-        let wanted = format!("the bits of elements of type `{element}`");
+        let wanted = format!("the bits of `{element}` elements");
         assert!(text.starts_with("TMA0252") && text.contains(&wanted), "{text}");
     }
     let text = error(&of("f32", "u32", "mma_and_popc"));
     assert!(
-        text.starts_with("TMA0252") && text.contains("b1 are not added to an accumulator of f32"),
+        text.starts_with("TMA0252") && text.contains("b1 cannot be added to an accumulator of f32"),
         "{text}"
     );
     let bits = "let x: Tile<u32, Shape2<64, 4>, Panels16> = shared(); \
                 let mut sum = Accumulator::<i32, 64, 64>::zero();";
     let text = refused(&kernel("", &format!("{bits} sum.mma_and_popc(x, x, ()).wait();")));
-    assert!(text.contains("multiplied along 128 bits, which is not a multiple of 256"), "{text}");
+    assert!(text.contains("K must be a multiple of 256 bits, but "), "{text}");
     let loaded = "(Fragment::<i8, 64, 64>::load(x, [0, 0]), x,";
     let text = refused(&kernel("", &of("i32", "i8", "mma_and_popc").replace("(x, x,", loaded)));
-    assert!(text.contains("the bits of elements of type `i8`"), "{text}");
+    assert!(text.contains("the bits of `i8` elements"), "{text}");
     let text = refused(&kernel("", &of("i32", "u32", "mma_and_popc").replace("(x, x,", "(x, x.t(),")));
-    assert!(text.contains("transpose elements of 16 bits only, not single bits"), "{text}");
+    assert!(text.contains("can transpose only elements of 16 bits, not single bits"), "{text}");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn what_is_stored_to_rows() {
     }
     for (sum, element) in [("f32", "f64"), ("f32", "i32"), ("f16", "f32"), ("i32", "u32")] {
         let text = refused(&of(sum, element));
-        let wanted = format!("an accumulator of {sum} is not stored to a matrix of {element}");
+        let wanted = format!("an accumulator of {sum} cannot be stored to a matrix of {element}");
         assert!(text.starts_with("TMA0252") && text.contains(&wanted), "{text}");
     }
     let sum = "let sum = Accumulator::<f32, 64, 64>::zero();";
@@ -204,17 +204,17 @@ fn what_is_stored_to_rows() {
     let store = |columns: u32, j: &str| {
         format!("{sum} sum.columns::<{columns}>({j}).store_to(out.matrix(0, [9, 9], 9), [0, 0]);")
     };
-    flipped(&store(12, "0"), "TMA0251", "take a multiple of 8 columns", &store(16, "0"));
-    flipped(&store(32, "n"), "TMA0254", "the first of the columns is not known", &store(32, "1"));
+    flipped(&store(12, "0"), "TMA0251", "columns are stored in multiples of 8, not 12", &store(16, "0"));
+    flipped(&store(32, "n"), "TMA0254", "the first column must be a constant", &store(32, "1"));
     flipped(&store(32, "2"), "TMA0208", "columns 64 to 95", &store(32, "1"));
     let other = "let mut to = out.matrix(0, [9, 9], 9); to = other.matrix(0, [9, 9], 9);";
     let text = refused(&format!(
         "#[tma_kernel(threads = 128)]\nfn k(out: Global<f32>, other: Global<f32>) {{ {other} }}"
     ));
-    assert!(text.contains("`to` belongs to another slice"), "{text}");
+    assert!(text.contains("`to` belongs to a different slice"), "{text}");
 }
 
-/// A sparse operand and what it is multiplied by.
+/// Returns a sparse operand and its matmul with another operand.
 fn sparse(left: &str, metadata: u32, right: &str) -> String {
     format!(
         "let left: Tile<{left}> = shared(); let right: Tile<{right}> = shared(); let places = [n; {metadata}]; \
@@ -254,35 +254,35 @@ fn a_sparse_fragment_keeps_its_registers_and_its_metadata() {
     let of = |registers: u32| {
         format!("{product} sum.mma(p.pack::<f16>().sparse([n; {registers}]), right, ()).wait();")
     };
-    flipped(&of(1), "TMA0260", "64 rows of 128 elements has 2", &of(2));
+    flipped(&of(1), "TMA0260", "64 rows of 128 elements needs 2 registers", &of(2));
     let typed = |columns: u32| {
         format!(
             "{product} let s: Sparse<Fragment<f16, 64, 64>, {columns}> = p.pack::<f16>().sparse([n; 2]); \
                  sum.mma(s, right, ()).wait();"
         )
     };
-    flipped(&typed(64), "TMA0102", "a sparse `Fragment<f16, 64, 64>` has 128 elements a row", &typed(128));
+    flipped(&typed(64), "TMA0102", "a sparse `Fragment<f16, 64, 64>` must have 128 columns", &typed(128));
     let text =
         error(&format!("{product} sum.mma(p.pack::<f16>(), p.pack::<f16>().sparse([n; 2]), ()).wait();"));
     assert!(text.contains("tensor cores multiply tiles, not `Sparse<Fragment<f16, 64, 64>, 128>`"), "{text}");
     let text = error(&format!("{product} sum.mma(p.pack::<f16>().sparse(n), right, ()).wait();"));
-    assert!(text.contains("metadata is an array of `u32`, not `u32`"), "{text}");
+    assert!(text.contains("metadata must be an array of `u32`, not `u32`"), "{text}");
 }
 
 #[test]
 fn tma0260_metadata_is_of_all_rows() {
     let f16 =
         |registers| sparse("f16, Shape2<64, 64>, Swizzle128", registers, "f16, Shape2<64, 128>, Swizzle128");
-    flipped(&f16(1), "TMA0260", "64 rows of 128 elements has 2", &f16(2));
+    flipped(&f16(1), "TMA0260", "64 rows of 128 elements needs 2 registers", &f16(2));
     flipped(&f16(4), "TMA0260", "metadata of 4 registers", &f16(2));
-    // The last register is half used.
+    // Half of the last register is used.
     accepted("", &sparse("f16, Shape2<64, 48>, Swizzle128", 2, "f16, Shape2<64, 96>, Swizzle64"));
     let e4m3 =
         |registers| sparse("e4m3, Shape2<64, 64>, Swizzle64", registers, "e4m3, Shape2<64, 128>, Swizzle128");
-    flipped(&e4m3(1), "TMA0260", "64 rows of 128 elements has 2", &e4m3(2));
+    flipped(&e4m3(1), "TMA0260", "64 rows of 128 elements needs 2 registers", &e4m3(2));
     let tf32 =
         |registers| sparse("tf32, Shape2<64, 16>, Swizzle64", registers, "tf32, Shape2<64, 32>, Swizzle128");
-    flipped(&tf32(2), "TMA0260", "64 rows of 32 elements has 1", &tf32(1));
+    flipped(&tf32(2), "TMA0260", "64 rows of 32 elements needs 1 registers", &tf32(1));
 }
 
 #[test]
@@ -291,13 +291,13 @@ fn what_a_sparse_operand_is_multiplied_by() {
     flipped(
         &right("f16, Shape2<64, 64>, Swizzle128"),
         "TMA0251",
-        "left operand has 128 elements a row, and the right one 64",
+        "the operands differ in K: 128 on the left, but 64 on the right",
         &right("f16, Shape2<64, 128>, Panels16"),
     );
     flipped(
         &right("f16, Shape2<64, 128>, Swizzle32"),
         "TMA0251",
-        "one instruction takes 64 bytes of its rows",
+        "one instruction reads 64 bytes of its rows",
         &right("f16, Shape2<64, 128>, Swizzle64"),
     );
     let sum = "let mut sum = Accumulator::<f32, 64, 64>::zero();";
@@ -305,12 +305,12 @@ fn what_a_sparse_operand_is_multiplied_by() {
     assert!(text.starts_with("TMA0252") && text.contains("only the left operand"), "{text}");
     let text = error(&format!("{sum} sum.mma(a.sparse(n), a, ()).wait();"));
     assert!(
-        text.starts_with("TMA0102") && text.contains("metadata is an array of `u32`, not `u32`"),
+        text.starts_with("TMA0102") && text.contains("metadata must be an array of `u32`, not `u32`"),
         "{text}"
     );
     let bits = "let x: Tile<u32, Shape2<64, 16>, Swizzle64> = shared(); \
                 let mut sum = Accumulator::<i32, 64, 64>::zero(); \
                 let y: Tile<u32, Shape2<64, 32>, Swizzle128> = shared();";
     let text = error(&format!("{bits} sum.mma_and_popc(x.sparse([n]), y, ()).wait();"));
-    assert!(text.contains("an operand of b1 is not sparse"), "{text}");
+    assert!(text.contains("an operand of b1 cannot be sparse"), "{text}");
 }

@@ -1,9 +1,9 @@
-//! Left operands that a warpgroup loads into registers: what the word means, and each of its rules
-//! beside what keeps it.
+//! Left operands that a warpgroup loads into registers: the meaning of the word, and each of its
+//! rules with a kernel that satisfies it.
 
 use super::*;
 
-/// A fragment of this type that is loaded from `tile` at `at`.
+/// Returns the load of a fragment of this type from `tile` at `at`.
 fn load(tile: &str, fragment: &str, at: &str) -> String {
     format!("let t: Tile<{tile}> = shared(); let x = Fragment::<{fragment}>::load(t, {at});")
 }
@@ -25,7 +25,7 @@ fn a_fragment_is_loaded_and_multiplied() {
     );
 }
 
-/// Of which only those of 16 bits are packed from accumulators.
+/// Only fragments of 16-bit elements are packed from accumulators.
 #[test]
 fn a_sparse_fragment_has_elements_of_any_size() {
     for (left, right, sum, half, registers) in [
@@ -58,10 +58,10 @@ fn what_a_fragment_is_loaded_from() {
         (
             load("e5m2, Shape2<64, 128>", "e4m3, 64, 64", "[0, 0]"),
             "TMA0252",
-            "is not loaded from a tile of e5m2",
+            "cannot be loaded from a tile of e5m2",
         ),
         (load("f64, Shape2<64, 128>", "f64, 64, 64", "[0, 0]"), "TMA0252", "f64"),
-        (load("tf32, Shape2<256, 128>", "tf32, 256, 128", "[0, 0]"), "TMA0251", "takes 256 registers"),
+        (load("tf32, Shape2<256, 128>", "tf32, 256, 128", "[0, 0]"), "TMA0251", "needs 256"),
         (load("e4m3, Shape2<64, 128>", "e4m3, 64, 64", "[0, 8]"), "TMA0261", "not a multiple of 16"),
         (load("e4m3, Shape2<64, 128>", "e4m3, 64, 64", "[0, 80]"), "TMA0208", "columns 80 to 143"),
         (load("e4m3, Shape2<64, 128>", "e4m3, 64, 64", "[8, 0]"), "TMA0208", "rows 8 to 71"),
@@ -72,12 +72,12 @@ fn what_a_fragment_is_loaded_from() {
         load(&format!("{element}, Shape2<64, 64>, Swizzle128"), &format!("{element}, 64, 64"), "[0, 0]")
             .replace("load(t,", "load(t.t(),")
     };
-    flipped(&transposed("tf32"), "TMA0252", "transpose elements of 16 bits only", &transposed("bf16"));
+    flipped(&transposed("tf32"), "TMA0252", "can transpose only elements of 16 bits", &transposed("bf16"));
     let text = error("let x = Fragment::<f16, 64, 64>::store(a, [0, 0]);");
     assert!(text.contains("`Fragment`") && text.contains("load"), "{text}");
 }
 
-/// A warp would do for `WarpLeft`, which is loaded by each for itself.
+/// A warp would be enough for `WarpLeft`, which each warp loads for itself.
 #[test]
 fn a_whole_warpgroup_loads() {
     let of =

@@ -1,20 +1,20 @@
-//! Tensor cores: what their words mean; and in `rules`, each of their rules beside what keeps it.
+//! Tensor cores: the meaning of their words; `rules` has each rule and a kernel that satisfies it.
 
+mod collective;
 mod elements;
 mod forms;
 mod fragments;
 mod registers;
 mod rules;
 mod sync;
-mod together;
 
 use super::{ir, refused};
 
-/// Types of most kernels here.
+/// The types of most kernels here.
 const TYPES: &str = "type A = Tile<f16, Shape2<64, 64>, Swizzle128>;\n\
                      type B = Tile<f16, Shape2<128, 64>, Swizzle128>;\n";
 
-/// A module with a kernel of a warpgroup that has the tiles `a` and `b`, and `n` and `out`.
+/// Returns a module with a kernel of a warpgroup that has the tiles `a` and `b`, and `n` and `out`.
 fn kernel(items: &str, body: &str) -> String {
     format!(
         "#[tma_module]\nmod m {{\n{TYPES}{items}\n#[tma_kernel(threads = 128)]\nfn k(n: u32, out: Global<f32>) {{\n\
@@ -22,7 +22,7 @@ fn kernel(items: &str, body: &str) -> String {
     )
 }
 
-/// The statements that `body` becomes.
+/// Returns the statements of the IR for `body`.
 #[track_caller]
 fn body(items: &str, body: &str) -> String {
     let text = ir(&kernel(items, body));
@@ -41,7 +41,7 @@ fn accepted(items: &str, source: &str) {
     body(items, source);
 }
 
-/// What is said of a kernel with this body, which has one error.
+/// Returns the error of a kernel with this body, which has exactly one.
 #[track_caller]
 fn error(source: &str) -> String {
     let text = refused(&kernel("", source));
@@ -49,7 +49,7 @@ fn error(source: &str) -> String {
     text
 }
 
-/// A broken rule beside the same kernel that keeps it.
+/// Checks that a kernel violates a rule, and that its variant satisfies it.
 #[track_caller]
 fn flipped(broken: &str, code: &str, message: &str, kept: &str) {
     let text = error(broken);
@@ -148,7 +148,7 @@ fn a_fragment_is_multiplied_as_it_was() {
 }
 
 #[test]
-fn elements_have_places() {
+fn elements_have_locations() {
     means(
         "let sum = Accumulator::<f32, 128, 64>::zero(); let rows = Rows::<f32, 128>::filled(2.0); \
          out.set(cast::<u64>(sum.len() + rows.len()), 0.0); for i in unroll(0..2) { out.set(cast::<u64>(sum.row(i)), rows[sum.row(i)]); }",
@@ -170,14 +170,14 @@ fn rows_are_reduced() {
 }
 
 #[test]
-fn columns_are_stored_apart() {
+fn columns_are_stored_separately() {
     means(
         "let sum = Accumulator::<f32, 64, 128>::zero(); for j in unroll(0..2u32) { sum.columns::<64>(j).store(a); }",
         "v0 = zero(Accumulator<f32, 64, 128>)\nl0: for v1 in 0u32..2u32 step 1usize unrolled\n  accumulator.store v0[(v1 * 64u32)] s0",
     );
 }
 
-/// Every type has a name, and values of it are passed to functions.
+/// Every type has a name, and functions can take its values.
 #[test]
 fn device_functions_take_what_tensor_cores_work_on() {
     let function = |parameters: &str, body: &str| format!("#[tma_device]\nfn f({parameters}) {{ {body} }}");
@@ -240,8 +240,8 @@ fn device_functions_take_what_tensor_cores_work_on() {
     );
 }
 
-/// A literal that a flight keeps is what rustc takes it for: what a parameter says, or a use of
-/// what the flight gives back.
+/// The type of a literal that a flight keeps is that of rustc: from a parameter, or from a use of
+/// the values that the flight returns.
 #[test]
 fn a_flight_keeps_literals_of_any_type() {
     for (parameter, inside, call) in [
@@ -267,7 +267,7 @@ fn a_flight_keeps_literals_of_any_type() {
     accepted("", &format!("{SUM} let n: u64 = sum.mma(a, b, 7).wait(); out.set(n, 0.0);"));
     let wrong = "#[tma_device]\nfn f(flight: Flight<f32, 64, 128, bool>) { flight.wait(); }";
     let text = refused(&kernel(wrong, &format!("{SUM} f(sum.mma(a, b, 7));")));
-    assert!(text.starts_with("TMA0102") && text.contains("`Flight<f32, 64, 128, bool>` is wanted"), "{text}");
+    assert!(text.starts_with("TMA0102") && text.contains("expected `Flight<f32, 64, 128, bool>`"), "{text}");
 }
 
 #[test]
@@ -275,13 +275,13 @@ fn types_are_of_what_they_are_of() {
     let take = |ty: &str| refused(&kernel(&format!("#[tma_device]\nfn f(x: {ty}) {{}}"), "f(a);"));
     let text = take("Transposed<f32>");
     assert!(
-        text.starts_with("TMA0004") && text.contains("`Transposed` is of a tile, not of `f32`"),
+        text.starts_with("TMA0004") && text.contains("`Transposed` requires a tile, not `f32`"),
         "{text}"
     );
     let text = take("Negated<Negated<A>>");
-    assert!(text.contains("`Negated` is of a tile, not of `Negated<"), "{text}");
+    assert!(text.contains("`Negated` requires a tile, not `Negated<"), "{text}");
     let text = take("Flight<'_, f32, 64, 128>");
-    assert!(text.contains("`Flight` takes 4 arguments, but 3"), "{text}");
+    assert!(text.contains("`Flight` takes 4 generic arguments, but 3"), "{text}");
     let text = take("Accumulator<f32, 64>");
-    assert!(text.contains("`Accumulator` takes 3 arguments, but 2"), "{text}");
+    assert!(text.contains("`Accumulator` takes 3 generic arguments, but 2"), "{text}");
 }

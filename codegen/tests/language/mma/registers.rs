@@ -6,7 +6,7 @@ fn kernel(options: &str, body: &str) -> String {
     format!("#[tma_kernel({options})]\nfn k(n: u32) {{ {body} }}")
 }
 
-/// A kernel of a warpgroup with fewer and others with more registers.
+/// Returns a kernel of one warpgroup with fewer registers and others with more.
 fn roles(options: &str, fewer: u32, more: u32) -> String {
     let body = format!(
         "if warpgroup_idx() == 0 {{ setmaxnreg_dec::<{fewer}>(); }} else {{ setmaxnreg_inc::<{more}>(); }}"
@@ -18,21 +18,11 @@ fn roles(options: &str, fewer: u32, more: u32) -> String {
 fn tma0265_all_warpgroups_together() {
     // Source of the sums that fit: CUTLASS, ThunderKittens, DeepGEMM and fast.cu use them.
     for (options, broken, message, kept) in [
-        (
-            "threads = 384",
-            (48, 232),
-            "48 + 2 × 232 = 512 registers, but they begin with 3 × 168 = 504",
-            (40, 232),
-        ),
+        ("threads = 384", (48, 232), "48 + 2 × 232 = 512 registers, but start with 3 × 168 = 504", (40, 232)),
         ("threads = 384", (32, 240), "32 + 2 × 240 = 512 registers", (24, 240)),
-        (
-            "threads = 512",
-            (40, 160),
-            "40 + 3 × 160 = 520 registers, but they begin with 4 × 128 = 512",
-            (32, 160),
-        ),
-        ("threads = 384, max_registers = 160", (24, 232), "but they begin with 3 × 160 = 480", (24, 224)),
-        ("threads = 256, min_blocks = 2", (40, 224), "but they begin with 2 × 128 = 256", (40, 216)),
+        ("threads = 512", (40, 160), "40 + 3 × 160 = 520 registers, but start with 4 × 128 = 512", (32, 160)),
+        ("threads = 384, max_registers = 160", (24, 232), "but start with 3 × 160 = 480", (24, 224)),
+        ("threads = 256, min_blocks = 2", (40, 224), "but start with 2 × 128 = 256", (40, 216)),
     ] {
         let text = refused(&roles(options, broken.0, broken.1));
         assert_eq!(text.matches("TMA0").count(), 1, "{text}");
@@ -40,7 +30,7 @@ fn tma0265_all_warpgroups_together() {
         ir(&roles(options, kept.0, kept.1));
     }
     let text = refused(&roles("threads = 384", 40, 240));
-    assert!(text.contains("note: this leaves 40 to each thread of its warpgroup: line 2"), "{text}");
+    assert!(text.contains("note: each thread of this warpgroup keeps 40: line 2"), "{text}");
     assert!(text.contains("help: take 232 here"), "{text}");
 }
 
@@ -59,7 +49,7 @@ fn tma0265_roles_of_any_form() {
             "let me = warpgroup_idx(); let copies = me == 2; if !copies { setmaxnreg_inc::<240>(); }",
             "let me = warpgroup_idx(); let copies = me == 2; if copies { setmaxnreg_dec::<24>(); } else { setmaxnreg_inc::<240>(); }",
         ),
-        // One that gives nothing back keeps what it has.
+        // A warpgroup that releases nothing keeps its registers.
         (
             "if warpgroup_idx() == 1 { setmaxnreg_inc::<232>(); }",
             "if warpgroup_idx() == 1 { setmaxnreg_inc::<168>(); }",
@@ -70,13 +60,13 @@ fn tma0265_roles_of_any_form() {
         ir(&kernel("threads = 384", kept));
     }
     ir(&roles("threads = 256", 24, 256));
-    // Nobody knows here whether they ever do.
+    // The compiler does not know whether they ever do.
     ir(&kernel("threads = 384", "if n == 3 { setmaxnreg_inc::<240>(); }"));
     ir(&kernel("threads = 384", "for _ in 0..n { setmaxnreg_inc::<240>(); }"));
     let either = "if warpgroup_idx() == 0 { if n == 3 { return; } else { setmaxnreg_dec::<40>(); } } \
                   else { setmaxnreg_inc::<232>(); }";
     ir(&kernel("threads = 384", either));
-    // What is known in one branch is not in the other.
+    // Facts about one branch do not hold in the other.
     let other = "let mut more = false; if n == 3 { more = true; } else if more { setmaxnreg_inc::<240>(); }";
     ir(&kernel("threads = 384", other));
 }
@@ -86,17 +76,17 @@ fn tma0265_changes_in_their_directions() {
     for (broken, message, kept) in [
         (
             "setmaxnreg_dec::<176>();",
-            "whose threads have 168 registers, which is more",
+            "cannot increase the registers of a thread, which has 168",
             "setmaxnreg_dec::<168>();",
         ),
         (
             "setmaxnreg_dec::<40>(); setmaxnreg_dec::<48>();",
-            "whose threads have 40 registers",
+            "cannot increase the registers of a thread, which has 40",
             "setmaxnreg_dec::<48>(); setmaxnreg_dec::<40>();",
         ),
         (
             "setmaxnreg_dec::<40>(); setmaxnreg_inc::<32>();",
-            "`setmaxnreg_dec::<40>` of a warpgroup whose threads have 32 registers",
+            "`setmaxnreg_dec::<40>` cannot increase the registers of a thread, which has 32",
             "setmaxnreg_dec::<40>(); setmaxnreg_inc::<48>(); setmaxnreg_dec::<24>();",
         ),
     ] {
@@ -106,7 +96,7 @@ fn tma0265_changes_in_their_directions() {
     }
     let text = refused(&kernel("threads = 128, max_registers = 128", "setmaxnreg_inc::<120>();"));
     assert!(
-        text.contains("`setmaxnreg_inc::<120>` of a warpgroup whose threads have 128 registers"),
+        text.contains("`setmaxnreg_inc::<120>` cannot decrease the registers of a thread, which has 128"),
         "{text}"
     );
     ir(&kernel("threads = 128, max_registers = 128", "setmaxnreg_inc::<128>();"));

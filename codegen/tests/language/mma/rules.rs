@@ -1,4 +1,4 @@
-//! Each rule, beside what keeps it.
+//! Each rule, with a kernel that satisfies it.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn tma0251_extents_of_accumulators() {
             "Accumulator::<f32, 64, 8>",
         ),
         ("Accumulator::<f32, 64, 264>", "not 264", "Accumulator::<f32, 64, 256>"),
-        ("Accumulator::<f32, 128, 256>", "takes 256 registers", "Accumulator::<f16, 128, 256>"),
+        ("Accumulator::<f32, 128, 256>", "needs 256", "Accumulator::<f16, 128, 256>"),
     ] {
         let zero = |ty| format!("let sum = {ty}::zero();");
         flipped(&zero(broken), "TMA0251", message, &zero(kept));
@@ -22,7 +22,7 @@ fn tma0251_extents_of_accumulators() {
     flipped(&rows(96), "TMA0251", "has 96 rows", &rows(192));
 }
 
-/// A multiplication of operands with these types.
+/// Returns a matmul of operands with these types.
 pub(super) fn product(sum: &str, left: &str, right: &str) -> String {
     format!(
         "let left: Tile<{left}> = shared(); let right: Tile<{right}> = shared(); \
@@ -37,26 +37,30 @@ fn tma0251_extents_of_operands() {
         (
             "Shape2<128, 64>, Swizzle128",
             "Shape2<32, 64>, Swizzle128",
-            "left operand has 128 rows, and the accumulator 64",
+            "left operand has 128 rows, but the accumulator has 64",
         ),
         (
             "Shape2<64, 64>, Swizzle128",
             "Shape2<64, 64>, Swizzle128",
-            "right operand has 64 rows, and the accumulator 32",
+            "right operand has 64 rows, but the accumulator has 32",
         ),
         (
             "Shape2<64, 32>, Swizzle64",
             "Shape2<32, 64>, Swizzle128",
-            "left operand has 32 elements a row, and the right one 64",
+            "the operands differ in K: 32 on the left, but 64 on the right",
         ),
-        ("Shape2<64, 24>, Swizzle64", "Shape2<32, 24>, Swizzle64", "is multiplied along 24 elements"),
+        (
+            "Shape2<64, 24>, Swizzle64",
+            "Shape2<32, 24>, Swizzle64",
+            "K must be a multiple of 16 elements, but `Tile<f16, Shape2<64, 24>, Swizzle64>` has 24",
+        ),
         (
             "Shape2<64, 64>",
             "Shape2<32, 64>, Swizzle128",
-            "tensor cores do not read `Tile<f16, Shape2<64, 64>>`",
+            "tensor cores cannot read `Tile<f16, Shape2<64, 64>>`",
         ),
-        ("Shape3<2, 64, 64>, Swizzle128", "Shape2<32, 64>, Swizzle128", "tensor cores do not read"),
-        ("Shape1<64>", "Shape2<32, 64>, Swizzle128", "tensor cores do not read"),
+        ("Shape3<2, 64, 64>, Swizzle128", "Shape2<32, 64>, Swizzle128", "tensor cores cannot read"),
+        ("Shape1<64>", "Shape2<32, 64>, Swizzle128", "tensor cores cannot read"),
     ] {
         let text =
             refused(&kernel("", &product("f32, 64, 32", &format!("f16, {left}"), &format!("f16, {right}"))));
@@ -67,11 +71,36 @@ fn tma0251_extents_of_operands() {
         "",
         &product("f32, 64, 32", "f16, Shape3<1, 64, 64>, Swizzle128", "f16, Shape2<32, 64>, Swizzle128"),
     );
-    // Panels, of which each has the span of every row.
+    // Panels that each span every row.
     accepted(
         "",
         &product("f32, 64, 32", "f16, Shape2<64, 128>, Swizzle128", "f16, Shape2<32, 128>, Swizzle64"),
     );
+}
+
+#[test]
+fn one_wrong_k_is_one_error() {
+    let multiplied = |element: &str| {
+        format!(
+            "let left: Tile<{element}, Shape2<64, 40>, Swizzle128> = shared(); \
+             let right: Tile<{element}, Shape2<32, 40>, Swizzle128> = shared(); \
+             let mut sum = Accumulator::<f32, 64, 32>::zero(); \
+             sum.mma(left, right, ()).wait(); sum.mma(left, right, ()).wait();"
+        )
+    };
+    let text = error(&multiplied("f16"));
+    let wanted = "K must be a multiple of 16 elements, but `Tile<f16, Shape2<64, 40>, Swizzle128>` has 40";
+    assert!(text.contains(wanted), "{text}");
+
+    // The maps break a rule by the same K.
+    let text = refused(&format!(
+        "#[tma_kernel(threads = 128)]\n\
+         fn k(a: TensorMap<Tile<tf32, Shape2<64, 40>, Swizzle128>>,\n\
+         b: TensorMap<Tile<tf32, Shape2<32, 40>, Swizzle128>>) {{ {} }}",
+        multiplied("tf32")
+    ));
+    assert_eq!(text.matches("TMA0").count(), 1, "{text}");
+    assert!(text.starts_with("TMA0203") && text.contains("note: `b` breaks the same rule: line 3"), "{text}");
 }
 
 #[test]
@@ -83,13 +112,8 @@ fn tma0251_rows_of_whole_groups() {
             "f16, Shape2<64, 64>, Swizzle128",
         )
     };
-    flipped(
-        &of(60),
-        "TMA0251",
-        "has 60 rows along which is not summed, which is not a multiple of 8",
-        &of(64),
-    );
-    // Transposed, a part of a panel is enough.
+    flipped(&of(60), "TMA0251", "other than K must be a multiple of 8, but it is 60", &of(64));
+    // For a transposed operand, a part of a panel is enough.
     for columns in [8, 32, 64, 128] {
         accepted(
             "",
@@ -119,7 +143,7 @@ fn tma0252_elements_of_accumulators() {
     flipped(
         "let sum = Accumulator::<bf16, 64, 64>::zero();",
         "TMA0252",
-        "an accumulator holds f32, f16 or i32, not bf16",
+        "an accumulator must hold f32, f16 or i32, not bf16",
         "let sum = Accumulator::<f16, 64, 64>::zero();",
     );
 }
@@ -164,7 +188,7 @@ fn tma0252_elements_that_are_multiplied() {
     }
     assert_eq!(broken, 3 * 49 - (7 + 2 + 5 + 4 - 2));
     let text = refused(&kernel("", &of("f32", "f32", "tf32")));
-    assert!(text.contains("tensor cores do not multiply elements of type `f32`"), "{text}");
+    assert!(text.contains("tensor cores cannot multiply `f32` elements"), "{text}");
 }
 
 #[test]
@@ -176,11 +200,11 @@ fn tma0252_what_is_negated_and_transposed() {
             if element == "i8" { "i32" } else { "f32" }
         )
     };
-    flipped(&of("i8", "-x"), "TMA0252", "tensor cores do not negate `i8`", &of("e4m3", "-x"));
+    flipped(&of("i8", "-x"), "TMA0252", "tensor cores cannot negate `i8`", &of("e4m3", "-x"));
     flipped(
         &of("e4m3", "x.t()"),
         "TMA0252",
-        "transpose elements of 16 bits only, not `e4m3`",
+        "can transpose only elements of 16 bits, not `e4m3`",
         &of("bf16", "x.t()"),
     );
 }
@@ -196,13 +220,13 @@ fn tma0252_stores_convert_from_f32() {
     flipped(
         &of("f32", "i32"),
         "TMA0252",
-        "accumulator of f32 is not stored to a tile of i32",
+        "accumulator of f32 cannot be stored to a tile of i32",
         &of("i32", "i32"),
     );
     flipped(
         &of("f16", "f32"),
         "TMA0252",
-        "accumulator of f16 is not stored to a tile of f32",
+        "accumulator of f16 cannot be stored to a tile of f32",
         &of("f16", "f16"),
     );
     for tile in ["f32", "f16", "bf16", "e4m3", "e5m2"] {
@@ -216,14 +240,14 @@ fn tma0251_stores_to_tiles_that_fit() {
     flipped(
         &of("Shape2<128, 128>"),
         "TMA0251",
-        "is not stored to a `Tile<f32, Shape2<128, 128>>`",
+        "cannot be stored to a `Tile<f32, Shape2<128, 128>>`",
         &of("Shape2<64, 128>"),
     );
-    flipped(&of("Shape1<64>"), "TMA0251", "is not stored to a", &of("Shape3<1, 64, 128>"));
+    flipped(&of("Shape1<64>"), "TMA0251", "cannot be stored to a", &of("Shape3<1, 64, 128>"));
     flipped(
         &of("Shape2<64, 32>, Interleave32"),
         "TMA0251",
-        "is not stored to a",
+        "cannot be stored to a",
         &of("Shape2<64, 32>, Swizzle128").replace("sum.store", "sum.columns::<32>(3).store"),
     );
 }
@@ -239,11 +263,11 @@ fn columns_that_are_not_there() {
 #[test]
 fn tma0252_packs_to_16_bits() {
     let of = |element: &str| format!("{SUM} let w = sum.pack::<{element}>();");
-    flipped(&of("e4m3"), "TMA0252", "does not become an operand of e4m3", &of("bf16"));
+    flipped(&of("e4m3"), "TMA0252", "cannot be packed into an operand of e4m3", &of("bf16"));
     flipped(
         "let sum = Accumulator::<f32, 64, 24>::zero(); let w = sum.pack::<f16>();",
         "TMA0251",
-        "whole steps of 16 columns only",
+        "a packed operand needs a multiple of 16 columns",
         "let sum = Accumulator::<f32, 64, 32>::zero(); let w = sum.pack::<f16>();",
     );
 }
@@ -253,7 +277,7 @@ fn tma0252_rows_of_f32_are_reduced() {
     let of = |element: &str| {
         format!("let sum = Accumulator::<{element}, 64, 64>::zero(); let top = sum.row_max();")
     };
-    flipped(&of("i32"), "TMA0252", "are not reduced; those of f32 are", &of("f32"));
+    flipped(&of("i32"), "TMA0252", "only rows of f32 can be reduced", &of("f32"));
 }
 
 #[test]
@@ -261,13 +285,13 @@ fn tma0253_each_flight_is_waited_for() {
     flipped(
         &format!("{SUM} let flight = sum.mma(a, b, ());"),
         "TMA0253",
-        "nobody waits for this multiplication of `sum`",
+        "this multiplication of `sum` is never waited for",
         &format!("{SUM} let flight = sum.mma(a, b, ()); flight.wait();"),
     );
     flipped(
         &format!("{SUM} let flight = sum.mma(a, b, ()); if n == 0 {{ return; }} flight.wait();"),
         "TMA0253",
-        "nobody waits for this multiplication of `sum`",
+        "this multiplication of `sum` is never waited for",
         &format!("{SUM} let flight = sum.mma(a, b, ()); flight.wait(); if n == 0 {{ return; }}"),
     );
 }
@@ -296,7 +320,7 @@ fn tma0253_on_every_path() {
     }
 }
 
-/// A wait for a younger multiplication completes the older ones, but does not stand for their own.
+/// A wait for a later matmul completes the earlier ones, but does not replace their own waits.
 #[test]
 fn flights_of_several_accumulators() {
     let two = format!("{SUM} let mut other = Accumulator::<f32, 64, 128>::zero();");
@@ -320,7 +344,7 @@ fn flights_of_several_accumulators() {
 fn tma0254_registers_are_picked_when_the_kernel_is_compiled() {
     let loops = |head: &str| format!("{SUM} for i in {head} {{ sum[i] = sum[i] + 1.0; }}");
     let text = refused(&kernel("", &loops("0..4")));
-    assert!(text.starts_with("TMA0254") && text.contains("the index is not known"), "{text}");
+    assert!(text.starts_with("TMA0254") && text.contains("this index must be a constant"), "{text}");
     accepted("", &loops("unroll(0..4)"));
     for (broken, kept) in [
         ("out.set(0, sum[cast::<usize>(n)]);", "out.set(n, sum[5]);"),
@@ -398,7 +422,7 @@ fn tma0257_whole_warpgroups() {
         "let s = Accumulator::<f32, 64, 8>::zero(); let t: Tile<f32, Shape2<64, 8>> = shared(); s.store(t);",
     ] {
         let text = refused(&of("96", words));
-        assert!(text.starts_with("TMA0257") && text.contains("a block here has 96"), "{words}: {text}");
+        assert!(text.starts_with("TMA0257") && text.contains("threads per block, not 96"), "{words}: {text}");
         ir(&of("[64, 4]", words));
     }
 }
@@ -410,13 +434,13 @@ fn what_a_multiplication_does_not_take() {
     let text = error(&format!("{SUM} sum.mma(a, sum.pack::<f16>(), ()).wait();"));
     assert!(text.contains("tensor cores multiply tiles, not `Fragment<"), "{text}");
     let text = error("Accumulator::<f32, 64, 64>::zero().store(a);");
-    assert!(text.contains("this accumulator is in no variable"), "{text}");
+    assert!(text.contains("cannot accumulate into a temporary"), "{text}");
     let text = error(&format!("{SUM} sum.columns(0).store(a);"));
-    assert!(text.contains("`columns` takes a number between angle brackets"), "{text}");
+    assert!(text.contains("`columns` needs the number of columns"), "{text}");
     let text = error(&format!("{SUM} let w = sum.pack();"));
-    assert!(text.contains("does not say of which elements"), "{text}");
+    assert!(text.contains("needs the element type"), "{text}");
     let text = error("setmaxnreg_inc();");
-    assert!(text.contains("`setmaxnreg_inc` takes a number of registers"), "{text}");
+    assert!(text.contains("`setmaxnreg_inc` needs the number of registers"), "{text}");
 }
 
 #[test]
@@ -428,7 +452,7 @@ fn what_a_flight_keeps_has_one_type() {
     let text = error(&format!(
         "{SUM} {rings} let mut f = sum.mma(x.0, x.1, x); let y = d.wait(); f.mma(y.0, y.1, y).release(); f.wait().release();"
     ));
-    assert!(text.contains("the flight keeps what belongs to another pipeline"), "{text}");
+    assert!(text.contains("the flight already keeps a value of another pipeline"), "{text}");
 }
 
 #[test]
@@ -446,5 +470,5 @@ fn bands_of_whole_repetitions() {
             "let mut s = Accumulator::<f32, 64, {rows}>::zero(); s.mma(a, b.band::<{rows}>(n), ()).wait();"
         )
     };
-    flipped(&of(48), "TMA0259", "has no bands of 48 rows", &of(32));
+    flipped(&of(48), "TMA0259", "cannot be divided into bands of 48 rows", &of(32));
 }

@@ -1,8 +1,8 @@
-//! Multiplications by a warp: what their words mean, and each of their rules beside what keeps it.
+//! Matmuls by a warp: the meaning of their words, and each rule with a kernel that satisfies it.
 
 use super::super::{ir, refused};
 
-/// A kernel with the tiles `a` and `b` of `f16`, others, and `n` and `out`.
+/// Returns a kernel with the tiles `a` and `b` of `f16`, others, and `n` and `out`.
 fn kernel(threads: u32, body: &str) -> String {
     format!(
         "#[tma_kernel(threads = {threads})]\nfn k(n: u32, out: Global<f32>) {{\n\
@@ -14,7 +14,7 @@ fn kernel(threads: u32, body: &str) -> String {
     )
 }
 
-/// The statements of a kernel with this body that multiply, load or store.
+/// Returns the statements of a kernel with this body that multiply, load or store.
 #[track_caller]
 fn statements(body: &str) -> Vec<String> {
     let text = ir(&kernel(64, body));
@@ -26,7 +26,7 @@ fn statements(body: &str) -> Vec<String> {
     text.lines().filter(is_here).map(|line| line.trim().to_owned()).collect()
 }
 
-/// What is said of a kernel with this body, which has one error.
+/// Returns the error of a kernel with this body, which has exactly one.
 #[track_caller]
 fn error(body: &str) -> String {
     let text = refused(&kernel(64, body));
@@ -34,7 +34,7 @@ fn error(body: &str) -> String {
     text
 }
 
-/// A broken rule beside the same kernel that keeps it.
+/// Checks that a kernel violates a rule, and that its variant satisfies it.
 #[track_caller]
 fn flipped(broken: &str, code: &str, message: &str, kept: &str) {
     let text = error(broken);
@@ -42,7 +42,7 @@ fn flipped(broken: &str, code: &str, message: &str, kept: &str) {
     statements(kept);
 }
 
-/// A multiplication of operands of these types, loaded from these tiles.
+/// Returns a matmul of operands of these types, loaded from these tiles.
 fn product(sum: &str, [left, left_tile]: [&str; 2], [right, right_tile]: [&str; 2]) -> String {
     format!(
         "let mut sum = WarpAccumulator::<{sum}>::zero(); \
@@ -102,22 +102,22 @@ fn every_kind_of_product_has_its_word() {
 fn tma0251_extents() {
     let kept = product("f32, 16, 32", ["f16, 16, 16", "a"], ["f16, 32, 16", "b"]);
     for (broken, message) in [
-        (product("f32, 32, 32", ["f16, 16, 16", "a"], ["f16, 32, 16", "b"]), "are not multiplied to"),
-        (product("f32, 16, 24", ["f16, 16, 16", "a"], ["f16, 32, 16", "b"]), "are not multiplied to"),
-        (product("f32, 16, 32", ["f16, 16, 32", "a"], ["f16, 32, 16", "b"]), "are not multiplied to"),
+        (product("f32, 32, 32", ["f16, 16, 16", "a"], ["f16, 32, 16", "b"]), "cannot be multiplied into"),
+        (product("f32, 16, 24", ["f16, 16, 16", "a"], ["f16, 32, 16", "b"]), "cannot be multiplied into"),
+        (product("f32, 16, 32", ["f16, 16, 32", "a"], ["f16, 32, 16", "b"]), "cannot be multiplied into"),
         ("let sum = WarpAccumulator::<f32, 8, 8>::zero();".to_owned(), "has 8 rows"),
         ("let sum = WarpAccumulator::<f32, 16, 12>::zero();".to_owned(), "a multiple of 8 columns, not 12"),
-        ("let sum = WarpAccumulator::<f64, 32, 256>::zero();".to_owned(), "takes 512 registers"),
+        ("let sum = WarpAccumulator::<f64, 32, 256>::zero();".to_owned(), "needs 512"),
         ("let rows = WarpRows::<f32, 8>::filled(0.0);".to_owned(), "has 8 rows"),
         ("let x = WarpLeft::<f16, 24, 16>::load(a, [0, 0]);".to_owned(), "has 24 rows"),
         ("let x = WarpRight::<f16, 12, 16>::load(a, [0, 0]);".to_owned(), "has 12 rows"),
         (
             "let x = WarpLeft::<f16, 16, 12>::load(a, [0, 0]);".to_owned(),
-            "along 12 elements, which is not a multiple of 8",
+            "K must be a multiple of 8 elements",
         ),
         (
             "let x = WarpLeft::<f16, 16, 16>::load(cube, [0, 0]);".to_owned(),
-            "does not load from or store to parts of",
+            "cannot load from or store to parts of",
         ),
     ] {
         flipped(&broken, "TMA0251", message, &kept);
@@ -130,27 +130,30 @@ fn tma0252_elements() {
     for (broken, message) in [
         (
             product("f32, 16, 8", ["i8, 16, 32", "bytes"], ["i8, 8, 32", "bytes"]),
-            "products of i8 are not added",
+            "products of i8 cannot be added",
         ),
-        (product("f32, 16, 8", ["f16, 16, 16", "a"], ["i8, 8, 16", "bytes"]), "do not multiply f16 by i8"),
+        (product("f32, 16, 8", ["f16, 16, 16", "a"], ["i8, 8, 16", "bytes"]), "cannot multiply f16 by i8"),
         (
             product("i32, 16, 8", ["u32, 16, 8", "words"], ["u32, 8, 8", "words"]),
-            "`mma_sync` does not multiply elements of type `u32`",
+            "`mma_sync` cannot multiply `u32` elements",
         ),
         (
             product("f32, 16, 8", ["f16, 16, 16", "a"], ["f16, 8, 16", "b"])
                 .replace("mma_sync", "mma_sync_saturating"),
-            "do not saturate",
+            "cannot saturate",
         ),
-        ("let x = WarpLeft::<bf16, 16, 16>::load(a, [0, 0]);".to_owned(), "is not loaded from a tile of f16"),
+        (
+            "let x = WarpLeft::<bf16, 16, 16>::load(a, [0, 0]);".to_owned(),
+            "cannot be loaded from a tile of f16",
+        ),
         (
             "let x = WarpLeft::<i8, 16, 32>::load(bytes.t(), [0, 0]);".to_owned(),
-            "transpose elements of 16 bits only",
+            "can transpose only elements of 16 bits",
         ),
         ("let sum = WarpAccumulator::<bf16, 16, 8>::zero();".to_owned(), "holds f32, f16, i32 or f64"),
         (
             "let sum = WarpAccumulator::<i32, 16, 16>::zero(); sum.store(a, [0, 0]);".to_owned(),
-            "an accumulator of i32 is not stored to a tile of f16",
+            "an accumulator of i32 cannot be stored to a tile of f16",
         ),
     ] {
         flipped(&broken, "TMA0252", message, &kept);
@@ -164,19 +167,19 @@ fn tma0261_parts_begin_with_a_chunk() {
     flipped(
         &load(left, "a, [0, 4]"),
         "TMA0261",
-        "the first column is 4, which is not a multiple of 8",
+        "the first column must be a multiple of 8, but it is 4",
         &load(left, "a, [4, 8]"),
     );
     flipped(
         &load(left, "a.t(), [n * 8 + 3, 0]"),
         "TMA0261",
-        "the first row is always 3 more than a multiple of 8",
+        "the first row must be a multiple of 8, but it is always 3 more than a multiple of 8",
         &load(left, "a.t(), [n * 8, 3]"),
     );
     flipped(
         "let sum = WarpAccumulator::<f32, 16, 8>::zero(); sum.store(a, [0, 12]);",
         "TMA0261",
-        "the first column is 12",
+        "the first column must be a multiple of 8, but it is 12",
         "let sum = WarpAccumulator::<f32, 16, 8>::zero(); sum.store(a, [1, 16]);",
     );
 }
@@ -185,9 +188,9 @@ fn tma0261_parts_begin_with_a_chunk() {
 fn tma0208_parts_are_in_the_tile() {
     let load = |at: &str| format!("let x = WarpLeft::<f16, 16, 16>::load({at});");
     for (broken, message) in [
-        ("b, [17, 0]", "rows 17 to 32 of a tile that has 32"),
-        ("b, [0, 56]", "columns 56 to 71 of a tile that has 64"),
-        ("b.t(), [0, 24]", "columns 24 to 39 of a tile that has 32"),
+        ("b, [17, 0]", "rows 17 to 32 are out of bounds: the tile has 32"),
+        ("b, [0, 56]", "columns 56 to 71 are out of bounds: the tile has 64"),
+        ("b.t(), [0, 24]", "columns 24 to 39 are out of bounds: the tile has 32"),
     ] {
         flipped(&load(broken), "TMA0208", message, &load("b, [16, 48]"));
     }
@@ -209,15 +212,15 @@ fn tma0208_parts_are_in_the_tile() {
 fn operands_are_in_registers() {
     let text =
         refused(&kernel(64, "let mut sum = WarpAccumulator::<f32, 16, 32>::zero(); sum.mma_sync(a, b);"));
-    assert!(text.contains("a `WarpLeft` is wanted, not `Tile") && text.contains("a `WarpRight`"), "{text}");
+    assert!(text.contains("expected a `WarpLeft`, found `Tile") && text.contains("a `WarpRight`"), "{text}");
     let text = error("let x = WarpLeft::<f16, 16, 16>::load(3u32, [0, 0]);");
-    assert!(text.contains("is loaded from a tile, not from"), "{text}");
+    assert!(text.contains("expected a tile to load the operand from, found"), "{text}");
     let text = error("let x = WarpLeft::<f16, 16, 16>::store(a, [0, 0]);");
     assert!(text.contains("load"), "{text}");
 }
 
 #[test]
-fn lanes_work_together() {
+fn lanes_execute_collectively() {
     let multiply = product("f32, 16, 32", ["f16, 16, 16", "a"], ["f16, 32, 16", "b"]);
     let load = |at: &str| format!("let x = WarpLeft::<f16, 16, 16>::load(a, {at});");
     for (broken, kept) in [
@@ -227,7 +230,7 @@ fn lanes_work_together() {
         flipped(&broken, "TMA0264", "threads of a warp", &kept);
     }
     let text = refused(&kernel(48, &multiply));
-    assert!(text.starts_with("TMA0215") && text.contains("a block here has 48 threads"), "{text}");
+    assert!(text.starts_with("TMA0215") && text.contains("the block has 48 threads"), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Arrivals in all their forms: tokens, drops, counts, and some that nobody waits for.
+//! All kinds of arrivals: tokens, drops, counts, and arrivals without a wait.
 
 /// Each thread waits for the phase of its own arrival.
 #[tma_kernel(threads = 64)]
@@ -45,7 +45,7 @@ fn arrivals_without_waits(out: Global<u32>) {
     }
 }
 
-/// A warp that has no more to do drops out of the phases to come.
+/// A warp that has finished drops out of the following phases.
 #[tma_kernel(threads = 96)]
 fn a_warp_drops_out(out: Global<u32>) {
     let met: Barrier = shared();
@@ -65,7 +65,7 @@ fn a_warp_drops_out(out: Global<u32>) {
     }
 }
 
-/// One lane arrives for its warp, which has met before.
+/// One lane arrives for its warp, which has synchronised before.
 #[tma_kernel(threads = 128)]
 fn one_for_its_warp(out: Global<u32>) {
     let met: Barrier = shared();
@@ -79,7 +79,7 @@ fn one_for_its_warp(out: Global<u32>) {
     out.set(thread_idx().x, row.get(127 - thread_idx().x));
 }
 
-/// One lane arrives as often as its warp has lanes.
+/// One lane arrives once for each lane of its warp.
 #[tma_kernel(threads = 64)]
 fn as_often_as_lanes(out: Global<u32>) {
     let met: Barrier = shared();
@@ -127,7 +127,7 @@ fn each_announces_its_own(src: TensorMap<Tile<f32, Shape2<8, 32>>>, out: Global<
     out.set(thread_idx().x, tiles[3 - warp_idx()].get([0, lane_idx()]));
 }
 
-/// The barrier ends, and its place becomes another one.
+/// The barrier is invalidated, and its memory becomes another one.
 #[tma_kernel(threads = 64)]
 fn one_after_the_other(out: Global<u32>) {
     let met: Barrier = shared();
@@ -145,7 +145,7 @@ fn one_after_the_other(out: Global<u32>) {
     out.set(thread_idx().x, row.get(63 - thread_idx().x));
 }
 
-/// A poll between pieces of other work.
+/// A poll between other work.
 #[tma_kernel(threads = 32)]
 fn asked_now_and_then(src: TensorMap<Tile<f32, Shape2<8, 32>>>, out: Global<f32>) {
     let tile: Tile<f32, Shape2<8, 32>> = shared();

@@ -1,4 +1,4 @@
-//! Conditions on which several threads depend in the same way, and early ends.
+//! Conditions that several threads evaluate in the same way, and early exits.
 
 /// Blocks past the end do nothing at all.
 #[tma_kernel(threads = 64)]
@@ -17,7 +17,7 @@ fn early_end(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, rows: 
     out.set(thread_idx().x, tile.get([0, lane_idx()]));
 }
 
-/// A warp ends early, and the others meet at a barrier of their own.
+/// A warp exits early, and the others synchronise at another barrier.
 #[tma_kernel(threads = 96)]
 fn a_warp_ends(out: Global<u32>) {
     let row: SharedArray<u32, 64> = shared();
@@ -27,7 +27,7 @@ fn a_warp_ends(out: Global<u32>) {
     out.set(thread_idx().x, row.get(63 - thread_idx().x));
 }
 
-/// Two tiles or one, as a flag says: bytes and loads agree.
+/// Two tiles or one, depending on a flag: bytes and loads agree.
 #[tma_kernel(threads = 64)]
 fn one_or_two(
     a: TensorMap<Tile<f32, Shape2<32, 32>>>,
@@ -54,7 +54,7 @@ fn one_or_two(
     out.set(thread_idx().x, sum);
 }
 
-/// The same question, asked in different words.
+/// The same condition in two forms.
 #[tma_kernel(threads = 64)]
 fn in_other_words(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, n: u32) {
     let tile: Tile<f32, Shape2<32, 32>> = shared();
@@ -74,7 +74,7 @@ fn in_other_words(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, n
     }
 }
 
-/// A choice among three ways to fill a tile.
+/// One of three ways to fill a tile.
 #[tma_kernel(threads = 32)]
 fn one_of_three(
     a: TensorMap<Tile<f32, Shape2<32, 32>>>,
@@ -109,7 +109,7 @@ fn one_of_three(
     out.set(lane_idx(), tile.get([lane_idx(), 0]));
 }
 
-/// Every block reads a flag from memory, once in each thread.
+/// Each thread of a block reads the same flag from memory.
 #[tma_kernel(threads = 128)]
 fn by_a_flag_in_memory(flags: Global<u32>, out: Global<u32>) {
     let row: SharedArray<u32, 128> = shared();
@@ -119,7 +119,7 @@ fn by_a_flag_in_memory(flags: Global<u32>, out: Global<u32>) {
     if is_needed { out.set(thread_idx().x, row.get(127 - thread_idx().x)); }
 }
 
-/// Thread 0 reads the flag and tells the others through shared memory.
+/// Thread 0 reads the flag and passes it to the others through shared memory.
 #[tma_kernel(threads = 128)]
 fn told_through_memory(flags: Global<u32>, out: Global<u32>) {
     let told: SharedArray<u32, 1> = shared();
@@ -133,7 +133,7 @@ fn told_through_memory(flags: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// A warp hands a number to all of its lanes.
+/// A lane passes a number to all lanes of its warp.
 #[tma_kernel(threads = 32)]
 fn told_by_a_shuffle(flags: Global<u32>, out: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();
@@ -158,7 +158,7 @@ fn by_a_vote(values: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// Rows at the edge are left out by the threads that have them, between two meetings of all.
+/// Threads past the edge take part in the barrier, but store no result.
 #[tma_kernel(threads = 64)]
 fn at_the_edge(out: Global<u32>, rows: u32) {
     let row: SharedArray<u32, 64> = shared();
@@ -168,7 +168,7 @@ fn at_the_edge(out: Global<u32>, rows: u32) {
     if at < rows { out.set(at, row.get(63 - thread_idx().x)); }
 }
 
-/// A block that has no work still takes part in its meetings.
+/// A block without work still takes part in its barriers.
 #[tma_kernel(threads = 64)]
 fn no_work(out: Global<u32>, tiles: u32) {
     let row: SharedArray<u32, 64> = shared();

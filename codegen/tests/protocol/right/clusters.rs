@@ -1,6 +1,6 @@
-//! Blocks of a cluster that hand over to each other.
+//! Blocks of a cluster that pass data to each other.
 
-/// Values go around: each block writes to the next one, and all meet.
+/// Values go around: each block writes to the next one, and all synchronise.
 #[tma_kernel(threads = 32, cluster = 4)]
 fn around(out: Global<u32>, turns: u32) {
     let value: Stages<SharedArray<u32, 32>, 2> = shared();
@@ -13,7 +13,7 @@ fn around(out: Global<u32>, turns: u32) {
     out.set(block_idx().x * 32 + lane_idx(), value[turns % 2].get(lane_idx()));
 }
 
-/// A barrier of the other block tells it of a value, and a meeting of the cluster ends each turn.
+/// A barrier of the other block signals a value, and a barrier of the cluster ends each round.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn told_by_a_barrier(out: Global<u32>, rounds: u32) {
     let full: Barrier = shared();
@@ -79,7 +79,7 @@ fn one_loads_for_both(src: TensorMap<Tile<f32, Shape2<8, 32>>>, out: Global<f32>
     out.set(block_idx().x * 32 + lane_idx(), tile.get([0, lane_idx()]));
 }
 
-/// Each block loads half of every tile for both, and they meet before the next one.
+/// Each block loads half of every tile for both, and they synchronise before the next one.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn halves_for_both(src: TensorMap<Tile<f32, Shape2<8, 32>>>, out: Global<f32>, tiles: u32) {
     let tile: Stages<Tile<f32, Shape2<8, 32>>, 2> = shared();
@@ -117,7 +117,7 @@ fn gathered(out: Global<u32>) {
     sync_cluster();
 }
 
-/// As large as the launch says, with a meeting at each end.
+/// A cluster whose size the launch sets, with a barrier at each end.
 #[tma_kernel(threads = 64, cluster = launch)]
 fn of_any_size(out: Global<u32>) {
     let value: SharedArray<u32, 64> = shared();

@@ -1,7 +1,7 @@
-//! Proxy fences that the thread executes that starts the copy, after the barrier. They take effect
-//! in that thread, and compose with the synchronisation before them (PTX ISA, "membar, fence").
+//! Proxy fences by the thread that starts the copy, after the barrier. They take effect in that
+//! thread, and compose with the synchronisation before them (PTX ISA, "membar, fence").
 
-/// Written by all, fenced by the one that stores.
+/// Written by all threads, fenced by the one that stores.
 #[tma_kernel(threads = 64)]
 fn fenced_before_the_store(dst: TensorMap<Tile<f32, Shape2<2, 32>>>) {
     let tile: Tile<f32, Shape2<2, 32>> = shared();
@@ -15,7 +15,7 @@ fn fenced_before_the_store(dst: TensorMap<Tile<f32, Shape2<2, 32>>>) {
     }
 }
 
-/// Read by all, fenced by the one that loads again, which knows of the reads by a barrier.
+/// Read by all threads, fenced by the one that loads again, which a barrier orders after the reads.
 #[tma_kernel(threads = 64)]
 fn fenced_before_the_refill(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32) {
     let tile: Tile<f32, Shape2<32, 32>> = shared();
@@ -34,7 +34,7 @@ fn fenced_before_the_refill(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Glob
     }
 }
 
-/// The same, which knows of the reads by an mbarrier.
+/// The same, ordered after the reads by an mbarrier.
 #[tma_kernel(threads = 64)]
 fn fenced_by_the_producer(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32) {
     let tile: Tile<f32, Shape2<32, 32>> = shared();
@@ -60,7 +60,7 @@ fn fenced_by_the_producer(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global
     }
 }
 
-/// What is read goes to shared memory, and from there back: no copy overtakes that.
+/// The read value goes to shared memory, and from there back: the copy cannot overtake the read.
 #[tma_kernel(threads = 32)]
 fn in_place(x: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();
@@ -76,7 +76,7 @@ fn in_place(x: Global<u32>) {
     }
 }
 
-/// The proxy fence keeps the second store behind the reads of the first.
+/// The proxy fence orders the second store after the reads of the first.
 #[tma_kernel(threads = 32)]
 fn a_row_read_between_two_stores(x: Global<u32>, out: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();

@@ -1,6 +1,6 @@
-//! Global memory that a block keeps for itself.
+//! Global memory that only one block accesses.
 
-/// A thread writes what the block reads behind a meeting.
+/// One thread writes an element that the block reads after a barrier.
 #[tma_kernel(threads = 64)]
 fn handed_to_the_block(g: Global<u32>, out: Global<u32>) {
     let t = thread_idx().x;
@@ -26,7 +26,7 @@ fn counted_by_one(g: Global<u32>) {
     }
 }
 
-/// What one loop reads another writes, over the same range.
+/// One loop reads what another writes, over the same range.
 #[tma_kernel(threads = 64)]
 fn two_loops_over_a_range(g: Global<u32>) {
     let mut sum = 0;
@@ -34,7 +34,7 @@ fn two_loops_over_a_range(g: Global<u32>) {
     for i in (thread_idx().x..512).step_by(64) { g.set(block_idx().x * 512 + i, sum); }
 }
 
-/// Plain and strong accesses to elements that are certainly apart.
+/// Plain and strong accesses to elements that are certainly different.
 #[tma_kernel(threads = 32)]
 fn beside_a_counter(g: Global<u32>) {
     if thread_idx().x == 0 && block_idx().x == 0 { g.set(0, 3); }

@@ -22,7 +22,7 @@ fn persistent(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles
     }
 }
 
-/// Two loops inside each other, whose turns all count phases of one barrier.
+/// Nested loops, all of whose iterations count phases of one barrier.
 #[tma_kernel(threads = 64)]
 fn nested(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, rows: u32, columns: u32) {
     let tile: Tile<f32, Shape2<32, 32>> = shared();
@@ -45,7 +45,7 @@ fn nested(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, rows: u32
     }
 }
 
-/// A loop that is left in the middle of a turn, after the wait.
+/// A loop that ends in the middle of an iteration, after the wait.
 #[tma_kernel(threads = 32)]
 fn left_in_the_middle(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Global<u32>, most: u32) {
     let tile: Tile<u32, Shape2<32, 32>> = shared();
@@ -67,7 +67,7 @@ fn left_in_the_middle(src: TensorMap<Tile<u32, Shape2<32, 32>>>, out: Global<u32
     }
 }
 
-/// Turns that are left out, by a `continue` that all threads take.
+/// Iterations that are skipped, by a `continue` that all threads take.
 #[tma_kernel(threads = 64)]
 fn some_turns(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, lens: Global<u32>, tiles: u32) {
     let tile: Tile<f32, Shape2<32, 32>> = shared();
@@ -88,7 +88,7 @@ fn some_turns(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, lens:
     }
 }
 
-/// The first turn is peeled off: it only loads; the last only reads.
+/// A peeled first load; the last iteration only reads.
 #[tma_kernel(threads = 32)]
 fn one_ahead(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32) {
     let tiles_of: Stages<Tile<f32, Shape2<32, 32>>, 2> = shared();
@@ -174,7 +174,7 @@ fn in_steps(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: 
     }
 }
 
-/// As many turns as a number in memory says, which all read.
+/// The number of iterations is a number in memory that all threads read.
 #[tma_kernel(threads = 64)]
 fn as_the_data_says(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, counts: Global<u32>) {
     let tile: Tile<f32, Shape2<32, 32>> = shared();
@@ -196,7 +196,7 @@ fn as_the_data_says(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>,
     }
 }
 
-/// At least one turn, which the kernel asks for.
+/// At least one iteration, by an assumption.
 #[tma_kernel(threads = 64)]
 fn at_least_one(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32) {
     let tile: Tile<f32, Shape2<32, 32>> = shared();
@@ -216,8 +216,8 @@ fn at_least_one(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, til
     out.set(thread_idx().x, tile.get([0, lane_idx()]));
 }
 
-/// A persistent product: the first step of a tile is waited for in any case, so that no launch has
-/// no steps.
+/// A persistent GEMM: the wait for the first step of a tile is unconditional, so launches must have
+/// at least one step.
 #[tma_kernel(threads = 64)]
 fn tiles_of_steps(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32, steps: u32) {
     let ring: Pipeline<(Tile<f32, Shape2<32, 32>>,), 3> = shared();

@@ -11,7 +11,7 @@ fn a_count_in_shared_memory(values: Global<u32>, out: Global<u32>) {
     if thread_idx().x == 0 { out.set(0, count.get(0)); }
 }
 
-/// A warp hands a row to another one by a flag.
+/// A warp passes a row to another one by a flag.
 #[tma_kernel(threads = 64)]
 fn a_flag_in_shared_memory(out: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();

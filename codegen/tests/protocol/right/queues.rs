@@ -1,4 +1,4 @@
-//! Work that is taken from a queue, and counts that nobody knows before.
+//! Work that is taken from a queue, and counts that are unknown in advance.
 
 /// Thread 0 takes the next tile for all.
 #[tma_kernel(threads = 64)]
@@ -14,7 +14,7 @@ fn one_takes_for_all(queue: Global<u32>, out: Global<u32>, tiles: u32) {
     }
 }
 
-/// The number is taken a turn ahead, into two places in turns: one meeting a turn is enough.
+/// The number is taken one iteration ahead, in alternate words: one barrier each is enough.
 #[tma_kernel(threads = 64)]
 fn a_turn_ahead(queue: Global<u32>, out: Global<u32>, tiles: u32) {
     let next: Stages<SharedArray<u32, 1>, 2> = shared();
@@ -31,7 +31,7 @@ fn a_turn_ahead(queue: Global<u32>, out: Global<u32>, tiles: u32) {
     }
 }
 
-/// Each warp has a queue of its own, and no other warp waits for it.
+/// Each warp takes tiles by itself, and no other warp waits for it.
 #[tma_kernel(threads = 64)]
 fn a_queue_per_warp(queue: Global<u32>, out: Global<u32>, tiles: u32) {
     let row: Stages<SharedArray<u32, 32>, 2> = shared();
@@ -47,7 +47,7 @@ fn a_queue_per_warp(queue: Global<u32>, out: Global<u32>, tiles: u32) {
     }
 }
 
-/// A producer takes tiles from the queue, and tells the consumers by way of a ring, where a last
+/// A producer takes tiles from the queue, and passes them to the consumers through a ring. A last
 /// number says that there are no more.
 #[tma_kernel(threads = 64)]
 fn a_queue_through_a_ring(queue: Global<u32>, out: Global<u32>, tiles: u32) {
@@ -136,7 +136,7 @@ fn a_walk(links: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// A counter in shared memory that one thread counts down between meetings.
+/// A counter in shared memory that one thread counts down between barriers.
 #[tma_kernel(threads = 64)]
 fn counted_down(out: Global<u32>, turns: u32) {
     let left: SharedArray<u32, 1> = shared();
@@ -152,7 +152,7 @@ fn counted_down(out: Global<u32>, turns: u32) {
     }
 }
 
-/// A warp reads the ends of the groups, and everybody searches the group of a tile among them.
+/// A warp reads the ends of the groups, and both sides search them for the group of a tile.
 #[tma_kernel(threads = 96)]
 fn searched_groups(ends: Global<u32>, out: Global<u32>, groups: u32) {
     let known: SharedArray<u32, 64> = shared();

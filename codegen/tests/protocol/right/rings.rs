@@ -1,6 +1,6 @@
-//! Pipelines, alone and several.
+//! Single and several pipelines.
 
-/// Two rings of different depth, which one thread fills in turns.
+/// Two rings of different depth, which one thread fills in alternation.
 #[tma_kernel(threads = 64)]
 fn two_rings(
     a: TensorMap<Tile<f32, Shape2<32, 32>>>,
@@ -40,7 +40,7 @@ fn two_rings(
     }
 }
 
-/// A chain: what one warp reads of the first ring, it hands to the next warp through shared memory.
+/// A chain: one warp reads the first ring, and passes data to the next warp through shared memory.
 #[tma_kernel(threads = 96)]
 fn a_chain(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32) {
     let ring: Pipeline<(Tile<f32, Shape2<32, 32>>,), 2> = shared();
@@ -107,7 +107,7 @@ fn every_second(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>) {
     }
 }
 
-/// The ring is filled once around before anything is read, and nobody fills it again.
+/// The ring is filled once before anything is read, and is never filled again.
 #[tma_kernel(threads = 32)]
 fn filled_once(src: TensorMap<Tile<f32, Shape2<8, 32>>>, out: Global<f32>) {
     let ring: Pipeline<(Tile<f32, Shape2<8, 32>>,), 4> = shared();
@@ -193,7 +193,7 @@ fn read_and_stored(
     }
 }
 
-/// A ring of arrays, filled by bulk copies of a length that the launch says.
+/// A ring of arrays, filled by bulk copies whose number is a parameter.
 #[tma_kernel(threads = 64)]
 fn bulk_rings(src: Global<f32>, out: Global<f32>, pieces: u32) {
     let piece: Stages<SharedArray<f32, 128>, 2> = shared();
@@ -221,7 +221,7 @@ fn bulk_rings(src: Global<f32>, out: Global<f32>, pieces: u32) {
     }
 }
 
-/// The last tiles are waited for where they are needed, long after the loop.
+/// After the loop, the producer waits until all slots are released.
 #[tma_kernel(threads = 64)]
 fn drained(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32) {
     let ring: Pipeline<(Tile<f32, Shape2<32, 32>>,), 2> = shared();

@@ -1,6 +1,6 @@
 //! Stores, their groups, and fences.
 
-/// Two buffers in turns, with one group of stores always open.
+/// Two buffers in alternation, with one group of stores always in flight.
 #[tma_kernel(threads = 32)]
 fn one_group_open(dst: TensorMap<Tile<f32, Shape2<32, 32>>>, turns: u32) {
     let tiles: Stages<Tile<f32, Shape2<32, 32>>, 2> = shared();
@@ -45,7 +45,7 @@ fn in_place(map: TensorMap<Tile<f32, Shape2<32, 32>>>, tiles: u32) {
     bulk_wait_group::<0>();
 }
 
-/// Each thread stores what it has written itself.
+/// Each thread stores the elements that it has written.
 #[tma_kernel(threads = 32)]
 fn each_its_own(dst: Global<u32>) {
     let rows: SharedArray<u32, 128> = shared();
@@ -89,7 +89,7 @@ fn reduced(dst: TensorMap<Tile<f32, Shape2<8, 32>>>, turns: u32) {
     }
 }
 
-/// The thread that stores is not the one that waits for the readers: a barrier is between.
+/// The thread that stores is not the one that waits for the readers: a barrier is between them.
 #[tma_kernel(threads = 96)]
 fn a_warp_that_stores(dst: TensorMap<Tile<f32, Shape2<32, 32>>>, tiles: u32) {
     let tile: Stages<Tile<f32, Shape2<32, 32>>, 2> = shared();

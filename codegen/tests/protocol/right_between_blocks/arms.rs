@@ -1,6 +1,6 @@
-//! Blocks that a condition tells apart, and that certain orders, or none, are between.
+//! Blocks that take different branches, ordered in some way, or without a need for an order.
 
-/// The block that reads comes first, and says when it has.
+/// The block that reads comes first, and signals when it has read.
 #[tma_kernel(threads = 32)]
 fn the_reader_goes_first(data: Global<u32>, flag: Global<u32>, out: Global<u32>) {
     let block = block_idx().x;
@@ -15,7 +15,7 @@ fn the_reader_goes_first(data: Global<u32>, flag: Global<u32>, out: Global<u32>)
     }
 }
 
-/// Blocks take other elements in their turns.
+/// Even iterations of one block write, and odd ones of the others read, so elements differ.
 #[tma_kernel(threads = 32)]
 fn elements_by_parity(data: Global<u32>, out: Global<u32>) {
     let block = block_idx().x;
@@ -28,7 +28,7 @@ fn elements_by_parity(data: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// Some turns are left out, in each block others.
+/// Each block skips the iterations that the others do not.
 #[tma_kernel(threads = 32)]
 fn turns_that_are_left_out(data: Global<u32>, out: Global<u32>) {
     let block = block_idx().x;
@@ -40,7 +40,7 @@ fn turns_that_are_left_out(data: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// The last block reads its own part, behind a barrier of the block.
+/// The last block reads its own part, after a barrier of the block.
 #[tma_kernel(threads = 32)]
 fn the_last_block_reads_its_own(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let last: SharedArray<u32, 1> = shared();
@@ -53,7 +53,7 @@ fn the_last_block_reads_its_own(parts: Global<u32>, count: Global<u32>, out: Glo
     }
 }
 
-/// Two ways to say which threads: the same blocks write and read.
+/// Two forms of one condition: the same blocks write and read.
 #[tma_kernel(threads = 32)]
 fn the_same_threads_by_two_conditions(x: Global<u32>, out: Global<u32>) {
     match block_idx().x == 0 { false => { x.set(thread_idx().x, 1); } true => {} }

@@ -1,6 +1,6 @@
-//! Clusters whose blocks pass on global memory, by flags and barriers of either memory.
+//! Clusters whose blocks pass global memory to each other, by flags and barriers of either memory.
 
-/// A buffer in global memory goes back and forth: written by one block, answered by the other.
+/// A buffer in global memory that the two blocks update in alternation.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn asked_and_answered(buffer: Global<u32>, turn: Global<u32>, out: Global<u32>, rounds: u32) {
     let cluster = cluster_idx().x;
@@ -36,7 +36,7 @@ fn bins_of_a_cluster(values: Global<u32>, bins: Global<u32>) {
     }
 }
 
-/// Both blocks write, meet, and one thread counts the cluster: the last cluster reads what all wrote.
+/// Both blocks write, and one thread counts the cluster: the last cluster reads all writes.
 #[tma_kernel(threads = 64, cluster = 2)]
 fn last_cluster(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -93,7 +93,7 @@ fn remote_flag_for_global_memory(rows: Global<u32>, out: Global<u32>) {
     sync_cluster();
 }
 
-/// Global memory between the halves of the cluster's barrier: before the arrival, behind the wait.
+/// Global memory is written before the cluster's arrival, and read after its wait.
 #[tma_kernel(threads = 64, cluster = 4)]
 fn halves_around_global_memory(rows: Global<u32>, out: Global<u32>) {
     let own: SharedArray<u32, 64> = shared();
@@ -109,10 +109,10 @@ fn halves_around_global_memory(rows: Global<u32>, out: Global<u32>) {
     out.set(block_idx().x * 64 + thread_idx().x, sum);
 }
 
-/// Arrivals at the other block's mbarrier make global memory visible behind its wait.
+/// Arrivals at the other block's mbarrier make global memory visible after its wait.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn mbarrier_for_global_memory(rows: Global<u32>, out: Global<u32>, rounds: u32) {
-    // Two in turn: with one, a block could complete the next phase before the other has seen this one.
+    // With one, a block could complete the next phase before the other has seen this one.
     let full: Stages<Barrier, 2> = shared();
     if lane_idx() == 0 {
         full[0].init(32);
@@ -130,7 +130,7 @@ fn mbarrier_for_global_memory(rows: Global<u32>, out: Global<u32>, rounds: u32) 
     sync_cluster();
 }
 
-/// A token goes around the blocks of a cluster: who has it appends to a list in global memory.
+/// A token goes around the blocks of a cluster: its owner appends to a list in global memory.
 #[tma_kernel(threads = 32, cluster = 4)]
 fn token_for_a_list(list: Global<u32>, rounds: u32) {
     let token: SharedArray<u32, 1> = shared();

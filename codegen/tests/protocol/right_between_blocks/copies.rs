@@ -1,5 +1,5 @@
-//! The copy engine between blocks: what it writes is complete before it is released, and what it
-//! reads was acquired before a proxy fence.
+//! The copy engine between blocks: its writes are complete before they are released, and its reads
+//! are acquired before a proxy fence.
 
 /// A row that the copy engine stored is read by the block with the next ticket.
 #[tma_kernel(threads = 32)]
@@ -119,7 +119,7 @@ fn reduced_by_all(sums: Global<u32>, count: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// The greatest of all tiles through a tensor map; the last block loads it by the same map.
+/// The maximum of all tiles through a tensor map; the last block loads it by the same map.
 #[tma_kernel(threads = 64)]
 fn greatest_of_all_tiles(best: TensorMap<Tile<u32, Shape1<64>>>, count: Global<u32>, out: Global<u32>) {
     let mine: Tile<u32, Shape1<64>> = shared();
@@ -181,7 +181,7 @@ fn copies_around_a_grid_barrier(counter: Global<u32>, rows: Global<u32>, out: Gl
     out.set(block_idx().x * 32 + lane_idx(), got.get(31 - lane_idx()));
 }
 
-/// One block of a cluster loads, for both, what the other one wrote.
+/// One block of a cluster loads, for both, the row that the other one wrote.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn multicast_of_the_other_row(rows: Global<u32>, out: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();
@@ -205,7 +205,7 @@ fn multicast_of_the_other_row(rows: Global<u32>, out: Global<u32>) {
     sync_cluster();
 }
 
-/// Rows leave through two buffers; each is announced one iteration later, when its store is complete.
+/// Rows are stored from two buffers; each is announced later, when its store is complete.
 #[tma_kernel(threads = 32)]
 fn announced_one_row_later(tickets: Global<u32>, rows: Global<u32>, done: Global<u32>, out: Global<u32>) {
     let buffers: Stages<SharedArray<u32, 32>, 2> = shared();
@@ -242,7 +242,7 @@ fn announced_one_row_later(tickets: Global<u32>, rows: Global<u32>, done: Global
     }
 }
 
-/// Vectors are added by all lanes; a strong load of the last block sees all that was counted.
+/// All lanes add vectors; strong loads of the last block see the additions of all counted blocks.
 #[tma_kernel(threads = 32)]
 fn vectors_added_by_all(sums: Global<f32>, count: Global<u32>, out: Global<f32>) {
     sums.add_vec(lane_idx() * 4, [1.0, 2.0, 3.0, 4.0], Order::Relaxed, Scope::Device);

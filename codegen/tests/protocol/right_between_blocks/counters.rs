@@ -1,7 +1,7 @@
-//! Counters of blocks that have finished: whoever is counted last goes on with what all have
-//! written. Nobody waits, so grids of any size are right.
+//! Counters of blocks that have finished: the block that is counted last continues with the writes
+//! of all. There are no waits, so grids of any size are right.
 
-/// The last block adds up with all its threads: the one that counts tells them by a shared word.
+/// All threads of the last block sum: the thread that counts tells them by a shared word.
 #[tma_kernel(threads = 64)]
 fn last_block_with_all_threads(values: Global<u32>, parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -23,7 +23,7 @@ fn last_block_with_all_threads(values: Global<u32>, parts: Global<u32>, count: G
     out.set(t, sum);
 }
 
-/// Each thread fences and counts itself: the last thread of the grid adds up alone.
+/// Each thread fences and counts itself: the last thread of the grid sums alone.
 #[tma_kernel(threads = 32)]
 fn last_thread_of_the_grid(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let i = block_idx().x * 32 + lane_idx();
@@ -40,7 +40,7 @@ fn last_thread_of_the_grid(parts: Global<u32>, count: Global<u32>, out: Global<u
     }
 }
 
-/// The last warp of the grid: one lane counts, a shuffle tells the number, the barrier the order.
+/// The last warp of the grid: one lane counts, a shuffle passes the number, the barrier the order.
 #[tma_kernel(threads = 96)]
 fn last_warp_of_the_grid(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let warp = block_idx().x * 3 + warp_idx();
@@ -59,7 +59,7 @@ fn last_warp_of_the_grid(parts: Global<u32>, count: Global<u32>, out: Global<u32
     }
 }
 
-/// Two levels: the last block of each pair counts the pair, and the last pair adds up.
+/// Two levels: the last block of each pair counts the pair, and the last pair sums.
 #[tma_kernel(threads = 32)]
 fn pairs_then_all(parts: Global<u32>, pairs: Global<u32>, all: Global<u32>, out: Global<u32>) {
     if lane_idx() == 0 {
@@ -78,10 +78,10 @@ fn pairs_then_all(parts: Global<u32>, pairs: Global<u32>, all: Global<u32>, out:
     }
 }
 
-/// A tree in the order of a heap: the second block to come to a node adds up its children and climbs.
+/// A tree in the order of a heap: the second block to reach a node sums its children and climbs.
 #[tma_kernel(threads = 32)]
 fn climbs_a_tree(nodes: Global<u32>, arrived: Global<u32>) {
-    // A power of two, as grids of this kernel are.
+    // A power of two, like all grids of this kernel.
     assume(grid_dim().x & (grid_dim().x - 1) == 0);
     if lane_idx() == 0 {
         let mut node = grid_dim().x + block_idx().x;
@@ -114,7 +114,7 @@ fn arrivals_as_bits(parts: Global<u32>, arrived: Global<u32>, out: Global<u32>) 
     }
 }
 
-/// Of two blocks that exchange their numbers, the second finds the first's and works for both.
+/// Two blocks exchange their numbers; the second finds the first's and works for both.
 #[tma_kernel(threads = 32)]
 fn second_of_a_pair(slots: Global<u32>, left: Global<u32>, out: Global<u32>) {
     assume(grid_dim().x % 2 == 0);
@@ -132,7 +132,7 @@ fn second_of_a_pair(slots: Global<u32>, left: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// A product is split along K: tiles have counters of their own, which the last block resets.
+/// A GEMM that is split along K: each tile has its own counter, which the last block resets.
 #[tma_kernel(threads = 32)]
 fn split_sums_of_tiles(values: Global<f32>, parts: Global<f32>, counts: Global<u32>, out: Global<f32>) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -158,7 +158,7 @@ fn split_sums_of_tiles(values: Global<f32>, parts: Global<f32>, counts: Global<u
     }
 }
 
-/// The greatest value, its place in the lower half of the word; the last block takes it apart.
+/// The maximum, with its index in the lower half of the word; the last block splits the word.
 #[tma_kernel(threads = 32)]
 fn place_of_the_greatest(values: Global<u32>, best: Global<u64>, count: Global<u32>, out: Global<u32>) {
     let i = block_idx().x * 32 + lane_idx();
@@ -172,7 +172,7 @@ fn place_of_the_greatest(values: Global<u32>, best: Global<u64>, count: Global<u
     }
 }
 
-/// The last one of each phase resets the count and becomes the only block to do the next phase.
+/// In each phase the last block sums the parts and resets the count.
 #[tma_kernel(threads = 32)]
 fn phases_of_the_last(parts: Global<u32>, counts: Global<u32>, out: Global<u32>, phases: u32) {
     if lane_idx() == 0 {
@@ -190,7 +190,7 @@ fn phases_of_the_last(parts: Global<u32>, counts: Global<u32>, out: Global<u32>,
     }
 }
 
-/// The last block waits no more for others, but reads with its second warp behind a named barrier.
+/// The second and third warp of the last block learn the count through a named barrier.
 #[tma_kernel(threads = 96)]
 fn told_by_a_named_barrier(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let before: SharedArray<u32, 1> = shared();

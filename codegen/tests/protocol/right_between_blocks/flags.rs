@@ -1,7 +1,7 @@
-//! Flags: data that one block writes, and another one reads behind an acquire. A block waits only
-//! for blocks of its cluster, or for those that took a ticket before it.
+//! Flags: data that one block writes, and another one reads after an acquire. A block waits only
+//! for blocks of its cluster, or for blocks with an earlier ticket.
 
-/// Blocks append to a log in the order of their tickets; the turn is one word that only grows.
+/// Blocks append to a log in the order of their tickets, by one word that only grows.
 #[tma_kernel(threads = 32)]
 fn turns_by_ticket(tickets: Global<u32>, turn: Global<u32>, length: Global<u32>, log: Global<u32>) {
     if lane_idx() == 0 {
@@ -14,8 +14,8 @@ fn turns_by_ticket(tickets: Global<u32>, turn: Global<u32>, length: Global<u32>,
     }
 }
 
-/// A row that all threads write is released by one of them, and acquired by one thread of the next
-/// block for all of its threads.
+/// One thread releases a row that all threads write, and one thread of the next block acquires it
+/// for all of its threads.
 #[tma_kernel(threads = 64)]
 fn rows_passed_on(tickets: Global<u32>, rows: Global<u32>, flags: Global<u32>) {
     let ticket: SharedArray<u32, 1> = shared();
@@ -40,7 +40,7 @@ fn rows_passed_on(tickets: Global<u32>, rows: Global<u32>, flags: Global<u32>) {
     }
 }
 
-/// Every thread polls the flag itself, so that no barrier is needed behind it.
+/// Every thread polls the flag itself, so that no barrier is needed afterwards.
 #[tma_kernel(threads = 64)]
 fn all_threads_acquire(tickets: Global<u32>, values: Global<u32>, flags: Global<u32>, out: Global<u32>) {
     let ticket: SharedArray<u32, 1> = shared();
@@ -102,7 +102,7 @@ fn value_within_the_flag(tickets: Global<u32>, words: Global<u64>, out: Global<u
     }
 }
 
-/// Flags hold the number of the launch and are never reset: a larger number will do, too.
+/// Flags hold the number of the launch and are never reset; a larger number is valid too.
 #[tma_kernel(threads = 32)]
 fn flags_of_this_launch(tickets: Global<u32>, flags: Global<u32>, sums: Global<u32>, launch: u32) {
     if lane_idx() == 0 {
@@ -117,7 +117,7 @@ fn flags_of_this_launch(tickets: Global<u32>, flags: Global<u32>, sums: Global<u
     }
 }
 
-/// Additions without an order carry the release on: the last reader counts to the end of the chain.
+/// Relaxed additions continue the release sequence; the last reader waits for the end of the chain.
 #[tma_kernel(threads = 32, cluster = 4)]
 fn chain_of_additions(data: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let cluster = cluster_idx().x;
@@ -169,7 +169,7 @@ fn two_links_of_different_scopes(data: Global<u32>, flags: Global<u32>, out: Glo
     }
 }
 
-/// The writer means all devices, the reader its own: each scope includes the other thread.
+/// The writer has system scope, the reader device scope: each scope includes the other thread.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn scopes_that_include_each_other(data: Global<u32>, flags: Global<u32>, out: Global<u32>) {
     let i = cluster_idx().x * 32 + lane_idx();
@@ -203,7 +203,7 @@ fn whichever_is_first(data: Global<u32>, flags: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// A mailbox of one word that is put in and taken out by exchanges, so often as the launch says.
+/// A mailbox of one word that is filled and emptied by exchanges, `rounds` times.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn mailbox_by_exchange(boxes: Global<u32>, letters: Global<u32>, out: Global<u32>, rounds: u32) {
     let mailbox = cluster_idx().x;

@@ -1,5 +1,5 @@
-//! Grids whose blocks are resident together, since they meet by `sync_grid`: there they may wait for
-//! each other by flags as well.
+//! Grids whose blocks are all resident, since they synchronise by `sync_grid`: they may also wait
+//! for each other by flags.
 
 /// A matrix is written by rows and read by columns, with the grid's barrier in between.
 #[tma_kernel(threads = 32)]
@@ -18,7 +18,7 @@ fn transposed_by_all(counter: Global<u32>, matrix: Global<u32>, out: Global<u32>
     out.set(block_idx().x * 32 + lane_idx(), sum);
 }
 
-/// A wave goes through the blocks: each step waits for the same step of the block to the left.
+/// A wavefront over the blocks: each step waits for the same step of the block to the left.
 #[tma_kernel(threads = 32)]
 fn wavefront(counter: Global<u32>, cells: Global<u32>, done: Global<u32>, steps: u32) {
     let block = block_idx().x;
@@ -40,8 +40,8 @@ fn wavefront(counter: Global<u32>, cells: Global<u32>, done: Global<u32>, steps:
     }
 }
 
-/// A ring of two slots from each even block to the next one: one counter says what is written,
-/// another one what is read.
+/// A ring of two slots from each even block to the next one: one counter for writes, another one
+/// for reads.
 #[tma_kernel(threads = 32)]
 fn ring_between_blocks(
     counter: Global<u32>,
@@ -103,7 +103,7 @@ fn mailboxes_in_a_circle(counter: Global<u32>, full: Global<u32>, letters: Globa
 fn epochs_by_hand(counter: Global<u32>, state: Global<u32>, parts: Global<u32>, out: Global<u32>, epochs: u32) {
     sync_grid(counter);
     for epoch in 0..epochs {
-        // Two halves: a block may be one epoch ahead of the reads of another one.
+        // Two halves: a block may be one epoch ahead of another one's reads.
         let half = epoch % 2 * 32;
         if lane_idx() == 0 {
             parts.set(half + block_idx().x, epoch + block_idx().x);
@@ -121,7 +121,7 @@ fn epochs_by_hand(counter: Global<u32>, state: Global<u32>, parts: Global<u32>, 
     }
 }
 
-/// Even and odd blocks have barriers of their own, that count up.
+/// Even and odd blocks have their own barriers, which count up.
 #[tma_kernel(threads = 32)]
 fn teams_of_blocks(counter: Global<u32>, arrived: Global<u32>, parts: Global<u32>, out: Global<u32>, rounds: u32) {
     assume(grid_dim().x % 2 == 0);
@@ -141,7 +141,7 @@ fn teams_of_blocks(counter: Global<u32>, arrived: Global<u32>, parts: Global<u32
     }
 }
 
-/// The first block gathers the parts of all and hands the sum back, in each round.
+/// The first block gathers the parts of all and returns the sum, in each round.
 #[tma_kernel(threads = 32)]
 fn gathered_and_handed_back(
     counter: Global<u32>,
@@ -171,7 +171,7 @@ fn gathered_and_handed_back(
     }
 }
 
-/// A barrier of dissemination: in each round a block tells the one twice as far as in the last.
+/// A dissemination barrier: in each round a block signals one at twice the distance.
 #[tma_kernel(threads = 32)]
 fn dissemination(counter: Global<u32>, told: Global<u32>, parts: Global<u32>, out: Global<u32>) {
     let block = block_idx().x;
@@ -196,7 +196,7 @@ fn dissemination(counter: Global<u32>, told: Global<u32>, parts: Global<u32>, ou
     }
 }
 
-/// All go on until nothing has changed: three counters of changes in turn, of which one is reset.
+/// Iterates until nothing changes: three counters of changes in rotation, one of which is reset.
 #[tma_kernel(threads = 32)]
 fn until_nothing_changes(counter: Global<u32>, labels: Global<u32>, changes: Global<u32>) {
     let i = block_idx().x * 32 + lane_idx();
@@ -222,7 +222,7 @@ fn until_nothing_changes(counter: Global<u32>, labels: Global<u32>, changes: Glo
     }
 }
 
-/// The grid's barrier at two places: the first block does something of its own before it.
+/// The grid's barrier in both branches: the first block does work of its own before it.
 #[tma_kernel(threads = 32)]
 fn barrier_in_both_arms(counter: Global<u32>, table: Global<u32>, out: Global<u32>) {
     if block_idx().x == 0 {
@@ -234,7 +234,7 @@ fn barrier_in_both_arms(counter: Global<u32>, table: Global<u32>, out: Global<u3
     }
 }
 
-/// A broadcast through two buffers: the writer waits until all others have read the last but one.
+/// A broadcast through two buffers: the writer waits until all have read the last but one.
 #[tma_kernel(threads = 32)]
 fn broadcast_through_two_buffers(
     counter: Global<u32>,
@@ -268,7 +268,7 @@ fn broadcast_through_two_buffers(
     }
 }
 
-/// A histogram that all blocks add to, whose running sums one of them makes, and all use.
+/// A histogram that all blocks add to; one of them computes its running sums, which all use.
 #[tma_kernel(threads = 32)]
 fn sorted_by_counting(
     counter: Global<u32>,

@@ -1,5 +1,5 @@
-//! Locks, sequence locks and lists: plain data behind a compare-exchange that acquires and a store
-//! that releases. Whoever holds a lock runs, so that any grid is right.
+//! Locks, sequence locks and lists: plain data after a compare-exchange that acquires and before a
+//! store that releases. The owner of a lock is running, so any grid is right.
 
 /// A spin lock, and a plain element that it guards.
 #[tma_kernel(threads = 32)]
@@ -12,7 +12,7 @@ fn spin_lock(lock: Global<u32>, guarded: Global<u32>) {
     }
 }
 
-/// The lock is looked at without an order before it is asked for; fences order what it guards.
+/// Relaxed loads of the lock before the exchange; fences order the guarded element.
 #[tma_kernel(threads = 32)]
 fn looks_before_it_locks(lock: Global<u32>, guarded: Global<u32>) {
     if lane_idx() == 0 {
@@ -29,7 +29,7 @@ fn looks_before_it_locks(lock: Global<u32>, guarded: Global<u32>) {
     }
 }
 
-/// A lock for the whole block: one thread takes it, barriers pass on what it orders.
+/// A lock for the whole block: one thread takes it, and barriers pass on the order.
 #[tma_kernel(threads = 64)]
 fn lock_of_a_block(lock: Global<u32>, row: Global<u32>) {
     let t = thread_idx().x;
@@ -46,7 +46,7 @@ fn lock_of_a_block(lock: Global<u32>, row: Global<u32>) {
     }
 }
 
-/// A ticket lock: who comes first is served first.
+/// A ticket lock: first come, first served.
 #[tma_kernel(threads = 64)]
 fn ticket_lock(lock: Global<u32>, guarded: Global<u64>) {
     if lane_idx() == 0 {
@@ -74,7 +74,7 @@ fn readers_and_writers(lock: Global<u32>, guarded: Global<u32>, out: Global<u32>
     lock.fetch_add(0, u32::MAX, Order::Release, Scope::Device);
 }
 
-/// A queue lock (Mellor-Crummey and Scott): each block spins on a word of its own.
+/// A queue lock (Mellor-Crummey and Scott): each block spins on its own word.
 #[tma_kernel(threads = 32)]
 fn queue_lock(tail: Global<u32>, next: Global<u32>, locked: Global<u32>, guarded: Global<u32>) {
     if lane_idx() == 0 {
@@ -96,7 +96,7 @@ fn queue_lock(tail: Global<u32>, next: Global<u32>, locked: Global<u32>, guarded
     }
 }
 
-/// A lock that is tried a few times: who does not get it leaves its part undone, and says so.
+/// A lock that is tried a few times: a thread that does not get it counts its part as missed.
 #[tma_kernel(threads = 32)]
 fn tries_and_gives_up(locks: Global<u32>, guarded: Global<u32>, missed: Global<u32>, tries: u32) {
     if lane_idx() < 4 {
@@ -115,8 +115,8 @@ fn tries_and_gives_up(locks: Global<u32>, guarded: Global<u32>, missed: Global<u
     }
 }
 
-/// A sequence lock: odd while it is written. All of its data are strong accesses, a fence keeps the
-/// writer's after the odd number, and another one the reader's before the second look.
+/// A sequence lock, odd during a write. All accesses to its data are strong; a fence keeps the
+/// writer's after the odd number, and another one the reader's before the second load.
 #[tma_kernel(threads = 32)]
 fn sequence_lock(lock: Global<u32>, sequence: Global<u32>, data: Global<u32>, out: Global<u32>) {
     if lane_idx() > 0 {
@@ -147,7 +147,7 @@ fn sequence_lock(lock: Global<u32>, sequence: Global<u32>, data: Global<u32>, ou
     out.set(block_idx().x, sum);
 }
 
-/// One block makes a table that all use: the first to come, for which the others wait.
+/// One block makes a table that all use: the first to come, which the others wait for.
 #[tma_kernel(threads = 32)]
 fn made_once(state: Global<u32>, table: Global<u32>, out: Global<u32>) {
     let mut seen = 0;
@@ -167,7 +167,7 @@ fn made_once(state: Global<u32>, table: Global<u32>, out: Global<u32>) {
     out.set(block_idx().x * 32 + lane_idx(), table.get(31 - lane_idx()));
 }
 
-/// Nodes are pushed to a list by compare-exchange of its head; the last block goes along it.
+/// Nodes are pushed to a list by compare-exchange of its head; the last thread follows the list.
 #[tma_kernel(threads = 32)]
 fn list_without_locks(head: Global<u32>, next: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let node = block_idx().x * 32 + lane_idx() + 1;
@@ -192,7 +192,7 @@ fn list_without_locks(head: Global<u32>, next: Global<u32>, count: Global<u32>, 
     }
 }
 
-/// A table of keys that are put in by compare-exchange, and counted beside.
+/// A table of keys that are inserted by compare-exchange, and counted in a second table.
 #[tma_kernel(threads = 32)]
 fn keys_of_a_table(values: Global<u32>, keys: Global<u32>, counts: Global<u32>) {
     let key = values.get(block_idx().x * 32 + lane_idx()) + 1;
@@ -207,7 +207,7 @@ fn keys_of_a_table(values: Global<u32>, keys: Global<u32>, counts: Global<u32>) 
     counts.fetch_add(at, 1, Order::Relaxed, Scope::Device);
 }
 
-/// Warps of a block lock a word in shared memory, and the block counts itself by that of the grid.
+/// Warps of a block lock a word in shared memory, and the block counts itself in global memory.
 #[tma_kernel(threads = 128)]
 fn lock_in_shared_memory(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let lock: SharedArray<u32, 1> = shared();

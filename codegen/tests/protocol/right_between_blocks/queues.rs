@@ -1,7 +1,7 @@
-//! Queues and tickets: which block does what is decided while the kernel runs.
+//! Queues and tickets: the assignment of work to blocks is decided at run time.
 
-/// A persistent loop whose next ticket is taken while the block works: two words in turn, and one
-/// barrier an iteration.
+/// A persistent loop whose next ticket is taken while the block works: two words in alternation,
+/// and one barrier per iteration.
 #[tma_kernel(threads = 64)]
 fn ticket_taken_ahead(queue: Global<u32>, out: Global<u32>, tiles: u32) {
     let next: Stages<SharedArray<u32, 1>, 2> = shared();
@@ -23,7 +23,7 @@ fn ticket_taken_ahead(queue: Global<u32>, out: Global<u32>, tiles: u32) {
     }
 }
 
-/// Each warp has tickets of its own: a lane takes one, and a shuffle tells the others.
+/// Each warp has its own tickets: a lane takes one, and a shuffle passes it to the others.
 #[tma_kernel(threads = 128)]
 fn tickets_of_warps(queue: Global<u32>, out: Global<u32>, rows: u32) {
     loop {
@@ -39,7 +39,7 @@ fn tickets_of_warps(queue: Global<u32>, out: Global<u32>, rows: u32) {
     }
 }
 
-/// Half of what is left is taken at a time, by compare-exchange, as in guided scheduling.
+/// Takes half of the remaining rows at a time, by compare-exchange, as in guided scheduling.
 #[tma_kernel(threads = 32)]
 fn half_of_what_is_left(taken: Global<u32>, out: Global<u32>, rows: u32) {
     let first: SharedArray<u32, 2> = shared();
@@ -72,7 +72,7 @@ fn half_of_what_is_left(taken: Global<u32>, out: Global<u32>, rows: u32) {
     }
 }
 
-/// The last block out puts the queue back to zero: behind the last ticket of every other block.
+/// The last block resets the queue, after the last ticket of every other block.
 #[tma_kernel(threads = 64)]
 fn queue_that_is_reset(queue: Global<u32>, done: Global<u32>, out: Global<u32>, tiles: u32) {
     let next: SharedArray<u32, 1> = shared();
@@ -114,7 +114,7 @@ fn from_the_other_queue(queues: Global<u32>, out: Global<u32>, tiles: u32) {
     }
 }
 
-/// One block of a cluster takes a ticket for all of them, and tells them by their shared memory.
+/// One block of a cluster takes a ticket for both, and writes it to their shared memory.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn tickets_of_clusters(queue: Global<u32>, out: Global<u32>, tiles: u32) {
     let next: SharedArray<u32, 1> = shared();
@@ -134,8 +134,8 @@ fn tickets_of_clusters(queue: Global<u32>, out: Global<u32>, tiles: u32) {
     }
 }
 
-/// Tasks make more tasks: their maker reserves a place, writes the task, and sets the flag of the
-/// place. No block ends while a task is open.
+/// Tasks create tasks: the creator reserves entries, writes the tasks, and sets their flags. No
+/// block ends while a task is unfinished.
 #[tma_kernel(threads = 32)]
 fn tasks_that_make_tasks(
     started: Global<u32>,
@@ -144,7 +144,7 @@ fn tasks_that_make_tasks(
     flags: Global<u32>,
     out: Global<u32>,
 ) {
-    // state[0]: places taken out; state[1]: places reserved; state[2]: tasks that have ended.
+    // state[0]: entries taken; state[1]: entries reserved; state[2]: tasks that have ended.
     if lane_idx() > 0 {
         return;
     }
@@ -161,7 +161,7 @@ fn tasks_that_make_tasks(
         }
         let at = state.load(0, Order::Relaxed, Scope::Device);
         if at < made && state.compare_exchange(0, at, at + 1, Order::Relaxed, Scope::Device) == at {
-            // Whoever has reserved this place runs.
+            // The thread that has reserved this entry is running.
             while flags.load(at, Order::Acquire, Scope::Device) == 0 {}
             let task = tasks.get(at);
             out.set(at, task);
@@ -178,7 +178,7 @@ fn tasks_that_make_tasks(
 }
 
 /// Units of a tile are summed in the order of their tickets: a serial reduction whose result does
-/// not depend on who runs first.
+/// not depend on which block runs first.
 #[tma_kernel(threads = 32)]
 fn serial_reduction(tickets: Global<u32>, turns: Global<u32>, values: Global<f32>, out: Global<f32>) {
     let ticket: SharedArray<u32, 1> = shared();
@@ -203,11 +203,11 @@ fn serial_reduction(tickets: Global<u32>, turns: Global<u32>, values: Global<f32
     }
 }
 
-/// Stream-K: shares of units that end within a tile; the share with the tile's last unit finishes it
-/// with the rest, which the ticket before has left.
+/// Stream-K: ranges of units that end within a tile. The range with the tile's last unit finishes
+/// the tile with the partial sum of the ticket before.
 #[tma_kernel(threads = 32)]
 fn shares_of_units(tickets: Global<u32>, rest: Global<u32>, flags: Global<u32>, out: Global<u32>) {
-    // Three units a share, and four a tile: no share lies within one tile without an end of it.
+    // Three units per range and four per tile: no range is inside of one tile without an end of it.
     let ticket: SharedArray<u32, 1> = shared();
     if lane_idx() == 0 {
         ticket.set(0, tickets.fetch_add(0, 1, Order::Relaxed, Scope::Device));

@@ -1,6 +1,6 @@
 //! Running sums in one pass: tiles look back at those with smaller tickets.
 
-/// Decoupled look-back: status and value are one word, so that nothing else is ordered.
+/// Decoupled look-back: status and value are one word, so no other access needs an order.
 #[tma_kernel(threads = 32)]
 fn look_back_at_words(tickets: Global<u32>, values: Global<u32>, words: Global<u64>, out: Global<u32>) {
     let mut tile = 0;
@@ -34,7 +34,7 @@ fn look_back_at_words(tickets: Global<u32>, values: Global<u32>, words: Global<u
     out.set(tile * 32 + lane_idx(), shuffle_idx(before, 0) + value);
 }
 
-/// The same with sums in plain memory, behind flags of two kinds.
+/// The same with sums in plain memory, after flags of two kinds.
 #[tma_kernel(threads = 32)]
 fn look_back_at_flags(
     tickets: Global<u32>,
@@ -68,7 +68,7 @@ fn look_back_at_flags(
     out.set(tile, before);
 }
 
-/// A whole warp looks back, a tile a lane, and ballots how far sums are known.
+/// A whole warp looks back, a tile per lane, and ballots how far sums are known.
 #[tma_kernel(threads = 32)]
 fn look_back_by_a_warp(tickets: Global<u32>, words: Global<u64>, out: Global<u32>) {
     let mut tile = 0;
@@ -83,7 +83,7 @@ fn look_back_by_a_warp(tickets: Global<u32>, words: Global<u64>, out: Global<u32
     let mut before = 0;
     let mut end = tile;
     while end > 0 {
-        // Lane 0 looks at the tile next to the end; lanes beyond the first tile have a sum of zero.
+        // Lane 0 reads the tile next to the end; lanes before the first tile have a sum of zero.
         let mut word = 2u64 << 32;
         if lane_idx() < end {
             word = words.load(end - 1 - lane_idx(), Order::Relaxed, Scope::Device);
@@ -102,7 +102,7 @@ fn look_back_by_a_warp(tickets: Global<u32>, words: Global<u64>, out: Global<u32
     }
 }
 
-/// Elements that are kept find their places by one addition a block, and a ballot in it.
+/// Kept elements find their indices by one addition per block, and a ballot in it.
 #[tma_kernel(threads = 64)]
 fn kept_elements(values: Global<u32>, length: Global<u32>, kept: Global<u32>) {
     let counts: SharedArray<u32, 2> = shared();
@@ -125,7 +125,7 @@ fn kept_elements(values: Global<u32>, length: Global<u32>, kept: Global<u32>) {
     }
 }
 
-/// A running sum through one word: its upper half says whose turn it is.
+/// A running sum in one word, whose upper half is the ticket that may continue it.
 #[tma_kernel(threads = 32)]
 fn carry_in_one_word(tickets: Global<u32>, carry: Global<u64>, values: Global<u32>, out: Global<u32>) {
     let mut tile = 0;

@@ -1,4 +1,4 @@
-//! Flags, fences and what they order: accesses with orders and scopes.
+//! Flags, fences and the accesses that they order, with orders and scopes.
 
 /// Bytes are announced before a release, and the only arrival comes after the acquire.
 #[tma_kernel(threads = 64)]
@@ -32,7 +32,7 @@ fn mbarrier_by_a_flag(out: Global<u32>) {
     if thread_idx().x == 32 { while flag.load(0, Order::Acquire, Scope::Block) == 0 {} met.arrive(); }
 }
 
-/// Invalidated when a flag says that the other has got out of its wait.
+/// Invalidated when a flag says that the other thread has returned from its wait.
 #[tma_kernel(threads = 64)]
 fn invalidated_behind_an_acquire() {
     let met: Barrier = shared();
@@ -48,7 +48,7 @@ fn invalidated_behind_an_acquire() {
     }
 }
 
-/// The next phase is completed when a flag says that the other has seen this one.
+/// The next phase is completed when a flag says that the other thread has seen this one.
 #[tma_kernel(threads = 64)]
 fn next_phase_behind_an_acquire() {
     let met: Barrier = shared();
@@ -63,7 +63,7 @@ fn next_phase_behind_an_acquire() {
     }
 }
 
-/// A remote write is over when its flag is acquired; block 1 ends then.
+/// A remote write is complete when its flag is acquired; then block 1 ends.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn ends_behind_an_acquire(flags: Global<u32>, out: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();
@@ -78,7 +78,7 @@ fn ends_behind_an_acquire(flags: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// The proxy fence behind the acquire, before the store.
+/// The proxy fence after the acquire, before the store.
 #[tma_kernel(threads = 64)]
 fn stored_behind_an_acquire(dst: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();
@@ -140,7 +140,7 @@ fn read_behind_an_acquire(g: Global<u32>, flags: Global<u32>, out: Global<u32>) 
     }
 }
 
-/// Equal values are written by all.
+/// All threads write the same value.
 #[tma_kernel(threads = 32)]
 fn all_write_the_same(out: Global<u32>) {
     let word: SharedArray<u32, 1> = shared();
@@ -149,7 +149,7 @@ fn all_write_the_same(out: Global<u32>) {
     out.set(lane_idx(), word.get(0));
 }
 
-/// A last phase that nobody waits for: the barrier is not used any more.
+/// A last phase without a wait: the barrier is not used any more.
 #[tma_kernel(threads = 64)]
 fn last_arrival_without_wait(out: Global<u32>, n: u32) {
     let full: Barrier = shared();
@@ -161,7 +161,7 @@ fn last_arrival_without_wait(out: Global<u32>, n: u32) {
     if thread_idx().x == 32 { for k in 0..n { full.wait(k % 2); out.set(k, row.get(0)); empty.arrive(); } }
 }
 
-/// Slack: consumers skip every second phase of a barrier, which another thread watches.
+/// Waiters skip the first phase of a barrier, which another thread watches.
 #[tma_kernel(threads = 96)]
 fn skips_a_phase(out: Global<u32>) {
     let met: Barrier = shared();
@@ -172,7 +172,7 @@ fn skips_a_phase(out: Global<u32>) {
     if thread_idx().x == 32 { go.arrive(); go.wait(0); met.wait(1); }
 }
 
-/// The stage's number comes from memory that both sides read.
+/// The index of the stage comes from memory that both sides read.
 #[tma_kernel(threads = 64)]
 fn stages_by_data(order: Global<u32>, out: Global<u32>) {
     let full: Stages<Barrier, 2> = shared();
@@ -184,7 +184,7 @@ fn stages_by_data(order: Global<u32>, out: Global<u32>) {
     if thread_idx().x == 32 { full[at].wait(0); out.set(0, row[at].get(0)); }
 }
 
-/// A warp's election decides who loads, and the same warp reads without another barrier than the mbarrier.
+/// An elected lane loads, and the same warp reads with no barrier but the mbarrier.
 #[tma_kernel(threads = 32)]
 fn elected_loads(src: TensorMap<Tile<f32, Shape2<8, 32>>>, out: Global<f32>, n: u32) {
     let tile: Stages<Tile<f32, Shape2<8, 32>>, 2> = shared();
@@ -201,7 +201,7 @@ fn elected_loads(src: TensorMap<Tile<f32, Shape2<8, 32>>>, out: Global<f32>, n: 
     }
 }
 
-/// System scope where the device would do, and mixed scopes that include each other.
+/// Wider scopes than necessary, and mixed scopes that include each other.
 #[tma_kernel(threads = 64)]
 fn wider_scopes(out: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();
@@ -212,7 +212,7 @@ fn wider_scopes(out: Global<u32>) {
     else { while flag.load(0, Order::Acquire, Scope::Block) != 1 {} out.set(lane_idx(), row.get(31 - lane_idx())); }
 }
 
-/// Two kinds of CUDA's usual double buffering: written here, read there, one meeting a turn, of the tile's bytes by a cast index.
+/// Multiple buffering as usual in CUDA: written, one barrier per iteration, and read.
 #[tma_kernel(threads = 64)]
 fn one_meeting_a_turn(src: Global<u32>, out: Global<u32>, n: u32) {
     let row: Stages<SharedArray<u32, 64>, 3> = shared();
@@ -223,7 +223,7 @@ fn one_meeting_a_turn(src: Global<u32>, out: Global<u32>, n: u32) {
     }
 }
 
-/// The count of a barrier comes from the launch, and as many arrive.
+/// The count of a barrier comes from the launch, and equally many threads arrive.
 #[tma_kernel(threads = 64)]
 fn count_from_the_launch(n: u32) {
     let met: Barrier = shared();
@@ -235,7 +235,7 @@ fn count_from_the_launch(n: u32) {
     met.wait(0);
 }
 
-/// Barriers in registers' order: by a `match`.
+/// Roles of warps by a `match`, in a circle of barriers.
 #[tma_kernel(threads = 96)]
 fn roles_by_match(out: Global<u32>, n: u32) {
     let a: Barrier = shared();

@@ -1,6 +1,6 @@
-//! More of barriers, warps and copies.
+//! More kernels with barriers, warps and copies.
 
-/// By the block's number instead of the rank.
+/// The block index instead of the rank.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn rank_by_block_number(out: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();
@@ -12,7 +12,7 @@ fn rank_by_block_number(out: Global<u32>) {
     sync_cluster();
 }
 
-/// All blocks are below the size of the grid.
+/// All block indices are below the size of the grid.
 #[tma_kernel(threads = 64)]
 fn never_beyond_the_grid(out: Global<u32>) {
     let met: Barrier = shared();
@@ -22,7 +22,7 @@ fn never_beyond_the_grid(out: Global<u32>) {
     met.wait(0);
 }
 
-/// The cluster's number and rank make the block's number.
+/// The cluster index and the rank make the block index.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn number_from_parts(out: Global<u32>) {
     let met: Barrier = shared();
@@ -32,7 +32,7 @@ fn number_from_parts(out: Global<u32>) {
     met.wait(0);
 }
 
-/// Stages through all blocks of a cluster, in a ring of remote barriers.
+/// A token through all blocks of a cluster, in a ring of remote barriers.
 #[tma_kernel(threads = 32, cluster = 4)]
 fn token_ring(out: Global<u32>, n: u32) {
     let full: Barrier = shared();
@@ -52,7 +52,7 @@ fn token_ring(out: Global<u32>, n: u32) {
     sync_cluster();
 }
 
-/// The leader gathers by remote announcements of bytes.
+/// Each block announces bytes at the other's barrier, and copies them there.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn announces_for_the_other(out: Global<u32>) {
     let mine: SharedArray<u32, 32> = shared();
@@ -71,7 +71,7 @@ fn announces_for_the_other(out: Global<u32>) {
     sync_cluster();
 }
 
-/// The cluster's halves in a loop, with work between.
+/// The halves of the cluster's barrier in a loop, with work between them.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn halves_in_a_loop(out: Global<u32>, n: u32) {
     let row: Stages<SharedArray<u32, 32>, 2> = shared();
@@ -86,7 +86,7 @@ fn halves_in_a_loop(out: Global<u32>, n: u32) {
     sync_cluster();
 }
 
-/// All blocks write, meet by the grid, and read others' values.
+/// All blocks write, synchronise as a grid, and read others' values.
 #[tma_kernel(threads = 32)]
 fn grid_exchange(g: Global<u32>, counter: Global<u32>, out: Global<u32>, n: u32) {
     for k in 0..n {
@@ -97,7 +97,7 @@ fn grid_exchange(g: Global<u32>, counter: Global<u32>, out: Global<u32>, n: u32)
     }
 }
 
-/// The grid meets, and a copy loads what others wrote, behind a fence.
+/// After a barrier of the grid, a copy loads the writes of other blocks, after a fence.
 #[tma_kernel(threads = 32)]
 fn grid_then_copy(g: Global<f32>, counter: Global<u32>, out: Global<f32>) {
     let row: SharedArray<f32, 32> = shared();
@@ -115,7 +115,7 @@ fn grid_then_copy(g: Global<f32>, counter: Global<u32>, out: Global<f32>) {
     out.set(block_idx().x * 32 + lane_idx(), row.get(lane_idx()));
 }
 
-/// Stored by a copy, complete, and read by all after a meeting.
+/// Stored by a copy, complete, and read by all after a barrier.
 #[tma_kernel(threads = 64)]
 fn stored_and_read(g: Global<f32>, out: Global<f32>) {
     let row: SharedArray<f32, 64> = shared();
@@ -154,7 +154,7 @@ fn vectors_and_scalars(out: Global<f32>) {
     out.set(lane_idx(), row.get(lane_idx()));
 }
 
-/// The number of turns is agreed upon by an atomic and shared memory, in two rings.
+/// Tickets and the end of the queue pass through two rings.
 #[tma_kernel(threads = 96)]
 fn work_by_queue_in_two_rings(queue: Global<u32>, out: Global<u32>, n: u32) {
     let a: Stages<SharedArray<u32, 1>, 2> = shared();
@@ -205,7 +205,7 @@ fn work_by_queue_in_two_rings(queue: Global<u32>, out: Global<u32>, n: u32) {
     }
 }
 
-/// Lanes take turns: each in a loop of its own, and all meet at the end.
+/// Lanes alternate: each in its own iteration, with a barrier of the warp in each.
 #[tma_kernel(threads = 32)]
 fn lanes_in_turns(out: Global<u32>) {
     let sum: SharedArray<u32, 1> = shared();
@@ -218,7 +218,7 @@ fn lanes_in_turns(out: Global<u32>) {
     out.set(lane_idx(), sum.get(0));
 }
 
-/// A named barrier in rounds for other warps each time, ordered by a barrier of all.
+/// A named barrier with other warps in each round, ordered by a barrier of all.
 #[tma_kernel(threads = 128)]
 fn number_used_by_pairs_in_turns(out: Global<u32>) {
     for pair in 0..2 {
@@ -227,7 +227,7 @@ fn number_used_by_pairs_in_turns(out: Global<u32>) {
     }
 }
 
-/// An end in the middle of a warp, and a meeting of those left.
+/// Half of a warp exits, and the remaining lanes synchronise.
 #[tma_kernel(threads = 32)]
 fn half_a_warp_ends(out: Global<u32>) {
     let row: SharedArray<u32, 16> = shared();
@@ -237,7 +237,7 @@ fn half_a_warp_ends(out: Global<u32>) {
     out.set(lane_idx(), row.get(15 - lane_idx()));
 }
 
-/// Registers handed on in a chain.
+/// Registers passed on in a chain.
 #[tma_kernel(threads = 384, max_registers = 168)]
 fn registers_in_a_chain() {
     if warpgroup_idx() == 0 { setmaxnreg_dec::<24>(); named_barrier_arrive(1, 256); }
@@ -245,7 +245,7 @@ fn registers_in_a_chain() {
     else { setmaxnreg_inc::<232>(); }
 }
 
-/// A message by a strong value alone: data and flag are one word.
+/// A message in a single strong access: data and flag are one word.
 #[tma_kernel(threads = 64)]
 fn data_in_the_flag(out: Global<u32>) {
     let word: SharedArray<u32, 1> = shared();
@@ -274,7 +274,7 @@ fn by_fences(data: Global<u32>, flag: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// Poll with work: the ready consumer takes, else the thread counts.
+/// Polls while it counts the attempts.
 #[tma_kernel(threads = 64)]
 fn works_while_it_waits(out: Global<u32>) {
     let met: Barrier = shared();
@@ -289,7 +289,7 @@ fn works_while_it_waits(out: Global<u32>) {
     }
 }
 
-/// Two mbarriers crossed, without a circle.
+/// Two mbarriers in opposite directions, without a cycle.
 #[tma_kernel(threads = 64)]
 fn crossed_without_a_circle(out: Global<u32>) {
     let a: Barrier = shared();
@@ -314,7 +314,7 @@ fn announced_in_parts(src: Global<f32>, out: Global<f32>) {
     out.set(lane_idx(), row.get(lane_idx() * 4));
 }
 
-/// Cluster: a flag of the launch leaves out the exchange in all blocks.
+/// A flag of the launch leaves out the exchange in all blocks of a cluster.
 #[tma_kernel(threads = 32, cluster = launch)]
 fn exchange_if_told(out: Global<u32>, exchange: bool) {
     let row: SharedArray<u32, 32> = shared();
@@ -326,7 +326,7 @@ fn exchange_if_told(out: Global<u32>, exchange: bool) {
     }
 }
 
-/// The flag of data is read once per block and told to the other block.
+/// One block reads a flag from memory, and passes it to the other one.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn told_to_the_other(data: Global<u32>, out: Global<u32>) {
     let told: SharedArray<u32, 1> = shared();

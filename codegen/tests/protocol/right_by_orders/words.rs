@@ -1,6 +1,6 @@
 //! Counters, queues and locks in words with orders and scopes.
 
-/// Unused lanes end at different times, others go on by named barriers of fewer warps.
+/// Warps exit one after the other; the others go on by named barriers of fewer warps.
 #[tma_kernel(threads = 128)]
 fn fewer_and_fewer(out: Global<u32>) {
     let row: SharedArray<u32, 128> = shared();
@@ -13,7 +13,7 @@ fn fewer_and_fewer(out: Global<u32>) {
     out.set(thread_idx().x, row.get(127 - thread_idx().x));
 }
 
-/// A release by fetch_add of the last arriver in shared memory: a hand-made barrier with AcqRel.
+/// A hand-made barrier: fetch_add with AcqRel in shared memory.
 #[tma_kernel(threads = 64)]
 fn barrier_by_hand(out: Global<u32>) {
     let row: SharedArray<u32, 64> = shared();
@@ -30,7 +30,7 @@ fn barrier_by_hand(out: Global<u32>) {
     out.set(thread_idx().x, row.get(63 - thread_idx().x));
 }
 
-/// Overrun is prevented by a flag that is acquired.
+/// A flag that is acquired prevents an overrun.
 #[tma_kernel(threads = 64)]
 fn no_overrun_by_a_flag(out: Global<u32>, n: u32) {
     let full: Barrier = shared();
@@ -55,7 +55,7 @@ fn no_overrun_by_a_flag(out: Global<u32>, n: u32) {
     }
 }
 
-/// A tile is refilled when a flag tells that it was read, behind a fence.
+/// A tile is refilled when a flag says that it was read, after a fence.
 #[tma_kernel(threads = 64)]
 fn refilled_behind_an_acquire(src: TensorMap<Tile<f32, Shape2<8, 32>>>, out: Global<f32>) {
     let tile: Tile<f32, Shape2<8, 32>> = shared();
@@ -73,7 +73,7 @@ fn refilled_behind_an_acquire(src: TensorMap<Tile<f32, Shape2<8, 32>>>, out: Glo
     }
 }
 
-/// A store's source is free when a flag tells that its thread has waited.
+/// A store's source is free when a flag says that its thread has waited.
 #[tma_kernel(threads = 64)]
 fn overwritten_behind_an_acquire(dst: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();
@@ -85,7 +85,7 @@ fn overwritten_behind_an_acquire(dst: Global<u32>) {
     if warp_idx() == 1 { while free.load(0, Order::Acquire, Scope::Block) == 0 {} row.set(lane_idx(), 2); }
 }
 
-/// A tile that one thread waited for is read by others, who acquire its flag.
+/// A tile that one thread waited for is read by others, which acquire its flag.
 #[tma_kernel(threads = 64)]
 fn loaded_and_told(src: TensorMap<Tile<f32, Shape2<8, 32>>>, out: Global<f32>) {
     let tile: Tile<f32, Shape2<8, 32>> = shared();
@@ -108,7 +108,7 @@ fn fences_in_shared_memory(out: Global<u32>) {
     else { while flag.load(0, Order::Relaxed, Scope::Block) == 0 {} fence(); out.set(lane_idx(), row.get(lane_idx())); }
 }
 
-/// The last warp adds up, by AcqRel of a shared count.
+/// The last warp sums, by AcqRel of a shared count.
 #[tma_kernel(threads = 128)]
 fn last_warp_adds(out: Global<u32>) {
     let row: SharedArray<u32, 128> = shared();
@@ -124,7 +124,7 @@ fn last_warp_adds(out: Global<u32>) {
     if before == 3 { for w in 0..4 { out.set(w * 32 + lane_idx(), row.get(w * 32 + lane_idx())); } }
 }
 
-/// The same by fences, relaxed: `fence` on both sides.
+/// The same by relaxed accesses with `fence` on both sides.
 #[tma_kernel(threads = 128)]
 fn last_warp_adds_by_fences(out: Global<u32>) {
     let row: SharedArray<u32, 128> = shared();

@@ -1,4 +1,4 @@
-//! Instructions that all threads of a warp must reach at one place.
+//! Instructions that all threads of a warp must reach at one location.
 
 #[tma_kernel(threads = 64, cluster = 2)]
 fn sync_cluster_at_two_places(out: Global<u32>) {

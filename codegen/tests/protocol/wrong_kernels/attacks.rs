@@ -1,6 +1,6 @@
 //! Kernels that an attack on the checker found to be proved.
 
-/// The store of the second turn need not be complete.
+/// The store of the second iteration need not be complete.
 #[tma_kernel(threads = 32)]
 fn box_loaded_after_a_loop_of_stores(map: TensorMap<Tile<f32, Shape2<8, 32>>>) {
     let tile: Stages<Tile<f32, Shape2<8, 32>>, 2> = shared();
@@ -67,7 +67,7 @@ fn loaded_what_accumulators_stored(g: Global<f32>) {
     }
 }
 
-/// Warps may elect lanes next to each other.
+/// Warps may elect neighbouring lanes.
 #[tma_kernel(threads = 64)]
 fn places_of_elected_lanes() {
     let row: SharedArray<u32, 32> = shared();
@@ -86,7 +86,7 @@ fn elected_lanes_of_two_blocks() {
     sync_cluster();
 }
 
-/// The halves of a warp come to one statement in different turns.
+/// The halves of a warp reach one statement in different iterations.
 #[tma_kernel(threads = 32)]
 fn sync_threads_in_two_turns() {
     for turn in 0..2u32 { if turn == lane_idx() / 16 { sync_threads(); } }
@@ -128,7 +128,7 @@ fn a_lock_that_nobody_gives_back() {
     sync_threads();
 }
 
-/// Nobody sets the flag.
+/// No thread sets the flag.
 #[tma_kernel(threads = 64)]
 fn one_thread_asks_for_all(flags: Global<u32>) {
     let told: SharedArray<u32, 1> = shared();
@@ -225,21 +225,21 @@ fn a_total_of_all_blocks(total: Global<u32>, values: Global<u32>) {
     if thread_idx().x == 0 { total.set(0, total.get(0) + values.get(block_idx().x)); }
 }
 
-/// One lane of each warp, and not one thread of the block.
+/// One lane of each warp, instead of one thread of the block.
 #[tma_kernel(threads = 64)]
 fn a_lane_for_a_thread(total: Global<u32>, values: Global<u32>) {
     let part = warp_reduce_add(values.get(block_idx().x * 64 + thread_idx().x));
     if lane_idx() == 0 { total.set(block_idx().x, total.get(block_idx().x) + part); }
 }
 
-/// The warps update the same elements in turns, and nothing orders the turns.
+/// The warps update the same elements in different iterations, which nothing orders.
 #[tma_kernel(threads = 64)]
 fn warps_in_turns(g: Global<u32>) {
     let at = block_idx().x * 32 + lane_idx();
     for k in 0..2u32 { if warp_idx() == k { g.set(at, g.get(at) * 2 + k); } }
 }
 
-/// Other blocks may still add to what is read.
+/// Other blocks may still add to the element that is read.
 #[tma_kernel(threads = 32)]
 fn a_sum_of_copies_that_is_read(sums: Global<u32>, out: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();
@@ -251,7 +251,7 @@ fn a_sum_of_copies_that_is_read(sums: Global<u32>, out: Global<u32>) {
     out.set(block_idx().x * 32 + thread_idx().x, sums.get(0));
 }
 
-/// The tile has been read where the grid meets, and need not be written.
+/// The store has only read its tile before the grid's barrier, and need not be complete.
 #[tma_kernel(threads = 32)]
 fn a_store_that_is_only_read(map: TensorMap<Tile<u32, Shape2<8, 32>>>, counter: Global<u32>, out: Global<u32>) {
     let from: Tile<u32, Shape2<8, 32>> = shared();
@@ -271,7 +271,7 @@ fn a_store_that_is_only_read(map: TensorMap<Tile<u32, Shape2<8, 32>>>, counter: 
     out.set(block_idx().x * 32 + lane_idx(), to.get([0, lane_idx()]));
 }
 
-/// A warp does not share the tile out as its warpgroup does.
+/// A warp distributes the tile over its lanes in another way than its warpgroup.
 #[tma_kernel(threads = 128)]
 fn a_warp_over_its_warpgroup(out: Global<f32>) {
     let tile: Tile<f32, Shape2<64, 32>> = shared();
@@ -282,7 +282,7 @@ fn a_warp_over_its_warpgroup(out: Global<f32>) {
     out.set(block_idx().x * 128 + thread_idx().x, tile.get([thread_idx().x % 64, 0]));
 }
 
-/// The owner's scope leaves out the other block.
+/// The owner's scope does not include the other block.
 #[tma_kernel(threads = 32, cluster = 2)]
 fn a_scope_of_the_owner(out: Global<u32>) {
     let count: SharedArray<u32, 1> = shared();
@@ -297,7 +297,7 @@ fn a_scope_of_the_owner(out: Global<u32>) {
     if lane_idx() == 0 { out.set(block_idx().x, count.load(0, Order::Relaxed, Scope::Block)); }
 }
 
-/// The loop goes past the first array.
+/// The loop runs past the first array.
 #[tma_kernel(threads = 64, unchecked)]
 fn a_loop_past_an_array(out: Global<u32>) {
     let few: SharedArray<u32, 4> = shared();

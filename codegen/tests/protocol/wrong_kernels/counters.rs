@@ -1,6 +1,6 @@
-//! Blocks that read what all wrote, and are not the last, or do not come after all others.
+//! Blocks that read all parts, but are not the last, or do not come after all others.
 
-/// The last but one.
+/// The last but one block.
 #[tma_kernel(threads = 64)]
 fn the_last_but_one_block_reads(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -18,7 +18,7 @@ fn the_last_but_one_block_reads(parts: Global<u32>, count: Global<u32>, out: Glo
     }
 }
 
-/// Nothing orders what other warps write before the count.
+/// Nothing orders the writes of other warps before the count.
 #[tma_kernel(threads = 64)]
 fn counted_before_all_have_written(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -35,7 +35,7 @@ fn counted_before_all_have_written(parts: Global<u32>, count: Global<u32>, out: 
     }
 }
 
-/// A block that has written after it counted itself.
+/// A block that writes after it has counted itself.
 #[tma_kernel(threads = 32)]
 fn counted_and_then_written(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -52,7 +52,7 @@ fn counted_and_then_written(parts: Global<u32>, count: Global<u32>, out: Global<
     }
 }
 
-/// Each block counts itself twice: somebody is in the middle.
+/// Each block counts itself twice, so the block that reads comes in the middle.
 #[tma_kernel(threads = 32)]
 fn counted_twice(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -71,7 +71,7 @@ fn counted_twice(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// Some blocks count for two.
+/// Each block counts itself several times.
 #[tma_kernel(threads = 32)]
 fn counted_in_turns(parts: Global<u32>, count: Global<u32>, out: Global<u32>, turns: u32) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -93,7 +93,7 @@ fn counted_in_turns(parts: Global<u32>, count: Global<u32>, out: Global<u32>, tu
     }
 }
 
-/// The flag holds for the first block, too.
+/// The flag is set in the first block, too.
 #[tma_kernel(threads = 32)]
 fn told_by_two(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -112,7 +112,7 @@ fn told_by_two(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// The last block releases what it does not acquire: the fence in front is missing.
+/// The fence before the count is missing, so the block does not release its part.
 #[tma_kernel(threads = 32)]
 fn counted_with_one_fence(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -131,7 +131,7 @@ fn counted_with_one_fence(parts: Global<u32>, count: Global<u32>, out: Global<u3
     }
 }
 
-/// The arm in which it is not the last.
+/// The branch in which the block is not the last.
 #[tma_kernel(threads = 32)]
 fn all_but_the_last(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let is_last: SharedArray<bool, 1> = shared();
@@ -152,7 +152,7 @@ fn all_but_the_last(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// The second fence comes after the others have been told.
+/// The second fence comes after the other threads have been told.
 #[tma_kernel(threads = 64)]
 fn told_before_it_acquires(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let is_last: SharedArray<bool, 1> = shared();

@@ -1,5 +1,5 @@
-//! Elements of global memory that belong to no thread, and scopes that leave out who else accesses
-//! them.
+//! Elements of global memory that belong to no single thread, and scopes that leave out other
+//! threads that access them.
 
 #[tma_kernel(threads = 32)]
 fn one_block_writes_another_reads(x: Global<u32>, out: Global<u32>) {
@@ -23,7 +23,7 @@ fn two_warps_write(x: Global<u32>) {
     sync_threads();
 }
 
-/// Another thread in each turn.
+/// Another thread in each iteration.
 #[tma_kernel(threads = 64)]
 fn a_thread_in_each_turn(x: Global<u32>, out: Global<u32>) {
     let b = block_idx().x;
@@ -33,7 +33,7 @@ fn a_thread_in_each_turn(x: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// The tickets are taken in some order, and nothing orders what follows.
+/// The tickets are taken in some order, and nothing orders the writes that follow.
 #[tma_kernel(threads = 64)]
 fn a_relaxed_ticket(tickets: Global<u32>, x: Global<u32>) {
     let b = block_idx().x;
@@ -54,7 +54,7 @@ fn a_count_for_a_block_alone(count: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// The index tells the thread of a block, and not which block.
+/// The index determines the thread of a block, but not the block.
 #[tma_kernel(threads = 32)]
 fn only_the_first_block_writes(x: Global<u32>, out: Global<u32>) {
     let t = thread_idx().x;
@@ -62,7 +62,7 @@ fn only_the_first_block_writes(x: Global<u32>, out: Global<u32>) {
     out.set(block_idx().x * 32 + t, x.get(t));
 }
 
-/// Two blocks have one index.
+/// Two blocks have the same index.
 #[tma_kernel(threads = 32)]
 fn blocks_in_pairs(x: Global<u32>, out: Global<u32>) {
     let i = block_idx().x / 2 * 32 + thread_idx().x;
@@ -78,7 +78,7 @@ fn blocks_in_pairs_behind_a_barrier(x: Global<u32>, out: Global<u32>) {
     if block_idx().x % 2 == 1 && thread_idx().x == 0 { out.set(i, x.get(i)); }
 }
 
-/// Thread 1 of a block and thread 0 of the next have one index.
+/// Thread 1 of a block and thread 0 of the next have the same index.
 #[tma_kernel(threads = 32)]
 fn neighbours(x: Global<u32>, out: Global<u32>) {
     let t = thread_idx().x;
@@ -96,13 +96,13 @@ fn an_index_of_eight_bits(x: Global<u32>, out: Global<u32>) {
     if t >= 256 { out.set(block_idx().x * 256 + t, x.get(i)); }
 }
 
-/// Blocks of a pair count at one place.
+/// Blocks of a pair count in one element.
 #[tma_kernel(threads = 32)]
 fn a_count_of_a_pair(x: Global<u32>) {
     x.fetch_add(block_idx().x / 2, 1, Order::Relaxed, Scope::Block);
 }
 
-/// The last thread reads what the next block writes.
+/// The last thread reads an element that the next block writes.
 #[tma_kernel(threads = 128)]
 fn parts_of_blocks_that_overlap(x: Global<u32>, out: Global<u32>) {
     let t = thread_idx().x;
@@ -134,7 +134,7 @@ fn a_copy_of_more_than_the_part(x: Global<u32>, out: Global<u32>) {
     out.set(first + t, row.get(t + 64));
 }
 
-/// Blocks of a cluster that differ along y have the same place along x.
+/// Blocks of a cluster that differ along y have the same index along x.
 #[tma_kernel(threads = 64, cluster = [1, 2, 1])]
 fn blocks_of_one_place_along_x(x: Global<u32>, out: Global<u32>) {
     let t = thread_idx().x;
@@ -144,7 +144,7 @@ fn blocks_of_one_place_along_x(x: Global<u32>, out: Global<u32>) {
     if cluster_rank() == 1 { out.set(first + t, x.get(first + 63 - t)); }
 }
 
-/// The wait is another thread's: it says nothing of this copy.
+/// The wait is another thread's: it says nothing about this copy.
 #[tma_kernel(threads = 64)]
 fn a_copy_that_another_thread_waits_for(x: Global<u32>, out: Global<u32>, counter: Global<u32>) {
     let row: SharedArray<u32, 64> = shared();

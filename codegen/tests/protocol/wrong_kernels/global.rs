@@ -1,6 +1,6 @@
-//! Global memory that several blocks, or several threads, access with nothing between.
+//! Global memory that several blocks, or several threads, access without an order.
 
-/// Each block reads what its neighbour writes.
+/// Each block reads its neighbour's writes.
 #[tma_kernel(threads = 32)]
 fn a_neighbour(parts: Global<u32>, out: Global<u32>) {
     let block = block_idx().x;
@@ -9,7 +9,7 @@ fn a_neighbour(parts: Global<u32>, out: Global<u32>) {
     out.set(block * 32 + lane_idx(), parts.get(next * 32 + lane_idx()));
 }
 
-/// The counter tells who is last, and orders nothing.
+/// The counter determines which block is last, but orders nothing.
 #[tma_kernel(threads = 32)]
 fn a_last_block_without_orders(parts: Global<u32>, count: Global<u32>, out: Global<u32>) {
     let last: SharedArray<u32, 1> = shared();
@@ -25,7 +25,7 @@ fn a_last_block_without_orders(parts: Global<u32>, count: Global<u32>, out: Glob
     }
 }
 
-/// The meeting comes before the writes of the next round, and not behind its reads.
+/// The barrier comes before the reads, but none separates them from the next round's writes.
 #[tma_kernel(threads = 32)]
 fn one_meeting_a_round(counter: Global<u32>, sums: Global<u32>, out: Global<u32>) {
     let block = block_idx().x;
@@ -50,21 +50,21 @@ fn all_write_one(out: Global<u32>) {
     out.set(0, thread_idx().x);
 }
 
-/// All threads read what the first one writes, at the same place.
+/// All threads read the element that the first one writes.
 #[tma_kernel(threads = 64)]
 fn a_place_of_one_thread(g: Global<u32>, out: Global<u32>) {
     if thread_idx().x == 0 { g.set(0, 7); }
     out.set(block_idx().x * 64 + thread_idx().x, g.get(0));
 }
 
-/// The first block writes what the others read, at the same place.
+/// The first block writes the elements that the others read.
 #[tma_kernel(threads = 64)]
 fn a_place_of_one_block(g: Global<u32>, out: Global<u32>) {
     let t = thread_idx().x;
     if block_idx().x == 0 { g.set(t, 7); } else { out.set(block_idx().x * 64 + t, g.get(t)); }
 }
 
-/// The second warp reads what the first one writes, by the same expression.
+/// The second warp reads the elements that the first one writes, by the same expression.
 #[tma_kernel(threads = 64)]
 fn a_place_of_another_warp(g: Global<u32>, out: Global<u32>) {
     let t = thread_idx().x;
@@ -72,7 +72,7 @@ fn a_place_of_another_warp(g: Global<u32>, out: Global<u32>) {
     if t >= 32 { out.set(block_idx().x * 64 + t, g.get(block_idx().x * 32 + t % 32)); }
 }
 
-/// Each block goes along the words of all, the last one first, which may not have started.
+/// Each block goes over the words of all blocks, from the last, which may not have started.
 #[tma_kernel(threads = 32)]
 fn looks_at_later_blocks(words: Global<u32>, out: Global<u32>) {
     if lane_idx() == 0 {
@@ -85,7 +85,7 @@ fn looks_at_later_blocks(words: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// The same, where a turn goes on with the next one before it counts.
+/// The same, where an iteration continues with the next one before it counts.
 #[tma_kernel(threads = 32)]
 fn counts_later_blocks(words: Global<u32>, out: Global<u32>) {
     if lane_idx() == 0 {
@@ -100,7 +100,7 @@ fn counts_later_blocks(words: Global<u32>, out: Global<u32>) {
     }
 }
 
-/// The words are looked at in turn, until all blocks have come, which may not have started.
+/// Each block polls the words in rotation, until all blocks have come, which may not have started.
 #[tma_kernel(threads = 32)]
 fn looks_at_blocks_in_turn(words: Global<u32>, out: Global<u32>) {
     if lane_idx() == 0 {

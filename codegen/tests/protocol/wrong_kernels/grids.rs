@@ -1,4 +1,4 @@
-//! Meetings of the grid that not all blocks come to.
+//! Barriers of the grid that not all blocks reach.
 
 #[tma_kernel(threads = 32)]
 fn only_the_first_block(counter: Global<u32>) {
@@ -12,7 +12,7 @@ fn blocks_that_return_early(counter: Global<u32>, out: Global<u32>, blocks: u32)
     out.set(block_idx().x, 1);
 }
 
-/// Blocks with a tile more meet once more.
+/// Blocks with one more tile reach one more barrier.
 #[tma_kernel(threads = 32)]
 fn a_remainder_of_tiles(counter: Global<u32>, out: Global<u32>, tiles: u32) {
     for tile in (block_idx().x..tiles).step_by(grid_dim().x as usize) {

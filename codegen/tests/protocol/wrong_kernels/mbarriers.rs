@@ -1,6 +1,6 @@
 //! mbarriers: their lifetimes, and phases that complete too early.
 
-/// Others may still be inside the wait.
+/// Others may still be in the wait.
 #[tma_kernel(threads = 64)]
 fn invalidated_beside_a_wait() {
     let met: Barrier = shared();
@@ -11,7 +11,7 @@ fn invalidated_beside_a_wait() {
     if thread_idx().x == 0 { met.invalidate(); }
 }
 
-/// Nothing orders who gives the memory up and who takes it.
+/// Nothing orders the invalidation before the initialisation by another thread.
 #[tma_kernel(threads = 64)]
 fn invalidated_and_initialised_by_two() {
     let met: Barrier = shared();
@@ -38,7 +38,7 @@ fn bytes_after_the_arrival(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Globa
     out.set(thread_idx().x, tile.get([0, lane_idx()]));
 }
 
-/// A ring whose consumers' arrival may come before the bytes are announced.
+/// A ring in which both arrivals may come before the bytes are announced.
 #[tma_kernel(threads = 64)]
 fn a_ring_with_arrivals_before_bytes(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32) {
     let tile: Tile<f32, Shape2<32, 32>> = shared();

@@ -1,4 +1,4 @@
-//! Memory that nobody wrote, or that another proxy may not see yet.
+//! Memory that no thread has written, or that another proxy may not see yet.
 
 /// The copy engine may read old elements.
 #[tma_kernel(threads = 32)]
@@ -32,7 +32,7 @@ fn read_back_before_the_store_is_complete(global: Global<f32>, out: Global<f32>)
     out.set(lane_idx(), global.get(lane_idx()));
 }
 
-/// Odd elements are read, even ones were written.
+/// Odd elements are read, but even ones were written.
 #[tma_kernel(threads = 32)]
 fn odd_elements_that_nobody_wrote(out: Global<u32>) {
     let row: SharedArray<u32, 64> = shared();
@@ -68,7 +68,7 @@ fn a_slot_that_may_be_any(out: Global<u32>, n: u32) {
     }
 }
 
-/// The second store may overtake the reads of the first, whose values nothing has asked for yet.
+/// The second store may overtake the reads of the first, whose values nothing has used yet.
 #[tma_kernel(threads = 32)]
 fn a_row_is_replaced_while_it_is_read(x: Global<u32>, out: Global<u32>) {
     let row: SharedArray<u32, 32> = shared();

@@ -1,4 +1,4 @@
-//! Named barriers whose rounds may end with other arrivals than meant, or never.
+//! Named barriers whose rounds may end by other arrivals than intended, or never.
 
 /// Two teams of two warps at one barrier: two warps of different teams may release each other.
 #[tma_kernel(threads = 128)]
@@ -10,7 +10,7 @@ fn two_teams_at_one_number(out: Global<u32>) {
     out.set(thread_idx().x, row.get(team * 64 + 63 - thread_idx().x % 64));
 }
 
-/// The same in turns.
+/// The same in a loop.
 #[tma_kernel(threads = 128)]
 fn two_teams_in_turns(out: Global<u32>, turns: u32) {
     let row: SharedArray<u32, 128> = shared();
@@ -29,7 +29,7 @@ fn three_warps_of_two() {
     named_barrier_sync(1, 64);
 }
 
-/// A producer whose arrivals of two turns may complete one round.
+/// A producer whose two arrivals may complete one round.
 #[tma_kernel(threads = 96)]
 fn arrivals_of_two_turns(out: Global<u32>) {
     let row: SharedArray<u32, 64> = shared();
@@ -45,7 +45,7 @@ fn arrivals_of_two_turns(out: Global<u32>) {
     }
 }
 
-/// Barrier 16 does not exist, and what follows is never looked at.
+/// Barrier 16 does not exist, and the code after it is never checked.
 #[tma_kernel(threads = 64, unchecked)]
 fn barrier_sixteen(out: Global<u32>, id: u32) {
     let row: SharedArray<u32, 64> = shared();
@@ -54,7 +54,7 @@ fn barrier_sixteen(out: Global<u32>, id: u32) {
     out.set(thread_idx().x, row.get(63 - thread_idx().x));
 }
 
-/// 48 threads are no whole number of warps.
+/// 48 threads are not a whole number of warps.
 #[tma_kernel(threads = 64, unchecked)]
 fn forty_eight_threads(out: Global<u32>, half: u32) {
     let row: SharedArray<u32, 64> = shared();
@@ -69,7 +69,7 @@ fn two_counts() {
     if warp_idx() < 2 { named_barrier_sync(1, 64); } else { named_barrier_sync(1, 128); }
 }
 
-/// Of two warps one comes to a round of its own before the other has left the last.
+/// One of two warps reaches a round of its own before the other has left the last.
 #[tma_kernel(threads = 64)]
 fn a_round_of_one_warp_between() {
     for turn in 0..2u32 {

@@ -1,4 +1,4 @@
-//! Operations of a warp that not all of its lanes come to, or that do not pair.
+//! Operations of a warp that not all of its lanes reach, or that do not match.
 
 #[tma_kernel(threads = 64)]
 fn shuffle_in_half_a_warp(out: Global<u32>) {
@@ -86,7 +86,7 @@ fn the_elected_lane_is_named(out: Global<u32>) {
     if lane_idx() == 19 { out.set(0, row.get(0)); }
 }
 
-/// Who waits is somebody else than who is elected.
+/// The lane that waits is another one than the elected lane.
 #[tma_kernel(threads = 32)]
 fn the_elected_lane_arrives_and_lane_19_waits(out: Global<u32>) {
     let met: Barrier = shared();
@@ -96,7 +96,7 @@ fn the_elected_lane_arrives_and_lane_19_waits(out: Global<u32>) {
     if elect_one() { met.arrive(); }
 }
 
-/// Lanes that have returned bring nothing.
+/// Lanes that have returned provide no value.
 #[tma_kernel(threads = 64)]
 fn count_from_a_lane_that_returned(out: Global<u32>, n: u32) {
     let met: Barrier = shared();
@@ -108,7 +108,7 @@ fn count_from_a_lane_that_returned(out: Global<u32>, n: u32) {
     met.wait(0);
 }
 
-/// The value of a lane that has returned decides whether anybody waits.
+/// The value of a lane that has returned decides whether a thread waits.
 #[tma_kernel(threads = 32)]
 fn condition_from_a_lane_that_returned(out: Global<u32>, n: u32) {
     let never: Barrier = shared();
@@ -131,7 +131,7 @@ fn the_elected_lane_waits_for_the_others(out: Global<u32>) {
     out.set(lane_idx(), r);
 }
 
-/// The other half of the warp does not come: it ends.
+/// The other half of the warp does not come: it exits.
 #[tma_kernel(threads = 32)]
 fn shuffle_when_the_others_have_ended(out: Global<u32>) {
     let mut r = lane_idx();

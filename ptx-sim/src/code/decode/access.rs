@@ -222,9 +222,9 @@ fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     })))
 }
 
-fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
+fn atomic(d: &mut Decoder<'_, '_, '_>, returns_value: bool) -> Result<Op, LoadError> {
     let order = take_access_order(d, Order::Relaxed);
-    if !gives && order.order.acquires() {
+    if !returns_value && order.order.acquires() {
         return Err(
             d.error("a reduction is `.relaxed` or `.release`: it reads nothing that could be acquired")
         );
@@ -247,27 +247,36 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, gives: bool) -> Result<Op, LoadError> {
     ]);
     let name = name.ok_or_else(|| d.unsupported())?;
     let ty = d.take_type()?;
-    if ty == Type::B128 && gives {
+    if ty == Type::B128 && returns_value {
         return wide::atomic(d, name, order, memory, hint);
     }
     let op = atomic_op(d, name, ty, memory)?;
     if count > 1 {
         let vector = VectorForm { op, ty, memory, order, count, no_flush };
-        return atomic_vector(d, vector, gives, hint);
+        return atomic_vector(d, vector, returns_value, hint);
     }
-    let first = usize::from(gives);
+    let first = usize::from(returns_value);
     let values = if op == AtomicOp::CompareAndSwap { 2 } else { 1 };
     let count = first + 1 + values + usize::from(hint);
     d.expect_count(count, count)?;
     check_hinted(d, hint, memory)?;
-    let row = if gives { d.dest(0, ty)? } else { Reg::SINK };
+    let row = if returns_value { d.dest(0, ty)? } else { Reg::SINK };
     let address = d.address(first)?;
-    let mut of = [Reg::SINK; 2];
-    for (index, row) in of.iter_mut().enumerate().take(values) {
+    let mut sources = [Reg::SINK; 2];
+    for (index, row) in sources.iter_mut().enumerate().take(values) {
         *row = d.source(first + 1 + index, ty)?;
     }
     let bytes = ty.bits() / 8;
-    Ok(Op::Memory(MemoryOp::Atomic(Atomic { op, memory, order, bytes, reads: gives, d: row, address, of })))
+    Ok(Op::Memory(MemoryOp::Atomic(Atomic {
+        op,
+        memory,
+        order,
+        bytes,
+        reads: returns_value,
+        d: row,
+        address,
+        sources,
+    })))
 }
 
 /// The modifiers of an atomic operation on a vector.
@@ -284,11 +293,11 @@ struct VectorForm {
 fn atomic_vector(
     d: &mut Decoder<'_, '_, '_>,
     form: VectorForm,
-    gives: bool,
+    returns_value: bool,
     hint: bool,
 ) -> Result<Op, LoadError> {
     let VectorForm { op, ty, memory, order, count, no_flush } = form;
-    let first = usize::from(gives);
+    let first = usize::from(returns_value);
     let Memory::Machine(space @ (Space::Global | Space::Generic)) = memory else {
         return Err(d.error("vectors are for global memory"));
     };
@@ -313,8 +322,8 @@ fn atomic_vector(
     let operands = first + 2 + usize::from(hint);
     d.expect_count(operands, operands)?;
     check_hinted(d, hint, memory)?;
-    let (mut rows, mut of) = (Vec::new(), Vec::new());
-    if gives {
+    let (mut rows, mut sources) = (Vec::new(), Vec::new());
+    if returns_value {
         let operand = d.operand(0)?;
         for part in elements(d, operand, count)? {
             rows.push(d.wide_dest(part, ty.bits())?.0);
@@ -322,10 +331,10 @@ fn atomic_vector(
     }
     let operand = d.operand(first + 1)?;
     for part in elements(d, operand, count)? {
-        of.push(d.inner(part, ty)?);
+        sources.push(d.inner(part, ty)?);
     }
     let (address, bytes) = (d.address(first)?, ty.bits() / 8);
-    let vector = AtomicVector { op, space, order, bytes, address, d: rows, of };
+    let vector = AtomicVector { op, space, order, bytes, address, d: rows, sources };
     Ok(Op::Memory(MemoryOp::AtomicVector(Box::new(vector))))
 }
 

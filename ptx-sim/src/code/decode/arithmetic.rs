@@ -75,8 +75,8 @@ fn integral(d: &mut Decoder<'_, '_, '_>, ty: Type, part: Option<MulPart>) -> Res
     };
     d.expect_count(3, 3)?;
     let result = if part == Some(MulPart::Wide) { wide(d, integer)? } else { ty };
-    let (d, of) = (d.dest(0, result)?, [d.source(1, ty)?, d.source(2, ty)?]);
-    Ok(Op::Alu(Alu::Binary { op, d, of }))
+    let (d, sources) = (d.dest(0, result)?, [d.source(1, ty)?, d.source(2, ty)?]);
+    Ok(Op::Alu(Alu::Binary { op, d, sources }))
 }
 
 /// Takes `.relu` of `min` and `max`, which exists for signed 32-bit integers and for pairs of
@@ -120,8 +120,8 @@ fn ternary(
     };
     d.expect_count(4, 4)?;
     let result = if op == TernaryOp::MadWide { wide(d, integer)? } else { ty };
-    let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, result)?];
-    Ok(Op::Alu(Alu::Ternary { op: Ternary::Integer(op, integer), d: d.dest(0, result)?, of }))
+    let sources = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, result)?];
+    Ok(Op::Alu(Alu::Ternary { op: Ternary::Integer(op, integer), d: d.dest(0, result)?, sources }))
 }
 
 fn integer_pair(d: &mut Decoder<'_, '_, '_>, ty: Type, signed: bool) -> Result<Op, LoadError> {
@@ -136,8 +136,8 @@ fn integer_pair(d: &mut Decoder<'_, '_, '_>, ty: Type, signed: bool) -> Result<O
         _ => return Err(d.unsupported()),
     };
     d.expect_count(3, 3)?;
-    let (d, of) = (d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, ty)?]);
-    Ok(Op::Alu(Alu::Binary { op: Binary::Packed(op), d, of }))
+    let (d, sources) = (d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, ty)?]);
+    Ok(Op::Alu(Alu::Binary { op: Binary::Packed(op), d, sources }))
 }
 
 /// Decodes `add.cc`, `addc` and the like: arithmetic with the carry flag.
@@ -156,7 +156,7 @@ fn carry(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let writes = !reads || d.take("cc");
     let ty = d.take_type()?;
     let integer = ty.as_integer().filter(|ty| ty.bits >= 32).ok_or_else(|| d.unsupported())?;
-    let of = match op {
+    let sources = match op {
         CarryOp::Add | CarryOp::Sub => {
             d.expect_count(3, 3)?;
             [d.source(1, ty)?, d.source(2, ty)?, Reg::SINK]
@@ -167,7 +167,7 @@ fn carry(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         }
     };
     let Integer { bits, signed } = integer;
-    Ok(Op::Alu(Alu::Carry(Carry { op, bits, signed, reads, writes, d: d.dest(0, ty)?, of })))
+    Ok(Op::Alu(Alu::Carry(Carry { op, bits, signed, reads, writes, d: d.dest(0, ty)?, sources })))
 }
 
 /// `dp2a` and `dp4a`.
@@ -184,8 +184,8 @@ fn dot(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         ("dp4a", None) => Ternary::Dot4 { signed },
         _ => return Err(d.unsupported()),
     };
-    let of = [d.source(1, a)?, d.source(2, b)?, d.source(3, a)?];
-    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, a)?, of }))
+    let sources = [d.source(1, a)?, d.source(2, b)?, d.source(3, a)?];
+    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, a)?, sources }))
 }
 
 /// Decodes `vabsdiff4`, the only video instruction that nvcc still emits for its intrinsics, with
@@ -197,9 +197,9 @@ fn differences(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     let summed = d.take("add");
     d.expect_count(4, 4)?;
-    let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, ty)?];
+    let sources = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, ty)?];
     let op = Ternary::Differences4 { signed: ty.is_signed(), summed };
-    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, ty)?, of }))
+    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, ty)?, sources }))
 }
 
 fn test(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -213,10 +213,10 @@ fn test(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     ]);
     let (Some(test), Type::Float(ty)) = (test, d.take_type()?) else { return Err(d.unsupported()) };
     d.expect_count(2, 2)?;
-    let of = [d.source(1, Type::Float(ty))?, Reg::SINK, Reg::SINK];
+    let sources = [d.source(1, Type::Float(ty))?, Reg::SINK, Reg::SINK];
     let d = d.dest(0, Type::Pred)?;
     let op = FloatOp::Test(test);
-    Ok(Op::Alu(Alu::Float(FloatCode { op, ty, mode: Mode::default(), pair: false, d, of })))
+    Ok(Op::Alu(Alu::Float(FloatCode { op, ty, mode: Mode::default(), pair: false, d, sources })))
 }
 
 /// Takes `.rn`, `.rz`, `.rm` or `.rp`.
@@ -278,11 +278,11 @@ fn floating(d: &mut Decoder<'_, '_, '_>, ty: Type, float: FloatType, pair: bool)
         | FloatOp::Test(_) => {}
     }
     d.expect_count(count + 1, count + 1)?;
-    let mut of = [Reg::SINK; 3];
-    for (index, row) in of.iter_mut().enumerate().take(count) {
+    let mut sources = [Reg::SINK; 3];
+    for (index, row) in sources.iter_mut().enumerate().take(count) {
         *row = d.source(index + 1, ty)?;
     }
-    Ok(Op::Alu(Alu::Float(FloatCode { op, ty: float, mode, pair, d: d.dest(0, ty)?, of })))
+    Ok(Op::Alu(Alu::Float(FloatCode { op, ty: float, mode, pair, d: d.dest(0, ty)?, sources })))
 }
 
 /// Checks which functions exist only as approximations, and which require a rounding mode.

@@ -43,7 +43,7 @@ fn prefetch(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         ("param", "map"),
         ("param::entry", "map"),
     ]);
-    let what = d.take_of(&[
+    let target = d.take_of(&[
         ("L1", "data"),
         ("L2", "data"),
         ("L2::evict_last", "data"),
@@ -52,7 +52,7 @@ fn prefetch(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     ]);
     d.expect_count(1, 1)?;
     d.address(0)?;
-    if what.is_none() || space.is_some_and(|space| Some(space) != what) {
+    if target.is_none() || space.is_some_and(|space| Some(space) != target) {
         return Err(d.unsupported());
     }
     Ok(Op::Control(ControlOp::Nothing))

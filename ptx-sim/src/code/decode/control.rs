@@ -26,8 +26,8 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Op,
         "exit" => Ok(Op::Control(ControlOp::Exit)),
         "trap" => {
             let remark = d.builder.source.remarks.get(&d.instruction.line);
-            let assertion =
-                remark.map(|remark| Assertion { place: remark.place.into(), message: remark.message.into() });
+            let assertion = remark
+                .map(|remark| Assertion { location: remark.location.into(), message: remark.message.into() });
             Ok(Op::Control(ControlOp::Trap(assertion.map(Box::new))))
         }
         "nanosleep" => {
@@ -178,17 +178,17 @@ fn provided(
     if d.builder.source.function(name).is_some() || !matches!(name, "vprintf" | "__assertfail") {
         return Ok(None);
     }
-    let mut places = Vec::new();
+    let mut slots = Vec::new();
     for arg in args {
-        places.push(
+        slots.push(
             local(d, arg)?.ok_or_else(|| d.error("its arguments have to be `.param` variables"))?.offset,
         );
     }
     let result = match results.first() {
-        Some(operand) => local(d, operand)?.map(|place| place.offset),
+        Some(operand) => local(d, operand)?.map(|slot| slot.offset),
         None => None,
     };
-    match (name, places.as_slice()) {
+    match (name, slots.as_slice()) {
         ("vprintf", &[format, args]) => Ok(Some(Op::Control(ControlOp::Printf { format, args, result }))),
         ("__assertfail", &[message, file, line, function, _]) => {
             Ok(Some(Op::Control(ControlOp::AssertFail { message, file, line, function })))

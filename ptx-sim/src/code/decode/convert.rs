@@ -181,7 +181,7 @@ fn convert_pair(
     from: Type,
 ) -> Result<Op, LoadError> {
     let row = d.dest(0, to)?;
-    let of = match pair {
+    let sources = match pair {
         PairConversion::ToHalves { .. } | PairConversion::ToEights { .. } => {
             d.expect_count(3, 3)?;
             [d.source(1, from)?, d.source(2, from)?]
@@ -192,5 +192,5 @@ fn convert_pair(
             [source, source]
         }
     };
-    Ok(Op::Alu(Alu::ConvertPair { conversion: pair, d: row, of }))
+    Ok(Op::Alu(Alu::ConvertPair { conversion: pair, d: row, sources }))
 }

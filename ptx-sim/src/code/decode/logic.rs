@@ -43,14 +43,14 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
             }
             let ty = d.take_type()?;
             d.expect_count(3, 3)?;
-            let of = [d.source(1, WORD)?, d.source(2, WORD)?];
-            Ok(Op::Alu(Alu::Binary { op: Binary::Mask { wrap }, d: d.dest(0, ty)?, of }))
+            let sources = [d.source(1, WORD)?, d.source(2, WORD)?];
+            Ok(Op::Alu(Alu::Binary { op: Binary::Mask { wrap }, d: d.dest(0, ty)?, sources }))
         }
         "selp" => {
             let ty = plain_type(d)?;
             d.expect_count(4, 4)?;
-            let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, Type::Pred)?];
-            Ok(Op::Alu(Alu::Ternary { op: Ternary::Select, d: d.dest(0, ty)?, of }))
+            let sources = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, Type::Pred)?];
+            Ok(Op::Alu(Alu::Ternary { op: Ternary::Select, d: d.dest(0, ty)?, sources }))
         }
         "slct" => select_by_sign(d),
         "setp" => compare(d, true),
@@ -68,8 +68,8 @@ fn plain_type(d: &mut Decoder<'_, '_, '_>) -> Result<Type, LoadError> {
 fn bitwise(d: &mut Decoder<'_, '_, '_>, op: Binary) -> Result<Op, LoadError> {
     let ty = plain_type(d)?;
     d.expect_count(3, 3)?;
-    let (d, of) = (d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, ty)?]);
-    Ok(Op::Alu(Alu::Binary { op, d, of }))
+    let (d, sources) = (d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, ty)?]);
+    Ok(Op::Alu(Alu::Binary { op, d, sources }))
 }
 
 fn integer_of(d: &Decoder<'_, '_, '_>, ty: Type) -> Result<Integer, LoadError> {
@@ -99,14 +99,14 @@ fn shift(d: &mut Decoder<'_, '_, '_>, left: bool) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     d.expect_count(3, 3)?;
     let op = Binary::Shift { left, ty: integer_of(d, ty)? };
-    let (d, of) = (d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, WORD)?]);
-    Ok(Op::Alu(Alu::Binary { op, d, of }))
+    let (d, sources) = (d.dest(0, ty)?, [d.source(1, ty)?, d.source(2, WORD)?]);
+    Ok(Op::Alu(Alu::Binary { op, d, sources }))
 }
 
 fn ternary(d: &mut Decoder<'_, '_, '_>, op: Ternary, ty: Type) -> Result<Op, LoadError> {
     d.expect_count(4, 4)?;
-    let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, ty)?];
-    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, ty)?, of }))
+    let sources = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, ty)?];
+    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, ty)?, sources }))
 }
 
 fn field(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -116,16 +116,16 @@ fn field(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.unsupported());
     }
     d.expect_count(4, 4)?;
-    let of = [d.source(1, ty)?, d.source(2, WORD)?, d.source(3, WORD)?];
-    Ok(Op::Alu(Alu::Ternary { op: Ternary::Extract(integer), d: d.dest(0, ty)?, of }))
+    let sources = [d.source(1, ty)?, d.source(2, WORD)?, d.source(3, WORD)?];
+    Ok(Op::Alu(Alu::Ternary { op: Ternary::Extract(integer), d: d.dest(0, ty)?, sources }))
 }
 
 fn insert(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let ty = d.take_type()?;
     d.expect_count(5, 5)?;
-    let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, WORD)?, d.source(4, WORD)?];
+    let sources = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, WORD)?, d.source(4, WORD)?];
     let Type::Bits(bits @ (32 | 64)) = ty else { return Err(d.unsupported()) };
-    Ok(Op::Alu(Alu::Insert { bits, d: d.dest(0, ty)?, of }))
+    Ok(Op::Alu(Alu::Insert { bits, d: d.dest(0, ty)?, sources }))
 }
 
 fn permute(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -154,8 +154,8 @@ fn lop3(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     d.expect_count(5, 5)?;
     let table = d.immediate(4)? as u8;
-    let of = [d.source(1, WORD)?, d.source(2, WORD)?, d.source(3, WORD)?];
-    Ok(Op::Alu(Alu::Lop3 { table, d: d.dest(0, WORD)?, of }))
+    let sources = [d.source(1, WORD)?, d.source(2, WORD)?, d.source(3, WORD)?];
+    Ok(Op::Alu(Alu::Lop3 { table, d: d.dest(0, WORD)?, sources }))
 }
 
 fn select_by_sign(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -176,8 +176,8 @@ fn select_by_sign(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         | Type::Float8Pair(_)
         | Type::B128 => return Err(d.unsupported()),
     };
-    let of = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, by)?];
-    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, ty)?, of }))
+    let sources = [d.source(1, ty)?, d.source(2, ty)?, d.source(3, by)?];
+    Ok(Op::Alu(Alu::Ternary { op, d: d.dest(0, ty)?, sources }))
 }
 
 const COMPARISONS: [(&str, Comparison); 18] = [
@@ -216,7 +216,7 @@ fn compare(d: &mut Decoder<'_, '_, '_>, predicate: bool) -> Result<Op, LoadError
         Some(by) => Some(Combined { by, with: d.guard(3)? }),
         None => None,
     };
-    let of = [d.source(1, ty)?, d.source(2, ty)?];
+    let sources = [d.source(1, ty)?, d.source(2, ty)?];
     let truth = truth(d, result)?;
     if let Type::FloatPair(float) = ty {
         let rows = if predicate {
@@ -225,7 +225,7 @@ fn compare(d: &mut Decoder<'_, '_, '_>, predicate: bool) -> Result<Op, LoadError
         } else {
             [d.dest(0, result)?, Reg::SINK]
         };
-        let pair = ComparePair { ty: float, flush, comparison, of, combined, truth, d: rows };
+        let pair = ComparePair { ty: float, flush, comparison, sources, combined, truth, d: rows };
         return Ok(Op::Alu(Alu::ComparePair(pair)));
     }
     let compared = if let Type::Float(float) = ty {
@@ -238,7 +238,7 @@ fn compare(d: &mut Decoder<'_, '_, '_>, predicate: bool) -> Result<Op, LoadError
     } else {
         (d.dest(0, result)?, Reg::SINK)
     };
-    Ok(Op::Alu(Alu::Compare(Compare { compared, comparison, of, combined, truth, d: row, opposite })))
+    Ok(Op::Alu(Alu::Compare(Compare { compared, comparison, sources, combined, truth, d: row, opposite })))
 }
 
 fn optional(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Reg, LoadError> {

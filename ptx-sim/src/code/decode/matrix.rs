@@ -26,7 +26,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.error("`.b16` is wanted"));
     }
     let mask = d.builder.bits(u32::MAX.into());
-    Ok(Op::Warp(WarpOp { mask, what: Collective::Matrix(Box::new(code)) }))
+    Ok(Op::Warp(WarpOp { mask, kind: Collective::Matrix(Box::new(code)) }))
 }
 
 fn moved(d: &mut Decoder<'_, '_, '_>, loads: bool) -> Result<MatrixCode, LoadError> {

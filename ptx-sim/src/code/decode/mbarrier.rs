@@ -11,19 +11,19 @@ const WORD: Type = Type::Bits(32);
 const LONG: Type = Type::Bits(64);
 
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
-    let what = d.take_first().ok_or_else(|| d.unsupported())?;
-    if what == "pending_count" {
+    let name = d.take_first().ok_or_else(|| d.unsupported())?;
+    if name == "pending_count" {
         if !d.take("b64") {
             return Err(d.unsupported());
         }
         d.expect_count(2, 2)?;
         return Ok(Op::Mbarrier(MbarrierOp::PendingCount { d: d.dest(0, WORD)?, state: d.source(1, LONG)? }));
     }
-    let (place, space, action) = match what {
-        "init" | "inval" => place(d, what)?,
-        "expect_tx" | "complete_tx" => bytes(d, what)?,
-        "arrive" | "arrive_drop" => arrive(d, what)?,
-        "test_wait" | "try_wait" => wait(d, what)?,
+    let (place, space, action) = match name {
+        "init" | "inval" => place(d, name)?,
+        "expect_tx" | "complete_tx" => bytes(d, name)?,
+        "arrive" | "arrive_drop" => arrive(d, name)?,
+        "test_wait" | "try_wait" => wait(d, name)?,
         _ => return Err(d.unsupported()),
     };
     if !d.take("b64") {
@@ -62,9 +62,9 @@ fn take_semantics(d: &mut Decoder<'_, '_, '_>, default: Order) -> Result<Semanti
     Ok(Semantics { order, scope })
 }
 
-fn place(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
+fn place(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Parts, LoadError> {
     let space = take_own(d)?;
-    if what == "inval" {
+    if name == "inval" {
         d.expect_count(1, 1)?;
         return Ok((0, space, MbarrierAction::Invalidate));
     }
@@ -72,14 +72,14 @@ fn place(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
     Ok((0, space, MbarrierAction::Init { count: d.source(1, WORD)? }))
 }
 
-fn bytes(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
+fn bytes(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Parts, LoadError> {
     if take_semantics(d, Order::Relaxed)?.order != Order::Relaxed {
         return Err(d.unsupported());
     }
     let space = take_shared(d);
     d.expect_count(2, 2)?;
     let bytes = d.source(1, WORD)?;
-    let op = if what == "expect_tx" {
+    let op = if name == "expect_tx" {
         MbarrierAction::ExpectTx { bytes }
     } else {
         MbarrierAction::CompleteTx { bytes }
@@ -87,7 +87,7 @@ fn bytes(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
     Ok((0, space, op))
 }
 
-fn arrive(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
+fn arrive(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Parts, LoadError> {
     let (expects, no_complete) = (d.take("expect_tx"), d.take("noComplete"));
     let semantics = take_semantics(d, Order::Release)?;
     let space = take_shared(d);
@@ -109,12 +109,12 @@ fn arrive(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
     let state = if sink { Reg::SINK } else { d.dest(0, LONG)? };
     let one = d.builder.bits(1);
     let (count, expect_tx) = if expects { (one, last) } else { (last.unwrap_or(one), None) };
-    let drop = what == "arrive_drop";
+    let drop = name == "arrive_drop";
     Ok((1, space, MbarrierAction::Arrive { count, expect_tx, drop, no_complete, semantics, state }))
 }
 
-fn wait(d: &mut Decoder<'_, '_, '_>, what: &str) -> Result<Parts, LoadError> {
-    let (parity, may_block) = (d.take("parity"), what == "try_wait");
+fn wait(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Parts, LoadError> {
+    let (parity, may_block) = (d.take("parity"), name == "try_wait");
     let semantics = take_semantics(d, Order::Acquire)?;
     let space = take_own(d)?;
     // The hardware decides how long this may wait. Here it waits until nothing else can make

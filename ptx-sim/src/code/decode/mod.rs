@@ -14,8 +14,8 @@ mod copy_async;
 mod logic;
 mod matrix;
 mod mbarrier;
+mod mma;
 mod operands;
-mod product;
 mod remote;
 mod tensor_map;
 mod warp;
@@ -67,7 +67,7 @@ fn decode(d: &mut Decoder<'_, '_, '_>, body: &Body<'_>) -> Result<Vec<Op>, LoadE
         "cp" | "mbarrier" | "fence" | "membar" => asynchronous::decode(d)?,
         "tensormap" => tensor_map::decode(d)?,
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" | "bar" | "barrier" => warp::decode(d)?,
-        "mma" => product::decode(d)?,
+        "mma" => mma::decode(d)?,
         "wgmma" => warpgroup::decode(d)?,
         "setmaxnreg" => warpgroup::registers(d)?,
         "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" | "griddepcontrol" => {

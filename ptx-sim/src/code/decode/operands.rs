@@ -209,8 +209,8 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
             Some(Binding::Register { .. }) => {
                 return Err(self.error("a register plus a number is an address only"));
             }
-            Some(Binding::Local(place) | Binding::Param(place)) => {
-                self.builder.bits((i64::from(place.offset) + offset) as u64)
+            Some(Binding::Local(slot) | Binding::Param(slot)) => {
+                self.builder.bits((i64::from(slot.offset) + offset) as u64)
             }
             Some(Binding::Shared(start)) => {
                 self.builder.special(Special::Shared((i64::from(start) + offset) as u32))
@@ -288,17 +288,17 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         Ok(*value)
     }
 
-    /// Returns the elements of a vector operand, which must have `count` of them. `what` names them
+    /// Returns the elements of a vector operand, which must have `count` of them. `noun` names them
     /// in an error.
     pub(crate) fn parts(
         &self,
         operand: &'b Operand<'s>,
         count: usize,
-        what: &str,
+        noun: &str,
     ) -> Result<&'b [Operand<'s>], LoadError> {
         let vector = if let Operand::Vector(parts) = operand { Some(parts.as_slice()) } else { None };
         let parts = vector.filter(|parts| parts.len() == count);
-        parts.ok_or_else(|| self.error(format!("{count} {what} in braces are wanted")))
+        parts.ok_or_else(|| self.error(format!("{count} {noun} in braces are wanted")))
     }
 
     /// Returns whether the base of a `.param` address names local memory, as parameters of

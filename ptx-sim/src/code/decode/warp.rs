@@ -40,34 +40,34 @@ fn with_predicate(d: &mut Decoder<'_, '_, '_>, ty: Type) -> Result<(Reg, Reg), L
 
 fn shuffle(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let sync = d.take("sync");
-    let how = d.take_of(&[
+    let mode = d.take_of(&[
         ("up", Shuffle::Up),
         ("down", Shuffle::Down),
         ("bfly", Shuffle::Butterfly),
         ("idx", Shuffle::Index),
     ]);
-    let (Some(how), true, true) = (how, sync, d.take("b32")) else { return Err(d.unsupported()) };
+    let (Some(mode), true, true) = (mode, sync, d.take("b32")) else { return Err(d.unsupported()) };
     d.expect_count(5, 5)?;
     let (row, valid) = with_predicate(d, WORD)?;
     let (a, b, clamp, mask) =
         (d.source(1, WORD)?, d.source(2, WORD)?, d.source(3, WORD)?, d.source(4, WORD)?);
-    Ok(Op::Warp(WarpOp { mask, what: Collective::Shuffle { how, d: row, valid, a, b, clamp } }))
+    Ok(Op::Warp(WarpOp { mask, kind: Collective::Shuffle { mode, d: row, valid, a, b, clamp } }))
 }
 
 fn vote(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let sync = d.take("sync");
-    let how = d.take_of(&[
+    let mode = d.take_of(&[
         ("all", Vote::All),
         ("any", Vote::Any),
         ("uni", Vote::Uniform),
         ("ballot", Vote::Ballot),
     ]);
-    let (Some(how), true) = (how, sync) else { return Err(d.unsupported()) };
+    let (Some(mode), true) = (mode, sync) else { return Err(d.unsupported()) };
     let ty = d.take_type()?;
     d.expect_count(3, 3)?;
     let a = d.guard(1)?;
-    let what = Collective::Vote { how, d: d.dest(0, ty)?, a };
-    Ok(Op::Warp(WarpOp { mask: d.source(2, WORD)?, what }))
+    let kind = Collective::Vote { mode, d: d.dest(0, ty)?, a };
+    Ok(Op::Warp(WarpOp { mask: d.source(2, WORD)?, kind }))
 }
 
 fn matching(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -77,7 +77,7 @@ fn matching(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(3, 3)?;
     let (row, valid) = with_predicate(d, WORD)?;
     let (a, mask) = (d.source(1, ty)?, d.source(2, WORD)?);
-    Ok(Op::Warp(WarpOp { mask, what: Collective::Match { all, d: row, valid, a } }))
+    Ok(Op::Warp(WarpOp { mask, kind: Collective::Match { all, d: row, valid, a } }))
 }
 
 fn redux(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -89,7 +89,7 @@ fn redux(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.unsupported());
     }
     let signed = ty.is_signed();
-    let how = d.take_of(&[
+    let mode = d.take_of(&[
         ("add", Redux::Add),
         ("min", Redux::Min(signed)),
         ("max", Redux::Max(signed)),
@@ -97,10 +97,10 @@ fn redux(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         ("or", Redux::Or),
         ("xor", Redux::Xor),
     ]);
-    let how = how.ok_or_else(|| d.unsupported())?;
+    let mode = mode.ok_or_else(|| d.unsupported())?;
     d.expect_count(3, 3)?;
-    let what = Collective::Redux { how, d: d.dest(0, ty)?, a: d.source(1, ty)? };
-    Ok(Op::Warp(WarpOp { mask: d.source(2, WORD)?, what }))
+    let kind = Collective::Redux { mode, d: d.dest(0, ty)?, a: d.source(1, ty)? };
+    Ok(Op::Warp(WarpOp { mask: d.source(2, WORD)?, kind }))
 }
 
 fn elect(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -112,8 +112,8 @@ fn elect(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.error("a register and a predicate are wanted"));
     };
     let leader = if *leader == "_" { Reg::SINK } else { d.register(leader)?.0 };
-    let what = Collective::Elect { leader, d: d.predicate(chosen)? };
-    Ok(Op::Warp(WarpOp { mask: d.source(1, WORD)?, what }))
+    let kind = Collective::Elect { leader, d: d.predicate(chosen)? };
+    Ok(Op::Warp(WarpOp { mask: d.source(1, WORD)?, kind }))
 }
 
 fn warp_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
@@ -121,7 +121,7 @@ fn warp_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.unsupported());
     }
     d.expect_count(1, 1)?;
-    Ok(Op::Warp(WarpOp { mask: d.source(0, WORD)?, what: Collective::Barrier }))
+    Ok(Op::Warp(WarpOp { mask: d.source(0, WORD)?, kind: Collective::Barrier }))
 }
 
 fn cluster_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {

@@ -1,6 +1,6 @@
 //! `wgmma` and `setmaxnreg`.
 
-use tma_model::mma::{Accumulated, Form, FormFault, Major, Operand as Element};
+use tma_model::mma::{Accumulator, Form, FormFault, Major, Operand as Element};
 
 use super::operands::Decoder;
 use crate::isa::{LeftCode, MetadataCode, MultiplyCode, Op, Reg, Type, WarpgroupOp};
@@ -12,12 +12,12 @@ const DESCRIPTOR: Type = Type::Bits(64);
 
 /// Decodes `wgmma.fence`, `.commit_group`, `.wait_group` and `.mma_async`.
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
-    let what = d.take_first();
-    let sparse = what == Some("mma_async") && d.take("sp");
+    let name = d.take_first();
+    let sparse = name == Some("mma_async") && d.take("sp");
     if !d.take("sync") || !d.take("aligned") {
         return Err(d.error("`.sync.aligned` is wanted"));
     }
-    let op = match what {
+    let op = match name {
         Some("fence") => {
             d.expect_count(0, 0)?;
             WarpgroupOp::Fence
@@ -110,7 +110,7 @@ fn form(d: &mut Decoder<'_, '_, '_>, sparse: bool) -> Result<Form, LoadError> {
         Some((n.parse::<u32>().ok()?, k.parse::<u32>().ok()?))
     };
     let Some((n, k)) = numbers() else { return Err(d.error("a shape `.m64nNkK` is wanted")) };
-    let d_type = d.take_first().and_then(|name| Accumulated::ALL.into_iter().find(|ty| ty.name() == name));
+    let d_type = d.take_first().and_then(|name| Accumulator::ALL.into_iter().find(|ty| ty.name() == name));
     let mut element =
         || d.take_first().and_then(|name| Element::ALL.into_iter().find(|ty| ty.name() == name));
     let (a, b) = (element(), element());
@@ -120,8 +120,8 @@ fn form(d: &mut Decoder<'_, '_, '_>, sparse: bool) -> Result<Form, LoadError> {
     let form = Form { d: d_type, a, b, n, sparse };
     if let Some(fault) = form.faults().first() {
         return Err(d.error(match fault {
-            FormFault::Pair => format!("{a} is not multiplied by {b}"),
-            FormFault::Accumulated => format!("{a} is not accumulated in {d_type}"),
+            FormFault::OperandTypes => format!("{a} is not multiplied by {b}"),
+            FormFault::AccumulatorType => format!("{a} is not accumulated in {d_type}"),
             FormFault::Width => {
                 let step = if Form::takes_width(a, 40) { "8" } else { "8 up to 32, then of 16" };
                 format!("n{n}; N is a multiple of {step}, up to 256")

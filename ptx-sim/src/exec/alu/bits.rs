@@ -120,9 +120,9 @@ fn gather(bytes: u64, pick: impl Fn(u64) -> u64) -> u64 {
 pub(super) const FIND_NTH: TernaryFn = three!(a, b, c => find_nth(a as u32, b as u32, c as i32));
 
 fn find_nth(mask: u32, base: u32, offset: i32) -> u64 {
-    let set = |place: &u32| mask >> place & 1 == 1;
+    let set = |bit: &u32| mask >> bit & 1 == 1;
     let found = match offset {
-        0 => Some(base).filter(|place| *place < 32 && set(place)),
+        0 => Some(base).filter(|bit| *bit < 32 && set(bit)),
         1.. => (base..32).filter(set).nth(offset as usize - 1),
         _ => (0..=base.min(31)).rev().filter(set).nth(offset.unsigned_abs() as usize - 1),
     };
@@ -171,15 +171,15 @@ fn byte(value: u64, index: u32, signed: bool) -> i64 {
 /// `vabsdiff4`: the absolute differences of four bytes. With `.add`, their sum plus `c`.
 pub(super) fn differences_4(signed: bool, summed: bool) -> TernaryFn {
     match (signed, summed) {
-        (false, false) => three!(a, b, _c => in_places(differences(a, b, false))),
-        (true, false) => three!(a, b, _c => in_places(differences(a, b, true))),
+        (false, false) => three!(a, b, _c => sum_lanes(differences(a, b, false))),
+        (true, false) => three!(a, b, _c => sum_lanes(differences(a, b, true))),
         (false, true) => three!(a, b, c => (c + differences(a, b, false).sum::<u64>()) & 0xffff_ffff),
         (true, true) => three!(a, b, c => (c + differences(a, b, true).sum::<u64>()) & 0xffff_ffff),
     }
 }
 
 /// Packs bytes, lowest first.
-fn in_places(bytes: impl Iterator<Item = u64>) -> u64 {
+fn sum_lanes(bytes: impl Iterator<Item = u64>) -> u64 {
     bytes.zip(0..).map(|(byte, index): (u64, u32)| (byte & 0xff) << (8 * index)).sum()
 }
 

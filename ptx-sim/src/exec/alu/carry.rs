@@ -6,7 +6,7 @@ use crate::isa::{Carry, CarryOp, Integer, Reg};
 
 pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, code: &Carry, active: u32) {
     for lane in lanes_of(active) {
-        let operands = code.of.map(|reg| warp.get(context, reg, lane));
+        let operands = code.sources.map(|reg| warp.get(context, reg, lane));
         let flag = warp.get(context, Reg::CARRY, lane);
         let (result, flag) = with_carry(code, operands, flag);
         warp.set(code.d, lane, result);

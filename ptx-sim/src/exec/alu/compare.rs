@@ -31,9 +31,9 @@ impl Other {
 
 /// Compares one number in each lane.
 pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, code: &Compare, active: u32) {
-    let Compare { compared, comparison, of, combined, truth, d, opposite } = *code;
+    let Compare { compared, comparison, sources, combined, truth, d, opposite } = *code;
     let other = Other::of(context, warp, combined);
-    let [a, b] = of.map(|reg| context.lanes(&warp.registers, reg));
+    let [a, b] = sources.map(|reg| context.lanes(&warp.registers, reg));
     let results = match compared {
         Compared::Integer(ty) => integer_results(ty, comparison, a, b),
         Compared::Float(ty, flush) => {
@@ -77,7 +77,7 @@ fn integer_results(ty: Integer, comparison: Comparison, a: &Lanes, b: &Lanes) ->
 
 /// Compares a pair of halves in each lane.
 pub(super) fn execute_pair(context: &Context<'_>, warp: &mut Warp, code: &ComparePair, active: u32) {
-    let ComparePair { ty, flush, comparison, of: [a, b], combined, truth, d: [d, second] } = *code;
+    let ComparePair { ty, flush, comparison, sources: [a, b], combined, truth, d: [d, second] } = *code;
     let other = Other::of(context, warp, combined);
     for lane in lanes_of(active) {
         let (a, b) = (warp.get(context, a, lane), warp.get(context, b, lane));

@@ -176,11 +176,11 @@ pub(super) fn unary(op: UnaryOp, ty: Integer) -> UnaryFn {
         UnaryOp::LeadingZeros => one!(a => u64::from(T::of(a).leading_zeros())),
         UnaryOp::ReverseBits => one!(a => T::of(a).reverse_bits().bits()),
         UnaryOp::HighestBit => one!(a => match highest_bit(T::of(a).bits(), T::BITS, T::MIN != 0) {
-            Some(place) => u64::from(place),
+            Some(bit) => u64::from(bit),
             None => u64::from(u32::MAX),
         }),
         UnaryOp::HighestBitShift => one!(a => match highest_bit(T::of(a).bits(), T::BITS, T::MIN != 0) {
-            Some(place) => u64::from(T::BITS - 1 - place),
+            Some(bit) => u64::from(T::BITS - 1 - bit),
             None => u64::from(u32::MAX),
         }),
     })

@@ -70,27 +70,29 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: 
             let a = *context.lanes(&warp.registers, *a);
             unary(*op)(&mut warp.registers[d.index()], &a, active);
         }
-        Alu::Binary { op, d, of } => {
+        Alu::Binary { op, d, sources } => {
             // `map` would copy the whole array two more times.
-            let [a, b] = of;
+            let [a, b] = sources;
             let (a, b) = (*context.lanes(&warp.registers, *a), *context.lanes(&warp.registers, *b));
             binary(*op)(&mut warp.registers[d.index()], &a, &b, active);
         }
-        Alu::Ternary { op, d, of } => {
-            let [a, b, c] = of.each_ref().map(|reg| context.lanes(&warp.registers, *reg));
+        Alu::Ternary { op, d, sources } => {
+            let [a, b, c] = sources.each_ref().map(|reg| context.lanes(&warp.registers, *reg));
             let (a, b, c) = (*a, *b, *c);
             ternary(*op)(&mut warp.registers[d.index()], &a, &b, &c, active);
         }
-        Alu::Lop3 { table, d, of } => {
-            each(context, warp, active, (*d, *of), |[a, b, c]| bits::table(a, b, c, *table));
+        Alu::Lop3 { table, d, sources } => {
+            each(context, warp, active, (*d, *sources), |[a, b, c]| bits::table(a, b, c, *table));
         }
-        Alu::Insert { bits, d, of } => {
+        Alu::Insert { bits, d, sources } => {
             let insert = |[a, b, c, e]: [u64; 4]| bits::insert(a, b, c, e, *bits);
-            each(context, warp, active, (*d, *of), insert);
+            each(context, warp, active, (*d, *sources), insert);
         }
         Alu::Float(code) => {
             let apply = if code.pair { float::apply_packed } else { float::apply };
-            each(context, warp, active, (code.d, code.of), |of| apply(code.op, code.ty, code.mode, of));
+            each(context, warp, active, (code.d, code.sources), |sources| {
+                apply(code.op, code.ty, code.mode, sources)
+            });
         }
         Alu::Carry(code) => carry::execute(context, warp, code, active),
         Alu::Compare(code) => compare::execute(context, warp, code, active),
@@ -98,8 +100,8 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: 
         Alu::Convert { conversion, d, a } => {
             each(context, warp, active, (*d, [*a]), |[a]| convert::one(conversion, a));
         }
-        Alu::ConvertPair { conversion, d, of } => {
-            each(context, warp, active, (*d, *of), |[a, b]| convert::pair(*conversion, a, b));
+        Alu::ConvertPair { conversion, d, sources } => {
+            each(context, warp, active, (*d, *sources), |[a, b]| convert::pair(*conversion, a, b));
         }
         Alu::Pack { bits, d, parts } => {
             for lane in lanes_of(active) {
@@ -133,11 +135,11 @@ pub(super) fn each<const N: usize>(
     context: &Context<'_>,
     warp: &mut Warp,
     active: u32,
-    (d, of): (Reg, [Reg; N]),
+    (d, sources): (Reg, [Reg; N]),
     f: impl Fn([u64; N]) -> u64,
 ) {
     for lane in lanes_of(active) {
-        let operands = of.map(|reg| warp.get(context, reg, lane));
+        let operands = sources.map(|reg| warp.get(context, reg, lane));
         warp.set(d, lane, f(operands));
     }
 }

@@ -1,7 +1,7 @@
 //! The execution of one cluster: schedules its warps until all have exited or none can go on.
 
+use super::executor::Executor;
 use super::observe::Count;
-use super::step::Turn;
 use super::warp::Warp;
 use super::{Context, lanes_of};
 use crate::machine::{
@@ -17,7 +17,7 @@ mod tests;
 
 /// The results of a cluster's execution.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct ClusterOutcome {
     pub(crate) findings: Findings,
     pub(crate) notes: Findings,
     pub(crate) printed: Printed,
@@ -35,22 +35,22 @@ pub(crate) struct Outcome {
 /// Separates the order of warps from the machine's sequence of the seed.
 const ORDER_OF_WARPS: u64 = 0x2545_f491_4f6c_dd1d;
 /// The most instructions that a warp runs before another one may.
-const LONGEST_TURN: u64 = 256;
+const LONGEST_SLICE: u64 = 256;
 /// The cost of a warp's instruction towards the limit, however many of its threads take part.
 /// Simulating it costs the same, and a thread that runs alone is stopped as soon as a warp would
 /// be.
 const LANES: u64 = 32;
-/// The number of turns after which waiting warps try again, although others can go on.
-const TURNS_TO_WAKE: u32 = 16;
+/// The number of time slices after which waiting warps try again, although others can go on.
+const SLICES_TO_WAKE: u32 = 16;
 
-/// The state of a cluster after a turn.
+/// The state of a cluster after a time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turned {
-    More,
+pub(crate) enum ClusterState {
+    Running,
     Ended,
     /// All threads wait, some of them in polling loops. Only another cluster can change what those
     /// read.
-    Polls,
+    Polling,
 }
 
 /// A cluster during its execution.
@@ -62,16 +62,16 @@ pub(crate) struct Cluster<'c> {
     ready: Vec<usize>,
     /// Warps in which all lanes wait.
     waiting: Vec<usize>,
-    /// Turns since waiting warps were last woken.
+    /// Time slices since waiting warps were last woken.
     since_wake: u32,
     /// Whether any lane has made progress since then.
-    moved: bool,
+    progressed: bool,
     /// Whether all waiting lanes have tried since then, not only those whose wait might have ended.
     all_tried: bool,
     /// A count of changes that may matter to lanes in polling loops.
     changes: u64,
     /// The number of those changes that other clusters made.
-    told: u64,
+    external_changes: u64,
     /// Instructions that remain of the limit.
     left: u64,
     limit: u64,
@@ -103,10 +103,10 @@ impl<'c> Cluster<'c> {
             ready: (0..warps.len()).collect(),
             waiting: Vec::new(),
             since_wake: 0,
-            moved: true,
+            progressed: true,
             all_tried: false,
             changes: 0,
-            told: 0,
+            external_changes: 0,
             left: limit,
             limit,
             random,
@@ -122,27 +122,27 @@ impl<'c> Cluster<'c> {
         }
     }
 
-    /// Runs a turn of one warp, which the seed picks.
-    pub(crate) fn turn(&mut self) -> Result<Turned, Stop> {
+    /// Runs a time slice of one warp, which the seed picks.
+    pub(crate) fn run_slice(&mut self) -> Result<ClusterState, Stop> {
         if self.ready.is_empty() && self.waiting.is_empty() {
-            return Ok(Turned::Ended);
+            return Ok(ClusterState::Ended);
         }
         self.since_wake += 1;
-        if self.ready.is_empty() || self.since_wake > TURNS_TO_WAKE && self.moved {
+        if self.ready.is_empty() || self.since_wake > SLICES_TO_WAKE && self.progressed {
             self.wake()?;
         }
         if self.ready.is_empty() {
-            return Ok(Turned::Polls);
+            return Ok(ClusterState::Polling);
         }
         // A piece that lands after a warp has tried may be what the warp waits for.
         let landed = self.machine.advance();
         self.landed(landed);
-        let place = self.random.below(self.ready.len() as u64) as usize;
-        let warp = &mut self.warps[self.ready[place]];
+        let chosen = self.random.below(self.ready.len() as u64) as usize;
+        let warp = &mut self.warps[self.ready[chosen]];
         let before = warp.warp_instructions;
         let observed = self.context.profile || self.machine.recorder().is_some();
         let (printed, counts) = (&mut self.printed, self.counts.as_mut_slice());
-        let mut turn = Turn {
+        let mut executor = Executor {
             context: self.context,
             machine: &mut self.machine,
             printed,
@@ -150,28 +150,28 @@ impl<'c> Cluster<'c> {
             observed,
             changes: &mut self.changes,
         };
-        self.moved |= turn.run(warp, 1 + self.random.below(LONGEST_TURN) as u32)?;
+        self.progressed |= executor.run(warp, 1 + self.random.below(LONGEST_SLICE) as u32)?;
         self.left = self.left.saturating_sub((warp.warp_instructions - before) * LANES);
         if self.left == 0 {
             let finding = too_long(self.limit);
             let split = warp.splits.iter().min_by_key(|split| split.pc);
-            let place = split.and_then(|split| Some((split, self.context.program.inst(split.pc)?)));
-            let finding = match place {
+            let position = split.and_then(|split| Some((split, self.context.program.inst(split.pc)?)));
+            let finding = match position {
                 Some((split, inst)) => {
-                    let who = warp.thread(split.mask.trailing_zeros());
-                    finding.with(self.machine.party(who, inst.site, "was here"))
+                    let thread = warp.thread(split.mask.trailing_zeros());
+                    finding.with(self.machine.party(thread, inst.site, "was here"))
                 }
                 None => finding,
             };
             return self.machine.stop(finding);
         }
         if warp.splits.is_empty() {
-            self.ready.swap_remove(place);
-            self.moved = true;
+            self.ready.swap_remove(chosen);
+            self.progressed = true;
         } else if warp.splits.iter().all(|split| split.waits.is_some()) {
-            self.waiting.push(self.ready.swap_remove(place));
+            self.waiting.push(self.ready.swap_remove(chosen));
         }
-        Ok(Turned::More)
+        Ok(ClusterState::Running)
     }
 
     /// Lets waiting lanes try again, if that may help. If all have tried and none has made
@@ -181,7 +181,7 @@ impl<'c> Cluster<'c> {
         self.since_wake = 0;
         loop {
             let mut all = false;
-            if self.ready.is_empty() && !self.moved {
+            if self.ready.is_empty() && !self.progressed {
                 let landed = self.machine.let_time_pass();
                 self.landed(landed);
                 if !landed && self.all_tried {
@@ -190,13 +190,13 @@ impl<'c> Cluster<'c> {
                 all = !landed;
             }
             // Warps that are ready or woken try before the next call that finds none ready.
-            (self.all_tried, self.moved) = (all, false);
+            (self.all_tried, self.progressed) = (all, false);
             let (warps, machine, changes) = (&mut self.warps, &self.machine, self.changes);
             self.ready.extend(self.waiting.extract_if(.., |index| {
                 let warp = &mut warps[*index];
                 let (block, first) = (warp.block, warp.index.0 * 32);
-                let who = |lane| ThreadId { block, thread: ThreadIndex(first + lane) };
-                warp.splits.wake(changes, |lane, what| all || machine.may_end(who(lane), what))
+                let thread = |lane| ThreadId { block, index: ThreadIndex(first + lane) };
+                warp.splits.wake(changes, |lane, event| all || machine.may_end(thread(lane), event))
             }));
             if !self.ready.is_empty() {
                 return Ok(());
@@ -205,7 +205,7 @@ impl<'c> Cluster<'c> {
     }
 
     fn landed(&mut self, any: bool) {
-        self.moved |= any;
+        self.progressed |= any;
         self.changes += u64::from(any);
     }
 
@@ -216,12 +216,13 @@ impl<'c> Cluster<'c> {
 
     /// Returns the number of changes that the cluster itself has made.
     pub(crate) fn changes(&self) -> u64 {
-        self.changes - self.told
+        self.changes - self.external_changes
     }
 
     /// Notes that another cluster may have changed what lanes poll.
-    pub(crate) fn tell(&mut self) {
-        (self.changes, self.told, self.moved) = (self.changes + 1, self.told + 1, true);
+    pub(crate) fn notify_change(&mut self) {
+        (self.changes, self.external_changes, self.progressed) =
+            (self.changes + 1, self.external_changes + 1, true);
     }
 
     /// Records a deadlock: nothing will change any more. The finding lists all waiting threads.
@@ -230,12 +231,12 @@ impl<'c> Cluster<'c> {
     }
 
     /// Returns the results, whether the cluster ended or was stopped.
-    pub(crate) fn outcome(mut self, end: Result<(), Stop>) -> Outcome {
+    pub(crate) fn outcome(mut self, end: Result<(), Stop>) -> ClusterOutcome {
         if end.is_ok() && self.warps.iter().any(|warp| warp.live != 0) {
-            self.machine.report(Finding::internal("a cluster is at its end, and threads of it are not"));
+            self.machine.report(Finding::internal("a cluster has ended before all of its threads"));
         }
         self.machine.drain();
-        Outcome {
+        ClusterOutcome {
             printed: self.printed,
             counts: self.counts,
             trace: self.machine.take_trace(),
@@ -253,19 +254,22 @@ impl<'c> Cluster<'c> {
 fn too_long(limit: u64) -> Finding {
     Finding::new(
         FindingKind::InstructionLimit,
-        format!("a cluster has run {limit} instructions of threads, its `instruction_limit`, and has not ended"),
+        format!("a cluster has not ended after {limit} thread instructions, its `instruction_limit`"),
     )
-    .help("raise the limit, [[`Device::instruction_limit`||`LaunchConfig::instruction_limit`]], if the kernel is only long")
+    .help(
+        "raise [[`Device::instruction_limit`||`LaunchConfig::instruction_limit`]] if the kernel merely \
+        takes long",
+    )
 }
 
 fn all_waiting(warps: &[Warp]) -> Vec<Waiting> {
     let mut list = Vec::new();
     for warp in warps {
         for split in warp.splits.iter() {
-            let Some((what, site)) = split.waits else { continue };
+            let Some((event, site)) = split.waits else { continue };
             for lane in lanes_of(split.mask) {
-                let who = warp.thread(lane);
-                list.push(Waiting { who, what, site });
+                let thread = warp.thread(lane);
+                list.push(Waiting { thread, event, site });
             }
         }
     }

@@ -35,7 +35,7 @@ fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Findi
         checks: Checks::ALL,
         global: Arc::new(GlobalMemory::default()),
         copies: true,
-        used_at_once: None,
+        used_immediately: None,
         cluster: 0,
         grid: None,
         names: Arc::new([]),
@@ -49,7 +49,7 @@ fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Findi
 }
 
 fn to_its_end(cluster: &mut Cluster<'_>) -> Result<(), Stop> {
-    while cluster.turn()? != Turned::Ended {}
+    while cluster.run_slice()? != ClusterState::Ended {}
     Ok(())
 }
 
@@ -69,7 +69,7 @@ fn a_cluster_that_runs_is_at_its_end() {
 #[test]
 fn a_cluster_with_threads_left_is_not() {
     let found = findings(|_| Ok(()));
-    expect_internal(&found, "a cluster is at its end, and threads of it are not");
+    expect_internal(&found, "a cluster has ended before all of its threads");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn lanes_that_are_lost_are_missed() {
         let _ = cluster.warps[0].splits.join(Pc(0));
         to_its_end(cluster)
     });
-    expect_internal(&found, "a cluster is at its end, and threads of it are not");
+    expect_internal(&found, "a cluster has ended before all of its threads");
 }
 
 #[test]
@@ -88,6 +88,6 @@ fn a_warp_beyond_its_code_is_an_internal_error_with_a_line() {
         cluster.warps[0].splits = Splits::new(Pc(1000), u32::MAX);
         to_its_end(cluster)
     });
-    expect_internal(&found, "a warp has run beyond the end of its code");
+    expect_internal(&found, "a warp has run past the end of its code");
     assert_eq!(found[0].parties[0].site.ptx_line, 6);
 }

@@ -122,7 +122,7 @@ fn halves_through_doubles() {
 }
 
 #[test]
-fn narrow_formats_survive_the_way_through_wider_ones() {
+fn narrow_formats_survive_widening() {
     for (format, wide) in [(F16, F32), (BF16, F32), (E4M3, F16), (E5M2, F16), (F16, F64), (E4M3, F32)] {
         for bits in 0..1_u64 << (1 + format.exponent + format.fraction) {
             let there = convert::between(bits, format, wide, Round::Nearest, false);
@@ -221,7 +221,7 @@ fn least_greatest_and_saturation() {
 }
 
 #[test]
-fn which_nan_comes_out() {
+fn results_have_the_right_nan() {
     let [quiet, signals, one] = [0xfff8_0000_0000_0123, 0x7ff0_0000_0000_0456, 0x3ff0_0000_0000_0000];
     let quieted = 0x7ff8_0000_0000_0456;
     for mode in [Mode::default(), Mode { round: Round::Up, ..Mode::default() }] {

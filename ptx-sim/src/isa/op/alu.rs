@@ -15,24 +15,24 @@ pub(crate) enum Alu {
     Binary {
         op: Binary,
         d: Reg,
-        of: [Reg; 2],
+        sources: [Reg; 2],
     },
     Ternary {
         op: Ternary,
         d: Reg,
-        of: [Reg; 3],
+        sources: [Reg; 3],
     },
     /// `lop3`, with its truth table.
     Lop3 {
         table: u8,
         d: Reg,
-        of: [Reg; 3],
+        sources: [Reg; 3],
     },
     /// `bfi`.
     Insert {
         bits: u32,
         d: Reg,
-        of: [Reg; 4],
+        sources: [Reg; 4],
     },
     Float(FloatCode),
     Carry(Carry),
@@ -46,7 +46,7 @@ pub(crate) enum Alu {
     ConvertPair {
         conversion: PairConversion,
         d: Reg,
-        of: [Reg; 2],
+        sources: [Reg; 2],
     },
     /// `mov` of a vector into a register. Each part has `bits` bits, and the first is the lowest.
     Pack {
@@ -151,7 +151,7 @@ pub(crate) struct FloatCode {
     /// Whether a register holds two numbers.
     pub(crate) pair: bool,
     pub(crate) d: Reg,
-    pub(crate) of: [Reg; 3],
+    pub(crate) sources: [Reg; 3],
 }
 
 /// Additions and multiplications that read or write the carry flag.
@@ -163,7 +163,7 @@ pub(crate) struct Carry {
     pub(crate) reads: bool,
     pub(crate) writes: bool,
     pub(crate) d: Reg,
-    pub(crate) of: [Reg; 3],
+    pub(crate) sources: [Reg; 3],
 }
 
 /// The operation that reads or writes the carry.
@@ -187,7 +187,7 @@ pub(crate) enum Compared {
 pub(crate) struct Compare {
     pub(crate) compared: Compared,
     pub(crate) comparison: Comparison,
-    pub(crate) of: [Reg; 2],
+    pub(crate) sources: [Reg; 2],
     pub(crate) combined: Option<Combined>,
     pub(crate) truth: Truth,
     pub(crate) d: Reg,
@@ -201,7 +201,7 @@ pub(crate) struct ComparePair {
     pub(crate) ty: FloatType,
     pub(crate) flush: bool,
     pub(crate) comparison: Comparison,
-    pub(crate) of: [Reg; 2],
+    pub(crate) sources: [Reg; 2],
     pub(crate) combined: Option<Combined>,
     pub(crate) truth: Truth,
     pub(crate) d: [Reg; 2],

@@ -6,7 +6,7 @@ use crate::isa::{Pc, Reg};
 #[derive(Clone, Debug)]
 pub(crate) struct Assertion {
     /// File, line and column.
-    pub(crate) place: String,
+    pub(crate) location: String,
     pub(crate) message: String,
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Atomic {
     pub(crate) reads: bool,
     pub(crate) d: Reg,
     pub(crate) address: Address,
-    pub(crate) of: [Reg; 2],
+    pub(crate) sources: [Reg; 2],
 }
 
 /// The operation that combines the operand with the contents of memory.
@@ -96,7 +96,7 @@ pub(crate) struct AtomicVector {
     pub(crate) bytes: u32,
     pub(crate) address: Address,
     pub(crate) d: Vec<Reg>,
-    pub(crate) of: Vec<Reg>,
+    pub(crate) sources: Vec<Reg>,
 }
 
 /// `atom.exch` of 128 bits or, if `compare` is present, `atom.cas`. Each operand occupies two

@@ -19,7 +19,7 @@ pub(crate) use copy::{
     BulkCode, CopyAsyncOp, CopyCode, MapCode, RemoteCode, TensorCode, TensorCodeAction, TmaOp,
 };
 pub(crate) use memory::{Access, AddressOp, Atomic, AtomicOp, AtomicVector, MemoryOp, WideAtomic, Window};
-pub(crate) use warp::{Collective, DoubleCode, MatrixCode, ProductCode, Redux, Shuffle, Vote, WarpOp};
+pub(crate) use warp::{Collective, MatrixCode, MmaCode, MmaDoubleCode, Redux, Shuffle, Vote, WarpOp};
 pub(crate) use warpgroup::{LeftCode, MetadataCode, MultiplyCode, WarpgroupOp};
 
 use super::{Fence, MemoryFence, Pc};

@@ -8,7 +8,7 @@ use crate::isa::{Address, Guard, Reg, Space};
 #[derive(Clone, Debug)]
 pub(crate) struct WarpOp {
     pub(crate) mask: Reg,
-    pub(crate) what: Collective,
+    pub(crate) kind: Collective,
 }
 
 /// An operation that the lanes of a mask execute collectively.
@@ -17,7 +17,7 @@ pub(crate) enum Collective {
     /// `bar.warp.sync`.
     Barrier,
     Shuffle {
-        how: Shuffle,
+        mode: Shuffle,
         d: Reg,
         valid: Reg,
         a: Reg,
@@ -25,7 +25,7 @@ pub(crate) enum Collective {
         clamp: Reg,
     },
     Vote {
-        how: Vote,
+        mode: Vote,
         d: Reg,
         a: Guard,
     },
@@ -36,7 +36,7 @@ pub(crate) enum Collective {
         a: Reg,
     },
     Redux {
-        how: Redux,
+        mode: Redux,
         d: Reg,
         a: Reg,
     },
@@ -47,9 +47,9 @@ pub(crate) enum Collective {
     /// A matrix operation of all lanes.
     Matrix(Box<MatrixCode>),
     /// `mma.sync`, of all lanes.
-    Product(Box<ProductCode>),
+    Mma(Box<MmaCode>),
     /// `mma.sync` of f64, of all lanes.
-    DoubleProduct(Box<DoubleCode>),
+    MmaDouble(Box<MmaDoubleCode>),
 }
 
 impl Collective {
@@ -63,8 +63,8 @@ impl Collective {
             | Self::Redux { .. }
             | Self::Elect { .. }
             | Self::Matrix(_)
-            | Self::Product(_)
-            | Self::DoubleProduct(_) => false,
+            | Self::Mma(_)
+            | Self::MmaDouble(_) => false,
         }
     }
 }
@@ -111,7 +111,7 @@ pub(crate) enum MatrixCode {
 
 /// `mma.sync` of f64.
 #[derive(Clone, Debug)]
-pub(crate) struct DoubleCode {
+pub(crate) struct MmaDoubleCode {
     pub(crate) form: DoubleForm,
     pub(crate) d: Vec<Reg>,
     pub(crate) a: Vec<Reg>,
@@ -121,7 +121,7 @@ pub(crate) struct DoubleCode {
 
 /// `mma.sync` of all types but f64.
 #[derive(Clone, Debug)]
-pub(crate) struct ProductCode {
+pub(crate) struct MmaCode {
     pub(crate) form: WarpForm,
     /// Whether integer sums are clamped.
     pub(crate) saturates: bool,

@@ -28,16 +28,16 @@ pub(in crate::machine) struct Unpaired;
 impl ClusterBarrier {
     /// Returns the thread of the actor's warp that has arrived in this round at another
     /// instruction.
-    fn elsewhere(&mut self, actor: Actor, shape: Shape) -> Option<Actor> {
+    fn at_other_instruction(&mut self, actor: Actor, shape: Shape) -> Option<Actor> {
         let warps = shape.warps();
         self.warps.resize((shape.blocks * warps) as usize, None);
-        let warp = actor.who.block.0 * warps + actor.who.thread.0 / WARP_THREADS;
+        let warp = actor.thread.block.0 * warps + actor.thread.index.0 / WARP_THREADS;
         let first = *self.warps.get_mut(warp as usize)?.get_or_insert(actor);
         (first.site.ptx_line != actor.site.ptx_line).then_some(first)
     }
 
     /// Ends the round if all `live` threads, those that have not exited, have arrived.
-    pub(in crate::machine) fn end_if_due(&mut self, live: u32) {
+    pub(in crate::machine) fn end_if_complete(&mut self, live: u32) {
         if self.arrived > 0 && self.arrived >= live {
             self.round += 1;
             self.arrived = 0;
@@ -49,32 +49,36 @@ impl ClusterBarrier {
 
 impl Barriers {
     /// Returns whether a thread has arrived at the cluster's barrier without waiting yet.
-    pub(in crate::machine) fn is_in_cluster_barrier(&self, who: ThreadId) -> bool {
-        self.waits[who].cluster.is_some()
+    pub(in crate::machine) fn is_in_cluster_barrier(&self, thread: ThreadId) -> bool {
+        self.waits[thread].cluster.is_some()
     }
 
     /// Returns the thread of the actor's warp that has arrived at the cluster's barrier at another
     /// instruction, for an aligned arrival.
-    pub(in crate::machine) fn elsewhere_in_cluster(&mut self, actor: Actor, shape: Shape) -> Option<Actor> {
-        self.cluster.elsewhere(actor, shape)
+    pub(in crate::machine) fn cluster_arrival_elsewhere(
+        &mut self,
+        actor: Actor,
+        shape: Shape,
+    ) -> Option<Actor> {
+        self.cluster.at_other_instruction(actor, shape)
     }
 
     /// `barrier.cluster.arrive` of a thread that has not arrived yet. `live` threads have not
     /// exited.
     pub(in crate::machine) fn arrive_in_cluster(
         &mut self,
-        who: ThreadId,
+        thread: ThreadId,
         semantics: Order,
         order: &mut HappensBefore,
         live: u32,
     ) {
-        debug_assert!(!self.is_in_cluster_barrier(who), "a thread arrives once a round");
-        self.waits[who].cluster = Some(self.cluster.round);
+        debug_assert!(!self.is_in_cluster_barrier(thread), "a thread arrives once a round");
+        self.waits[thread].cluster = Some(self.cluster.round);
         self.cluster.arrived += 1;
         if semantics.releases() {
-            order.release(who, &mut self.cluster.releases);
+            order.release(thread, &mut self.cluster.releases);
         }
-        self.cluster.end_if_due(live);
+        self.cluster.end_if_complete(live);
     }
 
     /// `barrier.cluster.wait`.
@@ -84,32 +88,32 @@ impl Barriers {
     /// A wait without an arrival.
     pub(in crate::machine) fn wait_in_cluster(
         &mut self,
-        who: ThreadId,
+        thread: ThreadId,
         semantics: Order,
         order: &mut HappensBefore,
     ) -> Result<Poll, Unpaired> {
-        let round = self.waits[who].cluster.ok_or(Unpaired)?;
+        let round = self.waits[thread].cluster.ok_or(Unpaired)?;
         if self.cluster.round <= round {
             return Ok(Poll::Blocked);
         }
-        self.waits[who].cluster = None;
+        self.waits[thread].cluster = None;
         if semantics.acquires() {
-            order.acquire(who, &self.cluster.released);
+            order.acquire(thread, &self.cluster.released);
         }
         Ok(Poll::Ready)
     }
 
     /// Returns whether a thread that waits at the cluster's barrier might go on.
-    pub(in crate::machine) fn may_leave_cluster(&self, who: ThreadId) -> bool {
-        self.waits[who].cluster.is_none_or(|round| self.cluster.round > round)
+    pub(in crate::machine) fn may_leave_cluster(&self, thread: ThreadId) -> bool {
+        self.waits[thread].cluster.is_none_or(|round| self.cluster.round > round)
     }
 
     /// A thread exits, which leaves `live` threads in the cluster. If it had arrived, its arrival
     /// no longer counts.
-    pub(in crate::machine) fn leave_cluster(&mut self, who: ThreadId, live: u32) {
-        if self.waits[who].cluster == Some(self.cluster.round) {
+    pub(in crate::machine) fn leave_cluster(&mut self, thread: ThreadId, live: u32) {
+        if self.waits[thread].cluster == Some(self.cluster.round) {
             self.cluster.arrived = self.cluster.arrived.saturating_sub(1);
         }
-        self.cluster.end_if_due(live);
+        self.cluster.end_if_complete(live);
     }
 }

@@ -29,7 +29,7 @@ pub(in crate::machine) struct Mbarrier {
     /// The last load that counted here.
     pub(in crate::machine) last_load: Option<Load>,
     /// Pieces of loads in flight that will count here.
-    under_way: u32,
+    in_flight: u32,
     /// The operation that completed the last phase.
     pub(in crate::machine) completer: Option<Completer>,
 }
@@ -107,7 +107,7 @@ impl Mbarrier {
             observed: 0,
             remote: false,
             last_load: None,
-            under_way: 0,
+            in_flight: 0,
             completer: None,
         }
     }
@@ -152,13 +152,13 @@ impl Mbarrier {
 
     /// Notes that copies have started, of which this many pieces will count here.
     pub(in crate::machine) fn expect_pieces(&mut self, pieces: u32, issuer: Actor) {
-        self.under_way += pieces;
+        self.in_flight += pieces;
         self.note_load(issuer);
     }
 
     /// Notes that a piece of a copy, issued by `issuer`, counts here.
     pub(in crate::machine) fn piece_counts(&mut self, issuer: Actor, issue: &Issue) {
-        self.under_way = self.under_way.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(1);
         self.note_load(issuer);
         self.order.note_issue(issue);
     }
@@ -168,8 +168,8 @@ impl Mbarrier {
     }
 
     /// Returns whether pieces of loads are still to count here.
-    pub(in crate::machine) fn has_loads_under_way(&self) -> bool {
-        self.under_way > 0
+    pub(in crate::machine) fn has_loads_in_flight(&self) -> bool {
+        self.in_flight > 0
     }
 
     /// Notes that a wait has observed the last phase to be complete.

@@ -49,7 +49,7 @@ pub(in crate::machine) enum Divergence {
     /// Threads disagree on the number of participants.
     Counts { one: Actor, other: Actor },
     /// The round has ended without the threads that have exited.
-    Gone { first: Actor, gone: u32 },
+    Exited { first: Actor, exited: u32 },
 }
 
 impl NamedBarrier {
@@ -58,8 +58,8 @@ impl NamedBarrier {
         self.arrived += 1;
         self.votes.all += 1;
         self.votes.yes += u32::from(with.vote);
-        let warp = WarpIndex(actor.who.thread.0 / limits::WARP_THREADS);
-        let elsewhere = match self.warps.iter().find(|place| place.0 == warp) {
+        let warp = WarpIndex(actor.thread.index.0 / limits::WARP_THREADS);
+        let at_other_instruction = match self.warps.iter().find(|(arrived, _)| *arrived == warp) {
             Some(&(_, other)) => (other.site.ptx_line != actor.site.ptx_line).then_some(other),
             None if with.aligned => {
                 self.warps.push((warp, actor));
@@ -67,7 +67,7 @@ impl NamedBarrier {
             }
             None => None,
         };
-        let counted_otherwise = match self.first {
+        let with_other_count = match self.first {
             Some(other) => (self.expected != with.threads).then_some(other),
             None => {
                 (self.first, self.expected) = (Some(actor), with.threads);
@@ -75,14 +75,16 @@ impl NamedBarrier {
             }
         };
         [
-            elsewhere.filter(|_| with.aligned).map(|other| Divergence::Instructions { one: actor, other }),
-            counted_otherwise.map(|other| Divergence::Counts { one: actor, other }),
+            at_other_instruction
+                .filter(|_| with.aligned)
+                .map(|other| Divergence::Instructions { one: actor, other }),
+            with_other_count.map(|other| Divergence::Counts { one: actor, other }),
         ]
     }
 
     /// Ends the round if all participants have arrived: as many threads as asked for, or else all
     /// `live` threads of the block. The block was launched with `threads` threads.
-    fn end_if_due(&mut self, live: u32, threads: u32) -> Option<Divergence> {
+    fn end_if_complete(&mut self, live: u32, threads: u32) -> Option<Divergence> {
         let first = self.first?;
         let arrived = self.arrived;
         debug_assert!(arrived > 0, "whoever is first has arrived");
@@ -98,14 +100,14 @@ impl NamedBarrier {
         self.round += 1;
         (self.arrived, self.expected, self.first) = (0, None, None);
         self.warps.clear();
-        missing.then_some(Divergence::Gone { first, gone: threads.saturating_sub(arrived) })
+        missing.then_some(Divergence::Exited { first, exited: threads.saturating_sub(arrived) })
     }
 }
 
 impl Barriers {
     /// Lets a thread arrive at a barrier or, if it waits there already, try again to go on. `live`
     /// of the block's `threads` threads have not exited.
-    pub(in crate::machine) fn come(
+    pub(in crate::machine) fn arrive(
         &mut self,
         actor: Actor,
         with: BarrierUse,
@@ -113,36 +115,36 @@ impl Barriers {
         live: u32,
         threads: u32,
     ) -> (Poll, [Option<Divergence>; 3]) {
-        let who = actor.who;
-        if let Some((id, round)) = self.waits[who].named {
-            return (self.leave(who, id, round, order), [None; 3]);
+        let thread = actor.thread;
+        if let Some((id, round)) = self.waits[thread].named {
+            return (self.leave(thread, id, round, order), [None; 3]);
         }
-        let barrier = &mut self.named[who.block][with.id.index()];
-        order.release(who, &mut barrier.releases);
+        let barrier = &mut self.named[thread.block][with.id.index()];
+        order.release(thread, &mut barrier.releases);
         let round = barrier.round;
-        let [elsewhere, otherwise] = barrier.arrive(actor, with);
+        let [at_other_instruction, with_other_count] = barrier.arrive(actor, with);
         barrier.waiting += u32::from(!with.arrive_only);
-        let divergences = [elsewhere, otherwise, barrier.end_if_due(live, threads)];
+        let divergences = [at_other_instruction, with_other_count, barrier.end_if_complete(live, threads)];
         if with.arrive_only {
             return (Poll::Ready, divergences);
         }
-        self.waits[who].named = Some((with.id, round));
-        (self.leave(who, with.id, round, order), divergences)
+        self.waits[thread].named = Some((with.id, round));
+        (self.leave(thread, with.id, round, order), divergences)
     }
 
-    fn leave(&mut self, who: ThreadId, id: BarrierId, round: u64, order: &mut HappensBefore) -> Poll {
-        let barrier = &mut self.named[who.block][id.index()];
+    fn leave(&mut self, thread: ThreadId, id: BarrierId, round: u64, order: &mut HappensBefore) -> Poll {
+        let barrier = &mut self.named[thread.block][id.index()];
         debug_assert!(barrier.round >= round, "rounds do not go back");
-        let Some(place) = barrier.ended.iter().position(|ended| ended.number == round) else {
+        let Some(index) = barrier.ended.iter().position(|ended| ended.number == round) else {
             return Poll::Blocked;
         };
-        let ended = &mut barrier.ended[place];
-        order.acquire(who, &ended.released);
-        let waits = &mut self.waits[who];
+        let ended = &mut barrier.ended[index];
+        order.acquire(thread, &ended.released);
+        let waits = &mut self.waits[thread];
         (waits.votes, waits.named) = (ended.votes, None);
         ended.waiting -= 1;
         if ended.waiting == 0 {
-            barrier.ended.remove(place);
+            barrier.ended.remove(index);
         }
         Poll::Ready
     }
@@ -156,13 +158,13 @@ impl Barriers {
         threads: u32,
     ) -> impl Iterator<Item = (BarrierId, Divergence)> {
         let named = (0..).map(BarrierId).zip(&mut self.named[block]);
-        named.filter_map(move |(id, barrier)| Some((id, barrier.end_if_due(live, threads)?)))
+        named.filter_map(move |(id, barrier)| Some((id, barrier.end_if_complete(live, threads)?)))
     }
 
     /// Returns whether a thread that waits at a named barrier might go on.
-    pub(in crate::machine) fn may_leave(&self, who: ThreadId) -> bool {
-        self.waits[who].named.is_none_or(|(id, round)| {
-            self.named[who.block].get(id.index()).is_none_or(|barrier| barrier.round > round)
+    pub(in crate::machine) fn may_leave(&self, thread: ThreadId) -> bool {
+        self.waits[thread].named.is_none_or(|(id, round)| {
+            self.named[thread.block].get(id.index()).is_none_or(|barrier| barrier.round > round)
         })
     }
 

@@ -5,13 +5,13 @@ use tma_model::sync::{Epoch, Hazard};
 use crate::machine::Machine;
 use crate::machine::global::mixed_sizes;
 use crate::machine::index::{BlockRank, OperationId, ThreadId};
-use crate::machine::memory::{Conflict, IN_FLIGHT, OPAQUE, Problem, SharedPlace};
+use crate::machine::memory::{Conflict, IN_FLIGHT, OPAQUE, Problem, SharedLocation};
 use crate::machine::types::Action;
 use crate::report::{Finding, FindingKind, Help};
 
 /// The kind of the later access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::machine) enum Act {
+pub(in crate::machine) enum LaterAccess {
     /// A read by a thread.
     Read,
     /// A write by a thread.
@@ -26,7 +26,7 @@ pub(in crate::machine) enum Act {
 
 /// The kind of the earlier access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Earlier {
+enum EarlierAccess {
     /// An access by a thread.
     Thread,
     /// An access by an asynchronous copy.
@@ -37,29 +37,34 @@ enum Earlier {
     Mbarrier,
 }
 
-const RELEASE: &str = "let the threads that read arrive at an mbarrier, \
-                       [[`slot.release()` or `empty.arrive()`||`mbarrier.arrive`]], or all meet, \
-                       [[`sync_threads()`||`bar.sync`]], and wait for that before the load is issued";
-const FENCE: &str = "[[`fence_proxy_async()`||`fence.proxy.async`]] between the write and the copy: after the writes, \
-                     before the barrier that orders them";
-const FENCE_OPERANDS: &str = "[[`fence_proxy_async()`||`fence.proxy.async.shared::cta`]] in each thread that has written, after its \
-                              writes and before the barrier that orders them before the multiplication";
-const WAIT_MULTIPLICATION: &str = "[[`flight.wait()`||`wgmma.wait_group`]] by the warpgroup that multiplies, before it tells \
-                                   others that the operands may be overwritten";
-const FENCE_READS: &str = "[[`fence_proxy_async()`||`fence.proxy.async.shared::cta`]] in each thread that has read, after its \
-                           reads and before it arrives or meets: threads read through the generic proxy, copies write \
-                           through the asynchronous one[[. The `release` of a pipeline's slot begins with it||]]";
-const WAIT_READ: &str = "[[`bulk_commit_group()`||`cp.async.bulk.commit_group`]] and \
-                         [[`bulk_wait_group_read::<0>()`||`cp.async.bulk.wait_group.read`]] before this, by the thread that \
-                         issued the store, and a barrier if another thread goes on";
-const WAIT_COPY: &str = "wait for the mbarrier that the copy counts at, before this; of a `cp.async` with groups: `cp.async.commit_group` \
-                         and `cp.async.wait_group` (or `cp.async.wait_all`) by the thread that issued it, and a barrier if another \
-                         thread goes on";
-const TELL: &str = "[[`remote(barrier, rank).arrive()`||`mbarrier.arrive.release.cluster`]] by who wrote, and a wait[[|| with \
-                    `.acquire.cluster`]]: within the scope of a block, [[as a pipeline's `release_to(..)` has it||which is the \
-                    default]], an arrival at another block's mbarrier tells nothing of what was written";
-const ORDER: &str = "a barrier that both threads take part in, between the two: [[`sync_threads()`||`bar.sync`]] within a \
-                     block, [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] between blocks";
+const RELEASE: &str = "make the reading threads arrive at an mbarrier, [[`slot.release()` or \
+                       `empty.arrive()`||`mbarrier.arrive`]], or synchronise all threads, \
+                       [[`sync_threads()`||`bar.sync`]], and wait for that before issuing the load";
+const FENCE: &str = "insert [[`fence_proxy_async()`||`fence.proxy.async`]] after the writes, before the \
+                     barrier that orders them with the copy";
+const FENCE_OPERANDS: &str = "insert [[`fence_proxy_async()`||`fence.proxy.async.shared::cta`]] in each \
+                              thread that has written, after its writes and before the barrier that orders \
+                              them with the multiplication";
+const WAIT_MULTIPLICATION: &str = "call [[`flight.wait()`||`wgmma.wait_group`]] in the warpgroup that \
+                                   multiplies, before it signals that the operands may be overwritten";
+const FENCE_READS: &str = "insert [[`fence_proxy_async()`||`fence.proxy.async.shared::cta`]] in each thread \
+                           that has read, after its reads and before it arrives or synchronises: threads \
+                           read through the generic proxy, copies write through the asynchronous one[[; the \
+                           `release` of a pipeline's slot includes this fence||]]";
+const WAIT_READ: &str = "call [[`bulk_commit_group()`||`cp.async.bulk.commit_group`]] and \
+                         [[`bulk_wait_group_read::<0>()`||`cp.async.bulk.wait_group.read`]] before this, in \
+                         the thread that issued the store, and then a barrier if this is another thread";
+const WAIT_COPY: &str = "wait for the mbarrier that the copy completes on before this; for a `cp.async` with \
+                         groups, use `cp.async.commit_group` and `cp.async.wait_group` (or \
+                         `cp.async.wait_all`) in the thread that issued it, and then a barrier if this is \
+                         another thread";
+const RELEASE_TO_CLUSTER: &str = "arrive with [[`remote(barrier, rank).arrive()`||`mbarrier.arrive.release.cluster`]] in \
+                    the thread that wrote, and wait for that[[|| with `.acquire.cluster`]]: with the scope \
+                    of a block, [[as in a pipeline's `release_to(..)`||the default]], an arrival at another \
+                    block's mbarrier does not publish writes";
+const ORDER: &str = "insert a barrier of both threads between the two accesses: \
+                     [[`sync_threads()`||`bar.sync`]] within a block, \
+                     [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] between blocks";
 
 impl Machine {
     /// Reports a conflict between `action` and an earlier access, in the shared memory of block
@@ -68,51 +73,59 @@ impl Machine {
     pub(in crate::machine) fn conflict(
         &mut self,
         action: Action,
-        act: Act,
+        later_access: LaterAccess,
         rank: BlockRank,
         conflict: Conflict,
     ) {
-        let finding = self.explain(action, act, rank, conflict);
+        let finding = self.explain(action, later_access, rank, conflict);
         self.diagnostics.report(finding);
     }
 
-    fn explain(&self, action: Action, act: Act, rank: BlockRank, conflict: Conflict) -> Finding {
+    fn explain(
+        &self,
+        action: Action,
+        later_access: LaterAccess,
+        rank: BlockRank,
+        conflict: Conflict,
+    ) -> Finding {
         let (log, at) = (&self.diagnostics, conflict.at);
         let of_cluster = if self.shape.blocks > 1 { " of the cluster" } else { "" };
-        let place = format!("shared memory at {}{of_cluster}", log.place(SharedPlace { rank, at }));
+        let location =
+            format!("shared memory at {}{of_cluster}", log.location_text(SharedLocation { rank, at }));
         let hazard = match conflict.problem {
             Problem::Hazard(hazard) => hazard,
             Problem::Unwritten => {
-                let message = format!("{place} is read, but nobody has written it");
+                let message = format!("{location} is read, but no thread or copy has written it");
                 return Finding::new(FindingKind::Uninitialised, message).with(log.party(action));
             }
         };
         if let Some(bytes) = conflict.mixed {
-            let other = log.actor_at(self.shape.thread(conflict.other).unwrap_or(action.who), conflict.line);
-            let finding = mixed_sizes(&place, bytes).with(log.party(action));
+            let other =
+                log.actor_at(self.shape.thread(conflict.other).unwrap_or(action.thread), conflict.line);
+            let finding = mixed_sizes(&location, bytes).with(log.party(action));
             return finding.with(log.party(other.does("changed it")));
         }
         let earlier = match conflict.other.component() {
-            OPAQUE => Earlier::Mbarrier,
-            _ if self.shape.thread(conflict.other).is_some() => Earlier::Thread,
-            _ if self.tensor_cores.is_group(conflict.other) => Earlier::Multiplication,
-            _ => Earlier::Copy,
+            OPAQUE => EarlierAccess::Mbarrier,
+            _ if self.shape.thread(conflict.other).is_some() => EarlierAccess::Thread,
+            _ if self.tensor_cores.is_group(conflict.other) => EarlierAccess::Multiplication,
+            _ => EarlierAccess::Copy,
         };
-        let (kind, what, remedy) = explain(act, earlier, hazard, conflict.other_writes);
+        let (kind, description, remedy) = explain(later_access, earlier, hazard, conflict.other_writes);
         let help = match remedy {
             Remedy::Text(text) => text.into(),
             Remedy::Wait if conflict.copied => WAIT_COPY.into(),
             Remedy::Wait => self.wait_for(conflict.other),
         };
-        let (who, does) = match earlier {
-            Earlier::Thread if conflict.other_writes => (self.shape.thread(conflict.other), "wrote"),
-            Earlier::Thread => (self.shape.thread(conflict.other), "read"),
-            Earlier::Copy => (self.issuer(conflict.other), "issued the copy"),
-            Earlier::Multiplication => (self.issuer(conflict.other), "issued the multiplication"),
-            Earlier::Mbarrier => (None, "has the mbarrier from"),
+        let (thread, does) = match earlier {
+            EarlierAccess::Thread if conflict.other_writes => (self.shape.thread(conflict.other), "wrote"),
+            EarlierAccess::Thread => (self.shape.thread(conflict.other), "read"),
+            EarlierAccess::Copy => (self.issuer(conflict.other), "issued the copy"),
+            EarlierAccess::Multiplication => (self.issuer(conflict.other), "issued the multiplication"),
+            EarlierAccess::Mbarrier => (None, "accesses the mbarrier that is initialised"),
         };
-        let other = log.actor_at(who.unwrap_or(action.who), conflict.line).does(does);
-        let finding = Finding::new(kind, format!("{place} {what}"))
+        let other = log.actor_at(thread.unwrap_or(action.thread), conflict.line).does(does);
+        let finding = Finding::new(kind, format!("{location} {description}"))
             .help(help)
             .with(log.party(action))
             .with(log.party(other));
@@ -124,43 +137,46 @@ impl Machine {
 
     /// Returns the help to wait for the data of `load`.
     fn wait_for(&self, load: Epoch) -> Help {
-        let place = match load.component() {
+        let location = match load.component() {
             IN_FLIGHT => self.engines.completes_on(OperationId(load.count())),
             component => {
                 let mut all = self.barriers.all_mbarriers();
-                all.find(|(_, mbarrier)| mbarrier.component == component).map(|(place, _)| place)
+                all.find(|(_, mbarrier)| mbarrier.component == component).map(|(location, _)| location)
             }
         };
-        let wait =
-            place.map_or_else(|| "barrier.wait(..)".to_owned(), |place| self.diagnostics.wait_at(place.at));
-        let help = "before this, wait for the phase of the mbarrier that the load's bytes count for";
+        let wait = location
+            .map_or_else(|| "barrier.wait(..)".to_owned(), |location| self.diagnostics.wait_at(location.at));
+        let help = "wait for the phase of the mbarrier that the load completes on before this";
         format!("{help}: [[`{wait}`||`mbarrier.try_wait`]]").into()
     }
 
     /// Adds the last wait of the reader to the finding, if it was at the mbarrier of the load but
     /// for an earlier phase.
     fn with_early_wait(&self, finding: Finding, action: Action, load: Epoch) -> Finding {
-        let Some(passed) = self.barriers.passed(action.who) else { return finding };
-        let Some(mbarrier) = self.barriers.mbarrier(passed.place) else { return finding };
+        let Some(completed_wait) = self.barriers.last_completed_wait(action.thread) else { return finding };
+        let Some(mbarrier) = self.barriers.mbarrier(completed_wait.location) else { return finding };
         // The phase that the load's bytes count for, from 1.
         let phase = match load.component() {
-            IN_FLIGHT if self.engines.completes_on(OperationId(load.count())) == Some(passed.place) => {
+            IN_FLIGHT
+                if self.engines.completes_on(OperationId(load.count())) == Some(completed_wait.location) =>
+            {
                 mbarrier.next_phase().count()
             }
             component if component == mbarrier.component => load.count(),
             _ => return finding,
         };
-        if phase <= passed.phase {
+        if phase <= completed_wait.phase {
             return finding;
         }
         // Phase n, counted from 0, has parity n & 1.
-        let (waited, wanted) = (passed.phase.wrapping_sub(1) & 1, phase.wrapping_sub(1) & 1);
+        let (waited, wanted) = (completed_wait.phase.wrapping_sub(1) & 1, phase.wrapping_sub(1) & 1);
         let log = &self.diagnostics;
-        let wait = Action { who: action.who, site: passed.site, does: "waited, for a phase before" };
+        let wait =
+            Action { thread: action.thread, site: completed_wait.site, does: "waited for an earlier phase" };
         finding.with(log.party(wait)).help(format!(
-            "that wait, with parity {waited}, was over before the load: the load counts at the mbarrier at {} for a later \
-             phase; wait for parity {wanted}[[, with `wait({wanted})`||]]",
-            log.place(passed.place)
+            "wait for parity {wanted}[[, `wait({wanted})`||]], instead of parity {waited}: the load \
+             completes a later phase of the mbarrier at {} than the one waited for",
+            log.location_text(completed_wait.location)
         ))
     }
 
@@ -181,90 +197,96 @@ enum Remedy {
     Text(&'static str),
 }
 
-fn explain(act: Act, earlier: Earlier, hazard: Hazard, wrote: bool) -> (FindingKind, &'static str, Remedy) {
+fn explain(
+    later_access: LaterAccess,
+    earlier: EarlierAccess,
+    hazard: Hazard,
+    wrote: bool,
+) -> (FindingKind, &'static str, Remedy) {
     use FindingKind::{InFlight, MissingProxyFence, OpaqueAccess, Race, ReadBeforeWait};
     use FindingKind::{RefillBeforeRelease, UnfencedRefill};
-    match (act, earlier) {
-        (_, Earlier::Mbarrier) => (
+    match (later_access, earlier) {
+        (_, EarlierAccess::Mbarrier) => (
             OpaqueAccess,
-            "is part of an mbarrier, whose bits are opaque",
-            Remedy::Text("[[`invalidate()`||`mbarrier.inval`]] before its memory is used for anything else"),
+            "holds an mbarrier, whose bits are opaque",
+            Remedy::Text(
+                "call [[`invalidate()`||`mbarrier.inval`]] before using its memory for anything \
+                else",
+            ),
         ),
-        (_, Earlier::Thread | Earlier::Copy | Earlier::Multiplication) if hazard == Hazard::Untold => {
-            (Race, "was written before, but need not be seen by another block", Remedy::Text(TELL))
+        (_, EarlierAccess::Thread | EarlierAccess::Copy | EarlierAccess::Multiplication)
+            if hazard == Hazard::ScopeTooNarrow =>
+        {
+            (Race, "was written, but another block may not see the write", Remedy::Text(RELEASE_TO_CLUSTER))
         }
-        (Act::CopyIn, Earlier::Thread) if hazard == Hazard::NoProxyFence && !wrote => (
+        (LaterAccess::CopyIn, EarlierAccess::Thread) if hazard == Hazard::NoProxyFence && !wrote => (
             UnfencedRefill,
-            "is loaded into after a thread has read it, and no proxy fence lies between",
+            "may be overwritten by a load before a thread has read it",
             Remedy::Text(FENCE_READS),
         ),
-        (Act::Multiply, _) if hazard == Hazard::NoProxyFence => (
+        (LaterAccess::Multiply, _) if hazard == Hazard::NoProxyFence => (
             MissingProxyFence,
-            "was written by a thread, and the tensor core need not see that: no proxy fence lies between",
+            "was written by a thread, but the multiplication may not see the write",
             Remedy::Text(FENCE_OPERANDS),
         ),
-        (Act::CopyOut | Act::CopyIn, _) if hazard == Hazard::NoProxyFence => (
+        (LaterAccess::CopyOut | LaterAccess::CopyIn, _) if hazard == Hazard::NoProxyFence => (
             MissingProxyFence,
-            "was written by a thread, and the asynchronous proxy need not see that: no proxy fence lies between",
+            "was written by a thread, but the copy may not see the write",
             Remedy::Text(FENCE),
         ),
-        (Act::Read, Earlier::Copy) => {
-            (ReadBeforeWait, "is read, but the load that brings it is not known to be complete", Remedy::Wait)
+        (LaterAccess::Read, EarlierAccess::Copy) => {
+            (ReadBeforeWait, "is read, but the load that fills it may not be complete", Remedy::Wait)
         }
-        (Act::CopyOut, Earlier::Copy) => (
-            ReadBeforeWait,
-            "is stored from, but the load that brings it is not known to be complete",
-            Remedy::Wait,
-        ),
-        (Act::Multiply, Earlier::Copy) => (
-            ReadBeforeWait,
-            "is multiplied, but the load that brings it is not known to be complete",
-            Remedy::Wait,
-        ),
-        (Act::Multiply, Earlier::Thread) => {
+        (LaterAccess::CopyOut, EarlierAccess::Copy) => {
+            (ReadBeforeWait, "is stored from, but the load that fills it may not be complete", Remedy::Wait)
+        }
+        (LaterAccess::Multiply, EarlierAccess::Copy) => {
+            (ReadBeforeWait, "is multiplied, but the load that fills it may not be complete", Remedy::Wait)
+        }
+        (LaterAccess::Multiply, EarlierAccess::Thread) => {
             (Race, "is multiplied while a thread may still write it", Remedy::Text(ORDER))
         }
-        (Act::Write, Earlier::Multiplication) => (
+        (LaterAccess::Write, EarlierAccess::Multiplication) => (
             InFlight,
             "is written while a multiplication may still read it",
             Remedy::Text(WAIT_MULTIPLICATION),
         ),
-        (Act::CopyIn, Earlier::Multiplication) => (
+        (LaterAccess::CopyIn, EarlierAccess::Multiplication) => (
             InFlight,
             "is loaded into while a multiplication may still read it",
             Remedy::Text(WAIT_MULTIPLICATION),
         ),
-        (Act::Read | Act::CopyOut | Act::Multiply, Earlier::Multiplication) => {
-            (InFlight, "is read while a multiplication reads it", Remedy::Text(WAIT_MULTIPLICATION))
+        (LaterAccess::Read | LaterAccess::CopyOut | LaterAccess::Multiply, EarlierAccess::Multiplication) => {
+            (InFlight, "is read while a multiplication may still read it", Remedy::Text(WAIT_MULTIPLICATION))
         }
-        (Act::Write, Earlier::Copy) if wrote => {
-            (InFlight, "is written while a load into it is not known to be complete", Remedy::Wait)
+        (LaterAccess::Write, EarlierAccess::Copy) if wrote => {
+            (InFlight, "is written while a load may still write it", Remedy::Wait)
         }
-        (Act::CopyIn, Earlier::Copy) if wrote => {
-            (InFlight, "is loaded into while another load into it is not known to be complete", Remedy::Wait)
+        (LaterAccess::CopyIn, EarlierAccess::Copy) if wrote => {
+            (InFlight, "is loaded into while another load may still write it", Remedy::Wait)
         }
-        (Act::Write, Earlier::Copy) => {
+        (LaterAccess::Write, EarlierAccess::Copy) => {
             (InFlight, "is written while a store may still read it", Remedy::Text(WAIT_READ))
         }
-        (Act::CopyIn, Earlier::Copy) => {
+        (LaterAccess::CopyIn, EarlierAccess::Copy) => {
             (InFlight, "is loaded into while a store may still read it", Remedy::Text(WAIT_READ))
         }
-        (Act::CopyIn, Earlier::Thread) if !wrote => {
+        (LaterAccess::CopyIn, EarlierAccess::Thread) if !wrote => {
             (RefillBeforeRelease, "is loaded into while a thread may still read it", Remedy::Text(RELEASE))
         }
-        (Act::CopyIn, Earlier::Thread) => {
+        (LaterAccess::CopyIn, EarlierAccess::Thread) => {
             (Race, "is loaded into while a thread may still write it", Remedy::Text(ORDER))
         }
-        (Act::CopyOut, Earlier::Thread) => {
+        (LaterAccess::CopyOut, EarlierAccess::Thread) => {
             (Race, "is stored from while a thread may still write it", Remedy::Text(ORDER))
         }
-        (Act::Read, Earlier::Thread) => {
+        (LaterAccess::Read, EarlierAccess::Thread) => {
             (Race, "is read while another thread may still write it", Remedy::Text(ORDER))
         }
-        (Act::Write, Earlier::Thread) if wrote => {
-            (Race, "is written by two threads in no order", Remedy::Text(ORDER))
+        (LaterAccess::Write, EarlierAccess::Thread) if wrote => {
+            (Race, "is written by two threads, and nothing orders the writes", Remedy::Text(ORDER))
         }
-        (Act::Write, Earlier::Thread) => {
+        (LaterAccess::Write, EarlierAccess::Thread) => {
             (Race, "is written while another thread may still read it", Remedy::Text(ORDER))
         }
     }

@@ -3,7 +3,7 @@
 use tma_model::sync::{AccessKind, Proxy};
 
 use crate::machine::Machine;
-use crate::machine::global::{Footprint, GlobalAccess, GlobalConflict, Manner, Pair, did, finding};
+use crate::machine::global::{AccessAttributes, Footprint, GlobalAccess, GlobalConflict, Pair, did, finding};
 use crate::machine::types::Action;
 use crate::report::Party;
 
@@ -13,28 +13,28 @@ impl Machine {
     pub(in crate::machine) fn global_conflict(
         &mut self,
         action: Action,
-        manner: Manner,
+        attributes: AccessAttributes,
         conflict: GlobalConflict,
     ) {
         let GlobalConflict { rule, address, other } = conflict;
         // A store whose group no thread has waited for has its own finding.
-        let is_copy = other.manner.proxy == Proxy::Async && other.manner.kind != AccessKind::Read;
-        let same_cluster = other.author.cluster == self.memory.accesses.cluster();
+        let is_copy = other.attributes.proxy == Proxy::Async && other.attributes.kind != AccessKind::Read;
+        let same_cluster = other.grid_thread.cluster == self.memory.accesses.cluster();
         if is_copy && same_cluster && self.memory.stores.at(address, 1).is_some() {
             return;
         }
         let party = self.party_of(&other);
         let log = &mut self.diagnostics;
-        let pair = Pair { rule, earlier: other.manner, later: manner, same_cluster };
+        let pair = Pair { rule, earlier: other.attributes, later: attributes, same_cluster };
         log.report(finding(address, pair).with(log.party(action)).with(party));
     }
 
     /// Returns the thread of an access, in the form in which findings refer to it.
     fn party_of(&self, access: &GlobalAccess) -> Party {
         let accesses = &self.memory.accesses;
-        let actor = self.diagnostics.actor_at(accesses.thread(access.author), access.line);
-        let party = self.diagnostics.party(actor.does(did(access.manner)));
-        match accesses.block_of(access.author) {
+        let actor = self.diagnostics.actor_at(accesses.thread(access.grid_thread), access.line);
+        let party = self.diagnostics.party(actor.does(did(access.attributes)));
+        match accesses.block_of(access.grid_thread) {
             Some(block) => Party { block, ..party },
             None => party,
         }

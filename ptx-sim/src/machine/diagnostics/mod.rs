@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tma_model::sync::Epoch;
 
-pub(super) use conflict::Act;
+pub(super) use conflict::LaterAccess;
 pub use names::SharedName;
 
 use super::index::{BlockRank, Shape, ThreadId};
@@ -19,10 +19,12 @@ use super::types::{Action, Actor, MachineConfig, Site};
 use crate::report::{Finding, Findings, Party, Stop};
 
 /// The help to keep a block's shared memory alive for other blocks.
-pub(super) const STAY: &str = "let no block end before the others are done with it: [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] at the end";
+pub(super) const KEEP_BLOCK_ALIVE: &str = "call [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] at the end, \
+    so that no block ends while others use its memory";
 
 /// The help for addresses in the reserved part of shared memory.
-pub(super) const RESERVED: &str = "the system keeps the first 1024 bytes of each block's shared memory: take addresses from variables, by `mov` or `cvta`, instead of counting from 0";
+pub(super) const RESERVED: &str = "take addresses from variables, with `mov` or `cvta`, instead of counting \
+    from 0: the first 1024 bytes of each block's shared memory are reserved for the system";
 
 /// The findings of a cluster, and the data needed to describe them.
 #[derive(Debug)]
@@ -94,19 +96,19 @@ impl Diagnostics {
 
     /// Returns a thread in the form in which findings refer to it.
     pub(super) fn party(&self, action: Action) -> Party {
-        let Action { who, site, does } = action;
-        Party { block: self.block(who.block), who, site, does }
+        let Action { thread, site, does } = action;
+        Party { block: self.block(thread.block), thread, site, does }
     }
 
     /// Returns the thread that took a step, at a PTX line. `None` if the step does not belong to a
     /// thread.
     pub(super) fn actor(&self, step: Epoch, ptx_line: u32) -> Option<Actor> {
-        self.shape.thread(step).map(|who| self.actor_at(who, ptx_line))
+        self.shape.thread(step).map(|thread| self.actor_at(thread, ptx_line))
     }
 
     /// Returns a thread at a PTX line, with the source line from `.loc`.
-    pub(super) fn actor_at(&self, who: ThreadId, ptx_line: u32) -> Actor {
+    pub(super) fn actor_at(&self, thread: ThreadId, ptx_line: u32) -> Actor {
         let source = self.lines.get(ptx_line as usize).copied().flatten();
-        Actor { who, site: Site { ptx_line, source } }
+        Actor { thread, site: Site { ptx_line, source } }
     }
 }

@@ -1,14 +1,14 @@
-//! Names of places in shared memory for findings, taken from the variables that the PTX names.
+//! Names of locations in shared memory for findings, taken from the variables that the PTX names.
 
 use super::Diagnostics;
 pub use crate::isa::SharedName;
 use crate::machine::index::BlockRank;
-use crate::machine::memory::SharedPlace;
+use crate::machine::memory::SharedLocation;
 
 impl SharedName {
     /// Returns the name of the object that the byte at `at` belongs to, and the byte's offset in
     /// it.
-    fn place(&self, at: u32) -> (String, u32) {
+    fn object_at(&self, at: u32) -> (String, u32) {
         let (name, offset) = (&self.name, at - self.from);
         match self.step {
             Some(step) => (format!("{name}[{}]", offset / step.max(1)), offset % step.max(1)),
@@ -18,7 +18,7 @@ impl SharedName {
 
     /// Describes the byte at `at` in words.
     fn describe(&self, at: u32) -> String {
-        let (name, offset) = self.place(at);
+        let (name, offset) = self.object_at(at);
         if offset == 0 { format!("`{name}`") } else { format!("byte {offset} of `{name}`") }
     }
 }
@@ -62,7 +62,7 @@ impl Diagnostics {
 
     /// Returns the name of the object that starts at `at`.
     fn name_of(&self, at: u32) -> Option<String> {
-        let (name, offset) = self.named(at)?.place(at);
+        let (name, offset) = self.named(at)?.object_at(at);
         (offset == 0).then_some(name)
     }
 
@@ -71,9 +71,9 @@ impl Diagnostics {
         if self.shape.blocks > 1 { format!(" of block {rank}") } else { String::new() }
     }
 
-    /// Formats a place in shared memory: its offset, and its block if the cluster has several.
-    pub(in crate::machine) fn place(&self, place: SharedPlace) -> String {
-        format!("{}{}", self.offset(place.at), self.of_block(place.rank))
+    /// Formats a location in shared memory: its offset, and its block if the cluster has several.
+    pub(in crate::machine) fn location_text(&self, location: SharedLocation) -> String {
+        format!("{}{}", self.offset(location.at), self.of_block(location.rank))
     }
 
     /// Returns the source text that waits at the mbarrier at `at`. Names with a dot belong to the

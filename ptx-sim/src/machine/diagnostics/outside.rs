@@ -28,22 +28,22 @@ impl Diagnostics {
 
     #[cold]
     fn outside_of_tensor(&mut self, action: Action, copy: &TensorCopy, map: &TensorMap) {
-        let what = match copy.action {
-            TensorAction::Load { .. } => "the load brings nothing but its fill",
+        let effect = match copy.action {
+            TensorAction::Load { .. } => "the load brings only fill values",
             TensorAction::Store { .. } => "the store writes nothing",
             TensorAction::Reduce { .. } => "the reduction changes nothing",
             TensorAction::Prefetch => return,
         };
         let (at, extents) = (list(copy.at[..map.rank()].iter()), list(map.extents.iter()));
         let message = format!(
-            "a box at {at} lies wholly outside of a tensor of {extents} (outermost dimension first): {what}"
+            "a box at {at} is entirely outside of a tensor of {extents} (outermost dimension first), so \
+             {effect}"
         );
-        let note = Finding::new(FindingKind::BoxOutside, message)
-            .with(self.party(action))
-            .help(
-                "coordinates count elements, [[outermost dimension first, as `[row, column]`||innermost dimension first]]: are two \
-                 of them swapped? Where it is meant, as in a pipeline that loads past the end, there is nothing to do",
-            );
+        let note = Finding::new(FindingKind::BoxOutside, message).with(self.party(action)).help(
+            "check whether two coordinates are swapped: they count elements, [[outermost dimension \
+                 first, as `[row, column]`||innermost dimension first]]; ignore this if it is intended, as \
+                 in a pipeline that loads past the end",
+        );
         self.note(note);
     }
 }

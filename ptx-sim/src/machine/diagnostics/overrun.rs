@@ -14,35 +14,40 @@
 
 use crate::machine::Machine;
 use crate::machine::barrier::Completer;
-use crate::machine::memory::SharedPlace;
+use crate::machine::memory::SharedLocation;
 use crate::machine::types::{Action, Actor, Phase};
 use crate::report::{Finding, FindingKind};
 
-const HELP: &str = "a wait tells two phases apart, and no more: one that comes when the next phase is complete too waits for the phase \
-                    after that. Let the threads that wait arrive afterwards, or meet, [[`sync_threads()`||`bar.sync`]], before anything \
-                    completes the next phase";
+const HELP: &str = "make the waiting threads arrive after the wait, or synchronise, \
+                    [[`sync_threads()`||`bar.sync`]], before the next phase can complete: an mbarrier \
+                    distinguishes two phases only, so a wait that comes later waits for the phase after next";
 
 impl Machine {
     /// Checks a thread's query for a phase of an mbarrier. Reports an overrun if a later phase is
     /// already complete.
-    pub(in crate::machine) fn check_not_overrun(&mut self, actor: Actor, place: SharedPlace, phase: Phase) {
+    pub(in crate::machine) fn check_not_overrun(
+        &mut self,
+        actor: Actor,
+        location: SharedLocation,
+        phase: Phase,
+    ) {
         if !self.order.is_checked() {
             return;
         }
-        let Some(mbarrier) = self.barriers.mbarrier(place) else { return };
-        let known = self.order.view(actor.who).knows().past().get(mbarrier.component);
+        let Some(mbarrier) = self.barriers.mbarrier(location) else { return };
+        let known = self.order.view(actor.thread).knows().past().get(mbarrier.component);
         let awaited = phase.awaited().phases(known);
         if mbarrier.count().phase() > awaited {
             let next = awaited.saturating_add(1);
             let completer = mbarrier.completer.filter(|completer| completer.phases == next);
-            self.overrun(actor, place, awaited, completer);
+            self.overrun(actor, location, awaited, completer);
         }
     }
 
     /// Handles an operation on an mbarrier that may have completed a phase.
-    pub(in crate::machine) fn counted_at(&mut self, action: Action, place: SharedPlace) {
-        self.record_phase(place);
-        let Some(mbarrier) = self.barriers.mbarrier_mut(place) else { return };
+    pub(in crate::machine) fn counted_at(&mut self, action: Action, location: SharedLocation) {
+        self.record_phase(location);
+        let Some(mbarrier) = self.barriers.mbarrier_mut(location) else { return };
         let phases = mbarrier.count().phase();
         if mbarrier.completer.map_or(0, |completer| completer.phases) != phases {
             mbarrier.completer = Some(Completer { phases, action });
@@ -51,26 +56,36 @@ impl Machine {
         if let Some(wait) = mbarrier.order.take_overrun()
             && let Some(waited) = self.diagnostics.actor(wait.step, wait.site)
         {
-            self.overrun(waited, place, phases.saturating_sub(1), completer);
+            self.overrun(waited, location, phases.saturating_sub(1), completer);
         }
     }
 
     /// Reports a wait for `awaited` complete phases that may come after one more has completed.
     #[cold]
-    fn overrun(&mut self, waits: Actor, place: SharedPlace, awaited: u32, completer: Option<Completer>) {
+    fn overrun(
+        &mut self,
+        waits: Actor,
+        location: SharedLocation,
+        awaited: u32,
+        completer: Option<Completer>,
+    ) {
         let log = &mut self.diagnostics;
-        let mbarrier = format!("the mbarrier at {}", log.place(place));
+        let mbarrier = format!("the mbarrier at {}", log.location_text(location));
         // Phases count from 0. Once one is complete, that is phase 0, and phase 1 is the next.
-        let what = match awaited.checked_sub(1) {
-            Some(phase) => format!("a wait for phase {phase} of {mbarrier}"),
-            None => format!("a wait that passes before phase 0 of {mbarrier} is complete"),
+        let (parity, before) = (awaited & 1, 1 - (awaited & 1));
+        let wait = match awaited.checked_sub(1) {
+            Some(phase) => format!("a wait for phase {phase} (parity {before}) of {mbarrier}"),
+            None => {
+                format!("a wait with parity {before} for {mbarrier} that returns before a phase completes")
+            }
         };
-        let message = format!("{what} may be overrun: nothing orders it before phase {awaited} completes");
+        let message = format!("nothing orders {wait} before phase {awaited} (parity {parity}) completes");
+        let help = format!("{HELP}; to wait for phase {awaited} instead, use parity {parity}");
         let waits = log.party(waits.does("waits"));
         let mut finding = Finding::new(FindingKind::Overrun, message).with(waits);
         if let Some(Completer { action, .. }) = completer {
             finding = finding.with(log.party(action));
         }
-        log.report(finding.help(HELP));
+        log.report(finding.help(help));
     }
 }

@@ -4,9 +4,9 @@ use tma_model::sync::AccessKind;
 
 use crate::machine::Machine;
 use crate::machine::ThreadId;
-use crate::machine::diagnostics::Act;
-use crate::machine::global::{GlobalAccess, GlobalConflict, Manner, Strong};
-use crate::machine::memory::{Conflict, Extent, Mark, Place, SharedPlace, ThreadAccess};
+use crate::machine::diagnostics::LaterAccess;
+use crate::machine::global::{AccessAttributes, GlobalAccess, GlobalConflict, StrongAccess};
+use crate::machine::memory::{AccessLayout, Conflict, Mark, MemoryLocation, SharedLocation, ThreadAccess};
 use crate::machine::sizes::Sizes;
 use crate::machine::types::{AccessOrder, Action, Actor, Order, Pointer};
 use crate::report::{Finding, FindingKind, Stop, counted};
@@ -33,35 +33,35 @@ impl Machine {
         let AccessOrder { order, scope } = order.into();
         let len = out.len() as u32;
         let sizes = sizes_of(order, len);
-        let place = self.place_of(&actor, READS, pointer, Extent::natural(len))?;
-        match place {
-            Place::Global(address) => {
+        let location = self.locate_for(&actor, READS, pointer, AccessLayout::natural(len))?;
+        match location {
+            MemoryLocation::Global(address) => {
                 self.load_global(actor.does(READS), address, out)?;
                 if !self.memory.accesses.is_off() {
-                    let manner = Manner::generic(AccessKind::Read, scope).of(sizes);
-                    if let Some(strong) = self.strong(actor, address, order, manner) {
+                    let attributes = AccessAttributes::generic(AccessKind::Read, scope).of(sizes);
+                    if let Some(strong) = self.strong(actor, address, order, attributes) {
                         self.load_strongly(actor, strong, out);
                         return Ok(());
                     }
-                    self.access_global(actor.does(READS), address, len, manner, &[]);
+                    self.access_global(actor.does(READS), address, len, attributes, &[]);
                 }
             }
-            Place::Shared(SharedPlace { rank, at }) => {
+            MemoryLocation::Shared(SharedLocation { rank, at }) => {
                 if self.order.is_checked() {
-                    self.visit(&actor, rank);
-                    let (who, line, known) = (actor.who, actor.site.ptx_line, &self.order);
-                    let access = ThreadAccess { view: known.view(who), line, sizes };
-                    let is_observed = |conflict: &Conflict| known.has_observed(who, rank, conflict);
+                    self.note_remote_access(&actor, rank);
+                    let (thread, line, known) = (actor.thread, actor.site.ptx_line, &self.order);
+                    let access = ThreadAccess { view: known.view(thread), line, sizes };
+                    let is_observed = |conflict: &Conflict| known.has_observed(thread, rank, conflict);
                     let shadow = &mut self.memory.shared[rank].shadow;
                     if let Some(conflict) = shadow.read(at, len, access, &is_observed) {
-                        self.conflict(actor.does(READS), Act::Read, rank, conflict);
+                        self.conflict(actor.does(READS), LaterAccess::Read, rank, conflict);
                     }
                 }
                 copy(out, self.memory.shared[rank].from(at));
             }
         }
         if order != Order::Weak && self.order.is_checked() {
-            self.order.strong_read(actor.who, place, order, sizes);
+            self.order.strong_read(actor.thread, location, order, sizes);
         }
         Ok(())
     }
@@ -82,41 +82,41 @@ impl Machine {
         let AccessOrder { order, scope } = order.into();
         let len = bytes.len() as u32;
         let sizes = sizes_of(order, len);
-        let place = self.place_of(&actor, WRITES, pointer, Extent::natural(len))?;
-        let manner = Manner::generic(AccessKind::Write, scope).of(sizes);
-        if let Place::Global(address) = place
-            && let Some(strong) = self.strong(actor, address, order, manner)
+        let location = self.locate_for(&actor, WRITES, pointer, AccessLayout::natural(len))?;
+        let attributes = AccessAttributes::generic(AccessKind::Write, scope).of(sizes);
+        if let MemoryLocation::Global(address) = location
+            && let Some(strong) = self.strong(actor, address, order, attributes)
         {
             return self.store_strongly(actor, strong, bytes);
         }
         if order != Order::Weak && self.order.is_checked() {
-            self.order.strong_store(actor.who, place, order);
+            self.order.strong_store(actor.thread, location, order);
         }
-        match place {
-            Place::Global(address) => {
-                self.wrote_global(actor, address, len);
+        match location {
+            MemoryLocation::Global(address) => {
+                self.note_global_write(actor, address, len);
                 if !self.memory.accesses.is_off() {
-                    self.access_global(actor.does(WRITES), address, len, manner, bytes);
+                    self.access_global(actor.does(WRITES), address, len, attributes, bytes);
                     self.memory.accesses.keep_bytes(address, bytes);
                 }
                 let written = self.memory.global.write(address, bytes);
                 written.map_err(|fault| self.global_fault(actor.does(WRITES), address, len, fault))
             }
-            Place::Shared(place @ SharedPlace { rank, at }) => {
+            MemoryLocation::Shared(location @ SharedLocation { rank, at }) => {
                 if self.order.is_checked() {
-                    self.visit(&actor, rank);
-                    let (who, line, known) = (actor.who, actor.site.ptx_line, &self.order);
-                    let access = ThreadAccess { view: known.view(who), line, sizes };
-                    let is_observed = |conflict: &Conflict| known.has_observed(who, rank, conflict);
+                    self.note_remote_access(&actor, rank);
+                    let (thread, line, known) = (actor.thread, actor.site.ptx_line, &self.order);
+                    let access = ThreadAccess { view: known.view(thread), line, sizes };
+                    let is_observed = |conflict: &Conflict| known.has_observed(thread, rank, conflict);
                     let shadow = &mut self.memory.shared[rank].shadow;
                     let found = shadow.write(at, len, access, &is_observed);
                     if let Some(conflict) = found
-                        && !self.is_repeated(place, bytes, conflict)
+                        && !self.is_repeated(location, bytes, conflict)
                     {
-                        self.conflict(actor.does(WRITES), Act::Write, rank, conflict);
+                        self.conflict(actor.does(WRITES), LaterAccess::Write, rank, conflict);
                     }
                     if order.is_strong() {
-                        self.order.wrote_strongly(actor.who, place, sizes);
+                        self.order.note_strong_write(actor.thread, location, sizes);
                     }
                 }
                 copy(self.memory.shared[rank].bytes_mut(at, bytes.len()), bytes);
@@ -129,11 +129,11 @@ impl Machine {
     /// then the same in either order. Compilers such as Triton let all threads that hold a copy of
     /// a value write it.
     #[cold]
-    fn is_repeated(&self, place: SharedPlace, bytes: &[u8], conflict: Conflict) -> bool {
+    fn is_repeated(&self, location: SharedLocation, bytes: &[u8], conflict: Conflict) -> bool {
         conflict.other_writes
             && conflict.mixed.is_none()
             && self.shape.thread(conflict.other).is_some()
-            && self.memory.shared[place.rank].from(place.at).starts_with(bytes)
+            && self.memory.shared[location.rank].from(location.at).starts_with(bytes)
     }
 
     pub(super) fn load_global(&mut self, action: Action, address: u64, out: &mut [u8]) -> Result<(), Stop> {
@@ -150,7 +150,7 @@ impl Machine {
     pub(super) fn check_written(&mut self, action: Action, address: u64, len: u64) {
         if self.checks.global_initialised && !self.memory.global.is_written(address, len) {
             let message = format!(
-                "nobody has written what is read: {} of global memory at {address:#x}",
+                "a read of {} of global memory at {address:#x}, which no thread or copy has written",
                 counted(len, "byte")
             );
             let party = self.diagnostics.party(action);
@@ -160,9 +160,9 @@ impl Machine {
 
     /// Notes a write of a thread to global memory.
     #[inline]
-    pub(super) fn wrote_global(&mut self, actor: Actor, address: u64, len: u32) {
-        let (step, line) = (self.order.view(actor.who).epoch(), actor.site.ptx_line);
-        self.memory.maps.wrote(address, len, Mark { step, line });
+    pub(super) fn note_global_write(&mut self, actor: Actor, address: u64, len: u32) {
+        let (step, line) = (self.order.view(actor.thread).epoch(), actor.site.ptx_line);
+        self.memory.maps.note_write(address, len, Mark { step, line });
     }
 
     /// Checks an access of a thread to global memory, unless it is a strong access in the table of
@@ -173,56 +173,69 @@ impl Machine {
         action: Action,
         address: u64,
         len: u32,
-        manner: Manner,
+        attributes: AccessAttributes,
         bytes: &[u8],
     ) {
-        let view = self.order.view(action.who);
-        let author = self.memory.accesses.author(action.who);
-        let access = GlobalAccess { step: view.epoch(), author, line: action.site.ptx_line, manner };
-        let stretch = std::iter::once((address, address.saturating_add(len.into())));
-        let Some(conflict) = self.memory.accesses.access(&access, view, stretch) else { return };
-        if !self.writes_the_same(address, bytes, conflict) {
-            self.global_conflict(action, manner, conflict);
+        let view = self.order.view(action.thread);
+        let grid_thread = self.memory.accesses.grid_thread(action.thread);
+        let access = GlobalAccess { step: view.epoch(), grid_thread, line: action.site.ptx_line, attributes };
+        let range = std::iter::once((address, address.saturating_add(len.into())));
+        let Some(conflict) = self.memory.accesses.access(&access, view, range) else { return };
+        if !self.repeats_bytes(address, bytes, conflict) {
+            self.global_conflict(action, attributes, conflict);
         }
     }
 
     /// Returns whether the executing side should report uses of values that threads read from
     /// global memory.
     #[inline]
-    pub(crate) fn follows_uses(&self) -> bool {
-        self.memory.accesses.follows_uses()
+    pub(crate) fn needs_uses(&self) -> bool {
+        self.memory.accesses.needs_uses()
     }
 
     /// Records that a thread uses the value that it last read in a line of the PTX.
-    pub(crate) fn uses(&mut self, who: ThreadId, line: u32) {
-        self.memory.accesses.uses(who, line, self.order.view(who).epoch());
+    pub(crate) fn note_use(&mut self, thread: ThreadId, line: u32) {
+        self.memory.accesses.uses(thread, line, self.order.view(thread).epoch());
     }
 
     /// Returns the description of a strong access, if all clusters share one table.
     #[inline]
-    pub(super) fn strong(&self, actor: Actor, address: u64, order: Order, manner: Manner) -> Option<Strong> {
-        let scope = manner.scope?;
-        let (who, line, sizes) = (actor.who, actor.site.ptx_line, manner.sizes);
-        self.memory.accesses.is_shared().then_some(Strong { who, line, address, order, scope, sizes })
+    pub(super) fn strong(
+        &self,
+        actor: Actor,
+        address: u64,
+        order: Order,
+        attributes: AccessAttributes,
+    ) -> Option<StrongAccess> {
+        let scope = attributes.scope?;
+        let (thread, line, sizes) = (actor.thread, actor.site.ptx_line, attributes.sizes);
+        self.memory.accesses.is_shared().then_some(StrongAccess {
+            thread,
+            line,
+            address,
+            order,
+            scope,
+            sizes,
+        })
     }
 
-    fn load_strongly(&mut self, actor: Actor, strong: Strong, out: &mut [u8]) {
+    fn load_strongly(&mut self, actor: Actor, strong: StrongAccess, out: &mut [u8]) {
         let (memory, order) = (&mut self.memory, &mut self.order);
         let found = memory.accesses.load(strong, out, &memory.global, order);
         if let Some(conflict) = found {
-            self.global_conflict(actor.does(READS), strong.manner(AccessKind::Read), conflict);
+            self.global_conflict(actor.does(READS), strong.attributes(AccessKind::Read), conflict);
         }
     }
 
-    fn store_strongly(&mut self, actor: Actor, strong: Strong, bytes: &[u8]) -> Result<(), Stop> {
+    fn store_strongly(&mut self, actor: Actor, strong: StrongAccess, bytes: &[u8]) -> Result<(), Stop> {
         let (address, len) = (strong.address, bytes.len() as u32);
-        self.wrote_global(actor, address, len);
+        self.note_global_write(actor, address, len);
         let (memory, order) = (&mut self.memory, &mut self.order);
         let found = memory.accesses.store(strong, bytes, &memory.global, order);
         if let Some(conflict) = found
-            && !self.writes_the_same(address, bytes, conflict)
+            && !self.repeats_bytes(address, bytes, conflict)
         {
-            self.global_conflict(actor.does(WRITES), strong.manner(AccessKind::Write), conflict);
+            self.global_conflict(actor.does(WRITES), strong.attributes(AccessKind::Write), conflict);
         }
         let written = self.memory.global.write(address, bytes);
         written.map_err(|fault| self.global_fault(actor.does(WRITES), address, len, fault))
@@ -231,8 +244,9 @@ impl Machine {
     /// Returns whether a write to global memory repeats bytes, like
     /// [`is_repeated`](Self::is_repeated).
     #[cold]
-    fn writes_the_same(&mut self, address: u64, bytes: &[u8], conflict: GlobalConflict) -> bool {
-        if bytes.is_empty() || !conflict.rule.is_race() || conflict.other.manner.kind != AccessKind::Write {
+    fn repeats_bytes(&mut self, address: u64, bytes: &[u8], conflict: GlobalConflict) -> bool {
+        if bytes.is_empty() || !conflict.rule.is_race() || conflict.other.attributes.kind != AccessKind::Write
+        {
             return false;
         }
         self.memory.accesses.has_bytes(address, bytes).unwrap_or_else(|| {

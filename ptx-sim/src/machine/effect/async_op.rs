@@ -5,30 +5,30 @@ use tma_model::sync::AccessKind;
 
 use crate::machine::Machine;
 use crate::machine::engine::counters::CopyKind;
-use crate::machine::engine::{AsyncOp, Clash, Completion, Cut, Source, Unit, Units};
+use crate::machine::engine::{AsyncOp, Completion, PieceSplit, Source, StartConflict, Unit, Units};
 use crate::machine::types::Actor;
 
 impl Machine {
     /// Starts an operation. Checks its accesses against earlier ones and records them, tells the
     /// mbarrier or group that tracks the operation, and schedules its pieces.
-    pub(super) fn start(&mut self, op: AsyncOp, cut: Cut) {
-        debug_assert!(op.parts().count() <= WARP_THREADS as usize, "a warp issues it");
+    pub(super) fn start(&mut self, op: AsyncOp, split: PieceSplit) {
+        debug_assert!(op.thread_parts().count() <= WARP_THREADS as usize, "a warp issues it");
         let number = self.engines.next_number();
-        for clash in op.record_accesses(number, &mut self.memory, &self.order) {
-            if !self.copies_the_same(&op, &clash) {
-                self.clash(clash);
+        for start_conflict in op.record_accesses(number, &mut self.memory, &self.order) {
+            if !self.repeats_store(&op, &start_conflict) {
+                self.report_start_conflict(start_conflict);
             }
         }
         self.timeline.issued(number, &op);
         let (issuer, completes) = (op.issuer, op.completes);
-        let pieces = self.engines.start(op, cut, &mut self.random);
+        let pieces = self.engines.start(op, split, &mut self.random);
         match completes {
-            Completion::Mbarrier(place) => {
-                if let Some(mbarrier) = self.barriers.mbarrier_mut(place) {
+            Completion::Mbarrier(location) => {
+                if let Some(mbarrier) = self.barriers.mbarrier_mut(location) {
                     mbarrier.expect_pieces(pieces, issuer);
                 }
             }
-            Completion::BulkGroup(_) => self.engines.start_in_group(issuer.who, pieces),
+            Completion::BulkGroup(_) => self.engines.start_in_group(issuer.thread, pieces),
             // Already counted with the batch of each lane.
             Completion::Batches => {}
         }
@@ -43,14 +43,17 @@ impl Machine {
     /// Returns whether a store repeats the bytes of another, unordered store. The result is then
     /// the same in either order.
     #[cold]
-    fn copies_the_same(&self, op: &AsyncOp, clash: &Clash) -> bool {
-        let (Clash::Global { manner, conflict, .. }, Source::Shared { rank, .. }) = (clash, op.reads) else {
+    fn repeats_store(&self, op: &AsyncOp, start_conflict: &StartConflict) -> bool {
+        let (StartConflict::Global { attributes, conflict, .. }, Source::Shared { rank, .. }) =
+            (start_conflict, op.reads)
+        else {
             return false;
         };
-        let both_write = manner.kind == AccessKind::Write && conflict.other.manner.kind == AccessKind::Write;
+        let both_write =
+            attributes.kind == AccessKind::Write && conflict.other.attributes.kind == AccessKind::Write;
         let shared = &self.memory.shared[rank];
         let is_there = |unit: Unit| {
-            let Some((start, _)) = unit.stretch() else { return true };
+            let Some((start, _)) = unit.range() else { return true };
             let (from, to) = unit.inside;
             let mut there = vec![0; (to - from) as usize];
             let read = self.memory.global.read(start, &mut there);
@@ -60,11 +63,15 @@ impl Machine {
     }
 
     #[cold]
-    fn clash(&mut self, clash: Clash) {
-        match clash {
-            Clash::Shared { action, act, rank, conflict } => self.conflict(action, act, rank, conflict),
-            Clash::NotStored { action, address, stretch } => self.not_stored(action, address, stretch),
-            Clash::Global { action, manner, conflict } => self.global_conflict(action, manner, conflict),
+    fn report_start_conflict(&mut self, start_conflict: StartConflict) {
+        match start_conflict {
+            StartConflict::Shared { action, later_access, rank, conflict } => {
+                self.conflict(action, later_access, rank, conflict)
+            }
+            StartConflict::NotStored { action, address, store } => self.not_stored(action, address, store),
+            StartConflict::Global { action, attributes, conflict } => {
+                self.global_conflict(action, attributes, conflict)
+            }
         }
     }
 }

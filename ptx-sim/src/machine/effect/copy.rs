@@ -9,14 +9,14 @@ use super::mbarrier::MBARRIER;
 use crate::machine::Machine;
 use crate::machine::engine::counters::CopyKind;
 use crate::machine::engine::{
-    AsyncOp, Completion, Cut, OpKind, SharedTarget, Source, Target, TensorBox, Units, refusal,
+    AsyncOp, Completion, OpKind, PieceSplit, SharedTarget, Source, Target, TensorBox, Units, refusal,
 };
 use crate::machine::index::BlockRank;
-use crate::machine::memory::{Extent, OutgoingCopy, SharedPlace};
+use crate::machine::memory::{AccessLayout, OutgoingCopy, SharedLocation};
 use crate::machine::types::{
     Action, Actor, BulkAction, BulkCopy, Combination, Pointer, RemoteStore, Space, TensorAction, TensorCopy,
 };
-use crate::report::{Finding, FindingKind, Stop};
+use crate::report::{Finding, FindingKind, Stop, counted};
 use crate::tensor_map::{TensorMap, UNIT};
 
 /// The required alignment of the tile of a tensor copy. Source: PTX ISA, "cp.async.bulk.tensor",
@@ -27,14 +27,14 @@ const TILE_ALIGNMENT: u32 = 128;
 #[derive(Clone, Copy, Debug)]
 struct LoadTarget {
     to: Pointer,
-    extent: Extent,
+    layout: AccessLayout,
     barrier: Pointer,
     multicast: Option<u16>,
 }
 
 /// A copy from one block to another.
 #[derive(Clone, Copy, Debug)]
-struct CopyAcross {
+struct BlockToBlockCopy {
     from: u64,
     to: u64,
     barrier: u64,
@@ -53,7 +53,7 @@ impl Machine {
         let action = issuer.does("issues the copy");
         let TensorCopy { map: number, descriptor, at, offsets, .. } = *copy;
         let Some(map) = self.memory.maps.get(number).map(Rc::clone) else {
-            return self.illegal(action, format!("tensor map {number} is not known"), "");
+            return self.illegal(action, format!("tensor map {number} is unknown"), "");
         };
         if let Err(refusal) = refusal::check(copy, &map) {
             return self.illegal(action, refusal.message, refusal.help);
@@ -61,7 +61,7 @@ impl Machine {
         self.check_rows(action, copy, &map);
         self.diagnostics.note_outside(action, copy, &map);
         let bytes = map.tile_bytes();
-        let extent = Extent { bytes, align: TILE_ALIGNMENT };
+        let layout = AccessLayout { bytes, align: TILE_ALIGNMENT };
         let element = map.element;
         let units = |tile| {
             let map = Rc::clone(&map);
@@ -78,17 +78,17 @@ impl Machine {
                     None => CopyKind::TensorLoad,
                     Some(_) => CopyKind::TensorMulticast,
                 };
-                self.load_async(issuer, kind, LoadTarget { to, extent, barrier, multicast }, units)
+                self.load_async(issuer, kind, LoadTarget { to, layout, barrier, multicast }, units)
             }
             TensorAction::Store { tile } => {
-                let place = self.shared_place(action, Pointer::shared(tile), extent)?;
-                self.store_async(issuer, CopyKind::TensorStore, units(place.at), None);
+                let location = self.locate_shared(action, Pointer::shared(tile), layout)?;
+                self.store_async(issuer, CopyKind::TensorStore, units(location.at), None);
                 Ok(())
             }
             TensorAction::Reduce { tile, with } => {
-                let place = self.shared_place(action, Pointer::shared(tile), extent)?;
+                let location = self.locate_shared(action, Pointer::shared(tile), layout)?;
                 let combination = Some(Combination { with, element });
-                self.store_async(issuer, CopyKind::TensorReduce, units(place.at), combination);
+                self.store_async(issuer, CopyKind::TensorReduce, units(location.at), combination);
                 Ok(())
             }
         }
@@ -106,7 +106,8 @@ impl Machine {
         }
         if let Some(bytes) = map.ragged_row() {
             let message = format!(
-                "a store through a map with rows of {bytes} bytes, which writes whole units of {UNIT} bytes: beyond the row"
+                "a store through a map with rows of {bytes} bytes writes beyond the row, since it writes \
+                 whole units of {UNIT} bytes"
             );
             let party = self.diagnostics.party(action);
             let finding = Finding::new(FindingKind::OutOfBounds, message)
@@ -125,10 +126,10 @@ impl Machine {
         let action = issuer.does("issues the copy");
         let bytes = copy.bytes;
         if !bytes.is_multiple_of(UNIT) {
-            let message = format!("a bulk copy of {bytes} bytes, which is not a multiple of 16");
+            let message = format!("a bulk copy has {bytes} bytes, which is not a multiple of 16");
             return self.illegal(action, message, "");
         }
-        let extent = Extent { bytes, align: UNIT };
+        let layout = AccessLayout { bytes, align: UNIT };
         match copy.action {
             BulkAction::Prefetch { global } => {
                 self.aligned_global(action, global)?;
@@ -143,19 +144,19 @@ impl Machine {
                     None => CopyKind::BulkLoad,
                     Some(_) => CopyKind::BulkMulticast,
                 };
-                let target = LoadTarget { to, extent, barrier, multicast };
+                let target = LoadTarget { to, layout, barrier, multicast };
                 self.load_async(issuer, kind, target, |shared| Units::Line { global, shared, bytes })
             }
             BulkAction::Store { from, global, reduce } => {
                 self.aligned_global(action, global)?;
-                let place = self.shared_place(action, Pointer::shared(from), extent)?;
-                let units = Units::Line { global, shared: place.at, bytes };
+                let location = self.locate_shared(action, Pointer::shared(from), layout)?;
+                let units = Units::Line { global, shared: location.at, bytes };
                 self.store_async(issuer, CopyKind::BulkStore, units, reduce);
                 Ok(())
             }
             BulkAction::ToCluster { from, to, barrier, reduce } => {
-                let copy = CopyAcross { from, to, barrier, bytes, combination: reduce };
-                self.copy_across(issuer, copy)
+                let copy = BlockToBlockCopy { from, to, barrier, bytes, combination: reduce };
+                self.copy_between_blocks(issuer, copy)
             }
         }
     }
@@ -176,12 +177,15 @@ impl Machine {
         units: impl Fn(u32) -> Units,
     ) -> Result<(), Stop> {
         let action = issuer.does("issues the copy");
-        let to = self.shared_place(action, target.to, target.extent)?;
-        let barrier = self.shared_place(action, target.barrier, MBARRIER)?;
+        let to = self.locate_shared(action, target.to, target.layout)?;
+        let barrier = self.locate_shared(action, target.barrier, MBARRIER)?;
         if to.rank != barrier.rank {
             let (to, with) = (to.rank, barrier.rank);
-            let message = format!("a load into block {to} of the cluster with an mbarrier of block {with}");
-            return self.illegal(action, message, "the mbarrier has to be in the block that gets the bytes");
+            let message = format!(
+                "a load into block {to} of the cluster completes on an mbarrier of block \
+                {with}"
+            );
+            return self.illegal(action, message, "use an mbarrier of the block that receives the bytes");
         }
         let ranks: Vec<BlockRank> = match target.multicast {
             None => vec![to.rank],
@@ -191,11 +195,11 @@ impl Machine {
         self.counters.count(kind, bytes * ranks.len() as u64);
         for rank in ranks {
             if rank.0 >= self.shape.blocks {
-                let blocks = self.shape.blocks;
-                let message = format!("a multicast to block {rank} of a cluster that has {blocks}");
+                let blocks = counted(self.shape.blocks, "block");
+                let message = format!("a multicast goes to block {rank}, but the cluster has {blocks}");
                 return self.illegal(action, message, "");
             }
-            let barrier = SharedPlace { rank, ..barrier };
+            let barrier = SharedLocation { rank, ..barrier };
             self.mbarrier_for_copy(action, barrier)?;
             let op = AsyncOp {
                 issuer,
@@ -205,9 +209,9 @@ impl Machine {
                 writes: Target::Shared(SharedTarget::of(rank)),
                 combination: None,
                 completes: Completion::Mbarrier(barrier),
-                issue: self.issue_of(issuer.who),
+                issue: self.issue_of(issuer.thread),
             };
-            self.start(op, Cut::Drawn);
+            self.start(op, PieceSplit::Random);
         }
         Ok(())
     }
@@ -219,53 +223,56 @@ impl Machine {
             issuer,
             kind: OpKind::Bulk(kind),
             units,
-            reads: Source::Shared { rank: issuer.who.block, done: group },
+            reads: Source::Shared { rank: issuer.thread.block, done: group },
             writes: Target::Global { done: written },
             combination,
             completes: Completion::BulkGroup(group),
             issue: Issue::default(),
         };
-        self.start(op, Cut::Drawn);
+        self.start(op, PieceSplit::Random);
     }
 
-    fn copy_across(&mut self, issuer: Actor, copy: CopyAcross) -> Result<(), Stop> {
+    fn copy_between_blocks(&mut self, issuer: Actor, copy: BlockToBlockCopy) -> Result<(), Stop> {
         let action = issuer.does("issues the copy");
-        let CopyAcross { from, to, barrier, bytes, combination } = copy;
-        let extent = Extent { bytes, align: UNIT };
-        let source = self.shared_place(action, Pointer::shared(from), extent)?;
-        let to = self.shared_place(action, Pointer::cluster(to), extent)?;
-        let barrier = self.shared_place(action, Pointer::cluster(barrier), MBARRIER)?;
+        let BlockToBlockCopy { from, to, barrier, bytes, combination } = copy;
+        let layout = AccessLayout { bytes, align: UNIT };
+        let source = self.locate_shared(action, Pointer::shared(from), layout)?;
+        let to = self.locate_shared(action, Pointer::cluster(to), layout)?;
+        let barrier = self.locate_shared(action, Pointer::cluster(barrier), MBARRIER)?;
         if to.rank == source.rank && combination.is_none() {
-            let message = format!("a copy from block to block that stays in block {}", to.rank);
-            let help = "[[`bulk_copy_to(..)`||`cp.async.bulk` from shared memory]] goes to another block of the cluster; threads \
-                        copy their own";
+            let message = format!("a copy between blocks stays in block {}", to.rank);
+            let help = "copy within a block by threads: [[`bulk_copy_to(..)`||`cp.async.bulk` from shared \
+                        memory]] goes to another block of the cluster";
             return self.illegal(action, message, help);
         }
         if to.rank != barrier.rank {
             let (to, with) = (to.rank, barrier.rank);
-            let message = format!("a copy to block {to} of the cluster with an mbarrier of block {with}");
-            return self.illegal(action, message, "the mbarrier has to be in the block that gets the bytes");
+            let message = format!(
+                "a copy to block {to} of the cluster completes on an mbarrier of block \
+                {with}"
+            );
+            return self.illegal(action, message, "use an mbarrier of the block that receives the bytes");
         }
         self.mbarrier_for_copy(action, barrier)?;
         let Some(mbarrier) = self.barriers.mbarrier(barrier) else {
-            return Err(self.diagnostics.bug(action, "an mbarrier that was found is not there any more"));
+            return Err(self.diagnostics.bug(action, "an mbarrier disappeared during an instruction"));
         };
         // The mbarrier that counts the bytes also signals that the source has been read.
         let done = mbarrier.next_phase();
         let moved = to.at.wrapping_sub(source.at);
         let op = AsyncOp {
             issuer,
-            kind: OpKind::Bulk(CopyKind::BulkAcross),
+            kind: OpKind::Bulk(CopyKind::BulkBetweenBlocks),
             units: Units::Line { global: 0, shared: source.at, bytes },
             reads: Source::Shared { rank: source.rank, done },
             writes: Target::Shared(SharedTarget { rank: to.rank, moved }),
             combination,
             completes: Completion::Mbarrier(barrier),
-            issue: self.issue_of(issuer.who),
+            issue: self.issue_of(issuer.thread),
         };
-        self.counters.count(CopyKind::BulkAcross, bytes.into());
+        self.counters.count(CopyKind::BulkBetweenBlocks, bytes.into());
         self.memory.shared[source.rank].outgoing.push(OutgoingCopy { done, issuer });
-        self.start(op, Cut::Drawn);
+        self.start(op, PieceSplit::Random);
         Ok(())
     }
 
@@ -283,12 +290,15 @@ impl Machine {
         let action = issuer.does("issues the store");
         let RemoteStore { space, to, value, bytes, barrier, reduce } = *store;
         debug_assert!(space != Space::Global, "st.async goes to shared memory");
-        let to = self.shared_place(action, Pointer::new(space, to), Extent::natural(bytes))?;
-        let barrier = self.mbarrier_place(action, Pointer::new(space, barrier))?;
+        let to = self.locate_shared(action, Pointer::new(space, to), AccessLayout::natural(bytes))?;
+        let barrier = self.locate_mbarrier(action, Pointer::new(space, barrier))?;
         if to.rank != barrier.rank {
             let (to, with) = (to.rank, barrier.rank);
-            let message = format!("a store to block {to} of the cluster with an mbarrier of block {with}");
-            return self.illegal(action, message, "the mbarrier has to be in the block that gets the bytes");
+            let message = format!(
+                "a store to block {to} of the cluster completes on an mbarrier of block \
+                {with}"
+            );
+            return self.illegal(action, message, "use an mbarrier of the block that receives the bytes");
         }
         let op = AsyncOp {
             issuer,
@@ -298,9 +308,9 @@ impl Machine {
             writes: Target::Shared(SharedTarget::of(to.rank)),
             combination: reduce,
             completes: Completion::Mbarrier(barrier),
-            issue: self.issue_of(issuer.who),
+            issue: self.issue_of(issuer.thread),
         };
-        self.start(op, Cut::Whole);
+        self.start(op, PieceSplit::Whole);
         Ok(())
     }
 }

@@ -10,10 +10,10 @@ use tma_model::sync::{Issue, MbarrierCount};
 
 use crate::machine::Machine;
 use crate::machine::engine::{
-    AsyncOp, Completion, Cut, LaneCopy, OpKind, SharedTarget, Slowness, Source, Target, Units,
+    AsyncOp, Completion, LaneCopy, OpKind, PieceSplit, SharedTarget, Slowness, Source, Target, Units,
 };
 use crate::machine::index::ThreadId;
-use crate::machine::memory::Extent;
+use crate::machine::memory::AccessLayout;
 use crate::machine::types::{Actor, CopyAsync, Pointer, Poll, Site};
 use crate::report::{FindingKind, Stop};
 
@@ -48,50 +48,52 @@ impl Machine {
             ends.push(lanes.len() as u32);
         }
         let Some(first) = lanes.first() else { return issued };
-        let issuer = Actor { who: first.who, site };
+        let issuer = Actor { thread: first.thread, site };
         let op = AsyncOp {
             issuer,
             kind: OpKind::CopyAsync,
             reads: Source::Global,
-            writes: Target::Shared(SharedTarget::of(issuer.who.block)),
+            writes: Target::Shared(SharedTarget::of(issuer.thread.block)),
             units: Units::Lanes(lanes),
             combination: None,
             completes: Completion::Batches,
             issue: Issue::default(),
         };
-        self.start(op, Cut::At { slowness, ends });
+        self.start(op, PieceSplit::At { slowness, ends });
         issued
     }
 
     fn lane_copy(&mut self, copy: &CopyAsync, site: Site) -> Result<LaneCopy, Stop> {
-        let CopyAsync { who, to, from, bytes, read } = *copy;
-        let issuer = Actor { who, site };
+        let CopyAsync { thread, to, from, bytes, read } = *copy;
+        let issuer = Actor { thread, site };
         let action = issuer.does("issues the copy");
-        let place = self.shared_place(action, Pointer::shared(to), Extent::natural(bytes))?;
-        debug_assert_eq!(place.rank, who.block, "a copy goes to the own block");
+        let location = self.locate_shared(action, Pointer::shared(to), AccessLayout::natural(bytes))?;
+        debug_assert_eq!(location.rank, thread.block, "a copy goes to the own block");
         if read > bytes {
-            let message =
-                format!("`cp.async` of {bytes} bytes is to read {read}; the source has at most as many");
+            let message = format!(
+                "a `cp.async` of {bytes} bytes reads {read}; it can read at most as many as it \
+                    writes"
+            );
             return self.refuse(action, FindingKind::IllegalCopy, message);
         }
         let mut before = [0; MOST];
         if read > 0 {
-            self.place(action, Pointer::global(from), Extent::natural(bytes))?;
+            self.locate(action, Pointer::global(from), AccessLayout::natural(bytes))?;
             self.load_global(action, from, &mut before[..read as usize])?;
         }
         let batch = self.engines.start_copy(issuer, &mut self.order);
-        Ok(LaneCopy { who, shared: place.at, bytes, global: from, read, before, batch })
+        Ok(LaneCopy { thread, shared: location.at, bytes, global: from, read, before, batch })
     }
 
     /// `cp.async.commit_group`: closes a group of the copies since the last commit.
-    pub fn copy_async_commit(&mut self, who: ThreadId) {
-        self.engines.commit_copies(who);
+    pub fn copy_async_commit(&mut self, thread: ThreadId) {
+        self.engines.commit_copies(thread);
     }
 
     /// `cp.async.wait_group`: waits until at most `pending` groups are incomplete. `None` is
     /// `cp.async.wait_all`, which waits for all copies, committed or not.
-    pub fn copy_async_wait(&mut self, who: ThreadId, pending: Option<u32>) -> Poll {
-        if self.engines.wait_copies(who, pending, &mut self.order) { Poll::Ready } else { Poll::Blocked }
+    pub fn copy_async_wait(&mut self, thread: ThreadId, pending: Option<u32>) -> Poll {
+        if self.engines.wait_copies(thread, pending, &mut self.order) { Poll::Ready } else { Poll::Blocked }
     }
 
     /// `cp.async.mbarrier.arrive`: arrives once all copies that the thread has issued are complete.
@@ -108,16 +110,16 @@ impl Machine {
         no_increment: bool,
     ) -> Result<(), Stop> {
         let action = actor.does("has its copies arrive");
-        let place = self.mbarrier_place(action, pointer)?;
-        let Some(mbarrier) = self.barriers.mbarrier_mut(place) else {
-            return Err(self.diagnostics.bug(action, "an mbarrier that was found is not there any more"));
+        let location = self.locate_mbarrier(action, pointer)?;
+        let Some(mbarrier) = self.barriers.mbarrier_mut(location) else {
+            return Err(self.diagnostics.bug(action, "an mbarrier disappeared during an instruction"));
         };
         let counted = if no_increment { Ok(()) } else { mbarrier.change(MbarrierCount::expect_arrival) };
         mbarrier.expect_pieces(1, actor);
-        self.accepted(action, place, counted)?;
-        let issue = self.issue_of(actor.who);
-        let arrivals = self.engines.arrive_after_copies(actor, place, issue, &mut self.order);
-        self.arrive_later(arrivals);
+        self.accepted(action, location, counted)?;
+        let issue = self.issue_of(actor.thread);
+        let arrivals = self.engines.arrive_after_copies(actor, location, issue, &mut self.order);
+        self.schedule_arrivals(arrivals);
         Ok(())
     }
 }

@@ -7,17 +7,17 @@ use crate::machine::types::{Fence, Order};
 
 impl Machine {
     /// Executes a fence.
-    pub fn fence(&mut self, who: ThreadId, fence: Fence) {
+    pub fn fence(&mut self, thread: ThreadId, fence: Fence) {
         match fence {
-            Fence::ProxyAsync(memory) => self.order.view_mut(who).fence_async(memory.memories()),
+            Fence::ProxyAsync(memory) => self.order.view_mut(thread).fence_async(memory.memories()),
             Fence::MbarrierInit => {
-                let step = self.order.fence_step(who);
-                self.barriers.fence_inits(who, step);
+                let step = self.order.fence_step(thread);
+                self.barriers.fence_inits(thread, step);
             }
-            Fence::Memory => self.memory_fence(who, Order::AcqRel),
+            Fence::Memory => self.memory_fence(thread, Order::AcqRel),
             Fence::TensorMapRelease => {
-                self.memory.maps.release(self.order.view(who));
-                self.order.fence_step(who);
+                self.memory.maps.release(self.order.view(thread));
+                self.order.fence_step(thread);
             }
             // The machine has a single address for each place.
             Fence::ProxyAlias => {}
@@ -25,21 +25,21 @@ impl Machine {
     }
 
     /// Executes a memory fence.
-    pub(crate) fn memory_fence(&mut self, who: ThreadId, fence: impl Into<MemoryFence>) {
+    pub(crate) fn memory_fence(&mut self, thread: ThreadId, fence: impl Into<MemoryFence>) {
         let MemoryFence { order, sequential, scope } = fence.into();
         if !self.memory.accesses.is_shared() {
-            self.order.fence_memory(who, order);
+            self.order.fence_memory(thread, order);
             return;
         }
         let accesses = &mut self.memory.accesses;
         if order.acquires() {
-            accesses.fence_acquires(who, scope, &mut self.order);
+            accesses.fence_acquires(thread, scope, &mut self.order);
         }
         if sequential {
-            accesses.fence_sequentially(who, scope, &mut self.order);
+            accesses.fence_sequentially(thread, scope, &mut self.order);
         }
-        if let Some(releases) = self.order.fence_memory(who, order) {
-            accesses.fence_releases(who, scope, releases);
+        if let Some(releases) = self.order.fence_memory(thread, order) {
+            accesses.fence_releases(thread, scope, releases);
         }
     }
 }

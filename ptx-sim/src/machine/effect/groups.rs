@@ -8,21 +8,21 @@ use crate::machine::types::Poll;
 
 impl Machine {
     /// `cp.async.bulk.commit_group`: closes a group of the stores since the last commit.
-    pub fn bulk_commit(&mut self, who: ThreadId) {
-        self.engines.commit_group(who);
+    pub fn bulk_commit(&mut self, thread: ThreadId) {
+        self.engines.commit_group(thread);
     }
 
     /// `cp.async.bulk.wait_group`, with `.read` if `read_only`: waits until at most `pending`
     /// groups are incomplete.
-    pub fn bulk_wait(&mut self, who: ThreadId, pending: u32, read_only: bool) -> Poll {
+    pub fn bulk_wait(&mut self, thread: ThreadId, pending: u32, read_only: bool) -> Poll {
         let end = if read_only { GroupEnd::Read } else { GroupEnd::Written };
-        let Some(last) = self.engines.wait_groups(who, pending, end, &mut self.order) else {
+        let Some(last) = self.engines.wait_groups(thread, pending, end, &mut self.order) else {
             return Poll::Blocked;
         };
         if !read_only {
-            self.memory.stores.complete(who, last);
+            self.memory.stores.complete(thread, last);
             if self.order.is_checked() {
-                self.engines.know_written(who, last, &mut self.order);
+                self.engines.learn_written(thread, last, &mut self.order);
             }
         }
         Poll::Ready

@@ -6,10 +6,10 @@ use tma_model::sync::{Arrival as ArriveOn, Epoch, Knowledge, Scope};
 
 use crate::machine::Machine;
 use crate::machine::engine::{
-    Arrival, AsyncOp, Completion, Due, LaneCopy, Piece, SharedTarget, Slowness, Source, Target, Unit, Units,
-    reduce,
+    Arrival, AsyncOp, Completion, DueAction, LaneCopy, Piece, SharedTarget, Slowness, Source, Target, Unit,
+    Units, reduce,
 };
-use crate::machine::memory::{IN_FLIGHT, SharedPlace};
+use crate::machine::memory::{IN_FLIGHT, SharedLocation};
 use crate::machine::types::Action;
 use crate::report::{Finding, FindingKind};
 use crate::tensor_map::{TensorMap, convert, fill_unit};
@@ -46,9 +46,9 @@ impl Machine {
         while let Some(due) = self.engines.pop_due() {
             any = true;
             match due {
-                Due::Piece(piece) => self.take_effect(piece),
-                Due::Arrival(arrival) => self.arrive_late(&arrival),
-                Due::Operands(warpgroup, number) => self.read_operands(warpgroup, number),
+                DueAction::Piece(piece) => self.take_effect(piece),
+                DueAction::Arrival(arrival) => self.arrive_delayed(&arrival),
+                DueAction::Operands(warpgroup, number) => self.read_operands(warpgroup, number),
             }
         }
         any
@@ -57,7 +57,7 @@ impl Machine {
     /// Reads or writes a piece of an operation, or does both.
     fn take_effect(&mut self, piece: Piece) {
         let Some(op) = self.engines.get(piece.operation).map(Rc::clone) else {
-            let lost = "a piece of a copy takes effect that is not under way";
+            let lost = "a piece of a copy takes effect that is not in flight";
             return self.report(Finding::internal(lost));
         };
         match (op.reads, &piece.data) {
@@ -94,7 +94,7 @@ impl Machine {
     /// Handles a piece that was read from shared memory, and is to be written later.
     fn was_read(&mut self, op: &AsyncOp, piece: Piece, data: Vec<u8>) {
         match op.completes {
-            Completion::BulkGroup(group) => self.engines.group_read(op.issuer.who, group),
+            Completion::BulkGroup(group) => self.engines.group_read(op.issuer.thread, group),
             Completion::Mbarrier(_) | Completion::Batches => {}
         }
         self.timeline.read(piece.operation);
@@ -106,16 +106,16 @@ impl Machine {
         match (op.reads, &op.units) {
             (Source::Value(bytes), _) => bytes,
             (Source::Global | Source::Shared { .. }, Units::Box(tensor)) => {
-                self.fetch_boxed(op.issued(op.issuer.who), &tensor.map, unit)
+                self.fetch_boxed(op.issued(op.issuer.thread), &tensor.map, unit)
             }
             (Source::Global | Source::Shared { .. }, Units::Line { .. }) => {
                 let mut bytes = [0; UNIT];
-                self.fetch_inside(op.issued(op.issuer.who), unit, &mut bytes);
+                self.fetch_inside(op.issued(op.issuer.thread), unit, &mut bytes);
                 bytes
             }
             (Source::Global | Source::Shared { .. }, Units::Lanes(lanes)) => {
                 let lane = &lanes[number as usize];
-                self.fetch_lane(op.issued(lane.who), lane)
+                self.fetch_lane(op.issued(lane.thread), lane)
             }
         }
     }
@@ -130,10 +130,10 @@ impl Machine {
 
     /// Reads the bytes of a unit that lie in the tensor from global memory.
     fn fetch_inside(&mut self, action: Action, unit: &Unit, bytes: &mut [u8; UNIT]) {
-        let (Some((start, _)), (from, to)) = (unit.stretch(), unit.inside) else { return };
+        let (Some((start, _)), (from, to)) = (unit.range(), unit.inside) else { return };
         match self.memory.global.read(start, &mut bytes[from as usize..to as usize]) {
             Ok(()) => self.check_written(action, start, (to - from).into()),
-            Err(fault) => self.global_fault_on_the_way(action, start, to - from, fault),
+            Err(fault) => self.fault_in_flight(action, start, to - from, fault),
         }
     }
 
@@ -142,13 +142,13 @@ impl Machine {
         if let Err(fault) = self.memory.global.read(from, &mut now[..lane.read as usize])
             && lane.read > 0
         {
-            self.global_fault_on_the_way(action, from, lane.read, fault);
+            self.fault_in_flight(action, from, lane.read, fault);
         }
         if now != lane.before {
             let message = format!("global memory at {from:#x} is written while `cp.async` may still read it");
             let finding = Finding::new(FindingKind::InFlight, message)
                 .with(self.diagnostics.party(action))
-                .help("let whoever writes there wait until the copy is complete");
+                .help("wait in the writing thread until the copy is complete");
             self.report(finding);
         }
         now
@@ -158,10 +158,10 @@ impl Machine {
     fn put(&mut self, op: &AsyncOp, unit: &Unit, bytes: &[u8]) {
         match op.writes {
             Target::Shared(target) => {
-                let place = self.memory.shared[target.rank].bytes_mut(target.place(unit), bytes.len());
+                let destination = self.memory.shared[target.rank].bytes_mut(target.offset(unit), bytes.len());
                 match op.combination {
-                    None => place.copy_from_slice(bytes),
-                    Some(combination) => reduce::reduce_bytes(place, bytes, combination),
+                    None => destination.copy_from_slice(bytes),
+                    Some(combination) => reduce::reduce_bytes(destination, bytes, combination),
                 }
             }
             // Units that start in the tensor are written as a whole, even beyond its end. This is
@@ -176,7 +176,7 @@ impl Machine {
                     self.memory.accesses.keep_bytes(global, bytes);
                 }
                 if let Err(fault) = written {
-                    self.global_fault_on_the_way(op.issued(op.issuer.who), global, unit.bytes, fault);
+                    self.fault_in_flight(op.issued(op.issuer.thread), global, unit.bytes, fault);
                 }
             }
         }
@@ -186,18 +186,18 @@ impl Machine {
     /// track it.
     fn complete(&mut self, op: &AsyncOp, piece: &Piece) {
         match (op.completes, op.writes) {
-            (Completion::Mbarrier(place), Target::Shared(target)) => {
-                self.count_piece(op, piece, place, target);
+            (Completion::Mbarrier(location), Target::Shared(target)) => {
+                self.count_piece(op, piece, location, target);
             }
             (Completion::Mbarrier(_), Target::Global { .. }) => {
                 debug_assert!(false, "an mbarrier counts what goes to shared memory");
             }
-            (Completion::BulkGroup(group), _) => self.engines.group_written(op.issuer.who, group),
+            (Completion::BulkGroup(group), _) => self.engines.group_written(op.issuer.thread, group),
             (Completion::Batches, _) => {
-                for part in op.parts().filter(|part| piece.units.contains(&part.units.start)) {
+                for part in op.thread_parts().filter(|part| piece.units.contains(&part.units.start)) {
                     if let Some(batch) = part.done {
-                        let arrivals = self.engines.copy_landed(part.who, batch);
-                        self.arrive_later(arrivals);
+                        let arrivals = self.engines.copy_landed(part.thread, batch);
+                        self.schedule_arrivals(arrivals);
                     }
                 }
             }
@@ -205,61 +205,61 @@ impl Machine {
     }
 
     /// Counts a piece of an operation at its mbarrier, in the current phase.
-    fn count_piece(&mut self, op: &AsyncOp, piece: &Piece, place: SharedPlace, target: SharedTarget) {
-        let Some(mbarrier) = self.barriers.mbarrier_mut(place) else { return };
+    fn count_piece(&mut self, op: &AsyncOp, piece: &Piece, location: SharedLocation, target: SharedTarget) {
+        let Some(mbarrier) = self.barriers.mbarrier_mut(location) else { return };
         let done = mbarrier.next_phase();
         let reads_global = match op.reads {
             Source::Global => true,
             Source::Shared { .. } | Source::Value(_) => false,
         };
         if reads_global && !self.memory.accesses.is_off() {
-            let stretches = op.stretches(piece.units.clone());
-            self.memory.accesses.landed(op.issuer.who, piece.operation.0, done, stretches);
+            let ranges = op.ranges(piece.units.clone());
+            self.memory.accesses.landed(op.issuer.thread, piece.operation.0, done, ranges);
         }
         mbarrier.piece_counts(op.issuer, &op.issue);
         let bytes = op.units.bytes(piece.units.clone());
         let counted = mbarrier.change(|count| count.complete_tx(bytes));
         if self.order.is_checked() {
-            self.order.name_agent(done.component(), op.issuer.who);
+            self.order.name_agent(done.component(), op.issuer.thread);
             let shadow = &mut self.memory.shared[target.rank].shadow;
-            let under_way = Epoch::new(IN_FLIGHT, piece.operation.0);
+            let in_flight = Epoch::new(IN_FLIGHT, piece.operation.0);
             op.units.for_each(piece.units.clone(), |_, unit| {
-                shadow.landed(target.place(&unit), unit.bytes, under_way, done);
+                shadow.landed(target.offset(&unit), unit.bytes, in_flight, done);
             });
         }
-        let action = op.issued(op.issuer.who);
-        self.counted_at(action, place);
+        let action = op.issued(op.issuer.thread);
+        self.counted_at(action, location);
         // The copy continues regardless: the finding is recorded, and the other pieces still land.
-        let _ = self.accepted(action, place, counted);
+        let _ = self.accepted(action, location, counted);
     }
 
     /// Schedules the arrivals of `cp.async.mbarrier.arrive`.
-    pub(super) fn arrive_later(&mut self, arrivals: Vec<Arrival>) {
+    pub(super) fn schedule_arrivals(&mut self, arrivals: Vec<Arrival>) {
         for arrival in arrivals {
             let slowness = Slowness::of_second_half(&mut self.random);
-            self.engines.later(Due::Arrival(arrival), slowness, &mut self.random);
+            self.engines.schedule_randomly(DueAction::Arrival(arrival), slowness, &mut self.random);
         }
     }
 
     /// Executes a delayed arrival. It releases the copies, and nothing else that the thread has
     /// done.
-    fn arrive_late(&mut self, arrival: &Arrival) {
-        let Arrival { actor, place, batch, issue } = arrival;
+    fn arrive_delayed(&mut self, arrival: &Arrival) {
+        let Arrival { actor, location, batch, issue } = arrival;
         let action = actor.does("had its copies arrive");
-        let Some(mbarrier) = self.barriers.mbarrier_mut(*place) else { return };
+        let Some(mbarrier) = self.barriers.mbarrier_mut(*location) else { return };
         mbarrier.piece_counts(*actor, issue);
         let mut copies = Knowledge::default();
         copies.learn(*batch);
         // `cp.async.mbarrier.arrive` is restricted to mbarriers of the thread's own block.
         mbarrier.order.arrivals(true, Scope::Block).add(&copies);
         let arrived = mbarrier.change(|count| count.arrive(ArriveOn::ONE));
-        self.counted_at(action, *place);
-        let _ = self.accepted(action, *place, arrived);
+        self.counted_at(action, *location);
+        let _ = self.accepted(action, *location, arrived);
     }
 
     /// Records a fault of a copy in flight, which continues regardless.
     #[cold]
-    fn global_fault_on_the_way(
+    fn fault_in_flight(
         &mut self,
         action: Action,
         address: u64,

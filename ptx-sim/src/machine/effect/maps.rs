@@ -8,16 +8,16 @@ use crate::machine::types::{Action, Actor, Pointer, Space};
 use crate::report::{Finding, FindingKind, Stop};
 use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor};
 
-const ACQUIRE: &str = "[[`maps.acquire(i)`||`fence.proxy.tensormap::generic.acquire.gpu [map], 128`]] in this block, after the change, and a barrier if \
-                       another thread than the one that copies has it";
-const RELEASE: &str = "[[`map.publish(maps, i)`||`fence.proxy.tensormap::generic.release.gpu`]] after the change, \
-                       [[||or `tensormap.cp_fenceproxy` from shared memory, ]]and a barrier before the acquire if another \
-                       thread has that";
+const ACQUIRE: &str = "call [[`maps.acquire(i)`||`fence.proxy.tensormap::generic.acquire.gpu [map], 128`]] \
+                       in this block after the change, and then a barrier if another thread copies";
+const RELEASE: &str = "call [[`map.publish(maps, i)`||`fence.proxy.tensormap::generic.release.gpu`]] after \
+                       the change[[||, or `tensormap.cp_fenceproxy` from shared memory]], and then a barrier \
+                       if another thread acquires";
 
 impl Machine {
     /// Returns the map that a descriptor encodes, or `None` if the bytes are no valid descriptor.
-    pub fn know_map(&mut self, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Option<MapId> {
-        self.memory.maps.know(descriptor)
+    pub fn map_number(&mut self, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Option<MapId> {
+        self.memory.maps.number_of(descriptor)
     }
 
     /// Returns the map at a generic address, for a copy.
@@ -30,19 +30,19 @@ impl Machine {
         let (global, bytes) = self.read_map(action, address)?;
         if self.order.is_checked()
             && let Some((misuse, change)) =
-                self.memory.maps.misuse(global, &bytes, self.order.view(actor.who))
+                self.memory.maps.misuse(global, &bytes, self.order.view(actor.thread))
         {
-            self.map_misused(action, global, misuse, change);
+            self.report_map_misuse(action, global, misuse, change);
         }
-        match self.know_map(&bytes) {
+        match self.map_number(&bytes) {
             Some(number) => Ok(number),
-            None => self.no_map(actor, address),
+            None => self.invalid_map(actor, address),
         }
     }
 
     #[cold]
-    fn map_misused(&mut self, action: Action, global: u64, misuse: MapMisuse, change: Option<Mark>) {
-        let (what, help) = match misuse {
+    fn report_map_misuse(&mut self, action: Action, global: u64, misuse: MapMisuse, change: Option<Mark>) {
+        let (problem, help) = match misuse {
             MapMisuse::NotAcquired => ("is used, but was not acquired", ACQUIRE),
             MapMisuse::Changed => ("is used, but has changed since it was acquired", ACQUIRE),
             MapMisuse::NotReleased => {
@@ -50,7 +50,7 @@ impl Machine {
             }
         };
         let log = &mut self.diagnostics;
-        let message = format!("the tensor map at {global:#x} of global memory {what}");
+        let message = format!("the tensor map at {global:#x} of global memory {problem}");
         let mut finding =
             Finding::new(FindingKind::MissingProxyFence, message).help(help).with(log.party(action));
         if let Some(writer) = change.and_then(|change| log.actor(change.step, change.line)) {
@@ -64,17 +64,18 @@ impl Machine {
     /// # Errors
     ///
     /// Always.
-    pub fn no_map<T>(&mut self, actor: Actor, address: u64) -> Result<T, Stop> {
+    pub fn invalid_map<T>(&mut self, actor: Actor, address: u64) -> Result<T, Stop> {
         self.illegal(
             actor.does("uses the map"),
             format!("there is no tensor map at {address:#x}"),
-            "tensor maps are made by the host, or [[in a `SharedMap`||of 128 zeros by `tensormap.replace` of all their fields]]",
+            "make tensor maps on the host, or [[in a `SharedMap`||from 128 zeros with `tensormap.replace` of \
+             all fields]]",
         )
     }
 
     /// Returns the address in global memory of a map, and its bytes.
     fn read_map(&mut self, action: Action, address: u64) -> Result<(u64, Descriptor), Stop> {
-        match resolve(Pointer::new(Space::Generic, address), action.who.block) {
+        match resolve(Pointer::new(Space::Generic, address), action.thread.block) {
             Target::Global(global) => {
                 let mut bytes = [0; DESCRIPTOR_BYTES];
                 match self.memory.global.read(global, &mut bytes) {
@@ -84,9 +85,9 @@ impl Machine {
             }
             Target::Shared(..) => self.illegal(
                 action,
-                format!("a tensor map at {address:#x}, in shared memory"),
-                "copies take maps in the kernel's parameters, in constant or in global memory: copy it there with \
-                 [[`publish(..)`||`tensormap.cp_fenceproxy`]]",
+                format!("the tensor map at {address:#x} is in shared memory"),
+                "copy it to global memory with [[`publish(..)`||`tensormap.cp_fenceproxy`]]: copies take \
+                 maps in the kernel's parameters, in constant or in global memory",
             ),
         }
     }
@@ -94,10 +95,10 @@ impl Machine {
     /// Notes that a thread has changed the map at an address (`tensormap.replace`,
     /// `tensormap.cp_fenceproxy`).
     pub fn map_changed(&mut self, actor: Actor, pointer: Pointer) {
-        let Target::Global(global) = resolve(pointer, actor.who.block) else { return };
+        let Target::Global(global) = resolve(pointer, actor.thread.block) else { return };
         self.check_not_used(actor.does("changes the map"), global);
-        let step = self.order.view(actor.who).epoch();
-        self.memory.maps.changed(global, Mark { step, line: actor.site.ptx_line });
+        let step = self.order.view(actor.thread).epoch();
+        self.memory.maps.note_change(global, Mark { step, line: actor.site.ptx_line });
     }
 
     /// Reports a change of a map that a copy may still read. Source: PTX ISA, "Completion
@@ -105,13 +106,15 @@ impl Machine {
     /// change before the copy is complete, or before its bulk group has been read.
     fn check_not_used(&mut self, action: Action, global: u64) {
         let Some(issuer) = self.engines.reader_of_map(global) else { return };
-        let message =
-            format!("the tensor map at {global:#x} of global memory changes while a copy by it is under way");
+        let message = format!(
+            "the tensor map at {global:#x} of global memory changes while a copy that uses it is in \
+                flight"
+        );
         let log = &mut self.diagnostics;
         let finding = Finding::new(FindingKind::InFlight, message)
             .with(log.party(action))
             .with(log.party(issuer.does("issued the copy")))
-            .help("wait for the copy, or for its group to have been read, and order that before the change");
+            .help("wait for the copy, or until its group has been read, and order the change after that");
         log.report(finding);
     }
 
@@ -122,8 +125,8 @@ impl Machine {
     /// If the map is in shared memory or out of bounds.
     pub fn acquire_map(&mut self, actor: Actor, address: u64) -> Result<(), Stop> {
         let (global, bytes) = self.read_map(actor.does("acquires the map"), address)?;
-        self.memory.maps.acquire(global, bytes, self.order.view(actor.who));
-        self.order.fence_step(actor.who);
+        self.memory.maps.acquire(global, bytes, self.order.view(actor.thread));
+        self.order.fence_step(actor.thread);
         Ok(())
     }
 }

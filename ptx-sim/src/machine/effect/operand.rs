@@ -10,15 +10,15 @@ use crate::machine::mma::{Matrix, Side};
 use crate::machine::types::Action;
 use crate::report::{Finding, FindingKind, Stop};
 
-const TILE_START: &str = "let the tile start where the swizzle's pattern does, and move from there by whole steps of K, groups of 8 \
-                          rows or panels; the base offset is 0, or tells where else the pattern of the bytes starts, in units of \
-                          128 bytes";
+const TILE_START: &str = "start the tile where the swizzle's pattern starts, and advance from there by whole \
+                          steps of K, groups of 8 rows or panels; the base offset is 0, or states where else \
+                          the pattern starts, in units of 128 bytes";
 const OFFSETS: &str =
-    "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows";
-const ORDER: &str = "LBO and SBO are those of the tile's layout: the bytes between panels, and between groups of 8 rows. Rows \
-                     that are to be in another order are loaded by several copies";
-const SWIZZLES: &str = "the tensor map and the descriptor have the swizzle of one tile: bits 62 and 63 of a descriptor are 1 for 128 \
-                        bytes, 2 for 64, 3 for 32, and 0 for none";
+    "use the LBO and SBO of the tile's layout: the bytes between panels, and between groups of 8 rows";
+const ORDER: &str = "use the LBO and SBO of the tile's layout, the bytes between panels and between groups \
+                     of 8 rows; to put rows into another order, load them with several copies";
+const SWIZZLES: &str = "use one swizzle in the tensor map and the descriptor: bits 62 and 63 of a descriptor \
+                        are 1 for 128 bytes, 2 for 64, 3 for 32, and 0 for none";
 
 const fn in_words(swizzle: Swizzle) -> &'static str {
     match swizzle {
@@ -47,16 +47,19 @@ impl Machine {
     pub(super) fn descriptor(&mut self, action: Action, side: Side, bits: u64) -> Result<Descriptor, Stop> {
         let kind = FindingKind::IllegalMultiplication;
         let Ok(descriptor) = Descriptor::decode(bits) else {
-            let message = format!("the descriptor {bits:#018x} of {side} has bits set that no field has");
-            let help = "descriptors are advanced in units of 16 bytes, and no sum may carry out of a field";
+            let message = format!(
+                "the descriptor {bits:#018x} of {side} has bits set that belong to no \
+                field"
+            );
+            let help = "advance descriptors in units of 16 bytes, without a carry out of a field";
             return self.refuse_with_help(action, kind, message, help);
         };
         let into = descriptor.into_pattern();
         if into != 0 {
-            let (place, base) = (self.diagnostics.offset(descriptor.start), descriptor.base_offset);
+            let (location, base) = (self.diagnostics.offset(descriptor.start), descriptor.base_offset);
             let message = format!(
-                "the operand {side} at {place} starts {into} bytes into the swizzle's pattern, and its descriptor has the base \
-                 offset {base}"
+                "the operand {side} at {location} starts {into} bytes into the swizzle's pattern, and its \
+                 descriptor has the base offset {base}"
             );
             let party = self.diagnostics.party(action);
             self.report(Finding::new(FindingKind::Misaligned, message).with(party).help(TILE_START));
@@ -71,7 +74,8 @@ impl Machine {
         let window = &self.memory.window;
         if let Some(at) = matrix.chunks().find(|at| *at < window.start || at + CHUNK_BYTES > window.end) {
             let message = format!(
-                "the descriptor of {side} leads from {start:#x} to {at:#x} of shared memory, of which a block has {:#x} up to {:#x}",
+                "the descriptor of {side} leads from {start:#x} to {at:#x} of shared memory, but a block has \
+                 only {:#x} to {:#x}",
                 window.start, window.end
             );
             if at < window.start {
@@ -81,9 +85,10 @@ impl Machine {
         }
         if let Some(at) = matrix.repeated() {
             let Descriptor { leading, stride, .. } = matrix.descriptor;
-            let place = self.diagnostics.offset(at);
+            let location = self.diagnostics.offset(at);
             let message = format!(
-                "the descriptor of {side} leads to {place} more than once, with an LBO of {leading} bytes and an SBO of {stride}"
+                "the descriptor of {side} leads to {location} more than once, with an LBO of {leading} bytes \
+                 and an SBO of {stride}"
             );
             let party = self.diagnostics.party(action);
             let finding = Finding::new(FindingKind::IllegalMultiplication, message).with(party);
@@ -92,8 +97,8 @@ impl Machine {
         let Some(named) = self.diagnostics.variable(start) else { return Ok(()) };
         let range = named.from..named.to;
         if let Some(at) = matrix.chunks().find(|at| !range.contains(at) || at + CHUNK_BYTES > range.end) {
-            let (place, to) = (self.diagnostics.offset(start), self.diagnostics.offset(at));
-            let message = format!("the descriptor of {side} leads from {place} to {to}");
+            let (location, to) = (self.diagnostics.offset(start), self.diagnostics.offset(at));
+            let message = format!("the descriptor of {side} leads from {location} to {to}");
             let party = self.diagnostics.party(action);
             self.report(Finding::new(FindingKind::OutOfBounds, message).with(party).help(OFFSETS));
         }
@@ -107,13 +112,13 @@ impl Machine {
         if !self.order.is_checked() || matrix.descriptor.base_offset != 0 {
             return;
         }
-        let shared = &self.memory.shared[action.who.block];
+        let shared = &self.memory.shared[action.thread.block];
         let (finding, help) = match other_swizzle(shared, matrix).or_else(|| other_order(shared, matrix)) {
             None => return,
             Some(Misread::Swizzle { at, loaded }) => {
-                let place = self.diagnostics.offset(at);
+                let location = self.diagnostics.offset(at);
                 let message = format!(
-                    "the descriptor of {} has {}, but what it reads at {place} was loaded with {}",
+                    "the descriptor of {} has {}, but what it reads at {location} was loaded with {}",
                     matrix.side,
                     in_words(matrix.descriptor.swizzle),
                     in_words(loaded)
@@ -124,8 +129,9 @@ impl Machine {
                 let Descriptor { leading, stride, .. } = matrix.descriptor;
                 let (from, to) = (self.diagnostics.offset(at), self.diagnostics.offset(next));
                 let message = format!(
-                    "the descriptor of {}, with an LBO of {leading} bytes and an SBO of {stride}, leads from {from} to {to}: \
-                     from row {row}, chunk {chunk} of a loaded tile to row {next_row}, chunk {next_chunk}, which is not next to it",
+                    "the descriptor of {}, with an LBO of {leading} bytes and an SBO of {stride}, leads from \
+                     {from} to {to}: from row {row}, chunk {chunk} of a loaded tile to row {next_row}, chunk \
+                     {next_chunk}, which is not adjacent",
                     matrix.side
                 );
                 (Finding::new(FindingKind::LayoutMismatch, message), ORDER)
@@ -159,6 +165,6 @@ fn other_order(shared: &SharedMemory, matrix: Matrix) -> Option<Misread> {
         let is_last = (i + 1).is_multiple_of(width) || between_panels == 0;
         let beside = || next(i + 1).filter(|(_, next)| !is_last && !chunk.is_beside(next));
         let (to, next) = below.or_else(beside)?;
-        Some(Misread::Order([(at, chunk.place()), (to, next.place())]))
+        Some(Misread::Order([(at, chunk.position()), (to, next.position())]))
     })
 }

@@ -27,7 +27,7 @@ impl Machine {
         bytes: u32,
         variables: &[u32],
     ) -> Result<(), Stop> {
-        match resolve(pointer, actor.who.block) {
+        match resolve(pointer, actor.thread.block) {
             Target::Shared(_, at) if !self.diagnostics.is_any_hit(at, bytes, variables) => {
                 self.outside_of_variables(actor.does(does), at, bytes, variables)
             }
@@ -54,7 +54,8 @@ impl Machine {
             self.diagnostics.offset(at)
         );
         let help = format!(
-            "keep the index within {meant}: a kernel with `checked` in its attribute stops at the index itself"
+            "keep the index within {meant}; with `checked` in its attribute, a kernel stops at the index \
+             itself"
         );
         let party = self.diagnostics.party(action);
         self.stop(Finding::new(FindingKind::OutOfBounds, message).with(party).help(help))

@@ -22,7 +22,7 @@ pub enum CopyKind {
     /// `cp.async.bulk`, from shared to global memory.
     BulkStore,
     /// `cp.async.bulk`, from shared memory to that of another block of the cluster.
-    BulkAcross,
+    BulkBetweenBlocks,
     /// `cp.async.bulk.prefetch`.
     BulkPrefetch,
 }
@@ -38,7 +38,7 @@ impl CopyKind {
         Self::BulkLoad,
         Self::BulkMulticast,
         Self::BulkStore,
-        Self::BulkAcross,
+        Self::BulkBetweenBlocks,
         Self::BulkPrefetch,
     ];
 
@@ -50,7 +50,7 @@ impl CopyKind {
             | Self::TensorReduce
             | Self::TensorPrefetch
             | Self::BulkStore
-            | Self::BulkAcross
+            | Self::BulkBetweenBlocks
             | Self::BulkPrefetch => false,
         }
     }
@@ -64,7 +64,7 @@ impl CopyKind {
             | Self::TensorPrefetch
             | Self::BulkLoad
             | Self::BulkMulticast
-            | Self::BulkAcross
+            | Self::BulkBetweenBlocks
             | Self::BulkPrefetch => false,
         }
     }
@@ -81,7 +81,7 @@ impl fmt::Display for CopyKind {
             Self::BulkLoad => "bulk loads",
             Self::BulkMulticast => "multicast bulk loads",
             Self::BulkStore => "bulk stores",
-            Self::BulkAcross => "bulk copies in the cluster",
+            Self::BulkBetweenBlocks => "bulk copies in the cluster",
             Self::BulkPrefetch => "bulk prefetches",
         })
     }

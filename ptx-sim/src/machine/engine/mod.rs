@@ -15,14 +15,14 @@ use std::rc::Rc;
 
 use tma_model::sync::GroupEnd;
 
-pub(super) use access::Clash;
+pub(super) use access::StartConflict;
 pub(super) use groups::Arrival;
 pub(super) use operation::{
     AsyncOp, Completion, LaneCopy, OpKind, SharedTarget, Source, Target, TensorBox, Unit, Units,
 };
 
 use super::index::{OperationId, PerThread, Shape, ThreadId};
-use super::memory::SharedPlace;
+use super::memory::SharedLocation;
 use super::mma::WarpgroupId;
 use super::random::Random;
 use super::types::Actor;
@@ -35,7 +35,7 @@ pub(super) struct Engines {
     /// The number of steps of time so far.
     now: u64,
     events: BinaryHeap<Reverse<Event>>,
-    under_way: BTreeMap<OperationId, UnderWay>,
+    in_flight: BTreeMap<OperationId, InFlight>,
     /// The last operation that was started.
     started: OperationId,
     bulk: PerThread<BulkState>,
@@ -45,7 +45,7 @@ pub(super) struct Engines {
 
 /// An operation, and the number of its pieces that have yet to take effect.
 #[derive(Debug)]
-struct UnderWay {
+struct InFlight {
     op: Rc<AsyncOp>,
     left: u32,
 }
@@ -56,12 +56,12 @@ struct Event {
     due: u64,
     /// A random number that decides between events of the same time.
     tie: u64,
-    what: Due,
+    action: DueAction,
 }
 
 /// A scheduled effect.
 #[derive(Debug)]
-pub(super) enum Due {
+pub(super) enum DueAction {
     /// A piece of an operation.
     Piece(Piece),
     /// `cp.async.mbarrier.arrive`.
@@ -84,9 +84,9 @@ pub(super) struct Piece {
 
 /// The division of an operation into pieces.
 #[derive(Clone, Debug)]
-pub(super) enum Cut {
+pub(super) enum PieceSplit {
     /// At random.
-    Drawn,
+    Random,
     /// One piece.
     Whole,
     /// Pieces that end at these units, all equally slow.
@@ -140,7 +140,7 @@ impl Engines {
             shape,
             now: 0,
             events: BinaryHeap::new(),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             started: OperationId(0),
             bulk: PerThread::new(shape, |_| BulkState::default()),
             copies: None,
@@ -153,12 +153,12 @@ impl Engines {
     }
 
     /// Starts an operation, and returns the number of its pieces.
-    pub(super) fn start(&mut self, op: AsyncOp, cut: Cut, random: &mut Random) -> u32 {
+    pub(super) fn start(&mut self, op: AsyncOp, split: PieceSplit, random: &mut Random) -> u32 {
         let operation = self.next_number();
         self.started = operation;
         let units = op.units.len();
-        let pieces = match cut {
-            Cut::Drawn => {
+        let pieces = match split {
+            PieceSplit::Random => {
                 let slowness = Slowness::any(random);
                 let pieces = (1 + random.below(8) as u32).min(units);
                 let mut from = 0;
@@ -171,12 +171,12 @@ impl Engines {
                 }
                 pieces
             }
-            Cut::Whole => {
+            PieceSplit::Whole => {
                 let slowness = Slowness::any(random);
                 self.piece(operation, 0..units, slowness, random);
                 1
             }
-            Cut::At { slowness, ends } => {
+            PieceSplit::At { slowness, ends } => {
                 let mut from = 0;
                 for &to in &ends {
                     self.piece(operation, from..to, slowness, random);
@@ -187,7 +187,7 @@ impl Engines {
             }
         };
         if pieces > 0 {
-            self.under_way.insert(operation, UnderWay { op: Rc::new(op), left: pieces });
+            self.in_flight.insert(operation, InFlight { op: Rc::new(op), left: pieces });
         }
         pieces
     }
@@ -196,53 +196,53 @@ impl Engines {
         debug_assert!(units.start < units.end, "a piece has units");
         let delay = slowness.delay(random);
         let tie = random.next();
-        self.schedule(delay, tie, Due::Piece(Piece { operation, units, tie, data: None }));
+        self.schedule(delay, tie, DueAction::Piece(Piece { operation, units, tie, data: None }));
     }
 
     /// Schedules an effect at a random time.
-    pub(super) fn later(&mut self, what: Due, slowness: Slowness, random: &mut Random) {
+    pub(super) fn schedule_randomly(&mut self, action: DueAction, slowness: Slowness, random: &mut Random) {
         let delay = slowness.delay(random);
-        self.schedule(delay, random.next(), what);
+        self.schedule(delay, random.next(), action);
     }
 
-    fn schedule(&mut self, delay: u64, tie: u64, what: Due) {
-        self.events.push(Reverse(Event { due: self.now + delay, tie, what }));
+    fn schedule(&mut self, delay: u64, tie: u64, action: DueAction) {
+        self.events.push(Reverse(Event { due: self.now + delay, tie, action }));
     }
 
     /// Schedules the write of a piece that has been read.
     pub(super) fn read(&mut self, piece: Piece, data: Vec<u8>, random: &mut Random) {
         let delay = Slowness::of_second_half(random).delay(random);
-        self.schedule(delay, piece.tie, Due::Piece(Piece { data: Some(data), ..piece }));
+        self.schedule(delay, piece.tie, DueAction::Piece(Piece { data: Some(data), ..piece }));
     }
 
     /// Returns the operation with this number, if it is in flight.
     pub(super) fn get(&self, operation: OperationId) -> Option<&Rc<AsyncOp>> {
-        self.under_way.get(&operation).map(|under_way| &under_way.op)
+        self.in_flight.get(&operation).map(|in_flight| &in_flight.op)
     }
 
     /// Records that a piece of an operation has taken effect. Returns whether it was the last.
     pub(super) fn piece_done(&mut self, operation: OperationId) -> bool {
-        let Some(under_way) = self.under_way.get_mut(&operation) else { return false };
-        debug_assert!(under_way.left > 0, "an operation under way has pieces left");
-        under_way.left = under_way.left.saturating_sub(1);
-        let is_last = under_way.left == 0;
+        let Some(in_flight) = self.in_flight.get_mut(&operation) else { return false };
+        debug_assert!(in_flight.left > 0, "an operation in flight has pieces left");
+        in_flight.left = in_flight.left.saturating_sub(1);
+        let is_last = in_flight.left == 0;
         if is_last {
-            self.under_way.remove(&operation);
+            self.in_flight.remove(&operation);
         }
         is_last
     }
 
     /// Returns the thread that issued an operation, if it is in flight.
     pub(super) fn issuer(&self, operation: OperationId) -> Option<ThreadId> {
-        self.get(operation).map(|op| op.issuer.who)
+        self.get(operation).map(|op| op.issuer.thread)
     }
 
     /// Returns the mbarrier that counts the bytes of an asynchronous-proxy copy, if it is in
     /// flight.
-    pub(super) fn completes_on(&self, operation: OperationId) -> Option<SharedPlace> {
+    pub(super) fn completes_on(&self, operation: OperationId) -> Option<SharedLocation> {
         let op = self.get(operation).filter(|op| op.is_in_async_proxy())?;
         match op.completes {
-            Completion::Mbarrier(place) => Some(place),
+            Completion::Mbarrier(location) => Some(location),
             Completion::BulkGroup(_) | Completion::Batches => None,
         }
     }
@@ -255,16 +255,16 @@ impl Engines {
             Units::Line { .. } | Units::Lanes(_) => false,
         };
         let reads = |op: &&Rc<AsyncOp>| match op.completes {
-            Completion::BulkGroup(group) => !self.has_read(op.issuer.who, group.count()),
+            Completion::BulkGroup(group) => !self.has_read(op.issuer.thread, group.count()),
             Completion::Mbarrier(_) | Completion::Batches => true,
         };
-        let all = self.under_way.values().map(|under_way| &under_way.op);
+        let all = self.in_flight.values().map(|in_flight| &in_flight.op);
         all.filter(by_map).find(reads).map(|op| op.issuer)
     }
 
     /// Returns whether the bulk groups of a thread up to `last` have been read.
-    fn has_read(&self, who: ThreadId, last: u32) -> bool {
-        self.bulk[who].groups.is_done(last, GroupEnd::Read)
+    fn has_read(&self, thread: ThreadId, last: u32) -> bool {
+        self.bulk[thread].groups.is_done(last, GroupEnd::Read)
     }
 
     /// Returns whether nothing is scheduled.
@@ -274,11 +274,11 @@ impl Engines {
     }
 
     /// Takes the next effect, if it is due.
-    pub(super) fn pop_due(&mut self) -> Option<Due> {
+    pub(super) fn pop_due(&mut self) -> Option<DueAction> {
         if self.events.peek()?.0.due > self.now {
             return None;
         }
-        self.events.pop().map(|event| event.0.what)
+        self.events.pop().map(|event| event.0.action)
     }
 
     /// Lets `steps` of time pass. Effects that become due take place with the next step.

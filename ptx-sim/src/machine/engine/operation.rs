@@ -16,7 +16,7 @@ use tma_model::sync::{Access, AccessKind, Epoch, Issue, Proxy};
 
 use super::counters::CopyKind;
 use crate::machine::index::{BlockRank, ThreadId};
-use crate::machine::memory::{LoadedTile, SharedPlace};
+use crate::machine::memory::{LoadedTile, SharedLocation};
 use crate::machine::types::{Action, Actor, Combination};
 use crate::tensor_map::{TensorMap, UNIT, Walk};
 
@@ -83,7 +83,7 @@ impl SharedTarget {
 
     /// Returns the destination of a unit.
     #[inline]
-    pub(in crate::machine) const fn place(self, unit: &Unit) -> u32 {
+    pub(in crate::machine) const fn offset(self, unit: &Unit) -> u32 {
         unit.shared.wrapping_add(self.moved)
     }
 }
@@ -92,7 +92,7 @@ impl SharedTarget {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) enum Completion {
     /// An mbarrier in the destination block counts its bytes.
-    Mbarrier(SharedPlace),
+    Mbarrier(SharedLocation),
     /// The operation belongs to a bulk group of the thread that issued it.
     BulkGroup(Epoch),
     /// Each lane's part belongs to a batch of that thread.
@@ -124,7 +124,7 @@ pub(in crate::machine) struct TensorBox {
 /// The `cp.async` of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct LaneCopy {
-    pub(in crate::machine) who: ThreadId,
+    pub(in crate::machine) thread: ThreadId,
     pub(in crate::machine) shared: u32,
     pub(in crate::machine) bytes: u32,
     pub(in crate::machine) global: u64,
@@ -150,7 +150,7 @@ pub(in crate::machine) struct Unit {
 
 impl Unit {
     /// Returns the range of global addresses of the bytes that lie in the tensor.
-    pub(in crate::machine) fn stretch(&self) -> Option<(u64, u64)> {
+    pub(in crate::machine) fn range(&self) -> Option<(u64, u64)> {
         let (global, (from, to)) = (self.global?, self.inside);
         Some((global.wrapping_add(from.into()), global.wrapping_add(to.into())))
     }
@@ -158,8 +158,8 @@ impl Unit {
 
 /// The part of an operation that one thread has issued.
 #[derive(Clone, Debug)]
-pub(in crate::machine) struct Part {
-    pub(in crate::machine) who: ThreadId,
+pub(in crate::machine) struct ThreadPart {
+    pub(in crate::machine) thread: ThreadId,
     /// The step of its completion, if it is determined at issue.
     pub(in crate::machine) done: Option<Epoch>,
     pub(in crate::machine) units: Range<u32>,
@@ -184,14 +184,14 @@ impl OpKind {
 }
 
 impl AsyncOp {
-    /// Returns the action of the thread `who` that starts the operation or a part of it.
-    pub(in crate::machine) fn starts(&self, who: ThreadId) -> Action {
-        Action { who, site: self.issuer.site, does: self.kind.does().0 }
+    /// Returns the action of the thread `thread` that starts the operation or a part of it.
+    pub(in crate::machine) fn starts(&self, thread: ThreadId) -> Action {
+        Action { thread, site: self.issuer.site, does: self.kind.does().0 }
     }
 
-    /// Returns the action of the thread `who` that has issued the operation or a part of it.
-    pub(in crate::machine) fn issued(&self, who: ThreadId) -> Action {
-        Action { who, site: self.issuer.site, does: self.kind.does().1 }
+    /// Returns the action of the thread `thread` that has issued the operation or a part of it.
+    pub(in crate::machine) fn issued(&self, thread: ThreadId) -> Action {
+        Action { thread, site: self.issuer.site, does: self.kind.does().1 }
     }
 
     /// Returns the tile that the operation moves, if it is a box without an interleaved layout.
@@ -214,7 +214,7 @@ impl AsyncOp {
     }
 
     /// Returns the parts of the operation, by the threads that issued them.
-    pub(in crate::machine) fn parts(&self) -> impl Iterator<Item = Part> + '_ {
+    pub(in crate::machine) fn thread_parts(&self) -> impl Iterator<Item = ThreadPart> + '_ {
         let (lanes, done) = match (&self.units, self.completes) {
             (Units::Lanes(lanes), _) => (lanes.as_slice(), None),
             (Units::Box(_) | Units::Line { .. }, Completion::BulkGroup(group)) => {
@@ -224,14 +224,14 @@ impl AsyncOp {
                 ([].as_slice(), None)
             }
         };
-        let whole = Part { who: self.issuer.who, done, units: 0..self.units.len() };
-        let of_lane = |(number, lane): (u32, &LaneCopy)| Part {
-            who: lane.who,
+        let whole = ThreadPart { thread: self.issuer.thread, done, units: 0..self.units.len() };
+        let of_lane = |(number, lane): (u32, &LaneCopy)| ThreadPart {
+            thread: lane.thread,
             done: Some(lane.batch),
             units: number..number + 1,
         };
-        let is_whole = lanes.is_empty();
-        is_whole.then_some(whole).into_iter().chain((0..).zip(lanes).map(of_lane))
+        let is_undivided = lanes.is_empty();
+        is_undivided.then_some(whole).into_iter().chain((0..).zip(lanes).map(of_lane))
     }
 }
 

@@ -24,7 +24,12 @@ pub(in crate::machine) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<()
         return refuse(format!("a tensor map with {error}"), "");
     }
     if copy.rank as usize != map.rank() {
-        let message = format!("{} coordinates for a tensor map of rank {}", copy.rank, map.rank());
+        let message = format!(
+            "a copy has {} coordinates, but its tensor map has rank \
+            {}",
+            copy.rank,
+            map.rank()
+        );
         return refuse(message, "");
     }
     inner(copy, map)?;
@@ -34,16 +39,23 @@ pub(in crate::machine) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<()
     };
     if stores && let Some(dimension) = copy.at[..map.rank()].iter().position(|&at| at < 0) {
         let at = copy.at[dimension];
-        let message = format!("a store at coordinate {at} of dimension {dimension} (0 is the innermost)");
-        return refuse(message, "stores may end after the tensor, but not start before it");
+        let message = format!(
+            "a store starts at coordinate {at} in dimension {dimension} (0 is the \
+            innermost)"
+        );
+        return refuse(
+            message,
+            "start the store inside the tensor: it may end after the tensor, but not \
+            start before it",
+        );
     }
     match &map.mode {
         Mode::Tiled { .. } if copy.im2col => refuse(
-            "an im2col copy with a tensor map in tiled mode".to_owned(),
+            "an im2col copy uses a tensor map in tiled mode".to_owned(),
             "use `.tile`, or a map of `cuTensorMapEncodeIm2col`",
         ),
         Mode::Im2col { .. } if !copy.im2col => refuse(
-            "a copy in tiled mode with a tensor map in im2col mode".to_owned(),
+            "a copy in tiled mode uses a tensor map in im2col mode".to_owned(),
             "use `.im2col`, or a map of `cuTensorMapEncodeTiled`",
         ),
         Mode::Tiled { .. } => Ok(()),
@@ -51,8 +63,12 @@ pub(in crate::machine) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<()
     }?;
     match copy.action {
         TensorAction::Reduce { with, .. } if !reduces(with, map.element) => {
-            let message = format!("the reduction {with:?} of elements of type {:?}", map.element);
-            refuse(message, "the operation has to be one that the copy engine has for the map's type")
+            let message = format!(
+                "the copy engine has no reduction {with:?} for elements of type \
+                {:?}",
+                map.element
+            );
+            refuse(message, "use an operation that the copy engine supports for the map's type")
         }
         TensorAction::Reduce { .. }
         | TensorAction::Load { .. }
@@ -69,7 +85,7 @@ fn inner(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
         return Ok(());
     }
     let message = format!(
-        "the innermost coordinate {} is {bytes} bytes into the row; the copy engine wants a multiple of 16",
+        "the innermost coordinate {} is {bytes} bytes into the row, which is not a multiple of 16",
         copy.at[0]
     );
     refuse(message, "start the box at a multiple of 16 bytes along the innermost dimension")
@@ -91,23 +107,32 @@ fn columns(
         let (first, last) = map.bounding_box(lower, upper, index);
         if !(first..=last).contains(&i64::from(at)) {
             let message = format!(
-                "coordinate {at} of dimension {dimension} is outside of the bounding box, which goes from {first} to {last}"
+                "coordinate {at} in dimension {dimension} is outside of the bounding box, {first} to {last}"
             );
-            return refuse(message, "start within the corners; the offsets alone may lead out of them");
+            return refuse(message, "start within the corners; only the offsets may lead out of them");
         }
         if stores && (lower[index] < 0 || upper[index] > 0) {
             let message = format!(
-                "a store with corners {} and {} in dimension {dimension}, beyond the tensor",
+                "a store has corners {} and {} in dimension {dimension}, beyond the tensor",
                 lower[index], upper[index]
             );
-            return refuse(message, "for stores, lower corners are not negative and upper ones not positive");
+            return refuse(
+                message,
+                "use lower corners of at least 0 and upper corners of at most 0 for \
+                stores",
+            );
         }
     }
     let most = tma_model::limits::im2col_offset(map.rank());
     match copy.offsets[..spatial].iter().find(|&&offset| offset > most) {
-        Some(offset) => {
-            refuse(format!("an im2col offset of {offset}; with rank {} it is 0 to {most}", map.rank()), "")
-        }
+        Some(offset) => refuse(
+            format!(
+                "the im2col offset {offset} is out of range; with rank {} it is 0 to \
+                {most}",
+                map.rank()
+            ),
+            "",
+        ),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! The history of stores to places with strong accesses. A strong load may observe stores other
+//! The history of stores to locations with strong accesses. A strong load may observe stores other
 //! than the last one.
 //!
 //! The histories follow Miri and C11Tester (Lidbury and Donaldson, POPL 2017; Luo and Demsky,
@@ -12,20 +12,20 @@ use std::sync::Arc;
 
 use tma_model::sync::MemoryScope;
 
-use super::foreign::Observer;
-use super::mark::{Author, GlobalAccess, Rule, unordered};
+use super::cross_cluster::Observer;
+use super::mark::{AccessRule, GlobalAccess, GridThread, unordered};
 use super::release::{Release, Released};
 use crate::machine::random::Random;
 
-/// The most stores that are kept of a place. Loads no longer observe older stores, which hardware
-/// might.
+/// The most stores that are kept of a location. Loads no longer observe older stores, which
+/// hardware might.
 const MOST_STORES: usize = 16;
 /// The most times in a row that a thread observes an old store. The limit makes polling loops end.
 const MOST_STALE: u8 = 8;
-/// The most bytes of a place.
+/// The most bytes of a location.
 pub(super) const WIDEST: usize = 16;
 
-/// A store to a place.
+/// A store to a location.
 #[derive(Debug)]
 struct Store {
     value: [u8; WIDEST],
@@ -34,14 +34,14 @@ struct Store {
     mark: Option<GlobalAccess>,
     /// The releases whose release sequences include this store.
     released: Released,
-    /// The releases that the store's own thread has made by operations on this place, this store
+    /// The releases that the store's own thread has made by operations on this location, this store
     /// included.
     own: Vec<Release>,
     /// The first read of each thread that observed the store.
     readers: Vec<GlobalAccess>,
 }
 
-/// The latest stores to a place, newest last.
+/// The latest stores to a location, newest last.
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) bytes: u32,
@@ -49,22 +49,27 @@ pub(super) struct History {
     /// Whether the scope of one of the stores is narrower than the device.
     has_narrow: bool,
     /// How many times in a row each thread has observed an old store.
-    stale: HashMap<Author, u8>,
+    stale: HashMap<GridThread, u8>,
 }
 
 /// The store that a load observed.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct ObservedStore {
     pub(super) value: [u8; WIDEST],
     pub(super) released: Released,
     pub(super) is_stale: bool,
 }
 
-/// Returns whether a strong access and one by `author` with this scope are morally strong.
-fn are_morally_strong(access: &GlobalAccess, author: Author, scope: MemoryScope, threads: u32) -> bool {
-    let by = access.author;
-    let reach = |theirs| by.reaches(theirs, author, threads) && author.reaches(scope, by, threads);
-    access.manner.scope.is_some_and(reach)
+/// Returns whether a strong access and one by `grid_thread` with this scope are morally strong.
+fn are_morally_strong(
+    access: &GlobalAccess,
+    grid_thread: GridThread,
+    scope: MemoryScope,
+    threads: u32,
+) -> bool {
+    let by = access.grid_thread;
+    let reach = |theirs| by.reaches(theirs, grid_thread, threads) && grid_thread.reaches(scope, by, threads);
+    access.attributes.scope.is_some_and(reach)
 }
 
 /// Returns whether a store, or a read that observed it, happens before the observer.
@@ -75,15 +80,15 @@ fn is_known(store: &Store, observer: &Observer<'_>) -> bool {
 
 /// Returns the releases that an access synchronises with: none, unless the access and the store are
 /// morally strong.
-fn observed(store: &Store, author: Author, scope: MemoryScope, threads: u32) -> Released {
+fn observed(store: &Store, grid_thread: GridThread, scope: MemoryScope, threads: u32) -> Released {
     match &store.mark {
-        Some(mark) if are_morally_strong(mark, author, scope, threads) => Arc::clone(&store.released),
+        Some(mark) if are_morally_strong(mark, grid_thread, scope, threads) => Arc::clone(&store.released),
         Some(_) | None => Released::default(),
     }
 }
 
 impl History {
-    /// Starts the history of a place that holds `value`.
+    /// Starts the history of a location that holds `value`.
     pub(super) fn new(bytes: u32, value: [u8; WIDEST]) -> Self {
         let (released, own, readers) = (Released::default(), Vec::new(), Vec::new());
         let first = Store { value, mark: None, released, own, readers };
@@ -99,14 +104,14 @@ impl History {
         observer: &Observer<'_>,
         threads: u32,
     ) -> Option<GlobalAccess> {
-        let is_wide = mark.manner.scope.is_none_or(|scope| scope >= MemoryScope::Device);
+        let is_wide = mark.attributes.scope.is_none_or(|scope| scope >= MemoryScope::Device);
         if is_wide && !self.has_narrow {
             return None;
         }
         let newer = self.stores.iter().rev().take_while(|store| !is_known(store, observer));
         let mut marks = newer.filter_map(|store| store.mark.as_ref());
         let is_broken = |store: &&GlobalAccess| {
-            unordered(store, mark, threads) == Some(Rule::ScopeTooNarrow)
+            unordered(store, mark, threads) == Some(AccessRule::ScopeTooNarrow)
                 && !self.is_observed(store, observer, threads)
         };
         marks.find(is_broken).copied()
@@ -120,11 +125,11 @@ impl History {
         observer: &Observer<'_>,
         threads: u32,
         random: &mut Random,
-    ) -> Option<Seen> {
+    ) -> Option<ObservedStore> {
         let oldest = self.stores.iter().rposition(|store| is_known(store, observer)).unwrap_or(0);
         let newest = self.stores.len().checked_sub(1)?;
-        let author = mark.author;
-        let stale = self.stale.get(&author).copied().unwrap_or(0);
+        let grid_thread = mark.grid_thread;
+        let stale = self.stale.get(&grid_thread).copied().unwrap_or(0);
         let index = match newest - oldest {
             0 => newest,
             _ if stale >= MOST_STALE => newest,
@@ -132,43 +137,51 @@ impl History {
         };
         let is_stale = index < newest;
         if is_stale {
-            self.stale.insert(author, stale + 1);
+            self.stale.insert(grid_thread, stale + 1);
         } else if stale > 0 {
-            self.stale.remove(&author);
+            self.stale.remove(&grid_thread);
         }
         let store = self.stores.get_mut(index)?;
-        if !store.readers.iter().any(|reader| reader.author == author) {
+        if !store.readers.iter().any(|reader| reader.grid_thread == grid_thread) {
             store.readers.push(*mark);
         }
-        Some(Seen { value: store.value, released: observed(store, author, scope, threads), is_stale })
+        Some(ObservedStore {
+            value: store.value,
+            released: observed(store, grid_thread, scope, threads),
+            is_stale,
+        })
     }
 
     /// Returns whether a morally strong read that observed this write happens before the observer.
-    /// If so, the write precedes the observer in causality order as far as this place is concerned
-    /// (PTX ISA, "Causality Order").
+    /// If so, the write precedes the observer in causality order as far as this location is
+    /// concerned (PTX ISA, "Causality Order").
     pub(super) fn is_observed(&self, write: &GlobalAccess, observer: &Observer<'_>, threads: u32) -> bool {
         let is_it = |store: &&Store| {
-            store.mark.as_ref().is_some_and(|mark| (mark.author, mark.step) == (write.author, write.step))
+            store
+                .mark
+                .as_ref()
+                .is_some_and(|mark| (mark.grid_thread, mark.step) == (write.grid_thread, write.step))
         };
         let has_seen = |reader: &GlobalAccess| {
-            let scope = reader.manner.scope;
-            let strong = scope.is_some_and(|scope| are_morally_strong(write, reader.author, scope, threads));
+            let scope = reader.attributes.scope;
+            let strong =
+                scope.is_some_and(|scope| are_morally_strong(write, reader.grid_thread, scope, threads));
             strong && observer.follows(reader)
         };
         self.stores.iter().rev().find(is_it).is_some_and(|store| store.readers.iter().any(has_seen))
     }
 
     /// Returns the releases of the newest store, as observed by an atomic operation.
-    pub(super) fn newest(&self, author: Author, scope: MemoryScope, threads: u32) -> Released {
-        self.stores.back().map(|store| observed(store, author, scope, threads)).unwrap_or_default()
+    pub(super) fn newest(&self, grid_thread: GridThread, scope: MemoryScope, threads: u32) -> Released {
+        self.stores.back().map(|store| observed(store, grid_thread, scope, threads)).unwrap_or_default()
     }
 
-    /// Returns the releases that a thread has made by operations on this place. A release pattern
-    /// continues with each strong write that the thread makes here (PTX ISA, "Release and Acquire
-    /// Patterns"). Releases of a store by another thread, which the thread's own store has
+    /// Returns the releases that a thread has made by operations on this location. A release
+    /// pattern continues with each strong write that the thread makes here (PTX ISA, "Release and
+    /// Acquire Patterns"). Releases of a store by another thread, which the thread's own store has
     /// replaced, are not included.
-    pub(super) fn own_releases(&self, author: Author) -> Vec<Release> {
-        let own = |store: &&Store| store.mark.as_ref().is_some_and(|mark| mark.author == author);
+    pub(super) fn own_releases(&self, grid_thread: GridThread) -> Vec<Release> {
+        let own = |store: &&Store| store.mark.as_ref().is_some_and(|mark| mark.grid_thread == grid_thread);
         self.stores.iter().rev().find(own).map(|store| store.own.clone()).unwrap_or_default()
     }
 
@@ -184,7 +197,7 @@ impl History {
         if self.stores.len() == MOST_STORES {
             self.stores.pop_front();
         }
-        self.has_narrow |= mark.manner.scope.is_some_and(|scope| scope < MemoryScope::Device);
+        self.has_narrow |= mark.attributes.scope.is_some_and(|scope| scope < MemoryScope::Device);
         self.stores.push_back(Store { value, mark: Some(mark), released, own, readers: Vec::new() });
     }
 }

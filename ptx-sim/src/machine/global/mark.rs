@@ -11,7 +11,7 @@ use crate::machine::sizes::Sizes;
 
 /// The properties of an access that decide whether it conflicts with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::machine) struct Manner {
+pub(in crate::machine) struct AccessAttributes {
     pub(in crate::machine) kind: AccessKind,
     pub(in crate::machine) proxy: Proxy,
     /// The scope; `None` for a weak access.
@@ -20,7 +20,7 @@ pub(in crate::machine) struct Manner {
     pub(in crate::machine) sizes: Sizes,
 }
 
-impl Manner {
+impl AccessAttributes {
     /// Returns the manner of a thread's access.
     pub(in crate::machine) const fn generic(kind: AccessKind, scope: Option<MemoryScope>) -> Self {
         Self { kind, proxy: Proxy::Generic, scope, sizes: Sizes::ANY }
@@ -43,13 +43,13 @@ impl Manner {
 
 /// A thread, identified across all clusters of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::machine) struct Author {
+pub(in crate::machine) struct GridThread {
     pub(in crate::machine) cluster: u32,
     /// The number of the thread in its cluster.
     pub(in crate::machine) thread: u32,
 }
 
-impl Author {
+impl GridThread {
     /// Returns whether `scope`, around this thread, includes the other thread. Blocks have
     /// `threads` threads.
     pub(in crate::machine) fn reaches(self, scope: MemoryScope, other: Self, threads: u32) -> bool {
@@ -65,25 +65,25 @@ pub(in crate::machine) struct GlobalAccess {
     /// The step in the clocks of its cluster that represents the access.
     pub(in crate::machine) step: Epoch,
     /// The thread that made the access or issued the copy.
-    pub(in crate::machine) author: Author,
+    pub(in crate::machine) grid_thread: GridThread,
     /// The PTX line.
     pub(in crate::machine) line: u32,
-    pub(in crate::machine) manner: Manner,
+    pub(in crate::machine) attributes: AccessAttributes,
 }
 
 impl GlobalAccess {
     /// The absence of an access.
     pub(in crate::machine) const NONE: Self = Self {
         step: Epoch::new(tma_model::sync::Component::new(0), 0),
-        author: Author { cluster: 0, thread: 0 },
+        grid_thread: GridThread { cluster: 0, thread: 0 },
         line: 0,
-        manner: Manner::generic(AccessKind::Read, None),
+        attributes: AccessAttributes::generic(AccessKind::Read, None),
     };
 }
 
 /// The rule that two accesses violate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::machine) enum Rule {
+pub(in crate::machine) enum AccessRule {
     /// The accesses are unordered.
     Race,
     /// Both are strong, but their scopes do not include each other's threads.
@@ -100,7 +100,7 @@ pub(in crate::machine) enum Rule {
     MissingProxyFence,
 }
 
-impl Rule {
+impl AccessRule {
     /// Returns whether this is a data race, which two writes of the same bytes are exempt from.
     pub(in crate::machine) fn is_race(self) -> bool {
         match self {
@@ -113,7 +113,7 @@ impl Rule {
 /// An access that conflicts with an earlier one.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct GlobalConflict {
-    pub(in crate::machine) rule: Rule,
+    pub(in crate::machine) rule: AccessRule,
     /// The first address that was compared.
     pub(in crate::machine) address: u64,
     /// The earlier access.
@@ -121,19 +121,21 @@ pub(in crate::machine) struct GlobalConflict {
 }
 
 /// Returns the rule that two unordered accesses violate.
-pub(super) fn unordered(earlier: &GlobalAccess, later: &GlobalAccess, threads: u32) -> Option<Rule> {
-    match (earlier.manner.kind, later.manner.kind) {
+pub(super) fn unordered(earlier: &GlobalAccess, later: &GlobalAccess, threads: u32) -> Option<AccessRule> {
+    match (earlier.attributes.kind, later.attributes.kind) {
         (AccessKind::Read, AccessKind::Read) | (AccessKind::Reduce, AccessKind::Reduce) => return None,
         (AccessKind::Read | AccessKind::Write | AccessKind::Reduce, _) => {}
     }
-    let (Some(one), Some(two)) = (earlier.manner.scope, later.manner.scope) else { return Some(Rule::Race) };
-    if earlier.manner.proxy != later.manner.proxy {
-        return Some(Rule::MixedProxies);
+    let (Some(one), Some(two)) = (earlier.attributes.scope, later.attributes.scope) else {
+        return Some(AccessRule::Race);
+    };
+    if earlier.attributes.proxy != later.attributes.proxy {
+        return Some(AccessRule::MixedProxies);
     }
-    if !earlier.manner.sizes.meet(later.manner.sizes) {
-        return Some(Rule::MixedSizes);
+    if !earlier.attributes.sizes.intersects(later.attributes.sizes) {
+        return Some(AccessRule::MixedSizes);
     }
-    let reach = earlier.author.reaches(one, later.author, threads)
-        && later.author.reaches(two, earlier.author, threads);
-    (!reach).then_some(Rule::ScopeTooNarrow)
+    let reach = earlier.grid_thread.reaches(one, later.grid_thread, threads)
+        && later.grid_thread.reaches(two, earlier.grid_thread, threads);
+    (!reach).then_some(AccessRule::ScopeTooNarrow)
 }

@@ -3,141 +3,148 @@
 use tma_model::sync::{AccessKind, Proxy};
 
 use super::footprint::Extent;
-use super::mark::{Manner, Rule};
+use super::mark::{AccessAttributes, AccessRule};
 use crate::report::{Finding, FindingKind};
 
-const BARRIER: &str = "a barrier that both threads take part in, between the two: [[`sync_threads()`||`bar.sync`]] within a \
-                       block, [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] between blocks of a cluster; a bulk \
-                       store has to be complete first ([[`bulk_wait_group::<0>()`||`cp.async.bulk.wait_group 0`]])";
-const FLAG: &str = "between clusters only release and acquire through a flag in global memory order accesses: the first thread \
-                    sets the flag after its access with release semantics, and the second reads it before its access with acquire \
-                    semantics, both at a scope that includes the other ([[`fence()`||`fence.acq_rel.gpu`]] around relaxed accesses)";
+const BARRIER: &str = "insert a barrier of both threads between the two accesses: \
+                       [[`sync_threads()`||`bar.sync`]] within a block, \
+                       [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] between blocks of a \
+                       cluster; a bulk store must be complete first, \
+                       [[`bulk_wait_group::<0>()`||`cp.async.bulk.wait_group 0`]]";
+const FLAG: &str = "set a flag in global memory with release semantics after the first access, and read it \
+                    with acquire semantics before the second, both at a scope that includes the other thread \
+                    (or with [[`fence()`||`fence.acq_rel.gpu`]] around relaxed accesses): nothing else \
+                    orders accesses between clusters";
 const LAUNCH: &str =
-    "nothing orders the clusters of this kernel: let each write its own part, or use two launches";
-const SCOPE: &str = "use the narrowest scope that includes both threads: `.cta` is a block, `.cluster` a cluster, `.gpu` the device";
-const ONE_SIZE: &str = "use one size for all strong operations on the same bytes: two of different \
-                        sizes are not atomic to each other, and neither sees all that the other \
-                        writes; or order them by a barrier";
-const ONE_PROXY: &str =
-    "combine through one proxy: either all by atomics of threads, or all by reductions of copies";
-const FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] between the write and the copy: after the \
-                     writes, before the barrier that orders them";
-const READ_FENCE: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] between the read and the copy: after the \
-                          reads, before the barrier that orders them. What was written to shared memory before that barrier has \
-                          been read";
-const FENCE_BEHIND: &str = "[[`fence_proxy_async_global()`||`fence.proxy.async.global`]] in the block that issues the copy, between \
-                            the acquire and the copy";
+    "write a separate part in each cluster, or use two launches: nothing orders the clusters of this kernel";
+const SCOPE: &str = "use the narrowest scope that includes both threads: [[`Scope::Block`||`.cta`]] is a \
+    block, [[`Scope::Cluster`||`.cluster`]] a cluster, [[`Scope::Device`||`.gpu`]] the device";
+const ONE_SIZE: &str = "use one size for all strong operations on the same bytes, or order them with a \
+                        barrier: operations of different sizes are not atomic with respect to each other, \
+                        and neither sees all writes of the other";
+const ONE_PROXY: &str = "use one proxy: either only atomics of threads, or only reductions of copies";
+const FENCE: &str = "insert [[`fence_proxy_async_global()`||`fence.proxy.async.global`]] after the writes, \
+                     before the barrier that orders them with the copy";
+const READ_FENCE: &str = "insert [[`fence_proxy_async_global()`||`fence.proxy.async.global`]] after the \
+                          reads, before the barrier that orders them with the copy; reads whose values were \
+                          stored to shared memory before that barrier need no fence";
+const FENCE_AFTER: &str = "insert [[`fence_proxy_async_global()`||`fence.proxy.async.global`]] in the block \
+                            that issues the copy, between the acquire and the copy";
 
 /// Two accesses that violate a rule.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Pair {
-    pub(in crate::machine) rule: Rule,
-    pub(in crate::machine) earlier: Manner,
-    pub(in crate::machine) later: Manner,
+    pub(in crate::machine) rule: AccessRule,
+    pub(in crate::machine) earlier: AccessAttributes,
+    pub(in crate::machine) later: AccessAttributes,
     pub(in crate::machine) same_cluster: bool,
 }
 
 /// Returns the verb for the thread of an access.
-pub(in crate::machine) const fn did(manner: Manner) -> &'static str {
-    match (manner.proxy, manner.kind) {
+pub(in crate::machine) const fn did(attributes: AccessAttributes) -> &'static str {
+    match (attributes.proxy, attributes.kind) {
         (Proxy::Async, _) => "issued the copy",
         (Proxy::Generic, AccessKind::Read) => "read",
-        (Proxy::Generic, AccessKind::Write | AccessKind::Reduce) => match manner.scope {
+        (Proxy::Generic, AccessKind::Write | AccessKind::Reduce) => match attributes.scope {
             Some(_) => "changed it",
             None => "wrote",
         },
     }
 }
 
-fn race(earlier: Manner, later: Manner) -> &'static str {
+fn race(earlier: AccessAttributes, later: AccessAttributes) -> &'static str {
     match (later.kind, earlier.kind) {
         (AccessKind::Read, _) => "is read while another thread may still write it",
         (AccessKind::Write, AccessKind::Read) => "is written while another thread may still read it",
-        (AccessKind::Write, AccessKind::Write) => "is written by two threads in no order",
+        (AccessKind::Write, AccessKind::Write) => "is written by two threads, and nothing orders the writes",
         (AccessKind::Reduce, AccessKind::Read) => "is reduced into while another thread may still read it",
         (AccessKind::Write, AccessKind::Reduce)
         | (AccessKind::Reduce, AccessKind::Write | AccessKind::Reduce) => {
-            "is written and reduced into in no order"
+            "is written and reduced into, and nothing orders the two"
         }
     }
 }
 
 /// Describes a copy that follows a thread's access without a proxy fence.
-fn crossing(earlier: Manner, later: Manner) -> &'static str {
+fn crossing(earlier: AccessAttributes, later: AccessAttributes) -> &'static str {
     match (earlier.kind, later.kind) {
-        (AccessKind::Read, _) => "was read by a thread, and a copy that writes it may overtake the read",
+        (AccessKind::Read, _) => "may be overwritten by a copy before a thread has read it",
         (AccessKind::Write | AccessKind::Reduce, AccessKind::Read | AccessKind::Reduce) => {
-            "was written by a thread, and a copy that reads it need not see that"
+            "was written by a thread, but the copy may not see the write"
         }
         (AccessKind::Write | AccessKind::Reduce, AccessKind::Write) => {
-            "was written by a thread, and a copy that writes it may come first"
+            "was written by a thread, but the copy may write it first"
         }
     }
 }
 
-fn scope_name(manner: Manner) -> &'static str {
-    manner.scope.map_or("weak", |scope| scope.name())
+fn scope_name(attributes: AccessAttributes) -> &'static str {
+    attributes.scope.map_or("weak", |scope| scope.name())
 }
 
 /// Returns the finding for a pair of accesses at an address, without the threads that made them.
 pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
     let Pair { rule, earlier, later, same_cluster } = pair;
-    let place = format!("global memory at {address:#x}");
-    let (kind, what, help) = match rule {
-        Rule::Race => {
+    let location = format!("global memory at {address:#x}");
+    let (kind, message, help) = match rule {
+        AccessRule::Race => {
             let help = if same_cluster { BARRIER } else { FLAG };
-            (FindingKind::Race, format!("{place} {}", race(earlier, later)), help)
+            (FindingKind::Race, format!("{location} {}", race(earlier, later)), help)
         }
-        Rule::ScopeTooNarrow => {
+        AccessRule::ScopeTooNarrow => {
             let (one, two) = (scope_name(earlier), scope_name(later));
-            let what = format!(
-                "{place} is accessed by two threads with scopes `.{one}` and `.{two}`, of which one does not include the other thread"
+            let message = format!(
+                "two threads access {location} with scopes `.{one}` and `.{two}`, one of which does not \
+                 include the other thread"
             );
-            (FindingKind::ScopeTooNarrow, what, SCOPE)
+            (FindingKind::ScopeTooNarrow, message, SCOPE)
         }
-        Rule::ReleaseTooNarrow => {
-            let what = format!(
-                "{place} {}: of a release and its acquire, the scope of one does not include the other thread",
+        AccessRule::ReleaseTooNarrow => {
+            let message = format!(
+                "{location} {}: a release and its acquire do not order the two, since the scope of one does \
+                 not include the other thread",
                 race(earlier, later)
             );
-            (FindingKind::ScopeTooNarrow, what, SCOPE)
+            (FindingKind::ScopeTooNarrow, message, SCOPE)
         }
-        Rule::MixedSizes => {
-            return mixed_sizes(&place, [earlier, later].map(|manner| manner.sizes.bytes()));
+        AccessRule::MixedSizes => {
+            return mixed_sizes(&location, [earlier, later].map(|attributes| attributes.sizes.bytes()));
         }
-        Rule::MixedProxies => {
-            let what = format!(
-                "{place} is accessed by a thread's strong operation and by a reduction of the async proxy in no order"
+        AccessRule::MixedProxies => {
+            let message = format!(
+                "a thread's strong operation and a copy's reduction access {location}, and nothing orders \
+                 the two"
             );
-            (FindingKind::MixedProxies, what, ONE_PROXY)
+            (FindingKind::MixedProxies, message, ONE_PROXY)
         }
-        Rule::MissingProxyFence => {
-            let what =
-                format!("{place} {}: no proxy fence of global memory lies between", crossing(earlier, later));
+        AccessRule::MissingProxyFence => {
+            let message = format!("{location} {}", crossing(earlier, later));
             let help = match earlier.kind {
-                _ if !same_cluster => FENCE_BEHIND,
+                _ if !same_cluster => FENCE_AFTER,
                 AccessKind::Read => READ_FENCE,
                 AccessKind::Write | AccessKind::Reduce => FENCE,
             };
-            (FindingKind::MissingProxyFence, what, help)
+            (FindingKind::MissingProxyFence, message, help)
         }
     };
-    Finding::new(kind, what).help(help)
+    Finding::new(kind, message).help(help)
 }
 
 /// Returns the finding for strong accesses of two different sizes to one place.
-pub(in crate::machine) fn mixed_sizes(place: &str, bytes: [u32; 2]) -> Finding {
+pub(in crate::machine) fn mixed_sizes(location: &str, bytes: [u32; 2]) -> Finding {
     let (great, small) = (bytes[0].max(bytes[1]), bytes[0].min(bytes[1]));
-    let what =
-        format!("{place} is accessed by strong operations of {great} and of {small} bytes in no order");
-    Finding::new(FindingKind::Race, what).help(ONE_SIZE)
+    let message = format!(
+        "strong operations of {great} and of {small} bytes access {location}, and nothing orders the \
+            two"
+    );
+    Finding::new(FindingKind::Race, message).help(ONE_SIZE)
 }
 
 /// Returns the finding for a race between two clusters that nothing orders.
 pub(super) fn between_clusters(address: u64, later: &Extent, earlier: &Extent) -> Finding {
-    let weak = |extent: &Extent| Manner::generic(extent.kind(), None);
-    let place = format!("global memory at {address:#x}");
-    Finding::new(FindingKind::Race, format!("{place} {}", race(weak(earlier), weak(later))))
+    let weak = |extent: &Extent| AccessAttributes::generic(extent.kind(), None);
+    let location = format!("global memory at {address:#x}");
+    Finding::new(FindingKind::Race, format!("{location} {}", race(weak(earlier), weak(later))))
         .with(later.party)
         .with(earlier.party)
         .help(LAUNCH)

@@ -5,8 +5,8 @@
 //! | --- | --- |
 //! | `mark` | accesses, and the rule for conflicts |
 //! | `table` | the last accesses to each piece of memory |
-//! | `foreign` | the knowledge that clusters have of each other |
-//! | `history` | the stores to places with strong accesses |
+//! | `cross_cluster` | the knowledge that clusters have of each other |
+//! | `history` | the stores to locations with strong accesses |
 //! | `release` | the releases of those stores |
 //! | `strong` | strong accesses, and memory fences |
 //! | `uses` | uses of the values that threads have read |
@@ -17,8 +17,8 @@
 //! clusters. Each cluster then has its own [`Table`], and their accesses are compared after they
 //! have ended. With strong accesses, all clusters of the launch share one table, the [`Grid`].
 
+mod cross_cluster;
 mod footprint;
-mod foreign;
 mod history;
 mod mark;
 mod message;
@@ -32,13 +32,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tma_model::sync::{AccessKind, Epoch, MemoryScope, Proxy, Releases, View};
 
+pub(super) use cross_cluster::{Imports, Observer};
 pub(crate) use footprint::{Footprint, Footprints};
-pub(super) use foreign::{Imports, Observer};
-pub(super) use mark::{Author, GlobalAccess, GlobalConflict, Manner, Rule};
+pub(super) use mark::{AccessAttributes, AccessRule, GlobalAccess, GlobalConflict, GridThread};
 pub(super) use message::{Pair, did, finding, mixed_sizes};
-pub(super) use strong::{Change, Strong};
+pub(super) use strong::{MemoryChange, StrongAccess};
 
-use self::foreign::Foreign;
+use self::cross_cluster::CrossClusterKnowledge;
 use self::history::History;
 use self::release::{Release, Released};
 use self::table::{Table, pieces};
@@ -68,12 +68,12 @@ impl ClusterGrid {
     /// Returns the block indices of a cluster, by rank.
     pub(crate) fn blocks(&self, index: u64) -> Vec<[u32; 3]> {
         let [x, y, _] = self.per_axis.map(|extent| extent.max(1));
-        let place = [index % x, index / x % y, index / x / y];
+        let position = [index % x, index / x % y, index / x / y];
         let [width, height, _] = self.cluster.map(|extent| extent.max(1));
         let within = |rank: u32| [rank % width, rank / width % height, rank / width / height];
         let block = |rank| {
             let within = within(rank);
-            std::array::from_fn(|axis| place[axis] as u32 * self.cluster[axis] + within[axis])
+            std::array::from_fn(|axis| position[axis] as u32 * self.cluster[axis] + within[axis])
         };
         (0..self.cluster.iter().product()).map(block).collect()
     }
@@ -91,7 +91,7 @@ struct State {
     table: Table,
     histories: HashMap<u64, History>,
     /// The steps that `fence.sc` fences have seen, by scope, cluster and block.
-    sequential: BTreeMap<(MemoryScope, u32, u32), Foreign>,
+    sequential: BTreeMap<(MemoryScope, u32, u32), CrossClusterKnowledge>,
 }
 
 impl Grid {
@@ -107,7 +107,7 @@ impl Grid {
     }
 }
 
-/// The place where accesses are recorded.
+/// Where accesses are recorded.
 #[derive(Debug)]
 enum Tracking {
     Off,
@@ -139,12 +139,12 @@ pub(super) struct GlobalAccesses {
     /// Threads of a block.
     threads: u32,
     /// Whether the executing side reports uses of the values that threads read.
-    is_told_uses: bool,
+    tracks_uses: bool,
     imports: Imports,
     /// The releases that each thread's relaxed reads observed.
     pending: HashMap<ThreadId, Vec<Pending>>,
     /// The releases that each thread's acquires missed because a scope excluded the other thread.
-    missed: HashMap<ThreadId, Foreign>,
+    missed: HashMap<ThreadId, CrossClusterKnowledge>,
     /// The releases of each thread's fences, by scope.
     fences: HashMap<ThreadId, BTreeMap<MemoryScope, FenceRelease>>,
     random: Random,
@@ -170,7 +170,7 @@ impl GlobalAccesses {
             tracking,
             cluster,
             threads,
-            is_told_uses: config.used_at_once.is_some(),
+            tracks_uses: config.used_immediately.is_some(),
             imports: Imports::default(),
             pending: HashMap::new(),
             missed: HashMap::new(),
@@ -191,17 +191,17 @@ impl GlobalAccesses {
 
     /// Returns whether uses of the values that threads read should be reported.
     #[inline]
-    pub(super) fn follows_uses(&self) -> bool {
-        self.is_told_uses && !self.is_off()
+    pub(super) fn needs_uses(&self) -> bool {
+        self.tracks_uses && !self.is_off()
     }
 
     /// Records that a thread uses, in this step, the value that it last read in a line.
-    pub(super) fn uses(&mut self, who: ThreadId, line: u32, step: Epoch) {
-        let author = self.author(who);
+    pub(super) fn uses(&mut self, thread: ThreadId, line: u32, step: Epoch) {
+        let grid_thread = self.grid_thread(thread);
         match &mut self.tracking {
             Tracking::Off => {}
-            Tracking::Fences(table) | Tracking::Own(table) => table.used(author, line, step),
-            Tracking::Shared(grid) => grid.state().table.used(author, line, step),
+            Tracking::Fences(table) | Tracking::Own(table) => table.used(grid_thread, line, step),
+            Tracking::Shared(grid) => grid.state().table.used(grid_thread, line, step),
         }
     }
 
@@ -229,31 +229,31 @@ impl GlobalAccesses {
 
     /// Returns the author for a thread of this cluster.
     #[inline]
-    pub(super) fn author(&self, who: ThreadId) -> Author {
-        Author { cluster: self.cluster, thread: who.block.0 * self.threads + who.thread.0 }
+    pub(super) fn grid_thread(&self, thread: ThreadId) -> GridThread {
+        GridThread { cluster: self.cluster, thread: thread.block.0 * self.threads + thread.index.0 }
     }
 
     /// Returns the thread of an author, within its cluster.
-    pub(super) fn thread(&self, author: Author) -> ThreadId {
+    pub(super) fn thread(&self, grid_thread: GridThread) -> ThreadId {
         let threads = self.threads.max(1);
-        ThreadId::new(author.thread / threads, author.thread % threads)
+        ThreadId::new(grid_thread.thread / threads, grid_thread.thread % threads)
     }
 
     /// Returns the index in the grid of an author's block. `None` unless all clusters share one
     /// table.
-    pub(super) fn block_of(&self, author: Author) -> Option<[u32; 3]> {
+    pub(super) fn block_of(&self, grid_thread: GridThread) -> Option<[u32; 3]> {
         let Tracking::Shared(grid) = &self.tracking else { return None };
-        let rank = self.thread(author).block.0;
-        grid.clusters.blocks(author.cluster.into()).get(rank as usize).copied()
+        let rank = self.thread(grid_thread).block.0;
+        grid.clusters.blocks(grid_thread.cluster.into()).get(rank as usize).copied()
     }
 
-    /// Checks an access to each of `stretches`, pairs of start and end, and records it. Returns the
+    /// Checks an access to each of `ranges`, pairs of start and end, and records it. Returns the
     /// first conflict.
     pub(super) fn access(
         &mut self,
         mark: &GlobalAccess,
         view: &View,
-        stretches: impl Iterator<Item = (u64, u64)>,
+        ranges: impl Iterator<Item = (u64, u64)>,
     ) -> Option<GlobalConflict> {
         let observer = Observer { cluster: self.cluster, view, imports: &self.imports };
         let mut conflict = None;
@@ -266,53 +266,53 @@ impl GlobalAccesses {
             // No copy can overtake these reads.
             Tracking::Fences(table) if is_read_of_thread(mark) && !table.may_be_overtaken(mark) => {}
             Tracking::Fences(table) | Tracking::Own(table) => {
-                stretches.for_each(|stretch| access(table, stretch));
+                ranges.for_each(|range| access(table, range));
             }
             Tracking::Shared(grid) => {
                 let state = &mut *grid.state();
-                for (start, end) in stretches {
+                for (start, end) in ranges {
                     let found = state.access(start, end.saturating_sub(start), mark, &observer);
                     conflict = conflict.or(found);
-                    if mark.manner.kind != AccessKind::Read {
+                    if mark.attributes.kind != AccessKind::Read {
                         state.forget_histories(start, end.saturating_sub(start));
                     }
                 }
             }
         }
-        self.with_cause(self.thread(mark.author), conflict)
+        self.with_cause(self.thread(mark.grid_thread), conflict)
     }
 
     /// Refines a race of this thread if its cause is known: a scope of a release or acquire that
     /// excluded the other thread.
-    fn with_cause(&self, who: ThreadId, conflict: Option<GlobalConflict>) -> Option<GlobalConflict> {
+    fn with_cause(&self, thread: ThreadId, conflict: Option<GlobalConflict>) -> Option<GlobalConflict> {
         let GlobalConflict { rule, address, other } = conflict?;
-        let missed = self.missed.get(&who).and_then(|missed| missed.of(other.author.cluster));
-        let is_missed = missed.is_some_and(|known| known.over().knows(other.step));
-        let rule = if rule == Rule::Race && is_missed { Rule::ReleaseTooNarrow } else { rule };
+        let missed = self.missed.get(&thread).and_then(|missed| missed.of(other.grid_thread.cluster));
+        let is_missed = missed.is_some_and(|known| known.complete().knows(other.step));
+        let rule = if rule == AccessRule::Race && is_missed { AccessRule::ReleaseTooNarrow } else { rule };
         Some(GlobalConflict { rule, address, other })
     }
 
-    /// Records that asynchronous operation `operation` of a thread has read `stretches`, with this
+    /// Records that asynchronous operation `operation` of a thread has read `ranges`, with this
     /// step.
     pub(super) fn landed(
         &mut self,
-        who: ThreadId,
+        thread: ThreadId,
         operation: u32,
         step: Epoch,
-        stretches: impl Iterator<Item = (u64, u64)>,
+        ranges: impl Iterator<Item = (u64, u64)>,
     ) {
-        let author = self.author(who);
+        let grid_thread = self.grid_thread(thread);
         let landed = |table: &mut Table, (start, end): (u64, u64)| {
             for piece in pieces(start, end.saturating_sub(start)) {
-                table.landed(&piece, author, operation, step);
+                table.landed(&piece, grid_thread, operation, step);
             }
         };
         match &mut self.tracking {
             Tracking::Off | Tracking::Fences(_) => {}
-            Tracking::Own(table) => stretches.for_each(|stretch| landed(table, stretch)),
+            Tracking::Own(table) => ranges.for_each(|range| landed(table, range)),
             Tracking::Shared(grid) => {
                 let mut state = grid.state();
-                stretches.for_each(|stretch| landed(&mut state.table, stretch));
+                ranges.for_each(|range| landed(&mut state.table, range));
             }
         }
     }
@@ -352,7 +352,7 @@ impl GlobalAccesses {
 }
 
 fn is_read_of_thread(access: &GlobalAccess) -> bool {
-    access.manner.kind == AccessKind::Read && access.manner.proxy == Proxy::Generic
+    access.attributes.kind == AccessKind::Read && access.attributes.proxy == Proxy::Generic
 }
 
 impl State {
@@ -364,7 +364,7 @@ impl State {
         mark: &GlobalAccess,
         observer: &Observer<'_>,
     ) -> Option<GlobalConflict> {
-        let (threads, is_of_thread) = (self.table.threads(), mark.manner.proxy == Proxy::Generic);
+        let (threads, is_of_thread) = (self.table.threads(), mark.attributes.proxy == Proxy::Generic);
         let histories = &self.histories;
         // The elements of a vector have histories of their own, each at a multiple of the element
         // size.
@@ -376,7 +376,7 @@ impl State {
         self.table.access(address, len, mark, observer, &is_observed)
     }
 
-    /// Forgets the histories of places that another kind of access has overwritten.
+    /// Forgets the histories of locations that another kind of access has overwritten.
     fn forget_histories(&mut self, address: u64, len: u64) {
         for piece in pieces(address, len) {
             if !self.table.line(piece.line).has_history {
@@ -389,7 +389,7 @@ impl State {
         }
     }
 
-    /// Returns the places with histories that overlap these bytes.
+    /// Returns the locations with histories that overlap these bytes.
     fn overlapping(&self, address: u64, len: u64) -> Vec<u64> {
         let first = address.saturating_sub(history::WIDEST as u64 - 1);
         let end = address.saturating_add(len);

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use tma_model::sync::{AccessKind, MemoryScope, Order};
 
-use super::foreign::{Foreign, Observer};
+use super::cross_cluster::{CrossClusterKnowledge, Observer};
 use super::history::{History, WIDEST};
-use super::mark::{GlobalAccess, GlobalConflict, Manner, Rule};
+use super::mark::{AccessAttributes, AccessRule, GlobalAccess, GlobalConflict};
 use super::release::{Release, Released, Releases, add_release};
 use super::table::pieces;
 use super::{FenceRelease, GlobalAccesses, Pending, State};
@@ -20,13 +20,13 @@ use crate::machine::memory::GlobalMemory;
 use crate::machine::order::HappensBefore;
 use crate::machine::sizes::Sizes;
 
-/// The most stores to one place observed by relaxed reads that are kept before they are joined.
+/// The most stores to one location observed by relaxed reads that are kept before they are joined.
 const MOST_PENDING: usize = 8;
 
 /// A strong access of a thread.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::machine) struct Strong {
-    pub(in crate::machine) who: ThreadId,
+pub(in crate::machine) struct StrongAccess {
+    pub(in crate::machine) thread: ThreadId,
     pub(in crate::machine) line: u32,
     pub(in crate::machine) address: u64,
     pub(in crate::machine) order: Order,
@@ -34,15 +34,15 @@ pub(in crate::machine) struct Strong {
     pub(in crate::machine) sizes: Sizes,
 }
 
-impl Strong {
-    pub(in crate::machine) fn manner(&self, kind: AccessKind) -> Manner {
-        Manner::generic(kind, Some(self.scope)).of(self.sizes)
+impl StrongAccess {
+    pub(in crate::machine) fn attributes(&self, kind: AccessKind) -> AccessAttributes {
+        AccessAttributes::generic(kind, Some(self.scope)).of(self.sizes)
     }
 }
 
 impl State {
-    /// Returns the history of a place, and starts it from the contents of memory if necessary.
-    /// `None` if the place overlaps others or is too wide.
+    /// Returns the history of a location, and starts it from the contents of memory if necessary.
+    /// `None` if the location overlaps others or is too wide.
     fn history(&mut self, address: u64, len: u32, global: &GlobalMemory) -> Option<&mut History> {
         if len as usize > WIDEST {
             return None;
@@ -63,12 +63,12 @@ impl State {
 }
 
 impl GlobalAccesses {
-    fn mark(&self, access: &Strong, kind: AccessKind, order: &HappensBefore) -> GlobalAccess {
+    fn mark(&self, access: &StrongAccess, kind: AccessKind, order: &HappensBefore) -> GlobalAccess {
         GlobalAccess {
-            step: order.view(access.who).epoch(),
-            author: self.author(access.who),
+            step: order.view(access.thread).epoch(),
+            grid_thread: self.grid_thread(access.thread),
             line: access.line,
-            manner: access.manner(kind),
+            attributes: access.attributes(kind),
         }
     }
 
@@ -76,7 +76,7 @@ impl GlobalAccesses {
     /// load observes.
     pub(in crate::machine) fn load(
         &mut self,
-        access: Strong,
+        access: StrongAccess,
         out: &mut [u8],
         global: &GlobalMemory,
         order: &mut HappensBefore,
@@ -86,7 +86,7 @@ impl GlobalAccesses {
         let state = &mut *guard;
         let mark = self.mark(&access, AccessKind::Read, order);
         let observer =
-            Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
+            Observer { cluster: self.cluster, view: order.view(access.thread), imports: &self.imports };
         let (len, threads) = (out.len() as u32, state.table.threads());
         let conflict = state.access(access.address, len.into(), &mark, &observer);
         let (mut seen, mut unreached) = (None, None);
@@ -108,49 +108,49 @@ impl GlobalAccesses {
         };
         drop(guard);
         self.observe(access, released, order);
-        self.with_cause(access.who, conflict)
+        self.with_cause(access.thread, conflict)
     }
 
     /// Executes a strong store.
     pub(in crate::machine) fn store(
         &mut self,
-        access: Strong,
+        access: StrongAccess,
         bytes: &[u8],
         global: &GlobalMemory,
         order: &mut HappensBefore,
     ) -> Option<GlobalConflict> {
-        self.change(access, bytes.len() as u32, global, order, Change::Store(bytes))
+        self.change(access, bytes.len() as u32, global, order, MemoryChange::Store(bytes))
     }
 
     /// Executes a strong access that changes memory: a store, or an atomic operation.
     pub(in crate::machine) fn change(
         &mut self,
-        access: Strong,
+        access: StrongAccess,
         len: u32,
         global: &GlobalMemory,
         order: &mut HappensBefore,
-        change: Change<'_>,
+        change: MemoryChange<'_>,
     ) -> Option<GlobalConflict> {
         let grid = self.grid()?;
         let mut guard = grid.state();
         let state = &mut *guard;
         let mark = self.mark(&access, AccessKind::Write, order);
         let observer =
-            Observer { cluster: self.cluster, view: order.view(access.who), imports: &self.imports };
+            Observer { cluster: self.cluster, view: order.view(access.thread), imports: &self.imports };
         let threads = state.table.threads();
         let conflict = state.access(access.address, len.into(), &mark, &observer);
-        let author = mark.author;
+        let grid_thread = mark.grid_thread;
         let mut unreached = None;
         let (inherited, own) = match state.history(access.address, len, global) {
             Some(history) => {
                 unreached = history.unreached(&mark, &observer, threads);
                 let inherited = match &change {
-                    Change::Store(_) => Released::default(),
-                    Change::Update { .. } => history.newest(author, access.scope, threads),
+                    MemoryChange::Store(_) => Released::default(),
+                    MemoryChange::Update { .. } => history.newest(grid_thread, access.scope, threads),
                 };
-                (inherited, history.own_releases(author))
+                (inherited, history.own_releases(grid_thread))
             }
-            // A place of a new size replaces those that it overlaps, and observes none of their
+            // A location of a new size replaces those that it overlaps, and observes none of their
             // stores.
             None => {
                 state.forget_histories(access.address, len.into());
@@ -160,14 +160,14 @@ impl GlobalAccesses {
         let conflict = conflict.or_else(|| unreached.map(|other| too_narrow(&access, other)));
         let mut value = [0; WIDEST];
         match change {
-            Change::Store(bytes) => {
+            MemoryChange::Store(bytes) => {
                 if let (Some(to), Some(from)) =
                     (value.get_mut(..bytes.len()), bytes.get(..WIDEST.min(bytes.len())))
                 {
                     to.copy_from_slice(from);
                 }
             }
-            Change::Update { reads, update } => {
+            MemoryChange::Update { reads, update } => {
                 value = update();
                 if reads {
                     self.observe(access, Arc::clone(&inherited), order);
@@ -175,42 +175,42 @@ impl GlobalAccesses {
             }
         }
         let own = self.own_releases(access, own, order);
-        let released = self.released_by(access.who, inherited, &own);
+        let released = self.released_by(access.thread, inherited, &own);
         if let Some(history) = state.history(access.address, len, global) {
             history.store(mark, value, released, own);
         }
-        self.with_cause(access.who, conflict)
+        self.with_cause(access.thread, conflict)
     }
 
-    /// Returns the releases of a thread by operations on a place: the `earlier` ones and that of
+    /// Returns the releases of a thread by operations on a location: the `earlier` ones and that of
     /// this write. The new release knows everything that earlier ones of the same or a narrower
     /// scope know, so those are dropped.
     fn own_releases(
         &mut self,
-        access: Strong,
+        access: StrongAccess,
         mut earlier: Vec<Release>,
         order: &mut HappensBefore,
     ) -> Vec<Release> {
         if access.order.releases() {
-            let knows = self.imports.export(self.cluster, &order.released_now(access.who));
+            let knows = self.imports.export(self.cluster, &order.released_now(access.thread));
             earlier.retain(|known| known.scope > access.scope);
-            earlier.push(Release::new(access.scope, self.author(access.who), knows));
+            earlier.push(Release::new(access.scope, self.grid_thread(access.thread), knows));
         }
         earlier
     }
 
     /// Returns the releases of a strong write: the inherited ones, those of its thread by
-    /// operations on the place, and those of its thread's fences.
-    fn released_by(&mut self, who: ThreadId, inherited: Released, own: &[Release]) -> Released {
-        let (author, cluster, threads) = (self.author(who), self.cluster, self.threads);
+    /// operations on the location, and those of its thread's fences.
+    fn released_by(&mut self, thread: ThreadId, inherited: Released, own: &[Release]) -> Released {
+        let (grid_thread, cluster, threads) = (self.grid_thread(thread), self.cluster, self.threads);
         let mut released = inherited;
-        if let Some(fences) = self.fences.get_mut(&who) {
+        if let Some(fences) = self.fences.get_mut(&thread) {
             for (scope, fence) in fences {
                 let release = match fence {
                     FenceRelease::Made(release) => release.clone(),
                     FenceRelease::Raw(raw) => {
                         let knows = self.imports.export(cluster, &raw.join());
-                        let release = Release::new(*scope, author, knows);
+                        let release = Release::new(*scope, grid_thread, knows);
                         *fence = FenceRelease::Made(release.clone());
                         release
                     }
@@ -223,12 +223,12 @@ impl GlobalAccesses {
     }
 
     /// Handles a strong read that has observed a store with these releases.
-    fn observe(&mut self, access: Strong, released: Released, order: &mut HappensBefore) {
+    fn observe(&mut self, access: StrongAccess, released: Released, order: &mut HappensBefore) {
         if access.order.acquires() {
-            self.acquire(access.who, &released, access.scope, order);
-            // An acquire also synchronises with the stores that earlier reads of the place
+            self.acquire(access.thread, &released, access.scope, order);
+            // An acquire also synchronises with the stores that earlier reads of the location
             // observed.
-            let earlier: Vec<_> = match self.pending.get(&access.who) {
+            let earlier: Vec<_> = match self.pending.get(&access.thread) {
                 Some(pending) => pending
                     .iter()
                     .filter(|pending| pending.address == access.address)
@@ -237,19 +237,19 @@ impl GlobalAccesses {
                 None => return,
             };
             for released in earlier {
-                self.acquire(access.who, &released, access.scope, order);
+                self.acquire(access.thread, &released, access.scope, order);
             }
         } else if !released.is_empty() {
-            let pending = self.pending.entry(access.who).or_default();
+            let pending = self.pending.entry(access.thread).or_default();
             let is_known =
                 |known: &Pending| known.address == access.address && Arc::ptr_eq(&known.released, &released);
             if pending.iter().any(is_known) {
                 return;
             }
-            let of_place = |known: &Pending| known.address == access.address;
+            let same_location = |known: &Pending| known.address == access.address;
             let mut released = released;
-            if pending.iter().filter(|known| of_place(known)).count() >= MOST_PENDING {
-                for known in pending.extract_if(.., |known| of_place(known)) {
+            if pending.iter().filter(|known| same_location(known)).count() >= MOST_PENDING {
+                for known in pending.extract_if(.., |known| same_location(known)) {
                     Releases::join(&mut released, &known.released, self.threads);
                 }
             }
@@ -258,52 +258,58 @@ impl GlobalAccesses {
     }
 
     /// Lets a thread synchronise with those releases that its scope allows.
-    fn acquire(&mut self, who: ThreadId, released: &Released, scope: MemoryScope, order: &mut HappensBefore) {
-        let (author, threads) = (self.author(who), self.threads);
-        let [reached, missed] = released.split(author, scope, threads);
+    fn acquire(
+        &mut self,
+        thread: ThreadId,
+        released: &Released,
+        scope: MemoryScope,
+        order: &mut HappensBefore,
+    ) {
+        let (grid_thread, threads) = (self.grid_thread(thread), self.threads);
+        let [reached, missed] = released.split(grid_thread, scope, threads);
         for known in reached {
-            self.learn(who, known, order);
+            self.learn(thread, known, order);
         }
         for known in missed {
-            self.missed.entry(who).or_default().join(known);
+            self.missed.entry(thread).or_default().join(known);
         }
     }
 
     /// Lets a thread learn released knowledge.
-    fn learn(&mut self, who: ThreadId, news: &Foreign, order: &mut HappensBefore) {
-        if let Some(own) = news.of(self.cluster) {
-            order.acquire(who, own);
+    fn learn(&mut self, thread: ThreadId, acquired: &CrossClusterKnowledge, order: &mut HappensBefore) {
+        if let Some(own) = acquired.of(self.cluster) {
+            order.acquire(thread, own);
         }
-        let component = (!self.imports.has(who)).then(|| order.new_component());
-        self.imports.add(who, news, self.cluster, order.view_mut(who), component);
+        let component = (!self.imports.has(thread)).then(|| order.new_component());
+        self.imports.add(thread, acquired, self.cluster, order.view_mut(thread), component);
     }
 
     /// The acquire part of a memory fence: acquires the releases that earlier relaxed reads
     /// observed.
     pub(in crate::machine) fn fence_acquires(
         &mut self,
-        who: ThreadId,
+        thread: ThreadId,
         scope: MemoryScope,
         order: &mut HappensBefore,
     ) {
-        let Some(pending) = self.pending.remove(&who) else { return };
+        let Some(pending) = self.pending.remove(&thread) else { return };
         for read in &pending {
-            self.acquire(who, &read.released, scope, order);
+            self.acquire(thread, &read.released, scope, order);
         }
         // A later fence with a wider scope may still acquire these.
         if scope < MemoryScope::Device {
-            self.pending.insert(who, pending);
+            self.pending.insert(thread, pending);
         }
     }
 
     /// The release part of a memory fence: its release takes effect with later strong stores.
     pub(in crate::machine) fn fence_releases(
         &mut self,
-        who: ThreadId,
+        thread: ThreadId,
         scope: MemoryScope,
         releases: tma_model::sync::Releases,
     ) {
-        let fences = self.fences.entry(who).or_default();
+        let fences = self.fences.entry(thread).or_default();
         // A later fence with the same or a wider scope releases everything that a narrower one
         // does.
         fences.retain(|known, _| *known > scope);
@@ -314,36 +320,36 @@ impl GlobalAccesses {
     /// in the total order.
     pub(in crate::machine) fn fence_sequentially(
         &mut self,
-        who: ThreadId,
+        thread: ThreadId,
         scope: MemoryScope,
         order: &mut HappensBefore,
     ) {
         let Some(grid) = self.grid() else { return };
         let mut state = grid.state();
-        let author = self.author(who);
-        let block = who.block.0;
+        let grid_thread = self.grid_thread(thread);
+        let block = thread.block.0;
         let mutual = |&(theirs, cluster, of): &(MemoryScope, u32, u32)| {
-            let same_cluster = cluster == author.cluster;
+            let same_cluster = cluster == grid_thread.cluster;
             let same_block = same_cluster && of == block;
             theirs.includes(same_block, same_cluster) && scope.includes(same_block, same_cluster)
         };
         let earlier: Vec<_> =
             state.sequential.iter().filter(|(key, _)| mutual(key)).map(|(_, known)| known.clone()).collect();
         for known in earlier {
-            self.learn(who, &known, order);
+            self.learn(thread, &known, order);
         }
-        let knows = self.imports.export(self.cluster, &order.released_now(who));
-        state.sequential.entry((scope, author.cluster, block)).or_default().join(&knows);
+        let knows = self.imports.export(self.cluster, &order.released_now(thread));
+        state.sequential.entry((scope, grid_thread.cluster, block)).or_default().join(&knows);
     }
 }
 
 /// Returns the conflict with a store that is not the last one.
-fn too_narrow(access: &Strong, other: GlobalAccess) -> GlobalConflict {
-    GlobalConflict { rule: Rule::ScopeTooNarrow, address: access.address, other }
+fn too_narrow(access: &StrongAccess, other: GlobalAccess) -> GlobalConflict {
+    GlobalConflict { rule: AccessRule::ScopeTooNarrow, address: access.address, other }
 }
 
-/// A change to the contents of a place.
-pub(in crate::machine) enum Change<'c> {
+/// A change to the contents of a location.
+pub(in crate::machine) enum MemoryChange<'c> {
     Store(&'c [u8]),
     Update { reads: bool, update: &'c mut dyn FnMut() -> [u8; WIDEST] },
 }

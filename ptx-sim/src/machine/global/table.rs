@@ -11,8 +11,8 @@ use std::ops::Range;
 
 use tma_model::sync::{AccessKind, Component, Epoch, MemoryScope, Proxy};
 
-use super::foreign::Observer;
-use super::mark::{Author, GlobalAccess, GlobalConflict, Rule, unordered};
+use super::cross_cluster::Observer;
+use super::mark::{AccessRule, GlobalAccess, GlobalConflict, GridThread, unordered};
 use super::uses::Uses;
 use crate::machine::memory::IN_FLIGHT;
 use crate::machine::types::MachineConfig;
@@ -25,7 +25,7 @@ pub(super) const LINE: usize = 1 << LINE_BITS;
 const PAGE_BITS: u32 = 5;
 const LINES: usize = 1 << PAGE_BITS;
 /// Replaces a reader: the step's count is the index of a set of readers.
-const SEVERAL: Component = Component::new(u32::MAX - 2);
+const READER_SET: Component = Component::new(u32::MAX - 2);
 /// The most readers of a cell that are kept. Beyond it the oldest are dropped.
 const MOST_READERS: usize = 16;
 
@@ -80,7 +80,7 @@ pub(super) struct Line {
     pub(super) cells: Vec<Cell>,
     /// Log2 of the bytes of a cell.
     pub(super) shift: u32,
-    /// Whether a place in the line has a history.
+    /// Whether a location in the line has a history.
     pub(super) has_history: bool,
     /// The bytes that the cluster has written, if these are kept.
     pub(super) bytes: Option<Box<[u8; LINE]>>,
@@ -124,7 +124,7 @@ pub(in crate::machine) struct Table {
     /// The uses of values that threads read; `None` if no copy writes global memory.
     uses: Option<Box<Uses>>,
     /// The index into `pages`, by page number.
-    places: HashMap<u64, usize, BuildHasherDefault<PageHasher>>,
+    page_index: HashMap<u64, usize, BuildHasherDefault<PageHasher>>,
     pages: Vec<Vec<Line>>,
     /// The page of the last lookup.
     last: Option<(u64, usize)>,
@@ -154,9 +154,9 @@ impl Line {
             cells.push(*cell);
             for _ in 1..copies {
                 let mut twin = *cell;
-                if cell.read.step.component() == SEVERAL {
+                if cell.read.step.component() == READER_SET {
                     let set = sets.get(cell.read.step.count() as usize).cloned().unwrap_or_default();
-                    twin.read.step = Epoch::new(SEVERAL, sets.len() as u32);
+                    twin.read.step = Epoch::new(READER_SET, sets.len() as u32);
                     sets.push(set);
                 }
                 cells.push(twin);
@@ -170,14 +170,15 @@ impl Table {
     /// Creates the table of a cluster that has not begun. With `fences_only` it reports only
     /// missing proxy fences between accesses of threads and copies.
     pub(super) fn new(config: &MachineConfig, fences_only: bool) -> Self {
-        let uses = config.used_at_once.as_ref().map(|at_once| Box::new(Uses::new(at_once)));
+        let uses =
+            config.used_immediately.as_ref().map(|used_immediately| Box::new(Uses::new(used_immediately)));
         Self { threads: config.threads, fences_only, uses, ..Self::default() }
     }
 
     /// Records that a thread uses, in this step, the value that it last read in a line.
-    pub(super) fn used(&mut self, author: Author, line: u32, step: Epoch) {
+    pub(super) fn used(&mut self, grid_thread: GridThread, line: u32, step: Epoch) {
         if let Some(uses) = &mut self.uses {
-            uses.add(author, line, step);
+            uses.add(grid_thread, line, step);
         }
     }
 
@@ -195,27 +196,27 @@ impl Table {
     #[inline]
     pub(super) fn line(&mut self, line: u64) -> &mut Line {
         let number = line >> PAGE_BITS;
-        let place = match self.last {
-            Some((last, place)) if last == number => place,
+        let slot = match self.last {
+            Some((last, slot)) if last == number => slot,
             _ => {
                 let pages = &mut self.pages;
-                *self.places.entry(number).or_insert_with(|| {
+                *self.page_index.entry(number).or_insert_with(|| {
                     pages.push(std::iter::repeat_with(Line::default).take(LINES).collect());
                     pages.len() - 1
                 })
             }
         };
-        self.last = Some((number, place));
-        &mut self.pages[place][line as usize % LINES]
+        self.last = Some((number, slot));
+        &mut self.pages[slot][line as usize % LINES]
     }
 
     /// Returns the accessed lines in order, with the addresses of their first bytes.
     pub(super) fn lines(&self) -> Vec<(u64, &Line)> {
-        let mut pages: Vec<_> = self.places.iter().collect();
+        let mut pages: Vec<_> = self.page_index.iter().collect();
         pages.sort_unstable();
         let mut lines = Vec::new();
-        for (number, place) in pages {
-            let Some(page) = self.pages.get(*place) else { continue };
+        for (number, slot) in pages {
+            let Some(page) = self.pages.get(*slot) else { continue };
             for (index, line) in (0..).zip(page.iter()).filter(|(_, line)| !line.cells.is_empty()) {
                 lines.push((((number << PAGE_BITS) + index) << LINE_BITS, line));
             }
@@ -256,7 +257,7 @@ impl Table {
         let mut free = std::mem::take(&mut self.free);
         let uses = self.uses.take();
         let (threads, fences_only) = (self.threads, self.fences_only);
-        let is_wanted = |rule: Rule| !fences_only || rule == Rule::MissingProxyFence;
+        let is_wanted = |rule: AccessRule| !fences_only || rule == AccessRule::MissingProxyFence;
         let line = self.line(piece.line);
         let mut conflict = None;
         for index in line.range(&piece.bytes, &mut sets) {
@@ -264,16 +265,17 @@ impl Table {
             let found = cell.after_write(mark, observer, threads);
             let byte = (piece.line << LINE_BITS) + ((index as u64) << line.shift);
             let found = found.filter(|(rule, write)| match rule {
-                Rule::Race | Rule::ScopeTooNarrow | Rule::ReleaseTooNarrow | Rule::MixedSizes => {
-                    !is_observed(write, byte)
-                }
-                Rule::MixedProxies | Rule::MissingProxyFence => true,
+                AccessRule::Race
+                | AccessRule::ScopeTooNarrow
+                | AccessRule::ReleaseTooNarrow
+                | AccessRule::MixedSizes => !is_observed(write, byte),
+                AccessRule::MixedProxies | AccessRule::MissingProxyFence => true,
             });
             let found = found.filter(|(rule, _)| is_wanted(*rule));
-            let found = match mark.manner.kind {
+            let found = match mark.attributes.kind {
                 AccessKind::Read => {
                     // Reads by copies need no proxy fence.
-                    if !fences_only || mark.manner.proxy == Proxy::Generic {
+                    if !fences_only || mark.attributes.proxy == Proxy::Generic {
                         cell.add_reader(mark, observer, uses.as_deref(), &mut sets, &mut free);
                     }
                     found
@@ -286,7 +288,7 @@ impl Table {
                     found
                 }
             };
-            cell.kinds.add(mark.manner.kind);
+            cell.kinds.add(mark.attributes.kind);
             if let (None, Some((rule, other))) = (conflict, found) {
                 conflict = Some(GlobalConflict { rule, address: piece.address(), other });
             }
@@ -296,18 +298,18 @@ impl Table {
     }
 
     /// Records that asynchronous operation `operation` has read the piece, with this step.
-    pub(super) fn landed(&mut self, piece: &Piece, author: Author, operation: u32, step: Epoch) {
+    pub(super) fn landed(&mut self, piece: &Piece, grid_thread: GridThread, operation: u32, step: Epoch) {
         let mut sets = std::mem::take(&mut self.sets);
         let line = self.line(piece.line);
         let in_flight = Epoch::new(IN_FLIGHT, operation);
         for index in line.range(&piece.bytes, &mut sets) {
             let read = &mut line.cells[index].read;
             let readers = match read.step.component() {
-                SEVERAL => sets.get_mut(read.step.count() as usize).map(Vec::as_mut_slice),
+                READER_SET => sets.get_mut(read.step.count() as usize).map(Vec::as_mut_slice),
                 _ => Some(std::slice::from_mut(read)),
             };
             for reader in readers.unwrap_or_default() {
-                if reader.step == in_flight && reader.author == author {
+                if reader.step == in_flight && reader.grid_thread == grid_thread {
                     reader.step = step;
                 }
             }
@@ -321,8 +323,8 @@ impl Table {
         for piece in pieces(address, bytes.len() as u64) {
             let (now, more) = rest.split_at(piece.bytes.len().min(rest.len()));
             let line = self.line(piece.line).bytes.get_or_insert_with(|| Box::new([0; LINE]));
-            if let Some(place) = line.get_mut(piece.bytes.start as usize..piece.bytes.end as usize) {
-                place.copy_from_slice(now);
+            if let Some(bytes_there) = line.get_mut(piece.bytes.start as usize..piece.bytes.end as usize) {
+                bytes_there.copy_from_slice(now);
             }
             rest = more;
         }
@@ -348,13 +350,14 @@ impl Cell {
         mark: &GlobalAccess,
         observer: &Observer<'_>,
         threads: u32,
-    ) -> Option<(Rule, GlobalAccess)> {
+    ) -> Option<(AccessRule, GlobalAccess)> {
         if self.write.step.is_none() {
             return None;
         }
         let rule = if observer.follows(&self.write) {
-            let crosses = self.write.manner.proxy == Proxy::Generic && mark.manner.proxy == Proxy::Async;
-            (crosses && !observer.sees_async(&self.write)).then_some(Rule::MissingProxyFence)
+            let crosses =
+                self.write.attributes.proxy == Proxy::Generic && mark.attributes.proxy == Proxy::Async;
+            (crosses && !observer.is_visible_to_async(&self.write)).then_some(AccessRule::MissingProxyFence)
         } else {
             unordered(&self.write, mark, threads)
         };
@@ -369,22 +372,22 @@ impl Cell {
         uses: Option<&Uses>,
         threads: u32,
         sets: &[Vec<GlobalAccess>],
-    ) -> Option<(Rule, GlobalAccess)> {
+    ) -> Option<(AccessRule, GlobalAccess)> {
         if self.read.step.is_none() {
             return None;
         }
         let readers = match self.read.step.component() {
-            SEVERAL => sets.get(self.read.step.count() as usize)?.as_slice(),
+            READER_SET => sets.get(self.read.step.count() as usize)?.as_slice(),
             _ => std::slice::from_ref(&self.read),
         };
-        let is_copy = mark.manner.proxy == Proxy::Async;
+        let is_copy = mark.attributes.proxy == Proxy::Async;
         let broken = |reader: &GlobalAccess| {
-            if !observer.knows_over(reader) {
+            if !observer.knows_complete(reader) {
                 return Some((unordered(reader, mark, threads)?, *reader));
             }
             let uses = uses.filter(|uses| is_copy && uses.may_be_overtaken(reader))?;
-            let is_over = observer.fences_read(reader) || uses.is_known(reader, observer);
-            (!is_over).then_some((Rule::MissingProxyFence, *reader))
+            let is_over = observer.has_fenced_read(reader) || uses.is_known(reader, observer);
+            (!is_over).then_some((AccessRule::MissingProxyFence, *reader))
         };
         readers.iter().find_map(broken)
     }
@@ -401,15 +404,15 @@ impl Cell {
         free: &mut Vec<u32>,
     ) {
         let read = &self.read;
-        let stands_for = |known: &GlobalAccess| {
-            is_as_strong(mark, known) && uses.is_none_or(|uses| uses.stand_for(mark, known, observer))
+        let covers = |known: &GlobalAccess| {
+            is_as_strong(mark, known) && uses.is_none_or(|uses| uses.covers(mark, known, observer))
         };
-        if read.step.component() == SEVERAL {
+        if read.step.component() == READER_SET {
             let Some(set) = sets.get_mut(read.step.count() as usize) else { return };
             let same = |known: &GlobalAccess| {
-                known.author.cluster == mark.author.cluster
+                known.grid_thread.cluster == mark.grid_thread.cluster
                     && known.step.component() == mark.step.component()
-                    && stands_for(known)
+                    && covers(known)
             };
             match set.iter_mut().find(|known| same(known)) {
                 Some(known) if known.step.component() != IN_FLIGHT => *known = *mark,
@@ -420,7 +423,7 @@ impl Cell {
                     set.push(*mark);
                 }
             }
-        } else if read.step.is_none() || observer.knows_over(read) && stands_for(read) {
+        } else if read.step.is_none() || observer.knows_complete(read) && covers(read) {
             self.read = *mark;
         } else {
             let set = vec![*read, *mark];
@@ -436,13 +439,13 @@ impl Cell {
                     sets.len() as u32 - 1
                 }
             };
-            self.read.step = Epoch::new(SEVERAL, index);
+            self.read.step = Epoch::new(READER_SET, index);
         }
     }
 
     #[inline]
     fn forget_readers(&mut self, sets: &mut [Vec<GlobalAccess>], free: &mut Vec<u32>) {
-        if self.read.step.component() == SEVERAL {
+        if self.read.step.component() == READER_SET {
             let index = self.read.step.count();
             if let Some(set) = sets.get_mut(index as usize) {
                 set.clear();
@@ -456,10 +459,10 @@ impl Cell {
 /// Returns whether a later read can replace an earlier one, because anything that races with the
 /// earlier one also races with the later one.
 fn is_as_strong(later: &GlobalAccess, earlier: &GlobalAccess) -> bool {
-    let (Some(new), Some(old)) = (later.manner.scope, earlier.manner.scope) else {
-        return later.manner.scope.is_none();
+    let (Some(new), Some(old)) = (later.attributes.scope, earlier.attributes.scope) else {
+        return later.attributes.scope.is_none();
     };
     let reach = old >= MemoryScope::Device && new >= MemoryScope::Device
-        || later.author == earlier.author && new <= old;
-    reach && later.manner.sizes == earlier.manner.sizes
+        || later.grid_thread == earlier.grid_thread && new <= old;
+    reach && later.attributes.sizes == earlier.attributes.sizes
 }

@@ -205,7 +205,7 @@ const fn mask(width: usize) -> u64 {
 }
 
 /// Returns the word and shift of the byte at `offset`, which must be in bounds.
-fn place(offset: u64) -> (usize, u32) {
+fn word_and_shift(offset: u64) -> (usize, u32) {
     ((offset / 8) as usize, (offset % 8) as u32 * 8)
 }
 
@@ -213,7 +213,7 @@ impl Allocation {
     fn read(&self, mut offset: u64, out: &mut [u8]) {
         let mut rest = out;
         while !rest.is_empty() {
-            let (word, shift) = place(offset);
+            let (word, shift) = word_and_shift(offset);
             let len = rest.len().min(8 - shift as usize / 8);
             let (now, later) = rest.split_at_mut(len);
             let value = self.words[word].load(Ordering::Relaxed) >> shift;
@@ -227,7 +227,7 @@ impl Allocation {
         self.mark(offset, bytes.len() as u64);
         let mut rest = bytes;
         while !rest.is_empty() {
-            let (word, shift) = place(offset);
+            let (word, shift) = word_and_shift(offset);
             let len = rest.len().min(8 - shift as usize / 8);
             let (now, later) = rest.split_at(len);
             let mut wide = [0; 8];
@@ -239,13 +239,13 @@ impl Allocation {
     }
 
     fn put(&self, word: usize, value: u64, mask: u64) {
-        let place = &self.words[word];
+        let word_cell = &self.words[word];
         if mask == u64::MAX {
-            return place.store(value, Ordering::Relaxed);
+            return word_cell.store(value, Ordering::Relaxed);
         }
-        let mut old = place.load(Ordering::Relaxed);
+        let mut old = word_cell.load(Ordering::Relaxed);
         while let Err(now) =
-            place.compare_exchange_weak(old, old & !mask | value, Ordering::Relaxed, Ordering::Relaxed)
+            word_cell.compare_exchange_weak(old, old & !mask | value, Ordering::Relaxed, Ordering::Relaxed)
         {
             old = now;
         }
@@ -253,13 +253,13 @@ impl Allocation {
 
     fn update(&self, offset: u64, width: usize, change: &mut dyn FnMut(u64) -> u64) -> u64 {
         self.mark(offset, width as u64);
-        let (word, shift) = place(offset);
-        let (place, mask) = (&self.words[word], mask(width));
-        let mut old = place.load(Ordering::Relaxed);
+        let (word, shift) = word_and_shift(offset);
+        let (word_cell, mask) = (&self.words[word], mask(width));
+        let mut old = word_cell.load(Ordering::Relaxed);
         loop {
             let value = change(old >> shift & mask) & mask;
             let new = old & !(mask << shift) | value << shift;
-            match place.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
+            match word_cell.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return old >> shift & mask,
                 Err(now) => old = now,
             }

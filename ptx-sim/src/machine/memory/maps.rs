@@ -24,14 +24,14 @@ pub(in crate::machine) struct Maps {
     known: Vec<Rc<TensorMap>>,
     numbers: HashMap<Descriptor, MapId>,
     /// Maps in global memory that were changed, acquired or used, by address.
-    global: BTreeMap<u64, InGlobal>,
+    global: BTreeMap<u64, GlobalMap>,
 }
 
 /// A map in global memory.
 #[derive(Debug, Default)]
-struct InGlobal {
+struct GlobalMap {
     /// The last change by a thread of this cluster.
-    changed: Option<Mark>,
+    last_change: Option<Mark>,
     /// The fence that released the change.
     released: Option<Epoch>,
     acquired: Vec<Acquired>,
@@ -65,7 +65,7 @@ impl Maps {
 
     /// Returns the number of the map that a descriptor encodes, or `None` if the bytes are no valid
     /// descriptor.
-    pub(in crate::machine) fn know(&mut self, descriptor: &Descriptor) -> Option<MapId> {
+    pub(in crate::machine) fn number_of(&mut self, descriptor: &Descriptor) -> Option<MapId> {
         if let Some(number) = self.numbers.get(descriptor) {
             return Some(*number);
         }
@@ -78,20 +78,20 @@ impl Maps {
 
     /// Notes that a thread has written to global memory.
     #[inline]
-    pub(in crate::machine) fn wrote(&mut self, address: u64, len: u32, write: Mark) {
+    pub(in crate::machine) fn note_write(&mut self, address: u64, len: u32, write: Mark) {
         if self.global.is_empty() {
             return;
         }
         let first = address.saturating_sub(DESCRIPTOR_BYTES as u64 - 1);
         for (_, map) in self.global.range_mut(first..address.saturating_add(len.into())) {
-            (map.changed, map.released) = (Some(write), None);
+            (map.last_change, map.released) = (Some(write), None);
         }
     }
 
     /// Notes that a thread has changed the map at `address`.
-    pub(in crate::machine) fn changed(&mut self, address: u64, write: Mark) {
+    pub(in crate::machine) fn note_change(&mut self, address: u64, write: Mark) {
         let map = self.global.entry(address).or_default();
-        (map.changed, map.released) = (Some(write), None);
+        (map.last_change, map.released) = (Some(write), None);
     }
 
     /// Returns the error, if any, in a use by `view` of the map at `address`, together with the
@@ -103,13 +103,13 @@ impl Maps {
         view: &View,
     ) -> Option<(MapMisuse, Option<Mark>)> {
         let map = self.global.entry(address).or_default();
-        map.misuse(view, bytes).map(|misuse| (misuse, map.changed))
+        map.misuse(view, bytes).map(|misuse| (misuse, map.last_change))
     }
 
     /// A fence of `view`: releases all changes that it knows of.
     pub(in crate::machine) fn release(&mut self, view: &View) {
         for map in self.global.values_mut() {
-            if map.changed.is_some_and(|change| view.follows(change.step)) {
+            if map.last_change.is_some_and(|change| view.follows(change.step)) {
                 map.released = Some(view.epoch());
             }
         }
@@ -118,7 +118,7 @@ impl Maps {
     /// A fence of `view`: acquires the map at `address`, whose current contents are `bytes`.
     pub(in crate::machine) fn acquire(&mut self, address: u64, bytes: Descriptor, view: &View) {
         let map = self.global.entry(address).or_default();
-        let after_release = match (map.changed, map.released) {
+        let after_release = match (map.last_change, map.released) {
             (None, _) => true,
             (Some(_), released) => released.is_some_and(|fence| view.follows(fence)),
         };
@@ -128,13 +128,13 @@ impl Maps {
     }
 }
 
-impl InGlobal {
+impl GlobalMap {
     fn misuse(&self, view: &View, bytes: &Descriptor) -> Option<MapMisuse> {
-        let mut seen = self.acquired.iter().filter(|acquired| view.follows(acquired.fence)).peekable();
-        if seen.peek().is_none() {
+        let mut visible = self.acquired.iter().filter(|acquired| view.follows(acquired.fence)).peekable();
+        if visible.peek().is_none() {
             return Some(MapMisuse::NotAcquired);
         }
-        let mut current = seen.filter(|acquired| acquired.bytes == *bytes).peekable();
+        let mut current = visible.filter(|acquired| acquired.bytes == *bytes).peekable();
         if current.peek().is_none() {
             return Some(MapMisuse::Changed);
         }

@@ -16,7 +16,7 @@ pub use global::{GlobalFault, GlobalMemory};
 pub(super) use maps::{MapMisuse, Maps};
 pub(super) use shadow::{Conflict, IN_FLIGHT, Mark, OPAQUE, Problem, Shadow, ThreadAccess};
 pub(super) use shared::{OutgoingCopy, POISON, SharedMemory};
-pub(super) use stores::{Store, Stretch, UnfinishedStores, joined};
+pub(super) use stores::{BulkStore, UnfinishedStore, UnfinishedStores, merge_ranges};
 pub(super) use tile::{LoadedTile, TileChunk};
 
 use super::address::{Target, resolve};
@@ -40,26 +40,26 @@ pub(super) struct Memory {
 
 /// A location in global or shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum MemoryLocation {
     Global(u64),
-    Shared(SharedPlace),
+    Shared(SharedLocation),
 }
 
 /// An offset in the shared memory of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct SharedPlace {
+pub(super) struct SharedLocation {
     pub(super) rank: BlockRank,
     pub(super) at: u32,
 }
 
 /// The size of an access, and its required alignment, a power of two.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
+pub(super) struct AccessLayout {
     pub(super) bytes: u32,
     pub(super) align: u32,
 }
 
-impl Extent {
+impl AccessLayout {
     /// Returns an access of this size that is aligned to its size.
     #[inline]
     pub(super) const fn natural(bytes: u32) -> Self {
@@ -69,7 +69,7 @@ impl Extent {
 
 /// The reason why an access is refused before it is made.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum PlaceFault {
+pub(super) enum LocationFault {
     Misaligned,
     /// The cluster has no block of this rank.
     NoBlock(BlockRank),
@@ -97,20 +97,20 @@ impl Memory {
         &self,
         pointer: Pointer,
         own: BlockRank,
-        extent: Extent,
-    ) -> Result<Place, PlaceFault> {
-        if pointer.address & u64::from(extent.align.saturating_sub(1)) != 0 {
-            return Err(PlaceFault::Misaligned);
+        layout: AccessLayout,
+    ) -> Result<MemoryLocation, LocationFault> {
+        if pointer.address & u64::from(layout.align.saturating_sub(1)) != 0 {
+            return Err(LocationFault::Misaligned);
         }
         match resolve(pointer, own) {
-            Target::Global(address) => Ok(Place::Global(address)),
-            Target::Shared(rank, _) if self.shared.get(rank).is_none() => Err(PlaceFault::NoBlock(rank)),
+            Target::Global(address) => Ok(MemoryLocation::Global(address)),
+            Target::Shared(rank, _) if self.shared.get(rank).is_none() => Err(LocationFault::NoBlock(rank)),
             Target::Shared(rank, at) => {
-                let end = at.saturating_add(extent.bytes.into());
+                let end = at.saturating_add(layout.bytes.into());
                 if at < u64::from(self.window.start) || end > u64::from(self.window.end) {
-                    return Err(PlaceFault::OutsideShared { at });
+                    return Err(LocationFault::OutsideShared { at });
                 }
-                Ok(Place::Shared(SharedPlace { rank, at: at as u32 }))
+                Ok(MemoryLocation::Shared(SharedLocation { rank, at: at as u32 }))
             }
         }
     }

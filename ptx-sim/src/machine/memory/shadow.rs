@@ -14,7 +14,7 @@ pub(in crate::machine) const IN_FLIGHT: Component = Component::new(u32::MAX);
 /// Replaces a writer: an mbarrier.
 pub(in crate::machine) const OPAQUE: Component = Component::new(u32::MAX - 1);
 /// Replaces a reader: the step's count is the index of a set of readers.
-const SEVERAL: Component = Component::new(u32::MAX - 2);
+const READER_SET: Component = Component::new(u32::MAX - 2);
 
 /// Flag in the line of a write: an asynchronous write in the generic proxy, whatever its component.
 const COPIED: u32 = 1 << 30;
@@ -54,7 +54,7 @@ impl ThreadAccess<'_> {
     /// Returns this access as it follows a write with these sizes. Two strong accesses do not race
     /// if they overlap completely.
     fn after(&self, kind: AccessKind, sizes: Sizes) -> Access {
-        Access { proxy: Proxy::Generic, kind, strong: self.sizes.meet(sizes) }
+        Access { proxy: Proxy::Generic, kind, strong: self.sizes.intersects(sizes) }
     }
 }
 
@@ -115,7 +115,7 @@ impl Cell {
     ) -> Option<Conflict> {
         let (mine, theirs) = (access.sizes, self.sizes());
         let found = self.after_write(access.after(kind, theirs), access.view, threads)?;
-        let is_mixed = mine != Sizes::WEAK && theirs != Sizes::WEAK && !mine.meet(theirs);
+        let is_mixed = mine != Sizes::WEAK && theirs != Sizes::WEAK && !mine.intersects(theirs);
         Some(Conflict { mixed: is_mixed.then(|| [mine.bytes(), theirs.bytes()]), ..found })
     }
 
@@ -167,9 +167,9 @@ impl Shadow {
         let mut cells = Vec::with_capacity(self.cells.len() * 2);
         for &cell in &self.cells {
             let mut twin = cell;
-            if cell.read.component() == SEVERAL {
+            if cell.read.component() == READER_SET {
                 let set = self.sets.get(cell.read.count() as usize).cloned().unwrap_or_default();
-                twin.read = Epoch::new(SEVERAL, self.sets.len() as u32);
+                twin.read = Epoch::new(READER_SET, self.sets.len() as u32);
                 self.sets.push(set);
             }
             cells.extend([cell, twin]);
@@ -195,7 +195,7 @@ impl Shadow {
             let cell = self.cells[index];
             if cell.write.is_none() || !view.follows(cell.write) {
                 let found = cell.before_thread(AccessKind::Read, &access, self.threads);
-                let found = found.map(|found| self.placed(found, index));
+                let found = found.map(|found| self.at_cell(found, index));
                 conflict = conflict.or(found.filter(|found| !is_observed(found)));
             }
             // A strong read is not recorded, because it is expected to be followed by a strong
@@ -229,10 +229,10 @@ impl Shadow {
                 } else {
                     cell.before_thread(AccessKind::Write, &access, self.threads)
                 };
-                let after_write = after_write.map(|found| self.placed(found, index));
+                let after_write = after_write.map(|found| self.at_cell(found, index));
                 // Recorded reads are weak.
                 let access = access.after(AccessKind::Write, Sizes::WEAK);
-                let after_reads = || Some(self.placed(self.after_reads(&cell, access, view)?, index));
+                let after_reads = || Some(self.at_cell(self.after_reads(&cell, access, view)?, index));
                 let found = after_write.filter(|found| !is_observed(found)).or_else(after_reads);
                 conflict = conflict.or(found);
                 self.forget_readers(index);
@@ -253,7 +253,7 @@ impl Shadow {
     ) -> Option<Conflict> {
         let unwritten = self.range(at, len).find(|&index| self.cells[index].write.is_none());
         let conflict =
-            unwritten.map(|index| self.placed(self.cells[index].writer(Problem::Unwritten), index));
+            unwritten.map(|index| self.at_cell(self.cells[index].writer(Problem::Unwritten), index));
         self.write(at, len, access, is_observed).or(conflict)
     }
 
@@ -281,7 +281,7 @@ impl Shadow {
         for index in self.range(at, len) {
             let cell = self.cells[index];
             let found = self.before_write(&cell, access, view);
-            conflict = conflict.or(found.map(|found| self.placed(found, index)));
+            conflict = conflict.or(found.map(|found| self.at_cell(found, index)));
             self.forget_readers(index);
             let cell = &mut self.cells[index];
             (cell.write, cell.write_line) = (mark.step, mark.line | copied | reduced);
@@ -302,34 +302,34 @@ impl Shadow {
         for index in self.range(at, len) {
             let access = Access::weak(Proxy::Async, AccessKind::Read);
             let found = self.cells[index].after_write(access, view, self.threads);
-            conflict = conflict.or(found.map(|found| self.placed(found, index)));
+            conflict = conflict.or(found.map(|found| self.at_cell(found, index)));
             self.add_async_reader(index, view, reader);
         }
         conflict
     }
 
     /// Records that all of `views` start an asynchronous-proxy read here. `reader` is the step at
-    /// which it is complete. `sound` caches a write that all views are known to follow. Also
-    /// returns the index of the view that conflicts.
-    pub(in crate::machine) fn read_together(
+    /// which it is complete. `checked_write` caches a write that all views are known to follow.
+    /// Also returns the index of the view that conflicts.
+    pub(in crate::machine) fn read_by_warp(
         &mut self,
         at: u32,
         len: u32,
         views: &[View],
         reader: Mark,
-        sound: &mut Epoch,
+        checked_write: &mut Epoch,
     ) -> Option<(u32, Conflict)> {
         let access = Access::weak(Proxy::Async, AccessKind::Read);
         let mut conflict = None;
         for index in self.range(at, len) {
             let cell = self.cells[index];
-            if cell.write.is_none() || cell.write != *sound {
+            if cell.write.is_none() || cell.write != *checked_write {
                 let after = |view| cell.after_write(access, view, self.threads);
                 let found = (0..).zip(views).find_map(|(lane, view)| Some((lane, after(view)?)));
                 if found.is_none() {
-                    *sound = cell.write;
+                    *checked_write = cell.write;
                 }
-                let found = found.map(|(lane, found)| (lane, self.placed(found, index)));
+                let found = found.map(|(lane, found)| (lane, self.at_cell(found, index)));
                 conflict = conflict.or(found);
             }
             if let Some(view) = views.first().filter(|_| cell.read != reader.step) {
@@ -339,11 +339,11 @@ impl Shadow {
         conflict
     }
 
-    /// Records that the operation marked `under_way` has landed here, at step `done`.
-    pub(in crate::machine) fn landed(&mut self, at: u32, len: u32, under_way: Epoch, done: Epoch) {
+    /// Records that the operation marked `in_flight` has landed here, at step `done`.
+    pub(in crate::machine) fn landed(&mut self, at: u32, len: u32, in_flight: Epoch, done: Epoch) {
         for index in self.range(at, len) {
             let cell = &mut self.cells[index];
-            if cell.write == under_way {
+            if cell.write == in_flight {
                 cell.write = done;
             }
         }
@@ -376,7 +376,7 @@ impl Shadow {
         }
     }
 
-    fn placed(&self, conflict: Conflict, index: usize) -> Conflict {
+    fn at_cell(&self, conflict: Conflict, index: usize) -> Conflict {
         Conflict { at: (index as u32) << self.shift, ..conflict }
     }
 
@@ -394,7 +394,7 @@ impl Shadow {
         }
         let one = [Mark { step: cell.read, line: cell.read_line }];
         let readers = match cell.read.component() {
-            SEVERAL => self.sets.get(cell.read.count() as usize)?.as_slice(),
+            READER_SET => self.sets.get(cell.read.count() as usize)?.as_slice(),
             _ => &one,
         };
         let missing = |reader: &Mark| {
@@ -416,9 +416,12 @@ impl Shadow {
     fn add_async_reader(&mut self, index: usize, view: &View, reader: Mark) {
         let cell = self.cells[index];
         let by_thread = !cell.read.is_none() && self.proxy_of_reader(cell.read) == Proxy::Generic;
-        if cell.read.component() != SEVERAL && by_thread && !view.fences_read(cell.read, Memory::Shared) {
+        if cell.read.component() != READER_SET
+            && by_thread
+            && !view.has_fenced_read(cell.read, Memory::Shared)
+        {
             let set = vec![Mark { step: cell.read, line: cell.read_line }, reader];
-            self.cells[index].read = Epoch::new(SEVERAL, self.keep(set));
+            self.cells[index].read = Epoch::new(READER_SET, self.store_set(set));
         } else {
             self.add_reader(index, view, reader);
         }
@@ -427,7 +430,7 @@ impl Shadow {
     /// Adds `reader`, represented by `view`. Readers that happen before it need not be kept.
     fn add_reader(&mut self, index: usize, view: &View, reader: Mark) {
         let cell = self.cells[index];
-        if cell.read.component() == SEVERAL {
+        if cell.read.component() == READER_SET {
             if let Some(set) = self.sets.get_mut(cell.read.count() as usize) {
                 let component = reader.step.component();
                 match set.iter_mut().find(|known| known.step.component() == component) {
@@ -435,16 +438,16 @@ impl Shadow {
                     None => set.push(reader),
                 }
             }
-        } else if view.knows_over(cell.read) {
+        } else if view.knows_complete(cell.read) {
             let cell = &mut self.cells[index];
             (cell.read, cell.read_line) = (reader.step, reader.line);
         } else {
             let set = vec![Mark { step: cell.read, line: cell.read_line }, reader];
-            self.cells[index].read = Epoch::new(SEVERAL, self.keep(set));
+            self.cells[index].read = Epoch::new(READER_SET, self.store_set(set));
         }
     }
 
-    fn keep(&mut self, set: Vec<Mark>) -> u32 {
+    fn store_set(&mut self, set: Vec<Mark>) -> u32 {
         match self.free.pop() {
             Some(index) => {
                 if let Some(free) = self.sets.get_mut(index as usize) {
@@ -462,7 +465,7 @@ impl Shadow {
 
     fn forget_readers(&mut self, index: usize) {
         let cell = &mut self.cells[index];
-        if cell.read.component() == SEVERAL {
+        if cell.read.component() == READER_SET {
             let set = cell.read.count();
             if let Some(set) = self.sets.get_mut(set as usize) {
                 set.clear();

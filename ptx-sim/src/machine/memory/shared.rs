@@ -21,7 +21,7 @@ pub(in crate::machine) struct SharedMemory {
     tiles: Vec<Option<TileChunk>>,
     /// The last step in which each thread of another block accessed this memory, by clock
     /// component, and its PTX line; 0 if there is none.
-    visits: Vec<(u32, u32)>,
+    remote_accesses: Vec<(u32, u32)>,
     /// Copies from here into other blocks that no exited thread knew to be complete.
     pub(in crate::machine) outgoing: Vec<OutgoingCopy>,
 }
@@ -42,7 +42,7 @@ impl SharedMemory {
             data: vec![POISON; whole as usize],
             shadow: Shadow::new(whole, Component::new(shape.all())),
             tiles: Vec::new(),
-            visits: Vec::new(),
+            remote_accesses: Vec::new(),
             outgoing: Vec::new(),
         }
     }
@@ -67,15 +67,15 @@ impl SharedMemory {
 
     /// Notes that an asynchronous operation writes to the chunk at `at`. `chunk` is the part of a
     /// tile that it writes, if any.
-    pub(in crate::machine) fn lay_out(&mut self, at: u32, chunk: Option<TileChunk>) {
+    pub(in crate::machine) fn set_tile_chunk(&mut self, at: u32, chunk: Option<TileChunk>) {
         if self.tiles.is_empty() {
             if chunk.is_none() {
                 return;
             }
             self.tiles.resize(self.data.len().div_ceil(CHUNK_BYTES as usize), None);
         }
-        if let Some(place) = self.tiles.get_mut((at / CHUNK_BYTES) as usize) {
-            *place = chunk;
+        if let Some(slot) = self.tiles.get_mut((at / CHUNK_BYTES) as usize) {
+            *slot = chunk;
         }
     }
 
@@ -87,25 +87,25 @@ impl SharedMemory {
     }
 
     /// Notes that a thread of another block accesses this memory, in a step of its own.
-    pub(in crate::machine) fn visit(&mut self, step: Epoch, line: u32, shape: Shape) {
-        self.visits.resize(shape.all() as usize, (0, 0));
-        self.visits[step.component().number() as usize] = (step.count(), line);
+    pub(in crate::machine) fn note_remote_access(&mut self, step: Epoch, line: u32, shape: Shape) {
+        self.remote_accesses.resize(shape.all() as usize, (0, 0));
+        self.remote_accesses[step.component().number() as usize] = (step.count(), line);
     }
 
     /// Forgets those accesses by other blocks that are over as far as the exiting thread of `view`
     /// knows.
-    pub(in crate::machine) fn forget_visits(&mut self, view: &View) {
-        for (number, visit) in (0..).zip(&mut self.visits) {
-            if view.knows_over(Epoch::new(Component::new(number), visit.0)) {
-                visit.0 = 0;
+    pub(in crate::machine) fn forget_remote_accesses(&mut self, view: &View) {
+        for (number, access) in (0..).zip(&mut self.remote_accesses) {
+            if view.knows_complete(Epoch::new(Component::new(number), access.0)) {
+                access.0 = 0;
             }
         }
     }
 
     /// Returns an access that has not been forgotten, with its PTX line.
-    pub(in crate::machine) fn a_visit(&self, shape: Shape) -> Option<(ThreadId, u32)> {
-        let number = self.visits.iter().position(|visit| visit.0 > 0)?;
-        let (step, line) = self.visits[number];
+    pub(in crate::machine) fn pending_remote_access(&self, shape: Shape) -> Option<(ThreadId, u32)> {
+        let number = self.remote_accesses.iter().position(|access| access.0 > 0)?;
+        let (step, line) = self.remote_accesses[number];
         Some((shape.thread(Epoch::new(Component::new(number as u32), step))?, line))
     }
 }

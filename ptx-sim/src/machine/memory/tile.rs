@@ -13,7 +13,7 @@ pub(in crate::machine) struct LoadedTile {
     /// Chunks of 16 bytes in a row.
     width: u32,
     /// The numbers of rows after which the tile continues along one of its outer dimensions.
-    turns: Vec<u32>,
+    panel_rows: Vec<u32>,
 }
 
 /// 16 bytes of a tile, numbered row by row.
@@ -33,11 +33,15 @@ impl LoadedTile {
             Mode::Tiled { .. } => (1..map.rank()).map(|dimension| map.taken(dimension)).collect(),
             Mode::Im2col { .. } => vec![],
         };
-        let turns = extents.iter().scan(1_u32, |rows, &extent| {
+        let panel_rows = extents.iter().scan(1_u32, |rows, &extent| {
             *rows = rows.saturating_mul(extent);
             Some(*rows)
         });
-        Some(Rc::new(Self { swizzle: map.swizzle, width: map.units_in_row(), turns: turns.collect() }))
+        Some(Rc::new(Self {
+            swizzle: map.swizzle,
+            width: map.units_in_row(),
+            panel_rows: panel_rows.collect(),
+        }))
     }
 }
 
@@ -51,7 +55,7 @@ impl TileChunk {
     }
 
     /// Returns the row, and the chunk within the row.
-    pub(in crate::machine) fn place(&self) -> [u32; 2] {
+    pub(in crate::machine) fn position(&self) -> [u32; 2] {
         [self.number / self.tile.width, self.number % self.tile.width]
     }
 
@@ -66,12 +70,13 @@ impl TileChunk {
         if !Rc::ptr_eq(&self.tile, &next.tile) {
             return true;
         }
-        let ([row, chunk], [next_row, next_chunk]) = (self.place(), next.place());
+        let ([row, chunk], [next_row, next_chunk]) = (self.position(), next.position());
         if next_chunk > 0 {
             return next.number == self.number + 1;
         }
-        let is_turn = next_row.checked_sub(row).is_some_and(|rows| self.tile.turns.contains(&rows));
-        chunk + 1 == self.tile.width && is_turn
+        let is_next_panel =
+            next_row.checked_sub(row).is_some_and(|rows| self.tile.panel_rows.contains(&rows));
+        chunk + 1 == self.tile.width && is_next_panel
     }
 }
 
@@ -81,7 +86,7 @@ mod tests {
 
     fn tile() -> Rc<LoadedTile> {
         // A box of 2 chunks, 8 rows and 3 panels.
-        Rc::new(LoadedTile { swizzle: Swizzle::B32, width: 2, turns: vec![8, 24] })
+        Rc::new(LoadedTile { swizzle: Swizzle::B32, width: 2, panel_rows: vec![8, 24] })
     }
 
     fn chunk(tile: &Rc<LoadedTile>, [row, chunk]: [u32; 2]) -> TileChunk {
@@ -97,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_goes_on_in_the_next_panel() {
+    fn a_row_continues_in_the_next_panel() {
         let tile = tile();
         let beside = |from, to| chunk(&tile, from).is_beside(&chunk(&tile, to));
         assert!(beside([3, 0], [3, 1]));
@@ -108,7 +113,7 @@ mod tests {
 
     /// Chunks of different copies may be adjacent in any way.
     #[test]
-    fn tiles_are_next_to_each_other_as_they_like() {
+    fn tiles_may_be_adjacent_in_any_way() {
         let (tile, other) = (tile(), tile());
         let (one, two) = (chunk(&tile, [3, 1]), chunk(&other, [7, 1]));
         assert!(one.is_above(&two) && one.is_beside(&two));

@@ -4,21 +4,21 @@
 //! which products are added nor which NaN results. On an H200 each element of C takes one `fma` for
 //! each k, in order: the 312 cases of the list `doubles` of `tma-conformance` agree bit for bit.
 
-use tma_model::mma::{DoubleForm, Place, WARP_COLUMNS};
+use tma_model::mma::{DoubleForm, FragmentSlot, WARP_COLUMNS};
 
 /// A 64-bit register of each lane.
 pub(crate) type Lanes = [u64; tma_model::limits::WARP_THREADS as usize];
 
 /// Multiplies A and B. `d` holds C on entry and D on return.
 pub(crate) fn multiply(form: DoubleForm, [a, b]: [&[Lanes]; 2], d: &mut [Lanes]) {
-    let element = |of: &[Lanes], Place { thread, register, .. }: Place| {
+    let element = |of: &[Lanes], FragmentSlot { thread, register, .. }: FragmentSlot| {
         f64::from_bits(of[register as usize][thread as usize])
     };
     for [row, column] in (0..form.rows).flat_map(|row| (0..WARP_COLUMNS).map(move |column| [row, column])) {
-        let Place { thread, register, .. } = form.sum_place([row, column]);
+        let FragmentSlot { thread, register, .. } = form.accumulator_slot([row, column]);
         let sum = &mut d[register as usize][thread as usize];
         let add = |sum: f64, k| {
-            let (x, y) = (element(a, form.left_place([row, k])), element(b, form.right_place([k, column])));
+            let (x, y) = (element(a, form.left_slot([row, k])), element(b, form.right_slot([k, column])));
             fused(x, y, sum)
         };
         *sum = (0..form.k).fold(f64::from_bits(*sum), add).to_bits();
@@ -51,24 +51,24 @@ mod tests {
         for form in DoubleForm::ALL {
             let [a, b, c] = form.registers().map(|count| vec![[0; 32]; count as usize]);
             let (mut a, mut b, mut d) = (a, b, c);
-            let put = |to: &mut Vec<Lanes>, place: Place, value: f64| {
-                to[place.register as usize][place.thread as usize] = value.to_bits();
+            let put = |to: &mut Vec<Lanes>, position: FragmentSlot, value: f64| {
+                to[position.register as usize][position.thread as usize] = value.to_bits();
             };
             for k in 0..form.k {
                 for row in 0..form.rows {
-                    put(&mut a, form.left_place([row, k]), f64::from(1 << row));
+                    put(&mut a, form.left_slot([row, k]), f64::from(1 << row));
                 }
                 for column in 0..WARP_COLUMNS {
-                    put(&mut b, form.right_place([k, column]), f64::from(column + k));
+                    put(&mut b, form.right_slot([k, column]), f64::from(column + k));
                 }
             }
             let elements = || (0..form.rows).flat_map(|row| (0..WARP_COLUMNS).map(move |n| [row, n]));
             for [row, column] in elements() {
-                put(&mut d, form.sum_place([row, column]), f64::from(8 * row + column));
+                put(&mut d, form.accumulator_slot([row, column]), f64::from(8 * row + column));
             }
             multiply(form, [&a, &b], &mut d);
             for [row, column] in elements() {
-                let Place { thread, register, .. } = form.sum_place([row, column]);
+                let FragmentSlot { thread, register, .. } = form.accumulator_slot([row, column]);
                 let factors: u32 = (0..form.k).map(|k| column + k).sum();
                 let wanted = f64::from(factors * (1 << row) + 8 * row + column);
                 assert_eq!(f64::from_bits(d[register as usize][thread as usize]), wanted, "{form}");

@@ -11,9 +11,9 @@
 mod double;
 mod float;
 mod integer;
+mod multiply;
 mod number;
 mod operands;
-mod product;
 mod selection;
 mod warp;
 
@@ -24,9 +24,9 @@ use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
 use tma_model::sync::{Clock, Component, Epoch, Issue, Issues};
 
 pub(crate) use double::{Lanes as WideLanes, multiply as multiply_doubles};
+pub(super) use multiply::{MultiplyArithmetic, Register};
 pub(super) use operands::{Left, Matrix, Plan, Side};
-pub(super) use product::{Manner, Register};
-pub(crate) use warp::{Lanes as WarpLanes, WarpFactors, WarpManner, multiply as multiply_in_warp};
+pub(crate) use warp::{Lanes as WarpLanes, WarpArithmetic, WarpFactors, multiply as multiply_in_warp};
 
 use super::index::{BlockRank, PerBlock, Shape, WarpIndex};
 use super::types::Site;
@@ -60,7 +60,7 @@ impl Member {
 
 /// An instruction that all warps of a warpgroup issue, in the same order.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum WgmmaInstruction {
     Multiply(Rc<Multiplication>),
     Commit,
 }
@@ -68,18 +68,18 @@ pub(super) enum Step {
 /// A multiplication, as each of the four warps issues it.
 #[derive(Clone, Debug)]
 pub(super) struct Multiplication {
-    pub(super) manner: Manner,
+    pub(super) arithmetic: MultiplyArithmetic,
     pub(super) plan: Plan,
     /// The registers of D, in order.
     pub(super) d: Vec<Reg>,
 }
 
-impl Step {
-    /// Returns whether both steps are the same instruction.
+impl WgmmaInstruction {
+    /// Returns whether both instructions are the same instruction.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Multiply(one), Self::Multiply(other)) => {
-                one.manner == other.manner && one.plan.is_like(&other.plan) && one.d == other.d
+                one.arithmetic == other.arithmetic && one.plan.is_like(&other.plan) && one.d == other.d
             }
             (Self::Commit, Self::Commit) => true,
             (Self::Multiply(_), Self::Commit) | (Self::Commit, Self::Multiply(_)) => false,
@@ -87,14 +87,14 @@ impl Step {
     }
 }
 
-/// A step that not all warps have issued, or that is not complete.
+/// An instruction that not all warps have issued, or that is not complete.
 #[derive(Debug)]
-struct Issued {
+struct IssuedInstruction {
     pc: u32,
     site: Site,
-    step: Step,
+    instruction: WgmmaInstruction,
     /// The warps that have issued it.
-    by: [bool; WARPS],
+    issued_by: [bool; WARPS],
     /// A in registers, which each warp contributes to.
     left: Option<Box<[Register; 4]>>,
     /// The metadata of a sparse A, which each warp contributes to.
@@ -107,8 +107,8 @@ struct Issued {
 /// The instructions that a warp has issued.
 #[derive(Debug, Default)]
 struct Warp {
-    /// The number of steps issued.
-    steps: u32,
+    /// The number of instructions issued.
+    instructions: u32,
     commits: u32,
     /// Groups that the warp has not waited for, with a multiplication of each.
     unwaited: Vec<(u32, Site)>,
@@ -118,11 +118,11 @@ struct Warp {
 struct Warpgroup {
     /// The clock component that counts the groups.
     component: Option<Component>,
-    /// Steps that are not complete. `over` is the number of the first one.
-    steps: VecDeque<Issued>,
-    over: u32,
+    /// Instructions that are not complete. `first_number` is the number of the first one.
+    instructions: VecDeque<IssuedInstruction>,
+    first_number: u32,
     warps: [Warp; WARPS],
-    /// The knowledge of the past at the issue of all completed steps.
+    /// The knowledge of the past at the issue of all completed instructions.
     past: Clock,
     /// Accumulators in flight.
     registers: HashMap<Reg, Box<Register>>,
@@ -135,20 +135,20 @@ pub(super) struct TensorCores {
     components: Vec<Component>,
 }
 
-/// The result of issuing a step.
+/// The result of issuing an instruction.
 #[derive(Debug)]
-pub(super) struct Joined {
-    /// The number of the step in its warpgroup.
+pub(super) struct IssueResult {
+    /// The number of the instruction in its warpgroup.
     pub(super) number: u32,
-    /// Whether all warps have now issued the step.
-    pub(super) is_whole: bool,
-    /// A warp that issued another instruction as this step.
+    /// Whether all warps have now issued the instruction.
+    pub(super) is_complete: bool,
+    /// A warp that issued another instruction as this instruction.
     pub(super) differs: Option<(WarpIndex, Site)>,
 }
 
 /// The position of a warp's instruction in the code.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct At {
+pub(super) struct IssueSite {
     pub(super) pc: u32,
     pub(super) site: Site,
 }
@@ -188,51 +188,56 @@ impl TensorCores {
         Some(Epoch::new(component, warpgroup.warps[member.warp].commits + 1))
     }
 
-    /// Records that a warp issues a step.
-    pub(super) fn join(&mut self, member: Member, at: At, step: Step) -> Option<Joined> {
+    /// Records that a warp issues an instruction.
+    pub(super) fn issue(
+        &mut self,
+        member: Member,
+        at: IssueSite,
+        instruction: WgmmaInstruction,
+    ) -> Option<IssueResult> {
         let warpgroup = self.get_mut(member.warpgroup)?;
         let warp = &mut warpgroup.warps[member.warp];
-        let number = warp.steps;
-        warp.steps += 1;
-        match &step {
-            Step::Multiply(_) => warp.unwaited.push((warp.commits + 1, at.site)),
-            Step::Commit => warp.commits += 1,
+        let number = warp.instructions;
+        warp.instructions += 1;
+        match &instruction {
+            WgmmaInstruction::Multiply(_) => warp.unwaited.push((warp.commits + 1, at.site)),
+            WgmmaInstruction::Commit => warp.commits += 1,
         }
-        let index = number.wrapping_sub(warpgroup.over) as usize;
-        if index == warpgroup.steps.len() {
-            warpgroup.steps.push_back(Issued::new(at, step.clone()));
+        let index = number.wrapping_sub(warpgroup.first_number) as usize;
+        if index == warpgroup.instructions.len() {
+            warpgroup.instructions.push_back(IssuedInstruction::new(at, instruction.clone()));
         }
-        let issued = warpgroup.steps.get_mut(index)?;
-        let differs = issued.pc != at.pc || !issued.step.is_like(&step);
-        let first = issued.by.iter().position(|by| *by);
+        let issued = warpgroup.instructions.get_mut(index)?;
+        let differs = issued.pc != at.pc || !issued.instruction.is_like(&instruction);
+        let first = issued.issued_by.iter().position(|by| *by);
         let other = first
             .filter(|_| differs)
             .map(|warp| (WarpIndex(member.warpgroup.number * WARPS as u32 + warp as u32), issued.site));
-        issued.by[member.warp] = true;
-        Some(Joined { number, is_whole: issued.by == [true; WARPS], differs: other })
+        issued.issued_by[member.warp] = true;
+        Some(IssueResult { number, is_complete: issued.issued_by == [true; WARPS], differs: other })
     }
 
-    /// Adds the knowledge of the past of a thread that issued a step.
+    /// Adds the knowledge of the past of a thread that issued an instruction.
     pub(super) fn note_issue(&mut self, id: WarpgroupId, number: u32, issue: &Issue) {
         if let Some((warpgroup, index)) = self.find(id, number) {
-            warpgroup.steps[index].issues.add(issue);
+            warpgroup.instructions[index].issues.add(issue);
         }
     }
 
-    /// Adds a warp's part of A to a step that the warp has issued.
-    pub(super) fn bring(&mut self, member: Member, number: u32, left: &[[u32; 32]]) {
+    /// Adds a warp's part of A to an instruction that the warp has issued.
+    pub(super) fn add_left(&mut self, member: Member, number: u32, left: &[[u32; 32]]) {
         if let Some((warpgroup, index)) = self.find(member.warpgroup, number) {
-            let whole = warpgroup.steps[index].left.get_or_insert_with(|| Box::new([[0; 128]; 4]));
+            let whole = warpgroup.instructions[index].left.get_or_insert_with(|| Box::new([[0; 128]; 4]));
             for (register, lanes) in whole.iter_mut().zip(left) {
                 register[lanes_of(member)].copy_from_slice(lanes);
             }
         }
     }
 
-    /// Adds a warp's part of the metadata of a sparse A to a step that the warp has issued.
-    pub(super) fn bring_metadata(&mut self, member: Member, number: u32, lanes: &[u32; 32]) {
+    /// Adds a warp's part of the metadata of a sparse A to an instruction that the warp has issued.
+    pub(super) fn add_metadata(&mut self, member: Member, number: u32, lanes: &[u32; 32]) {
         if let Some((warpgroup, index)) = self.find(member.warpgroup, number) {
-            let whole = warpgroup.steps[index].metadata.get_or_insert_with(|| Box::new([0; 128]));
+            let whole = warpgroup.instructions[index].metadata.get_or_insert_with(|| Box::new([0; 128]));
             whole[lanes_of(member)].copy_from_slice(lanes);
         }
     }
@@ -252,32 +257,36 @@ impl TensorCores {
 
     fn find(&mut self, id: WarpgroupId, number: u32) -> Option<(&mut Warpgroup, usize)> {
         let warpgroup = self.get_mut(id)?;
-        let index = number.wrapping_sub(warpgroup.over) as usize;
-        (index < warpgroup.steps.len()).then_some((warpgroup, index))
+        let index = number.wrapping_sub(warpgroup.first_number) as usize;
+        (index < warpgroup.instructions.len()).then_some((warpgroup, index))
     }
 
     /// Returns the multiplication with this number, if it is in flight.
-    pub(super) fn under_way(&mut self, id: WarpgroupId, number: u32) -> Option<Rc<Multiplication>> {
+    pub(super) fn multiplication_in_flight(
+        &mut self,
+        id: WarpgroupId,
+        number: u32,
+    ) -> Option<Rc<Multiplication>> {
         let (warpgroup, index) = self.find(id, number)?;
-        match &warpgroup.steps[index].step {
-            Step::Multiply(multiplication) => Some(Rc::clone(multiplication)),
-            Step::Commit => None,
+        match &warpgroup.instructions[index].instruction {
+            WgmmaInstruction::Multiply(multiplication) => Some(Rc::clone(multiplication)),
+            WgmmaInstruction::Commit => None,
         }
     }
 
-    /// Reads the operands of a multiplication from `shared`, and completes all steps that now can
-    /// be.
+    /// Reads the operands of a multiplication from `shared`, and completes all instructions that
+    /// now can be.
     pub(super) fn read(&mut self, id: WarpgroupId, number: u32, shared: &[u8]) {
         if let Some((warpgroup, index)) = self.find(id, number) {
-            let issued = &mut warpgroup.steps[index];
-            if let Step::Multiply(multiplication) = &issued.step {
+            let issued = &mut warpgroup.instructions[index];
+            if let WgmmaInstruction::Multiply(multiplication) = &issued.instruction {
                 issued.operands = Some(multiplication.plan.read(shared));
             }
             warpgroup.advance();
         }
     }
 
-    /// Completes all steps that can be, after all warps have issued a step.
+    /// Completes all instructions that can be, after all warps have issued an instruction.
     pub(super) fn advance(&mut self, id: WarpgroupId) {
         if let Some(warpgroup) = self.get_mut(id) {
             warpgroup.advance();
@@ -304,11 +313,14 @@ impl TensorCores {
         })
     }
 
-    /// Returns the warps of a warpgroup that have not issued the step with this number.
-    pub(super) fn behind(&self, id: WarpgroupId, number: u32) -> impl Iterator<Item = WarpIndex> + '_ {
+    /// Returns the warps of a warpgroup that have not issued the instruction with this number.
+    pub(super) fn warps_behind(&self, id: WarpgroupId, number: u32) -> impl Iterator<Item = WarpIndex> + '_ {
         let warps = self.get(id).map_or(&[][..], |warpgroup| &warpgroup.warps);
         let first = id.number * WARPS as u32;
-        (first..).zip(warps).filter(move |(_, warp)| warp.steps <= number).map(|(warp, _)| WarpIndex(warp))
+        (first..)
+            .zip(warps)
+            .filter(move |(_, warp)| warp.instructions <= number)
+            .map(|(warp, _)| WarpIndex(warp))
     }
 
     /// Returns the clock component of a warpgroup's groups, and the knowledge of the past at the
@@ -326,12 +338,12 @@ impl TensorCores {
         Some((site, group <= warp.commits))
     }
 
-    /// Returns a step of another warp that this warp has not issued.
-    pub(super) fn missed(&self, member: Member) -> Option<(WarpIndex, Site)> {
+    /// Returns an instruction of another warp that this warp has not issued.
+    pub(super) fn unissued(&self, member: Member) -> Option<(WarpIndex, Site)> {
         let warpgroup = self.get(member.warpgroup)?;
-        let index = warpgroup.warps[member.warp].steps.wrapping_sub(warpgroup.over) as usize;
-        let issued = warpgroup.steps.get(index)?;
-        let other = issued.by.iter().position(|by| *by)?;
+        let index = warpgroup.warps[member.warp].instructions.wrapping_sub(warpgroup.first_number) as usize;
+        let issued = warpgroup.instructions.get(index)?;
+        let other = issued.issued_by.iter().position(|by| *by)?;
         Some((WarpIndex(member.warpgroup.number * WARPS as u32 + other as u32), issued.site))
     }
 }
@@ -342,46 +354,56 @@ fn lanes_of(member: Member) -> std::ops::Range<usize> {
     member.warp * lanes..(member.warp + 1) * lanes
 }
 
-impl Issued {
-    fn new(At { pc, site }: At, step: Step) -> Self {
+impl IssuedInstruction {
+    fn new(IssueSite { pc, site }: IssueSite, instruction: WgmmaInstruction) -> Self {
         let issues = Issues::default();
-        Self { pc, site, step, by: [false; WARPS], left: None, metadata: None, operands: None, issues }
+        Self {
+            pc,
+            site,
+            instruction,
+            issued_by: [false; WARPS],
+            left: None,
+            metadata: None,
+            operands: None,
+            issues,
+        }
     }
 }
 
 impl Warpgroup {
-    /// Completes steps in order, as far as possible.
+    /// Completes instructions in order, as far as possible.
     fn advance(&mut self) {
-        while let Some(first) = self.steps.front() {
-            if first.by != [true; WARPS] {
+        while let Some(first) = self.instructions.front() {
+            if first.issued_by != [true; WARPS] {
                 return;
             }
-            match &first.step {
-                Step::Commit => {}
-                Step::Multiply(multiplication) => {
+            match &first.instruction {
+                WgmmaInstruction::Commit => {}
+                WgmmaInstruction::Multiply(multiplication) => {
                     let Some(operands) = &first.operands else { return };
                     let left = first.left.as_deref().map(<[Register; 4]>::as_slice);
                     let factors = operands.factors(multiplication, left, first.metadata.as_deref());
-                    multiply(multiplication, &factors, &mut self.registers);
+                    execute(multiplication, &factors, &mut self.registers);
                 }
             }
-            if let Some(mut over) = self.steps.pop_front() {
-                self.past = self.past.join(&over.issues.join());
+            if let Some(mut completed) = self.instructions.pop_front() {
+                self.past = self.past.join(&completed.issues.join());
             }
-            self.over += 1;
+            self.first_number += 1;
         }
     }
 
     /// Returns whether all multiplications that a warp has issued up to group `last` are complete.
     fn has_completed(&self, warp: usize, last: u32) -> bool {
         let mut group = self.warps[warp].commits + 1;
-        // Goes backwards from the last step that the warp has issued.
-        let issued = (self.warps[warp].steps.wrapping_sub(self.over) as usize).min(self.steps.len());
-        for step in self.steps.iter().take(issued).rev() {
-            match step.step {
-                Step::Commit => group -= 1,
-                Step::Multiply(_) if group <= last => return false,
-                Step::Multiply(_) => {}
+        // Goes backwards from the last instruction that the warp has issued.
+        let issued_count = (self.warps[warp].instructions.wrapping_sub(self.first_number) as usize)
+            .min(self.instructions.len());
+        for issued in self.instructions.iter().take(issued_count).rev() {
+            match issued.instruction {
+                WgmmaInstruction::Commit => group -= 1,
+                WgmmaInstruction::Multiply(_) if group <= last => return false,
+                WgmmaInstruction::Multiply(_) => {}
             }
         }
         true
@@ -389,11 +411,15 @@ impl Warpgroup {
 }
 
 /// Multiplies, with D in the registers that the warps have lent.
-fn multiply(what: &Multiplication, factors: &product::Factors, registers: &mut HashMap<Reg, Box<Register>>) {
+fn execute(
+    multiplication: &Multiplication,
+    factors: &multiply::Factors,
+    registers: &mut HashMap<Reg, Box<Register>>,
+) {
     let take = |reg: &Reg| registers.get(reg).map_or([0; 128], |register| **register);
-    let mut d: Vec<Register> = what.d.iter().map(take).collect();
-    product::multiply(what.manner, factors, &mut d);
-    for (reg, values) in what.d.iter().zip(d) {
+    let mut d: Vec<Register> = multiplication.d.iter().map(take).collect();
+    multiply::multiply(multiplication.arithmetic, factors, &mut d);
+    for (reg, values) in multiplication.d.iter().zip(d) {
         registers.insert(*reg, Box::new(values));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use tma_model::mma::{CHUNK_BYTES, Descriptor, Form, Major, Operand, Place, ROWS, STEP_BYTES};
+use tma_model::mma::{CHUNK_BYTES, Descriptor, Form, FragmentSlot, Major, Operand, ROWS, STEP_BYTES};
 
 use super::Multiplication;
-use super::product::{Factors, LINE_BYTES, Register};
+use super::multiply::{Factors, LINE_BYTES, Register};
 use super::selection::Selection;
 
 /// Bytes of a chunk, as an index.
@@ -165,16 +165,17 @@ impl Operands {
     /// Combines the operands with those that the warps hold in registers.
     pub(super) fn factors(
         &self,
-        what: &Multiplication,
+        multiplication: &Multiplication,
         left: Option<&[Register]>,
         metadata: Option<&Register>,
     ) -> Factors {
-        let form = what.plan.form;
+        let form = multiplication.plan.form;
         let left = match &self.left {
             Some(left) => left.clone(),
             None => gathered(form.a, left.unwrap_or_default()),
         };
-        let selection = metadata.map(|metadata| Selection::new(form, what.manner.selector, metadata));
+        let selection =
+            metadata.map(|metadata| Selection::new(form, multiplication.arithmetic.selector, metadata));
         Factors { left, right: self.right.clone(), selection }
     }
 }
@@ -184,7 +185,7 @@ fn gathered(element: Operand, registers: &[Register]) -> Vec<u8> {
     let mut bytes = vec![0; ROWS as usize * LINE_BYTES];
     for (register, threads) in (0..).zip(registers) {
         for (thread, value) in (0..).zip(threads) {
-            let [row, k] = element.coordinates(Place { thread, register, part: 0 });
+            let [row, k] = element.coordinates(FragmentSlot { thread, register, part: 0 });
             let at = row as usize * LINE_BYTES + (k * element.bits() / 8) as usize;
             bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
         }

@@ -5,9 +5,9 @@
 //! multiplied and summed first, then the others are added to that sum, and C is added last by an
 //! ordinary addition.
 
-use tma_model::mma::{Accumulated, Operand, WARP_COLUMNS, WARP_ROWS, WarpForm};
+use tma_model::mma::{Accumulator, Operand, WARP_COLUMNS, WARP_ROWS, WarpForm};
 
-use super::float::{self, Line, Rule};
+use super::float::{self, Line, RoundingRule};
 use super::integer;
 use super::number::{F16, Format, NONE, Number};
 use crate::isa::float::convert::between;
@@ -18,7 +18,7 @@ pub(crate) type Lanes = [u32; tma_model::limits::WARP_THREADS as usize];
 
 /// The properties of an instruction that determine its arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WarpManner {
+pub(crate) struct WarpArithmetic {
     pub(crate) form: WarpForm,
     /// Whether integer sums are clamped.
     pub(crate) saturates: bool,
@@ -37,14 +37,14 @@ pub(crate) struct WarpFactors<'r> {
 impl WarpFactors<'_> {
     /// Returns the element of A at a row and k.
     fn left(self, form: WarpForm, at: [u32; 2]) -> u32 {
-        let place = form.a.place(at);
-        part(self.a[place.register as usize][place.thread as usize], form.a.bits(), place.part)
+        let slot = form.a.slot(at);
+        part(self.a[slot.register as usize][slot.thread as usize], form.a.bits(), slot.part)
     }
 
     /// Returns the element of B at a k and column.
     fn right(self, form: WarpForm, at: [u32; 2]) -> u32 {
-        let place = form.right_place(at);
-        part(self.b[place.register as usize][place.thread as usize], form.b.bits(), place.part)
+        let slot = form.right_slot(at);
+        part(self.b[slot.register as usize][slot.thread as usize], form.b.bits(), slot.part)
     }
 }
 
@@ -53,15 +53,15 @@ const fn part(word: u32, bits: u32, number: u32) -> u32 {
 }
 
 /// Multiplies. `d` holds C on entry and D on return.
-pub(crate) fn multiply(manner: WarpManner, factors: WarpFactors<'_>, d: &mut [Lanes]) {
-    let form = manner.form;
+pub(crate) fn multiply(arithmetic: WarpArithmetic, factors: WarpFactors<'_>, d: &mut [Lanes]) {
+    let form = arithmetic.form;
     match (is_float8(form.a), form.k) {
         (true, 16) => floats8::<16>(form, factors, d),
         (true, _) => floats8::<32>(form, factors, d),
         (false, 4) => floats::<4>(form, factors, d),
         (false, 8) => floats::<8>(form, factors, d),
         (false, 16) if Format::of(form.a).is_some() => floats::<16>(form, factors, d),
-        (false, _) => integers(manner, factors, d),
+        (false, _) => integers(arithmetic, factors, d),
     }
 }
 
@@ -73,22 +73,22 @@ const fn is_float8(operand: Operand) -> bool {
 }
 
 /// Replaces each element of D. `with` receives the row and column, and the element of C.
-fn update(ty: Accumulated, d: &mut [Lanes], mut with: impl FnMut([u32; 2], u32) -> u32) {
+fn update(ty: Accumulator, d: &mut [Lanes], mut with: impl FnMut([u32; 2], u32) -> u32) {
     for at in (0..WARP_ROWS).flat_map(|row| (0..WARP_COLUMNS).map(move |column| [row, column])) {
-        let place = ty.place(at);
+        let slot = ty.slot(at);
         let bits = 32 / ty.per_register();
-        let register = &mut d[place.register as usize][place.thread as usize];
-        let new = with(at, part(*register, bits, place.part));
+        let register = &mut d[slot.register as usize][slot.thread as usize];
+        let new = with(at, part(*register, bits, slot.part));
         *register = match ty {
-            Accumulated::F32 | Accumulated::S32 => new,
-            Accumulated::F16 => *register & !(0xffff << (bits * place.part)) | new << (bits * place.part),
+            Accumulator::F32 | Accumulator::S32 => new,
+            Accumulator::F16 => *register & !(0xffff << (bits * slot.part)) | new << (bits * slot.part),
         };
     }
 }
 
 fn floats<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [Lanes]) {
     let (Some(rule), Some(left), Some(right)) =
-        (Rule::of(form.a, form.d), Format::of(form.a), Format::of(form.b))
+        (RoundingRule::of(form.a, form.d), Format::of(form.a), Format::of(form.b))
     else {
         return;
     };
@@ -108,7 +108,7 @@ fn floats<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [Lan
 
 /// Multiplies 8-bit floats.
 fn floats8<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [Lanes]) {
-    let Some(rule) = Rule::of(Operand::F16, form.d) else { return };
+    let Some(rule) = RoundingRule::of(Operand::F16, form.d) else { return };
     let shift = float::shift(rule, F16, F16);
     let number = |operand, bits| F16.number(half_of(operand, bits));
     let column = |column| -> [Number; K] {
@@ -116,12 +116,12 @@ fn floats8<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [La
     };
     // Half of the elements of a row: the first two of every four, or the other two.
     let half_row = |row: u32, half: usize| {
-        let places: Vec<u8> = (0..K as u8).filter(|k| usize::from(k % 4 / 2) == half).collect();
+        let indices: Vec<u8> = (0..K as u8).filter(|k| usize::from(k % 4 / 2) == half).collect();
         let mut numbers = [Number::Finite { significand: 0, exponent: NONE }; K];
-        for (slot, &k) in numbers.iter_mut().zip(&places) {
-            *slot = number(form.a, factors.left(form, [row, k.into()]));
+        for (entry, &k) in numbers.iter_mut().zip(&indices) {
+            *entry = number(form.a, factors.left(form, [row, k.into()]));
         }
-        Line::sparse(&numbers, &places, shift)
+        Line::sparse(&numbers, &indices, shift)
     };
     let rows: Vec<_> = (0..WARP_ROWS).map(|row| [half_row(row, 0), half_row(row, 1)]).collect();
     let columns: Vec<_> = (0..WARP_COLUMNS).map(|at| Line::new(column(at), 0)).collect();
@@ -139,13 +139,13 @@ fn half_of(operand: Operand, bits: u32) -> u32 {
 }
 
 /// Adds two numbers, rounding to nearest even, with the NaN of tensor cores.
-fn added(ty: Accumulated, x: u32, y: u32) -> u32 {
+fn added(ty: Accumulator, x: u32, y: u32) -> u32 {
     match ty {
-        Accumulated::F32 => {
+        Accumulator::F32 => {
             let sum = f32::from_bits(x) + f32::from_bits(y);
             if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() }
         }
-        Accumulated::F16 => {
+        Accumulator::F16 => {
             let wide = |bits: u32| {
                 f64::from_bits(between(bits.into(), formats::F16, formats::F64, Round::Nearest, false))
             };
@@ -156,12 +156,12 @@ fn added(ty: Accumulated, x: u32, y: u32) -> u32 {
             }
             between(sum.to_bits(), formats::F64, formats::F16, Round::Nearest, false) as u32
         }
-        Accumulated::S32 => x.wrapping_add(y),
+        Accumulator::S32 => x.wrapping_add(y),
     }
 }
 
-fn integers(manner: WarpManner, factors: WarpFactors<'_>, d: &mut [Lanes]) {
-    let WarpManner { form, saturates, differs } = manner;
+fn integers(arithmetic: WarpArithmetic, factors: WarpFactors<'_>, d: &mut [Lanes]) {
+    let WarpArithmetic { form, saturates, differs } = arithmetic;
     let left = |row| (0..form.k).map(move |k| factors.left(form, [row, k]));
     let right = |column| (0..form.k).map(move |k| factors.right(form, [k, column]));
     let element = |operand, bits| integer::element(operand, bits as u8);
@@ -184,9 +184,9 @@ mod tests {
     #[test]
     fn an_addition_rounds_once() {
         assert_eq!(half_of(Operand::E4m3, 0x81), 0x9800, "2^-9 is a normal f16");
-        assert_eq!(added(Accumulated::F16, 0x6400, 0x3801), 0x6401, "1024 and a little more than a half");
-        assert_eq!(added(Accumulated::F16, 0x7bff, 0x7bff), 0x7c00);
-        assert_eq!(added(Accumulated::F16, 0x7c00, 0xfc00), 0x7fff);
-        assert_eq!(added(Accumulated::F32, 0x7f80_0000, 0xff80_0000), 0x7fff_ffff);
+        assert_eq!(added(Accumulator::F16, 0x6400, 0x3801), 0x6401, "1024 and a little more than a half");
+        assert_eq!(added(Accumulator::F16, 0x7bff, 0x7bff), 0x7c00);
+        assert_eq!(added(Accumulator::F16, 0x7c00, 0xfc00), 0x7fff);
+        assert_eq!(added(Accumulator::F32, 0x7f80_0000, 0xff80_0000), 0x7fff_ffff);
     }
 }

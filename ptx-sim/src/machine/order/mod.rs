@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use tma_model::sync::{Acquirer, Component, Epoch, Knowledge, Order, Releases, View};
 
 use super::index::{BlockRank, PerThread, Shape, ThreadId, WarpIndex};
-use super::memory::{Conflict, Place, SharedPlace};
+use super::memory::{Conflict, MemoryLocation, SharedLocation};
 use super::sizes::Sizes;
 use observed::Observed;
 
@@ -24,7 +24,7 @@ pub(super) struct HappensBefore {
     views: PerThread<View>,
     fences: PerThread<Fences>,
     /// The knowledge released to each location.
-    released: HashMap<Place, Releases>,
+    released: HashMap<MemoryLocation, Releases>,
     observed: Observed,
     acquirer: Acquirer,
     /// The next clock component. Those below the number of threads belong to the threads.
@@ -66,8 +66,8 @@ impl HappensBefore {
 
     /// Returns the knowledge of a thread.
     #[inline]
-    pub(super) fn view(&self, who: ThreadId) -> &View {
-        &self.views[who]
+    pub(super) fn view(&self, thread: ThreadId) -> &View {
+        &self.views[thread]
     }
 
     /// Returns the knowledge of each thread of a warp.
@@ -75,8 +75,8 @@ impl HappensBefore {
         self.views.lanes(block, warp)
     }
 
-    pub(super) fn view_mut(&mut self, who: ThreadId) -> &mut View {
-        &mut self.views[who]
+    pub(super) fn view_mut(&mut self, thread: ThreadId) -> &mut View {
+        &mut self.views[thread]
     }
 
     /// Allocates a clock component for an asynchronous agent.
@@ -85,10 +85,10 @@ impl HappensBefore {
         Component::new(self.next - 1)
     }
 
-    /// Attributes an asynchronous component to `who` from now on.
-    pub(super) fn name_agent(&mut self, component: Component, who: ThreadId) {
+    /// Attributes an asynchronous component to `thread` from now on.
+    pub(super) fn name_agent(&mut self, component: Component, thread: ThreadId) {
         debug_assert!(component.number() >= self.shape.all(), "threads have components of their own");
-        self.agents.insert(component, who);
+        self.agents.insert(component, thread);
     }
 
     /// Returns the thread that an asynchronous component is attributed to.
@@ -97,17 +97,17 @@ impl HappensBefore {
     }
 
     /// Releases the knowledge of a thread, including its own steps.
-    pub(super) fn release(&mut self, who: ThreadId, releases: &mut Releases) {
-        releases.release(&mut self.views[who]);
+    pub(super) fn release(&mut self, thread: ThreadId, releases: &mut Releases) {
+        releases.release(&mut self.views[thread]);
     }
 
     /// Lets a thread acquire released knowledge.
-    pub(super) fn acquire(&mut self, who: ThreadId, news: &Knowledge) {
-        self.acquirer.acquire(&mut self.views[who], news);
+    pub(super) fn acquire(&mut self, thread: ThreadId, acquired: &Knowledge) {
+        self.acquirer.acquire(&mut self.views[thread], acquired);
     }
 
     /// Synchronises the given `lanes` of a warp.
-    pub(super) fn meet(&mut self, block: BlockRank, warp: WarpIndex, lanes: u32) {
+    pub(super) fn sync_lanes(&mut self, block: BlockRank, warp: WarpIndex, lanes: u32) {
         let views = self.views.of_warp(block, warp);
         let mut releases = Releases::default();
         let takes_part = |lane: usize| lanes >> lane & 1 == 1;
@@ -121,60 +121,72 @@ impl HappensBefore {
     }
 
     /// Executes a strong read.
-    pub(super) fn strong_read(&mut self, who: ThreadId, place: Place, order: Order, sizes: Sizes) {
-        if let Place::Shared(place) = place {
-            self.observed.read(who, self.views[who].epoch(), place, sizes);
+    pub(super) fn strong_read(
+        &mut self,
+        thread: ThreadId,
+        location: MemoryLocation,
+        order: Order,
+        sizes: Sizes,
+    ) {
+        if let MemoryLocation::Shared(location) = location {
+            self.observed.read(thread, self.views[thread].epoch(), location, sizes);
         }
         if self.released.is_empty() {
             return;
         }
-        let Some(released) = self.released.get_mut(&place) else { return };
-        let news = released.join();
+        let Some(released) = self.released.get_mut(&location) else { return };
+        let acquired = released.join();
         if order.acquires() {
-            self.acquire(who, &news);
+            self.acquire(thread, &acquired);
         } else {
-            self.fences[who].acquire.get_or_insert_default().add(&news);
+            self.fences[thread].acquire.get_or_insert_default().add(&acquired);
         }
     }
 
-    /// Executes a strong store, which replaces the knowledge released to that place.
-    pub(super) fn strong_store(&mut self, who: ThreadId, place: Place, order: Order) {
-        let releases = order.releases() || self.fences[who].release.is_some();
+    /// Executes a strong store, which replaces the knowledge released to that location.
+    pub(super) fn strong_store(&mut self, thread: ThreadId, location: MemoryLocation, order: Order) {
+        let releases = order.releases() || self.fences[thread].release.is_some();
         if releases || !self.released.is_empty() {
-            self.released.insert(place, Releases::default());
-            self.release_to(who, place, order);
+            self.released.insert(location, Releases::default());
+            self.release_to(thread, location, order);
         }
     }
 
     /// Notes that a strong write to shared memory has been recorded with the current step of its
     /// thread.
-    pub(super) fn wrote_strongly(&mut self, who: ThreadId, place: SharedPlace, sizes: Sizes) {
-        let view = &mut self.views[who];
-        self.observed.write(who, view.epoch(), place, sizes);
+    pub(super) fn note_strong_write(&mut self, thread: ThreadId, location: SharedLocation, sizes: Sizes) {
+        let view = &mut self.views[thread];
+        self.observed.write(thread, view.epoch(), location, sizes);
         view.step();
     }
 
     /// Returns whether the thread is ordered after a strong read that observed the strong write to
     /// the shared memory of block `rank` that it conflicts with.
     #[cold]
-    pub(super) fn has_observed(&self, who: ThreadId, rank: BlockRank, conflict: &Conflict) -> bool {
-        let place = SharedPlace { rank, at: conflict.at };
-        conflict.other_writes && self.observed.has(&self.views[who], conflict.other, place)
+    pub(super) fn has_observed(&self, thread: ThreadId, rank: BlockRank, conflict: &Conflict) -> bool {
+        let location = SharedLocation { rank, at: conflict.at };
+        conflict.other_writes && self.observed.has(&self.views[thread], conflict.other, location)
     }
 
     /// Executes an atomic operation, which acquires the released knowledge and adds to it.
-    pub(super) fn strong_update(&mut self, who: ThreadId, place: Place, order: Order, sizes: Sizes) {
-        self.strong_read(who, place, order, sizes);
-        if order.releases() || self.fences[who].release.is_some() {
-            self.release_to(who, place, order);
+    pub(super) fn strong_update(
+        &mut self,
+        thread: ThreadId,
+        location: MemoryLocation,
+        order: Order,
+        sizes: Sizes,
+    ) {
+        self.strong_read(thread, location, order, sizes);
+        if order.releases() || self.fences[thread].release.is_some() {
+            self.release_to(thread, location, order);
         }
     }
 
-    fn release_to(&mut self, who: ThreadId, place: Place, order: Order) {
-        let released = self.released.entry(place).or_default();
+    fn release_to(&mut self, thread: ThreadId, location: MemoryLocation, order: Order) {
+        let released = self.released.entry(location).or_default();
         if order.releases() {
-            released.release(&mut self.views[who]);
-        } else if let Some(fence) = &mut self.fences[who].release {
+            released.release(&mut self.views[thread]);
+        } else if let Some(fence) = &mut self.fences[thread].release {
             released.add(&fence.join());
         }
     }
@@ -183,31 +195,31 @@ impl HappensBefore {
     /// relaxed reads acquire.
     ///
     /// Returns the knowledge that later writes release.
-    pub(super) fn fence_memory(&mut self, who: ThreadId, order: Order) -> Option<Releases> {
+    pub(super) fn fence_memory(&mut self, thread: ThreadId, order: Order) -> Option<Releases> {
         if order.acquires()
-            && let Some(mut read) = self.fences[who].acquire.take()
+            && let Some(mut read) = self.fences[thread].acquire.take()
         {
-            self.acquire(who, &read.join());
+            self.acquire(thread, &read.join());
         }
         if !order.releases() {
             return None;
         }
         let mut release = Releases::default();
-        release.release(&mut self.views[who]);
-        self.fences[who].release = Some(release.clone());
+        release.release(&mut self.views[thread]);
+        self.fences[thread].release = Some(release.clone());
         Some(release)
     }
 
     /// Returns the knowledge that the thread would release now.
-    pub(super) fn released_now(&mut self, who: ThreadId) -> Knowledge {
+    pub(super) fn released_now(&mut self, thread: ThreadId) -> Knowledge {
         let mut release = Releases::default();
-        release.release(&mut self.views[who]);
+        release.release(&mut self.views[thread]);
         release.join()
     }
 
     /// Takes a step for a fence that others must learn of, and returns it.
-    pub(super) fn fence_step(&mut self, who: ThreadId) -> Epoch {
-        let view = &mut self.views[who];
+    pub(super) fn fence_step(&mut self, thread: ThreadId) -> Epoch {
+        let view = &mut self.views[thread];
         let fence = view.epoch();
         view.step();
         fence

@@ -4,11 +4,15 @@ use super::*;
 
 fn access(lab: &mut Lab, space: Space, address: u64, store: bool) {
     let site = lab.site();
-    let _ =
-        lab.machine.store(Actor { who: thread(0), site }, Pointer::new(space, address), &[0; 4], Order::Weak);
+    let _ = lab.machine.store(
+        Actor { thread: thread_id(0), site },
+        Pointer::new(space, address),
+        &[0; 4],
+        Order::Weak,
+    );
     if !store {
         let _ = lab.machine.load(
-            Actor { who: thread(0), site },
+            Actor { thread: thread_id(0), site },
             Pointer::new(space, address),
             &mut [0; 4],
             Order::Weak,
@@ -51,7 +55,7 @@ fn accesses_are_aligned() {
         let site = lab.site();
         let at = lab.tensor + if aligned { 16 } else { 8 };
         let _ = lab.machine.store(
-            Actor { who: thread(0), site },
+            Actor { thread: thread_id(0), site },
             Pointer::new(Space::Global, at),
             &[0; 16],
             Order::Weak,
@@ -62,11 +66,16 @@ fn accesses_are_aligned() {
 #[test]
 fn spaces_are_views_of_the_same_bytes() {
     let mut lab = Lab::new(0, 1);
-    lab.write(thread(0), 16, 5.0);
+    lab.write(thread_id(0), 16, 5.0);
     let (mut bytes, site) = ([0; 4], lab.site());
     let generic = address::SHARED_WINDOW + u64::from(address::map_to_rank(16, 0));
     lab.machine
-        .load(Actor { who: thread(0), site }, Pointer::new(Space::Generic, generic), &mut bytes, Order::Weak)
+        .load(
+            Actor { thread: thread_id(0), site },
+            Pointer::new(Space::Generic, generic),
+            &mut bytes,
+            Order::Weak,
+        )
         .unwrap();
     assert_eq!(f32::from_le_bytes(bytes), 5.0);
     assert_eq!(address::rank_of(address::map_to_rank(16, 3)), BlockRank(3));
@@ -74,7 +83,7 @@ fn spaces_are_views_of_the_same_bytes() {
 }
 
 #[test]
-fn global_memory_knows_what_was_written() {
+fn global_memory_tracks_written_bytes() {
     let mut global = GlobalMemory::default();
     let tracked = global.allocate(100, true).unwrap();
     global.write(tracked + 3, &[7; 70]).unwrap();
@@ -104,13 +113,13 @@ fn global_memory_is_written_before_it_is_read() {
             let site = lab.site();
             if with_copy {
                 lab.barrier();
-                lab.arrive(thread(0), FULL, Some(TILE));
-                lab.load(thread(0), 0);
-                lab.wait(thread(0), FULL, false);
+                lab.arrive(thread_id(0), FULL, Some(TILE));
+                lab.load(thread_id(0), 0);
+                lab.wait(thread_id(0), FULL, false);
             } else {
                 lab.machine
                     .load(
-                        Actor { who: thread(0), site },
+                        Actor { thread: thread_id(0), site },
                         Pointer::new(Space::Global, tensor),
                         &mut [0; 4],
                         Order::Weak,
@@ -122,7 +131,7 @@ fn global_memory_is_written_before_it_is_read() {
 }
 
 #[test]
-fn what_the_host_cannot_hold_is_not_allocated() {
+fn allocations_beyond_host_memory_fail() {
     let mut global = GlobalMemory::default();
     let kept = global.allocate(1 << 20, false).unwrap();
     for bytes in [1 << 33, 1 << 40, 1 << 60, u64::MAX] {
@@ -132,7 +141,7 @@ fn what_the_host_cannot_hold_is_not_allocated() {
 }
 
 #[test]
-fn freed_addresses_are_used_again_when_there_are_no_others() {
+fn freed_addresses_are_reused_last() {
     let mut global = GlobalMemory::default();
     let kept = global.allocate(16, false).unwrap();
     let first = global.allocate(16, false).unwrap();

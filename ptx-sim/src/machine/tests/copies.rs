@@ -10,15 +10,15 @@ const STORE: TensorAction = TensorAction::Store { tile: 0 };
 fn copied(lab: &mut Lab, at: [i32; 5], action: TensorAction) {
     lab.fill(0);
     lab.barrier();
-    all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
+    all().for_each(|thread| lab.fence(thread, Fence::ProxyAsync(FencedMemory::All)));
     lab.sync();
-    let done = lab.copy(thread(0), at, action).is_ok();
+    let done = lab.copy(thread_id(0), at, action).is_ok();
     if matches!(action, TensorAction::Load { .. }) && done {
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.wait(thread(0), FULL, false);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.wait(thread_id(0), FULL, false);
     }
-    lab.commit(thread(0));
-    lab.wait_groups(thread(0), 0, false);
+    lab.commit(thread_id(0));
+    lab.wait_groups(thread_id(0), 0, false);
 }
 
 #[test]
@@ -59,8 +59,11 @@ fn tiles_are_inside_of_shared_memory() {
 fn a_load_from_before_the_tensor_brings_zeros() {
     let mut lab = Lab::new(3, 1);
     copied(&mut lab, [-4, -1, 0, 0, 0], LOAD);
-    assert_eq!([lab.read(thread(0), 0), lab.read(thread(0), 20)], [0.0, 0.0], "row -1");
-    assert_eq!([lab.read(thread(0), 76), lab.read(thread(0), 80), lab.read(thread(0), 84)], [0.0, 0.0, 1.0]);
+    assert_eq!([lab.read(thread_id(0), 0), lab.read(thread_id(0), 20)], [0.0, 0.0], "row -1");
+    assert_eq!(
+        [lab.read(thread_id(0), 76), lab.read(thread_id(0), 80), lab.read(thread_id(0), 84)],
+        [0.0, 0.0, 1.0]
+    );
     assert!(lab.end().is_empty());
 }
 
@@ -104,7 +107,7 @@ fn a_reduction_adds() {
 fn bytes_in_a_line_are_brought_and_stored() {
     let mut lab = Lab::new(5, 1);
     lab.barrier();
-    lab.arrive(thread(0), FULL, Some(64));
+    lab.arrive(thread_id(0), FULL, Some(64));
     let site = lab.site();
     let action = BulkAction::Load {
         global: lab.tensor + 32,
@@ -113,13 +116,13 @@ fn bytes_in_a_line_are_brought_and_stored() {
         barrier: FULL,
         multicast: None,
     };
-    lab.machine.bulk_copy(Actor { who: thread(0), site }, &BulkCopy { bytes: 64, action }).unwrap();
-    assert!(lab.wait(thread(0), FULL, false));
-    assert_eq!(lab.read(thread(0), 256 + 60), 23.0);
+    lab.machine.bulk_copy(Actor { thread: thread_id(0), site }, &BulkCopy { bytes: 64, action }).unwrap();
+    assert!(lab.wait(thread_id(0), FULL, false));
+    assert_eq!(lab.read(thread_id(0), 256 + 60), 23.0);
     let action = BulkAction::Store { from: 256, global: lab.tensor, reduce: None };
-    lab.machine.bulk_copy(Actor { who: thread(0), site }, &BulkCopy { bytes: 64, action }).unwrap();
-    lab.commit(thread(0));
-    lab.wait_groups(thread(0), 0, false);
+    lab.machine.bulk_copy(Actor { thread: thread_id(0), site }, &BulkCopy { bytes: 64, action }).unwrap();
+    lab.commit(thread_id(0));
+    lab.wait_groups(thread_id(0), 0, false);
     let mut word = [0; 4];
     lab.global.read(lab.tensor + 60, &mut word).unwrap();
     assert_eq!(f32::from_le_bytes(word), 23.0);
@@ -127,12 +130,12 @@ fn bytes_in_a_line_are_brought_and_stored() {
 }
 
 #[test]
-fn copies_are_of_whole_units() {
+fn copies_are_multiples_of_units() {
     flipped(FindingKind::IllegalCopy, |lab, whole| {
         let site = lab.site();
         let action = BulkAction::Prefetch { global: lab.tensor };
         let _ = lab.machine.bulk_copy(
-            Actor { who: thread(0), site },
+            Actor { thread: thread_id(0), site },
             &BulkCopy { bytes: if whole { 32 } else { 24 }, action },
         );
     });

@@ -3,17 +3,17 @@
 use super::*;
 
 #[test]
-fn a_wait_comes_before_the_read() {
+fn a_read_requires_a_wait() {
     flipped(FindingKind::ReadBeforeWait, |lab, wait| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
         if wait {
-            assert!(lab.wait(thread(5), FULL, false));
+            assert!(lab.wait(thread_id(5), FULL, false));
         }
-        let value = lab.read(thread(5), 4);
+        let value = lab.read(thread_id(5), 4);
         assert!(!wait || value == 16.0 * 64.0 + 17.0);
-        lab.wait(thread(0), FULL, false);
+        lab.wait(thread_id(0), FULL, false);
     });
 }
 
@@ -21,11 +21,11 @@ fn a_wait_comes_before_the_read() {
 fn a_wait_is_for_the_right_phase() {
     flipped(FindingKind::ReadBeforeWait, |lab, right| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
-        lab.wait(thread(5), FULL, !right);
-        lab.read(thread(5), 0);
-        lab.wait(thread(0), FULL, false);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
+        lab.wait(thread_id(5), FULL, !right);
+        lab.read(thread_id(5), 0);
+        lab.wait(thread_id(0), FULL, false);
     });
 }
 
@@ -33,35 +33,35 @@ fn a_wait_is_for_the_right_phase() {
 fn the_thread_that_waits_is_the_one_that_reads() {
     flipped(FindingKind::ReadBeforeWait, |lab, sync| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
-        lab.wait(thread(0), FULL, false);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
+        lab.wait(thread_id(0), FULL, false);
         if sync {
             lab.sync();
         }
-        lab.read(thread(9), 0);
+        lab.read(thread_id(9), 0);
     });
 }
 
 #[test]
 fn readers_release_before_a_refill() {
     flipped(FindingKind::RefillBeforeRelease, |lab, release| {
-        lab.init(thread(0), EMPTY, if release { THREADS } else { THREADS - 1 });
+        lab.init(thread_id(0), EMPTY, if release { THREADS } else { THREADS - 1 });
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
-        for who in all() {
-            lab.wait(who, FULL, false);
-            lab.read(who, u64::from(who.thread.0) * 4);
-            lab.fence(who, Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
-            if release || who.thread.0 != 3 {
-                lab.arrive(who, EMPTY, None);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
+        for thread in all() {
+            lab.wait(thread, FULL, false);
+            lab.read(thread, u64::from(thread.index.0) * 4);
+            lab.fence(thread, Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
+            if release || thread.index.0 != 3 {
+                lab.arrive(thread, EMPTY, None);
             }
         }
-        lab.wait(thread(0), EMPTY, false);
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
-        lab.wait(thread(0), FULL, true);
+        lab.wait(thread_id(0), EMPTY, false);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
+        lab.wait(thread_id(0), FULL, true);
     });
 }
 
@@ -69,16 +69,16 @@ fn readers_release_before_a_refill() {
 fn a_load_is_complete_before_the_next_into_its_tile() {
     flipped(FindingKind::InFlight, |lab, wait| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
         if wait {
-            lab.wait(thread(0), FULL, false);
+            lab.wait(thread_id(0), FULL, false);
         }
-        lab.load(thread(0), 0);
+        lab.load(thread_id(0), 0);
         if wait {
-            lab.arrive(thread(0), FULL, Some(TILE));
+            lab.arrive(thread_id(0), FULL, Some(TILE));
         }
-        lab.wait(thread(0), FULL, wait);
+        lab.wait(thread_id(0), FULL, wait);
     });
 }
 
@@ -86,27 +86,27 @@ fn a_load_is_complete_before_the_next_into_its_tile() {
 fn nobody_writes_where_a_load_lands() {
     flipped(FindingKind::InFlight, |lab, wait| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
         if wait {
-            lab.wait(thread(7), FULL, false);
+            lab.wait(thread_id(7), FULL, false);
         }
-        lab.write(thread(7), 12, 1.0);
-        lab.wait(thread(0), FULL, false);
+        lab.write(thread_id(7), 12, 1.0);
+        lab.wait(thread_id(0), FULL, false);
     });
 }
 
 #[test]
-fn a_fence_comes_between_writes_and_a_load_over_them() {
+fn a_load_over_written_bytes_requires_a_proxy_fence() {
     flipped(FindingKind::MissingProxyFence, |lab, fence| {
         lab.fill(0);
         if fence {
-            all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
+            all().for_each(|thread| lab.fence(thread, Fence::ProxyAsync(FencedMemory::All)));
         }
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
-        lab.wait(thread(0), FULL, false);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
+        lab.wait(thread_id(0), FULL, false);
     });
 }
 
@@ -115,27 +115,27 @@ fn the_target_is_poison_until_the_load_lands() {
     for seed in 0..32 {
         let mut lab = Lab::with(seed, 1, Checks::NONE, matrix);
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
-        assert!(lab.read(thread(0), 0).is_nan());
-        assert!(lab.wait(thread(0), FULL, false));
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
+        assert!(lab.read(thread_id(0), 0).is_nan());
+        assert!(lab.wait(thread_id(0), FULL, false));
         for word in 0..TILE / 4 {
             let (row, column) = (word / 16, word % 16);
             let wanted = ((16 + row) * 64 + 16 + column) as f32;
-            assert_eq!(lab.read(thread(0), u64::from(word) * 4), wanted);
+            assert_eq!(lab.read(thread_id(0), u64::from(word) * 4), wanted);
         }
     }
 }
 
 #[test]
-fn pieces_land_apart() {
+fn pieces_land_independently() {
     let seen = (0..64).any(|seed| {
         let mut lab = Lab::with(seed, 1, Checks::NONE, matrix);
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
         while lab.machine.let_time_pass() {
-            let landed = (0..64).filter(|unit| !lab.read(thread(0), unit * 16).is_nan()).count();
+            let landed = (0..64).filter(|unit| !lab.read(thread_id(0), unit * 16).is_nan()).count();
             if (1..64).contains(&landed) {
                 return true;
             }
@@ -149,10 +149,10 @@ fn pieces_land_apart() {
 fn a_load_is_waited_for_before_the_end() {
     flipped(FindingKind::Leak, |lab, wait| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
         if wait {
-            lab.wait(thread(0), FULL, false);
+            lab.wait(thread_id(0), FULL, false);
         }
     });
 }
@@ -162,30 +162,30 @@ fn a_load_is_waited_for_before_the_end() {
 fn written_and_loaded(lab: &mut Lab, fence: Option<(u32, Fence)>) {
     lab.barrier();
     let (site, tensor) = (lab.site(), lab.tensor);
-    let place = tensor + (16 * 64 + 17) * 4;
+    let location = tensor + (16 * 64 + 17) * 4;
     let _ = lab.machine.store(
-        Actor { who: thread(7), site },
-        Pointer::new(Space::Global, place),
+        Actor { thread: thread_id(7), site },
+        Pointer::new(Space::Global, location),
         &1.5f32.to_le_bytes(),
         Order::Weak,
     );
     let by = |lab: &mut Lab, number: u32| {
-        if let Some((who, kind)) = fence
-            && who == number
+        if let Some((thread, kind)) = fence
+            && thread == number
         {
-            lab.fence(thread(who), kind);
+            lab.fence(thread_id(thread), kind);
         }
     };
     by(lab, 7);
     lab.sync();
     by(lab, 0);
-    lab.arrive(thread(0), FULL, Some(TILE));
-    lab.load(thread(0), 0);
-    lab.wait(thread(0), FULL, false);
+    lab.arrive(thread_id(0), FULL, Some(TILE));
+    lab.load(thread_id(0), 0);
+    lab.wait(thread_id(0), FULL, false);
 }
 
 #[test]
-fn a_fence_of_global_memory_comes_between_writes_and_a_load_of_them() {
+fn a_load_of_bytes_written_in_global_memory_requires_a_proxy_fence() {
     for right in [
         (7, Fence::ProxyAsync(FencedMemory::Global)),
         (7, Fence::ProxyAsync(FencedMemory::All)),

@@ -4,9 +4,9 @@ use super::*;
 
 fn expected_and_loaded(lab: &mut Lab, bytes: u32) {
     lab.barrier();
-    lab.arrive(thread(0), FULL, Some(bytes));
-    lab.load(thread(0), 0);
-    lab.wait(thread(0), FULL, false);
+    lab.arrive(thread_id(0), FULL, Some(bytes));
+    lab.load(thread_id(0), 0);
+    lab.wait(thread_id(0), FULL, false);
 }
 
 #[test]
@@ -20,9 +20,9 @@ fn fewer_bytes_than_expected_never_complete() {
 fn more_bytes_than_expected_are_found_at_the_latest_in_the_end() {
     flipped(FindingKind::TransactionBytes, |lab, right| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(if right { TILE } else { TILE - 16 }));
-        lab.load(thread(0), 0);
-        lab.wait(thread(0), FULL, false);
+        lab.arrive(thread_id(0), FULL, Some(if right { TILE } else { TILE - 16 }));
+        lab.load(thread_id(0), 0);
+        lab.wait(thread_id(0), FULL, false);
         lab.machine.drain();
     });
 }
@@ -30,41 +30,41 @@ fn more_bytes_than_expected_are_found_at_the_latest_in_the_end() {
 #[test]
 fn an_initialisation_is_fenced_before_a_copy_uses_it() {
     flipped(FindingKind::BarrierNotVisible, |lab, fence| {
-        lab.init(thread(0), FULL, 1);
+        lab.init(thread_id(0), FULL, 1);
         if fence {
-            lab.fence(thread(0), Fence::MbarrierInit);
+            lab.fence(thread_id(0), Fence::MbarrierInit);
         }
         lab.sync();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
-        lab.wait(thread(0), FULL, false);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
+        lab.wait(thread_id(0), FULL, false);
     });
 }
 
 #[test]
 fn a_proxy_fence_will_do_for_an_initialisation() {
     flipped(FindingKind::BarrierNotVisible, |lab, fence| {
-        lab.init(thread(0), FULL, 1);
+        lab.init(thread_id(0), FULL, 1);
         if fence {
-            lab.fence(thread(0), Fence::ProxyAsync(FencedMemory::All));
+            lab.fence(thread_id(0), Fence::ProxyAsync(FencedMemory::All));
         }
         lab.sync();
-        lab.arrive(thread(1), FULL, Some(TILE));
-        lab.load(thread(1), 0);
-        lab.wait(thread(1), FULL, false);
+        lab.arrive(thread_id(1), FULL, Some(TILE));
+        lab.load(thread_id(1), 0);
+        lab.wait(thread_id(1), FULL, false);
     });
 }
 
 #[test]
 fn an_initialisation_is_ordered_before_other_threads_use_it() {
     flipped(FindingKind::BarrierNotVisible, |lab, sync| {
-        lab.init(thread(0), FULL, 1);
-        lab.fence(thread(0), Fence::MbarrierInit);
+        lab.init(thread_id(0), FULL, 1);
+        lab.fence(thread_id(0), Fence::MbarrierInit);
         if sync {
             lab.sync();
         }
-        lab.arrive(thread(0), FULL, None);
-        lab.wait(thread(3), FULL, false);
+        lab.arrive(thread_id(0), FULL, None);
+        lab.wait(thread_id(3), FULL, false);
     });
 }
 
@@ -72,27 +72,27 @@ fn an_initialisation_is_ordered_before_other_threads_use_it() {
 fn an_mbarrier_is_initialised() {
     flipped(FindingKind::BarrierMisuse, |lab, init| {
         if init {
-            lab.init(thread(0), FULL, 1);
+            lab.init(thread_id(0), FULL, 1);
         }
-        lab.arrive(thread(0), FULL, None);
+        lab.arrive(thread_id(0), FULL, None);
     });
 }
 
 #[test]
 fn a_count_is_in_its_range() {
-    flipped(FindingKind::BarrierMisuse, |lab, right| lab.init(thread(0), FULL, u32::from(right)));
+    flipped(FindingKind::BarrierMisuse, |lab, right| lab.init(thread_id(0), FULL, u32::from(right)));
     flipped(FindingKind::BarrierMisuse, |lab, right| {
-        lab.init(thread(0), FULL, if right { (1 << 20) - 1 } else { 1 << 20 });
+        lab.init(thread_id(0), FULL, if right { (1 << 20) - 1 } else { 1 << 20 });
     });
 }
 
 #[test]
 fn an_arrival_fits_in_the_phase() {
     flipped(FindingKind::BarrierMisuse, |lab, right| {
-        lab.init(thread(0), FULL, 2);
+        lab.init(thread_id(0), FULL, 2);
         let (site, count) = (lab.site(), if right { 2 } else { 3 });
         let _ = lab.machine.mbarrier_arrive(
-            Actor { who: thread(0), site },
+            Actor { thread: thread_id(0), site },
             Pointer::new(Space::Shared, FULL),
             Arrive { arrival: Arrival { count, ..Arrival::ONE }, ..Arrive::ONE },
         );
@@ -102,71 +102,71 @@ fn an_arrival_fits_in_the_phase() {
 #[test]
 fn memory_of_an_mbarrier_is_not_data() {
     flipped(FindingKind::OpaqueAccess, |lab, inval| {
-        lab.init(thread(0), FULL, 1);
+        lab.init(thread_id(0), FULL, 1);
         if inval {
             let site = lab.site();
             lab.machine
-                .mbarrier_inval(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL))
+                .mbarrier_inval(Actor { thread: thread_id(0), site }, Pointer::new(Space::Shared, FULL))
                 .unwrap();
         }
-        lab.write(thread(0), FULL, 1.0);
+        lab.write(thread_id(0), FULL, 1.0);
     });
 }
 
 #[test]
 fn all_arrivals_of_a_phase_are_needed() {
     flipped(FindingKind::Deadlock, |lab, right| {
-        lab.init(thread(0), FULL, if right { THREADS } else { THREADS + 1 });
+        lab.init(thread_id(0), FULL, if right { THREADS } else { THREADS + 1 });
         lab.sync();
-        all().for_each(|who| lab.arrive(who, FULL, None));
-        lab.wait(thread(1), FULL, false);
+        all().for_each(|thread| lab.arrive(thread, FULL, None));
+        lab.wait(thread_id(1), FULL, false);
     });
 }
 
 #[test]
-fn a_deadlock_says_who_waits_where_for_what() {
+fn a_deadlock_lists_threads_sites_and_events() {
     let mut lab = Lab::new(1, 1);
-    lab.init(thread(0), FULL, 2);
+    lab.init(thread_id(0), FULL, 2);
     lab.sync();
-    lab.arrive(thread(0), FULL, Some(64));
-    assert!(!lab.wait(thread(1), FULL, false));
+    lab.arrive(thread_id(0), FULL, Some(64));
+    assert!(!lab.wait(thread_id(1), FULL, false));
     let text = lab.end().render(&Default::default());
-    assert!(text.contains("thread 1 waits for the phase of parity 0 of the mbarrier at 0x2000"), "{text}");
+    assert!(text.contains("thread 1 waits for the phase with parity 0 of the mbarrier at 0x2000"), "{text}");
     assert!(text.contains("phase 0 (parity 0), 1 of 2 arrivals pending, 64 bytes pending"), "{text}");
 }
 
 #[test]
-fn arrivals_order_what_comes_before_them() {
+fn arrivals_order_preceding_accesses() {
     flipped(FindingKind::Race, |lab, release| {
-        lab.init(thread(0), FULL, 1);
+        lab.init(thread_id(0), FULL, 1);
         lab.sync();
-        lab.write(thread(0), 0, 1.0);
+        lab.write(thread_id(0), 0, 1.0);
         let site = lab.site();
         let relaxed = Semantics { order: Order::Relaxed, ..Semantics::RELEASE };
         let semantics = if release { Semantics::RELEASE } else { relaxed };
         let arrive = Arrive { semantics, ..Arrive::ONE };
         lab.machine
-            .mbarrier_arrive(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), arrive)
+            .mbarrier_arrive(Actor { thread: thread_id(0), site }, Pointer::new(Space::Shared, FULL), arrive)
             .unwrap();
-        lab.wait(thread(1), FULL, false);
-        lab.read(thread(1), 0);
+        lab.wait(thread_id(1), FULL, false);
+        lab.read(thread_id(1), 0);
     });
 }
 
 #[test]
 fn phases_follow_each_other() {
     let mut lab = Lab::new(0, 1);
-    lab.init(thread(0), FULL, 2);
+    lab.init(thread_id(0), FULL, 2);
     let site = lab.site();
     let arrive = |lab: &mut Lab, with: Arrive| {
         lab.machine
-            .mbarrier_arrive(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), with)
+            .mbarrier_arrive(Actor { thread: thread_id(0), site }, Pointer::new(Space::Shared, FULL), with)
             .unwrap()
     };
     let test = |lab: &mut Lab, phase| {
         lab.machine
             .mbarrier_test_wait(
-                Actor { who: thread(0), site },
+                Actor { thread: thread_id(0), site },
                 Pointer::new(Space::Shared, FULL),
                 PhaseWait { phase, semantics: Semantics::ACQUIRE },
             )
@@ -180,7 +180,7 @@ fn phases_follow_each_other() {
     assert_eq!(Machine::mbarrier_pending_count(second), 1);
     assert!(!test(&mut lab, Phase::State(first)));
     lab.machine
-        .mbarrier_complete_tx(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), 32)
+        .mbarrier_complete_tx(Actor { thread: thread_id(0), site }, Pointer::new(Space::Shared, FULL), 32)
         .unwrap();
     assert!(test(&mut lab, Phase::State(first)) && test(&mut lab, Phase::Parity(false)));
     assert!(!test(&mut lab, Phase::Parity(true)));
@@ -188,12 +188,12 @@ fn phases_follow_each_other() {
     // Bytes that complete before they are expected keep the phase incomplete.
     arrive(&mut lab, Arrive::ONE);
     lab.machine
-        .mbarrier_complete_tx(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), 48)
+        .mbarrier_complete_tx(Actor { thread: thread_id(0), site }, Pointer::new(Space::Shared, FULL), 48)
         .unwrap();
     arrive(&mut lab, Arrive::ONE);
     assert!(!test(&mut lab, Phase::Parity(true)));
     lab.machine
-        .mbarrier_expect_tx(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), 48)
+        .mbarrier_expect_tx(Actor { thread: thread_id(0), site }, Pointer::new(Space::Shared, FULL), 48)
         .unwrap();
     assert!(test(&mut lab, Phase::Parity(true)));
 
@@ -209,16 +209,20 @@ fn phases_follow_each_other() {
 #[test]
 fn the_transaction_count_has_a_range() {
     flipped(FindingKind::TransactionBytes, |lab, right| {
-        lab.init(thread(0), FULL, 1);
+        lab.init(thread_id(0), FULL, 1);
         let (site, bytes) = (lab.site(), if right { (1 << 20) - 1 } else { 1 << 20 });
         if lab
             .machine
-            .mbarrier_expect_tx(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), bytes)
+            .mbarrier_expect_tx(
+                Actor { thread: thread_id(0), site },
+                Pointer::new(Space::Shared, FULL),
+                bytes,
+            )
             .is_ok()
         {
             lab.machine
                 .mbarrier_complete_tx(
-                    Actor { who: thread(0), site },
+                    Actor { thread: thread_id(0), site },
                     Pointer::new(Space::Shared, FULL),
                     bytes,
                 )
@@ -231,26 +235,26 @@ fn the_transaction_count_has_a_range() {
 fn bytes_that_are_expected_are_copied() {
     flipped(FindingKind::TransactionBytes, |lab, copied| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.arrive(thread_id(0), FULL, Some(TILE));
         if copied {
-            lab.load(thread(0), 0);
-            lab.wait(thread(0), FULL, false);
+            lab.load(thread_id(0), 0);
+            lab.wait(thread_id(0), FULL, false);
         }
     });
 }
 
 #[test]
-fn an_mbarrier_stays_while_loads_count_there() {
+fn an_mbarrier_must_outlive_its_loads() {
     flipped(FindingKind::Leak, |lab, wait| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
         if wait {
-            lab.wait(thread(0), FULL, false);
+            lab.wait(thread_id(0), FULL, false);
         }
         let site = lab.site();
         lab.machine
-            .mbarrier_inval(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL))
+            .mbarrier_inval(Actor { thread: thread_id(0), site }, Pointer::new(Space::Shared, FULL))
             .unwrap();
     });
 }
@@ -259,21 +263,21 @@ fn an_mbarrier_stays_while_loads_count_there() {
 fn try_wait_may_time_out_but_not_for_ever() {
     let timeouts = |seed| {
         let mut lab = Lab::new(seed, 1);
-        lab.init(thread(0), FULL, 1);
+        lab.init(thread_id(0), FULL, 1);
         let site = lab.site();
         let mut wait = || {
             let phase = Phase::Parity(false);
             lab.machine
                 .mbarrier_try_wait(
-                    Actor { who: thread(0), site },
+                    Actor { thread: thread_id(0), site },
                     Pointer::new(Space::Shared, FULL),
                     PhaseWait { phase, semantics: Semantics::ACQUIRE },
                 )
                 .unwrap()
         };
-        let answers: Vec<_> = (0..1000).map(|_| wait()).collect();
-        assert!(!answers.contains(&TryWait::Complete));
-        answers.iter().filter(|&&answer| answer == TryWait::TimedOut).count()
+        let results: Vec<_> = (0..1000).map(|_| wait()).collect();
+        assert!(!results.contains(&TryWait::Complete));
+        results.iter().filter(|&&result| result == TryWait::TimedOut).count()
     };
     // Twice under most seeds, many times under some.
     let all: Vec<_> = (0..32).map(timeouts).collect();
@@ -286,14 +290,14 @@ fn questions_in_vain_let_the_latest_copy_land() {
     for seed in 0..64 {
         let mut lab = Lab::new(seed, 1);
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
         let site = lab.site();
         let mut asked = 0;
         loop {
             let phase = Phase::Parity(false);
             let poll = lab.machine.mbarrier_poll(
-                Actor { who: thread(0), site },
+                Actor { thread: thread_id(0), site },
                 Pointer::new(Space::Shared, FULL),
                 PhaseWait { phase, semantics: Semantics::ACQUIRE },
             );

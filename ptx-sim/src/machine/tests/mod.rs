@@ -41,12 +41,12 @@ struct Lab {
 }
 
 /// Returns a thread of block 0.
-const fn thread(thread: u32) -> ThreadId {
+const fn thread_id(thread: u32) -> ThreadId {
     ThreadId::new(0, thread)
 }
 
 fn all() -> impl Iterator<Item = ThreadId> {
-    (0..THREADS).map(thread)
+    (0..THREADS).map(thread_id)
 }
 
 fn matrix(address: u64) -> TensorMap {
@@ -83,13 +83,13 @@ impl Lab {
             checks,
             global: Arc::clone(&global),
             copies: true,
-            used_at_once: None,
+            used_immediately: None,
             cluster: 0,
             grid: None,
             names: Arc::new([]),
             lines: Arc::new([]),
         });
-        machine.know_map(&tensor_map::encode(&map(tensor)));
+        machine.map_number(&tensor_map::encode(&map(tensor)));
         Self { machine, global, tensor, line: 0 }
     }
 
@@ -98,17 +98,21 @@ impl Lab {
         Site { ptx_line: self.line, source: None }
     }
 
-    fn read(&mut self, who: ThreadId, at: u64) -> f32 {
+    fn read(&mut self, thread: ThreadId, at: u64) -> f32 {
         let (mut bytes, site) = ([0; 4], self.site());
-        let _ =
-            self.machine.load(Actor { who, site }, Pointer::new(Space::Shared, at), &mut bytes, Order::Weak);
+        let _ = self.machine.load(
+            Actor { thread, site },
+            Pointer::new(Space::Shared, at),
+            &mut bytes,
+            Order::Weak,
+        );
         f32::from_le_bytes(bytes)
     }
 
-    fn write(&mut self, who: ThreadId, at: u64, value: f32) {
+    fn write(&mut self, thread: ThreadId, at: u64, value: f32) {
         let site = self.site();
         let _ = self.machine.store(
-            Actor { who, site },
+            Actor { thread, site },
             Pointer::new(Space::Shared, at),
             &value.to_le_bytes(),
             Order::Weak,
@@ -118,7 +122,7 @@ impl Lab {
     /// Writes the tile at `at` with all threads.
     fn fill(&mut self, at: u64) {
         for word in 0..u64::from(TILE) / 4 {
-            self.write(thread((word % u64::from(THREADS)) as u32), at + word * 4, word as f32);
+            self.write(thread_id((word % u64::from(THREADS)) as u32), at + word * 4, word as f32);
         }
     }
 
@@ -127,55 +131,55 @@ impl Lab {
         let site = self.site();
         let with =
             BarrierUse { id: BarrierId(0), threads: None, arrive_only: false, aligned: true, vote: false };
-        for who in all() {
-            let _ = self.machine.barrier(Actor { who, site }, with);
+        for thread in all() {
+            let _ = self.machine.barrier(Actor { thread, site }, with);
         }
-        for who in all().take(THREADS as usize - 1) {
-            assert_eq!(self.machine.barrier(Actor { who, site }, with), Ok(Poll::Ready));
+        for thread in all().take(THREADS as usize - 1) {
+            assert_eq!(self.machine.barrier(Actor { thread, site }, with), Ok(Poll::Ready));
         }
     }
 
-    fn fence(&mut self, who: ThreadId, kind: Fence) {
-        self.machine.fence(who, kind);
+    fn fence(&mut self, thread: ThreadId, kind: Fence) {
+        self.machine.fence(thread, kind);
     }
 
-    fn init(&mut self, who: ThreadId, at: u64, count: u32) {
+    fn init(&mut self, thread: ThreadId, at: u64, count: u32) {
         let site = self.site();
-        let _ = self.machine.mbarrier_init(Actor { who, site }, Pointer::new(Space::Shared, at), count);
+        let _ = self.machine.mbarrier_init(Actor { thread, site }, Pointer::new(Space::Shared, at), count);
     }
 
     /// Makes an mbarrier of count 1, initialised by thread 0 and visible to all threads.
     fn barrier(&mut self) {
-        self.init(thread(0), FULL, 1);
-        self.fence(thread(0), Fence::MbarrierInit);
+        self.init(thread_id(0), FULL, 1);
+        self.fence(thread_id(0), Fence::MbarrierInit);
         self.sync();
     }
 
-    fn arrive(&mut self, who: ThreadId, at: u64, expect_tx: Option<u32>) {
+    fn arrive(&mut self, thread: ThreadId, at: u64, expect_tx: Option<u32>) {
         let site = self.site();
         let _ = self.machine.mbarrier_arrive(
-            Actor { who, site },
+            Actor { thread, site },
             Pointer::new(Space::Shared, at),
             Arrive { arrival: Arrival { expect_tx, ..Arrival::ONE }, ..Arrive::ONE },
         );
     }
 
     /// Waits like a loop around `try_wait`. Returns false on a deadlock, which is recorded.
-    fn wait(&mut self, who: ThreadId, at: u64, parity: bool) -> bool {
+    fn wait(&mut self, thread: ThreadId, at: u64, parity: bool) -> bool {
         let (site, phase) = (self.site(), Phase::Parity(parity));
         loop {
             self.machine.advance();
             match self.machine.mbarrier_try_wait(
-                Actor { who, site },
+                Actor { thread, site },
                 Pointer::new(Space::Shared, at),
                 PhaseWait { phase, semantics: Semantics::ACQUIRE },
             ) {
                 Ok(TryWait::Complete) => return true,
                 Ok(TryWait::TimedOut) => {}
                 Ok(TryWait::Blocked) => {
-                    let what = WaitingFor::Mbarrier { pointer: Pointer::shared(at), phase };
+                    let event = WaitingFor::Mbarrier { pointer: Pointer::shared(at), phase };
                     if !self.machine.let_time_pass() {
-                        let _stop = self.machine.deadlocked(&[Waiting { who, what, site }]);
+                        let _stop = self.machine.deadlocked(&[Waiting { thread, event, site }]);
                         return false;
                     }
                 }
@@ -189,27 +193,27 @@ impl Lab {
         TensorCopy { map: MapId(0), descriptor, at, rank: 2, im2col: false, offsets: [0; 3], action }
     }
 
-    fn copy(&mut self, who: ThreadId, at: [i32; 5], action: TensorAction) -> Result<(), Stop> {
+    fn copy(&mut self, thread: ThreadId, at: [i32; 5], action: TensorAction) -> Result<(), Stop> {
         let (site, copy) = (self.site(), self.named(None, at, action));
-        self.machine.tensor_copy(Actor { who, site }, &copy)
+        self.machine.tensor_copy(Actor { thread, site }, &copy)
     }
 
-    fn load(&mut self, who: ThreadId, tile: u64) {
+    fn load(&mut self, thread: ThreadId, tile: u64) {
         let action = TensorAction::Load { space: Space::Shared, tile, barrier: FULL, multicast: None };
-        let _ = self.copy(who, [16, 16, 0, 0, 0], action);
+        let _ = self.copy(thread, [16, 16, 0, 0, 0], action);
     }
 
-    fn store(&mut self, who: ThreadId, tile: u64) {
-        let _ = self.copy(who, [0; 5], TensorAction::Store { tile });
+    fn store(&mut self, thread: ThreadId, tile: u64) {
+        let _ = self.copy(thread, [0; 5], TensorAction::Store { tile });
     }
 
-    fn commit(&mut self, who: ThreadId) {
-        self.machine.bulk_commit(who);
+    fn commit(&mut self, thread: ThreadId) {
+        self.machine.bulk_commit(thread);
     }
 
-    fn wait_groups(&mut self, who: ThreadId, pending: u32, read: bool) {
+    fn wait_groups(&mut self, thread: ThreadId, pending: u32, read: bool) {
         self.line += 1;
-        while self.machine.bulk_wait(who, pending, read) == Poll::Blocked {
+        while self.machine.bulk_wait(thread, pending, read) == Poll::Blocked {
             assert!(self.machine.let_time_pass());
         }
     }
@@ -218,7 +222,7 @@ impl Lab {
         let site = self.site();
         for block in 0..self.machine.shape.blocks {
             for thread in 0..THREADS {
-                self.machine.exit(Actor { who: ThreadId::new(block, thread), site });
+                self.machine.exit(Actor { thread: ThreadId::new(block, thread), site });
             }
         }
         self.machine.finish()

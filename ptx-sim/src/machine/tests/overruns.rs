@@ -5,20 +5,20 @@ use super::*;
 /// All threads wait for phase 0, and `next` completes phase 1.
 fn all_wait(lab: &mut Lab, next: impl Fn(&mut Lab)) {
     lab.barrier();
-    lab.arrive(thread(0), FULL, None);
-    all().for_each(|who| assert!(lab.wait(who, FULL, false)));
+    lab.arrive(thread_id(0), FULL, None);
+    all().for_each(|thread| assert!(lab.wait(thread, FULL, false)));
     next(lab);
-    all().for_each(|who| assert!(lab.wait(who, FULL, true)));
+    all().for_each(|thread| assert!(lab.wait(thread, FULL, true)));
 }
 
 #[test]
-fn threads_meet_before_the_next_phase_ends() {
-    flipped(FindingKind::Overrun, |lab, meet| {
+fn threads_synchronise_before_the_next_phase_ends() {
+    flipped(FindingKind::Overrun, |lab, intersects| {
         all_wait(lab, |lab| {
-            if meet {
+            if intersects {
                 lab.sync();
             }
-            lab.arrive(thread(0), FULL, None);
+            lab.arrive(thread_id(0), FULL, None);
         });
     });
 }
@@ -26,38 +26,38 @@ fn threads_meet_before_the_next_phase_ends() {
 #[test]
 fn each_thread_that_waits_arrives_before_the_next_phase_ends() {
     flipped(FindingKind::Overrun, |lab, each| {
-        lab.init(thread(0), EMPTY, if each { THREADS } else { THREADS - 1 });
+        lab.init(thread_id(0), EMPTY, if each { THREADS } else { THREADS - 1 });
         all_wait(lab, |lab| {
-            for who in all().filter(|who| each || who.thread.0 != 9) {
-                lab.arrive(who, EMPTY, None);
+            for thread in all().filter(|thread| each || thread.index.0 != 9) {
+                lab.arrive(thread, EMPTY, None);
             }
-            lab.wait(thread(0), EMPTY, false);
-            lab.arrive(thread(0), FULL, None);
+            lab.wait(thread_id(0), EMPTY, false);
+            lab.arrive(thread_id(0), FULL, None);
         });
     });
 }
 
 #[test]
-fn a_wait_that_comes_too_late_is_one_too() {
+fn a_late_wait_is_an_overrun() {
     flipped(FindingKind::Overrun, |lab, in_time| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, None);
-        lab.wait(thread(0), FULL, false);
+        lab.arrive(thread_id(0), FULL, None);
+        lab.wait(thread_id(0), FULL, false);
         if in_time {
-            lab.wait(thread(5), FULL, false);
+            lab.wait(thread_id(5), FULL, false);
             lab.sync();
         }
-        lab.arrive(thread(0), FULL, None);
-        lab.wait(thread(0), FULL, true);
+        lab.arrive(thread_id(0), FULL, None);
+        lab.wait(thread_id(0), FULL, true);
         if in_time {
-            lab.wait(thread(5), FULL, true);
+            lab.wait(thread_id(5), FULL, true);
         } else {
             // Phase 0 is complete, but so is phase 1: the mbarrier has the parity of the start
             // again.
             let site = lab.site();
             let phase = Phase::Parity(false);
             let complete = lab.machine.mbarrier_test_wait(
-                Actor { who: thread(5), site },
+                Actor { thread: thread_id(5), site },
                 Pointer::new(Space::Shared, FULL),
                 PhaseWait { phase, semantics: Semantics::ACQUIRE },
             );
@@ -68,46 +68,50 @@ fn a_wait_that_comes_too_late_is_one_too() {
 
 #[test]
 fn a_state_names_its_phase() {
-    flipped(FindingKind::Overrun, |lab, meet| {
+    flipped(FindingKind::Overrun, |lab, intersects| {
         lab.barrier();
         let site = lab.site();
         let state = lab
             .machine
-            .mbarrier_arrive(Actor { who: thread(0), site }, Pointer::new(Space::Shared, FULL), Arrive::ONE)
+            .mbarrier_arrive(
+                Actor { thread: thread_id(0), site },
+                Pointer::new(Space::Shared, FULL),
+                Arrive::ONE,
+            )
             .unwrap();
         let site = lab.site();
-        let wait = |lab: &mut Lab, who| {
+        let wait = |lab: &mut Lab, thread| {
             let phase = Phase::State(state);
             lab.machine.mbarrier_test_wait(
-                Actor { who, site },
+                Actor { thread, site },
                 Pointer::new(Space::Shared, FULL),
                 PhaseWait { phase, semantics: Semantics::ACQUIRE },
             )
         };
-        all().for_each(|who| assert_eq!(wait(lab, who), Ok(true)));
-        if meet {
+        all().for_each(|thread| assert_eq!(wait(lab, thread), Ok(true)));
+        if intersects {
             lab.sync();
         }
-        lab.arrive(thread(0), FULL, None);
+        lab.arrive(thread_id(0), FULL, None);
     });
 }
 
 #[test]
-fn a_fresh_mbarrier_is_asked_before_its_first_phase_ends() {
+fn a_new_mbarrier_is_polled_before_its_first_phase_ends() {
     flipped(FindingKind::Overrun, |lab, in_time| {
         lab.barrier();
         if in_time {
-            assert!(lab.wait(thread(5), FULL, true));
+            assert!(lab.wait(thread_id(5), FULL, true));
         }
         if in_time {
             lab.sync();
         }
-        lab.arrive(thread(0), FULL, None);
-        lab.wait(thread(0), FULL, false);
+        lab.arrive(thread_id(0), FULL, None);
+        lab.wait(thread_id(0), FULL, false);
         if !in_time {
             let (site, phase) = (lab.site(), Phase::Parity(true));
             let _ = lab.machine.mbarrier_test_wait(
-                Actor { who: thread(5), site },
+                Actor { thread: thread_id(5), site },
                 Pointer::new(Space::Shared, FULL),
                 PhaseWait { phase, semantics: Semantics::ACQUIRE },
             );
@@ -118,26 +122,26 @@ fn a_fresh_mbarrier_is_asked_before_its_first_phase_ends() {
 /// Thread 0 arms the next phase, and the copy that completes it is issued by a thread that knows of
 /// all waits.
 #[test]
-fn a_copy_tells_what_was_over_when_it_was_issued() {
+fn a_copy_orders_steps_complete_at_its_issue() {
     flipped(FindingKind::Overrun, |lab, knows| {
-        lab.init(thread(0), EMPTY, 1);
+        lab.init(thread_id(0), EMPTY, 1);
         lab.barrier();
-        lab.arrive(thread(0), FULL, None);
-        lab.wait(thread(0), FULL, false);
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.wait(thread(5), FULL, false);
+        lab.arrive(thread_id(0), FULL, None);
+        lab.wait(thread_id(0), FULL, false);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.wait(thread_id(5), FULL, false);
         if knows {
-            lab.arrive(thread(5), EMPTY, None);
-            lab.wait(thread(9), EMPTY, false);
+            lab.arrive(thread_id(5), EMPTY, None);
+            lab.wait(thread_id(9), EMPTY, false);
         }
-        lab.load(thread(9), 0);
-        lab.wait(thread(0), FULL, true);
+        lab.load(thread_id(9), 0);
+        lab.wait(thread_id(0), FULL, true);
     });
 }
 
 /// Copies complete the phases of two mbarriers alternately, and nothing else orders the waits.
 #[test]
-fn copies_tell_on_what_copies_have_told() {
+fn copies_pass_on_knowledge_transitively() {
     flipped(FindingKind::Overrun, |lab, knows| {
         let load = |tile: u64, barrier: u64| TensorAction::Load {
             space: Space::Shared,
@@ -145,18 +149,18 @@ fn copies_tell_on_what_copies_have_told() {
             barrier,
             multicast: None,
         };
-        lab.init(thread(0), EMPTY, 1);
+        lab.init(thread_id(0), EMPTY, 1);
         lab.barrier();
-        lab.arrive(thread(0), FULL, None);
-        lab.wait(thread(0), FULL, false);
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.arrive(thread(0), EMPTY, Some(TILE));
-        lab.wait(thread(5), FULL, false);
-        let who = if knows { thread(5) } else { thread(0) };
-        lab.copy(who, [0; 5], load(0, EMPTY)).unwrap();
-        lab.wait(thread(9), EMPTY, false);
-        lab.copy(thread(9), [0; 5], load(1024, FULL)).unwrap();
-        lab.wait(thread(0), FULL, true);
+        lab.arrive(thread_id(0), FULL, None);
+        lab.wait(thread_id(0), FULL, false);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.arrive(thread_id(0), EMPTY, Some(TILE));
+        lab.wait(thread_id(5), FULL, false);
+        let thread = if knows { thread_id(5) } else { thread_id(0) };
+        lab.copy(thread, [0; 5], load(0, EMPTY)).unwrap();
+        lab.wait(thread_id(9), EMPTY, false);
+        lab.copy(thread_id(9), [0; 5], load(1024, FULL)).unwrap();
+        lab.wait(thread_id(0), FULL, true);
     });
 }
 
@@ -165,9 +169,9 @@ fn a_thread_may_wait_and_complete_the_next_phase_by_itself() {
     let mut lab = Lab::new(0, 1);
     lab.barrier();
     for parity in [false, true, false, true] {
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
-        lab.wait(thread(0), FULL, parity);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
+        lab.wait(thread_id(0), FULL, parity);
     }
     let findings = lab.end();
     assert!(findings.is_empty(), "{}", findings.render(&Default::default()));

@@ -28,15 +28,15 @@ const fn empty(stage: u32) -> u64 {
 /// Runs the ring, with the producer one tile ahead of the consumers.
 fn ring(lab: &mut Lab, wrong: Wrong) {
     for stage in 0..2 {
-        lab.init(thread(0), full(stage), 1);
+        lab.init(thread_id(0), full(stage), 1);
         lab.init(
-            thread(0),
+            thread_id(0),
             empty(stage),
             if wrong == Wrong::OneDoesNotRelease { THREADS - 1 } else { THREADS },
         );
     }
     if wrong != Wrong::NoInitFence {
-        lab.fence(thread(0), Fence::MbarrierInit);
+        lab.fence(thread_id(0), Fence::MbarrierInit);
     }
     lab.sync();
     for step in 0..=TILES {
@@ -44,7 +44,7 @@ fn ring(lab: &mut Lab, wrong: Wrong) {
             produce(lab, step, wrong);
         }
         if let Some(tile) = step.checked_sub(1) {
-            all().for_each(|who| consume(lab, who, tile, wrong));
+            all().for_each(|thread| consume(lab, thread, tile, wrong));
         }
     }
 }
@@ -52,26 +52,26 @@ fn ring(lab: &mut Lab, wrong: Wrong) {
 fn produce(lab: &mut Lab, tile: u32, wrong: Wrong) {
     let (stage, parity) = (tile % 2, tile / 2 % 2 == 1);
     if wrong != Wrong::ProducerDoesNotWait {
-        lab.wait(thread(0), empty(stage), !parity);
+        lab.wait(thread_id(0), empty(stage), !parity);
     }
-    lab.arrive(thread(0), full(stage), Some(TILE));
-    let (space, place) = (Space::Shared, u64::from(stage * TILE));
-    let action = TensorAction::Load { space, tile: place, barrier: full(stage), multicast: None };
-    lab.copy(thread(0), [0, tile as i32, 0, 0, 0], action).unwrap();
+    lab.arrive(thread_id(0), full(stage), Some(TILE));
+    let (space, location) = (Space::Shared, u64::from(stage * TILE));
+    let action = TensorAction::Load { space, tile: location, barrier: full(stage), multicast: None };
+    lab.copy(thread_id(0), [0, tile as i32, 0, 0, 0], action).unwrap();
 }
 
-fn consume(lab: &mut Lab, who: ThreadId, tile: u32, wrong: Wrong) {
+fn consume(lab: &mut Lab, thread: ThreadId, tile: u32, wrong: Wrong) {
     let (stage, parity) = (tile % 2, tile / 2 % 2 == 1);
     if wrong != Wrong::ConsumersDoNotWait {
-        lab.wait(who, full(stage), parity && wrong != Wrong::OneParityForAll);
+        lab.wait(thread, full(stage), parity && wrong != Wrong::OneParityForAll);
     }
-    let value = lab.read(who, u64::from(stage * TILE));
+    let value = lab.read(thread, u64::from(stage * TILE));
     assert!(wrong != Wrong::Nothing || value == (tile * 64) as f32);
-    if wrong != Wrong::OneDoesNotFence || who.thread.0 != 5 {
-        lab.fence(who, Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
+    if wrong != Wrong::OneDoesNotFence || thread.index.0 != 5 {
+        lab.fence(thread, Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
     }
-    if wrong != Wrong::OneDoesNotRelease || who.thread.0 != 11 {
-        lab.arrive(who, empty(stage), None);
+    if wrong != Wrong::OneDoesNotRelease || thread.index.0 != 11 {
+        lab.arrive(thread, empty(stage), None);
     }
 }
 

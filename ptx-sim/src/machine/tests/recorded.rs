@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::trace::{Row, What};
+use crate::trace::{EventKind, Row};
 
 /// A thread of the second block.
 const OTHER: ThreadId = ThreadId::new(1, 0);
@@ -12,7 +12,7 @@ const OTHER: ThreadId = ThreadId::new(1, 0);
 fn one_of_each(seed: u64) -> Lab {
     let mut lab = Lab::with(seed, 2, Checks::NONE, matrix);
     lab.machine.record(64);
-    lab.init(thread(0), FULL, 1);
+    lab.init(thread_id(0), FULL, 1);
     lab.init(OTHER, FULL, 1);
     let there = |at: u64| u64::from(address::map_to_rank(at as u32, 1));
     let (space, global, barrier) = (Space::SharedCluster, lab.tensor, FULL);
@@ -23,7 +23,7 @@ fn one_of_each(seed: u64) -> Lab {
         TensorAction::Reduce { tile: 2048, with: Reduction::Add },
         TensorAction::Prefetch,
     ] {
-        lab.copy(thread(0), [16, 32, 0, 0, 0], action).unwrap();
+        lab.copy(thread_id(0), [16, 32, 0, 0, 0], action).unwrap();
     }
     for (bytes, action) in [
         (16, BulkAction::Load { global, space, to: 4096, barrier, multicast: None }),
@@ -33,7 +33,7 @@ fn one_of_each(seed: u64) -> Lab {
         (80, BulkAction::Prefetch { global }),
     ] {
         let site = lab.site();
-        lab.machine.bulk_copy(Actor { who: thread(0), site }, &BulkCopy { bytes, action }).unwrap();
+        lab.machine.bulk_copy(Actor { thread: thread_id(0), site }, &BulkCopy { bytes, action }).unwrap();
     }
     lab.machine.drain();
     lab
@@ -58,7 +58,7 @@ fn each_engine_has_its_row_in_the_block_whose_memory_it_uses() {
         let trace = one_of_each(seed).machine.take_trace();
         let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for event in &trace.events {
-            let What::Copies(copy) = &event.what else { continue };
+            let EventKind::Copies(copy) = &event.kind else { continue };
             assert_eq!((copy.issuing_block, copy.issuing_thread), ([0; 3], 0));
             assert!(!event.unfinished && event.begin <= event.end, "seed {seed}: {event:?}");
             let is_tensor = !copy.coordinates.is_empty();
@@ -75,7 +75,7 @@ fn each_engine_has_its_row_in_the_block_whose_memory_it_uses() {
             ((0, Row::Reductions), vec![(CopyKind::TensorReduce, tile)]),
             ((0, Row::Prefetches), vec![(CopyKind::TensorPrefetch, tile), (CopyKind::BulkPrefetch, 80)]),
             ((1, Row::Loads), multicast.to_vec()),
-            ((1, Row::Across), vec![(CopyKind::BulkAcross, 64)]),
+            ((1, Row::BetweenBlocks), vec![(CopyKind::BulkBetweenBlocks, 64)]),
         ];
         assert_eq!(rows, BTreeMap::from(wanted), "seed {seed}");
     }
@@ -86,11 +86,11 @@ fn a_phase_ends_when_it_is_complete() {
     let mut lab = Lab::new(0, 1);
     lab.machine.record(64);
     lab.barrier();
-    lab.arrive(thread(0), FULL, None);
-    lab.arrive(thread(0), FULL, Some(TILE));
+    lab.arrive(thread_id(0), FULL, None);
+    lab.arrive(thread_id(0), FULL, Some(TILE));
     let phases: Vec<_> = lab.machine.take_trace().events.into_iter().collect();
     let [first, second] = &phases[..] else { panic!("{phases:?}") };
-    assert_eq!((&first.what, first.unfinished), (&What::Phase(0), false));
-    assert_eq!((&second.what, second.unfinished), (&What::Phase(1), true), "its bytes never come");
+    assert_eq!((&first.kind, first.unfinished), (&EventKind::Phase(0), false));
+    assert_eq!((&second.kind, second.unfinished), (&EventKind::Phase(1), true), "its bytes never come");
     assert_eq!([first.row, second.row], [Row::Mbarrier(FULL as u32); 2]);
 }

@@ -10,46 +10,46 @@ fn refilled(lab: &mut Lab, count: u32, read: impl Fn(&mut Lab)) {
 }
 
 fn refilled_after(lab: &mut Lab, count: u32, read: impl Fn(&mut Lab), before: impl Fn(&mut Lab)) {
-    lab.init(thread(0), EMPTY, count);
+    lab.init(thread_id(0), EMPTY, count);
     lab.barrier();
-    lab.arrive(thread(0), FULL, Some(TILE));
-    lab.load(thread(0), 0);
+    lab.arrive(thread_id(0), FULL, Some(TILE));
+    lab.load(thread_id(0), 0);
     read(lab);
-    lab.wait(thread(0), EMPTY, false);
+    lab.wait(thread_id(0), EMPTY, false);
     before(lab);
-    lab.arrive(thread(0), FULL, Some(TILE));
-    lab.load(thread(0), 0);
-    lab.wait(thread(0), FULL, true);
+    lab.arrive(thread_id(0), FULL, Some(TILE));
+    lab.load(thread_id(0), 0);
+    lab.wait(thread_id(0), FULL, true);
 }
 
 #[test]
 fn the_fence_is_of_the_reader() {
     flipped(FindingKind::UnfencedRefill, |lab, fenced| {
         refilled(lab, 1, |lab| {
-            lab.wait(thread(7), FULL, false);
-            lab.read(thread(7), 0);
+            lab.wait(thread_id(7), FULL, false);
+            lab.read(thread_id(7), 0);
             if fenced {
-                lab.fence(thread(7), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
+                lab.fence(thread_id(7), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
             }
-            lab.arrive(thread(7), EMPTY, None);
+            lab.arrive(thread_id(7), EMPTY, None);
         });
     });
 }
 
 #[test]
-fn the_fence_comes_after_the_read() {
+fn the_fence_must_follow_the_read() {
     flipped(FindingKind::UnfencedRefill, |lab, after| {
         refilled(lab, 1, |lab| {
-            lab.wait(thread(7), FULL, false);
-            let fence = |lab: &mut Lab| lab.fence(thread(7), Fence::ProxyAsync(FencedMemory::All));
+            lab.wait(thread_id(7), FULL, false);
+            let fence = |lab: &mut Lab| lab.fence(thread_id(7), Fence::ProxyAsync(FencedMemory::All));
             if !after {
                 fence(lab);
             }
-            lab.read(thread(7), 0);
+            lab.read(thread_id(7), 0);
             if after {
                 fence(lab);
             }
-            lab.arrive(thread(7), EMPTY, None);
+            lab.arrive(thread_id(7), EMPTY, None);
         });
     });
 }
@@ -58,15 +58,15 @@ fn the_fence_comes_after_the_read() {
 fn the_fence_is_of_shared_memory() {
     flipped(FindingKind::UnfencedRefill, |lab, shared| {
         refilled(lab, 1, |lab| {
-            lab.wait(thread(7), FULL, false);
-            lab.read(thread(7), 0);
+            lab.wait(thread_id(7), FULL, false);
+            lab.read(thread_id(7), 0);
             let kind = if shared {
                 Fence::ProxyAsync(FencedMemory::Shared(Scope::Block))
             } else {
                 Fence::ProxyAsync(FencedMemory::Global)
             };
-            lab.fence(thread(7), kind);
-            lab.arrive(thread(7), EMPTY, None);
+            lab.fence(thread_id(7), kind);
+            lab.arrive(thread_id(7), EMPTY, None);
         });
     });
 }
@@ -75,30 +75,30 @@ fn the_fence_is_of_shared_memory() {
 fn one_that_releases_for_others_fences_for_them() {
     flipped(FindingKind::UnfencedRefill, |lab, fenced| {
         refilled(lab, 1, |lab| {
-            for lane in (0..32).map(thread) {
+            for lane in (0..32).map(thread_id) {
                 lab.wait(lane, FULL, false);
-                lab.read(lane, u64::from(lane.thread.0) * 4);
+                lab.read(lane, u64::from(lane.index.0) * 4);
             }
             lab.machine.warp_sync(BlockRank(0), WarpIndex(0), u32::MAX);
             if fenced {
-                lab.fence(thread(3), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
+                lab.fence(thread_id(3), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
             }
-            lab.arrive(thread(3), EMPTY, None);
+            lab.arrive(thread_id(3), EMPTY, None);
         });
     });
 }
 
 #[test]
-fn the_fence_may_be_of_who_issues_the_load() {
+fn the_issuer_of_the_load_may_fence() {
     flipped(FindingKind::UnfencedRefill, |lab, fenced| {
         let read = |lab: &mut Lab| {
-            lab.wait(thread(7), FULL, false);
-            lab.read(thread(7), 0);
-            lab.arrive(thread(7), EMPTY, None);
+            lab.wait(thread_id(7), FULL, false);
+            lab.read(thread_id(7), 0);
+            lab.arrive(thread_id(7), EMPTY, None);
         };
         refilled_after(lab, 1, read, |lab| {
             if fenced {
-                lab.fence(thread(0), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
+                lab.fence(thread_id(0), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
             }
         });
     });
@@ -108,15 +108,15 @@ fn the_fence_may_be_of_who_issues_the_load() {
 fn a_store_reads_through_the_asynchronous_proxy() {
     flipped(FindingKind::UnfencedRefill, |lab, only_stored| {
         refilled(lab, 1, |lab| {
-            lab.wait(thread(7), FULL, false);
+            lab.wait(thread_id(7), FULL, false);
             // A read before the store is not forgotten because of the store.
             if !only_stored {
-                lab.read(thread(7), 16);
+                lab.read(thread_id(7), 16);
             }
-            lab.store(thread(7), 0);
-            lab.commit(thread(7));
-            lab.wait_groups(thread(7), 0, true);
-            lab.arrive(thread(7), EMPTY, None);
+            lab.store(thread_id(7), 0);
+            lab.commit(thread_id(7));
+            lab.wait_groups(thread_id(7), 0, true);
+            lab.arrive(thread_id(7), EMPTY, None);
         });
     });
 }
@@ -125,15 +125,15 @@ fn a_store_reads_through_the_asynchronous_proxy() {
 fn a_fence_before_a_store_is_enough() {
     flipped(FindingKind::UnfencedRefill, |lab, fenced| {
         refilled(lab, 1, |lab| {
-            lab.wait(thread(7), FULL, false);
-            lab.read(thread(7), 16);
+            lab.wait(thread_id(7), FULL, false);
+            lab.read(thread_id(7), 16);
             if fenced {
-                lab.fence(thread(7), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
+                lab.fence(thread_id(7), Fence::ProxyAsync(FencedMemory::Shared(Scope::Block)));
             }
-            lab.store(thread(7), 0);
-            lab.commit(thread(7));
-            lab.wait_groups(thread(7), 0, true);
-            lab.arrive(thread(7), EMPTY, None);
+            lab.store(thread_id(7), 0);
+            lab.commit(thread_id(7));
+            lab.wait_groups(thread_id(7), 0, true);
+            lab.arrive(thread_id(7), EMPTY, None);
         });
     });
 }
@@ -142,12 +142,13 @@ fn a_fence_before_a_store_is_enough() {
 #[test]
 fn another_block_learns_of_the_fence() {
     flipped_in(2, FindingKind::UnfencedRefill, |lab, fenced| {
-        let (reader, producer) = (ThreadId::new(1, 7), thread(0));
+        let (reader, producer) = (ThreadId::new(1, 7), thread_id(0));
         lab.barrier();
         lab.init(producer, EMPTY, 1);
         let far = |offset: u64| u64::from(address::map_to_rank(offset as u32, 1));
         let site = lab.site();
-        let _ = lab.machine.mbarrier_init(Actor { who: reader, site }, Pointer::new(Space::Shared, FULL), 1);
+        let _ =
+            lab.machine.mbarrier_init(Actor { thread: reader, site }, Pointer::new(Space::Shared, FULL), 1);
         lab.fence(reader, Fence::MbarrierInit);
         cluster_sync(lab);
         let action = TensorAction::Load {
@@ -167,7 +168,7 @@ fn another_block_learns_of_the_fence() {
         let site = lab.site();
         let empty = address::map_to_rank(EMPTY as u32, 0).into();
         let _ = lab.machine.mbarrier_arrive(
-            Actor { who: reader, site },
+            Actor { thread: reader, site },
             Pointer::new(Space::SharedCluster, empty),
             Arrive::ONE,
         );

@@ -6,26 +6,26 @@ use super::*;
 fn filled_and_stored(lab: &mut Lab, left_out: &str) {
     lab.fill(0);
     if left_out != "fence" {
-        all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
+        all().for_each(|thread| lab.fence(thread, Fence::ProxyAsync(FencedMemory::All)));
     }
     if left_out != "sync" {
         lab.sync();
     }
-    lab.store(thread(0), 0);
+    lab.store(thread_id(0), 0);
     if left_out != "commit" {
-        lab.commit(thread(0));
+        lab.commit(thread_id(0));
     }
     if left_out != "wait" {
-        lab.wait_groups(thread(0), 0, true);
+        lab.wait_groups(thread_id(0), 0, true);
     }
     if left_out != "second sync" {
         lab.sync();
     }
-    lab.write(thread(9), 36, 1.0);
+    lab.write(thread_id(9), 36, 1.0);
 }
 
 #[test]
-fn a_fence_comes_between_writes_and_a_store_of_them() {
+fn a_store_of_written_bytes_requires_a_proxy_fence() {
     flipped(FindingKind::MissingProxyFence, |lab, with| {
         filled_and_stored(lab, if with { "" } else { "fence" });
     });
@@ -47,7 +47,7 @@ fn a_store_is_waited_for_before_its_tile_is_written() {
 }
 
 #[test]
-fn who_writes_a_stored_tile_knows_of_the_wait() {
+fn the_writer_of_a_stored_tile_must_know_of_the_wait() {
     flipped(FindingKind::InFlight, |lab, with| filled_and_stored(lab, if with { "" } else { "second sync" }));
 }
 
@@ -62,11 +62,11 @@ fn a_fence_after_the_barrier_does_as_well() {
         lab.fill(0);
         lab.sync();
         if fence {
-            lab.fence(thread(0), Fence::ProxyAsync(FencedMemory::All));
+            lab.fence(thread_id(0), Fence::ProxyAsync(FencedMemory::All));
         }
-        lab.store(thread(0), 0);
-        lab.commit(thread(0));
-        lab.wait_groups(thread(0), 0, true);
+        lab.store(thread_id(0), 0);
+        lab.commit(thread_id(0));
+        lab.wait_groups(thread_id(0), 0, true);
     });
 }
 
@@ -79,41 +79,41 @@ fn a_fence_is_of_the_right_space() {
         } else {
             Fence::ProxyAsync(FencedMemory::Global)
         };
-        all().for_each(|who| lab.fence(who, kind));
+        all().for_each(|thread| lab.fence(thread, kind));
         lab.sync();
-        lab.store(thread(0), 0);
-        lab.commit(thread(0));
-        lab.wait_groups(thread(0), 0, true);
+        lab.store(thread_id(0), 0);
+        lab.commit(thread_id(0));
+        lab.wait_groups(thread_id(0), 0, true);
     });
 }
 
 #[test]
-fn what_is_stored_was_written() {
+fn stores_require_earlier_writes() {
     flipped(FindingKind::Uninitialised, |lab, fill| {
         if fill {
             lab.fill(0);
         }
-        all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
+        all().for_each(|thread| lab.fence(thread, Fence::ProxyAsync(FencedMemory::All)));
         lab.sync();
-        lab.store(thread(0), 0);
-        lab.commit(thread(0));
-        lab.wait_groups(thread(0), 0, true);
+        lab.store(thread_id(0), 0);
+        lab.commit(thread_id(0));
+        lab.wait_groups(thread_id(0), 0, true);
     });
 }
 
 #[test]
-fn what_was_loaded_is_stored_without_a_fence_but_after_a_wait() {
+fn storing_a_loaded_tile_requires_a_wait_but_no_fence() {
     flipped(FindingKind::ReadBeforeWait, |lab, wait| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
         if wait {
-            lab.wait(thread(0), FULL, false);
+            lab.wait(thread_id(0), FULL, false);
         }
-        lab.store(thread(0), 0);
-        lab.commit(thread(0));
-        lab.wait_groups(thread(0), 0, true);
-        lab.wait(thread(0), FULL, false);
+        lab.store(thread_id(0), 0);
+        lab.commit(thread_id(0));
+        lab.wait_groups(thread_id(0), 0, true);
+        lab.wait(thread_id(0), FULL, false);
     });
 }
 
@@ -121,16 +121,16 @@ fn what_was_loaded_is_stored_without_a_fence_but_after_a_wait() {
 fn a_tile_is_refilled_when_its_store_has_read_it() {
     flipped(FindingKind::InFlight, |lab, wait| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
-        lab.wait(thread(0), FULL, false);
-        lab.store(thread(0), 0);
-        lab.commit(thread(0));
-        lab.wait_groups(thread(0), if wait { 0 } else { 1 }, true);
-        lab.arrive(thread(0), FULL, Some(TILE));
-        lab.load(thread(0), 0);
-        lab.wait(thread(0), FULL, true);
-        lab.wait_groups(thread(0), 0, true);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
+        lab.wait(thread_id(0), FULL, false);
+        lab.store(thread_id(0), 0);
+        lab.commit(thread_id(0));
+        lab.wait_groups(thread_id(0), if wait { 0 } else { 1 }, true);
+        lab.arrive(thread_id(0), FULL, Some(TILE));
+        lab.load(thread_id(0), 0);
+        lab.wait(thread_id(0), FULL, true);
+        lab.wait_groups(thread_id(0), 0, true);
     });
 }
 
@@ -142,7 +142,7 @@ fn a_store_writes_the_tile_late() {
         filled_and_stored(&mut lab, "");
         let mut bytes = [0; 4];
         lab.global.read(lab.tensor + 4, &mut bytes).unwrap();
-        lab.wait_groups(thread(0), 0, false);
+        lab.wait_groups(thread_id(0), 0, false);
         lab.global.read(lab.tensor + 256 + 4, &mut bytes).unwrap();
         assert_eq!(f32::from_le_bytes(bytes), 17.0);
         changed_early += u32::from(!lab.machine.engines.is_idle());
@@ -151,7 +151,7 @@ fn a_store_writes_the_tile_late() {
 }
 
 #[test]
-fn a_store_that_is_not_waited_for_stores_what_comes_later() {
+fn a_store_without_a_wait_may_store_later_values() {
     let late = (0..32).any(|seed| {
         let mut lab = Lab::new(seed, 1);
         filled_and_stored(&mut lab, "wait");
@@ -169,20 +169,20 @@ fn a_store_that_is_not_waited_for_stores_what_comes_later() {
 fn stored_and_touched(touch: fn(&mut Lab, u64)) {
     flipped(FindingKind::InFlight, |lab, correct| {
         filled_and_stored(lab, "");
-        lab.wait_groups(thread(0), 0, !correct);
+        lab.wait_groups(thread_id(0), 0, !correct);
         let tensor = lab.tensor;
         touch(lab, tensor + 256);
-        lab.wait_groups(thread(0), 0, false);
+        lab.wait_groups(thread_id(0), 0, false);
     });
 }
 
 #[test]
-fn what_was_stored_is_read_when_it_is_written() {
+fn stored_bytes_are_read_after_they_are_written() {
     stored_and_touched(|lab, at| {
         lab.barrier();
         let (mut bytes, site) = ([0; 4], lab.site());
         let _ = lab.machine.load(
-            Actor { who: thread(9), site },
+            Actor { thread: thread_id(9), site },
             Pointer::new(Space::Global, at),
             &mut bytes,
             Order::Weak,
@@ -191,11 +191,11 @@ fn what_was_stored_is_read_when_it_is_written() {
 }
 
 #[test]
-fn what_was_stored_is_overwritten_when_it_is_written() {
+fn stored_bytes_are_overwritten_after_they_are_written() {
     stored_and_touched(|lab, at| {
         let site = lab.site();
         let _ = lab.machine.store(
-            Actor { who: thread(0), site },
+            Actor { thread: thread_id(0), site },
             Pointer::new(Space::Global, at + 60),
             &[1; 4],
             Order::Weak,
@@ -204,13 +204,13 @@ fn what_was_stored_is_overwritten_when_it_is_written() {
 }
 
 #[test]
-fn what_was_stored_is_loaded_when_it_is_written() {
+fn stored_bytes_are_loaded_after_they_are_written() {
     stored_and_touched(|lab, _| {
         lab.barrier();
-        lab.arrive(thread(0), FULL, Some(TILE));
+        lab.arrive(thread_id(0), FULL, Some(TILE));
         let action = TensorAction::Load { space: Space::Shared, tile: 2048, barrier: FULL, multicast: None };
-        let _ = lab.copy(thread(0), [12, 12, 0, 0, 0], action);
-        lab.wait(thread(0), FULL, false);
+        let _ = lab.copy(thread_id(0), [12, 12, 0, 0, 0], action);
+        lab.wait(thread_id(0), FULL, false);
     });
 }
 
@@ -219,10 +219,10 @@ fn a_wait_for_earlier_groups_says_nothing_of_later_ones() {
     flipped(FindingKind::InFlight, |lab, correct| {
         filled_and_stored(lab, "");
         let (pending, tensor) = (u32::from(!correct), lab.tensor);
-        lab.wait_groups(thread(0), pending, false);
+        lab.wait_groups(thread_id(0), pending, false);
         let (mut bytes, site) = ([0; 4], lab.site());
         let _ = lab.machine.load(
-            Actor { who: thread(0), site },
+            Actor { thread: thread_id(0), site },
             Pointer::new(Space::Global, tensor),
             &mut bytes,
             Order::Weak,
@@ -231,7 +231,7 @@ fn a_wait_for_earlier_groups_says_nothing_of_later_ones() {
 }
 
 #[test]
-fn what_lies_beside_the_stored_box_is_free() {
+fn bytes_beside_a_stored_box_are_free() {
     for seed in 0..32 {
         let mut lab = Lab::new(seed, 1);
         filled_and_stored(&mut lab, "");
@@ -239,7 +239,7 @@ fn what_lies_beside_the_stored_box_is_free() {
         for beside in [64, 252, 256 + 64, 16 * 256] {
             let site = lab.site();
             let _ = lab.machine.load(
-                Actor { who: thread(0), site },
+                Actor { thread: thread_id(0), site },
                 Pointer::new(Space::Global, tensor + beside),
                 &mut bytes,
                 Order::Weak,
@@ -254,12 +254,12 @@ fn what_lies_beside_the_stored_box_is_free() {
 /// `written`, or only until its tile has been read.
 fn copied_out_twice(lab: &mut Lab, first: TensorAction, second: TensorAction, written: bool) {
     lab.fill(0);
-    all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
+    all().for_each(|thread| lab.fence(thread, Fence::ProxyAsync(FencedMemory::All)));
     lab.sync();
     for (action, read) in [(first, !written), (second, false)] {
-        let _ = lab.copy(thread(0), [0; 5], action);
-        lab.commit(thread(0));
-        lab.wait_groups(thread(0), 0, read);
+        let _ = lab.copy(thread_id(0), [0; 5], action);
+        lab.commit(thread_id(0));
+        lab.wait_groups(thread_id(0), 0, read);
     }
 }
 
@@ -268,7 +268,7 @@ const fn reduce(with: Reduction) -> TensorAction {
 }
 
 #[test]
-fn a_store_to_the_same_place_comes_when_the_first_is_written() {
+fn a_store_to_the_same_location_waits_for_the_first() {
     let store = TensorAction::Store { tile: 0 };
     for (first, second) in [(store, store), (store, reduce(Reduction::Add)), (reduce(Reduction::Add), store)]
     {
@@ -277,7 +277,7 @@ fn a_store_to_the_same_place_comes_when_the_first_is_written() {
 }
 
 #[test]
-fn reductions_by_one_operation_come_in_any_order() {
+fn equal_reductions_commute() {
     for seed in 0..32 {
         let mut lab = Lab::new(seed, 1);
         copied_out_twice(&mut lab, reduce(Reduction::Add), reduce(Reduction::Add), false);
@@ -287,32 +287,33 @@ fn reductions_by_one_operation_come_in_any_order() {
 }
 
 #[test]
-fn a_map_stays_as_it_is_while_copies_use_it() {
+fn a_map_must_not_change_while_copies_use_it() {
     for loads in [true, false] {
         flipped(FindingKind::InFlight, |lab, waits| {
             lab.fill(0);
-            all().for_each(|who| lab.fence(who, Fence::ProxyAsync(FencedMemory::All)));
+            all().for_each(|thread| lab.fence(thread, Fence::ProxyAsync(FencedMemory::All)));
             lab.barrier();
             let (at, site) = (lab.tensor, lab.site());
             let action = if loads {
-                lab.arrive(thread(0), FULL, Some(TILE));
+                lab.arrive(thread_id(0), FULL, Some(TILE));
                 TensorAction::Load { space: Space::Shared, tile: 0, barrier: FULL, multicast: None }
             } else {
                 TensorAction::Store { tile: 0 }
             };
             let copy = lab.named(Some(at), [0; 5], action);
-            lab.machine.tensor_copy(Actor { who: thread(0), site }, &copy).unwrap();
+            lab.machine.tensor_copy(Actor { thread: thread_id(0), site }, &copy).unwrap();
             let changes = |lab: &mut Lab| {
-                lab.machine.map_changed(Actor { who: thread(0), site }, Pointer::new(Space::Global, at));
+                lab.machine
+                    .map_changed(Actor { thread: thread_id(0), site }, Pointer::new(Space::Global, at));
             };
             if !waits {
                 changes(lab);
             }
             if loads {
-                lab.wait(thread(0), FULL, false);
+                lab.wait(thread_id(0), FULL, false);
             } else {
-                lab.commit(thread(0));
-                lab.wait_groups(thread(0), 0, true);
+                lab.commit(thread_id(0));
+                lab.wait_groups(thread_id(0), 0, true);
             }
             changes(lab);
         });

@@ -5,48 +5,48 @@ use super::*;
 #[test]
 fn a_barrier_orders_write_and_read() {
     flipped(FindingKind::Race, |lab, sync| {
-        lab.write(thread(0), 0, 1.0);
+        lab.write(thread_id(0), 0, 1.0);
         if sync {
             lab.sync();
         }
-        lab.read(thread(1), 0);
+        lab.read(thread_id(1), 0);
     });
 }
 
 #[test]
 fn a_barrier_orders_read_and_write() {
     flipped(FindingKind::Race, |lab, sync| {
-        lab.write(thread(0), 0, 1.0);
+        lab.write(thread_id(0), 0, 1.0);
         lab.sync();
         // Two unordered readers, so that both are remembered.
-        lab.read(thread(1), 0);
-        lab.read(thread(40), 0);
+        lab.read(thread_id(1), 0);
+        lab.read(thread_id(40), 0);
         if sync {
             lab.sync();
         }
-        lab.write(thread(1), 0, 2.0);
+        lab.write(thread_id(1), 0, 2.0);
     });
 }
 
 #[test]
 fn a_barrier_orders_two_writes() {
     flipped(FindingKind::Race, |lab, sync| {
-        lab.write(thread(0), 0, 1.0);
+        lab.write(thread_id(0), 0, 1.0);
         if sync {
             lab.sync();
         }
-        lab.write(thread(33), 0, 2.0);
+        lab.write(thread_id(33), 0, 2.0);
     });
 }
 
 #[test]
 fn neighbours_in_a_word_do_not_race() {
     flipped(FindingKind::Race, |lab, apart| {
-        for who in all() {
-            let (site, at) = (lab.site(), if apart { who.thread.0 } else { who.thread.0 / 2 });
-            let byte = who.thread.0 as u8;
+        for thread in all() {
+            let (site, at) = (lab.site(), if apart { thread.index.0 } else { thread.index.0 / 2 });
+            let byte = thread.index.0 as u8;
             lab.machine
-                .store(Actor { who, site }, Pointer::new(Space::Shared, at.into()), &[byte], Order::Weak)
+                .store(Actor { thread, site }, Pointer::new(Space::Shared, at.into()), &[byte], Order::Weak)
                 .unwrap();
         }
     });
@@ -55,26 +55,26 @@ fn neighbours_in_a_word_do_not_race() {
 #[test]
 fn two_threads_may_write_the_same() {
     flipped(FindingKind::Race, |lab, same| {
-        lab.write(thread(0), 0, 1.0);
-        lab.write(thread(33), 0, if same { 1.0 } else { 2.0 });
+        lab.write(thread_id(0), 0, 1.0);
+        lab.write(thread_id(33), 0, if same { 1.0 } else { 2.0 });
         lab.sync();
-        lab.read(thread(40), 0);
+        lab.read(thread_id(40), 0);
     });
 }
 
 #[test]
-fn splitting_cells_keeps_what_they_know() {
+fn splitting_cells_preserves_their_state() {
     flipped(FindingKind::Race, |lab, sync| {
-        lab.write(thread(0), 0, 1.0);
+        lab.write(thread_id(0), 0, 1.0);
         lab.sync();
-        lab.read(thread(1), 0);
-        lab.read(thread(2), 0);
+        lab.read(thread_id(1), 0);
+        lab.read(thread_id(2), 0);
         if sync {
             lab.sync();
         }
         let site = lab.site();
         lab.machine
-            .store(Actor { who: thread(3), site }, Pointer::new(Space::Shared, 3), &[1], Order::Weak)
+            .store(Actor { thread: thread_id(3), site }, Pointer::new(Space::Shared, 3), &[1], Order::Weak)
             .unwrap();
     });
 }
@@ -82,29 +82,29 @@ fn splitting_cells_keeps_what_they_know() {
 #[test]
 fn a_warp_is_ordered_by_its_own_barrier() {
     flipped(FindingKind::Race, |lab, whole| {
-        lab.write(thread(0), 0, 1.0);
+        lab.write(thread_id(0), 0, 1.0);
         lab.machine.warp_sync(BlockRank(0), WarpIndex(0), if whole { u32::MAX } else { !2 });
-        lab.read(thread(1), 0);
+        lab.read(thread_id(1), 0);
     });
     flipped(FindingKind::Race, |lab, same_warp| {
-        lab.write(thread(0), 0, 1.0);
+        lab.write(thread_id(0), 0, 1.0);
         lab.machine.warp_sync(BlockRank(0), WarpIndex(0), u32::MAX);
-        lab.read(thread(if same_warp { 31 } else { 32 }), 0);
+        lab.read(thread_id(if same_warp { 31 } else { 32 }), 0);
     });
 }
 
 #[test]
 fn atomics_do_not_race_with_each_other() {
     flipped(FindingKind::Race, |lab, atomic| {
-        lab.write(thread(0), 0, 0.0);
+        lab.write(thread_id(0), 0, 0.0);
         lab.sync();
-        for who in all() {
+        for thread in all() {
             let site = lab.site();
-            if atomic || who.thread.0 != 20 {
+            if atomic || thread.index.0 != 20 {
                 let change = &mut |old: u64| old + 1;
                 lab.machine
                     .atomic(
-                        Actor { who, site },
+                        Actor { thread, site },
                         Pointer::new(Space::Shared, 0),
                         Width::scalar(4),
                         Order::Relaxed,
@@ -112,11 +112,11 @@ fn atomics_do_not_race_with_each_other() {
                     )
                     .unwrap();
             } else {
-                lab.write(who, 0, 1.0);
+                lab.write(thread, 0, 1.0);
             }
         }
         lab.sync();
-        lab.read(thread(0), 0);
+        lab.read(thread_id(0), 0);
     });
 }
 
@@ -124,16 +124,26 @@ fn atomics_do_not_race_with_each_other() {
 fn a_flag_orders_with_release_and_acquire() {
     flipped(FindingKind::Race, |lab, acquire| {
         let (flag, site) = (64, lab.site());
-        lab.write(thread(0), 0, 1.0);
+        lab.write(thread_id(0), 0, 1.0);
         let one = 1u32.to_le_bytes();
         lab.machine
-            .store(Actor { who: thread(0), site }, Pointer::new(Space::Shared, flag), &one, Order::Release)
+            .store(
+                Actor { thread: thread_id(0), site },
+                Pointer::new(Space::Shared, flag),
+                &one,
+                Order::Release,
+            )
             .unwrap();
         let order = if acquire { Order::Acquire } else { Order::Relaxed };
         lab.machine
-            .load(Actor { who: thread(40), site }, Pointer::new(Space::Shared, flag), &mut [0; 4], order)
+            .load(
+                Actor { thread: thread_id(40), site },
+                Pointer::new(Space::Shared, flag),
+                &mut [0; 4],
+                order,
+            )
             .unwrap();
-        lab.read(thread(40), 0);
+        lab.read(thread_id(40), 0);
     });
 }
 
@@ -143,17 +153,17 @@ fn a_flag_orders_with_release_and_acquire() {
 fn an_observed_write_hides_no_reader() {
     flipped(FindingKind::Race, |lab, sync| {
         let (site, one) = (lab.site(), 1u32.to_le_bytes());
-        let (place, flag) = (Pointer::new(Space::Shared, 0), Pointer::new(Space::Shared, 64));
-        let [writer, reader, observer] = [0, 33, 40].map(|number| Actor { who: thread(number), site });
-        lab.machine.store(writer, place, &one, Order::Relaxed).unwrap();
+        let (location, flag) = (Pointer::new(Space::Shared, 0), Pointer::new(Space::Shared, 64));
+        let [writer, reader, observer] = [0, 33, 40].map(|number| Actor { thread: thread_id(number), site });
+        lab.machine.store(writer, location, &one, Order::Relaxed).unwrap();
         lab.machine.store(writer, flag, &one, Order::Release).unwrap();
         lab.machine.load(reader, flag, &mut [0; 4], Order::Acquire).unwrap();
-        lab.read(reader.who, 0);
-        lab.machine.load(observer, place, &mut [0; 4], Order::Relaxed).unwrap();
+        lab.read(reader.thread, 0);
+        lab.machine.load(observer, location, &mut [0; 4], Order::Relaxed).unwrap();
         if sync {
             lab.sync();
         }
-        lab.write(observer.who, 0, 2.0);
+        lab.write(observer.thread, 0, 2.0);
     });
 }
 
@@ -162,13 +172,13 @@ fn an_observed_write_hides_no_reader() {
 fn elements_of_a_vector_are_observed_one_by_one() {
     flipped(FindingKind::Race, |lab, both| {
         let (site, one) = (lab.site(), 1u32.to_le_bytes());
-        let [writer, observer] = [0, 40].map(|number| Actor { who: thread(number), site });
+        let [writer, observer] = [0, 40].map(|number| Actor { thread: thread_id(number), site });
         for at in [0, 4] {
             lab.machine.store(writer, Pointer::new(Space::Shared, at), &one, Order::Relaxed).unwrap();
         }
         for at in [0, 4].into_iter().take(if both { 2 } else { 1 }) {
-            let place = Pointer::new(Space::Shared, at);
-            lab.machine.load(observer, place, &mut [0; 4], Order::Relaxed).unwrap();
+            let location = Pointer::new(Space::Shared, at);
+            lab.machine.load(observer, location, &mut [0; 4], Order::Relaxed).unwrap();
         }
         lab.machine.store(observer, Pointer::new(Space::Shared, 0), &[2; 8], Order::Weak).unwrap();
     });
@@ -178,24 +188,29 @@ fn elements_of_a_vector_are_observed_one_by_one() {
 fn fences_order_around_relaxed_accesses() {
     flipped(FindingKind::Race, |lab, fence| {
         let (flag, site) = (64, lab.site());
-        lab.write(thread(0), 0, 1.0);
+        lab.write(thread_id(0), 0, 1.0);
         if fence {
-            lab.fence(thread(0), Fence::Memory);
+            lab.fence(thread_id(0), Fence::Memory);
         }
         let one = 1u32.to_le_bytes();
         lab.machine
-            .store(Actor { who: thread(0), site }, Pointer::new(Space::Shared, flag), &one, Order::Relaxed)
+            .store(
+                Actor { thread: thread_id(0), site },
+                Pointer::new(Space::Shared, flag),
+                &one,
+                Order::Relaxed,
+            )
             .unwrap();
         lab.machine
             .load(
-                Actor { who: thread(40), site },
+                Actor { thread: thread_id(40), site },
                 Pointer::new(Space::Shared, flag),
                 &mut [0; 4],
                 Order::Relaxed,
             )
             .unwrap();
-        lab.fence(thread(40), Fence::Memory);
-        lab.read(thread(40), 0);
+        lab.fence(thread_id(40), Fence::Memory);
+        lab.read(thread_id(40), 0);
     });
 }
 
@@ -204,24 +219,24 @@ fn fences_order_around_relaxed_accesses() {
 fn a_fence_has_an_order() {
     flipped(FindingKind::Race, |lab, acquires| {
         let (flag, site) = (Pointer::new(Space::Shared, 64), lab.site());
-        lab.write(thread(0), 0, 1.0);
-        lab.machine.memory_fence(thread(0), Order::Release);
+        lab.write(thread_id(0), 0, 1.0);
+        lab.machine.memory_fence(thread_id(0), Order::Release);
         let one = 1u32.to_le_bytes();
-        lab.machine.store(Actor { who: thread(0), site }, flag, &one, Order::Relaxed).unwrap();
-        let reader = Actor { who: thread(40), site };
+        lab.machine.store(Actor { thread: thread_id(0), site }, flag, &one, Order::Relaxed).unwrap();
+        let reader = Actor { thread: thread_id(40), site };
         lab.machine.load(reader, flag, &mut [0; 4], Order::Relaxed).unwrap();
         let order = if acquires { Order::Acquire } else { Order::Release };
-        lab.machine.memory_fence(thread(40), order);
-        lab.read(thread(40), 0);
+        lab.machine.memory_fence(thread_id(40), order);
+        lab.read(thread_id(40), 0);
     });
 }
 
 #[test]
-fn what_is_read_was_written() {
+fn reads_require_earlier_writes() {
     flipped(FindingKind::Uninitialised, |lab, write| {
         if write {
-            lab.write(thread(0), 0, 1.0);
+            lab.write(thread_id(0), 0, 1.0);
         }
-        lab.read(thread(0), 0);
+        lab.read(thread_id(0), 0);
     });
 }

@@ -8,9 +8,9 @@ use super::barrier::Mbarrier;
 use super::engine::counters::CopyKind;
 use super::engine::{AsyncOp, Completion, OpKind, Source, Target, Units};
 use super::index::OperationId;
-use super::memory::SharedPlace;
+use super::memory::SharedLocation;
 use super::types::Actor;
-use crate::trace::{Copy, Row, Trace, What};
+use crate::trace::{CopyEvent, EventKind, Row, Trace};
 
 /// The timeline of a cluster, if one was asked for.
 #[derive(Debug, Default)]
@@ -50,27 +50,29 @@ impl Timeline {
         let (block, row) = match (op.reads, op.writes) {
             (Source::Shared { .. }, Target::Shared(target)) => {
                 copy.shared = copy.shared.map(|shared| shared.wrapping_add(target.moved));
-                (target.rank, Row::Across)
+                (target.rank, Row::BetweenBlocks)
             }
             (Source::Global | Source::Value(_), Target::Shared(target)) => (target.rank, Row::Loads),
-            (_, Target::Global { .. }) if op.combination.is_some() => (op.issuer.who.block, Row::Reductions),
-            (_, Target::Global { .. }) => (op.issuer.who.block, Row::Stores),
+            (_, Target::Global { .. }) if op.combination.is_some() => {
+                (op.issuer.thread.block, Row::Reductions)
+            }
+            (_, Target::Global { .. }) => (op.issuer.thread.block, Row::Stores),
         };
         match op.completes {
-            Completion::Mbarrier(place) => copy.mbarrier = Some(place.at),
+            Completion::Mbarrier(location) => copy.mbarrier = Some(location.at),
             Completion::BulkGroup(group) => copy.group = Some(group.count()),
             Completion::Batches => {}
         }
-        let event = recorder.event(block, row, op.issuer.site, What::Copies(Box::new(copy)));
+        let event = recorder.event(block, row, op.issuer.site, EventKind::Copies(Box::new(copy)));
         recorder.issued(number, event);
     }
 
     /// Records a prefetch as an instant, since it has no effect here.
     pub(super) fn prefetched(&mut self, kind: CopyKind, units: &Units, bytes: u32, issuer: Actor) {
         let Some(recorder) = self.recorder() else { return };
-        let copy = Copy { shared: None, ..copy_of(kind, units, bytes, issuer, recorder) };
-        let what = What::Copies(Box::new(copy));
-        let event = recorder.event(issuer.who.block, Row::Prefetches, issuer.site, what);
+        let copy = CopyEvent { shared: None, ..copy_of(kind, units, bytes, issuer, recorder) };
+        let kind = EventKind::Copies(Box::new(copy));
+        let event = recorder.event(issuer.thread.block, Row::Prefetches, issuer.site, kind);
         recorder.keep(event);
     }
 
@@ -88,27 +90,27 @@ impl Timeline {
         }
     }
 
-    /// Records the phase of the mbarrier at a place after an operation on it. `None` if there is no
-    /// longer an mbarrier.
-    pub(super) fn phase(&mut self, place: SharedPlace, mbarrier: Option<&Mbarrier>) {
+    /// Records the phase of the mbarrier at a location after an operation on it. `None` if there is
+    /// no longer an mbarrier.
+    pub(super) fn phase(&mut self, location: SharedLocation, mbarrier: Option<&Mbarrier>) {
         let Some(recorder) = self.recorder() else { return };
         match mbarrier {
             Some(mbarrier) => {
                 let count = mbarrier.count();
-                recorder.phase(place, count.phase(), count.has_counted(), mbarrier.init.site);
+                recorder.phase(location, count.phase(), count.has_counted(), mbarrier.init.site);
             }
-            None => recorder.end_phase(place, false),
+            None => recorder.end_phase(location, false),
         }
     }
 }
 
-fn copy_of(kind: CopyKind, units: &Units, bytes: u32, issuer: Actor, recorder: &Recorder) -> Copy {
+fn copy_of(kind: CopyKind, units: &Units, bytes: u32, issuer: Actor, recorder: &Recorder) -> CopyEvent {
     let (coordinates, shared) = match units {
         Units::Box(tensor) => (tensor.at[..tensor.map.rank()].to_vec(), Some(tensor.tile)),
         Units::Line { shared, .. } => (Vec::new(), Some(*shared)),
         Units::Lanes(_) => (Vec::new(), None),
     };
-    Copy {
+    CopyEvent {
         kind,
         bytes: bytes.into(),
         coordinates,
@@ -116,7 +118,7 @@ fn copy_of(kind: CopyKind, units: &Units, bytes: u32, issuer: Actor, recorder: &
         mbarrier: None,
         group: None,
         read: None,
-        issuing_block: recorder.block(issuer.who.block),
-        issuing_thread: issuer.who.thread.0,
+        issuing_block: recorder.block(issuer.thread.block),
+        issuing_thread: issuer.thread.index.0,
     }
 }

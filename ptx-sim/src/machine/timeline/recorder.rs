@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::machine::index::{BlockRank, OperationId, WarpIndex};
-use crate::machine::memory::SharedPlace;
+use crate::machine::memory::SharedLocation;
 use crate::machine::types::Site;
-use crate::trace::{Awaited, Event, Row, Trace, What};
+use crate::trace::{Awaited, Event, EventKind, Row, Trace};
 
 /// The timeline of a cluster while it is being recorded.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Recorder {
     /// Copies in flight.
     copies: BTreeMap<OperationId, Event>,
     /// The current phase of each mbarrier.
-    phases: BTreeMap<SharedPlace, Event>,
+    phases: BTreeMap<SharedLocation, Event>,
 }
 
 /// A warp of the cluster.
@@ -67,9 +67,9 @@ impl Recorder {
     }
 
     /// Returns an event of a block that begins now.
-    pub(super) fn event(&self, block: BlockRank, row: Row, site: Site, what: What) -> Event {
+    pub(super) fn event(&self, block: BlockRank, row: Row, site: Site, kind: EventKind) -> Event {
         let block = self.block(block);
-        Event { block, row, begin: self.now, end: self.now, site, what, unfinished: false }
+        Event { block, row, begin: self.now, end: self.now, site, kind, unfinished: false }
     }
 
     pub(super) fn keep(&mut self, event: Event) {
@@ -87,7 +87,7 @@ impl Recorder {
         let key = at.warp();
         if let Some(run) = self.runs.get_mut(&key)
             && run.end + 1 == self.now
-            && let What::Runs(count) = &mut run.what
+            && let EventKind::Runs(count) = &mut run.kind
         {
             *count += 1;
             run.end = self.now;
@@ -97,14 +97,14 @@ impl Recorder {
         if branch && self.waits_of(at.warp()).next().is_some() {
             return;
         }
-        let mut run = self.event(at.block, Row::Warp(at.warp.0), at.site, What::Runs(1));
+        let mut run = self.event(at.block, Row::Warp(at.warp.0), at.site, EventKind::Runs(1));
         run.begin = self.now - 1;
         self.runs.insert(key, run);
     }
 
     /// Records an instruction that synchronises or issues copies, which is also an instant.
     pub(crate) fn signalled(&mut self, at: Position, lanes: u32) {
-        let instant = self.event(at.block, Row::Warp(at.warp.0), at.site, What::Signals { lanes });
+        let instant = self.event(at.block, Row::Warp(at.warp.0), at.site, EventKind::Signals { lanes });
         self.keep(instant);
         self.ran(at, false);
     }
@@ -120,24 +120,24 @@ impl Recorder {
     }
 
     /// Records that a warp tried an instruction at which `lanes` now wait.
-    pub(crate) fn waits(&mut self, at: Position, lanes: u32, what: Awaited) {
+    pub(crate) fn waits(&mut self, at: Position, lanes: u32, awaited: Awaited) {
         self.stop_run(at.warp());
-        let what = What::Waits { what, lanes, timed_out: false };
-        let fresh = self.event(at.block, Row::Warp(at.warp.0), at.site, what);
+        let kind = EventKind::Waits { awaited, lanes, timed_out: false };
+        let fresh = self.event(at.block, Row::Warp(at.warp.0), at.site, kind);
         let wait = self.waits.entry((at.warp(), at.pc)).or_insert(fresh);
-        if let What::Waits { lanes: all, .. } = &mut wait.what {
+        if let EventKind::Waits { lanes: all, .. } = &mut wait.kind {
             *all |= lanes;
         }
         self.now += 1;
     }
 
     /// Records that the lanes went on from an instruction that may wait, having waited or not.
-    pub(crate) fn waited(&mut self, at: Position, lanes: u32, what: Awaited, gave_up: bool) {
+    pub(crate) fn waited(&mut self, at: Position, lanes: u32, awaited: Awaited, gave_up: bool) {
         self.stop_run(at.warp());
-        let what = What::Waits { what, lanes, timed_out: gave_up };
-        let fresh = self.event(at.block, Row::Warp(at.warp.0), at.site, what);
+        let kind = EventKind::Waits { awaited, lanes, timed_out: gave_up };
+        let fresh = self.event(at.block, Row::Warp(at.warp.0), at.site, kind);
         let mut wait = self.waits.remove(&(at.warp(), at.pc)).unwrap_or(fresh);
-        if let What::Waits { lanes: all, timed_out, .. } = &mut wait.what {
+        if let EventKind::Waits { lanes: all, timed_out, .. } = &mut wait.kind {
             *all |= lanes;
             *timed_out = gave_up;
         }
@@ -149,8 +149,8 @@ impl Recorder {
     /// Ends the waits of lanes that another instruction has released: the waits at program counters
     /// where no lane remains.
     pub(crate) fn released(&mut self, block: BlockRank, warp: WarpIndex, is_at: impl Fn(u32) -> bool) {
-        let gone: Vec<_> = self.waits_of((block, warp)).filter(|(_, pc)| !is_at(*pc)).collect();
-        for key in gone {
+        let exited: Vec<_> = self.waits_of((block, warp)).filter(|(_, pc)| !is_at(*pc)).collect();
+        for key in exited {
             if let Some(mut wait) = self.waits.remove(&key) {
                 wait.end = self.now;
                 self.keep(wait);
@@ -170,7 +170,7 @@ impl Recorder {
 
     /// Records that a piece of copy `number` was read from shared memory.
     pub(super) fn read(&mut self, number: OperationId) {
-        if let Some(Event { what: What::Copies(copy), .. }) = self.copies.get_mut(&number) {
+        if let Some(Event { kind: EventKind::Copies(copy), .. }) = self.copies.get_mut(&number) {
             copy.read = Some(self.now);
         }
     }
@@ -183,21 +183,21 @@ impl Recorder {
         }
     }
 
-    /// Records that the mbarrier at a place is in this phase. `counted` says whether the phase has
-    /// counted anything yet. The mbarrier was initialised at `site`.
-    pub(super) fn phase(&mut self, place: SharedPlace, number: u32, counted: bool, site: Site) {
-        if self.phases.get(&place).is_some_and(|known| known.what != What::Phase(number)) {
-            self.end_phase(place, true);
+    /// Records that the mbarrier at a location is in this phase. `counted` says whether the phase
+    /// has counted anything yet. The mbarrier was initialised at `site`.
+    pub(super) fn phase(&mut self, location: SharedLocation, number: u32, counted: bool, site: Site) {
+        if self.phases.get(&location).is_some_and(|known| known.kind != EventKind::Phase(number)) {
+            self.end_phase(location, true);
         }
-        let fresh = self.event(place.rank, Row::Mbarrier(place.at), site, What::Phase(number));
-        self.phases.entry(place).or_insert(fresh).unfinished = counted;
+        let fresh = self.event(location.rank, Row::Mbarrier(location.at), site, EventKind::Phase(number));
+        self.phases.entry(location).or_insert(fresh).unfinished = counted;
     }
 
     /// Ends the phase of an mbarrier, because it is complete or because the mbarrier no longer
     /// exists. In the second case a phase that has counted nothing is left out, since every
     /// mbarrier ends with one.
-    pub(super) fn end_phase(&mut self, place: SharedPlace, complete: bool) {
-        let Some(mut phase) = self.phases.remove(&place) else { return };
+    pub(super) fn end_phase(&mut self, location: SharedLocation, complete: bool) {
+        let Some(mut phase) = self.phases.remove(&location) else { return };
         if complete || phase.unfinished {
             (phase.end, phase.unfinished) = (self.now, !complete);
             self.keep(phase);
@@ -215,8 +215,8 @@ impl Recorder {
             (event.end, event.unfinished) = (self.now, true);
             self.keep(event);
         }
-        while let Some((&place, _)) = self.phases.first_key_value() {
-            self.end_phase(place, false);
+        while let Some((&location, _)) = self.phases.first_key_value() {
+            self.end_phase(location, false);
         }
         self.trace
     }

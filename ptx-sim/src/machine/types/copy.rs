@@ -40,7 +40,7 @@ pub enum TensorAction {
 /// `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorCopy {
-    /// The map, registered with [`Machine::know_map`](crate::machine::Machine::know_map).
+    /// The map, registered with [`Machine::map_number`](crate::machine::Machine::map_number).
     pub map: MapId,
     /// The address of the map in global memory; `None` for one in the kernel's parameters.
     pub descriptor: Option<u64>,
@@ -128,7 +128,7 @@ pub enum BulkAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyAsync {
     /// The thread.
-    pub who: ThreadId,
+    pub thread: ThreadId,
     /// The destination, in the thread's own block.
     pub to: u64,
     /// The source, in global memory.

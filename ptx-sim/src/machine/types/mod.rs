@@ -9,7 +9,7 @@ mod multiply;
 pub use copy::{BulkAction, BulkCopy, Combination, CopyAsync, RemoteStore, TensorAction, TensorCopy};
 pub(crate) use multiply::{LeftOperand, Metadata, Multiply};
 pub use tma_model::ReduceOp as Reduction;
-use tma_model::sync::{Arrival, Awaited};
+use tma_model::sync::{Arrival, AwaitedPhase};
 
 use super::index::{BarrierId, ThreadId};
 use super::{GlobalMemory, Grid, SharedName};
@@ -19,7 +19,7 @@ pub use crate::isa::{AccessOrder, Fence, FencedMemory, MemoryScope, Order, Scope
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Actor {
     /// The thread.
-    pub who: ThreadId,
+    pub thread: ThreadId,
     /// The instruction.
     pub site: Site,
 }
@@ -27,14 +27,14 @@ pub struct Actor {
 impl Actor {
     /// Describes an action of the thread there, with the words that a finding uses.
     pub(super) const fn does(self, does: &'static str) -> Action {
-        Action { who: self.who, site: self.site, does }
+        Action { thread: self.thread, site: self.site, does }
     }
 }
 
 /// An action of a thread at an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Action {
-    pub(super) who: ThreadId,
+    pub(super) thread: ThreadId,
     pub(super) site: Site,
     pub(super) does: &'static str,
 }
@@ -147,7 +147,7 @@ pub struct MachineConfig {
     /// any other thread can learn of the load. For the other lines the executing side reports the
     /// use. `None` if no copy writes global memory; otherwise a proxy fence is required between the
     /// load and the copy.
-    pub used_at_once: Option<Arc<[bool]>>,
+    pub used_immediately: Option<Arc<[bool]>>,
     /// The number of the cluster in the grid.
     pub cluster: u32,
     /// The accesses of all clusters to global memory, if the kernel makes strong ones there.
@@ -213,10 +213,10 @@ impl Phase {
     }
 
     /// Returns the awaited phase, without checking which mbarrier a state belongs to.
-    pub(super) const fn awaited(self) -> Awaited {
+    pub(super) const fn awaited(self) -> AwaitedPhase {
         match self {
-            Self::Parity(parity) => Awaited::Parity(parity),
-            Self::State(state) => Awaited::Number((state >> 32) as u32),
+            Self::Parity(parity) => AwaitedPhase::Parity(parity),
+            Self::State(state) => AwaitedPhase::Number((state >> 32) as u32),
         }
     }
 }
@@ -271,9 +271,9 @@ pub enum WaitingFor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The thread.
-    pub who: ThreadId,
+    pub thread: ThreadId,
     /// The reason.
-    pub what: WaitingFor,
+    pub event: WaitingFor,
     /// The instruction.
     pub site: Site,
 }

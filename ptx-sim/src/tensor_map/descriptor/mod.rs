@@ -77,7 +77,7 @@ fn get<const N: usize>(bytes: &Descriptor, at: usize) -> [u8; N] {
 }
 
 /// Returns the offset of a dimension's number.
-const fn place(start: usize, size: usize, dimension: usize) -> usize {
+const fn field_offset(start: usize, size: usize, dimension: usize) -> usize {
     start + size * dimension
 }
 
@@ -85,19 +85,19 @@ const fn place(start: usize, size: usize, dimension: usize) -> usize {
 fn put_list<const N: usize>(bytes: &mut Descriptor, start: usize, list: impl Iterator<Item = u64>) {
     for (dimension, value) in list.take(MAX_RANK).enumerate() {
         let value = value.wrapping_sub(1).to_le_bytes();
-        put::<N>(bytes, place(start, N, dimension), std::array::from_fn(|index| value[index]));
+        put::<N>(bytes, field_offset(start, N, dimension), std::array::from_fn(|index| value[index]));
     }
 }
 
 fn put_corners(bytes: &mut Descriptor, start: usize, corners: &[i32]) {
     for (spatial, &corner) in corners.iter().take(3).enumerate() {
-        put(bytes, place(start, 2, spatial), (corner as i16).to_le_bytes());
+        put(bytes, field_offset(start, 2, spatial), (corner as i16).to_le_bytes());
     }
 }
 
 fn corners(bytes: &Descriptor, start: usize, rank: usize) -> Vec<i32> {
     (0..rank.saturating_sub(2))
-        .map(|spatial| i16::from_le_bytes(get(bytes, place(start, 2, spatial))).into())
+        .map(|spatial| i16::from_le_bytes(get(bytes, field_offset(start, 2, spatial))).into())
         .collect()
 }
 
@@ -107,7 +107,7 @@ pub fn encode(map: &TensorMap) -> [u8; DESCRIPTOR_BYTES] {
     put(&mut bytes, 0, MAGIC);
     put(&mut bytes, ADDRESS, map.address.to_le_bytes());
     for (index, stride) in map.byte_strides.iter().take(MAX_RANK - 1).enumerate() {
-        put(&mut bytes, place(STRIDES, 8, index), stride.to_le_bytes());
+        put(&mut bytes, field_offset(STRIDES, 8, index), stride.to_le_bytes());
     }
     put_list::<4>(&mut bytes, EXTENTS, map.extents.iter().copied());
     put_list::<1>(&mut bytes, STEPS, map.element_strides.iter().map(|&step| step.into()));
@@ -119,7 +119,11 @@ pub fn encode(map: &TensorMap) -> [u8; DESCRIPTOR_BYTES] {
             bytes[MODE] = 1;
             put_corners(&mut bytes, BOX, lower);
             put_corners(&mut bytes, UPPER, upper);
-            put_list::<2>(&mut bytes, place(BOX, 2, 3), [*channels, *pixels].map(u64::from).into_iter());
+            put_list::<2>(
+                &mut bytes,
+                field_offset(BOX, 2, 3),
+                [*channels, *pixels].map(u64::from).into_iter(),
+            );
         }
     }
     bytes[RANK] = map.rank().saturating_sub(1) as u8;
@@ -138,14 +142,14 @@ pub fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<TensorMap> {
         return None;
     }
     let short = |at| u32::from(u16::from_le_bytes(get(bytes, at))) + 1;
-    let list = |start| (0..rank).map(|dimension| short(place(start, 2, dimension))).collect();
+    let list = |start| (0..rank).map(|dimension| short(field_offset(start, 2, dimension))).collect();
     let mode = match bytes[MODE] {
         0 => Mode::Tiled { box_extents: list(BOX) },
         1 => Mode::Im2col {
             lower: corners(bytes, BOX, rank),
             upper: corners(bytes, UPPER, rank),
-            channels: short(place(BOX, 2, 3)),
-            pixels: short(place(BOX, 2, 4)),
+            channels: short(field_offset(BOX, 2, 3)),
+            pixels: short(field_offset(BOX, 2, 4)),
         },
         _ => return None,
     };
@@ -153,10 +157,12 @@ pub fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Option<TensorMap> {
         element: *DataType::REPLACE.get(usize::from(bytes[ELEMENT]))?,
         address: u64::from_le_bytes(get(bytes, ADDRESS)),
         extents: (0..rank)
-            .map(|dimension| u64::from(u32::from_le_bytes(get(bytes, place(EXTENTS, 4, dimension)))) + 1)
+            .map(|dimension| {
+                u64::from(u32::from_le_bytes(get(bytes, field_offset(EXTENTS, 4, dimension)))) + 1
+            })
             .collect(),
         byte_strides: (0..rank - 1)
-            .map(|index| u64::from_le_bytes(get(bytes, place(STRIDES, 8, index))))
+            .map(|index| u64::from_le_bytes(get(bytes, field_offset(STRIDES, 8, index))))
             .collect(),
         mode,
         element_strides: bytes[STEPS..STEPS + rank].iter().map(|&step| u32::from(step) + 1).collect(),
@@ -197,10 +203,12 @@ pub(crate) fn replace(bytes: &mut Descriptor, field: Field, value: u64) -> Resul
     match field {
         Field::GlobalAddress => put(bytes, ADDRESS, value.to_le_bytes()),
         Field::Rank => bytes[RANK] = value as u8,
-        Field::BoxDim(dimension) => put(bytes, place(BOX, 2, dimension), (less as u16).to_le_bytes()),
-        Field::GlobalDim(dimension) => put(bytes, place(EXTENTS, 4, dimension), (less as u32).to_le_bytes()),
-        Field::GlobalStride(index) => put(bytes, place(STRIDES, 8, index), value.to_le_bytes()),
-        Field::ElementStride(dimension) => bytes[place(STEPS, 1, dimension)] = less as u8,
+        Field::BoxDim(dimension) => put(bytes, field_offset(BOX, 2, dimension), (less as u16).to_le_bytes()),
+        Field::GlobalDim(dimension) => {
+            put(bytes, field_offset(EXTENTS, 4, dimension), (less as u32).to_le_bytes())
+        }
+        Field::GlobalStride(index) => put(bytes, field_offset(STRIDES, 8, index), value.to_le_bytes()),
+        Field::ElementStride(dimension) => bytes[field_offset(STEPS, 1, dimension)] = less as u8,
         Field::Elemtype => bytes[ELEMENT] = value as u8,
         Field::InterleaveLayout => bytes[INTERLEAVE] = value as u8,
         Field::SwizzleMode => bytes[SWIZZLE] = value as u8,

@@ -29,7 +29,7 @@ fn columns() -> TensorMap {
 }
 
 #[test]
-fn maps_come_back_from_their_bytes() {
+fn maps_round_trip_through_bytes() {
     let line = TensorMap {
         extents: vec![100],
         byte_strides: vec![],

@@ -1,17 +1,16 @@
-//! Fuzzes what needs the whole workspace: nothing that it makes up may lead to a panic, or to no
-//! end.
+//! Fuzzes the parts that need the whole workspace: no generated input may cause a panic or a hang.
 //!
-//! * `kernel`: the front end, on kernels mutated token by token, by the compiler's entrances and by
-//!   the macros'.
+//! * `kernel`: the front end, on kernels mutated token by token, through the entry points of the
+//!   compiler and of the macros.
 //! * `values`: generated kernels, whose results on the simulator must be those of plain Rust.
-//! * `host`: the runtime's launches, tensors and tensor maps, with grids, arguments and layouts
-//!   that nobody would ask for.
-//! * `types`: bodies with types left out, of which rustc and the front end must think the same.
+//! * `host`: the runtime's launches, tensors and tensor maps, with unreasonable grids, arguments
+//!   and layouts.
+//! * `types`: bodies with omitted types, on which rustc and the front end must agree.
 //!
-//! The simulator's own input is made up by the targets of cargo-fuzz in `ptx-sim/fuzz`.
+//! The targets of cargo-fuzz in `ptx-sim/fuzz` generate the simulator's own input.
 //!
-//! Prints how many inputs there were and last 'N passed, N failed'. The input under way is in the
-//! file `tma-fuzz-TARGET.txt` of the folder for temporary files: there it is found after a crash
+//! Prints the number of inputs, and last 'N passed, N failed'. The current input is in the file
+//! `tma-fuzz-TARGET.txt` of the folder for temporary files, where it can be found after a crash
 //! that ends the process.
 
 mod host;
@@ -31,28 +30,28 @@ use clap::{Parser, ValueEnum};
 
 use host::Host;
 use kernel::Kernels;
-use tma_tests::draw;
+use tma_tests::rng;
 #[cfg(feature = "llvm")]
 use values::Values;
 
-/// Looks for inputs that make the project panic or hang.
+/// Searches for inputs that make the project panic or hang.
 #[derive(Clone, Parser)]
 struct Args {
-    /// What gets the inputs.
+    /// The target of the inputs.
     #[arg(long, value_enum, default_value_t = Target::Kernel)]
     target: Target,
-    /// For how long.
+    /// The duration in minutes.
     #[arg(long, default_value_t = 1.0)]
     minutes: f64,
-    /// How many inputs, whatever the time.
+    /// The number of inputs, regardless of the time.
     #[arg(long)]
     inputs: Option<usize>,
-    /// Where the random numbers start: the same seed makes the same inputs.
+    /// The seed of the random numbers: the same seed generates the same inputs.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-/// What gets the inputs.
+/// The target of the inputs.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Target {
     /// The front end of the compiler.
@@ -78,15 +77,16 @@ impl fmt::Display for Target {
     }
 }
 
-/// Something to try.
+/// An input to try.
 struct Input<'a> {
-    /// What it is, to be shown where it fails.
+    /// Its description, printed if it fails.
     text: String,
-    /// Tries it; true if it was accepted, false if it was refused with an error.
+    /// Tries the input. Returns true if it was accepted, and false if it was rejected with an
+    /// error.
     run: Box<dyn FnOnce() -> bool + 'a>,
 }
 
-/// Where the inputs come from.
+/// The source of the inputs.
 enum Fuzzer {
     Kernel(Kernels),
     Host(Host),
@@ -105,13 +105,13 @@ impl Fuzzer {
     }
 }
 
-/// The stack that rustc gives a macro, as far as it is documented (rustc, "RUST_MIN_STACK": 8 MiB).
+/// The stack that rustc gives to a macro, as far as documented (rustc, "RUST_MIN_STACK": 8 MiB).
 const STACK_BYTES: usize = 8 << 20;
 
-/// The longest that one input may take.
+/// The maximum time for one input.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What became of an input.
+/// The outcome of an input.
 enum Outcome {
     Accepted,
     Refused,
@@ -130,25 +130,26 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether no input that `start` leads to panics or hangs.
+/// Returns whether no input from `start` panics or hangs.
 fn survives(args: Args, start: fn(u64) -> anyhow::Result<Fuzzer>) -> anyhow::Result<bool> {
-    let under_way = env::temp_dir().join(format!("tma-fuzz-{}.txt", args.target));
+    let current_input = env::temp_dir().join(format!("tma-fuzz-{}.txt", args.target));
     let (sender, receiver) = channel();
     let worker = {
-        let under_way = under_way.clone();
-        let work = move || fuzz(&args, start, &under_way, &sender);
+        let current_input = current_input.clone();
+        let work = move || fuzz(&args, start, &current_input, &sender);
         thread::Builder::new().stack_size(STACK_BYTES).spawn(work)?
     };
-    let failed = watch(&receiver, &under_way);
-    // After a hang there is no end to wait for.
+    let failed = watch(&receiver, &current_input);
+    // After a hang the worker never ends.
     if failed == 0 {
         worker.join().map_err(|_| anyhow::anyhow!("the fuzzer itself failed"))??;
     }
     Ok(failed == 0)
 }
 
-/// Counts outcomes until there are no more, or one does not come; returns how many inputs failed.
-fn watch(outcomes: &Receiver<Outcome>, under_way: &Path) -> usize {
+/// Counts outcomes until there are no more, or one does not arrive. Returns the number of failed
+/// inputs.
+fn watch(outcomes: &Receiver<Outcome>, current_input: &Path) -> usize {
     let (mut accepted, mut refused, mut failed) = (0usize, 0usize, 0usize);
     loop {
         match outcomes.recv_timeout(PATIENCE) {
@@ -161,7 +162,7 @@ fn watch(outcomes: &Receiver<Outcome>, under_way: &Path) -> usize {
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 failed += 1;
-                println!("no end after {} s: the input in {}", PATIENCE.as_secs(), under_way.display());
+                println!("no end after {} s: the input in {}", PATIENCE.as_secs(), current_input.display());
                 break;
             }
         }
@@ -171,15 +172,16 @@ fn watch(outcomes: &Receiver<Outcome>, under_way: &Path) -> usize {
     failed
 }
 
-/// Makes inputs and tries them until the time is over, or there were enough.
+/// Generates inputs and tries them until the time is over, or the number is reached.
 fn fuzz(
     args: &Args,
     start: fn(u64) -> anyhow::Result<Fuzzer>,
-    under_way: &Path,
+    current_input: &Path,
     outcomes: &Sender<Outcome>,
 ) -> anyhow::Result<()> {
     let mut fuzzer = start(args.seed)?;
-    // Panics are reported with the input that caused them; of the panic itself, where it was.
+    // Panics are reported with the input that caused them. Of the panic itself, the location is
+    // printed.
     std::panic::set_hook(Box::new(|panic| {
         if let Some(place) = panic.location() {
             println!("{place}");
@@ -189,17 +191,17 @@ fn fuzz(
     let mut tried = 0;
     while args.inputs.map_or(Instant::now() < end, |inputs| tried < inputs) {
         tried += 1;
-        if outcomes.send(attempt(fuzzer.next(), under_way)).is_err() {
+        if outcomes.send(attempt(fuzzer.next(), current_input)).is_err() {
             break;
         }
     }
     Ok(())
 }
 
-fn attempt(input: Input<'_>, under_way: &Path) -> Outcome {
+fn attempt(input: Input<'_>, current_input: &Path) -> Outcome {
     let Input { text, run } = input;
-    // What cannot be written is only missed after a crash.
-    _ = fs::write(under_way, &text);
+    // A failed write only matters after a crash.
+    _ = fs::write(current_input, &text);
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(true) => Outcome::Accepted,
         Ok(false) => Outcome::Refused,
@@ -213,14 +215,14 @@ fn report(panic: &(dyn std::any::Any + Send), text: &str) -> String {
     format!("panicked: {message}\nwith the input:\n{text}")
 }
 
-/// The folder that cargo builds in, in which this program is.
+/// Returns cargo's build folder, which contains this program.
 fn built() -> anyhow::Result<PathBuf> {
     let program = env::current_exe()?;
     let folder = program.ancestors().nth(2).map(Path::to_owned);
     folder.ok_or_else(|| anyhow::anyhow!("{} is not where cargo puts programs", program.display()))
 }
 
-/// The workspace's folder.
+/// Returns the workspace's folder.
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -1,4 +1,5 @@
-//! The target `values`: generated kernels on the simulator, against the same text as plain Rust.
+//! The target `values`: generated kernels on the simulator, compared with the same text as plain
+//! Rust.
 
 use std::path::PathBuf;
 
@@ -6,10 +7,10 @@ use tma_tests::differential::Batch;
 
 use crate::Input;
 
-/// Kernels of an input: few, so that an input ends in time.
+/// The number of kernels per input: few, so that an input ends in time.
 const KERNELS: usize = 50;
 
-/// Batches without end, the first one by the seed.
+/// An endless source of batches, which starts at the seed.
 pub(crate) struct Values {
     seed: u64,
     folder: PathBuf,
@@ -21,7 +22,7 @@ impl Values {
         Self { seed: seed << 40, folder: std::env::temp_dir().join("tma-fuzz-values") }
     }
 
-    /// The next kernels.
+    /// Returns the next kernels.
     pub(crate) fn next(&mut self) -> Input<'_> {
         self.seed += 1;
         let (seed, folder) = (self.seed, &self.folder);

@@ -1,16 +1,16 @@
-//! Expressions. Each is in parentheses where another may stand around it: precedence has tests of
-//! its own.
+//! Expressions. Each is in parentheses if another one may surround it: precedence has tests of its
+//! own.
 
 use super::types::Ty;
 use super::{Local, Writer};
 
 impl Writer<'_> {
-    /// An expression of type `ty`, of at most so many levels.
+    /// Generates an expression of type `ty`, of at most `depth` levels.
     pub(super) fn expr(&mut self, ty: Ty, depth: usize) -> String {
-        if depth == 0 || self.draw.once_in(6) {
+        if depth == 0 || self.rng.once_in(6) {
             return self.leaf(ty);
         }
-        match self.draw.below(10) {
+        match self.rng.below(10) {
             0 => self.choice(ty, depth - 1),
             1 => self.call(ty, depth - 1),
             2 | 3 => self.converted(ty, depth - 1),
@@ -18,35 +18,35 @@ impl Writer<'_> {
         }
     }
 
-    /// A literal, a variable, or an element of one.
+    /// Generates a literal, a variable, or an element of one.
     pub(super) fn leaf(&mut self, ty: Ty) -> String {
         let fitting: Vec<Local> = self.locals.iter().filter(|local| local.ty == ty).cloned().collect();
-        if fitting.is_empty() && ty != Ty::Bool && !self.draw.once_in(3) {
-            // A number of another type says more than a literal does.
+        if fitting.is_empty() && ty != Ty::Bool && !self.rng.once_in(3) {
+            // A number of another type tests more than a literal.
             let numbers: Vec<Local> =
                 self.locals.iter().filter(|local| local.ty != Ty::Bool).cloned().collect();
             if !numbers.is_empty() {
-                let local = self.draw.one_of(&numbers).clone();
+                let local = self.rng.one_of(&numbers).clone();
                 let place = self.constant_place(&local);
                 return format!("cast::<{}>({place})", ty.name());
             }
         }
-        if fitting.is_empty() || self.draw.once_in(4) {
-            return ty.literal(self.draw);
+        if fitting.is_empty() || self.rng.once_in(4) {
+            return ty.literal(self.rng);
         }
-        let local = self.draw.one_of(&fitting).clone();
+        let local = self.rng.one_of(&fitting).clone();
         self.place(&local)
     }
 
-    /// A variable, or an element of it at indices within its extents.
+    /// Returns a variable, or an element of it at indices within its extents.
     pub(super) fn place(&mut self, local: &Local) -> String {
         let mut place = local.name.clone();
         for &extent in &local.extents {
-            let index = match self.draw.below(3) {
-                0 => self.draw.below(extent).to_string(),
+            let index = match self.rng.below(3) {
+                0 => self.rng.below(extent).to_string(),
                 1 => format!("({} % {extent}usize)", self.leaf(Ty::Usize)),
                 _ => {
-                    let ty = *self.draw.one_of(&Ty::INTEGERS);
+                    let ty = *self.rng.one_of(&Ty::INTEGERS);
                     format!("({} as usize % {extent}usize)", self.leaf(ty))
                 }
             };
@@ -55,24 +55,24 @@ impl Writer<'_> {
         place
     }
 
-    /// `if`, `match` or a block.
+    /// Generates an `if`, a `match` or a block.
     fn choice(&mut self, ty: Ty, depth: usize) -> String {
-        match self.draw.below(3) {
+        match self.rng.below(3) {
             0 => {
                 let condition = self.expr(Ty::Bool, depth);
                 let (yes, no) = (self.expr(ty, depth), self.expr(ty, depth));
                 format!("(if {condition} {{ {yes} }} else {{ {no} }})")
             }
             1 => {
-                let of = *self.draw.one_of(&Ty::INTEGERS);
+                let of = *self.rng.one_of(&Ty::INTEGERS);
                 let value = self.expr(of, depth);
                 let (a, b, c) = (self.leaf(ty), self.expr(ty, depth.min(1)), self.leaf(ty));
                 let patterns =
-                    *self.draw.one_of(&[("0", "1..=9"), ("3 | 5", "0..64"), ("100..=127", "0 | 1 | 2")]);
+                    *self.rng.one_of(&[("0", "1..=9"), ("3 | 5", "0..64"), ("100..=127", "0 | 1 | 2")]);
                 format!("(match {value} {{ {} => {a}, {} => {b}, _ => {c} }})", patterns.0, patterns.1)
             }
             _ => {
-                let inner = *self.draw.one_of(&Ty::ALL);
+                let inner = *self.rng.one_of(&Ty::ALL);
                 let value = self.expr(inner, depth);
                 let name = self.fresh("b");
                 self.locals.push(Local { name: name.clone(), ty: inner, extents: vec![], mutable: false });
@@ -83,10 +83,11 @@ impl Writer<'_> {
         }
     }
 
-    /// What a value of type `shifted` is shifted by: any amount where it is known at run time only,
-    /// and one below the width where it is a constant, of which the compiler takes no other.
+    /// Generates the amount by which a value of type `shifted` is shifted. It is unrestricted if it
+    /// is known only at run time, and below the width if it is a constant, since the compiler
+    /// accepts no other.
     pub(super) fn shift_amount(&mut self, shifted: Ty, depth: usize) -> String {
-        let of = *self.draw.one_of(&Ty::INTEGERS);
+        let of = *self.rng.one_of(&Ty::INTEGERS);
         let amount = self.expr(of, depth);
         // A variable that never changes may be a constant to the compiler, and a block may end in
         // one, whatever its other lines mention.
@@ -99,10 +100,10 @@ impl Writer<'_> {
         }
     }
 
-    /// A call of a device function, one with an effect where there is a variable for it.
+    /// Generates a call of a device function, with an effect if there is a variable for it.
     fn call(&mut self, ty: Ty, depth: usize) -> String {
         let changed: Vec<_> = self.locals.iter().filter(|local| local.mutable && local.ty == ty).collect();
-        let by = ty.literal(self.draw);
+        let by = ty.literal(self.rng);
         if matches!(ty, Ty::U8 | Ty::I32 | Ty::U64)
             && let Some(local) = changed.iter().find(|local| local.extents.is_empty())
         {
@@ -118,26 +119,26 @@ impl Writer<'_> {
         if functions.is_empty() {
             return self.computed(ty, depth);
         }
-        let function = self.draw.one_of(&functions).clone();
+        let function = self.rng.one_of(&functions).clone();
         let args: Vec<_> = function.params.iter().map(|&ty| self.expr(ty, depth.min(1))).collect();
         format!("{}({})", function.name, args.join(", "))
     }
 
-    /// A value of another type as one of `ty`.
+    /// Generates a value of another type, converted to `ty`.
     fn converted(&mut self, ty: Ty, depth: usize) -> String {
         let name = ty.name();
         match ty {
             Ty::Bool => self.comparison(depth),
-            Ty::U8 if self.draw.once_in(3) => {
-                let narrow = *self.draw.one_of(&["e4m3", "e5m2"]);
+            Ty::U8 if self.rng.once_in(3) => {
+                let narrow = *self.rng.one_of(&["e4m3", "e5m2"]);
                 let from = self.numeric();
                 let value = self.expr(from, depth);
                 format!("bits_{narrow}(cast::<{narrow}>({value}))")
             }
-            Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64 if self.draw.once_in(3) => self.out_of_narrow(ty, depth),
-            _ if ty.is_primitive() && self.draw.once_in(2) => {
-                let from = *self.draw.one_of(&Ty::ALL);
-                // Of a bool Rust makes integers only, and of floats that are structs nothing.
+            Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64 if self.rng.once_in(3) => self.out_of_narrow(ty, depth),
+            _ if ty.is_primitive() && self.rng.once_in(2) => {
+                let from = *self.rng.one_of(&Ty::ALL);
+                // Rust converts a bool only to integers, and floats that are structs to nothing.
                 if !from.is_primitive() || (from == Ty::Bool && !ty.is_integer()) {
                     return self.converted(ty, depth);
                 }
@@ -151,30 +152,30 @@ impl Writer<'_> {
     }
 
     fn numeric(&self) -> Ty {
-        *self.draw.one_of(&Ty::ALL[1..])
+        *self.rng.one_of(&Ty::ALL[1..])
     }
 
-    /// A float that has been in a format without arithmetic, or comes from bits.
+    /// Generates a float that was in a format without arithmetic, or comes from bits.
     fn out_of_narrow(&mut self, ty: Ty, depth: usize) -> String {
         let name = ty.name();
         let from = self.numeric();
-        match (self.draw.below(5), ty) {
+        match (self.rng.below(5), ty) {
             (0, _) => {
-                let narrow = self.draw.one_of(&["tf32", "tf32", "e4m3", "e5m2"]).to_string();
-                // The wider it is, the more there is to round.
-                let from = if self.draw.once_in(2) {
-                    *self.draw.one_of(&[Ty::I64, Ty::U64, Ty::I32, Ty::F64])
+                let narrow = self.rng.one_of(&["tf32", "tf32", "e4m3", "e5m2"]).to_string();
+                // The wider the type is, the more there is to round.
+                let from = if self.rng.once_in(2) {
+                    *self.rng.one_of(&[Ty::I64, Ty::U64, Ty::I32, Ty::F64])
                 } else {
                     from
                 };
                 format!("cast::<{name}>(cast::<{narrow}>({}))", self.expr(from, depth))
             }
             (1, _) => {
-                let narrow = self.draw.one_of(&["e4m3", "e5m2"]).to_string();
+                let narrow = self.rng.one_of(&["e4m3", "e5m2"]).to_string();
                 format!("cast::<{name}>({narrow}::from_bits({}))", self.expr(Ty::U8, depth))
             }
             (2, Ty::F32) => format!("tf32::from_f32({}).to_f32()", self.expr(Ty::F32, depth)),
-            (_, Ty::F16 | Ty::Bf16) => match self.draw.below(3) {
+            (_, Ty::F16 | Ty::Bf16) => match self.rng.below(3) {
                 0 => format!("{name}::from_bits({})", self.expr(Ty::U16, depth)),
                 1 => format!("{name}::from_f32({})", self.expr(Ty::F32, depth)),
                 _ => format!("{name}::from_f64({})", self.expr(Ty::F64, depth)),
@@ -182,32 +183,32 @@ impl Writer<'_> {
             (3, Ty::F32) => format!("f32::from_bits({})", self.expr(Ty::U32, depth)),
             (3, Ty::F64) => format!("f64::from_bits({})", self.expr(Ty::U64, depth)),
             _ => {
-                let half = *self.draw.one_of(&[Ty::F16, Ty::Bf16]);
+                let half = *self.rng.one_of(&[Ty::F16, Ty::Bf16]);
                 format!("({}).to_{}()", self.expr(half, depth), if ty == Ty::F32 { "f32" } else { "f64" })
             }
         }
     }
 
-    /// `a == b` and its like.
+    /// Generates `a == b` or another comparison.
     fn comparison(&mut self, depth: usize) -> String {
         let of = self.numeric();
         let (mut a, mut b) = (self.expr(of, depth), self.expr(of, depth));
-        if of.is_integer() && self.draw.once_in(2) {
-            // Few numbers, of which two are often equal.
+        if of.is_integer() && self.rng.once_in(2) {
+            // Few values, so that two are often equal.
             (a, b) = (format!("({a} & 3{})", of.name()), format!("({b} & 3{})", of.name()));
         }
-        format!("({a} {} {b})", self.draw.one_of(&["==", "!=", "<", "<=", ">", ">="]))
+        format!("({a} {} {b})", self.rng.one_of(&["==", "!=", "<", "<=", ">", ">="]))
     }
 
-    /// An operator or a function of numbers.
+    /// Generates an operator or a function of numbers.
     fn computed(&mut self, ty: Ty, depth: usize) -> String {
         if ty == Ty::Bool {
             let (a, b) = (self.expr(Ty::Bool, depth), self.expr(Ty::Bool, depth));
-            return match self.draw.below(8) {
+            return match self.rng.below(8) {
                 0 => format!("(!{a})"),
                 1 => format!("({a} && {b})"),
                 2 => format!("({a} || {b})"),
-                3 => format!("({a} {} {b})", self.draw.one_of(&["&", "|", "^", "==", "!="])),
+                3 => format!("({a} {} {b})", self.rng.one_of(&["&", "|", "^", "==", "!="])),
                 _ => self.comparison(depth),
             };
         }
@@ -216,7 +217,7 @@ impl Writer<'_> {
 
     fn float(&mut self, ty: Ty, depth: usize) -> String {
         let (a, b) = (self.expr(ty, depth), self.expr(ty, depth));
-        match self.draw.below(12) {
+        match self.rng.below(12) {
             0 => format!("(-{a})"),
             1 => format!("min({a}, {b})"),
             2 => format!("max({a}, {b})"),
@@ -224,36 +225,36 @@ impl Writer<'_> {
             4 => format!("fma({a}, {b}, {})", self.expr(ty, depth)),
             5 if ty.is_primitive() => format!("({a}).mul_add({b}, {})", self.leaf(ty)),
             6 if ty.is_primitive() => format!("sqrt({a})"),
-            7 if ty.is_primitive() => format!("({a}).{}()", self.draw.one_of(&["sqrt", "recip", "abs"])),
+            7 if ty.is_primitive() => format!("({a}).{}()", self.rng.one_of(&["sqrt", "recip", "abs"])),
             8 if ty.is_primitive() => format!("recip({a})"),
-            _ => format!("({a} {} {b})", self.draw.one_of(&["+", "-", "*", "/"])),
+            _ => format!("({a} {} {b})", self.rng.one_of(&["+", "-", "*", "/"])),
         }
     }
 
     fn integer(&mut self, ty: Ty, depth: usize) -> String {
         let a = self.expr(ty, depth);
-        match self.draw.below(14) {
+        match self.rng.below(14) {
             0 => format!("(!{a})"),
             1 if ty.is_signed() => format!("(-{a})"),
             2 => format!("min({a}, {})", self.expr(ty, depth)),
-            3 => format!("({a}).{}({})", self.draw.one_of(&["min", "max"]), self.expr(ty, depth)),
+            3 => format!("({a}).{}({})", self.rng.one_of(&["min", "max"]), self.expr(ty, depth)),
             4 if ty.is_signed() => format!("abs({a})"),
             5 if ty.is_signed() => format!("({a}).abs()"),
             5 => format!("({a}).div_ceil({})", self.divisor(ty, depth)),
             6 | 7 => {
-                format!("({a} {} {})", self.draw.one_of(&["/", "%"]), self.divisor(ty, depth))
+                format!("({a} {} {})", self.rng.one_of(&["/", "%"]), self.divisor(ty, depth))
             }
             8 | 9 => {
-                format!("({a} {} {})", self.draw.one_of(&["<<", ">>"]), self.shift_amount(ty, depth))
+                format!("({a} {} {})", self.rng.one_of(&["<<", ">>"]), self.shift_amount(ty, depth))
             }
             _ => {
-                let op = self.draw.one_of(&["+", "-", "*", "&", "|", "^"]).to_string();
+                let op = self.rng.one_of(&["+", "-", "*", "&", "|", "^"]).to_string();
                 format!("({a} {op} {})", self.expr(ty, depth))
             }
         }
     }
 
-    /// A number that is neither 0 nor -1: with its second bit cleared and its third set.
+    /// Generates a number that is neither 0 nor -1: its second bit is cleared and its third set.
     pub(super) fn divisor(&mut self, ty: Ty, depth: usize) -> String {
         let (value, name) = (self.expr(ty, depth.min(1)), ty.name());
         if ty.is_signed() {

@@ -1,4 +1,4 @@
-//! Kernels made up from random numbers.
+//! Generation of kernels from random numbers.
 
 mod expr;
 mod stmt;
@@ -7,20 +7,20 @@ mod types;
 use std::fmt::Write as _;
 
 use super::{INPUTS, OUTPUTS, THREADS};
-use crate::draw::Draw;
+use crate::rng::Rng;
 use types::Ty;
 
 /// A generated kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Its name; it is in the module `m_NAME`.
+    /// The name. The kernel is in the module `m_NAME`.
     pub name: String,
-    /// The module, with all that the kernel calls.
+    /// The module, with everything that the kernel calls.
     pub text: String,
 }
 
-/// Device functions that modules have as they need them: those that give bits have one NaN for all,
-/// and those with `&mut` have an effect in the middle of an expression.
+/// Device functions that modules include as needed. Those that return bits have one pattern for
+/// NaN, and those with `&mut` have an effect in the middle of an expression.
 const COMMON: [(&str, &str); 10] = [
     ("bits_f16", "(x: f16) -> u64 { if x == x { x.to_bits() as u64 } else { 0x7e00u64 } }"),
     ("bits_bf16", "(x: bf16) -> u64 { if x == x { x.to_bits() as u64 } else { 0x7fc0u64 } }"),
@@ -37,18 +37,18 @@ const COMMON: [(&str, &str); 10] = [
     ),
 ];
 
-/// A variable that is in scope.
+/// A variable in scope.
 #[derive(Clone, Debug)]
 struct Local {
     name: String,
     ty: Ty,
-    /// The extents of a register array; none of a scalar.
+    /// The extents of a register array; empty for a scalar.
     extents: Vec<usize>,
     /// Whether statements may change it.
     mutable: bool,
 }
 
-/// A device function that the module has.
+/// A device function of the module.
 #[derive(Clone, Debug)]
 struct Function {
     name: String,
@@ -56,25 +56,25 @@ struct Function {
     returned: Ty,
 }
 
-/// What is being written.
+/// The text being written, and its context.
 struct Writer<'d> {
-    draw: &'d Draw,
+    rng: &'d Rng,
     text: String,
     indent: usize,
     locals: Vec<Local>,
     functions: Vec<Function>,
-    /// The labels of the loops around.
+    /// The labels of the enclosing loops.
     loops: Vec<String>,
     names: usize,
-    /// What `return` gives; nothing in a kernel.
+    /// The type of `return` values; none in a kernel.
     returned: Option<Ty>,
 }
 
-/// A kernel named by `index`.
-pub fn kernel(draw: &Draw, index: u64) -> Kernel {
+/// Generates a kernel named by `index`.
+pub fn kernel(rng: &Rng, index: u64) -> Kernel {
     let name = format!("k{index}");
     let mut writer = Writer {
-        draw,
+        rng,
         text: String::new(),
         indent: 1,
         locals: vec![],
@@ -83,7 +83,7 @@ pub fn kernel(draw: &Draw, index: u64) -> Kernel {
         names: 0,
         returned: None,
     };
-    for _ in 0..draw.below(3) {
+    for _ in 0..rng.below(3) {
         writer.function();
     }
     writer.body(&name);
@@ -108,8 +108,8 @@ impl Writer<'_> {
 
     /// Writes a device function of a few statements.
     fn function(&mut self) {
-        let params: Vec<Ty> = (0..1 + self.draw.below(3)).map(|_| *self.draw.one_of(&Ty::ALL)).collect();
-        let returned = *self.draw.one_of(&Ty::ALL);
+        let params: Vec<Ty> = (0..1 + self.rng.below(3)).map(|_| *self.rng.one_of(&Ty::ALL)).collect();
+        let returned = *self.rng.one_of(&Ty::ALL);
         let name = self.fresh("f");
         for &ty in &params {
             let name = self.fresh("p");
@@ -121,7 +121,7 @@ impl Writer<'_> {
         self.line(&format!("fn {name}({}) -> {} {{", list.join(", "), returned.name()));
         self.returned = Some(returned);
         self.indent += 1;
-        self.statements(1 + self.draw.below(4), 1);
+        self.statements(1 + self.rng.below(4), 1);
         let value = self.expr(returned, 2);
         self.line(&value);
         self.indent -= 1;
@@ -131,10 +131,10 @@ impl Writer<'_> {
         self.functions.push(Function { name, params, returned });
     }
 
-    /// Writes the kernel: its inputs as variables of any types, statements, and what the variables
-    /// hold in the end.
+    /// Writes the kernel: its inputs as variables of any types, statements, and the final values of
+    /// the variables.
     fn body(&mut self, name: &str) {
-        let option = self.draw.one_of(&["", ", checked", ", unchecked"]);
+        let option = self.rng.one_of(&["", ", checked", ", unchecked"]);
         self.line(&format!("#[tma_kernel(threads = {THREADS}{option})]"));
         self.line(&format!("pub fn {name}(words: Global<u64>, out: Global<u64>) {{"));
         self.indent += 1;
@@ -146,7 +146,7 @@ impl Writer<'_> {
         let elements: Vec<_> = (0..4).map(|_| self.expr(Ty::U32, 1)).collect();
         self.line(&format!("let mut lanes: [u32; 4] = [{}];", elements.join(", ")));
         self.locals.push(Local { name: "lanes".into(), ty: Ty::U32, extents: vec![4], mutable: true });
-        self.statements(3 + self.draw.below(6), 2);
+        self.statements(3 + self.rng.below(6), 2);
         for output in 0..OUTPUTS {
             let value = self.output();
             self.line(&format!("out.set(lane * {OUTPUTS}u64 + {output}u64, {value});"));
@@ -156,9 +156,9 @@ impl Writer<'_> {
         self.locals.clear();
     }
 
-    /// A variable with a thread's word of input.
+    /// Declares a variable with one of the thread's input words.
     fn input(&mut self, index: usize) {
-        let ty = *self.draw.one_of(&Ty::ALL);
+        let ty = *self.rng.one_of(&Ty::ALL);
         let word = format!("words.get(lane * {INPUTS}u64 + {index}u64)");
         let value = match ty {
             Ty::Bool => format!("{word} & 1u64 == 1u64"),
@@ -173,26 +173,26 @@ impl Writer<'_> {
         self.locals.push(Local { name, ty, extents: vec![], mutable: true });
     }
 
-    /// The bits of what a variable holds, or of an expression.
+    /// Returns the bits of a variable's value, or of an expression.
     fn output(&mut self) -> String {
-        if self.draw.once_in(4) {
-            let ty = *self.draw.one_of(&Ty::ALL);
+        if self.rng.once_in(4) {
+            let ty = *self.rng.one_of(&Ty::ALL);
             let value = self.expr(ty, 3);
             return bits(ty, &value);
         }
-        let local = self.draw.one_of(&self.locals).clone();
+        let local = self.rng.one_of(&self.locals).clone();
         let place = self.constant_place(&local);
         bits(local.ty, &place)
     }
 
-    /// A variable, or an element of it at constant indices.
+    /// Returns a variable, or an element of it at constant indices.
     fn constant_place(&self, local: &Local) -> String {
-        let indices = local.extents.iter().map(|&extent| format!("[{}]", self.draw.below(extent)));
+        let indices = local.extents.iter().map(|&extent| format!("[{}]", self.rng.below(extent)));
         local.name.clone() + &indices.collect::<String>()
     }
 }
 
-/// An expression's value as a `u64`.
+/// Returns an expression's value as a `u64`.
 fn bits(ty: Ty, value: &str) -> String {
     match ty {
         Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64 => format!("bits_{}({value})", ty.name()),

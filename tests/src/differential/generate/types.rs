@@ -1,6 +1,6 @@
-//! The scalars that generated kernels compute with.
+//! The scalars of generated kernels.
 
-use crate::draw::Draw;
+use crate::rng::Rng;
 
 /// A scalar with operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,12 +73,12 @@ impl Ty {
         matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
     }
 
-    /// Whether `as` knows it; and as a float, whether Rust has its methods.
+    /// Returns whether `as` supports the type; for a float also whether Rust has its methods.
     pub(super) const fn is_primitive(self) -> bool {
         !matches!(self, Self::F16 | Self::Bf16)
     }
 
-    /// Its bits, of an integer.
+    /// Returns the width of an integer in bits.
     pub(super) const fn bits(self) -> u32 {
         match self {
             Self::I8 | Self::U8 => 8,
@@ -88,50 +88,50 @@ impl Ty {
         }
     }
 
-    /// A value of the type that is written down.
-    pub(super) fn literal(self, draw: &Draw) -> String {
+    /// Returns a literal of the type.
+    pub(super) fn literal(self, rng: &Rng) -> String {
         let name = self.name();
         match self {
-            Self::Bool => draw.one_of(&["true", "false"]).to_string(),
+            Self::Bool => rng.one_of(&["true", "false"]).to_string(),
             Self::F16 | Self::Bf16 => {
                 let bits = [
                     "0", "1", "0x3c00", "0x3f81", "0x7bff", "0x8000", "0x7c00", "0x7f80", "0xc2f7", "0x4248",
                 ];
-                format!("{name}::from_bits({}u16)", draw.one_of(&bits))
+                format!("{name}::from_bits({}u16)", rng.one_of(&bits))
             }
-            Self::F32 | Self::F64 => match draw.below(8) {
+            Self::F32 | Self::F64 => match rng.below(8) {
                 0 => format!(
                     "{name}::{}",
-                    draw.one_of(&["MAX", "MIN", "EPSILON", "INFINITY", "NEG_INFINITY", "NAN"])
+                    rng.one_of(&["MAX", "MIN", "EPSILON", "INFINITY", "NEG_INFINITY", "NAN"])
                 ),
                 1 => format!("(-0.0{name})"),
-                2 => format!("1e-{}{name}", draw.below(45)),
-                // A tie of two `f32`, or so near one that no `f64` is between. What is next to it
-                // decides its type.
+                2 => format!("1e-{}{name}", rng.below(45)),
+                // A tie of two `f32`, or a number so close to one that no `f64` is between. The
+                // adjacent element decides its type.
                 3 => {
                     let near_ties =
                         ["16777217.0", "16777217.00000000000000000001", "16777218.99999999999999999999"];
-                    format!("[{}, 0.0{name}][0]", draw.one_of(&near_ties))
+                    format!("[{}, 0.0{name}][0]", rng.one_of(&near_ties))
                 }
-                4 => format!("(-{}.{}{name})", draw.below(300), draw.below(1000)),
-                _ => format!("{}.{}{name}", draw.below(300), draw.below(1000)),
+                4 => format!("(-{}.{}{name})", rng.below(300), rng.below(1000)),
+                _ => format!("{}.{}{name}", rng.below(300), rng.below(1000)),
             },
-            _ => self.integer(draw),
+            _ => self.integer(rng),
         }
     }
 
-    /// An integer: small, at an end of the type, or anything.
-    fn integer(self, draw: &Draw) -> String {
+    /// Returns an integer: small, at a limit of the type, or any.
+    fn integer(self, rng: &Rng) -> String {
         let name = self.name();
         let unused = 64 - self.bits();
-        let bits = match draw.below(4) {
-            0 => return format!("{name}::{}", draw.one_of(&["MAX", "MIN"])),
-            1 => draw.bits() << unused >> unused,
-            _ => draw.below(9) as u64,
+        let bits = match rng.below(4) {
+            0 => return format!("{name}::{}", rng.one_of(&["MAX", "MIN"])),
+            1 => rng.bits() << unused >> unused,
+            _ => rng.below(9) as u64,
         };
         if self.is_signed() {
             let value = (bits << unused) as i64 >> unused;
-            // The minus sign is an operator, and the least number is no literal of all compilers.
+            // The minus sign is an operator, and the minimum is not a literal in all compilers.
             return if value < 0 {
                 format!("(-{}{name})", value.unsigned_abs() & !(1 << (self.bits() - 1)))
             } else {

@@ -1,24 +1,24 @@
-//! One matrix added to another: by the copy engine's reduction, against threads that load, add and
+//! Adds one matrix to another: the copy engine's reduction against threads that load, add and
 //! store.
 
 use anyhow::Context;
 use tma_runtime::prelude::*;
 
 use super::kernels::additions::add::{self, add_by_reduction, add_in_threads};
-use super::measure::{Plan, compare, in_turns, print_speeds};
+use super::measure::{Plan, compare, interleaved, print_speeds};
 use crate::compare::same_bits;
 use crate::random::{hash, noise_of};
 
 /// 1 GiB of `f32`.
 const SHAPE: [usize; 2] = [16384, 16384];
 
-/// The part of the threads' bandwidth that the reduction must reach.
+/// The least ratio of the reduction's bandwidth to that of the threads.
 const TARGET: f64 = 1.0;
 
-/// Adds with so many blocks.
+/// Queues the addition with this number of blocks.
 type Add = fn(&mut Problem, &Stream, u32) -> Result<(), Error>;
 
-/// What is measured: first the forms by reduction, then those by threads.
+/// The names of the contestants: first the reductions, then the kernels whose threads add.
 pub const CONTESTANTS: &[&str] = &[
     "add_by_reduction::four",
     "add_by_reduction::six",
@@ -67,25 +67,25 @@ where
     add_in_threads::launch::<ROWS, EACH, STAGES>(stream, blocks, src, sum, work, across, tiles)
 }
 
-/// A matrix to add, one to add it to, and how to launch what does.
+/// The matrix to add, the one that it is added to, and the work counters of the kernels.
 struct Problem {
     src: DeviceTensor<f32, 2>,
     sum: DeviceTensor<f32, 2>,
     work: DeviceTensor<u32, 1>,
-    /// Source and destination as they are at first.
+    /// The initial contents of source and destination.
     host: [Vec<f32>; 2],
 }
 
 impl Problem {
     fn new(device: &Device, shape: [usize; 2]) -> Result<Self, Error> {
-        // Integers: a few thousand additions of them are exact.
+        // Integers, so that a few thousand additions are exact.
         let numbers = |seed| noise_of(shape[0] * shape[1], |i| (hash(seed, i) % 1024) as f32 - 512.0);
         let host = [numbers(83), numbers(84)];
         let (src, sum) = (device.tensor(&host[0], shape)?, device.tensor(&host[1], shape)?);
         Ok(Self { src, sum, work: device.zeros([2])?, host })
     }
 
-    /// Tiles of so many rows: across, and in all.
+    /// Returns the number of tiles of this many rows: across, and in total.
     fn tiles(&self, rows_of_tile: u32) -> [u32; 2] {
         let [rows, cols] = self.src.shape();
         let (down, across) =
@@ -93,12 +93,12 @@ impl Problem {
         [across, down * across]
     }
 
-    /// That each contestant adds the source once.
+    /// Checks that each contestant adds the source exactly once.
     fn check(&mut self, blocks: u32, stream: &Stream) -> anyhow::Result<()> {
         let wanted: Vec<_> = self.host[0].iter().zip(&self.host[1]).map(|(a, b)| a + b).collect();
         for (name, add) in CONTESTANTS.iter().zip(LAUNCHES) {
             self.sum.copy_from(&self.host[1])?;
-            self.sum.device().synchronize()?; // a stream does not wait for the copy
+            self.sum.device().synchronize()?; // the copy is not ordered with the stream
             add(self, stream, blocks)?;
             stream.synchronize()?;
             same_bits(&self.sum.to_vec()?, &wanted).context(*name)?;
@@ -107,31 +107,31 @@ impl Problem {
     }
 }
 
-/// That all contestants are right, on a small matrix with tiles over its edges.
+/// Checks all contestants on a small matrix with tiles that cross its edges.
 ///
 /// # Errors
 ///
-/// Those of the device; and which of them is wrong.
+/// Errors of the device, and a contestant with a wrong result.
 pub fn check(device: &Device) -> anyhow::Result<()> {
     Problem::new(device, [100, 500])?.check(3, &device.stream()?)
 }
 
-/// Checks all contestants on the whole matrix and measures them; says whether the fastest reduction
-/// is fast enough.
+/// Checks all contestants on the whole matrix and measures them. Returns whether the fastest
+/// reduction reaches the target.
 ///
 /// # Errors
 ///
-/// Those of the device, and a wrong result.
+/// Errors of the device, and a wrong result.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let (stream, blocks) = (device.stream()?, device.multiprocessors());
     let mut problem = Problem::new(device, SHAPE)?;
     if plan.launches.is_none() {
         problem.check(blocks, &stream)?;
     }
-    // The source is read, the destination read and written.
+    // The source is read once; the destination is read and written.
     let contestants: Vec<_> = CONTESTANTS.iter().map(|&name| (name, 3 * problem.src.bytes())).collect();
     let launch = |index: usize, stream: &Stream| LAUNCHES[index](&mut problem, stream, blocks);
-    let Some(speeds) = in_turns(plan, "reduce_add", &contestants, &stream, launch)? else {
+    let Some(speeds) = interleaved(plan, "reduce_add", &contestants, &stream, launch)? else {
         return Ok(vec![]);
     };
     print_speeds("reduce_add", &contestants, &speeds);

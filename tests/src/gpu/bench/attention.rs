@@ -1,8 +1,9 @@
-//! Attention, forward, by the kernels of this repository. Its rivals are no libraries of functions:
-//! `tests/rivals` starts them, and asks this program for [slices in turn](super::serve).
+//! The forward pass of attention, by the kernels of this repository. The rivals are not libraries
+//! that can be loaded: `tests/rivals` starts them, and requests [slices in
+//! alternation](super::serve) from this program.
 //!
-//! Queries, keys and values are `bf16`, normally distributed. In all there are 16 × 16384 queries,
-//! of one sequence or of several.
+//! Queries, keys and values are `bf16`, normally distributed. There are 16 × 16384 queries in
+//! total, in one sequence or in several.
 
 use anyhow::ensure;
 use serde_json::json;
@@ -15,28 +16,28 @@ use super::slices::{Instruments, Measured, Slices};
 use crate::examples::attention::forward;
 use crate::random::{hash, noise_of};
 
-/// Queries of all heads and sequences.
+/// The number of queries of all heads and sequences.
 const QUERIES: usize = 16 * 16384;
-/// Queries of a sequence, and as many keys.
+/// The lengths of a sequence, which has equally many queries and keys.
 const LENGTHS: [usize; 6] = [512, 1024, 2048, 4096, 8192, 16384];
-/// Elements of a head.
+/// The number of elements of a head.
 const DEPTHS: [usize; 3] = [64, 128, 256];
-/// Rows of the result that the host computes.
+/// The number of rows of the result that the host computes.
 const ROWS: usize = 24;
-/// The greatest error of an element, whose size is about 1 over √keys, and of `bf16`.
+/// The largest absolute error of an element. Elements are about 1/√keys, and rounded to `bf16`.
 const TOLERANCE: f64 = 1e-2;
 
-/// Whether queries see the keys up to their own place only.
+/// The mask of the scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mask {
-    /// They see all.
+    /// Queries see all keys.
     Full,
-    /// They do.
+    /// Queries see the keys up to their own position.
     Causal,
 }
 
 impl Mask {
-    /// As in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -44,7 +45,7 @@ impl Mask {
         }
     }
 
-    /// How many of the keys query `i` sees.
+    /// Returns how many of the keys query `i` sees.
     fn seen(self, i: usize, keys: usize) -> usize {
         match self {
             Self::Full => keys,
@@ -53,15 +54,15 @@ impl Mask {
     }
 }
 
-/// A kernel that attends.
+/// A kernel of attention with one mask.
 pub struct Contestant {
     /// The name in results.
     pub name: &'static str,
-    /// What it masks.
+    /// The mask that the kernel applies.
     pub mask: Mask,
-    /// How many elements its heads may have.
+    /// The numbers of elements that its heads may have.
     pub depths: &'static [usize],
-    /// Queues it.
+    /// Queues the kernel.
     queue: fn(&Stream, &mut Heads) -> anyhow::Result<()>,
 }
 
@@ -94,12 +95,12 @@ where
     Ok(forward::attention::launch::<bf16, CAUSAL>(stream, grid, &*q, &*k, &*v, o, keys, 0, scale)?)
 }
 
-/// `attention/MASK/KERNEL`, as in results.
+/// Returns `attention/MASK/KERNEL`, as in results.
 pub fn name(contestant: &Contestant) -> String {
     format!("attention/{}/{}", contestant.mask.name(), contestant.name)
 }
 
-/// Queries, keys, values and result: heads of all sequences × length × depth.
+/// Queries, keys, values and the result, each of heads of all sequences × length × depth.
 pub struct Heads {
     q: DeviceTensor<bf16, 3>,
     k: DeviceTensor<bf16, 3>,
@@ -108,35 +109,37 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// Makes them.
+    /// Allocates and fills the tensors.
     ///
     /// # Errors
     ///
-    /// Those of the device.
+    /// Errors of the device.
     pub fn new(device: &Device, shape: [usize; 3]) -> Result<Self, Error> {
         let tensor = |seed| device.tensor(&numbers(seed, shape.iter().product()), shape);
         let (q, k, v) = (tensor(Q)?, tensor(K)?, tensor(V)?);
         Ok(Self { q, k, v, o: device.filled_bytes(shape, 0xff)? })
     }
 
-    /// Operations: two products for each query, each key that it sees, and each element.
+    /// Returns the number of operations: 4 for each element of each pair of a query and a key it
+    /// sees.
     pub fn operations(&self, mask: Mask) -> f64 {
         let [heads, length, depth] = self.q.shape();
         let pairs: usize = (0..length).map(|i| mask.seen(i, length)).sum();
         4.0 * (heads * pairs * depth) as f64
     }
 
-    /// Attends once, into poisoned memory, and compares some rows with what the host computes.
+    /// Runs the kernel once, into poisoned memory, and compares some rows with those that the host
+    /// computes.
     ///
     /// # Errors
     ///
-    /// Those of the launch; which row is wrong.
+    /// Errors of the launch, and a row that is wrong.
     pub fn check(&mut self, contestant: &Contestant, stream: &Stream) -> anyhow::Result<()> {
         let [heads, length, depth] = self.q.shape();
         let takes = contestant.depths;
         ensure!(takes.contains(&depth), "heads have {depth} elements, and the kernel takes {takes:?}");
         self.o.fill_bytes(0xff)?;
-        self.o.device().synchronize()?; // a stream does not wait for it
+        self.o.device().synchronize()?; // the copy is not ordered with the stream
         self.queue(contestant, stream)?;
         stream.synchronize()?;
         let found = self.o.to_vec()?;
@@ -157,13 +160,13 @@ impl Heads {
     ///
     /// # Errors
     ///
-    /// Those of the launch.
+    /// Errors of the launch.
     pub fn queue(&mut self, contestant: &Contestant, stream: &Stream) -> anyhow::Result<()> {
         (contestant.queue)(stream, self)
     }
 }
 
-/// Seeds of the operands.
+/// The seeds of the operands.
 const Q: u64 = 95;
 const K: u64 = 96;
 const V: u64 = 97;
@@ -172,7 +175,7 @@ fn numbers(seed: u64, len: usize) -> Vec<bf16> {
     noise_of(len, |i| bf16::from_f64(normal(seed, i)))
 }
 
-/// A row of the result, in f64.
+/// Computes a row of the result in `f64`.
 fn reference(query: &[bf16], keys: &[bf16], values: &[bf16]) -> Vec<f64> {
     let dot = |key: &[bf16]| query.iter().zip(key).map(|(a, b)| a.to_f64() * b.to_f64()).sum::<f64>();
     let scores: Vec<f64> =
@@ -187,17 +190,17 @@ fn reference(query: &[bf16], keys: &[bf16], values: &[bf16]) -> Vec<f64> {
     (0..query.len()).map(weighted).collect()
 }
 
-/// The names of the contestants: mask and kernel.
+/// Returns the names of the contestants: mask and kernel.
 pub fn names() -> Vec<String> {
     let names = CONTESTANTS.iter().map(name);
     names.map(|name| name.trim_start_matches("attention/").to_owned()).collect()
 }
 
-/// Checks each kernel at each depth and length, and measures it; a verdict for each check.
+/// Checks each kernel at each depth and length, and measures it. Returns a verdict for each check.
 ///
 /// # Errors
 ///
-/// Those of the device.
+/// Errors of the device.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     run_at(device, plan, QUERIES, &LENGTHS)
 }
@@ -206,7 +209,7 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
 ///
 /// # Errors
 ///
-/// Those of the device.
+/// Errors of the device.
 pub fn check(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     run_at(device, plan, 512, &[256])
 }
@@ -257,7 +260,7 @@ fn rounds(
     let operations = heads.operations(contestant.mask);
     let mut queue = || heads.queue(contestant, slices.stream);
     let slice = slices.prepare(&mut queue)?;
-    // SAFETY: `heads` are those of the slice, and borrowed.
+    // SAFETY: `heads` are the tensors of the slice, and are borrowed.
     (0..rounds).map(|_| unsafe { slices.run(&slice, operations, &mut queue) }).collect()
 }
 

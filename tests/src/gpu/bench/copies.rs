@@ -1,8 +1,9 @@
-//! The examples that move whole matrices, against the driver's own copy of as many bytes.
+//! The examples that move whole matrices, against the driver's own copy of the same number of
+//! bytes.
 
 use tma_runtime::prelude::*;
 
-use super::measure::{Plan, Spread, in_turns, ratio};
+use super::measure::{Plan, Spread, interleaved, ratio};
 use crate::examples::transpose::transpose;
 use crate::examples::{tma_copy::tma_copy, tma_copy_pipelined::tma_copy_pipelined, tma_scale::tma_scale};
 use crate::random::noise;
@@ -11,20 +12,21 @@ use crate::random::noise;
 const HALVES: [usize; 2] = [16384, 32768];
 const FLOATS: [usize; 2] = [16384, 16384];
 
-/// What is measured, the driver's copy first.
+/// The names of the contestants, the driver's copy first.
 pub const CONTESTANTS: &[&str] =
     &["cuMemcpyDtoDAsync", "tma_copy", "tma_copy_pipelined::deep", "tma_scale", "transpose"];
 
-/// The ratios to the driver's copy, by bytes, that are asked for.
+/// The least ratios of the bandwidth to that of the driver's copy.
 const TARGETS: &[Option<f64>] = &[None, Some(0.97), Some(1.0), None, Some(0.97)];
 
 type Launch<'a> = dyn FnMut(&Stream) -> Result<(), Error> + 'a;
 
-/// Bandwidth of each contestant; says of each that has a target whether it is met.
+/// Measures the bandwidth of each contestant. Returns for each that has a target whether it reaches
+/// it.
 ///
 /// # Errors
 ///
-/// Those of the device.
+/// Errors of the device.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let halves = device.tensor(&noise::<f16>(81, HALVES[0] * HALVES[1]), HALVES)?;
     let floats = device.tensor(&noise::<f32>(82, FLOATS[0] * FLOATS[1]), FLOATS)?;
@@ -52,10 +54,10 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
             transpose::launch(stream, transpose::tiles_of_dst(FLOATS), &floats, &mut *transpose_to)
         }),
     ];
-    // All read and write as many bytes.
+    // Each contestant reads and writes the same number of bytes.
     let contestants: Vec<_> = CONTESTANTS.iter().map(|&name| (name, 2 * halves.bytes())).collect();
     let launch = |index: usize, stream: &Stream| launches[index](stream);
-    let Some(speeds) = in_turns(plan, "copies", &contestants, &stream, launch)? else { return Ok(vec![]) };
+    let Some(speeds) = interleaved(plan, "copies", &contestants, &stream, launch)? else { return Ok(vec![]) };
 
     let mut verdicts = vec![];
     for ((name, target), speeds_of) in CONTESTANTS.iter().zip(TARGETS).zip(&speeds) {

@@ -1,6 +1,7 @@
-//! Groups of rows, each with its own matrix, and scaled products of `e4m3`, by `tma_kernels`. As
-//! those of [attention](super::attention), their rivals run in other processes: `tests/rivals`
-//! starts them, and asks this program for [slices in turn](super::serve).
+//! Grouped GEMMs, where each group of rows has its own matrix, and scaled GEMMs of `e4m3`, both by
+//! `tma_kernels`. As for [attention](super::attention), the rivals run in other processes:
+//! `tests/rivals` starts them, and requests [slices in alternation](super::serve) from this
+//! program.
 
 use anyhow::ensure;
 use serde_json::json;
@@ -12,45 +13,45 @@ use super::products::problem::normal;
 use super::slices::{Instruments, Queue, Slices};
 use crate::random::{hash, noise_of};
 
-/// Columns of K that have a scale in common, and rows of B.
+/// The number of columns of K, and of rows of B, that share a scale.
 const BLOCK: usize = 128;
-/// Elements of the result that the host computes.
+/// The number of elements of the result that the host computes.
 const SAMPLES: u64 = 500;
 
-/// What is multiplied, over and over, with its result.
+/// A GEMM with its operands and its result, to be queued repeatedly.
 pub struct Task {
-    /// Queues it.
+    /// Queues the GEMM.
     multiply: Box<Multiply>,
-    /// Operations of one time.
+    /// The number of operations of one launch.
     pub operations: f64,
 }
 
 type Multiply = dyn FnMut(&Stream) -> anyhow::Result<()>;
 
 impl Task {
-    /// Queues it.
+    /// Queues the GEMM once.
     ///
     /// # Errors
     ///
-    /// Those of the launch.
+    /// Errors of the launch.
     pub fn queue(&mut self, stream: &Stream) -> anyhow::Result<()> {
         (self.multiply)(stream)
     }
 }
 
-/// A kernel, with how a task of a shape is made, and checked.
+/// A kernel, and how tasks for it are made and checked.
 pub struct Contestant {
-    /// As in results.
+    /// The name in results.
     pub name: &'static str,
-    /// Makes a task, and compares its result with what the host computes.
+    /// Makes a task of this shape, and compares its result with what the host computes.
     pub task: fn(&Device, [usize; 3]) -> anyhow::Result<Task>,
-    /// What is measured, as in `tests/rivals/torch_rivals.py`.
+    /// The shapes that are measured, the same as in `tests/rivals/torch_rivals.py`.
     shapes: &'static [[usize; 3]],
-    /// What is checked without measuring.
+    /// The shape that is checked without measuring.
     small: [usize; 3],
 }
 
-/// All kernels.
+/// All contestants.
 pub static CONTESTANTS: [Contestant; 2] = [
     Contestant {
         name: "grouped/bf16/tma_kernels",
@@ -72,18 +73,18 @@ pub static CONTESTANTS: [Contestant; 2] = [
     },
 ];
 
-/// How many rows each group has: ragged, and the same as in `torch_rivals.py`.
+/// Returns the number of rows of each group: ragged, and the same as in `torch_rivals.py`.
 fn rows_of(groups: usize) -> Vec<usize> {
     (0..groups).map(|i| 128 * (1 + 37 * i % 16) - 13 * i % 128).collect()
 }
 
-/// Compares elements of a result of `columns` columns with what they should be.
+/// Compares sampled elements of a result of `columns` columns with their expected values.
 fn compare(found: &[bf16], columns: usize, wanted: impl Fn(usize, usize) -> f64) -> anyhow::Result<()> {
     for sample in 0..SAMPLES.min(found.len() as u64) {
         let place = (hash(94, sample) % found.len() as u64) as usize;
         let (row, column) = (place / columns, place % columns);
         let (found, wanted) = (found[place].to_f64(), wanted(row, column));
-        // `bf16` rounds by 2^-9; the rest is what cancels in sums of either sign.
+        // `bf16` rounds by 2^-9; the absolute part covers cancellation in the sums.
         let is_right = (found - wanted).abs() <= wanted.abs() / 128.0 + 0.05;
         ensure!(is_right, "row {row} column {column} is {found}, not {wanted}");
     }
@@ -125,7 +126,7 @@ fn groups(device: &Device, [groups, n, k]: [usize; 3]) -> anyhow::Result<Task> {
 
 fn scaled(device: &Device, [m, n, k]: [usize; 3]) -> anyhow::Result<Task> {
     let (steps, blocks) = (k.div_ceil(BLOCK), n.div_ceil(BLOCK));
-    // Numbers whose greatest is about 448, and scales that differ by powers of two.
+    // Operands of at most about 448, and scales of 1, 2 and 3 in 20,000.
     let numbers = |seed, len| noise_of(len, |i| e4m3::from_f64(normal(seed, i) * 100.0));
     let scales = |seed, len| noise_of(len, |i| (hash(seed, i) % 3 + 1) as f32 / 20_000.0);
     let (host_a, host_b) = (numbers(95, m * k), numbers(96, n * k));
@@ -149,16 +150,16 @@ fn scaled(device: &Device, [m, n, k]: [usize; 3]) -> anyhow::Result<Task> {
     Ok(Task { multiply, operations: 2.0 * (m * n * k) as f64 })
 }
 
-/// The contestants' names.
+/// Returns the names of the contestants.
 pub fn names() -> Vec<String> {
     CONTESTANTS.iter().map(|kernel| kernel.name.to_owned()).collect()
 }
 
-/// Checks and measures each kernel at each of its shapes; a verdict for each check.
+/// Checks and measures each kernel at each of its shapes. Returns a verdict for each check.
 ///
 /// # Errors
 ///
-/// Those of the device.
+/// Errors of the device.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     run_at(device, plan, |kernel| kernel.shapes)
 }
@@ -167,7 +168,7 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
 ///
 /// # Errors
 ///
-/// Those of the device.
+/// Errors of the device.
 pub fn check(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     run_at(device, plan, |kernel| std::slice::from_ref(&kernel.small))
 }
@@ -212,12 +213,12 @@ fn run_at(
     Ok(verdicts)
 }
 
-/// The speed in each round.
+/// Returns the speed in each round.
 fn rounds(slices: &Slices<'_>, rounds: usize, task: &mut Task) -> anyhow::Result<Vec<f64>> {
     let operations = task.operations;
     let queue: &mut Queue<'_> = &mut || task.queue(slices.stream);
     let slice = slices.prepare(queue)?;
-    // SAFETY: the tensors are those of the slice, and `task` keeps them.
+    // SAFETY: `task` owns the tensors of the slice, and outlives the run.
     (0..rounds).map(|_| Ok(unsafe { slices.run(&slice, operations, queue) }?.tflops)).collect()
 }
 

@@ -1,27 +1,27 @@
-//! The typed launcher against the driver's own launch: what the host takes for each.
+//! The typed launcher against the driver's own launch, by the time that each takes on the host.
 
 use std::time::Instant;
 
 use tma_runtime::launch::{Arg, prepare};
 use tma_runtime::prelude::*;
 
-use super::measure::{Plan, Spread, WARM_UP, in_turns, ratio};
+use super::measure::{Plan, Spread, WARM_UP, interleaved, ratio};
 use crate::examples::tma_copy::tma_copy;
 
-/// Launches that one measurement of the host's time spans: fewer than the driver queues before it
-/// blocks.
+/// The number of launches per measurement of the host's time: fewer than the driver queues before
+/// it blocks.
 const BATCH: u32 = 256;
 const BATCHES: usize = 80;
 
-/// What is measured.
+/// The names of the contestants.
 pub const CONTESTANTS: &[&str] = &["typed", "bare"];
 
-/// The typed launcher, which looks up descriptors and kernel, against a launch with everything
-/// prepared: the host's time for each. Says whether their ratio is at most 1.2.
+/// Measures the host's time of the typed launcher, which looks up descriptors and kernel, and of a
+/// launch with everything prepared. Returns whether their ratio is at most 1.2.
 ///
 /// # Errors
 ///
-/// Those of the device.
+/// Errors of the device.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let stream = device.stream()?;
     let src = device.zeros::<f16, 2>([32, 256])?;
@@ -30,9 +30,9 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let prepared = prepare(&stream, &tma_copy::SPEC, Grid::x(1), &arguments)?;
 
     if plan.launches.is_some() {
-        // They move next to nothing.
+        // The launches move hardly any bytes.
         let contestants: Vec<_> = CONTESTANTS.iter().map(|&name| (name, 0)).collect();
-        in_turns(plan, "launch_overhead", &contestants, &stream, |index, stream| match index {
+        interleaved(plan, "launch_overhead", &contestants, &stream, |index, stream| match index {
             0 => tma_copy::launch(stream, 1, &src, &mut typed_to),
             _ => prepared.run(),
         })?;
@@ -65,7 +65,8 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     Ok(vec![ratio.median <= 1.2])
 }
 
-/// Microseconds of the host for each of a batch of launches, which start with an empty queue.
+/// Returns the microseconds that the host takes per launch of a batch, starting with an empty
+/// queue.
 fn microseconds(stream: &Stream, mut launch: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
     stream.synchronize()?;
     let start = Instant::now();

@@ -1,8 +1,7 @@
-//! Contestants in turns.
+//! Interleaved measurements of contestants.
 //!
-//! Within each round each contestant runs once, in an order by which none has the same one before it
-//! each time: clocks, temperature and what is left in the cache favour none. Ratios are taken within a
-//! round.
+//! Each contestant runs once per round. The order changes so that no contestant always follows the
+//! same one: clocks, temperature and cache contents favour none. Ratios are taken within a round.
 
 use std::ops::Range;
 
@@ -11,41 +10,42 @@ use tma_runtime::tune::turns;
 
 use super::products;
 
-/// Rounds that come before those that are measured.
+/// The number of rounds before those that are measured.
 pub const WARM_UP: usize = 6;
 const ROUNDS: usize = 200;
 
-/// Launches of a contestant in a round.
+/// The number of launches of a contestant in a round.
 const LAUNCHES: usize = 4;
 
-/// What is to be done.
+/// The benchmarks to run, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Only those whose `benchmark/contestant` contains this. A benchmark is measured with all its
-    /// contestants or not at all.
+    /// Only contestants whose `benchmark/contestant` contains this text. A benchmark is measured
+    /// with all its contestants or not at all.
     pub only: String,
-    /// Instead of measuring, launches each contestant so often: for a profiler.
+    /// Instead of measuring, launches each contestant this many times: for a profiler.
     pub launches: Option<usize>,
-    /// Instead of measuring, checks what contestants compute, of the benchmarks that can.
+    /// Instead of measuring, checks the results of the contestants, in benchmarks that can.
     pub check_only: bool,
-    /// How products are measured.
+    /// How GEMMs are measured.
     pub products: products::Options,
 }
 
 impl Plan {
-    /// Whether it names a contestant of a benchmark.
+    /// Returns whether the plan includes this contestant of a benchmark.
     pub fn names(&self, benchmark: &str, contestant: &str) -> bool {
         format!("{benchmark}/{contestant}").contains(&self.only)
     }
 }
 
-/// Gigabytes a second of each of `contestants`, each of which moves `bytes`, in each round; nothing
-/// if the plan is but to launch them. `launch` queues the contestant of an index.
+/// Measures the bandwidth of each of `contestants` in each round, in GB/s. Each comes with the
+/// bytes that it moves, and `launch` queues the contestant of an index. Returns `None` if the plan
+/// is only to launch them.
 ///
 /// # Errors
 ///
-/// Those of the launches.
-pub fn in_turns(
+/// Errors of the launches.
+pub fn interleaved(
     plan: &Plan,
     benchmark: &str,
     contestants: &[(&str, u64)],
@@ -76,7 +76,7 @@ pub fn in_turns(
     Ok(Some(speeds))
 }
 
-/// The ratios of one contestant's figures to another's, round by round.
+/// Returns the distribution of the ratios of one contestant's figures to another's, round by round.
 pub fn ratio(figures: &[f64], to: &[f64]) -> Spread {
     Spread::of(&figures.iter().zip(to).map(|(figure, to)| figure / to).collect::<Vec<_>>())
 }
@@ -92,7 +92,7 @@ pub fn print_speeds(benchmark: &str, contestants: &[(&str, u64)], speeds: &[Vec<
 }
 
 /// Compares the fastest of the `candidates` with the fastest of the `references`, which are not
-/// empty: prints their ratio, and says whether it is at least `target`.
+/// empty: prints their ratio, and returns whether it is at least `target`.
 pub fn compare(
     benchmark: &str,
     contestants: &[(&str, u64)],
@@ -114,17 +114,17 @@ pub fn compare(
     median >= target
 }
 
-/// The middle of some measurements, and how far apart they lie.
+/// The median and the spread of some measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The middle.
+    /// The median.
     pub median: f64,
-    /// The distance between the tenth and the ninetieth hundredth, as a part of the median.
+    /// The distance between the 10th and the 90th percentile, relative to the median.
     pub width: f64,
 }
 
 impl Spread {
-    /// That of `values`.
+    /// Computes the spread of `values`.
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
-//! Measures what kernels reach on a GPU: the examples against the driver's own copy, forms of one
-//! task against each other, products of matrices against cuBLAS, attention against what other
-//! processes run in turns, and launches against the driver's own launch.
+//! Measures the speed of kernels on a GPU: the examples against the driver's own copy, variants of
+//! one task against each other, GEMMs against cuBLAS, attention in alternation with other
+//! processes, and launches against the driver's own launch.
 
 pub mod additions;
 pub mod attention;
@@ -22,16 +22,16 @@ use tma_runtime::Device;
 use self::measure::Plan;
 use super::runner::Tally;
 
-/// Whether each contestant of a benchmark is right.
+/// Returns for each contestant of a benchmark whether its result is right.
 type Check = fn(&Device, &Plan) -> anyhow::Result<Vec<bool>>;
 
-/// Something to measure.
+/// A benchmark.
 struct Benchmark {
     name: &'static str,
     contestants: fn() -> Vec<String>,
-    /// Prints JSON lines; says of each target whether it is met.
+    /// Prints JSON lines, and returns for each target whether it is reached.
     run: fn(&Device, &Plan) -> anyhow::Result<Vec<bool>>,
-    /// Whether the contestants compute what they should, measuring nothing.
+    /// Checks the results of the contestants without measuring.
     check: Option<Check>,
 }
 
@@ -85,11 +85,11 @@ fn named(contestants: &[&str]) -> Vec<String> {
     contestants.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// Measures what is planned and prints a JSON line a result.
+/// Measures the benchmarks of the plan, and prints a JSON line per result.
 ///
 /// # Errors
 ///
-/// Those of the device, a contestant that computes something wrong, and a plan that names none.
+/// Errors of the device, a contestant with a wrong result, and a plan that names none.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Tally> {
     let planned = |benchmark: &&Benchmark| {
         (benchmark.contestants)().iter().any(|contestant| plan.names(benchmark.name, contestant))
@@ -105,7 +105,7 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Tally> {
     Ok(Tally { passed, failed: verdicts.len() - passed })
 }
 
-/// Every `benchmark/contestant`.
+/// Returns every `benchmark/contestant`.
 fn all_names() -> String {
     let of = |benchmark: &Benchmark| {
         let name = |contestant: &String| format!("{}/{contestant}", benchmark.name);

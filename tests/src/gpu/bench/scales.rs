@@ -1,8 +1,9 @@
-//! What the proxy fence of a release costs: threads read tiles of a ring, with the fence and
+//! The cost of the proxy fence of a release: threads read the tiles of a ring, with the fence and
 //! without.
 //!
-//! The contestants without it are the same PTX less its fences. By the PTX ISA such a kernel may
-//! read what the next load brings; the simulator refuses it, so that only the GPU runs it.
+//! The contestants without it are the same PTX with its fences removed. According to the PTX ISA
+//! such a kernel may read the data of the next load. The simulator rejects it, so it runs only on a
+//! GPU.
 
 use std::sync::LazyLock;
 
@@ -11,17 +12,17 @@ use tma_runtime::launch::{Arg, KernelParts, KernelSpec, launch};
 use tma_runtime::prelude::*;
 
 use super::kernels::scales::scale::{self, scale_from_ring};
-use super::measure::{Plan, compare, in_turns, print_speeds};
+use super::measure::{Plan, compare, interleaved, print_speeds};
 use crate::compare::same_bits;
 use crate::random::{hash, noise_of};
 
 /// 256 MiB of `f32`.
 const SHAPE: [usize; 2] = [8192, 8192];
 
-/// The part of the speed without a fence that must be left.
+/// The least ratio of the speed with the fence to that without.
 const TARGET: f64 = 0.99;
 
-/// What is measured: with the fence, and without.
+/// The names of the contestants: with the fence, and without.
 pub const CONTESTANTS: &[&str] = &[
     "scale_from_ring::by_threads",
     "scale_from_ring::by_warps",
@@ -38,15 +39,15 @@ static KERNELS: LazyLock<Vec<KernelSpec>> = LazyLock::new(|| {
     fenced.into_iter().chain(fenced.iter().map(unfenced)).collect()
 });
 
-/// The kernel less its proxy fences. Its text is made once and kept.
+/// Returns the kernel without its proxy fences. Its text is made once and leaked.
 fn unfenced(kernel: &KernelSpec) -> KernelSpec {
     let parts = KernelParts { ptx: kernel.ptx.replace(FENCE, "").leak(), ..*kernel.parts() };
-    // SAFETY: it accesses what the kernel accesses, only without an order that a copy engine is
-    // owed: the values that it loads may be wrong, but not where they go.
+    // SAFETY: the kernel makes the same accesses, only without an order that the copy engine needs:
+    // the values that it loads may be wrong, but not its addresses.
     unsafe { KernelSpec::from_parts(parts) }
 }
 
-/// A matrix, and where it is to be scaled to.
+/// A matrix, and the destination of the scaled one.
 struct Problem {
     host: Vec<f32>,
     src: DeviceTensor<f32, 2>,
@@ -73,12 +74,12 @@ impl Problem {
         launch(stream, kernel, Grid::x(blocks), &args)
     }
 
-    /// That the first so many contestants scale each element.
+    /// Checks that the first `contestants` of them scale each element.
     fn check(&mut self, contestants: usize, blocks: u32, stream: &Stream) -> anyhow::Result<()> {
         let wanted: Vec<_> = self.host.iter().map(|value| value * 2.0).collect();
         for (name, kernel) in CONTESTANTS.iter().zip(KERNELS.iter()).take(contestants) {
             self.dst.copy_from(&vec![0.0; wanted.len()])?;
-            self.dst.device().synchronize()?; // a stream does not wait for the copy
+            self.dst.device().synchronize()?; // the copy is not ordered with the stream
             self.launch(kernel, blocks, stream)?;
             stream.synchronize()?;
             same_bits(&self.dst.to_vec()?, &wanted).context(*name)?;
@@ -87,31 +88,31 @@ impl Problem {
     }
 }
 
-/// That the contestants with the fence are right, on a small matrix.
+/// Checks the contestants with the fence, on a small matrix.
 ///
 /// # Errors
 ///
-/// Those of the device; and which of them is wrong.
+/// Errors of the device, and a contestant with a wrong result.
 pub fn check(device: &Device) -> anyhow::Result<()> {
     Problem::new(device, [320, 256])?.check(FENCED, 3, &device.stream()?)
 }
 
-/// Checks all contestants and measures them; says whether the fastest with the fence is about as
-/// fast as the fastest without.
+/// Checks all contestants and measures them. Returns whether the fastest with the fence reaches the
+/// target relative to the fastest without.
 ///
 /// # Errors
 ///
-/// Those of the device, and a wrong result.
+/// Errors of the device, and a wrong result.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let (stream, blocks) = (device.stream()?, device.multiprocessors() * 2);
     let mut problem = Problem::new(device, SHAPE)?;
     if plan.launches.is_none() {
         problem.check(CONTESTANTS.len(), blocks, &stream)?;
     }
-    // What is read and what is written.
+    // The matrix is read and written.
     let contestants: Vec<_> = CONTESTANTS.iter().map(|&name| (name, 2 * problem.src.bytes())).collect();
     let launch = |index: usize, stream: &Stream| problem.launch(&KERNELS[index], blocks, stream);
-    let Some(speeds) = in_turns(plan, "release_fence", &contestants, &stream, launch)? else {
+    let Some(speeds) = interleaved(plan, "release_fence", &contestants, &stream, launch)? else {
         return Ok(vec![]);
     };
     print_speeds("release_fence", &contestants, &speeds);

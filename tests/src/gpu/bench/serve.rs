@@ -1,10 +1,10 @@
-//! Slices on request, for rivals in other processes, such as Python's: they take turns with the
-//! kernels here, a line of the standard input at a time.
+//! Slices on request, for rivals in other processes, such as Python's. They alternate with the
+//! kernels of this process, one line of the standard input at a time.
 //!
-//! A line is `BENCHMARK/CONTESTANT SHAPE`, as in results: `products/bf16/NAME 4096x8192x1024`, or
-//! `attention/MASK/NAME 16x4096x128`, `grouped/bf16/tma_kernels 8x4096x7168`. The answer is a JSON
-//! line, with `tflops` and the state of the GPU, or with `error`. What a line names is made at its
-//! first slice, and kept until another is named.
+//! A line is `BENCHMARK/CONTESTANT SHAPE`, as in results: `products/bf16/NAME 4096x8192x1024`,
+//! `attention/MASK/NAME 16x4096x128` or `grouped/bf16/tma_kernels 8x4096x7168`. The response is a
+//! JSON line, with `tflops` and the state of the GPU, or with `error`. The contestant and its
+//! operands are created at the first slice, and kept until another line names a different one.
 
 use std::io::{BufRead, Write};
 
@@ -19,16 +19,16 @@ use super::products::precision::{Bf16, E4m3, F16, Precision, S8, Tf32};
 use super::products::{problem::Problem, shape};
 use super::slices::{Instruments, Measured, Slices};
 
-/// Answers each line of `requests` on `answers`.
+/// Writes a response for each line of `requests` to `responses`.
 ///
 /// # Errors
 ///
-/// Those of the device, but for those of a request, which it is answered with; and of the streams.
+/// Errors of the device outside of a request, which are part of the response, and of the streams.
 pub fn serve(
     device: &Device,
     slice_ms: f64,
     requests: impl BufRead,
-    mut answers: impl Write,
+    mut responses: impl Write,
 ) -> anyhow::Result<()> {
     let (stream, instruments) = (device.stream()?, Instruments::load(device)?);
     let slices = Slices { stream: &stream, instruments: &instruments, slice_ms };
@@ -37,23 +37,23 @@ pub fn serve(
         let request = request?;
         let mut slice = || {
             if current.as_ref().is_none_or(|(name, _)| *name != request) {
-                current = None; // its memory is needed
+                current = None; // frees its memory before the next is allocated
                 current = Some((request.clone(), server(&slices, &request)?));
             }
             let (_, server) = current.as_mut().context("no request")?;
             server()
         };
-        let answer = match slice() {
+        let response = match slice() {
             Ok(measured) => json!(measured),
             Err(error) => json!({ "error": format!("{error:#}") }),
         };
-        writeln!(answers, "{}", Value::to_string(&answer))?;
-        answers.flush()?;
+        writeln!(responses, "{}", Value::to_string(&response))?;
+        responses.flush()?;
     }
     Ok(())
 }
 
-/// Runs a slice of what was requested.
+/// Runs a slice of the requested contestant.
 type Server<'a> = Box<dyn FnMut() -> anyhow::Result<Measured> + 'a>;
 
 fn server<'a>(slices: &'a Slices<'a>, request: &str) -> anyhow::Result<Server<'a>> {
@@ -88,7 +88,7 @@ fn of_product<'a, P: Precision>(
     let slice = slices.prepare(&mut || kernel.multiply(slices.stream, &mut problem.matrices))?;
     Ok(Box::new(move || {
         let mut queue = || kernel.multiply(slices.stream, &mut problem.matrices);
-        // SAFETY: the problem is that of the slice, and lives as long.
+        // SAFETY: the slice was prepared with this problem, which lives as long.
         unsafe { slices.run(&slice, operations, &mut queue) }
     }))
 }
@@ -102,7 +102,7 @@ fn of_attention<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> an
     let slice = slices.prepare(&mut || tensors.queue(kernel, slices.stream))?;
     Ok(Box::new(move || {
         let mut queue = || tensors.queue(kernel, slices.stream);
-        // SAFETY: the tensors are those of the slice, and live as long.
+        // SAFETY: the slice was prepared with these tensors, which live as long.
         unsafe { slices.run(&slice, operations, &mut queue) }
     }))
 }
@@ -115,7 +115,7 @@ fn of_experts<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> anyh
     let slice = slices.prepare(&mut || task.queue(slices.stream))?;
     Ok(Box::new(move || {
         let mut queue = || task.queue(slices.stream);
-        // SAFETY: the task has the tensors of the slice, and lives as long.
+        // SAFETY: the task owns the tensors of the slice, and lives as long.
         unsafe { slices.run(&slice, operations, &mut queue) }
     }))
 }
@@ -137,15 +137,19 @@ attention/full/example
 scaled/e4m3/tma_kernels 8x16x64
 grouped/bf16/none 8x16x64
 ";
-        let mut answers = vec![];
-        serve(&Device::simulator(), 1e-3, requests.as_bytes(), &mut answers).unwrap();
-        let answers = String::from_utf8(answers).unwrap();
-        let answers: Vec<Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(answers.len(), 10);
-        assert!(answers[..3].iter().all(|answer| answer["tflops"].as_f64() > Some(0.0)), "{answers:?}");
-        assert!(answers[8]["tflops"].as_f64() > Some(0.0), "{answers:?}");
-        let errors = answers[3..8].iter().chain(&answers[9..]);
-        let errors: Vec<_> = errors.map(|answer| answer["error"].as_str().unwrap()).collect();
+        let mut responses = vec![];
+        serve(&Device::simulator(), 1e-3, requests.as_bytes(), &mut responses).unwrap();
+        let responses = String::from_utf8(responses).unwrap();
+        let responses: Vec<Value> =
+            responses.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(responses.len(), 10);
+        assert!(
+            responses[..3].iter().all(|response| response["tflops"].as_f64() > Some(0.0)),
+            "{responses:?}"
+        );
+        assert!(responses[8]["tflops"].as_f64() > Some(0.0), "{responses:?}");
+        let errors = responses[3..8].iter().chain(&responses[9..]);
+        let errors: Vec<_> = errors.map(|response| response["error"].as_str().unwrap()).collect();
         let wanted = [
             "heads have 64 elements",
             "no kernel `none`",

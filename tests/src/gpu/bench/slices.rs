@@ -1,6 +1,6 @@
-//! Slices: many launches of one thing one after the other, first some that do not count, so that
-//! clock and cache are those of that thing alone. The launches are recorded as graphs, so that none
-//! waits for the host.
+//! Slices: many launches of one contestant in sequence. The first are not measured, so that clock
+//! and cache are in the state that this contestant alone brings about. The launches are recorded as
+//! graphs, so that none waits for the host.
 
 use std::thread;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use tma_runtime::prelude::*;
 use super::libraries::driver::{Driver, Recorded};
 use super::libraries::nvml::{Nvml, State};
 
-/// Launches of a graph, at most.
+/// The largest number of launches in a graph.
 const PER_GRAPH: usize = 50;
 
-/// What measures besides events; a simulated device has neither.
+/// The instruments besides events. A simulated device has neither.
 #[derive(Default)]
 pub struct Instruments {
     /// Records graphs.
@@ -26,11 +26,11 @@ pub struct Instruments {
 }
 
 impl Instruments {
-    /// Those of a device. If there is no NVML, the standard error says so.
+    /// Loads the instruments for a device. Prints a note on the standard error if there is no NVML.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// Errors of the driver.
     pub fn load(device: &Device) -> anyhow::Result<Self> {
         let ordinal = match device.id() {
             DeviceId::Cuda(ordinal) => ordinal,
@@ -43,31 +43,31 @@ impl Instruments {
     }
 }
 
-/// Where slices run, and how long.
+/// The stream of slices, their instruments and their length.
 #[derive(Clone, Copy)]
 pub struct Slices<'a> {
     /// The stream.
     pub stream: &'a Stream,
     /// See [`Instruments`].
     pub instruments: &'a Instruments,
-    /// Milliseconds of a slice.
+    /// The milliseconds of a slice.
     pub slice_ms: f64,
 }
 
-/// How something is launched in a slice.
+/// The launches of a slice.
 pub struct Slice<'a> {
     launches: usize,
-    /// These launches.
+    /// A graph of `launches` launches.
     graph: Option<Recorded<'a>>,
     repetitions: usize,
 }
 
-/// What came of a slice.
+/// The measurements of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    /// Speed in TFLOP/s.
+    /// The speed in TFLOP/s.
     pub tflops: f64,
-    /// How the GPU was in the middle of it, if that is known.
+    /// The state of the GPU in the middle of the slice, if it is known.
     #[serde(flatten)]
     pub state: Option<State>,
 }
@@ -76,11 +76,11 @@ pub struct Measured {
 pub type Queue<'q> = dyn FnMut() -> anyhow::Result<()> + 'q;
 
 impl<'a> Slices<'a> {
-    /// Finds out how many launches make a slice, and records them if that is possible.
+    /// Finds the number of launches that make a slice, and records them if possible.
     ///
     /// # Errors
     ///
-    /// Those of the launches.
+    /// Errors of the launches.
     pub fn prepare(&self, queue: &mut Queue<'_>) -> anyhow::Result<Slice<'a>> {
         self.milliseconds(2, queue)?;
         let one = self.milliseconds(4, queue)? / 4.0;
@@ -98,15 +98,15 @@ impl<'a> Slices<'a> {
         Ok(f64::from(start.elapsed_ms(&self.stream.record()?)?))
     }
 
-    /// Runs a slice of launches, of which each makes so many `operations`.
+    /// Runs a slice of launches, each of which performs `operations` operations.
     ///
     /// # Safety
     ///
-    /// The memory that `queue` used when the slice was prepared lives.
+    /// The memory that `queue` used when the slice was prepared must live.
     ///
     /// # Errors
     ///
-    /// Those of the launches and of the instruments.
+    /// Errors of the launches and of the instruments.
     pub unsafe fn run(
         &self,
         slice: &Slice<'_>,
@@ -115,16 +115,16 @@ impl<'a> Slices<'a> {
     ) -> anyhow::Result<Measured> {
         let mut repeat = |repetitions: usize| {
             (0..repetitions).try_for_each(|_| match &slice.graph {
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller keeps the memory alive.
                 Some(graph) => unsafe { graph.launch() },
                 None => (0..slice.launches).try_for_each(|_| queue()),
             })
         };
-        // A quarter of the slice, and half of what is measured.
+        // The unmeasured quarter, and half of the measured launches.
         let middle = Duration::from_secs_f64(self.slice_ms * 0.75 / 1e3);
         let (start, end, state) = thread::scope(|scope| {
-            // By another thread: this one may wait for room in the queue until the slice is nearly
-            // over, and whatever it did then, the GPU would rest and cool.
+            // In another thread: this one may wait for room in the queue until the slice is nearly
+            // over. Only then could it read the state, and by then the GPU would idle and cool.
             let reading = self.instruments.nvml.as_ref().map(|nvml| {
                 scope.spawn(move || {
                     thread::sleep(middle);

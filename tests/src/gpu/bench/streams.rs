@@ -1,4 +1,4 @@
-//! A stream of tiles for both blocks of a pair: by multicast, against a load for each.
+//! A stream of tiles for both blocks of a pair: by multicast, against a load per block.
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use anyhow::Context;
 use tma_runtime::prelude::*;
 
 use super::kernels::streams::stream::{self, load_by_each, multicast_in_slices, multicast_in_turns};
-use super::measure::{Plan, compare, in_turns, print_speeds};
+use super::measure::{Plan, compare, interleaved, print_speeds};
 use crate::compare::same;
 use crate::random::noise;
 
-/// 16 MiB, which stay in the L2 cache of an H100 and an H200.
+/// 16 MiB, which stay in the L2 cache of an H100 and of an H200.
 const SHAPE: [usize; 2] = [4096, 1024];
 
-/// Reads `src` with as many blocks: tensors, tiles across and in all.
+/// Reads `src` with this many blocks. The last two arguments are the tiles across and in total.
 type Read = fn(&Stream, u32, &DeviceTensor<u32, 2>, &mut DeviceTensor<u32, 1>, u32, u32) -> Result<(), Error>;
 
-/// What is measured: by multicast, by loads of blocks without a cluster, and by loads of blocks in
-/// clusters of two.
+/// The names of the contestants: multicasts, loads of blocks without a cluster, and loads of blocks
+/// in clusters of two.
 pub const CONTESTANTS: &[&str] = &[
     "multicast_in_turns::six",
     "multicast_in_turns::twelve",
@@ -32,10 +32,10 @@ const BY_MULTICAST: Range<usize> = 0..4;
 const BY_EACH: Range<usize> = 4..6;
 const IN_PAIRS: Range<usize> = 6..8;
 
-/// Multicast must not be slower than two loads, ...
+/// The least ratio of the speed of multicast to that of two loads, ...
 const TARGET: f64 = 1.0;
-/// ... and as fast where the hardware makes one of them by itself: neighbours that ask for the same
-/// at the same time.
+/// ... and to that of two loads of neighbours at the same time, which the hardware merges by
+/// itself.
 const TARGET_IN_PAIRS: f64 = 0.99;
 
 const LAUNCHES: [Read; 8] = [
@@ -65,7 +65,7 @@ const LAUNCHES: [Read; 8] = [
     },
 ];
 
-/// A matrix that all pairs read, and what their threads add up.
+/// A matrix that all pairs read, and the sums of their threads.
 struct Problem {
     host: Vec<u32>,
     src: DeviceTensor<u32, 2>,
@@ -81,7 +81,7 @@ impl Problem {
         Ok(Self { host, src, sums, blocks })
     }
 
-    /// Tiles across and in all.
+    /// Returns the number of tiles across and in total.
     fn tiles(&self) -> (u32, u32) {
         let [rows, cols] = self.src.shape().map(|extent| extent as u32);
         let across = cols / stream::COLS;
@@ -93,7 +93,7 @@ impl Problem {
         read(stream, self.blocks, &self.src, &mut self.sums, across, tiles)
     }
 
-    /// That each contestant has read each tile in its turn.
+    /// Checks that each contestant has read each tile in its order.
     fn check(&mut self, queue: &Stream) -> anyhow::Result<()> {
         let ((across, tiles), clusters) = (self.tiles(), self.blocks / 2);
         let element = |cluster: u32, thread: u32, k: u32| {
@@ -109,7 +109,7 @@ impl Problem {
         let wanted: Vec<_> = (0..self.blocks * stream::ROWS).map(sum).collect();
         for (name, read) in CONTESTANTS.iter().zip(LAUNCHES) {
             self.sums.copy_from(&vec![0; wanted.len()])?;
-            self.sums.device().synchronize()?; // a stream does not wait for the copy
+            self.sums.device().synchronize()?; // the copy is not ordered with the stream
             self.launch(read, queue)?;
             queue.synchronize()?;
             same("sums", &self.sums.to_vec()?, &wanted).context(*name)?;
@@ -118,33 +118,35 @@ impl Problem {
     }
 }
 
-/// That all contestants are right, on a small matrix.
+/// Checks all contestants on a small matrix.
 ///
 /// # Errors
 ///
-/// Those of the device; and which of them is wrong.
+/// Errors of the device, and a contestant with a wrong result.
 pub fn check(device: &Device) -> anyhow::Result<()> {
     Problem::new(device, [512, 160], 4)?.check(&device.stream()?)
 }
 
-/// Checks all contestants and measures them; says whether the fastest multicast is no slower than
-/// the fastest loads of blocks without a cluster, and of blocks with one.
+/// Checks all contestants and measures them. Returns whether the fastest multicast reaches its
+/// targets relative to the fastest loads of blocks without a cluster, and of blocks in clusters.
 ///
 /// # Errors
 ///
-/// Those of the device, and a wrong result.
+/// Errors of the device, and a wrong result.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let stream = device.stream()?;
-    // Whole clusters of two.
+    // Full clusters of two.
     let mut problem = Problem::new(device, SHAPE, device.multiprocessors() / 2 * 2)?;
     if plan.launches.is_none() {
         problem.check(&stream)?;
     }
-    // What arrives in shared memory.
+    // The bytes that arrive in shared memory.
     let bytes = u64::from(problem.blocks * stream::PASSES) * problem.src.bytes();
     let contestants: Vec<_> = CONTESTANTS.iter().map(|&name| (name, bytes)).collect();
     let launch = |index: usize, stream: &Stream| problem.launch(LAUNCHES[index], stream);
-    let Some(speeds) = in_turns(plan, "multicast", &contestants, &stream, launch)? else { return Ok(vec![]) };
+    let Some(speeds) = interleaved(plan, "multicast", &contestants, &stream, launch)? else {
+        return Ok(vec![]);
+    };
     print_speeds("multicast", &contestants, &speeds);
     let against =
         |references, target| compare("multicast", &contestants, &speeds, BY_MULTICAST, references, target);

@@ -13,8 +13,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "bulk::into_the_next_block", run: into_the_next_block },
 ];
 
-/// Block 1 of each four loads 64 elements into the blocks 0, 1 and 3. Each writes what it has,
-/// block 2 what it had.
+/// Block 1 of every cluster loads 64 elements into the blocks 0, 1 and 3. Each block writes out its
+/// array, which in block 2 is unchanged.
 #[tma_kernel(threads = 64, cluster = 4)]
 pub fn bulk_multicast(src: Global<u32>, out: Global<u32>) {
     let part: SharedArray<u32, 64> = shared();
@@ -84,7 +84,7 @@ fn columns_multicast(device: &Device, _: &Options) -> anyhow::Result<()> {
     let mut out = device.filled_bytes([512], 0xab)?;
     let taps = Im2col { lower: [-1, -1], upper: [-1, -1], strides: [1, 1] };
     column_multicast::launch(device, 2, images.im2col(taps), &mut out)?;
-    // Rows of the bounding box have as many pixels as the image's.
+    // Rows of the bounding box have the width of the image's.
     let element = |i: usize| {
         let (rank, pixel, channel) = (i / 128 % 2, i / 8 % 16, i % 8);
         let (row, column) = (rank * 2 + pixel / width, pixel % width + rank);
@@ -189,7 +189,7 @@ pub fn bulk_into<T: BulkCount + RemoteInteger + RemoteAdd>(src: Global<T>, out: 
 }
 
 fn into_the_next_block(device: &Device, _: &Options) -> anyhow::Result<()> {
-    // Near enough to one another for counting to meet its bounds.
+    // Small numbers, so that counting reaches its bounds.
     let source: Vec<u32> = noise::<u32>(707, 2 * 288).into_iter().map(|x| x % 6).collect();
     let mut out = device.filled_bytes([512], 0xab)?;
     bulk_into::u32s::launch(device, 2, &device.tensor(&source, [2 * 288])?, &mut out)?;

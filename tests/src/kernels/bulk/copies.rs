@@ -12,8 +12,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "bulk::pipeline", run: pipeline },
 ];
 
-/// Copies `count` elements from `src[from..]` to `dst[to..]`, by way of an array at whose element
-/// `at` they lie meanwhile. What is next to them in the array must not come with them.
+/// Copies `count` elements from `src[from..]` to `dst[to..]` through an array, in which they start
+/// at element `at`. The neighbours in the array must not be copied.
 #[tma_kernel(threads = 64, instances(bools = <bool, 1>, bytes = <u8, 1>, signed_bytes = <i8, 1>, e5m2s = <e5m2, 1>, shorts = <i16, 2>, halves = <f16, 2>, words = <u32, 4>, floats = <f32, 4>, longs = <i64, 8>, doubles = <f64, 8>))]
 pub fn bulk_part<T: Scalar, const BYTES: u32>(
     src: Global<T>,
@@ -38,7 +38,7 @@ pub fn bulk_part<T: Scalar, const BYTES: u32>(
     }
 }
 
-/// Checks one element type: `launch` takes the grid's arguments but the first two.
+/// Checks one element type: `launch` takes `from`, `to`, `at` and `count`.
 fn check<T: Sample>(
     device: &Device,
     seed: u64,
@@ -82,8 +82,8 @@ fn elements(device: &Device, _: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Brings rows 2 to 5 of a tile by a bulk copy, the others by threads, and stores the whole tile by
-/// its map.
+/// Loads rows 2 to 5 of a tile by a bulk copy, fills the others by threads, and stores the whole
+/// tile by its map.
 #[tma_kernel(threads = 32)]
 pub fn bulk_tile(src: Global<u32>, dst: TensorMap<Tile<u32, Shape2<8, 32>>>) {
     let tile: Tile<u32, Shape2<8, 32>> = shared();
@@ -118,8 +118,8 @@ fn tiles(device: &Device, _: &Options) -> anyhow::Result<()> {
     same_bits(&dst.to_vec()?, &(0..256).map(element).collect::<Vec<_>>())
 }
 
-/// Adds 1 to every element, a part of 256 at a time, the next part under way meanwhile. A tail
-/// shorter than a part is copied as it is long.
+/// Adds 1 to every element, 256 at a time, while the next part is in flight. A tail shorter than
+/// that is copied with its own length.
 #[tma_kernel(threads = 128)]
 pub fn bulk_pipeline(src: Global<u64>, dst: Global<u64>) {
     let parts: Stages<SharedArray<u64, 256>, 2> = shared();

@@ -1,4 +1,4 @@
-//! Bulk copies without a tensor map: every size of element, parts of arrays and of tiles, and every
+//! Bulk copies without a tensor map: every element size, parts of arrays and of tiles, and every
 //! reduction.
 
 mod clusters;
@@ -10,5 +10,5 @@ pub use copies::bulk_tile;
 
 use crate::case::Case;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: [&[Case]; 4] = [copies::CASES, reductions::CASES, operations::CASES, clusters::CASES];

@@ -1,5 +1,5 @@
-//! Bulk reductions by every operation, into global memory and into another block, each against the
-//! same plain Rust as the conformance table's.
+//! Bulk reductions by every operation, into global memory and into another block. They are compared
+//! with the same plain Rust as those of the conformance table.
 
 use tma_model::ReduceOp;
 use tma_runtime::prelude::*;
@@ -10,8 +10,8 @@ use crate::conformance::Reduce;
 
 pub(super) const CASES: &[Case] = &[Case { name: "bulk::every_operation", run: every_operation }];
 
-/// Each block reduces its part of `src` into that of `sums`, and into the other block's array,
-/// which goes to `out`. `op` is the number of the operation.
+/// Each block reduces its part of `src` into its part of `sums`, and into the other block's array,
+/// which is written to `out`. `op` is the number of the operation.
 #[tma_kernel(threads = 32, cluster = 2)]
 pub fn bulk_operations(src: Global<u32>, sums: Global<u32>, out: Global<u32>, op: u32) {
     let mine: SharedArray<u32, 32> = shared();

@@ -32,7 +32,7 @@ pub fn bulk_add<T: BulkAdd, const BYTES: u32>(src: Global<T>, dst: Global<T>) {
     }
 }
 
-/// Takes the lesser, or the greater.
+/// Takes the minimum, or the maximum.
 #[tma_kernel(threads = 32, instances(
     GREATER in [min = false, max = true],
     (T, BYTES) in [u32 = (u32, 4), i32 = (i32, 4), u64 = (u64, 8), i64 = (i64, 8), f16 = (f16, 2), bf16 = (bf16, 2)],
@@ -104,7 +104,7 @@ pub fn bulk_bits<T: BulkBits, const BYTES: u32, const OP: u32>(src: Global<T>, d
     }
 }
 
-/// Elements that are reduced: three blocks.
+/// The number of elements: three blocks.
 const N: usize = 3 * 128;
 
 /// Reduces `operands` into `before`, and compares with plain Rust.
@@ -124,7 +124,7 @@ fn check<T: Sample>(
     same(what, &dst.to_vec()?, &wanted)
 }
 
-/// Random bits; of floats, numbers of many digits that are near enough to one another to be added.
+/// Returns random bits, or for floats, numbers of many digits and similar magnitude.
 fn number<T: Sample>(seed: u64) -> impl Fn(u64) -> T {
     move |i| T::random(hash(seed, i) & !1)
 }
@@ -141,7 +141,7 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
         u32, u32s, 531, u32::wrapping_add;
         i32, i32s, 533, i32::wrapping_add;
         u64, u64s, 535, u64::wrapping_add;
-        // What f32 rounds first is right for 16 bits: it has more than twice their digits, and two.
+        // Rounding to f32 first is harmless for 16 bits: f32 has over twice their digits, plus two.
         f16, f16s, 537, |a, b| f16::from_f32(a.to_f32() + b.to_f32());
         bf16, bf16s, 539, |a, b| bf16::from_f32(a.to_f32() + b.to_f32());
         f32, f32s, 541, |a, b| a + b;
@@ -151,7 +151,7 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
 }
 
 fn min_and_max(device: &Device, _: &Options) -> anyhow::Result<()> {
-    /// A whole number but 0: no document says which of two zeros is the lesser.
+    /// An integer plus a half, never 0: no document says which of two zeros is the smaller.
     fn small(i: u64) -> f32 {
         (hash(551, i) % 16) as f32 - 8.5
     }

@@ -1,4 +1,4 @@
-//! Casts: every scalar to every other.
+//! Casts from every scalar type to every other.
 
 mod narrow;
 mod pairs;
@@ -12,7 +12,7 @@ use crate::case::{Case, Options, blocks};
 use crate::random::{Sample, samples};
 use crate::rounding::{Format, integer_to_odd};
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: &[Case] = &[
     Case { name: "casts::bool", run: bools },
     Case { name: "casts::i8", run: numbers::<i8> },
@@ -34,7 +34,7 @@ pub const CASES: &[Case] = &[
     Case { name: "casts::narrow", run: narrow::check },
 ];
 
-/// The types cast to, in the order of the kernels' results.
+/// The target types, in the order of the kernels' results.
 const TO: [&str; 15] = [
     "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "usize", "f32", "f64", "f16", "bf16", "e4m3",
     "e5m2",
@@ -74,7 +74,7 @@ fn check<T: Sample + Exact>(
     Ok(())
 }
 
-/// `tf32` has a rounding of its own, and no arithmetic.
+/// `tf32` has its own rounding, and no arithmetic.
 fn tf32s(device: &Device, options: &Options) -> anyhow::Result<()> {
     let n = options.elements(1 << 14);
     let (single, double) = (samples::<f32>(4, n), samples::<f64>(5, n));
@@ -100,8 +100,8 @@ fn tf32s(device: &Device, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The bits of a scalar in every type. Infinities become the greatest number of an 8-bit float, but
-/// for those that are one already: a cast to the own type changes nothing.
+/// Returns the bits of a scalar in every type. An infinity becomes the largest number of an 8-bit
+/// float, except in a cast to its own type, which changes nothing.
 fn wanted<T: Sample + Exact>(from: T) -> Vec<u64> {
     let mut to = in_every_type(from.exact());
     if let (spec::Scalar::E5m2, Number::Float(x), Some(own)) = (T::ELEMENT, from.exact(), to.last_mut())
@@ -112,7 +112,7 @@ fn wanted<T: Sample + Exact>(from: T) -> Vec<u64> {
     to
 }
 
-/// The bits of a result in type `TO[to]`, with one name for all NaNs.
+/// Returns the bits of a result of type `TO[to]`, with one bit pattern for all NaNs.
 fn canonical(to: usize, bits: u64) -> u64 {
     match TO[to] {
         "f32" if f32::from_bits(bits as u32).is_nan() => u64::from(f32::NAN.to_bits()),
@@ -132,7 +132,7 @@ enum Number {
     Float(f64),
 }
 
-/// What a scalar is exactly.
+/// The exact value of a scalar.
 trait Exact: Copy {
     fn exact(self) -> Number;
 }
@@ -156,7 +156,7 @@ exact! {
     f64 => |x| Number::Float(x);
 }
 
-/// The bits of a number in every type.
+/// Returns the bits of a number in every type.
 fn in_every_type(number: Number) -> Vec<u64> {
     macro_rules! integers {
         ($x:expr) => {

@@ -1,5 +1,5 @@
-//! Casts to floats that are narrower than an `f32`, of numbers halfway between two of theirs and
-//! next to them: there a cast shows that rounds twice.
+//! Casts to floats that are narrower than `f32`, of numbers halfway between two of theirs and next
+//! to them, for which double rounding would show.
 
 use tma_runtime::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::case::{Options, blocks};
 use crate::random::Sample;
 use crate::rounding::{Format, integer_to_odd};
 
-/// Every number as every narrow float.
+/// Casts every number to every narrow float.
 #[tma_kernel(
     threads = 128,
     instances(
@@ -28,7 +28,7 @@ pub fn casts_narrow<T: Scalar + Number>(from: Global<T>, to: Global<u32>) {
     }
 }
 
-/// The formats cast to, in the order of the kernel's results.
+/// The target formats, in the order of the kernel's results.
 const TO: [(&str, Format); 5] = [
     ("f16", Format::F16),
     ("bf16", Format::BF16),
@@ -37,7 +37,7 @@ const TO: [(&str, Format); 5] = [
     ("tf32", Format::TF32),
 ];
 
-/// NaNs whose payload no narrow float has room for, and one with all of it.
+/// NaNs whose payload does not fit any narrow float, and one with all bits set.
 const NANS: [u32; 4] = [0x7f80_0001, 0xff80_1fff, 0x7fc0_0001, 0x7fff_ffff];
 
 pub(super) fn check(device: &Device, options: &Options) -> anyhow::Result<()> {
@@ -69,19 +69,19 @@ pub(super) fn check(device: &Device, options: &Options) -> anyhow::Result<()> {
     compare(device, &bf16s, |grid, from, to| casts_narrow::bf16s::launch(device, grid, from, to))
 }
 
-/// The integers at `middles` and next to them, with either sign, as far as the type has them.
+/// Returns the integers at `middles` and next to them, with either sign, if the type has them.
 fn integers<T>(middles: &[f64], number: impl Fn(i128) -> Option<T>) -> Vec<T> {
     let whole = middles.iter().filter(|x| x.fract() == 0.0 && **x < 2f64.powi(65)).map(|&x| x as i128);
     let signed = whole.flat_map(|n| [n - 1, n, n + 1]).flat_map(|n| [n, -n]);
-    // Of 2^64 those next to it are beyond every type, and those that an `f64` cannot tell from it
-    // are not.
+    // No midpoint is next to the ends of the 64-bit types, of which an `f64` cannot represent the
+    // largest ones exactly.
     signed
         .chain([i128::from(i64::MIN), i128::from(i64::MAX), i128::from(u64::MAX)])
         .filter_map(number)
         .collect()
 }
 
-/// Casts `from` on the device, and compares with what each number is when it is rounded once.
+/// Casts `from` on the device, and compares with each number rounded once.
 fn compare<T: Sample + Exact>(
     device: &Device,
     from: &[T],
@@ -97,7 +97,7 @@ fn compare<T: Sample + Exact>(
                 Exactly::Integer(n) => integer_to_odd(n),
                 Exactly::Float(x) => x,
             };
-            // A tf32 lies where an f32 would; one that has a bit in the unused places is not one.
+            // A tf32 has the layout of an f32; its unused bits must be zero.
             let places = if name == "tf32" { 13 } else { 0 };
             let found = u64::from(found);
             anyhow::ensure!(found & ((1 << places) - 1) == 0, "{from:?} to {name} gives {found:#x}");

@@ -2,7 +2,7 @@
 
 use tma_runtime::prelude::*;
 
-/// A number as every type, the bits of each in turn.
+/// Casts a number to every type, and writes the bits of each result.
 #[tma_kernel(threads = 128, instances(
     T in [i8, u8, i16, u16, i32, u32, i64, u64, usize, f16, bf16, f32, f64, e4m3, e5m2],
 ))]
@@ -33,7 +33,7 @@ pub fn casts<T: Scalar + Number>(from: Global<T>, to: Global<u64>) {
     }
 }
 
-/// A `bool` as every integer.
+/// Casts a `bool` to every integer.
 #[tma_kernel(threads = 128)]
 pub fn casts_bool(from: Global<bool>, to: Global<u64>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;
@@ -56,7 +56,7 @@ pub fn casts_bool(from: Global<bool>, to: Global<u64>) {
     }
 }
 
-/// `f32` and `f64` as `tf32`, and that as `f64`.
+/// Casts `f32` and `f64` to `tf32`, and the result to `f64`.
 #[tma_kernel(threads = 128)]
 pub fn casts_tf32(single: Global<f32>, double: Global<f64>, bits: Global<u32>, back: Global<f64>) {
     let i = block_idx().x as u64 * 128 + thread_idx().x as u64;

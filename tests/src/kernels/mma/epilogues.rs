@@ -1,4 +1,4 @@
-//! Sums that go from registers to rows of global memory.
+//! Sums that are stored from registers to rows of global memory.
 
 use tma_runtime::prelude::*;
 
@@ -16,7 +16,7 @@ macro_rules! case {
     };
 }
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     case!("f32", f16, f32, f32),
     case!("bf16", bf16, f32, bf16),
@@ -62,7 +62,7 @@ pub fn mma_epilogue<E: Multiply<E, T>, T: StoreAs<O>, O: TileElement>(
     }
 }
 
-/// Where a matrix lies, in elements.
+/// The location of a matrix, in elements.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     first: u32,
@@ -70,8 +70,8 @@ struct Place {
     stride: u32,
 }
 
-/// Whole tiles; ragged ones; such whose pairs are aligned in no row, or in every second one; rows
-/// with gaps, and a matrix that does not begin where the slice does; none at all.
+/// Whole tiles; ragged ones; matrices whose pairs are aligned in no row, or in every second one;
+/// rows with gaps, and a matrix that begins inside of the slice; an empty matrix.
 const PLACES: [Place; 7] = [
     Place { first: 0, extents: [128, 96], stride: 96 },
     Place { first: 0, extents: [200, 74], stride: 74 },

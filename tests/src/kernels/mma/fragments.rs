@@ -1,4 +1,4 @@
-//! Left operands that are loaded into registers: dense and sparse, of every size of element, and
+//! Left operands that are loaded into registers: dense and sparse, of every element size, and
 //! transposed.
 
 use tma_runtime::prelude::*;
@@ -28,7 +28,7 @@ macro_rules! sparse {
     };
 }
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     dense!("bf16", bf16, bf16, f32, 64),
     dense!("tf32", tf32, tf32, f32, 32),
@@ -45,7 +45,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 /// `c = a · bᵀ`, of 128 × K and 64 × K: two warpgroups multiply 64 rows each, half of K at a time.
-/// The rows of `a` lie as tensor cores do not read them.
+/// The rows of `a` have a layout that tensor cores cannot read.
 #[tma_kernel(threads = 256, instances((E, F, T, HALF, K) in [
     (bf16, bf16, f32, 64, 128), (tf32, tf32, f32, 32, 64), (e4m3, e5m2, f32, 128, 256),
     (e5m2, e4m3, f16, 128, 256), (i8, u8, i32, 128, 256),
@@ -127,7 +127,7 @@ fn check_transposed(device: &Device) -> anyhow::Result<()> {
     same("the product", &c.to_vec()?, &scalars::<f32>(&product(&transposed(&a, 128), &b, 64)))
 }
 
-/// `c = a · bᵀ`, of 128 × K and 64 × K, where half of `a` is there: one warpgroup multiplies both
+/// `c = a · bᵀ`, of 128 × K and 64 × K, where half of `a` is stored: one warpgroup multiplies both
 /// bands of rows, and `C` registers of each thread have the metadata.
 #[tma_kernel(threads = 128, instances((E, F, T, HALF, K, C) in [
     (f16, f16, f32, 64, 128, 4), (tf32, tf32, f32, 32, 64, 4), (e4m3, e5m2, f32, 128, 256, 8),

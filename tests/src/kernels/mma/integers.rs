@@ -1,4 +1,4 @@
-//! Products of integers that saturate, and of bits.
+//! Integer matmuls that saturate, and matmuls of bits.
 
 use tma_runtime::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::case::Case;
 use crate::compare::same;
 use crate::random::hash;
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     Case { name: "mma::saturating_i8", run: |device, _| check_saturating::<i8, i8>(device) },
     Case { name: "mma::saturating_u8", run: |device, _| check_saturating::<u8, u8>(device) },
@@ -16,8 +16,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "mma::bits_u32", run: |device, _| check_bits::<u32, 32, 16>(device) },
 ];
 
-/// `c += 2 a · bᵀ` and `d += 2 a · bᵀ`, of 64 × 64 and 64 × 64, from the sums that are there: `c`
-/// saturates after each 32 products, and `d` wraps.
+/// `c += 2 a · bᵀ` and `d += 2 a · bᵀ`, of 64 × 64 and 64 × 64, added to existing sums: `c`
+/// saturates after every 32 products, and `d` wraps.
 #[tma_kernel(threads = 128, instances((E, F) in [(i8, i8), (u8, u8), (u8, i8)]))]
 pub fn mma_saturating<E: MatrixElement, F: Multiply<E, i32>>(
     a: Global<E>,
@@ -71,7 +71,7 @@ impl Byte for u8 {
 }
 
 pub(super) fn bytes<T: Byte>(seed: u64, count: u64) -> Vec<T> {
-    // The greatest and the least often.
+    // Most often the extremes.
     let byte = |i| match hash(seed, i) {
         bits if bits % 4 == 0 => 0x7f,
         bits if bits % 4 == 1 => 0x80,
@@ -80,7 +80,7 @@ pub(super) fn bytes<T: Byte>(seed: u64, count: u64) -> Vec<T> {
     (0..count).map(|i| T::of(byte(i))).collect()
 }
 
-/// Sums to begin with: far from overflow, and near to it at both ends.
+/// Initial sums: far from overflow, and close to it at both ends.
 pub(super) fn starts(count: usize) -> Vec<i32> {
     (0..count).map(|i| [0, i32::MAX - 1000, i32::MIN + 1000, i32::MAX, i32::MIN][i % 5]).collect()
 }
@@ -117,8 +117,8 @@ where
     same("the sums that wrap", &d.to_vec()?, &wrapped)
 }
 
-/// `c` has how many bits rows of `a` and `b` have in common, and `d` twice that of the first half:
-/// 64 and 48 rows of 1024 bits, in `K` integers each.
+/// `c` is the number of bits that rows of `a` and `b` have in common, and `d` twice that of the
+/// first half: 64 and 48 rows of 1024 bits, in `K` integers each.
 #[tma_kernel(threads = 128, instances((E, K, HALF) in [(u8, 128, 64), (u32, 32, 16)]))]
 pub fn mma_bits<E: BitElement, const K: u32, const HALF: u32>(
     a: Global<E>,
@@ -150,8 +150,8 @@ pub fn mma_bits<E: BitElement, const K: u32, const HALF: u32>(
     }
 }
 
-/// `c` has how many bits rows of `a` and `b` have in common: 64 and 48 rows of 1024 bits, of which
-/// those of `a` go through registers, half a row at a time.
+/// `c` is the number of bits that rows of `a` and `b` have in common: 64 and 48 rows of 1024 bits.
+/// The rows of `a` go through registers, half a row at a time.
 #[tma_kernel(threads = 128)]
 pub fn mma_bits_loaded(a: Global<u8>, b: Global<u8>, c: Global<i32>) {
     let left: Tile<u8, Shape2<64, 128>> = shared();
@@ -200,7 +200,7 @@ macro_rules! bits {
 
 bits!(u8 u32 u64);
 
-/// Integers of random bits.
+/// Returns integers of random bits.
 pub(super) fn words<T: Bits>(seed: u64, count: usize) -> Vec<T> {
     (0..count as u64).map(|i| T::of(hash(seed, i))).collect()
 }
@@ -227,8 +227,8 @@ fn check_bits_loaded(device: &Device) -> anyhow::Result<()> {
     same("bits in common", &c.to_vec()?, &common(&a, &b, 128, 128))
 }
 
-/// How many bits each row of `a` has in common with each of `b`, of rows of `k` integers, in the
-/// first `of` of them.
+/// Counts the bits that each row of `a` has in common with each of `b`. Rows have `k` integers, of
+/// which the first `of` count.
 fn common<E: Bits>(a: &[E], b: &[E], k: usize, of: usize) -> Vec<i32> {
     let row = |x: &[E], y: &[E]| x.iter().zip(y).take(of).map(|(x, y)| x.common(*y)).sum::<i32>();
     a.chunks(k).flat_map(|x| b.chunks(k).map(move |y| row(x, y))).collect()

@@ -6,16 +6,16 @@ use super::{inputs, product, scalars, transposed};
 use crate::case::Case;
 use crate::compare::same;
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     Case { name: "mma::panels", run: |device, _| check_panels(device) },
     Case { name: "mma::parts", run: |device, _| check_parts(device) },
     Case { name: "mma::batches", run: |device, _| check_batches(device) },
 ];
 
-/// `c = a · b` and `d = -a · e`, of 128 × 32, 32 × 64 and 32 × 8, without a swizzle: all in panels
-/// of 16 bytes, which copies and `set` write, and of which `e` is one. Two warpgroups multiply 64
-/// rows each.
+/// `c = a · b` and `d = -a · e`, of 128 × 32, 32 × 64 and 32 × 8, without a swizzle. All are in
+/// panels of 16 bytes, written by copies and by `set`; `e` is a single panel. Two warpgroups
+/// multiply 64 rows each.
 #[tma_kernel(threads = 256)]
 pub fn mma_panels(
     a: TensorMap<Tile<bf16, Shape2<128, 32>, Panels16>>,
@@ -129,7 +129,7 @@ fn check_parts(device: &Device) -> anyhow::Result<()> {
     let right = device.tensor(&scalars::<bf16>(&b), [64, 128])?;
     let mut c = device.filled_bytes([64, 128], 0xab)?;
     mma_parts::launch(device, 1, &left, &right, &mut c)?;
-    // Without the second panels, the first ones are left.
+    // Subtracting the second panels leaves the first ones.
     let first = |matrix: &[i32]| -> Vec<i32> {
         matrix.chunks(128).flat_map(|row| row.iter().copied().take(64)).collect()
     };
@@ -140,9 +140,9 @@ fn check_parts(device: &Device) -> anyhow::Result<()> {
     same("the product", &c.to_vec()?, &scalars::<bf16>(&wanted))
 }
 
-/// `c[z] = a[z] · b[z]ᵀ`, of 128 × 64 and 64 × 64, a matrix of the batch a block, with nothing
-/// copied between load and multiplication; `d[z] = a[z] · b[1 - z]ᵀ`, with both matrices of `b` in
-/// one tile.
+/// `c[z] = a[z] · b[z]ᵀ`, of 128 × 64 and 64 × 64, one matrix of the batch per block, without a
+/// copy between load and matmul; `d[z] = a[z] · b[1 - z]ᵀ`, with both matrices of `b` in one tile
+/// and those of `d` too.
 #[tma_kernel(threads = 256)]
 pub fn mma_batches(
     a: TensorMap<Tile<f16, Shape3<1, 128, 64>, Swizzle128>>,

@@ -1,5 +1,4 @@
-//! Tensor cores: every type that they multiply and that sums are stored as, and every kind of
-//! operand.
+//! Tensor cores: every operand type, every type that sums are stored as, and every kind of operand.
 //!
 //! Inputs are small integers, so that each sum is exact whatever the order.
 
@@ -17,7 +16,7 @@ use crate::case::Case;
 use crate::random::{Sample, hash};
 use tma_runtime::prelude::*;
 
-/// What is checked here.
+/// The cases of this module.
 pub const CASES: [&[Case]; 12] = [
     types::CASES,
     operands::CASES,
@@ -33,12 +32,12 @@ pub const CASES: [&[Case]; 12] = [
     warp::CASES[3],
 ];
 
-/// A scalar that small integers are.
+/// A scalar that represents small integers.
 trait Integral: Sample {
-    /// The least of the inputs.
+    /// The smallest of the inputs.
     const LEAST: i32 = -1;
 
-    /// The scalar that is `number`, or next to it.
+    /// Returns the scalar that is `number`, or next to it.
     fn of(number: i32) -> Self;
 }
 
@@ -68,24 +67,24 @@ macro_rules! numbers {
 
 numbers! { f32: -1, f64: -1, i32: -1, i8: -1, u8: 0, }
 
-/// `len` numbers from [`Integral::LEAST`] to 1.
+/// Returns `len` numbers from [`Integral::LEAST`] to 1.
 fn inputs<T: Integral>(seed: u64, len: usize) -> Vec<i32> {
     let number = |i| i32::try_from(hash(seed, i) % 3).unwrap_or_default() - 1;
     (0..len as u64).map(|i| number(i).max(T::LEAST)).collect()
 }
 
-/// The scalars that are these numbers.
+/// Converts the numbers to scalars.
 fn scalars<T: Integral>(numbers: &[i32]) -> Vec<T> {
     numbers.iter().map(|&number| T::of(number)).collect()
 }
 
-/// `a · bᵀ`, of rows of `k` elements each.
+/// Computes `a · bᵀ`, of rows of `k` elements each.
 fn product(a: &[i32], b: &[i32], k: usize) -> Vec<i32> {
     let dot = |x: &[i32], y: &[i32]| x.iter().zip(y).map(|(x, y)| x * y).sum();
     a.chunks(k).flat_map(|x| b.chunks(k).map(move |y| dot(x, y))).collect()
 }
 
-/// A matrix of `columns` columns with rows and columns exchanged.
+/// Transposes a matrix of `columns` columns.
 fn transposed(matrix: &[i32], columns: usize) -> Vec<i32> {
     (0..columns).flat_map(|column| matrix.iter().copied().skip(column).step_by(columns)).collect()
 }

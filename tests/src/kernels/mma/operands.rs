@@ -1,5 +1,5 @@
-//! Operands: transposed, negated, parts of tiles, and in registers; several multiplications under
-//! way.
+//! Operands: transposed, negated, parts of tiles, and in registers; several multiplications in
+//! flight.
 
 use tma_runtime::prelude::*;
 
@@ -7,7 +7,7 @@ use super::{inputs, product, scalars, transposed};
 use crate::case::Case;
 use crate::compare::same;
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     Case { name: "mma::transposed", run: |device, _| check_transposed(device) },
     Case { name: "mma::registers", run: |device, _| check_registers(device) },
@@ -50,9 +50,9 @@ fn check_transposed(device: &Device) -> anyhow::Result<()> {
     same("the product", &c.to_vec()?, &scalars::<f32>(&wanted))
 }
 
-/// `c = (a · bᵀ) · b`, the first product as a left operand in registers: of 128 × 64 and 64 × 64.
-/// Two warpgroups multiply 64 rows each. `rows` has the greatest of each row of the first, and its
-/// sum.
+/// `c = (a · bᵀ) · b`, of 128 × 64 and 64 × 64, where the first matmul is a left operand in
+/// registers. Two warpgroups multiply 64 rows each. `rows` has the maximum and the sum of each row
+/// of the first matmul.
 #[tma_kernel(threads = 256)]
 pub fn mma_registers(a: Global<bf16>, b: Global<bf16>, c: Global<f32>, rows: Global<f32>) {
     let left: Tile<bf16, Shape2<128, 64>, Swizzle128> = shared();
@@ -103,8 +103,8 @@ fn check_registers(device: &Device) -> anyhow::Result<()> {
     same("the product", &c.to_vec()?, &scalars::<f32>(&product(&scores, &transposed(&b, 64), 64)))
 }
 
-/// `c` and `d` are `steps` times `a · aᵀ` and `a · bᵀ`, of 64 × 32 and 32 × 32, both under way at
-/// the same time; a warpgroup that has nothing to do gives its registers to the one that
+/// `c` and `d` are `steps` times `a · aᵀ` and `a · bᵀ`, of 64 × 32 and 32 × 32, both in
+/// flight at the same time. A warpgroup without work leaves its registers to the one that
 /// multiplies.
 #[tma_kernel(threads = 256)]
 pub fn mma_flights(a: Global<f16>, b: Global<f16>, c: Global<f32>, d: Global<f32>, steps: u32) {

@@ -1,4 +1,4 @@
-//! Sparse left operands: of each four elements of a row two are there, of `tf32` one of two.
+//! Sparse left operands: two of each four elements of a row are stored, and of `tf32` one of two.
 
 use tma_runtime::prelude::*;
 
@@ -17,7 +17,7 @@ macro_rules! case {
     };
 }
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     case!("f16", f16, f16, f32, 64, 128, 2),
     case!("f16_in_f16", f16, f16, f16, 64, 128, 2),
@@ -29,8 +29,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "mma::sparse_fragment_bf16", run: |device, _| check_fragment::<bf16>(device) },
 ];
 
-/// `c = a · bᵀ`, of 128 × K and 64 × K, where half of `a` is there. Two warpgroups multiply 64 rows
-/// each; `C` registers of each thread have the metadata of its rows.
+/// `c = a · bᵀ`, of 128 × K and 64 × K, where half of `a` is stored. Two warpgroups multiply 64
+/// rows each; `C` registers of each thread have the metadata of its rows.
 #[tma_kernel(threads = 256, instances((E, F, T, HALF, K, C) in [
     (f16, f16, f32, 64, 128, 2), (f16, f16, f16, 64, 128, 2), (tf32, tf32, f32, 32, 64, 2),
     (e4m3, e5m2, f32, 128, 256, 4), (u8, i8, i32, 128, 256, 4),
@@ -71,13 +71,13 @@ pub fn mma_sparse<
     }
 }
 
-/// Elements of a group, and of those how many are there.
+/// Returns the number of elements of a group, and of those that are stored.
 fn group<E: Scalar>() -> [usize; 2] {
     if size_of::<E>() == 4 { [2, 1] } else { [4, 2] }
 }
 
-/// A matrix of rows of `k` elements, of which half are zero, and for each group of its elements the
-/// four bits that tell which.
+/// Returns a matrix of rows of `k` elements, of which half are zero, and for each group the four
+/// bits of metadata that select the others.
 pub(super) fn sparse<E: Integral>(seed: u64, rows: usize, k: usize) -> (Vec<i32>, Vec<u32>) {
     const PAIRS: [u32; 6] = [0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110];
     let [of, _] = group::<E>();
@@ -87,7 +87,7 @@ pub(super) fn sparse<E: Integral>(seed: u64, rows: usize, k: usize) -> (Vec<i32>
         let drawn = hash(seed + 1, number);
         let four = if of == 2 { [0b0100, 0b1110][(drawn % 2) as usize] } else { PAIRS[(drawn % 6) as usize] };
         for (place, element) in (0..).zip(elements) {
-            // One of tf32 is two places wide.
+            // An element of tf32 counts as two.
             let is_there =
                 if of == 2 { four >> 1 & 1 == place } else { four & 3 == place || four >> 2 == place };
             if !is_there {
@@ -99,7 +99,7 @@ pub(super) fn sparse<E: Integral>(seed: u64, rows: usize, k: usize) -> (Vec<i32>
     (matrix, bits)
 }
 
-/// The elements that are there.
+/// Returns the elements that are stored.
 pub(super) fn compressed<E: Scalar>(matrix: &[i32], bits: &[u32]) -> Vec<i32> {
     let [of, _] = group::<E>();
     let there = |(elements, four): (&[i32], &u32)| -> Vec<i32> {
@@ -109,7 +109,7 @@ pub(super) fn compressed<E: Scalar>(matrix: &[i32], bits: &[u32]) -> Vec<i32> {
     matrix.chunks(of).zip(bits).flat_map(there).collect()
 }
 
-/// The registers of metadata: for each 64 rows, `registers` of 128 threads each.
+/// Returns the registers of metadata: for each 64 rows, `registers` of 128 threads each.
 pub(super) fn registers<E: Scalar>(bits: &[u32], rows: usize, registers: usize) -> Vec<u32> {
     let groups = bits.len() / rows;
     let is_narrow = size_of::<E>() == 1;
@@ -152,10 +152,10 @@ where
     same("the product", &c.to_vec()?, &scalars::<T>(&product(&a, &b, k)))
 }
 
-/// `c = -a · b + a · b₁`, of 128 × 128, 128 × 32 and 128 × 32, where half of `a` is there: one
-/// warpgroup multiplies both bands, the right operands lie with their columns contiguous, and a
-/// second multiplication keeps the metadata while other values are written to its variable; these go
-/// to `others`.
+/// `c = -a · b + a · b₁`, of 128 × 128, 128 × 32 and 128 × 32, where half of `a` is stored. One
+/// warpgroup multiplies both bands, and the right operands have contiguous columns. The second
+/// matmul keeps its metadata while other values are written to the variable of the metadata; these
+/// values are written to `others`.
 #[tma_kernel(threads = 128)]
 pub fn mma_sparse_bands(
     a: TensorMap<Tile<bf16, Shape2<128, 64>, Swizzle128>>,
@@ -214,8 +214,8 @@ fn check_bands(device: &Device) -> anyhow::Result<()> {
     same("the sum of products", &c.to_vec()?, &scalars::<f32>(&wanted))
 }
 
-/// `c = p · dᵀ + p · e`, of 128 × 128, 32 × 128 and 128 × 32, where half of `p` is there and is the
-/// product `a · bᵀ`, of 128 × 32 and 64 × 32: it stays in registers. Two warpgroups multiply 64 rows
+/// `c = p · dᵀ + p · e`, of 128 × 128, 32 × 128 and 128 × 32. The stored half of `p` is the matmul
+/// `a · bᵀ`, of 128 × 32 and 64 × 32, which stays in registers. Two warpgroups multiply 64 rows
 /// each.
 #[tma_kernel(threads = 256, instances(E in [f16, bf16]))]
 pub fn mma_sparse_fragment<E: TransposedElement + Multiply<E, f32>>(

@@ -1,5 +1,5 @@
-//! Elements that are used one by one, two of which share a register; and kernels that stop while
-//! they multiply, and tell the line without a call.
+//! Accumulator elements that are used one by one, two of which share a register; and kernels that
+//! stop while they multiply, and report the line without a call.
 
 use tma_runtime::prelude::*;
 
@@ -8,14 +8,14 @@ use crate::case::Case;
 use crate::compare::same;
 use crate::kernels::faults::Fault;
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     Case { name: "mma::halves", run: |device, _| check_halves(device) },
     Case { name: "mma::marked", run: |device, _| check_marked(device) },
     Case { name: "mma::marked_in_turns", run: |device, _| check_marked_in_turns(device) },
 ];
 
-/// What stops here.
+/// The faults of this module.
 pub const FAULTS: &[Fault] = &[
     Fault {
         name: "mma::index_while_multiplying",
@@ -50,7 +50,7 @@ pub const FAULTS: &[Fault] = &[
     },
 ];
 
-/// `c = max(2 · steps · a · bᵀ, 0) · b`, of matrices of 64 × 64; the first product is summed in
+/// `c = max(2 · steps · a · bᵀ, 0) · b`, of matrices of 64 × 64; the first matmul is summed in
 /// f16.
 #[tma_kernel(threads = 128)]
 pub fn mma_halves(a: Global<f16>, b: Global<f16>, c: Global<f32>, steps: u32) {
@@ -90,7 +90,7 @@ fn check_halves(device: &Device) -> anyhow::Result<()> {
     same("the product", &c.to_vec()?, &scalars::<f32>(&product(&scores, &transposed(&b, 64), 64)))
 }
 
-/// `c = a · aᵀ`, of 64 × 64, by the first of three blocks. While a product is under way, one thread
+/// `c = a · aᵀ`, of 64 × 64, by the first of three blocks. While a matmul is in flight, one thread
 /// of the last block writes a mark to `row`, which has to be less than 64.
 #[tma_kernel(threads = [64, 2], checked)]
 pub fn mma_marked(a: Global<f16>, c: Global<f32>, row: u32, limit: f32) {
@@ -119,11 +119,11 @@ pub fn mma_marked(a: Global<f16>, c: Global<f32>, row: u32, limit: f32) {
     }
 }
 
-/// What [`mma_marked`] makes of fixed inputs, with a `c` of so many elements.
+/// Returns the result of [`mma_marked`] for fixed inputs, with a `c` of `elements` elements.
 ///
 /// # Errors
 ///
-/// Those of the launch, and what the kernel stops with.
+/// Errors of the launch, and the error that the kernel stops with.
 pub fn marked(device: &Device, elements: usize, row: u32, limit: f32) -> Result<Vec<f32>, Error> {
     let a = device.tensor(&scalars::<f16>(&inputs::<f16>(13, 64 * 64)), [64 * 64])?;
     let mut c = device.filled_bytes([elements], 0xab)?;
@@ -137,8 +137,8 @@ fn check_marked(device: &Device) -> anyhow::Result<()> {
     same("the product", &marked(device, 64 * 64, 63, 1e6)?, &scalars::<f32>(&product(&a, &a, 64)))
 }
 
-/// `c = (1 + turns) · a · aᵀ`, of 64 × 64. In each turn, while products are under way, some lanes
-/// of each warp write marks to the row of the turn, `row` in the first; all have to be less than 64.
+/// `c = (1 + turns) · a · aᵀ`, of 64 × 64. In each iteration, while matmuls are in flight, some
+/// lanes of each warp write marks to row `row + turn`, which has to be less than 64.
 #[tma_kernel(threads = 128, checked)]
 pub fn mma_marked_in_turns(a: Global<f16>, c: Global<f32>, row: u32, turns: u32) {
     let tile: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
@@ -160,11 +160,11 @@ pub fn mma_marked_in_turns(a: Global<f16>, c: Global<f32>, row: u32, turns: u32)
     sum.store_to(c.matrix(0, [64, 64], 64), [0, 0]);
 }
 
-/// What [`mma_marked_in_turns`] makes of fixed inputs.
+/// Returns the result of [`mma_marked_in_turns`] for fixed inputs.
 ///
 /// # Errors
 ///
-/// Those of the launch, and what the kernel stops with.
+/// Errors of the launch, and the error that the kernel stops with.
 pub fn marked_in_turns(device: &Device, row: u32) -> Result<Vec<f32>, Error> {
     let a = device.tensor(&scalars::<f16>(&inputs::<f16>(14, 64 * 64)), [64 * 64])?;
     let mut c = device.filled_bytes([64 * 64], 0xab)?;

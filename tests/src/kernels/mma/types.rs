@@ -1,4 +1,4 @@
-//! Products of every type, in every type that they are summed in, stored as every type.
+//! Matmuls of every operand type, with every type of sums, stored as every type.
 
 use tma_runtime::prelude::*;
 
@@ -16,7 +16,7 @@ macro_rules! case {
     };
 }
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     case!("f16_as_f32", f16, f16, f32, f32, 64),
     case!("f16_as_f16", f16, f16, f32, f16, 64),

@@ -15,8 +15,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "reductions::and_or_and_xor", run: and_or_and_xor },
 ];
 
-// `dst` is one matrix, `src` as many below one another, each as high as the grid: block `z` reduces
-// a tile of the z-th.
+// `dst` is one matrix. `src` has several, stacked, each of the height of the grid: block `z`
+// reduces a tile of the z-th.
 
 /// Adds.
 #[tma_kernel(threads = 32, instances(T in [u32, i32, u64, f16, bf16, f32]))]
@@ -40,7 +40,7 @@ pub fn reduction_add<T: ReduceAdd>(
     }
 }
 
-/// Takes the lesser, or the greater.
+/// Takes the minimum, or the maximum.
 #[tma_kernel(threads = 32, instances(
     GREATER in [min = false, max = true], T in [u32, i32, u64, i64, f16, bf16]
 ))]
@@ -120,13 +120,13 @@ pub fn reduction_bits<T: ReduceBits, const OP: u32>(
     }
 }
 
-/// The matrix: one and a half tiles each way. Its rows are whole units of 16 bytes.
+/// The extents of the matrix: one and a half tiles each way, with rows of whole 16-byte units.
 const SHAPE: [usize; 2] = [13, 24];
-/// Elements of the matrix, and of each matrix that goes into it.
+/// The number of elements of the matrix, and of each matrix that is reduced into it.
 const ELEMENTS: usize = SHAPE[0] * SHAPE[1];
 const PART: usize = 16 * SHAPE[1];
 
-/// Launches over `before`, into which the matrices of `parts` go, and compares with plain Rust.
+/// Reduces the matrices of `parts` into `before`, and compares with plain Rust.
 fn check<T: Sample>(
     what: &str,
     device: &Device,
@@ -147,12 +147,12 @@ fn check<T: Sample>(
     same(what, &dst.to_vec()?, &wanted)
 }
 
-/// Matrices of random bits.
+/// Returns matrices of random bits.
 fn bits<T: Sample>(seed: u64, count: usize) -> Vec<T> {
     (0..count * PART).map(|i| T::random(hash(seed, i as u64))).collect()
 }
 
-/// A whole number from -8 to 8: every sum of some of them is exact in each float type, in whatever
+/// Returns an integer from -8 to 8, so that every sum of a few is exact in each float type, in any
 /// order.
 fn small(i: u64) -> f32 {
     (hash(401, i) % 17) as f32 - 8.0
@@ -189,8 +189,8 @@ fn add(device: &Device, _: &Options) -> anyhow::Result<()> {
     sum(device, small, &small_parts(|x| x), |a, b| a + b)
 }
 
-/// Sums around the least normal number: whole multiples of the least subnormal one, which are exact
-/// in whatever order.
+/// Sums around the smallest normal number. The numbers are multiples of the smallest subnormal one,
+/// whose sums are exact in any order.
 fn add_subnormal(device: &Device, _: &Options) -> anyhow::Result<()> {
     let multiple = |i: u64| {
         let size = f32::from_bits(hash(402, i) as u32 % (1 << 22));
@@ -202,14 +202,14 @@ fn add_subnormal(device: &Device, _: &Options) -> anyhow::Result<()> {
 
 /// One addition to each element, which rounds to nearest, ties to even.
 fn add_rounded(device: &Device, _: &Options) -> anyhow::Result<()> {
-    /// Numbers of many digits that are near enough to one another to be added.
+    /// Numbers of many digits and similar magnitude.
     fn number<T: Sample>(seed: u64, i: u64) -> T {
         T::random(hash(seed, i) & !1)
     }
     fn numbers<T: Sample>(seed: u64) -> Vec<T> {
         (0..PART as u64).map(|i| number(seed, i)).collect()
     }
-    // What f32 rounds first is right for 16 bits: it has more than twice their digits, and two.
+    // Rounding through f32 is exact for 16 bits: f32 has more than twice as many digits plus two.
     let halves = |a: f16, b: f16| f16::from_f32(a.to_f32() + b.to_f32());
     sum(device, |i| number(411, i), &numbers(412), halves)?;
     let bfloats = |a: bf16, b: bf16| bf16::from_f32(a.to_f32() + b.to_f32());
@@ -233,7 +233,7 @@ fn min_and_max(device: &Device, _: &Options) -> anyhow::Result<()> {
         i32, min_i32, max_i32, |i| hash(423, i) as i32, bits(424, 3);
         u64, min_u64, max_u64, |i| hash(425, i), bits(426, 3);
         i64, min_i64, max_i64, |i| hash(427, i) as i64, bits(428, 3);
-        // 0 has one sign here: no document says which of two zeros is the lesser.
+        // Zeros have one sign here: no document says which of two zeros is the smaller.
         f16, min_f16, max_f16, |i| f16::from_f32(small(i)), small_parts(f16::from_f32);
         bf16, min_bf16, max_bf16, |i| bf16::from_f32(small(i)), small_parts(bf16::from_f32);
     }

@@ -13,8 +13,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "reductions::five_dimensions", run: five_dimensions },
 ];
 
-/// Kernels in which a block loads the tile of each of eight tensors, which lie one after the other
-/// along the outermost dimension of `src`, and reduces it by an operation of its own.
+/// Kernels in which a block loads the tile of each of eight tensors, stored one after the other
+/// along the outermost dimension of `src`, and reduces each by another operation.
 #[tma_module]
 mod every_operation {
     use tma_runtime::prelude::*;
@@ -24,7 +24,7 @@ mod every_operation {
     type Four = Tile<u32, Shape4<2, 3, 4, 8>>;
     type Five = Tile<u32, Shape5<2, 2, 3, 2, 8>, Swizzle32>;
 
-    /// Begins the wait for eight tiles of `bytes` each.
+    /// Announces eight tiles of `bytes` each.
     #[tma_device]
     fn expect(full: Barrier, bytes: u32) {
         full.init(1);
@@ -166,7 +166,7 @@ mod every_operation {
 
 use every_operation::{reductions_1, reductions_3, reductions_4, reductions_5};
 
-/// What the eight operations leave, one after the other.
+/// Computes the result of the eight operations, one after the other.
 fn all(before: u32, operands: [u32; 8]) -> u32 {
     let [add, min, max, inc, dec, and, or, xor] = operands;
     let sum = before.wrapping_add(add).min(min).max(max);
@@ -175,7 +175,7 @@ fn all(before: u32, operands: [u32; 8]) -> u32 {
     (down & and | or) ^ xor
 }
 
-/// Launches over a tensor of `shape`; the operands' tensors have `outer` for their outermost
+/// Launches on a tensor of `shape`; the tensors of the operands have `outer` for their outermost
 /// extent.
 fn check<const RANK: usize>(
     device: &Device,

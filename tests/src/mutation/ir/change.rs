@@ -1,47 +1,47 @@
-//! What is done to a statement.
+//! Changes to a statement.
 
 use std::fmt;
 
 use tma_codegen::ir::{
-    Atomic, AtomicAccess, AtomicPlace, BarrierOp, BinaryOp, Block, Const, CopyKind, Expr, ExprKind,
+    Atomic, AtomicAccess, AtomicMemory, BarrierOp, BinaryOp, Block, Const, CopyKind, Expr, ExprKind,
     MemoryScope, Order, Scalar, Special, Stmt, StmtId, StmtKind, Type, UnaryOp, visit,
 };
 use tma_model::limits::WARP_THREADS;
 
-/// A change of one statement.
+/// A change to one statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
-    /// It was left out.
+    /// Removes the statement.
     Removed,
-    /// It was done twice.
-    Twice,
-    /// A count, or bytes, became so much more.
+    /// Duplicates the statement.
+    Duplicated,
+    /// Increases a count, or a number of bytes, by this much.
     More(i128),
-    /// One more group was allowed to be pending.
+    /// Allows one more group to be pending.
     MorePending,
-    /// The other parity was waited for.
+    /// Waits for the other parity.
     Flipped,
-    /// The same parity was waited for each time.
+    /// Waits for the same parity each time.
     Stuck,
-    /// A parity was computed from a number that is one more.
-    Ahead,
-    /// The next stage was used.
+    /// Computes a parity from a number that is one more.
+    NextParity,
+    /// Uses the next stage.
     NextStage,
-    /// An access acquired or released nothing.
+    /// Makes an access neither acquire nor release.
     Relaxed,
-    /// An access had the next narrower scope.
+    /// Gives an access the next narrower scope.
     Narrowed,
-    /// An access had no order and no scope.
+    /// Removes order and scope from an access.
     Plain,
-    /// Only the first half of the warp came to it.
+    /// Executes the statement only in the first half of the warp.
     HalfWarp,
-    /// A condition was negated.
+    /// Negates a condition.
     Negated,
-    /// A comparison included its bound, or no longer did.
+    /// Includes the bound of a comparison, or excludes it.
     Bound,
-    /// It changed places with the statement before it.
+    /// Swaps the statement with the one before it.
     Earlier,
-    /// It changed places with the statement behind it.
+    /// Swaps the statement with the one after it.
     Later,
 }
 
@@ -49,12 +49,12 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Removed => f.write_str("removed"),
-            Self::Twice => f.write_str("twice"),
+            Self::Duplicated => f.write_str("twice"),
             Self::More(by) => write!(f, "{by:+}"),
             Self::MorePending => f.write_str("one group more"),
             Self::Flipped => f.write_str("parity flipped"),
             Self::Stuck => f.write_str("parity always 0"),
-            Self::Ahead => f.write_str("parity of the next"),
+            Self::NextParity => f.write_str("parity of the next"),
             Self::NextStage => f.write_str("next stage"),
             Self::Relaxed => f.write_str("relaxed"),
             Self::Narrowed => f.write_str("scope narrowed"),
@@ -68,13 +68,13 @@ impl fmt::Display for Change {
     }
 }
 
-/// Does it to the statement at `index`; a copy of a statement gets the name `fresh`.
+/// Applies a change to the statement at `index`. A copy of a statement gets the id `fresh`.
 pub(super) fn apply(stmts: &mut Vec<Stmt>, index: usize, change: Change, fresh: StmtId) {
     match change {
         Change::Removed => _ = stmts.remove(index),
-        Change::Twice => {
-            let again = Stmt { id: fresh, ..stmts[index].clone() };
-            stmts.insert(index + 1, again);
+        Change::Duplicated => {
+            let copy = Stmt { id: fresh, ..stmts[index].clone() };
+            stmts.insert(index + 1, copy);
         }
         Change::Earlier => stmts.swap(index - 1, index),
         Change::Later => stmts.swap(index, index + 1),
@@ -89,7 +89,7 @@ pub(super) fn apply(stmts: &mut Vec<Stmt>, index: usize, change: Change, fresh: 
                 *pending += 1;
             }
         }
-        Change::Flipped | Change::Stuck | Change::Ahead => {
+        Change::Flipped | Change::Stuck | Change::NextParity => {
             if let Some(parity) = parity_mut(&mut stmts[index].kind) {
                 change_parity(parity, change);
             }
@@ -144,26 +144,26 @@ pub(super) fn apply(stmts: &mut Vec<Stmt>, index: usize, change: Change, fresh: 
     }
 }
 
-/// The next narrower scope.
+/// Returns the next narrower scope.
 pub(super) fn narrower(scope: MemoryScope) -> Option<MemoryScope> {
     let wider = MemoryScope::ALL.into_iter().position(|other| other == scope)?;
     Some(MemoryScope::ALL[wider.checked_sub(1)?])
 }
 
-/// A load or a store without an order and a scope.
+/// Returns a load or a store without order and scope.
 pub(super) fn plain(atomic: &Atomic) -> Option<StmtKind> {
     let index = atomic.index.clone();
-    match (&atomic.access, &atomic.place) {
-        (AtomicAccess::Load { dest }, AtomicPlace::Global(global)) => {
+    match (&atomic.access, &atomic.memory) {
+        (AtomicAccess::Load { dest }, AtomicMemory::Global(global)) => {
             Some(StmtKind::GlobalGet { dest: *dest, global: *global, index })
         }
-        (AtomicAccess::Load { dest }, AtomicPlace::Shared(array)) => {
+        (AtomicAccess::Load { dest }, AtomicMemory::Shared(array)) => {
             Some(StmtKind::SharedGet { dest: *dest, array: array.clone(), index })
         }
-        (AtomicAccess::Store { value }, AtomicPlace::Global(global)) => {
+        (AtomicAccess::Store { value }, AtomicMemory::Global(global)) => {
             Some(StmtKind::GlobalSet { global: *global, index, value: value.clone() })
         }
-        (AtomicAccess::Store { value }, AtomicPlace::Shared(array)) => {
+        (AtomicAccess::Store { value }, AtomicMemory::Shared(array)) => {
             Some(StmtKind::SharedSet { array: array.clone(), index, value: value.clone() })
         }
         (
@@ -175,7 +175,7 @@ pub(super) fn plain(atomic: &Atomic) -> Option<StmtKind> {
     }
 }
 
-/// `operand = operand op by`.
+/// Replaces `operand` by `operand op by`.
 fn wrap(operand: &mut Expr, op: BinaryOp, by: i128) {
     let old = operand.clone();
     let by = Expr::constant(Const::Int(by), Scalar::U32, old.span);
@@ -198,7 +198,7 @@ fn change_parity(parity: &mut Expr, change: Change) {
     }
 }
 
-/// Whether an expression is a variable that counts in 32 bits.
+/// Returns whether an expression is a variable of type `u32`.
 pub(super) fn is_number(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Local(_)) && expr.ty.as_scalar() == Some(Scalar::U32)
 }
@@ -211,7 +211,7 @@ fn next_stage(expr: &mut Expr) {
     wrap(index, BinaryOp::Rem, len);
 }
 
-/// Moves the bound of the first comparison of a condition.
+/// Moves the bound of the first comparison in a condition.
 fn move_bound(condition: &mut Expr) {
     let mut is_done = false;
     visit::within_mut(condition, &mut |part| {
@@ -232,7 +232,7 @@ fn move_bound(condition: &mut Expr) {
     });
 }
 
-/// Whether [`move_bound`] finds a comparison.
+/// Returns whether [`move_bound`] finds a comparison.
 pub(super) fn has_bound(condition: &Expr) -> bool {
     let mut any = false;
     visit::within(condition, &mut |part| {
@@ -278,7 +278,7 @@ fn parity_mut(kind: &mut StmtKind) -> Option<&mut Expr> {
     }
 }
 
-/// Whether a statement copies into or out of shared memory.
+/// Returns whether a statement copies into or out of shared memory.
 pub(super) fn is_copy(kind: &StmtKind) -> bool {
     match kind {
         StmtKind::TileCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),

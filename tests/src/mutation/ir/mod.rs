@@ -1,7 +1,7 @@
 //! Mutants of a kernel's IR: each changes one statement on which its synchronisation depends.
 //!
-//! They are what a programmer may write by mistake, before anything is compiled: so the protocol
-//! checker can judge them, and the simulator their PTX.
+//! The mutants are mistakes that a programmer could make, before anything is compiled. The protocol
+//! checker can therefore judge them, and the simulator their PTX.
 
 mod change;
 
@@ -14,17 +14,17 @@ pub use change::Change;
 /// A kernel with one statement changed.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// What kind of statement it was.
+    /// The kind of the statement.
     pub step: &'static str,
-    /// What was done to it.
+    /// The change to the statement.
     pub change: Change,
-    /// Where it is written.
+    /// The statement's position in the source.
     pub span: Span,
-    /// The kernel.
+    /// The changed kernel.
     pub kernel: Kernel,
 }
 
-/// A change to come.
+/// A planned change.
 struct Plan {
     stmt: StmtId,
     step: &'static str,
@@ -32,7 +32,7 @@ struct Plan {
     span: Span,
 }
 
-/// All mutants of a kernel, in the order of their statements.
+/// Returns all mutants of a kernel, in the order of their statements.
 pub fn mutants(kernel: &Kernel) -> impl Iterator<Item = Mutant> + '_ {
     let (mut plans, mut statements) = (vec![], 0);
     visit::for_each_stmt(&kernel.body, &mut |_| statements += 1);
@@ -46,7 +46,7 @@ pub fn mutants(kernel: &Kernel) -> impl Iterator<Item = Mutant> + '_ {
     })
 }
 
-/// Calls `f` with the block that has a statement, and where in it.
+/// Calls `f` with the block that contains a statement, and the statement's index in it.
 fn at(block: &mut Block, id: StmtId, f: &mut dyn FnMut(&mut Vec<Stmt>, usize)) -> bool {
     if let Some(index) = block.stmts.iter().position(|stmt| stmt.id == id) {
         f(&mut block.stmts, index);
@@ -65,7 +65,7 @@ fn plan(block: &Block, plans: &mut Vec<Plan>) {
     }
 }
 
-/// The kind of a statement that synchronises.
+/// Returns the kind of a statement that synchronises.
 pub fn step(kind: &StmtKind) -> Option<&'static str> {
     Some(match kind {
         StmtKind::Fence(_) => "fence",
@@ -92,7 +92,7 @@ pub fn step(kind: &StmtKind) -> Option<&'static str> {
     })
 }
 
-/// The kind of the statement at `index`, and what can be done to it.
+/// Returns the kind of the statement at `index`, and the changes that apply to it.
 fn changes(block: &Block, index: usize) -> (&'static str, Vec<Change>) {
     let kind = &block.stmts[index].kind;
     let (name, mut changes) = match step(kind) {
@@ -116,7 +116,7 @@ fn changes(block: &Block, index: usize) -> (&'static str, Vec<Change>) {
     }
     if step(kind).is_some() && !gives_value(kind) {
         let is_before = index.checked_sub(1).and_then(|before| block.stmts.get(before));
-        // A step that moves behind one that moves before it is one mutant.
+        // Moving a step down past a step, or moving the second one up, is the same mutant.
         if is_before.is_some_and(|before| has_effect(before) && step(&before.kind).is_none()) {
             changes.push(Change::Earlier);
         }
@@ -127,14 +127,14 @@ fn changes(block: &Block, index: usize) -> (&'static str, Vec<Change>) {
     (name, changes)
 }
 
-/// What can be done to a step, wherever it is.
+/// Returns the changes that apply to a step, wherever it is.
 fn of_step(kind: &StmtKind) -> Vec<Change> {
     let of_parity = |parity: &Expr| {
         let mut has_number = false;
         visit::within(parity, &mut |part| has_number |= change::is_number(part));
         let is_zero = matches!(parity.kind, ExprKind::Const(Const::Int(0)));
         let stuck = (!is_zero).then_some(Change::Stuck);
-        let ahead = has_number.then_some(Change::Ahead);
+        let ahead = has_number.then_some(Change::NextParity);
         [Change::Flipped].into_iter().chain(stuck).chain(ahead)
     };
     match kind {
@@ -147,11 +147,11 @@ fn of_step(kind: &StmtKind) -> Vec<Change> {
             BarrierOp::ArriveExpectTx { .. } | BarrierOp::ExpectTx { .. } => {
                 vec![Change::Removed, Change::More(16), Change::More(-16)]
             }
-            BarrierOp::ArriveMany { .. } => vec![Change::Removed, Change::Twice, Change::More(1)],
-            BarrierOp::Arrive | BarrierOp::ArriveDrop => vec![Change::Removed, Change::Twice],
+            BarrierOp::ArriveMany { .. } => vec![Change::Removed, Change::Duplicated, Change::More(1)],
+            BarrierOp::Arrive | BarrierOp::ArriveDrop => vec![Change::Removed, Change::Duplicated],
             BarrierOp::WaitToken { .. } | BarrierOp::Invalidate => vec![Change::Removed],
             // Its result is used.
-            BarrierOp::ArriveToken { .. } => vec![Change::Twice],
+            BarrierOp::ArriveToken { .. } => vec![Change::Duplicated],
         },
         StmtKind::BulkWaitGroup { .. } => vec![Change::Removed, Change::MorePending],
         StmtKind::Sync(Sync::Warp) => vec![Change::Removed, Change::HalfWarp],
@@ -166,7 +166,7 @@ fn of_step(kind: &StmtKind) -> Vec<Change> {
     }
 }
 
-/// Whether a statement's result is used, so that it cannot move.
+/// Returns whether a statement's result is used, so that it cannot be moved.
 fn gives_value(kind: &StmtKind) -> bool {
     matches!(
         kind,
@@ -182,7 +182,7 @@ fn gives_value(kind: &StmtKind) -> bool {
     )
 }
 
-/// Whether others can tell when a statement is done.
+/// Returns whether the position of a statement is observable.
 fn has_effect(stmt: &Stmt) -> bool {
     !matches!(
         stmt.kind,
@@ -203,7 +203,7 @@ fn uses_stages(kind: &StmtKind) -> bool {
     any
 }
 
-/// Whether something inside a statement synchronises.
+/// Returns whether anything inside a statement synchronises.
 fn synchronises(kind: &StmtKind) -> bool {
     let mut any = false;
     for inner in visit::blocks(kind) {

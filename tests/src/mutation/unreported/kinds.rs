@@ -1,4 +1,4 @@
-//! Mutants of a kind that many kernels have, and reasons that many share.
+//! Mutants of a kind that many kernels have, and reasons that they share.
 
 use super::Unreported;
 use crate::mutation::steps::Change;
@@ -7,7 +7,7 @@ use crate::mutation::steps::Change::{
     ScopeNarrowed, WarpSyncRemoved,
 };
 
-/// The last wait of a kernel that need wait for nothing but the reads.
+/// The last wait of a kernel that only needs to wait for the reads.
 pub(super) const fn last_wait(kernel: &'static str, before: &'static [usize]) -> Unreported {
     Unreported {
         kernel,
@@ -17,9 +17,9 @@ pub(super) const fn last_wait(kernel: &'static str, before: &'static [usize]) ->
     }
 }
 
-/// The last meeting of a cluster in which no block uses another one's memory after that one has
-/// seen it used.
-pub(super) const fn last_meeting(
+/// The last rendezvous of a cluster in which no block uses another one's memory after that block
+/// has seen the use.
+pub(super) const fn last_barrier(
     kernel: &'static str,
     before: &'static [usize],
     reason: &'static str,
@@ -36,7 +36,7 @@ pub(super) const DRAINED: &str =
     "`drain` waits for a later stage after this one, and stages are released in turn.";
 pub(super) const WAITED_FOR: &str = "Each block has waited for all that comes into its memory, and may end.";
 
-/// A wait in a cluster for what copies bring.
+/// A wait in a cluster for data that only copies deliver.
 pub(super) const fn copies_alone(kernel: &'static str) -> Unreported {
     Unreported {
         kernel,
@@ -46,7 +46,7 @@ pub(super) const fn copies_alone(kernel: &'static str) -> Unreported {
     }
 }
 
-/// An init fence of mbarriers that no copy completes on.
+/// An init fence of mbarriers on which no copy completes.
 pub(super) const fn no_copies(kernel: &'static str) -> Unreported {
     Unreported {
         kernel,
@@ -66,7 +66,7 @@ pub(super) const fn proxy_fenced(kernel: &'static str) -> Unreported {
     }
 }
 
-/// A meeting of a warp before it publishes a tensor map.
+/// A synchronisation of a warp before it publishes a tensor map.
 pub(super) const fn fence_of_warp(kernel: &'static str) -> Unreported {
     Unreported { kernel, instruction: ("bar.warp", &[0]), changes: &[WarpSyncRemoved], reason: CP_FENCEPROXY }
 }
@@ -74,7 +74,7 @@ pub(super) const fn fence_of_warp(kernel: &'static str) -> Unreported {
 pub(super) const CP_FENCEPROXY: &str =
     "`tensormap.cp_fenceproxy` has `.sync`: it waits for the whole warp itself.";
 
-/// Accesses of a kernel that tests the words for them.
+/// Accesses of a kernel that tests the words for these accesses.
 pub(super) const fn words(
     kernel: &'static str,
     opcode: &'static str,
@@ -90,7 +90,7 @@ pub(super) const fn words(
     }
 }
 
-/// A strong access, or a fence of a map, that is of one block.
+/// A strong access, or a fence of a map, within one block.
 pub(super) const fn of_one_block(
     kernel: &'static str,
     opcode: &'static str,
@@ -115,9 +115,9 @@ pub(super) const fn of(
     Unreported { kernel, instruction: (opcode, before), changes, reason }
 }
 
-/// A wait for a group of which nothing is used before a later wait.
+/// A wait for a group whose results are only used after a later wait.
 pub(super) const fn early_wait(kernel: &'static str, before: &'static [usize]) -> Unreported {
-    of(kernel, "wgmma.wait_group", before, &[GroupWaitRemoved, PendingRaised], NOTHING_KEPT)
+    of(kernel, "wgmma.wait_group", before, &[GroupWaitRemoved, PendingRaised], NO_STATE)
 }
 
 pub(super) const REGISTERS: &str =
@@ -125,5 +125,5 @@ pub(super) const REGISTERS: &str =
 pub(super) const ONE_SUM: &str = "Nothing uses the registers after the fence before: the next multiplication adds to the same sum, or begins one.";
 pub(super) const LATER_GROUP: &str =
     "The multiplication is then of the next group, which is waited for before anything of it is used.";
-pub(super) const NOTHING_KEPT: &str =
+pub(super) const NO_STATE: &str =
     "The flight keeps nothing that is used again here, and a later wait is for all.";

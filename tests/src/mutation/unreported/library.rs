@@ -1,16 +1,17 @@
-//! Those of the kernels of `tma-kernels`, of the instances that [`library`](crate::library)
-//! launches.
+//! The unreported mutants of the kernels of `tma-kernels`, for the instances that
+//! [`library`](crate::library) launches.
 
 use super::Unreported;
 use super::kinds::{CP_FENCEPROXY, DRAINED, LATER_GROUP, ONE_SUM, REGISTERS, last_wait, of, of_one_block};
 use crate::mutation::steps::Change::{
     ArriveRemoved, CommitRemoved, FenceRemoved, GroupWaitRemoved, MadePlain, OnlyRead, PendingRaised,
-    RegisterFenceRemoved, RegistersKept, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
+    RegisterFenceRemoved, RegistersRemoved, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved,
+    WarpSyncRemoved,
 };
 
 const EDGE_OF_C: &str = "Threads store the edge of C, which no tile of this problem has.";
 
-/// Those that do harm.
+/// Mutants that do harm.
 pub(super) const MISSED: &[Unreported] = &[
     of("rows::*", "atom.relaxed.gpu.global.add", &[0, 1, 2, 3], &[ScopeNarrowed], NOT_SHOWN),
     of("rows::*", "atom.relaxed.gpu.global.exch", &[0], &[ScopeNarrowed], NOT_SHOWN),
@@ -30,16 +31,16 @@ pub(super) const MISSED: &[Unreported] = &[
     ),
 ];
 
-/// Those that do none.
+/// Mutants that do no harm.
 pub(super) const HARMLESS: &[Unreported] = &[
     of("full::*", "st.relaxed.gpu.global", &[0], &[ScopeNarrowed, MadePlain], RESET),
     of_one_block("rows::*", "fence.proxy.tensormap::generic.acquire", &[0]),
-    of("plain::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("plain::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
     of("plain::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     drained("plain::*", &[4, 5, 6, 7, 8]),
-    of("folded::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("folded::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
     of("folded::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
-    of("turns::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("turns::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
     of("turns::*", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
     of("turns::*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     of(
@@ -57,7 +58,7 @@ pub(super) const HARMLESS: &[Unreported] = &[
         "Two waits for all groups follow each other: either is enough.",
     ),
     of("turns::*", "mbarrier.try_wait.parity.acquire.cluster", &[0], &[ScopeNarrowed], THREADS_OF_THE_BLOCK),
-    of("full::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("full::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
     of("full::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of(
         "full::*",
@@ -76,7 +77,7 @@ pub(super) const HARMLESS: &[Unreported] = &[
     ),
     of("full::*", "fence.proxy.async.shared::cta", &[1, 3], &[FenceRemoved], EDGE_OF_C),
     drained("full::*", &[3, 4, 5, 6, 7]),
-    of("rows::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("rows::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
     of("rows::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of(
         "rows::*",
@@ -101,7 +102,7 @@ pub(super) const HARMLESS: &[Unreported] = &[
         "Each store is followed by a wait until it has read its tile, and what it stores is written when the kernel has ended.",
     ),
     drained("rows::*", &[4, 5, 6]),
-    of("promoted::*", "setmaxnreg.inc", &[0], &[RegistersKept], FEW_REGISTERS),
+    of("promoted::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], FEW_REGISTERS),
     of("promoted::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of(
         "promoted::*",
@@ -112,7 +113,7 @@ pub(super) const HARMLESS: &[Unreported] = &[
     ),
     drained("promoted::*", &[3, 4, 5, 6]),
     last_wait("promoted::*", &[0]),
-    of("attention::*", "setmaxnreg.inc", &[0], &[RegistersKept], FEW_REGISTERS),
+    of("attention::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], FEW_REGISTERS),
     of(
         "attention::*",
         "mbarrier.arrive",
@@ -120,7 +121,7 @@ pub(super) const HARMLESS: &[Unreported] = &[
         &[ArriveRemoved],
         "After the block's last multiplication nothing is loaded that would wait for the stage.",
     ),
-    of("forward::bf16_low", "setmaxnreg", &[0], &[RegistersKept], ENOUGH_REGISTERS),
+    of("forward::bf16_low", "setmaxnreg", &[0], &[RegistersRemoved], ENOUGH_REGISTERS),
     of("forward::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of(
         "forward::bf16_low",

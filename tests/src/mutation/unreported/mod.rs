@@ -1,5 +1,5 @@
 //! The mutants that are not found, each with the reason: those that do no harm, and those that the
-//! simulator cannot see.
+//! simulator cannot detect.
 
 mod kinds;
 mod library;
@@ -7,45 +7,45 @@ mod library;
 use std::fmt;
 
 use self::kinds::{
-    DRAINED, LATER_GROUP, NOTHING_KEPT, ONE_SUM, REGISTERS, WAITED_FOR, copies_alone, early_wait,
-    fence_of_warp, last_meeting, last_wait, no_copies, of, of_one_block, proxy_fenced, words,
+    DRAINED, LATER_GROUP, NO_STATE, ONE_SUM, REGISTERS, WAITED_FOR, copies_alone, early_wait, fence_of_warp,
+    last_barrier, last_wait, no_copies, of, of_one_block, proxy_fenced, words,
 };
 use super::line::Instruction;
 use super::steps::Change;
 use super::steps::Change::{
     ArriveRemoved, ArriveTwice, ClusterArriveRelaxed, CommitRemoved, CountLowered, FenceRemoved,
     GroupWaitRemoved, InvalRemoved, MadePlain, OrderDropped, PendingRaised, RegisterFenceRemoved,
-    RegistersKept, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
+    RegistersRemoved, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved, WarpSyncRemoved,
 };
 use super::trial::Trial;
 
-/// Mutants of an instruction, or of several alike, that the simulator does not report.
+/// Mutants of an instruction, or of several similar ones, that the simulator does not report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreported {
-    /// The kernel's name; with a `*` at its end, all that begin so.
+    /// The kernel's name. A `*` at its end matches all names with that prefix.
     pub kernel: &'static str,
-    /// The instructions: their opcode or the first parts of it (all of it, if a space ends it), and
-    /// of each how many with the same opcode stand before it.
+    /// The instructions: their opcode or its first parts (the whole opcode, if a space ends it),
+    /// and for each of them the number of instructions with the same opcode before it.
     pub instruction: (&'static str, &'static [usize]),
-    /// What was done to it.
+    /// The changes to the instruction.
     pub changes: &'static [Change],
-    /// Why that does no harm, or is not seen.
+    /// The reason why the changes do no harm, or are not detected.
     pub reason: &'static str,
 }
 
-/// The mutants of some kernels that are not reported.
+/// The mutants of a set of kernels that are not reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Lists {
-    /// Those that do no harm: the steps are some that the kernel could do without.
+    /// Mutants that do no harm, because the kernel does not need these steps.
     pub harmless: &'static [Unreported],
-    /// Those that do harm. The simulator is not good enough for them.
+    /// Mutants that do harm, which the simulator cannot detect yet.
     pub missed: &'static [Unreported],
 }
 
-/// Of the kernels of the corpus and of the examples.
+/// The lists for the kernels of the corpus and of the examples.
 pub const TREE: Lists = Lists { harmless: HARMLESS, missed: MISSED };
 
-/// Of the kernels of `tma-kernels`, of which some have the names of examples.
+/// The lists for the kernels of `tma-kernels`, some of which have the names of examples.
 pub const LIBRARY: Lists = Lists { harmless: library::HARMLESS, missed: library::MISSED };
 
 const MISSED: &[Unreported] = &[
@@ -111,8 +111,8 @@ const HARMLESS: &[Unreported] = &[
         changes: &[ClusterArriveRelaxed],
         reason: "All accesses before and behind it have an order, and do not race with each other.",
     },
-    last_meeting("cluster_ring::one", &[1], "The cluster is one block."),
-    last_meeting("remote_announced", &[2], WAITED_FOR),
+    last_barrier("cluster_ring::one", &[1], "The cluster is one block."),
+    last_barrier("remote_announced", &[2], WAITED_FOR),
     copies_alone("remote_announced"),
     Unreported {
         kernel: "remote_announced",
@@ -135,9 +135,9 @@ const HARMLESS: &[Unreported] = &[
     copies_alone("forms_3"),
     copies_alone("forms_4"),
     copies_alone("forms_5"),
-    last_meeting("multicast_*", &[1], WAITED_FOR),
-    last_meeting("bulk_multicast", &[1], WAITED_FOR),
-    last_meeting("column_multicast", &[1], WAITED_FOR),
+    last_barrier("multicast_*", &[1], WAITED_FOR),
+    last_barrier("bulk_multicast", &[1], WAITED_FOR),
+    last_barrier("column_multicast", &[1], WAITED_FOR),
     Unreported {
         kernel: "multicast_persistent_copy::three",
         instruction: ("mbarrier.try_wait.parity", &[1, 2]),
@@ -178,11 +178,11 @@ const HARMLESS: &[Unreported] = &[
     proxy_fenced("bulk_next"),
     proxy_fenced("bulk_into::*"),
     proxy_fenced("bulk_operations"),
-    of("mma_flights", "setmaxnreg", &[0], &[RegistersKept], REGISTERS),
+    of("mma_flights", "setmaxnreg", &[0], &[RegistersRemoved], REGISTERS),
     of("mma_flights", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
     of("mma_flights", "wgmma.commit_group", &[0, 1, 2], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_flights", &[0, 1, 3]),
-    of("mma_flights", "wgmma.wait_group", &[2], &[PendingRaised], NOTHING_KEPT),
+    of("mma_flights", "wgmma.wait_group", &[2], &[PendingRaised], NO_STATE),
     of("mma_transposed", "wgmma.fence", &[1, 2], &[RegisterFenceRemoved], ONE_SUM),
     of("mma_transposed", "wgmma.commit_group", &[0, 1], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_transposed", &[0, 1]),
@@ -221,7 +221,7 @@ const HARMLESS: &[Unreported] = &[
     of("mma_sparse_fragment::*", "wgmma.fence", &[2], &[RegisterFenceRemoved], ONE_SUM),
     of("mma_sparse_fragment::*", "wgmma.commit_group", &[1], &[CommitRemoved], LATER_GROUP),
     early_wait("mma_sparse_fragment::*", &[1]),
-    of("attention::*", "setmaxnreg.inc", &[0], &[RegistersKept], REGISTERS),
+    of("attention::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
     of("dense_gemm::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of(
         "dense_gemm::*",
@@ -233,7 +233,7 @@ const HARMLESS: &[Unreported] = &[
     fence_of_warp("descriptor_cube"),
     fence_of_warp("descriptor_make"),
     fence_of_warp("tma_grouped_copy"),
-    last_meeting("forms_*", &[1], WAITED_FOR),
+    last_barrier("forms_*", &[1], WAITED_FOR),
     no_copies("forms_waits"),
     Unreported {
         kernel: "pipeline_in_place",
@@ -280,15 +280,15 @@ const HARMLESS: &[Unreported] = &[
         changes: &[ScopeNarrowed],
         reason: "It tells that reads are over.",
     },
-    last_meeting("sliced_x::*", &[1], WAITED_FOR),
-    last_meeting("sliced_y::*", &[1], WAITED_FOR),
-    last_meeting("sliced_z", &[1], WAITED_FOR),
-    last_meeting("sliced_all::*", &[1], WAITED_FOR),
-    last_meeting("sliced_row", &[1], WAITED_FOR),
-    last_meeting("sliced_5", &[1], WAITED_FOR),
-    last_meeting("slice_of_plane", &[1], WAITED_FOR),
-    last_meeting("slice_of_line", &[1], WAITED_FOR),
-    last_meeting("slice_of_pixels", &[1], WAITED_FOR),
+    last_barrier("sliced_x::*", &[1], WAITED_FOR),
+    last_barrier("sliced_y::*", &[1], WAITED_FOR),
+    last_barrier("sliced_z", &[1], WAITED_FOR),
+    last_barrier("sliced_all::*", &[1], WAITED_FOR),
+    last_barrier("sliced_row", &[1], WAITED_FOR),
+    last_barrier("sliced_5", &[1], WAITED_FOR),
+    last_barrier("slice_of_plane", &[1], WAITED_FOR),
+    last_barrier("slice_of_line", &[1], WAITED_FOR),
+    last_barrier("slice_of_pixels", &[1], WAITED_FOR),
     Unreported {
         kernel: "cluster_shared_tile",
         instruction: ("barrier.cluster.arrive", &[0]),
@@ -443,19 +443,19 @@ const HARMLESS: &[Unreported] = &[
 ];
 
 impl Lists {
-    /// Whether a mutant is listed as harmless.
+    /// Returns whether a mutant is listed as harmless.
     pub fn is_harmless(&self, trial: &Trial) -> bool {
         self.harmless.iter().any(|entry| entry.is_of(trial))
     }
 
-    /// Whether a mutant is listed as missed.
+    /// Returns whether a mutant is listed as missed.
     pub fn is_missed(&self, trial: &Trial) -> bool {
         self.missed.iter().any(|entry| entry.is_of(trial))
     }
 }
 
 impl Unreported {
-    /// Whether `trial` is one of its mutants.
+    /// Returns whether `trial` is one of this entry's mutants.
     pub fn is_of(&self, trial: &Trial) -> bool {
         let (parts, before) = self.instruction;
         let is_kernel = match self.kernel.strip_suffix('*') {

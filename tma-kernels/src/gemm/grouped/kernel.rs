@@ -2,38 +2,38 @@
 
 use tma_runtime::tma_module;
 
-/// C = A · B for groups of rows of A and C, of which each has its own B: N × K or, if `MN_B`, K × N.
+/// C = A · B for groups of rows of A and C, each with its own B: N × K or, if `MN_B`, K × N.
 ///
-/// Group g is the rows from `ends[g - 1]`, of the first one from 0, up to `ends[g]`. Its tiles begin
-/// at its first row, whatever that is, and a tile's rows behind its last are computed with those of
-/// the next group and not stored: the map that C is stored through ends with the group. A warp makes
-/// that map, and stores; another one loads. Two warpgroups multiply 64 × `N` elements each,
-/// and leave out what is wholly behind the group.
+/// Group g is the rows from `ends[g - 1]`, or from 0 for the first one, up to `ends[g]`. Its tiles
+/// begin at its first row, whatever that is. Rows of a tile past the group's last row are computed
+/// with those of the next group, and not stored: the map for stores of C ends with the group. One
+/// warp makes that map and stores; another one loads. Two warpgroups multiply 64 × `N` elements
+/// each, and skip parts that are entirely past the group.
 ///
-/// A cluster's two blocks of 128 × `N` lie side by side or, if `TALL`, above each other while a
-/// group has rows for both. They share what they load of A, or of B.
+/// A cluster's two blocks of 128 × `N` are side by side or, if `TALL`, stacked as long as a group
+/// has rows for both. They share their loads of A, or of B.
 #[tma_module]
 pub mod grouped {
     use tma_runtime::prelude::*;
 
-    /// More groups would not fit in shared memory.
+    /// The maximum number of groups, limited by shared memory.
     const MOST_GROUPS: u32 = 512;
 
-    /// Clusters meet after tiles of as many steps: after shorter ones they would only lose time.
+    /// Clusters synchronise after tiles of at least this many steps: with fewer it does not pay.
     const LONG: u32 = 32;
 
-    /// A tile counts as ended so many steps before its end: others know of it when they come to
-    /// theirs.
+    /// A tile counts as ended this many steps before its end, so that other clusters know of it by
+    /// the end of theirs.
     const COUNTED: u32 = 12;
 
-    /// So many steps before the end a cluster first looks who has come, and goes on without
-    /// waiting.
+    /// The number of steps before the end at which a cluster first reads the count, and continues
+    /// without waiting.
     const LOOKED: u32 = 4;
 
-    /// Stands for a warpgroup where none is meant.
+    /// A value that stands for no warpgroup.
     const NOBODY: u32 = 2;
 
-    /// Clusters' tiles of a group of so many rows, of which `across` blocks are side by side.
+    /// Returns the number of clusters' tiles of a group of `rows` rows, `across` blocks wide.
     #[tma_device]
     fn units_of<const TALL: bool>(rows: u32, across: u32) -> u32 {
         let down = rows.div_ceil(128);
@@ -41,15 +41,15 @@ pub mod grouped {
         tall * across + (down - 2 * tall) * across.div_ceil(2)
     }
 
-    /// The tile that a cluster takes in a turn, and which warpgroup is idle, or `NOBODY`. From `whole`
-    /// on each tile is two clusters', of which each computes the rows of one warpgroup.
+    /// Returns a cluster's tile in an iteration, and its idle warpgroup, or `NOBODY`. From `whole`
+    /// on a tile is split between two clusters, which compute the rows of one warpgroup each.
     #[tma_device]
     fn share_of(turn: u32, whole: u32) -> [u32; 2] {
         if turn < whole { [turn, NOBODY] } else { [whole + (turn - whole) / 2, (turn - whole) % 2] }
     }
 
-    /// Goes on to the group of `unit`: `at` has the group, its first unit and its first row. With
-    /// `WHOLE` all lanes of the warp call it, and what is read becomes a uniform register.
+    /// Advances to the group of `unit`: `at` has the group, its first unit and its first row. With
+    /// `WHOLE` all lanes of the warp must call it, and the end becomes a uniform register.
     #[tma_device]
     fn seek<const WHOLE: bool, const TALL: bool>(
         at: &mut [u32; 3],
@@ -75,9 +75,9 @@ pub mod grouped {
         end
     }
 
-    /// The first row and the first column, within the group, of this block's part of the cluster's
-    /// tile `inside`; and 1 if the cluster's blocks lie side by side. All tiles of two columns of
-    /// blocks come before those of the next two.
+    /// Returns the first row and the first column, within the group, of this block's part of the
+    /// cluster's tile `inside`; and 1 if the cluster's blocks are side by side. All tiles of two
+    /// columns of blocks come before those of the next two.
     #[tma_device]
     fn place<const N: u32, const TALL: bool>(inside: u32, rows: u32, across: u32) -> [u32; 3] {
         let down = rows.div_ceil(128);
@@ -88,17 +88,17 @@ pub mod grouped {
         if TALL && i < tall * min(across - 2 * two, 2) {
             [(i % tall * 2 + me) * 128, (2 * two + i / tall) * N, 0]
         } else {
-            // If `TALL`, it is the group's last row. Otherwise each two columns begin one row
-            // further down: else tiles at the group's end, which take less time, would always be
-            // the same cluster's.
+            // If `TALL`, it is the group's last row. Otherwise each pair of columns begins one row
+            // further down. Without this, the same cluster would always get the tiles at the
+            // group's end, which take less time.
             let row = if TALL { down - 1 } else { (i + two) % down };
             [row * 128, (2 * two + me) * N, 1]
         }
     }
 
-    /// Waits until clusters have come to the end of `goal` tiles, but only for so many looks;
-    /// `seen` is what an earlier look has seen. Clusters that begin a round together read the same
-    /// parts of A and B, which the L2 cache then holds. No result depends on it.
+    /// Waits until clusters have reached the end of `goal` tiles, but reads the count at most
+    /// `looks` times. `seen` is the result of an earlier read. Clusters that begin a round together
+    /// read the same parts of A and B, which the L2 cache then holds. No result depends on it.
     ///
     /// The lower half of `ended` counts tiles, and the upper half clusters that have none left.
     #[tma_device]
@@ -157,7 +157,7 @@ pub mod grouped {
             (Tile<AB, Shape2<128, 64>, Swizzle128>, Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>),
             STAGES,
         > = shared();
-        let outs: Stages<Tile<C, Shape2<64, COLS>, Swizzle128>, 4> = shared(); // two a warpgroup
+        let outs: Stages<Tile<C, Shape2<64, COLS>, Swizzle128>, 4> = shared(); // two per warpgroup
         let map: SharedMap<Tile<C, Shape2<64, COLS>, Swizzle128>> = shared();
         let ends: SharedArray<u32, MOST_GROUPS> = shared();
         let first_halved: SharedArray<u32, 1> = shared();
@@ -171,7 +171,7 @@ pub mod grouped {
                 a.prefetch_descriptor();
                 b_half.prefetch_descriptor();
             }
-            ring.init(2 * 8); // each warp that multiplies, in both blocks
+            ring.init(2 * 8); // one arrival per multiplying warp of both blocks
             known.init(32);
             for i in 0..4 {
                 filled[i].init(128);
@@ -228,7 +228,7 @@ pub mod grouped {
                     }
                     producer.drain();
                     if meets && (ended.atomic_add(0, 1 << 32) >> 32) as u32 + 1 == clusters {
-                        let _ = ended.atomic_exchange(0, 0); // for the next product
+                        let _ = ended.atomic_exchange(0, 0); // for the next launch
                     }
                 }
             } else if warp_idx() == 1 {
@@ -236,12 +236,12 @@ pub mod grouped {
                 for group in (lane_idx()..groups).step_by(32) {
                     let start = if group == 0 { 0 } else { row_ends.get(group - 1) };
                     let end = row_ends.get(group);
-                    assert!(start <= end && end <= m, "`ends` do not rise, or are beyond the rows of A");
+                    assert!(start <= end && end <= m, "`ends` must be ascending, and at most the rows of A");
                     ends.set(group, end);
                     units += units_of::<TALL>(end - start, across);
                 }
                 units = warp_reduce_add(units);
-                // Tiles of the last round, if another comes before it: as `divide.rs` has it.
+                // Tiles of the last round, unless it is the first: as in `divide.rs`.
                 let last = units % clusters;
                 let is_halved = 2 * last <= clusters && units > clusters;
                 let whole = if is_halved { units - last } else { units };
@@ -321,7 +321,7 @@ pub mod grouped {
                 if row >= end || me == idle {
                     for _ in 0..steps {
                         let slot = consumer.wait();
-                        sync_warp(); // all lanes have waited, as a multiplication would see to
+                        sync_warp(); // all lanes have waited, as a matmul would ensure
                         if elect_one() {
                             slot.release_cluster();
                         }

@@ -1,4 +1,4 @@
-//! Products of groups of rows, each with its own matrix: the experts of a mixture.
+//! GEMMs of groups of rows, each with its own matrix: the experts of a mixture.
 
 pub mod kernel;
 
@@ -12,32 +12,32 @@ use tma_runtime::launch::{
 };
 use tma_runtime::prelude::*;
 
-/// As many groups as a kernel has room for.
+/// The maximum number of groups of the kernel.
 const MOST_GROUPS: usize = 512;
 
-/// Blocks of a cluster.
+/// Blocks per cluster.
 const CLUSTER: u32 = 2;
 
-/// With fewer rows a group on average, nearly all tiles are of 128 rows anyway.
+/// With fewer rows per group on average, nearly all tiles have 128 rows anyway.
 const FEW_ROWS: usize = 128;
 
-/// How much slower small tiles are where no round of tiles is left unfilled.
+/// Factor by which small tiles are slower if every round of tiles is filled.
 const SMALL: f64 = 1.02;
 
-/// How groups of rows are multiplied.
+/// Options of [`gemm_grouped`].
 #[derive(Debug, Default)]
 pub struct GroupedOptions<'a> {
-    /// The matrices of B are stored N × K, not K × N.
+    /// Whether the matrices of B are stored N × K, not K × N.
     pub transpose_b: bool,
-    /// [`Tile::Pair`], whose blocks lie side by side in a group's odd last 128 rows, or
-    /// [`Tile::Beside`]. By default it is the one that should be faster if all groups are equal.
+    /// [`Tile::Pair`], whose blocks are side by side in a group's odd last 128 rows, or
+    /// [`Tile::Beside`]. The default is the one that should be faster if all groups are equal.
     pub tile: Option<Tile>,
-    /// Without it, a product allocates its own and waits when that is freed.
+    /// Memory for the launch. Without it, a launch allocates its own, and waits when that is freed.
     pub workspace: Option<&'a mut GroupedWorkspace>,
 }
 
-/// Memory that blocks use: a map for each, with which C is stored, and a counter by which they
-/// begin together. One product at a time uses it: give each stream its own.
+/// Memory that blocks use: one map per block, through which C is stored, and a counter by which
+/// they begin together. Only one launch may use it at a time: give each stream its own.
 #[derive(Debug)]
 pub struct GroupedWorkspace {
     maps: MapWorkspace,
@@ -45,7 +45,7 @@ pub struct GroupedWorkspace {
 }
 
 impl GroupedWorkspace {
-    /// Memory for every product on this device: 128 bytes for each multiprocessor.
+    /// Allocates the memory for any launch on this device: 128 bytes per multiprocessor.
     ///
     /// # Errors
     ///
@@ -54,22 +54,22 @@ impl GroupedWorkspace {
         Self::of(device, device.multiprocessors() as usize)
     }
 
-    /// For so many blocks.
+    /// Allocates the memory for this many blocks.
     fn of(device: &Device, blocks: usize) -> Result<Self, Error> {
         Ok(Self { maps: MapWorkspace::new(device, blocks)?, ended: device.zeros([1])? })
     }
 }
 
-/// Queues the products of groups of rows of A, each with its own matrix of B, by one launch.
+/// Queues the GEMMs of groups of rows of A, each with its own matrix of B, in one launch.
 ///
 /// A is M × K and C is M × N, with the rows of all groups one after the other. B has a matrix of
 /// K × N for each group, or of N × K with [`transpose_b`](GroupedOptions::transpose_b). Group g has
-/// the rows from `ends[g - 1]`, or 0, up to but not including `ends[g]`: numbers on the device, which
-/// the host never reads. A group may have any number of rows, also none. Rows of C after the last
-/// group are left as they are. With a K of 0 the rows of all groups become zeros.
+/// the rows from `ends[g - 1]`, or 0, up to but not including `ends[g]`: numbers on the device,
+/// which the host never reads. A group may have any number of rows, including none. Rows of C after
+/// the last group are not changed. With a K of 0 the rows of all groups become zeros.
 ///
-/// Elements are those of [`Product`] with 16 bits, and the extents may be any whose rows are
-/// multiples of 16 bytes.
+/// Elements are those of [`Product`] with 16 bits. Extents are arbitrary if rows are multiples of
+/// 16 bytes.
 ///
 /// ```
 /// use tma_kernels::gemm::{GroupedOptions, gemm_grouped};
@@ -92,9 +92,9 @@ impl GroupedWorkspace {
 ///
 /// # Errors
 ///
-/// `TMA0558` if the tensors do not fit each other, or are of more than 512 groups, `TMA0546` if they
-/// are too large, `TMA0547` if no kernel multiplies so, and those of [`launch`]. Ends that do not
-/// rise, or are beyond the rows of A, stop the kernel: `TMA0545`.
+/// `TMA0558` if the tensors do not match or have more than 512 groups, `TMA0546` if they are too
+/// large, `TMA0547` if no kernel supports the GEMM, and the errors of [`launch`]. Ends that
+/// decrease, or exceed the rows of A, stop the kernel: `TMA0545`.
 pub fn gemm_grouped<AB: Product<C>, C: Scalar>(
     on: &impl LaunchOn,
     a: impl MapArg<AB, 2>,
@@ -126,12 +126,12 @@ pub fn gemm_grouped<AB: Product<C>, C: Scalar>(
     if k > 0 {
         return queue(on, a, b, ends, c, options);
     }
-    // Nothing is added up: products with zeros, since tensor maps have no empty tensors.
+    // Nothing is summed: multiply zeros, since tensor maps have no empty tensors.
     let (a, b) = (on.device().zeros::<AB, 2>([m, 8])?, on.device().zeros::<AB, 3>([groups, n, 8])?);
     queue(on, a.view(), b.view(), ends, c, GroupedOptions { transpose_b: true, ..options })
 }
 
-/// Queues the kernel that is chosen, of extents that fit.
+/// Selects a kernel and queues it, for extents that match.
 fn queue<AB: Product<C>, C: Scalar>(
     on: &impl LaunchOn,
     a: TensorView<'_, AB, 2>,
@@ -146,8 +146,8 @@ fn queue<AB: Product<C>, C: Scalar>(
     let tile = options.tile.unwrap_or_else(|| choose([m, n], groups, device.multiprocessors() as usize));
     let kernel = find(AB::NAME, tile, layout).ok_or(GemmError::Instance {
         types: AB::NAME,
-        what: "groups of rows, or in this tile",
-        instead: "their elements are `bf16` or `f16`, and their tiles `Pair` or `Beside`; or leave `tile` out",
+        what: "groups of rows, or with this tile",
+        instead: "use `bf16` or `f16`, and the tile `Pair` or `Beside`, or remove `tile`",
     })?;
     let clusters = (resident_blocks(on, kernel)? / CLUSTER).max(1);
     let blocks = (clusters * CLUSTER) as usize;
@@ -171,8 +171,8 @@ fn queue<AB: Product<C>, C: Scalar>(
     Ok(launch(on, kernel, Grid::new(clusters, CLUSTER, 1), &args)?)
 }
 
-/// The tile that should take less time if all groups are equal: small ones leave less of the last
-/// round unfilled (`docs/gemm.md`, "Groups of rows").
+/// Returns the tile that should take less time if all groups are equal: small ones leave less of
+/// the last round unfilled (`lab/gemm.md`, "Grouped GEMM").
 fn choose([m, n]: [usize; 2], groups: usize, multiprocessors: usize) -> Tile {
     let clusters = (multiprocessors / CLUSTER as usize).max(1);
     let rows = m / groups;
@@ -187,12 +187,12 @@ fn choose([m, n]: [usize; 2], groups: usize, multiprocessors: usize) -> Tile {
         units.whole.div_ceil(clusters) as f64 + half
     };
     let large = rounds(groups * (tall * across + wide * across.div_ceil(2)), Tile::Pair);
-    // A half of `Beside` is taken to take as long as one of `Square`, which is as large.
+    // A half of `Beside` is assumed to take as long as one of `Square`, which has the same size.
     let small = rounds(groups * down * across, Tile::Square) / 2.0 * SMALL;
     if rows < FEW_ROWS || small < large { Tile::Beside } else { Tile::Pair }
 }
 
-/// The instance for elements, a tile and a layout of B, if there is one.
+/// Returns the instance for elements, a tile and a layout of B, if there is one.
 fn find(types: &str, tile: Tile, layout: &str) -> Option<&'static KernelSpec> {
     let wanted = format!("rows::{types}_{}_{layout}", tile.facts().name);
     grouped::rows::INSTANCES.iter().find(|kernel| kernel.name == wanted)
@@ -214,7 +214,7 @@ mod tests {
         assert!(find("e4m3", Tile::Pair, "nt").is_none());
     }
 
-    /// The faster of both in the measurements of `docs/gemm.md`.
+    /// The faster of the two tiles in the measurements of `lab/gemm.md`.
     #[test]
     fn the_faster_tile_is_chosen() {
         assert_eq!(choose([64 * 1024, 4096], 64, 132), Tile::Pair);
@@ -232,8 +232,8 @@ mod tests {
         assert_eq!(choose([64 * 128, 256], 64, 132), Tile::Beside);
     }
 
-    /// Clusters meet between tiles with a long K, and the last one clears the counter for the next
-    /// product, whatever was counted before.
+    /// Clusters synchronise between tiles with a long K, and the last one clears the counter for
+    /// the next launch, whatever the counter was.
     #[cfg(feature = "llvm")]
     #[test]
     fn the_counter_is_cleared_and_decides_nothing() -> Result<(), GemmError> {

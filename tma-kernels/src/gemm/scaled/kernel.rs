@@ -4,31 +4,31 @@ use tma_runtime::tma_module;
 
 /// C = A · Bᵀ, where A is M × K, B is N × K, and both have scales.
 ///
-/// The tensor cores keep 13 bits of a sum of `e4m3` after the point. So the sums of each 128 columns
-/// of K are added to others in `f32`, multiplied by the scales of their row of A and of their block
-/// of B. A warpgroup computes 64 × 128 elements, and has two such parts under way: it promotes one
-/// while the tensor cores are at the other.
+/// The tensor cores keep 13 bits of a sum of `e4m3` after the point. The sums of each 128 columns
+/// of K are therefore added to others in `f32`, multiplied by the scales of their row of A and
+/// their block of B. A warpgroup computes 64 × 128 elements with two such sums in flight: it
+/// promotes one while the tensor cores compute the other.
 ///
-/// In the warpgroup that does not multiply, one warp loads tiles. Two multiply scales, and leave the
-/// factors of the rows in shared memory: threads that multiply would lose their uniform registers to
-/// the branches of bounds checks (`docs/gemm.md`, "Branches that differ").
+/// In the warpgroup that does not multiply, one warp loads tiles. Two multiply scales, and store
+/// the rows' factors in shared memory: threads that multiply would lose their uniform registers to
+/// the branches of bounds checks (`docs/gemm-variants.md`, "Divergence and uniform registers").
 #[tma_module]
 pub mod scaled {
     use tma_runtime::prelude::*;
 
-    /// Steps of 128 columns of K whose factors are made at a time: a lane of four has one of them.
+    /// Steps of 128 columns of K whose factors are computed together, one step per lane of four.
     const BATCH: u32 = 4;
 
-    /// 2^-24, by which factors are smaller than the product of two scales, and sums than C. The
-    /// product of two scales of up to 2^128 may be beyond an `f32` where C is not.
+    /// 2^-24, the scale of factors, and of sums until they are stored to C. Without it, the product
+    /// of two scales of up to 2^128 could overflow an `f32` where C does not.
     const SMALLER: f32 = 5.960_464_5e-8;
 
-    /// The product of two scales, times [`SMALLER`]. If it is beyond an `f32` nevertheless, so is C
-    /// wherever it is not 0, since the least sum above zero is 2^-18; it is bounded, for 0 · ∞ would
-    /// make a NaN of the others.
+    /// Returns the product of two scales, times [`SMALLER`]. If it still overflows an `f32`, so
+    /// does C wherever it is not 0, since the least sum above zero is 2^-18. The product is
+    /// bounded, because 0 · ∞ would make NaNs of the zeros.
     #[tma_device]
     fn factor(of_a: f32, of_b: f32) -> f32 {
-        // The greater one stays exact: if it did not, the product would be 0.
+        // The greater one stays exact: if it were rounded to 0, the product would be 0.
         let is_greater = abs(of_a) > abs(of_b);
         let greater = if is_greater { of_a } else { of_b };
         let product = greater * SMALLER * (if is_greater { of_b } else { of_a });
@@ -39,7 +39,7 @@ pub mod scaled {
         }
     }
 
-    /// Row and column of a cluster's tile, in bands of `band` rows.
+    /// Returns row and column of a cluster's tile, in bands of `band` rows.
     #[tma_device]
     fn place(unit: u32, down: u32, across: u32, band: u32) -> [u32; 2] {
         let first = unit / (band * across) * band;
@@ -48,14 +48,14 @@ pub mod scaled {
         [first + inside % height, inside / height]
     }
 
-    /// The factors of this thread's two rows in a step, where `row` is the first.
+    /// Returns the factors of this thread's two rows in a step. The first row is `row`.
     #[tma_device]
     fn factors_of(factors: SharedArray<f32, { 128 * BATCH }>, step: u32, row: u32) -> [f32; 2] {
         let at = step % BATCH * 128 + row;
         [factors.get(at), factors.get(at + 8)]
     }
 
-    /// Adds the part of a step to the sums.
+    /// Adds the partial sums of a step to the sums.
     #[tma_device]
     fn promote(sum: &mut Accumulator<f32, 64, 128>, part: &Accumulator<f32, 64, 128>, factors: [f32; 2]) {
         for i in unroll(0..sum.len()) {
@@ -63,7 +63,7 @@ pub mod scaled {
         }
     }
 
-    /// Without elements in `scales_b`, all scales are 1. Those of A are `strides` apart along M and K.
+    /// If `scales_b` is empty, all scales are 1. `along_m` and `along_k` are the strides of A's.
     #[tma_kernel(threads = 384, cluster = [WIDE, TALL], unchecked, instances(
         (C, COLS) in [bf16 = (bf16, 64), f32 = (f32, 32)],
         (WIDE, TALL, SLICE_A, SLICE_B) in [tall = (1, 2, 128, 64), wide = (2, 1, 64, 128)],
@@ -102,10 +102,10 @@ pub mod scaled {
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
             b.prefetch_descriptor();
-            ring.init(WIDE * TALL * 8); // each warp that multiplies, in both blocks
+            ring.init(WIDE * TALL * 8); // one arrival per multiplying warp of both blocks
             for i in 0..2 {
-                ready[i].init(2); // each warp that makes factors
-                taken[i].init(8); // each warp that multiplies
+                ready[i].init(2); // one arrival per warp that computes factors
+                taken[i].init(8); // one arrival per multiplying warp
             }
             fence_barrier_init();
         }
@@ -142,7 +142,7 @@ pub mod scaled {
                     let column = (WIDE * at[1] + block_in_cluster().x) * 128;
                     for first in (0..steps).step_by(BATCH as usize) {
                         let step = min(first + lane % 4, steps - 1);
-                        // Asked for before the buffer is free: while those before are used.
+                        // Loaded before the buffer is free, while the previous factors are used.
                         let mut made = [SMALLER; 8];
                         if scales_b.len() > 0 {
                             let of_b = scales_b.get(min(column, n - 1) / 128 * steps + step);

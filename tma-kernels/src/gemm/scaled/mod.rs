@@ -1,4 +1,4 @@
-//! Products of `e4m3` whose sums are promoted, and scaled as DeepSeek's models scale them.
+//! GEMMs of `e4m3` with promoted sums, scaled as in DeepSeek's models.
 
 pub mod kernel;
 
@@ -12,14 +12,15 @@ use tma_runtime::launch::{
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
 
-/// Columns of K, and rows of B, that have a scale in common.
+/// The number of columns of K, and of rows of B, that share a scale.
 const BLOCK: usize = 128;
 
-/// What elements of `e4m3` are multiplied by: an element of A by that of its row and of its 128
-/// columns, an element of B by that of its 128 × 128 elements.
+/// The scales of elements of `e4m3`. An element of A is multiplied by the scale of its row and of
+/// its 128 columns, an element of B by the scale of its 128 × 128 elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Scales<'a> {
-    /// M × K / 128, rounded up: rows one after the other, or, by the strides of the view, columns.
+    /// M × K / 128, rounded up. Either the rows are contiguous or, by the view's strides, the
+    /// columns.
     pub a: TensorView<'a, f32, 2>,
     /// N / 128 × K / 128, both rounded up.
     pub b: TensorView<'a, f32, 2>,
@@ -31,13 +32,13 @@ mod sealed {
     impl Sealed for f32 {}
 }
 
-/// What a scaled product is stored as: `bf16` or `f32`.
+/// The element type of C in a scaled GEMM: `bf16` or `f32`.
 #[diagnostic::on_unimplemented(
-    message = "no scaled product is stored as `{Self}`",
+    message = "a scaled GEMM cannot be stored as `{Self}`",
     label = "neither `bf16` nor `f32`"
 )]
 pub trait Promoted: Scalar + sealed::Sealed {
-    /// The kernels for clusters above each other and side by side.
+    /// The kernels for clusters of stacked blocks, and of blocks side by side.
     #[doc(hidden)]
     const KERNELS: [&'static KernelSpec; 2];
 }
@@ -55,9 +56,9 @@ impl Promoted for f32 {
 /// Queues `C = A · Bᵀ` of matrices of `e4m3`, with sums in `f32`.
 ///
 /// A is M × K, B is N × K and C is M × N. The tensor cores, which keep 13 bits of a sum of `e4m3`
-/// after the point, add up 128 columns of K; these sums are multiplied by their scales, if there are
-/// any, and added up in `f32`. Extents may be any whose rows are multiples of 16 bytes. Without
-/// elements nothing is done, and a K of 0 gives zeros. The same matrices give the same bits each
+/// after the point, sum 128 columns of K. These sums are multiplied by their scales, if there are
+/// any, and added in `f32`. Extents are arbitrary if rows are multiples of 16 bytes. If C has no
+/// elements, nothing is done. A K of 0 produces zeros. The same matrices produce the same bits each
 /// time.
 ///
 /// ```
@@ -79,8 +80,8 @@ impl Promoted for f32 {
 ///
 /// # Errors
 ///
-/// `TMA0557` if the matrices or scales do not fit each other, `TMA0546` if they are too large,
-/// `TMA0511` if scales are neither rows nor columns one after the other, and those of [`launch`].
+/// `TMA0557` if the matrices or scales do not match, `TMA0546` if they are too large, `TMA0511` if
+/// neither the rows nor the columns of scales are contiguous, and the errors of [`launch`].
 pub fn gemm_scaled<C: Promoted>(
     on: &impl LaunchOn,
     a: impl MapArg<e4m3, 2>,
@@ -109,7 +110,7 @@ pub fn gemm_scaled<C: Promoted>(
     if k > 0 {
         return queue(on, [a, b], scales, c);
     }
-    // Nothing is added up: a product with zeros, since tensor maps have no empty tensors.
+    // Nothing is summed: multiply zeros, since tensor maps have no empty tensors.
     let (a, b) = (on.device().zeros([m, 16])?, on.device().zeros([n, 16])?);
     queue(on, [a.view(), b.view()], None, c)
 }
@@ -118,7 +119,7 @@ fn fits(matrix: &'static str, found: [usize; 2], wanted: [usize; 2]) -> Result<(
     if found == wanted { Ok(()) } else { Err(GemmError::Scaled { matrix, found, wanted }) }
 }
 
-/// Queues the kernel whose clusters have less to do, of extents that fit.
+/// Queues the kernel whose clusters have less work, for extents that match.
 fn queue<C: Promoted>(
     on: &impl LaunchOn,
     [a, b]: [TensorView<'_, e4m3, 2>; 2],
@@ -135,7 +136,8 @@ fn queue<C: Promoted>(
     let kernel = C::KERNELS[usize::from(is_wide)];
     let (down, across) = if is_wide { wide } else { tall };
     let most = (resident_blocks(on, kernel)? / 2).max(1) as usize;
-    // As few clusters as need no more rounds: idle multiprocessors leave the others more power.
+    // Few clusters, as long as there are no more rounds: idle multiprocessors leave the others more
+    // power.
     let units = down * across;
     let clusters = units.div_ceil(units.div_ceil(most)) as u32;
     let grid = if is_wide { Grid::new(clusters * 2, 1, 1) } else { Grid::new(clusters, 2, 1) };
@@ -156,14 +158,14 @@ fn queue<C: Promoted>(
         Arg::global(of_a),
         Arg::global(of_b),
     ];
-    // Blocks side by side share A already; clusters that follow each other should share B.
+    // Blocks side by side already share A; consecutive clusters should share B.
     let problem = Problem { extents: [m, n, k], batches: 1, bytes: [1, size_of::<C>()] };
-    let band = choose::band_of(down, problem.is_held() && !is_wide);
+    let band = choose::band_of(down, problem.fits_l2() && !is_wide);
     args.extend([m, n, k, along_m, along_k, band].map(|number| Arg::scalar(number as u32)));
     Ok(launch(on, kernel, grid, &args)?)
 }
 
-/// The elements of a matrix whose rows or columns are one after the other, and its strides.
+/// Returns the elements of a matrix whose rows or columns are contiguous, and its strides.
 fn lined_up(matrix: TensorView<'_, f32, 2>) -> Result<(GlobalSlice<'_, f32>, [usize; 2]), Error> {
     let ([rows, columns], strides) = (matrix.shape(), matrix.strides());
     if strides == [1, rows] && columns > 1 {

@@ -15,7 +15,7 @@ use std::cell::RefCell;
 pub(crate) struct Capture {
     context: &'static Context,
     recording: Recording,
-    /// One per launch, that of its kernel.
+    /// One entry per launch: the launch flag of its kernel.
     launches: RefCell<Vec<Launches>>,
 }
 
@@ -37,7 +37,8 @@ impl Context {
 }
 
 impl Capture {
-    /// The driver copies the arguments, descriptors included, into the recording.
+    /// Records a launch. The driver copies the arguments, including descriptors, into the
+    /// recording.
     pub(crate) fn launch(
         &self,
         spec: &'static KernelSpec,
@@ -55,7 +56,8 @@ impl Capture {
     pub(crate) fn finish(self) -> Result<Graph, Error> {
         let Self { context, recording, launches } = self;
         let _current = context.make_current()?;
-        let graph = recording.finish().map_err(|code| context.failure("make a graph of a capture", code))?;
+        let graph =
+            recording.finish().map_err(|code| context.failure("create a graph from a capture", code))?;
         Ok(Graph { context, graph, launches: launches.into_inner() })
     }
 }
@@ -63,8 +65,8 @@ impl Capture {
 impl Graph {
     pub(crate) fn launch(&self, stream: &Stream) -> Result<(), Error> {
         let _current = self.context.make_current()?;
-        // SAFETY: the stream is borrowed; the memory is kept by the owner of this graph, and
-        // freeing it waits for what was queued.
+        // SAFETY: the stream is borrowed. The owner of this graph keeps the memory, and freeing the
+        // memory waits for all queued work.
         let launch = || unsafe { self.graph.launch(stream.raw()) };
         self.context
             .in_order(stream.raw(), launch)

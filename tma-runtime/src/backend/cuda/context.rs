@@ -1,9 +1,9 @@
-//! A GPU's context: the primary one, which exists once per device and process, or one of another
-//! library.
+//! A GPU's context: the primary one, of which each device has one per process, or one made by
+//! another library.
 
-use super::beside::Beside;
-use super::driver::{self, Attribute, Driver, Held, PrimaryContext, Status};
+use super::driver::{self, Attribute, Driver, PrimaryContext, Residence, Status};
 use super::kernel::Kernels;
+use super::non_blocking::NonBlockingStreams;
 use super::stream::Stream;
 use crate::device::Properties;
 use crate::error::{DriverStatus, Error, ForeignError};
@@ -15,30 +15,30 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A context, with the kernels loaded into it.
 ///
-/// It is opened once and kept until the process ends, as the CUDA runtime does: kernels stay
+/// A context is opened once and kept until the process ends, as the CUDA runtime does: kernels stay
 /// compiled, and tensors, streams and events never outlive it.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(super) driver: &'static Driver,
     raw: *mut c_void,
-    /// The GPU, as the driver counts them.
+    /// The GPU's ordinal, in the driver's numbering.
     ordinal: u32,
     id: DeviceId,
     properties: Properties,
     kernels: Mutex<Kernels>,
-    pub(super) beside: Beside,
+    pub(super) non_blocking: NonBlockingStreams,
 }
 
 // SAFETY: the driver's handles may be used from any thread.
 unsafe impl Send for Context {}
-// SAFETY: as above, also at the same time.
+// SAFETY: as above, also concurrently.
 unsafe impl Sync for Context {}
 
 /// All open contexts.
 static OPENED: Mutex<Vec<&'static Context>> = Mutex::new(Vec::new());
 
-/// Keeps a context current on this thread. Another one that was current before is current again
-/// afterwards: other libraries tell by it which device they use.
+/// Keeps a context current on this thread, and restores the previous one when dropped: other
+/// libraries determine from the current context which device they use.
 #[derive(Debug)]
 #[must_use = "the context is current until this is dropped"]
 pub(super) struct Current {
@@ -48,7 +48,7 @@ pub(super) struct Current {
 }
 
 impl Current {
-    /// Notes which context is current now.
+    /// Records which context is current now.
     fn note(driver: &'static Driver) -> Self {
         Self { driver, before: driver.current_context() }
     }
@@ -57,15 +57,15 @@ impl Current {
 impl Drop for Current {
     fn drop(&mut self) {
         if !self.before.is_null() {
-            // SAFETY: it was current on this thread before, so its owner keeps it alive. The driver
-            // refuses no context that is alive.
+            // SAFETY: the context was current on this thread before, so its owner keeps it alive.
+            // The driver refuses no context that is alive.
             let _never_fails = unsafe { self.driver.set_current(self.before) };
         }
     }
 }
 
 impl Context {
-    /// The primary context of the GPU with this ordinal, opened at the first call.
+    /// Returns the primary context of the GPU with this ordinal, and opens it at the first call.
     pub(crate) fn open(ordinal: u32) -> Result<&'static Self, Error> {
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(context) = opened.iter().find(|context| context.id == DeviceId::Cuda(ordinal)) {
@@ -83,16 +83,16 @@ impl Context {
         // SAFETY: the reference keeps the context alive.
         unsafe { driver.set_current(primary.raw()) }.map_err(&refused)?;
         let context = Self::new(driver, primary.raw(), ordinal, DeviceId::Cuda(ordinal))?;
-        // Released when the process ends.
+        // The context is released when the process ends.
         std::mem::forget(primary);
         Self::keep(&mut opened, context)
     }
 
-    /// A context that another library made.
+    /// Wraps a context that another library made.
     ///
     /// # Safety
     ///
-    /// The context is alive until the process no longer uses the device.
+    /// The context stays alive until the process no longer uses the device.
     pub(crate) unsafe fn adopt(raw: *mut c_void) -> Result<&'static Self, Error> {
         let driver = driver::driver()?;
         let failed = refused(driver, "use the context");
@@ -117,7 +117,7 @@ impl Context {
         Self::keep(&mut opened, context)
     }
 
-    /// How many GPUs the driver sees.
+    /// Returns the number of GPUs that the driver sees.
     pub(crate) fn count() -> Result<u32, Error> {
         let driver = driver::driver()?;
         driver.device_count().map_err(refused(driver, "count the devices"))
@@ -132,18 +132,18 @@ impl Context {
     fn new(driver: &'static Driver, raw: *mut c_void, ordinal: u32, id: DeviceId) -> Result<Self, Error> {
         let device = driver.device(ordinal).map_err(refused(driver, "find the device"))?;
         let properties = |attribute| {
-            let asked = refused(driver, "ask for the device's properties");
-            driver.attribute(device, attribute).map_err(asked)
+            let refusal = refused(driver, "query the device's properties");
+            driver.attribute(device, attribute).map_err(refusal)
         };
         let shared_bytes = driver.attribute(device, Attribute::SharedBytes);
         let properties = Properties {
-            name: driver.device_name(device).map_err(refused(driver, "ask for the device's name"))?,
+            name: driver.device_name(device).map_err(refused(driver, "query the device's name"))?,
             capability: (properties(Attribute::CapabilityMajor)?, properties(Attribute::CapabilityMinor)?),
             multiprocessors: properties(Attribute::Multiprocessors)?,
-            shared_bytes: shared_bytes.map_err(refused(driver, "ask for the device's shared memory"))?,
+            shared_bytes: shared_bytes.map_err(refused(driver, "query the device's shared memory"))?,
         };
-        let (kernels, beside) = (Mutex::default(), Beside::default());
-        Ok(Self { driver, raw, ordinal, id, properties, kernels, beside })
+        let (kernels, non_blocking) = (Mutex::default(), NonBlockingStreams::default());
+        Ok(Self { driver, raw, ordinal, id, properties, kernels, non_blocking })
     }
 
     fn is_adopted(&self) -> bool {
@@ -154,7 +154,7 @@ impl Context {
         self.id
     }
 
-    /// The context's handle.
+    /// Returns the context's handle.
     pub(crate) fn raw(&self) -> *mut c_void {
         self.raw
     }
@@ -163,10 +163,11 @@ impl Context {
         &self.properties
     }
 
-    /// Makes the context current on this thread, which every other call requires, for as long as
-    /// the result lives.
+    /// Makes the context current on this thread, which every other call requires, for the lifetime
+    /// of the result.
     ///
-    /// It asks the driver, since other code in the process may have changed the current context.
+    /// This asks the driver each time, since other code in the process may have changed the current
+    /// context.
     pub(super) fn make_current(&self) -> Result<Current, Error> {
         let (driver, before) = (self.driver, self.driver.current_context());
         if before == self.raw {
@@ -178,7 +179,8 @@ impl Context {
         Ok(Current { driver, before })
     }
 
-    /// The kernels loaded so far. Nothing panics halfway through a change, so poisoning is ignored.
+    /// Locks the kernels loaded so far. Nothing panics in the middle of a change, so poisoning is
+    /// ignored.
     pub(super) fn kernels(&self) -> MutexGuard<'_, Kernels> {
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -203,11 +205,11 @@ impl Context {
         })
     }
 
-    /// Frees an allocation, once everything queued has run. A failure belongs to an earlier kernel,
-    /// and other calls report it.
+    /// Frees an allocation once everything queued has run. A failure comes from an earlier kernel,
+    /// and is reported by other calls.
     pub(crate) fn free(&self, address: u64) {
         if let Ok(_current) = self.make_current() {
-            let _reported_elsewhere = self.beside.synchronize(self.driver);
+            let _reported_elsewhere = self.non_blocking.synchronize(self.driver);
             // SAFETY: the address came from `allocate`, and its owner is being dropped.
             let _reported_elsewhere = unsafe { self.driver.free(address) };
         }
@@ -229,7 +231,7 @@ impl Context {
         // SAFETY: as the caller promises.
         let copy = || unsafe { self.driver.copy_to_host(to, from, bytes as usize) };
         self.on_default("copy to the host", copy)?;
-        // The default stream, on which the copy ran, waits for all others.
+        // The copy ran on the default stream, which waits for all others.
         self.kernels().all_have_run();
         Ok(())
     }
@@ -242,33 +244,34 @@ impl Context {
         self.on_default("fill memory", || unsafe { self.driver.fill(to, byte, bytes as usize) })
     }
 
-    /// Queues something on the default stream, in order with all streams in use.
+    /// Queues an operation on the default stream, in order with all streams in use.
     pub(super) fn on_default(
         &self,
         operation: &'static str,
         queue: impl FnOnce() -> Result<(), Status>,
     ) -> Result<(), Error> {
         let _current = self.make_current()?;
-        self.beside.around(self.driver, queue).map_err(|code| self.failure(operation, code))
+        self.non_blocking.around(self.driver, queue).map_err(|code| self.failure(operation, code))
     }
 
-    /// How many of `bytes` bytes from `address` on are memory that this context reaches: all, if
-    /// they are in one allocation or in mapped memory without gaps.
+    /// Returns how many of the `bytes` bytes that start at `address` are memory that this context
+    /// can access. These are all of them if they are in one allocation, or in mapped memory without
+    /// gaps.
     pub(crate) fn reachable(&self, address: u64, bytes: u64) -> Result<u64, Error> {
         let _current = self.make_current()?;
         let (mut at, end) = (address, address.saturating_add(bytes));
         while at < end {
             let Ok(range) = self.driver.range(at) else { break };
-            match range.held {
-                Held::Everywhere => {}
-                Held::Device { ordinal, .. } if u32::try_from(ordinal) != Ok(self.ordinal) => {
+            match range.residence {
+                Residence::Everywhere => {}
+                Residence::Device { ordinal, .. } if u32::try_from(ordinal) != Ok(self.ordinal) => {
                     let found = DeviceId::Cuda(u32::try_from(ordinal).unwrap_or_default());
                     return Err(Error::OtherDevice { what: "the memory", found, wanted: self.id });
                 }
-                Held::Device { context, .. } if !context.is_null() && context != self.raw => {
+                Residence::Device { context, .. } if !context.is_null() && context != self.raw => {
                     return Err(ForeignError::Context { what: "the memory", device: self.id }.into());
                 }
-                Held::Device { .. } => {}
+                Residence::Device { .. } => {}
             }
             if range.end <= at {
                 break;
@@ -286,13 +289,13 @@ impl Context {
         super::descriptor::encode_params(self.driver, tensor, params)
     }
 
-    /// The error of a failed call: the call's own, or that of a kernel that stopped earlier.
+    /// Returns the error of a failed call: its own, or that of a kernel that stopped earlier.
     #[cold]
     pub(super) fn failure(&self, operation: &'static str, code: Status) -> Error {
         self.fault_or(code, |status| Error::Driver { operation, status })
     }
 
-    /// The error of a status: `otherwise`, unless the status means that a kernel stopped.
+    /// Returns `otherwise` for a status, unless the status means that a kernel stopped.
     #[cold]
     pub(super) fn fault_or(&self, code: Status, otherwise: impl FnOnce(DriverStatus) -> Error) -> Error {
         let status = self.driver.status(code);
@@ -300,7 +303,7 @@ impl Context {
     }
 }
 
-/// The error of a call before there is a context.
+/// Returns the error of a call made before there is a context.
 fn refused(driver: &'static Driver, operation: &'static str) -> impl Fn(Status) -> Error {
     move |code| Error::Driver { operation, status: driver.status(code) }
 }

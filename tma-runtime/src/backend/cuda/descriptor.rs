@@ -11,13 +11,14 @@ const SLOT_BITS: u32 = 5;
 
 /// The descriptors encoded for one parameter of one kernel.
 ///
-/// It is direct-mapped: the tensor's address decides the slot, replacing any other tensor's. This
-/// bounds its size, and a lookup takes a few nanoseconds. A descriptor depends only on the tensor's
-/// layout and options, since box, element type and swizzle belong to the parameter; so memory that
-/// was freed and reallocated is not a problem.
+/// The cache is direct-mapped: the tensor's address selects the slot, and a new tensor replaces any
+/// other one there. This bounds the cache's size, and a lookup takes a few nanoseconds. A
+/// descriptor depends only on the tensor's layout and options, because box, element type and
+/// swizzle belong to the parameter. Memory that was freed and reallocated is therefore not a
+/// problem.
 #[derive(Debug, Default)]
 pub(super) struct DescriptorCache {
-    /// Empty until the first descriptor.
+    /// Empty until the first descriptor is encoded.
     slots: Vec<Slot>,
 }
 
@@ -29,7 +30,7 @@ struct Slot {
 }
 
 impl DescriptorCache {
-    /// The descriptor of the tensor of `source`, checked and encoded if it is not cached.
+    /// Returns the descriptor of the tensor of `source`, checked and encoded if it is not cached.
     pub(super) fn get(
         &mut self,
         driver: &Driver,
@@ -59,7 +60,7 @@ pub(super) fn encode(
     encode_params(driver, tensor, &map_params(tensor, source, spec)?)
 }
 
-/// Encodes a map that was checked.
+/// Encodes a map that has been checked.
 pub(super) fn encode_params(
     driver: &Driver,
     tensor: &'static str,
@@ -72,7 +73,7 @@ pub(super) fn encode_params(
     })
 }
 
-/// The slot of an address: the high bits of a product, which depend on every bit of the address.
+/// Returns the slot of an address: the high bits of a multiplicative hash of all its bits.
 fn slot(address: u64) -> usize {
     // 2^64 divided by the golden ratio, as in Fibonacci hashing (Knuth, volume 3, section 6.4).
     (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize

@@ -1,4 +1,4 @@
-//! What the driver made, exchanged with cust.
+//! Exchange of driver objects with cust.
 
 use super::context::Context;
 use super::driver::{Driver, Function, Status};
@@ -12,12 +12,12 @@ use cust::module::{Module, ModuleJitOption};
 use cust::stream::StreamFlags;
 use std::ffi::{CString, c_uint, c_void};
 
-/// A stream of cust's, which destroys it.
+/// A cust stream, which cust destroys.
 #[derive(Debug)]
 pub(super) struct OwnedStream(cust::stream::Stream);
 
 impl OwnedStream {
-    /// Makes a stream in the current context.
+    /// Creates a stream in the current context.
     pub(super) fn new(_driver: &'static Driver, flags: c_uint) -> Result<Self, Status> {
         let stream = cust::stream::Stream::new(StreamFlags::from_bits_truncate(flags), None);
         stream.map(Self).map_err(|error| error as Status)
@@ -29,13 +29,13 @@ impl OwnedStream {
 }
 
 impl Context {
-    /// A reference of cust's to the GPU's primary context, which becomes current.
+    /// Returns a cust reference to the GPU's primary context, which becomes current.
     pub(crate) fn to_cust(&self) -> Result<cust::context::Context, Error> {
         let DeviceId::Cuda(ordinal) = self.id() else {
             return Err(ForeignError::NotPrimary { device: self.id() }.into());
         };
         let context = cust::device::Device::get_device(ordinal).and_then(cust::context::Context::new);
-        self.asked("open the device's context", context)
+        self.checked("open the device's context", context)
     }
 
     /// Loads a kernel's PTX in this context, with line information.
@@ -60,21 +60,22 @@ impl Context {
         Ok(module)
     }
 
-    /// Waits for streams of other libraries, for which freeing memory elsewhere does not.
-    pub(crate) fn wait_beside(&self) -> Result<(), Error> {
+    /// Waits for streams of other libraries, for which cust does not wait when it frees memory.
+    pub(crate) fn wait_for_non_blocking(&self) -> Result<(), Error> {
         let _current = self.make_current()?;
-        let waited = self.beside.synchronize(self.driver);
+        let waited = self.non_blocking.synchronize(self.driver);
         waited.map_err(|code| self.failure("synchronise streams of other libraries", code))
     }
 
-    /// The result of one of cust's calls.
-    fn asked<T>(&self, operation: &'static str, result: CudaResult<T>) -> Result<T, Error> {
+    /// Converts the result of a call to cust.
+    fn checked<T>(&self, operation: &'static str, result: CudaResult<T>) -> Result<T, Error> {
         result.map_err(|error| self.failure(operation, error as Status))
     }
 }
 
 impl Stream {
-    /// Takes a stream of cust's. It waits for the default stream by itself: cust makes no others.
+    /// Takes over a cust stream. It waits for the default stream by itself: cust makes no other
+    /// streams.
     pub(crate) fn of_cust(context: &'static Context, stream: cust::stream::Stream) -> Result<Self, Error> {
         let _current = context.make_current()?;
         // SAFETY: the stream is alive until it is dropped.
@@ -82,11 +83,11 @@ impl Stream {
         Ok(Self { context, handle: Handle::Own(OwnedStream(stream)) })
     }
 
-    /// The stream as cust's; none if another library made it.
+    /// Returns the stream as a cust stream, or `None` if another library made it.
     pub(crate) fn as_cust(&self) -> Option<&cust::stream::Stream> {
         match &self.handle {
             Handle::Own(stream) => Some(&stream.0),
-            Handle::Waits(_) | Handle::Beside(_) => None,
+            Handle::Waits(_) | Handle::NonBlocking(_) => None,
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Where kernels that may call nothing tell which of their assertions failed:
-//! [`tma_model::assertion`].
+//! Reports of failed assertions from kernels that may not make calls: see [`tma_model::assertion`].
 
 use super::driver::{Driver, Module, PageLocked, Status};
 use crate::backend::assertion::failed;
@@ -9,20 +8,21 @@ use std::ffi::CString;
 use std::ptr;
 use tma_model::assertion::{Record, VARIABLE, WORDS};
 
-/// Memory of the host that a kernel writes a record to before it traps. It is the host's, so it can
-/// be read after the fault has taken the device's memory away.
+/// Host memory to which a kernel writes a record before it traps. Being host memory, it can still
+/// be read after the fault has made the device's memory inaccessible.
 #[derive(Debug)]
 pub(super) struct Listener(PageLocked<WORDS>);
 
 impl Listener {
-    /// Listens to the kernel of a module that was just loaded; none if it tells nothing. The
-    /// address of the record is on its way to the device when this returns, on the default stream.
+    /// Attaches to the kernel of a module that was just loaded, or returns `None` if the kernel
+    /// writes no records. When this returns, the record's address is still being copied to the
+    /// device, on the default stream.
     pub(super) fn attach(
         driver: &'static Driver,
         module: &Module,
         spec: &KernelSpec,
     ) -> Result<Option<Self>, Status> {
-        if !tells(spec.ptx) {
+        if !has_record_variable(spec.ptx) {
             return Ok(None);
         }
         let name = CString::new(VARIABLE).unwrap_or_default();
@@ -37,14 +37,14 @@ impl Listener {
         Ok(Some(Self(record)))
     }
 
-    /// What the kernel has told, if an assertion of it failed.
-    pub(super) fn heard(&self, spec: &'static KernelSpec) -> Option<Error> {
+    /// Returns the error that the kernel has recorded, if one of its assertions failed.
+    pub(super) fn recorded_failure(&self, spec: &'static KernelSpec) -> Option<Error> {
         failed(spec, spec.ptx, Record::decode(self.0.read())?)
     }
 }
 
-/// Whether the PTX has the variable, as the compiler declares it.
-fn tells(ptx: &str) -> bool {
+/// Returns whether the PTX has the variable, as the compiler declares it.
+fn has_record_variable(ptx: &str) -> bool {
     let declares = |line: &str| line.strip_suffix(';').is_some_and(|line| line.ends_with(VARIABLE));
     ptx.lines().any(|line| line.starts_with(".visible .global .align 8 .u64 ") && declares(line))
 }
@@ -55,13 +55,13 @@ mod tests {
 
     #[test]
     fn the_variable_is_that_of_the_compiler() {
-        assert!(tells(".version 8.0\n.visible .global .align 8 .u64 tma_failure;\n"));
+        assert!(has_record_variable(".version 8.0\n.visible .global .align 8 .u64 tma_failure;\n"));
         for other in [
             ".visible .global .align 8 .u64 tma_failures;",
             ".visible .global .align 4 .u32 tma_failure;",
             "\tmov.b64 %rd1, tma_failure;",
         ] {
-            assert!(!tells(other), "{other}");
+            assert!(!has_record_variable(other), "{other}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Kernels loaded into a context: compiled once, with their cached descriptors.
+//! Kernels loaded into a context, each compiled once, with their cached descriptors.
 
 use super::context::Context;
 use super::descriptor::DescriptorCache;
@@ -26,7 +26,7 @@ const PORTABLE_CLUSTER_BLOCKS: u32 = 8;
 #[derive(Debug, Default)]
 pub(super) struct Kernels {
     loaded: Vec<Kernel>,
-    /// From the address of a specification to its index in `loaded`. The compiler may keep several
+    /// Maps the address of a specification to its index in `loaded`. The compiler may keep several
     /// copies of one specification, so several addresses can lead to one kernel.
     by_spec: HashMap<usize, usize>,
 }
@@ -37,9 +37,9 @@ pub(super) struct Kernel {
     pub(super) function: Function,
     pub(super) launches: Launches,
     spec: &'static KernelSpec,
-    /// One per parameter; those of parameters other than tensor maps stay empty.
+    /// One per parameter. Those of parameters other than tensor maps stay empty.
     descriptors: Vec<DescriptorCache>,
-    /// Hears which of its assertions failed, if it tells.
+    /// Reads which assertion failed, if the kernel records that.
     listener: Option<Listener>,
     /// Keeps the function loaded.
     _module: Module,
@@ -56,7 +56,7 @@ impl Launches {
 }
 
 impl Kernels {
-    /// The kernel of a specification, loaded at its first launch.
+    /// Returns the kernel of a specification, and loads it at its first launch.
     pub(super) fn get(&mut self, context: &Context, spec: &'static KernelSpec) -> Result<&mut Kernel, Error> {
         let address = ptr::from_ref(spec).addr();
         let index = match self.by_spec.get(&address) {
@@ -77,19 +77,21 @@ impl Kernels {
         Ok(&mut self.loaded[index])
     }
 
-    /// The error of a kernel that has stopped: what it told, or else which ones it may have been.
+    /// Returns the error of a kernel that has stopped: the one it recorded, or else an error with
+    /// all kernels that may have stopped.
     pub(super) fn fault(&self, status: DriverStatus) -> Error {
-        let told = self.loaded.iter().find_map(|kernel| kernel.listener.as_ref()?.heard(kernel.spec));
-        told.unwrap_or_else(|| Error::KernelFault { kernels: self.launched(), status })
+        let failure =
+            self.loaded.iter().find_map(|kernel| kernel.listener.as_ref()?.recorded_failure(kernel.spec));
+        failure.unwrap_or_else(|| Error::KernelFault { kernels: self.launched(), status })
     }
 
-    /// The names of the kernels that may still be running, or have stopped.
+    /// Returns the names of the kernels that may still be running, or have stopped.
     fn launched(&self) -> Vec<&'static str> {
         let launched = self.loaded.iter().filter(|kernel| kernel.launches.0.load(Ordering::Relaxed));
         launched.map(|kernel| kernel.spec.name).collect()
     }
 
-    /// The error of a load, which also fails once a kernel has stopped.
+    /// Replaces the error of a load that failed only because a kernel has stopped.
     fn fault_or(&self, error: Error) -> Error {
         match error {
             Error::Jit { status, .. } if status.is_fault() => self.fault(status),
@@ -97,7 +99,7 @@ impl Kernels {
         }
     }
 
-    /// Notes that everything launched has run.
+    /// Records that everything launched has run.
     pub(super) fn all_have_run(&self) {
         for kernel in &self.loaded {
             kernel.launches.0.store(false, Ordering::Relaxed);
@@ -114,8 +116,8 @@ impl Kernel {
         let listener = Listener::attach(context.driver, &module, spec)
             .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
         if listener.is_some() {
-            // Streams of other libraries do not wait for what was copied there.
-            // SAFETY: the default stream is alive.
+            // Streams of other libraries do not wait for the copy of the record's address. SAFETY:
+            // the default stream is alive.
             unsafe { context.driver.synchronize(ptr::null_mut()) }
                 .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
         }
@@ -123,7 +125,8 @@ impl Kernel {
         Ok(Self { function, launches: Launches::default(), spec, descriptors, listener, _module: module })
     }
 
-    /// The descriptor of a tensor for the parameter with this index, encoded if it is not cached.
+    /// Returns the descriptor of a tensor for the parameter with this index, encoded if it is not
+    /// cached.
     pub(super) fn descriptor(
         &mut self,
         driver: &Driver,
@@ -137,7 +140,7 @@ impl Kernel {
 }
 
 impl Context {
-    /// Opts a function in to the shared memory and the clusters that its kernel asks for.
+    /// Opts a function in to the shared memory and the clusters that its kernel needs.
     pub(super) fn opt_in(&self, function: Function, spec: &'static KernelSpec) -> Result<(), Error> {
         let refused = |code| Error::Launch { kernel: spec.name, status: self.driver.status(code) };
         if spec.shared_bytes > DEFAULT_SHARED_BYTES {
@@ -150,7 +153,7 @@ impl Context {
     }
 }
 
-/// Lets the driver compile the PTX, and looks up the kernel's function.
+/// Has the driver compile the PTX, and looks up the kernel's function.
 fn compile(driver: &'static Driver, spec: &'static KernelSpec) -> Result<(Module, Function), Error> {
     let missing = || Error::NoEntry { kernel: spec.name, entry: spec.entry };
     let text = CString::new(spec.ptx).map_err(|_| missing())?;
@@ -164,11 +167,11 @@ fn compile(driver: &'static Driver, spec: &'static KernelSpec) -> Result<(Module
     Ok((module, function))
 }
 
-/// The error for PTX that the driver rejected. The PTX is compiled again to get the log: only a
-/// load takes its buffers, and a lazily loading driver compiles after it.
+/// Returns the error for PTX that the driver rejected. The PTX is compiled again to get the log:
+/// only a load accepts log buffers, and a lazily loading driver compiles only after the load.
 #[cold]
 pub(super) fn refusal(driver: &Driver, spec: &KernelSpec, text: &CStr, code: Status) -> Error {
-    let (again, log) = driver.jit_log(text);
-    let status = if again == driver::SUCCESS { code } else { again };
+    let (retried, log) = driver.jit_log(text);
+    let status = if retried == driver::SUCCESS { code } else { retried };
     Error::Jit { kernel: spec.name, status: driver.status(status), log }
 }

@@ -17,12 +17,12 @@ use std::ptr;
 /// The maximum number of PTX parameters of a launch that does not allocate.
 const INLINE: usize = 64;
 
-/// One pointer for each PTX parameter, to its value.
+/// One pointer per PTX parameter, to the parameter's value.
 #[derive(Debug)]
 struct Pointers {
     inline: [*mut c_void; INLINE],
     len: usize,
-    /// All of them, once `inline` is full.
+    /// All pointers, once `inline` is full.
     spilled: Vec<*mut c_void>,
 }
 
@@ -76,8 +76,8 @@ impl Context {
         launched: impl FnOnce(&Launches),
     ) -> Result<(), Error> {
         let _current = self.make_current()?;
-        // Descriptors stay in the cache while the driver copies them, so the lock is held over the
-        // launch.
+        // Descriptors must stay in the cache while the driver copies them, so the lock is held
+        // across the launch.
         let mut kernels = self.kernels();
         let kernel = kernels.get(self, spec)?;
         let mut pointers = Pointers::new();
@@ -95,7 +95,8 @@ impl Context {
             Ok(())
         })?;
         // SAFETY: `bind` passed a pointer for each parameter, into `args` and the locked cache, and
-        // `Properties::accept` checked that the PTX reads no further; `stream` is alive.
+        // `Properties::accept` checked that the PTX reads no further. The caller keeps `stream`
+        // alive.
         let launch = || unsafe { call(self.driver, spec, shape, stream, kernel.function, &pointers) };
         let queued = self.in_order(stream, launch);
         if queued.is_ok() {
@@ -105,16 +106,17 @@ impl Context {
         queued.map_err(|code| self.refusal(spec.name, code))
     }
 
-    /// Queues something on a stream: on the default stream, in order with those of other libraries.
+    /// Queues an operation on a stream. On the default stream it is ordered with the streams of
+    /// other libraries.
     pub(super) fn in_order(
         &self,
         stream: *mut c_void,
         queue: impl FnOnce() -> Result<(), Status>,
     ) -> Result<(), Status> {
-        if stream.is_null() { self.beside.around(self.driver, queue) } else { queue() }
+        if stream.is_null() { self.non_blocking.around(self.driver, queue) } else { queue() }
     }
 
-    /// How many blocks of a kernel run at the same time, in clusters of this size.
+    /// Returns how many blocks of a kernel run at the same time, in clusters of this size.
     pub(crate) fn resident_blocks(&self, spec: &'static KernelSpec, cluster: [u32; 3]) -> Result<u32, Error> {
         let _current = self.make_current()?;
         let function = self.kernels().get(self, spec)?.function;
@@ -145,7 +147,7 @@ impl Context {
         let (function, launches) = (kernel.function, kernel.launches.clone());
         drop(kernels);
 
-        // With capacity for all, so that none of them moves.
+        // The capacity suffices for all values, so none of them moves.
         let mut descriptors = Vec::with_capacity(spec.params.len());
         let mut numbers: Vec<u64> = Vec::with_capacity(2 * spec.params.len());
         let mut pointers = Pointers::new();
@@ -180,14 +182,14 @@ impl Context {
         })
     }
 
-    /// The error of a launch that the driver rejected.
+    /// Returns the error of a launch that the driver rejected.
     #[cold]
     fn refusal(&self, kernel: &'static str, code: Status) -> Error {
         self.fault_or(code, |status| Error::Launch { kernel, status })
     }
 }
 
-/// A prepared launch. The pointers keep it on its thread.
+/// A prepared launch. The pointers make it `!Send`.
 #[derive(Debug)]
 pub(crate) struct Prepared<'a> {
     context: &'static Context,
@@ -197,7 +199,7 @@ pub(crate) struct Prepared<'a> {
     function: Function,
     launches: Launches,
     pointers: Pointers,
-    /// The values that the pointers point to: addresses, lengths, scalars and descriptors.
+    /// The targets of the pointers: addresses, lengths, scalars and descriptors.
     _values: (Vec<u64>, Vec<Descriptor>),
     /// Keeps the tensors borrowed.
     _lent: PhantomData<Arg<'a>>,
@@ -207,8 +209,8 @@ impl Prepared<'_> {
     pub(crate) fn run(&self) -> Result<(), Error> {
         let _current = self.context.make_current()?;
         self.launches.note();
-        // SAFETY: as in `Context::queue`, into values that `self` owns; the stream is borrowed for
-        // `'a`.
+        // SAFETY: as in `Context::queue`, but with pointers to values that `self` owns. The stream
+        // is borrowed for `'a`.
         let launch = || unsafe {
             call(self.context.driver, self.spec, self.shape, self.stream, self.function, &self.pointers)
         };
@@ -216,14 +218,14 @@ impl Prepared<'_> {
     }
 }
 
-/// The driver's handle; null is the default stream.
+/// Returns the driver's handle. Null is the default stream.
 fn raw(stream: Option<&Stream>) -> *mut c_void {
     stream.map_or(ptr::null_mut(), Stream::raw)
 }
 
 /// # Safety
 ///
-/// As [`Driver::launch`], with one pointer for each parameter.
+/// The same as for [`Driver::launch`], with one pointer per parameter.
 unsafe fn call(
     driver: &Driver,
     spec: &KernelSpec,
@@ -239,9 +241,9 @@ unsafe fn call(
     unsafe { driver.launch(&config, function, pointers.as_ptr().cast_mut()) }
 }
 
-/// The attributes of a launch, and how many of them are used.
+/// Returns the attributes of a launch, and how many of them are used.
 fn attributes(spec: &KernelSpec, shape: Shape) -> ([LaunchAttribute; 3], usize) {
-    // A fixed size is in the kernel's code.
+    // A fixed cluster size is part of the kernel's code.
     let at_launch = matches!(spec.cluster, Cluster::AtLaunch { .. });
     let mut all = [
         (at_launch, LaunchAttribute::cluster(shape.cluster)),
@@ -259,7 +261,7 @@ mod tests {
 
     #[test]
     fn launches_have_the_attributes_that_they_ask_for() {
-        let asked = |cluster, cooperative, dependent| {
+        let attributes = |cluster, cooperative, dependent| {
             let parts = KernelParts { cluster, cooperative, ..KernelParts::NOTHING };
             // SAFETY: never launched.
             let spec = unsafe { KernelSpec::from_parts(parts) };
@@ -270,11 +272,11 @@ mod tests {
         let cluster = LaunchAttribute::cluster([2, 1, 1]);
         let cooperative = LaunchAttribute::cooperative();
         let dependent = LaunchAttribute::programmatic_stream_serialization();
-        assert_eq!(asked(Cluster::None, false, false), []);
-        assert_eq!(asked(Cluster::Fixed([2, 1, 1]), false, true), [dependent]);
-        assert_eq!(asked(Cluster::None, true, false), [cooperative]);
-        assert_eq!(asked(Cluster::AtLaunch { most: 8 }, false, true), [cluster, dependent]);
-        assert_eq!(asked(Cluster::AtLaunch { most: 8 }, true, true), [cluster, cooperative, dependent]);
+        assert_eq!(attributes(Cluster::None, false, false), []);
+        assert_eq!(attributes(Cluster::Fixed([2, 1, 1]), false, true), [dependent]);
+        assert_eq!(attributes(Cluster::None, true, false), [cooperative]);
+        assert_eq!(attributes(Cluster::AtLaunch { most: 8 }, false, true), [cluster, dependent]);
+        assert_eq!(attributes(Cluster::AtLaunch { most: 8 }, true, true), [cluster, cooperative, dependent]);
     }
 
     #[test]

@@ -1,10 +1,9 @@
-//! The CUDA backend: kernels on NVIDIA GPUs, through the driver, which only [`driver`] calls.
+//! The CUDA backend: kernels on NVIDIA GPUs, through the driver. Only [`driver`] calls the driver.
 //!
 //! A launch takes one lock, finds the kernel by the address of its specification and each
-//! descriptor by the address of its tensor, and calls the driver; it does not allocate. `absent.rs`
+//! descriptor by the address of its tensor, and calls the driver. It does not allocate. `absent.rs`
 //! lists this module's interface.
 
-mod beside;
 mod capture;
 mod context;
 mod descriptor;
@@ -14,6 +13,7 @@ mod exchange;
 mod failure;
 mod kernel;
 mod launch;
+mod non_blocking;
 mod stream;
 
 pub(crate) use capture::{Capture, Graph};
@@ -21,7 +21,8 @@ pub(crate) use context::Context;
 pub(crate) use launch::Prepared;
 pub(crate) use stream::{Event, Stream};
 
-// cust wraps no stream that it did not make. So that each can be passed to it, it makes them all.
+// cust cannot wrap a stream that it did not make. It therefore makes all streams, so that each can
+// be passed to it.
 #[cfg(not(feature = "cust"))]
 use driver::stream::OwnedStream;
 #[cfg(feature = "cust")]

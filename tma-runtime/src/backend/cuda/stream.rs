@@ -7,33 +7,34 @@ use crate::error::{Error, ForeignError};
 use std::ffi::c_void;
 use std::ptr;
 
-/// `CU_STREAM_LEGACY`, another name of the default stream.
+/// `CU_STREAM_LEGACY`, another name for the default stream.
 const LEGACY: usize = 1;
-/// `CU_STREAM_PER_THREAD`, which names another stream on each thread. It waits for the default
+/// `CU_STREAM_PER_THREAD`, which names a different stream on each thread. It waits for the default
 /// stream (CUDA runtime API, "Stream synchronization behavior").
 const PER_THREAD: usize = 2;
 
-/// A stream that is in order with the default stream.
+/// A stream that is ordered with the default stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(super) context: &'static Context,
     pub(super) handle: Handle,
 }
 
-/// A stream's handle, by who destroys it.
+/// A stream's handle, by the party that destroys the stream.
 #[derive(Debug)]
 pub(super) enum Handle {
-    /// This stream, which waits for the default stream by itself.
+    /// Destroyed with this value. It waits for the default stream by itself.
     Own(OwnedStream),
-    /// Another library; the stream waits for the default stream by itself.
+    /// Destroyed by another library. It waits for the default stream by itself.
     Waits(*mut c_void),
-    /// Another library; [`Beside`](super::beside::Beside) puts it in order.
-    Beside(*mut c_void),
+    /// Destroyed by another library.
+    /// [`NonBlockingStreams`](super::non_blocking::NonBlockingStreams) orders it.
+    NonBlocking(*mut c_void),
 }
 
 // SAFETY: the driver's handles may be used from any thread.
 unsafe impl Send for Stream {}
-// SAFETY: as above, also at the same time.
+// SAFETY: as above, also concurrently.
 unsafe impl Sync for Stream {}
 
 /// A recorded event.
@@ -64,11 +65,11 @@ impl Stream {
     pub(super) fn new(context: &'static Context) -> Result<Self, Error> {
         let _current = context.make_current()?;
         let stream = OwnedStream::new(context.driver, DEFAULT);
-        let stream = stream.map_err(|code| context.failure("make a stream", code))?;
+        let stream = stream.map_err(|code| context.failure("create a stream", code))?;
         Ok(Self { context, handle: Handle::Own(stream) })
     }
 
-    /// A stream of another library; null is the default stream.
+    /// Wraps a stream of another library. Null is the default stream.
     ///
     /// # Safety
     ///
@@ -84,8 +85,8 @@ impl Stream {
             if is_default || context.driver.waits_for_default(raw).map_err(failed)? {
                 Handle::Waits(raw)
             } else {
-                context.beside.add(context.driver, raw).map_err(failed)?;
-                Handle::Beside(raw)
+                context.non_blocking.add(context.driver, raw).map_err(failed)?;
+                Handle::NonBlocking(raw)
             }
         };
         Ok(Self { context, handle })
@@ -94,7 +95,7 @@ impl Stream {
     pub(crate) fn raw(&self) -> *mut c_void {
         match &self.handle {
             Handle::Own(stream) => stream.raw(),
-            Handle::Waits(raw) | Handle::Beside(raw) => *raw,
+            Handle::Waits(raw) | Handle::NonBlocking(raw) => *raw,
         }
     }
 
@@ -113,7 +114,8 @@ impl Stream {
         let event = other.event(false)?;
         let _current = self.context.make_current()?;
         // SAFETY: the stream is alive.
-        unsafe { event.hold(self.raw()) }.map_err(|code| self.context.failure("let a stream wait", code))
+        unsafe { event.hold(self.raw()) }
+            .map_err(|code| self.context.failure("make a stream wait for an event", code))
     }
 
     /// # Safety
@@ -132,7 +134,7 @@ impl Stream {
     fn event(&self, timed: bool) -> Result<driver::Event, Error> {
         let _current = self.context.make_current()?;
         let event = driver::Event::new(self.context.driver, timed);
-        let event = event.map_err(|code| self.context.failure("make an event", code))?;
+        let event = event.map_err(|code| self.context.failure("create an event", code))?;
         // SAFETY: the stream is alive, and of this context.
         let recorded = unsafe { event.record(self.raw()) };
         recorded.map_err(|code| self.context.failure("record an event", code))?;
@@ -144,10 +146,10 @@ impl Drop for Stream {
     fn drop(&mut self) {
         match self.handle {
             Handle::Own(_) | Handle::Waits(_) => {}
-            Handle::Beside(raw) => {
+            Handle::NonBlocking(raw) => {
                 if let Ok(_current) = self.context.make_current() {
                     // SAFETY: the stream was added, and is alive.
-                    unsafe { self.context.beside.remove(self.context.driver, raw) };
+                    unsafe { self.context.non_blocking.remove(self.context.driver, raw) };
                 }
             }
         }
@@ -164,6 +166,6 @@ impl Event {
         self.synchronize()?;
         later.synchronize()?;
         let elapsed = later.event.elapsed_ms(&self.event);
-        elapsed.map_err(|code| self.context.failure("read the time between events", code))
+        elapsed.map_err(|code| self.context.failure("measure the time between events", code))
     }
 }

@@ -1,6 +1,6 @@
-//! Functions of the program that a simulated device calls at launches.
+//! Callbacks of the program that a simulated device invokes at launches.
 //!
-//! No lock is held while they run, so that they may use the device. Their own launches run
+//! No lock is held while they run, so they may use the device. The launches that they make run
 //! unchanged and unreported, since each would otherwise trigger the next without end.
 
 use std::sync::{Arc, Mutex};
@@ -15,13 +15,13 @@ pub(crate) type Rewrite = Arc<dyn Fn(&'static KernelSpec) -> Option<String> + Se
 /// Receives the report of each launch.
 pub(crate) type Watch = Arc<dyn Fn(&'static KernelSpec, &ptx_sim::Report) + Send + Sync>;
 
-/// The functions of a device.
+/// The callbacks of a device.
 #[derive(Default)]
 pub(super) struct Hooks {
     rewrite: Mutex<Option<Rewrite>>,
-    /// With the number of timeline events to record.
+    /// The callback, with the number of timeline events to record.
     watch: Mutex<Option<(usize, Watch)>>,
-    /// The threads that are running one of them.
+    /// The threads that are running one of the callbacks.
     running: Mutex<Vec<ThreadId>>,
 }
 
@@ -34,15 +34,15 @@ impl Hooks {
         *locked(&self.watch) = Some((trace_events, watch));
     }
 
-    /// The function that replaces PTX; `None` if it is not set, or this thread is running a
-    /// function of the device.
+    /// Returns the callback that replaces PTX, or `None` if there is none or this thread is running
+    /// one of the device's callbacks.
     pub(super) fn rewrite(&self) -> Option<Rewrite> {
         let rewrite = locked(&self.rewrite).clone();
         rewrite.filter(|_| !self.within())
     }
 
-    /// The function that receives reports; `None` if it is not set, or this thread is running a
-    /// function of the device.
+    /// Returns the callback that receives reports, or `None` if there is none or this thread is
+    /// running one of the device's callbacks.
     pub(super) fn watch(&self) -> Option<(usize, Watch)> {
         let watch = locked(&self.watch).clone();
         watch.filter(|_| !self.within())
@@ -52,7 +52,7 @@ impl Hooks {
         locked(&self.running).contains(&thread::current().id())
     }
 
-    /// Runs `f`, one of the functions.
+    /// Runs `f`, one of the callbacks.
     pub(super) fn run<T>(&self, f: impl FnOnce() -> T) -> T {
         locked(&self.running).push(thread::current().id());
         // Dropped even if `f` panics.

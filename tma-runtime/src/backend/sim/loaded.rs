@@ -1,4 +1,4 @@
-//! A kernel's text, loaded.
+//! A loaded kernel text.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -9,9 +9,9 @@ use ptx_sim::Module;
 
 /// A module that launches share.
 ///
-/// It is behind `dyn` for whoever compiles a program: wherever a [`Device`](crate::Device) is
-/// dropped, rustc walks the fields of every type in it, and would walk each instruction of the
-/// simulator.
+/// The module is behind `dyn` to keep compile times of users low: wherever a
+/// [`Device`](crate::Device) is dropped, rustc visits the fields of every type in it, and would
+/// visit every instruction type of the simulator.
 #[derive(Clone)]
 pub(super) struct Loaded(Arc<dyn Borrow<Module> + Send + Sync>);
 

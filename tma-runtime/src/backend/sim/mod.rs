@@ -1,7 +1,7 @@
-//! The simulator backend: kernels' PTX on the CPU, through `ptx-sim`.
+//! The simulator backend: runs the PTX of kernels on the CPU, through `ptx-sim`.
 //!
-//! A launch runs to its end before it returns, so that streams and events have nothing left to
-//! order. The simulator's findings are the launch's error.
+//! A launch runs to completion before it returns, so streams and events have nothing left to order.
+//! The simulator's findings become the launch's error.
 
 mod hooks;
 mod loaded;
@@ -27,11 +27,11 @@ use crate::tensor::layout::DeviceId;
 use hooks::{Hooks, Rewrite, Watch};
 use loaded::Loaded;
 
-/// Multiprocessors that a simulated device reports: enough for persistent blocks to share work, few
-/// enough for a CPU.
+/// Multiprocessors that a simulated device reports. This is enough for persistent blocks to share
+/// work, and few enough for a CPU.
 const MULTIPROCESSORS: u32 = 4;
 
-/// Bytes copied or filled at a time.
+/// Number of bytes copied or filled at a time.
 const CHUNK: usize = 1 << 16;
 
 /// A simulated device.
@@ -49,12 +49,12 @@ pub(crate) struct Context {
     hooks: Hooks,
 }
 
-/// Identifies a kernel's text, original or rewritten.
+/// The identity of a kernel's text, original or rewritten.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ModuleKey {
     /// The address of the kernel's own PTX, which is a constant of the program.
     ptx: usize,
-    /// Whether it could be replaced.
+    /// Whether a callback could replace the text.
     rewritten: bool,
 }
 
@@ -92,12 +92,13 @@ impl Context {
         }
     }
 
-    /// As the backend of builds without the feature, which has none.
+    /// Makes a device. It is fallible because the backend of builds without the feature always
+    /// fails.
     pub(crate) fn open() -> Result<Arc<Self>, Error> {
         Ok(Arc::new(Self::new()))
     }
 
-    /// The instructions of warps that all launches so far have executed.
+    /// Returns the number of warp instructions that all launches so far have executed.
     pub(crate) fn instructions(&self) -> u64 {
         self.instructions.load(Ordering::Relaxed)
     }
@@ -134,7 +135,8 @@ impl Context {
         self.hooks.set_watch(trace_events, watch);
     }
 
-    /// Kernels that were launched before are rewritten as well.
+    /// Sets the callback that rewrites kernels. It also applies to kernels that were launched
+    /// before.
     pub(crate) fn set_rewrite(&self, rewrite: Rewrite) {
         self.hooks.set_rewrite(rewrite);
         locked(&self.modules).clear();
@@ -148,12 +150,12 @@ impl Context {
         locked(&self.memory).free(address);
     }
 
-    /// A tensor map in the simulator's own format.
+    /// Encodes a tensor map in the simulator's own format.
     pub(crate) fn encode(&self, params: &MapParams) -> Descriptor {
         Descriptor::new(ptx_sim::tensor_map::encode(&params.map))
     }
 
-    /// How many of `bytes` bytes from `address` on are in its allocation.
+    /// Returns how many of the `bytes` bytes from `address` on are in its allocation.
     pub(crate) fn reachable(&self, address: u64, bytes: u64) -> Result<u64, Error> {
         let rest = self.memory().rest(address).ok_or(Error::SimulatedMemory { address })?;
         Ok(rest.min(bytes))
@@ -180,18 +182,18 @@ impl Context {
         chunks(bytes).try_for_each(|(offset, length)| self.write(to + offset, &chunk[..length]))
     }
 
-    /// The memory as it is now; clones share their bytes.
+    /// Returns a snapshot of the memory. Clones share their bytes.
     fn memory(&self) -> GlobalMemory {
         locked(&self.memory).clone()
     }
 }
 
-/// The offsets and lengths of the chunks of `bytes` bytes.
+/// Splits `bytes` bytes into chunks, and returns their offsets and lengths.
 fn chunks(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
     (0..bytes).step_by(CHUNK).map(move |offset| (offset, (bytes - offset).min(CHUNK as u64) as usize))
 }
 
-/// A launch with its arguments encoded. It holds addresses, but does not keep their memory alive.
+/// A launch with encoded arguments. It holds addresses, but does not keep their memory alive.
 #[derive(Debug)]
 pub(crate) struct Launch {
     spec: &'static KernelSpec,
@@ -201,7 +203,7 @@ pub(crate) struct Launch {
 }
 
 impl Context {
-    /// Loads the kernel and encodes the arguments.
+    /// Loads the kernel and encodes its arguments.
     pub(crate) fn prepare(
         &self,
         spec: &'static KernelSpec,
@@ -213,10 +215,10 @@ impl Context {
         Ok(Launch { spec, shape, module, args })
     }
 
-    /// Runs a kernel to completion. A dependent launch is no different: previous kernels have
-    /// ended.
+    /// Runs a kernel to completion. A dependent launch is no different, since previous kernels have
+    /// already ended.
     pub(crate) fn run(&self, Launch { spec, shape, module, args }: &Launch) -> Result<(), Error> {
-        speed::tell_if_slow();
+        speed::warn_if_slow();
         let watch = self.hooks.watch();
         let default = LaunchConfig::default();
         let global_order = match self.all_global_races.load(Ordering::Relaxed) {
@@ -244,8 +246,8 @@ impl Context {
             }
             error => Error::SimulatedLaunch { kernel, why: error.to_string() },
         };
-        // The device's own memory, not a clone: a module's variables are allocated at its first
-        // launch, and stay.
+        // The launch uses the device's own memory, not a clone: a module's variables are allocated
+        // at its first launch, and persist.
         let mut memory = locked(&self.memory);
         let report = ptx_sim::launch(module, &mut memory, spec.entry, &config, args).map_err(refused)?;
         drop(memory);
@@ -260,8 +262,8 @@ impl Context {
         report::judge(spec.name, module, config.seed, &report)
     }
 
-    /// The module of a kernel, loaded at its first launch. If several threads launch it at the same
-    /// time, each loads it, and all use the same one.
+    /// Returns the module of a kernel, loaded at its first launch. If several threads launch it at
+    /// the same time, each of them loads it, and all use the same one.
     fn module(&self, spec: &'static KernelSpec) -> Result<Loaded, Error> {
         let rewrite = self.hooks.rewrite();
         let key = ModuleKey { ptx: spec.ptx.as_ptr() as usize, rewritten: rewrite.is_some() };

@@ -1,13 +1,13 @@
-//! What kernels print.
+//! Output that kernels print.
 
 use std::io::Write;
 
 use ptx_sim::{PRINTED_BYTES, Report};
 
-/// Prints the output of a launch, with a notice if it was more than a GPU's buffer holds.
+/// Prints the output of a launch, with a notice if it exceeded a GPU's buffer.
 ///
-/// A launch does not fail because its output is closed: the output is lost, as with a GPU, where
-/// the driver prints.
+/// A launch does not fail because standard output is closed: the output is lost, as on a GPU, where
+/// the driver prints it.
 pub(super) fn show(out: &mut impl Write, kernel: &str, report: &Report) {
     if report.printed.is_empty() {
         return;
@@ -15,7 +15,8 @@ pub(super) fn show(out: &mut impl Write, kernel: &str, report: &Report) {
     let cut = match report.printed_lost {
         0 => String::new(),
         lost => format!(
-            "[`{kernel}` printed {lost} bytes before these: the buffer of a launch keeps the last {PRINTED_BYTES}]\n"
+            "[`{kernel}` printed {lost} more bytes before these: the print buffer of a launch keeps the last \
+             {PRINTED_BYTES}]\n"
         ),
     };
     let _nobody_reads = write!(out, "{cut}{}", report.printed).and_then(|()| out.flush());
@@ -30,18 +31,18 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_is_said() {
+    fn truncated_output_is_reported() {
         let mut out = Vec::new();
         show(&mut out, "k", &report("seven 7\n", 0));
         assert_eq!(out, b"seven 7\n");
         show(&mut out, "k", &report("eight 8\n", 12));
         let text = String::from_utf8_lossy(&out).into_owned();
-        let wanted =
-            "[`k` printed 12 bytes before these: the buffer of a launch keeps the last 1048576]\neight 8\n";
+        let wanted = "[`k` printed 12 more bytes before these: the print buffer of a launch keeps the last \
+                      1048576]\neight 8\n";
         assert_eq!(text, format!("seven 7\n{wanted}"));
     }
 
-    /// Standard output whose reader has exited.
+    /// A standard output whose reader has exited.
     struct Closed;
 
     impl Write for Closed {

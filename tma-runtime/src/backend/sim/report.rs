@@ -1,4 +1,4 @@
-//! Turns the findings of a launch's report into the launch's error.
+//! Conversion of the findings of a launch's report into the launch's error.
 
 use ptx_sim::{FindingKind, Module, Report};
 
@@ -7,22 +7,22 @@ use crate::error::Error;
 use crate::spec::KernelSpec;
 use tma_model::assertion::{Record, Remark};
 
-/// The error of a launch in which nothing is wrong but that an assertion failed of which the PTX
-/// tells: the same as on a GPU.
+/// Returns the error of a launch whose only finding is a failed assertion that the PTX describes.
+/// It is the same error as on a GPU.
 pub(super) fn assertion(spec: &'static KernelSpec, module: &Module, report: &Report) -> Option<Error> {
     let [finding] = report.findings.iter().collect::<Vec<_>>()[..] else { return None };
     let party = finding.parties.first().filter(|_| finding.kind == FindingKind::Trap)?;
     let ptx = module.sources(|_| None).ptx;
     let line = ptx.lines().nth((party.site.ptx_line as usize).checked_sub(1)?)?;
     let [x, y, _] = spec.threads.map(|extent| extent.max(1));
-    let linear = party.who.thread.0;
+    let linear = party.thread.index.0;
     let thread = [linear % x, linear / x % y, linear / (x * y)];
     let number = Remark::find(line)?.number;
     failed(spec, ptx, Record { number, thread, block: party.block })
 }
 
-/// The error of a launch that ran with `seed`, if it has findings. Notes alone are not an error,
-/// and follow the findings.
+/// Returns the error of a launch that ran with `seed`, if it has findings. Notes alone are not an
+/// error. They are listed after the findings.
 pub(super) fn judge(kernel: &'static str, module: &Module, seed: u64, report: &Report) -> Result<(), Error> {
     if report.findings.is_empty() {
         return Ok(());
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_no_error_and_stand_after_findings() {
+    fn notes_are_no_errors_and_follow_findings() {
         assert!(judged(&[], &[]).is_ok());
         assert!(judged(&[], &[FindingKind::BoxOutside]).is_ok());
         let error = judged(&[FindingKind::Race], &[FindingKind::BoxOutside]).expect_err("there is a finding");

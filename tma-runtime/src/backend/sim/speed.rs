@@ -4,13 +4,13 @@
 use std::io::{Write, stderr};
 use std::sync::Once;
 
-/// The variable that silences the hint if set to `off`.
+/// The environment variable that silences the hint if set to `off`.
 const VARIABLE: &str = "TMA_HINTS";
 
 const HINT: &str = "\
-hint: the simulator was compiled without optimisation, and takes some twelve times as long as it could. To optimise
-      it also in debug builds, and the compiler of kernels with it, write into the Cargo.toml of the workspace
-      (`TMA_HINTS=off` silences this hint):
+hint: the simulator was compiled without optimisation, and is about twelve times slower than it could be. To
+      optimise it and the kernel compiler in debug builds too, add these lines to the workspace's Cargo.toml
+      (set `TMA_HINTS=off` to silence this hint):
 
       [profile.dev.package.ptx-sim]
       opt-level = 3
@@ -21,12 +21,13 @@ hint: the simulator was compiled without optimisation, and takes some twelve tim
       opt-level = 1
 ";
 
-/// Writes the hint to standard error at the first launch of a process, if the simulator is slow.
-pub(super) fn tell_if_slow() {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| {
+/// Writes the hint to standard error at the first launch of a process, if the simulator is compiled
+/// without optimisation.
+pub(super) fn warn_if_slow() {
+    static WARNED: Once = Once::new();
+    WARNED.call_once(|| {
         if let Some(hint) = hint(ptx_sim::IS_OPTIMIZED, std::env::var(VARIABLE).ok().as_deref()) {
-            // Unlike `eprint!`, this does not panic where standard error is closed.
+            // Unlike `eprint!`, this does not panic if standard error is closed.
             stderr().write_all(hint.as_bytes()).ok();
         }
     });
@@ -51,6 +52,6 @@ mod tests {
     #[test]
     fn this_repository_optimises_it() {
         let hint = hint(ptx_sim::IS_OPTIMIZED, None);
-        assert_eq!(hint, None, "the workspace's Cargo.toml has the lines that are asked for");
+        assert_eq!(hint, None, "the workspace's Cargo.toml has the lines of the hint");
     }
 }

@@ -1,5 +1,5 @@
-//! Simulated devices: functions that use the device that calls them, allocations that exceed the
-//! host's memory, copies that fail.
+//! Tests of simulated devices: callbacks that use the device that invokes them, allocations that
+//! exceed the host's memory, and copies that fail.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -31,12 +31,12 @@ fn once(device: &Device, spec: &'static KernelSpec) -> Result<(), Error> {
 
 #[test]
 fn a_rewrite_may_launch_on_its_device() {
-    static ASKED: AtomicU32 = AtomicU32::new(0);
+    static REQUESTED: AtomicU32 = AtomicU32::new(0);
     let device = Device::simulator();
     let within = device.clone();
     let device = device.rewriting(move |kernel| {
-        ASKED.fetch_add(1, Ordering::Relaxed);
-        // The same kernel and another one, both as they are. A lock held here would stop them.
+        REQUESTED.fetch_add(1, Ordering::Relaxed);
+        // The same kernel and another one, neither of them rewritten. A held lock would block them.
         once(&within, kernel).and_then(|()| once(&within, &SECOND)).expect("they do nothing wrong");
         Some(kernel.ptx.replace("ret;", "trap;"))
     });
@@ -44,20 +44,20 @@ fn a_rewrite_may_launch_on_its_device() {
         assert_eq!(once(&device, &FIRST).err().map(|error| error.code()), Some("TMA0616"), "rewritten");
     }
     assert_eq!(once(&device, &SECOND).err().map(|error| error.code()), Some("TMA0616"), "rewritten");
-    assert_eq!(ASKED.load(Ordering::Relaxed), 2, "once a kernel");
+    assert_eq!(REQUESTED.load(Ordering::Relaxed), 2, "once a kernel");
 }
 
 #[test]
 fn a_report_may_launch_on_its_device() {
-    static TOLD: AtomicU32 = AtomicU32::new(0);
+    static WARNED: AtomicU32 = AtomicU32::new(0);
     let device = Device::simulator();
     let within = device.clone();
     let device = device.reporting(0, move |kernel, _| {
-        TOLD.fetch_add(1, Ordering::Relaxed);
+        WARNED.fetch_add(1, Ordering::Relaxed);
         once(&within, kernel).expect("it does nothing wrong");
     });
     once(&device, &FIRST).and_then(|()| once(&device, &SECOND)).expect("they do nothing wrong");
-    assert_eq!(TOLD.load(Ordering::Relaxed), 2);
+    assert_eq!(WARNED.load(Ordering::Relaxed), 2);
 }
 
 #[test]
@@ -84,8 +84,7 @@ fn tma0630_a_grid_that_would_run_for_hours_is_refused() {
     assert!(grid(&device, 99).is_ok());
 }
 
-/// Runs this test again, in a process with `kib` KiB of address space; returns true in that
-/// process.
+/// Runs this test again in a process with `kib` KiB of address space. Returns true in that process.
 fn within(test: &str, kib: u32) -> bool {
     if std::env::var_os("TMA_TEST_ADDRESS_SPACE").is_some() {
         return true;
@@ -104,8 +103,8 @@ fn within(test: &str, kib: u32) -> bool {
 }
 
 #[test]
-fn tma0609_tma0629_what_does_not_fit_the_host_is_an_error() {
-    if within("backend::sim::tests::tma0609_tma0629_what_does_not_fit_the_host_is_an_error", 700_000) {
+fn tma0609_tma0629_allocations_beyond_host_memory_fail() {
+    if within("backend::sim::tests::tma0609_tma0629_allocations_beyond_host_memory_fail", 700_000) {
         let device = Device::simulator();
         let huge = device.zeros::<u8, 1>([1 << 32]);
         assert_eq!(huge.err().map(|error| error.code()), Some("TMA0609"));
@@ -135,7 +134,7 @@ thread_local! {
 
 impl sealed::Sealed for Watched {}
 
-// SAFETY: one byte, which may be anything.
+// SAFETY: one byte, for which any bits are valid.
 unsafe impl Scalar for Watched {
     const ELEMENT: spec::Scalar = spec::Scalar::U8;
 
@@ -149,18 +148,18 @@ unsafe impl Scalar for Watched {
 }
 
 #[test]
-fn bytes_of_a_copy_that_failed_are_not_looked_at() -> Result<(), Error> {
+fn bytes_of_a_failed_copy_are_not_read() -> Result<(), Error> {
     let device = Device::simulator();
     let tensor = device.tensor(&[Watched(1), Watched(2), Watched(3)], [3])?;
     assert_eq!(tensor.to_vec()?.len(), 3);
     assert_eq!(MADE_VALID.take(), 3);
-    // The copy fails, because the memory is gone.
+    // The copy fails because the memory has been freed.
     if let Backend::Sim(context) = device.backend() {
         context.free(tensor.as_ptr());
     }
     assert_eq!(tensor.to_vec().err().map(|error| error.code()), Some("TMA0618"));
     assert_eq!(MADE_VALID.take(), 0, "of a vector's room nothing is initialised");
-    // A slice was initialised, and the copy may have been partial.
+    // The slice was already initialised, and the copy may have been partial.
     assert!(tensor.copy_to(&mut [Watched(0); 3]).is_err());
     assert_eq!(MADE_VALID.take(), 3);
     Ok(())

@@ -1,4 +1,4 @@
-//! Bulk copies: contiguous elements, moved by the copy engine without a tensor map.
+//! Bulk copies: contiguous elements that the copy engine moves without a tensor map.
 
 use crate::lang::{
     Barrier, CachePolicy, Global, GlobalIndex, NoSwizzle, Remote, Scalar, Shape, Shared, SharedArray, Tile,
@@ -6,11 +6,11 @@ use crate::lang::{
 };
 
 /// Shared memory with contiguous elements of type `T`: a [`SharedArray`], or a [`Tile`] without a
-/// swizzle, whose elements are counted in row-major order.
+/// swizzle, whose elements are numbered in row-major order.
 #[diagnostic::on_unimplemented(
-    message = "a bulk copy of elements of type `{T}` does not go from or to `{Self}`",
-    label = "not a SharedArray, or a Tile without a swizzle, of such elements",
-    note = "swizzled tiles are moved by tensor maps"
+    message = "a bulk copy of `{T}` cannot read or write `{Self}`",
+    label = "not a `SharedArray`, or a `Tile` without a swizzle, of these elements",
+    note = "use a tensor map to copy swizzled tiles"
 )]
 pub trait Sequence<T: Scalar>: Sealed + Copy {}
 
@@ -20,20 +20,20 @@ impl<T: TileElement, S: Shape> Sequence<T> for Tile<T, S, NoSwizzle> {}
 /// # Bulk copies
 ///
 /// One thread issues the copy, and the copy engine moves `count` elements, without registers and
-/// without a tensor map. Source, destination and size must be multiples of 16 bytes: an index,
-/// offset or count that provably is not is a compile error; any other stops the grid with a
-/// hardware error, or with a message in a checked kernel (docs/language.md, "Checks"). The launcher
-/// rejects tensors that do not begin at a multiple of 16 bytes. Out-of-bounds elements, on either
-/// side, stop the grid as with [`get`](Global::get).
+/// without a tensor map. Source, destination and size must be multiples of 16 bytes. An index,
+/// offset or count that provably is not is a compile error. Any other stops the grid with a
+/// hardware error, or with a message in a checked kernel (docs/language/kernels.md, "Checks"). The
+/// launcher rejects tensors that do not begin at a multiple of 16 bytes. Out-of-bounds elements, on
+/// either side, stop the grid, as with [`get`](Global::get).
 impl<T: Scalar> Global<T> {
     /// Starts copying the `count` elements from `i` on to `array`, from its element `at` on, and
     /// returns at once.
     ///
-    /// Every byte that lands lowers the transaction count of `barrier`'s current phase, as with
-    /// [`TensorMap::load`](crate::lang::TensorMap::load): announce `count` times the element's size
+    /// Every byte that arrives lowers the transaction count of `barrier`'s current phase, as with
+    /// [`TensorMap::load`](crate::lang::TensorMap::load). Announce `count` times the element's size
     /// with [`arrive_expect_tx`](Barrier::arrive_expect_tx) first, and read the array only after
-    /// [`wait`](Barrier::wait). The rules there for memory that was in use before apply here as
-    /// well.
+    /// [`wait`](Barrier::wait). The rules of that method for memory that was in use before apply
+    /// here as well.
     ///
     /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes` (PTX ISA,
     /// "cp.async.bulk").
@@ -65,9 +65,10 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// As [`bulk_load`](Global::bulk_load), to the same offset in each block of the cluster whose
-    /// bit is set in `mask`, where bit `i` is the block of rank `i`. The bytes count on the barrier
-    /// at the same offset in each of them, and each block announces them.
+    /// Copies like [`bulk_load`](Global::bulk_load), but to the same offset in each block of the
+    /// cluster whose bit is set in `mask`, where bit `i` is the block of rank `i`. The bytes count
+    /// on the barrier at the same offset in each of these blocks, and each of them announces the
+    /// bytes.
     ///
     /// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster`
     /// (PTX ISA, "cp.async.bulk").
@@ -111,8 +112,8 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Starts fetching the `count` elements from `i` on into the L2 cache. A hint: nothing waits
-    /// for it, and no result depends on it.
+    /// Starts fetching the `count` elements from `i` on into the L2 cache. This is a hint: nothing
+    /// waits for it, and no result depends on it.
     ///
     /// PTX: `cp.async.bulk.prefetch.L2.global` (PTX ISA, "cp.async.bulk.prefetch").
     #[doc(alias = "cp.async.bulk.prefetch")]
@@ -120,8 +121,8 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// The same slice, with `policy` as the L2 cache policy of its bulk copies. A hint, which
-    /// changes no result. Only methods whose names begin with `bulk_` use it.
+    /// Returns the same slice, with `policy` as the L2 cache policy of its bulk copies. This is a
+    /// hint, and changes no result. It affects only methods whose names begin with `bulk_`.
     ///
     /// PTX: the qualifier `.L2::cache_hint` and the operand `cache-policy`.
     ///
@@ -140,9 +141,9 @@ impl<T: Scalar> Global<T> {
 
 /// Another block's shared memory with contiguous elements of type `T`: a [`Remote`] array or tile.
 #[diagnostic::on_unimplemented(
-    message = "a bulk copy of elements of type `{T}` does not go to `{Self}`",
-    label = "not another block's SharedArray, or Tile without a swizzle, of such elements",
-    note = "write `remote(array, rank)`"
+    message = "a bulk copy of `{T}` to another block cannot write `{Self}`",
+    label = "not another block's `SharedArray`, or `Tile` without a swizzle, of these elements",
+    note = "pass `remote(array, rank)`"
 )]
 pub trait RemoteSequence<T: Scalar>: Copy {}
 
@@ -152,9 +153,10 @@ macro_rules! remote_copies {
     ($([$($generic:tt)*] $ty:ty;)+) => { $(
         /// # Copies to other blocks
         ///
-        /// These copy `count` elements, from element `at` on, to the same elements in another block
-        /// of the cluster. Their bytes count on `barrier`, which belongs to that block: it
-        /// announces them, and reads after its wait. If threads wrote to the array, it needs
+        /// These methods copy `count` elements, from element `at` on, to the same elements in
+        /// another block of the cluster. Their bytes count on `barrier`, which belongs to that
+        /// block. The other block announces the bytes, and reads the elements after its wait. If
+        /// threads wrote to the array, the copy needs
         /// [`fence_proxy_async`](crate::lang::fence_proxy_async) first. Offset and count follow the
         /// rules of [bulk copies](Global#bulk-copies).
         impl<$($generic)*> $ty {

@@ -1,7 +1,7 @@
-//! Bulk groups, by which a thread waits for its stores and reductions.
+//! Bulk groups, with which a thread waits for its stores and reductions.
 //!
-//! Loads report to a barrier. Stores and reductions report to the thread that issued them, in
-//! groups, and groups finish in order.
+//! Loads signal their completion on a barrier. Stores and reductions signal it to the thread that
+//! issued them, in groups, and groups complete in order.
 
 mod copy;
 
@@ -9,8 +9,8 @@ pub use copy::{RemoteSequence, Sequence};
 
 use super::device_only;
 
-/// Commits the bulk stores that this thread has issued since its last group as a group. Groups are
-/// per thread: call it in the thread that issued the stores.
+/// Commits the bulk stores and reductions that this thread has issued since its last group as a new
+/// group. Groups are per thread: call it in the thread that issued the stores.
 ///
 /// PTX: `cp.async.bulk.commit_group` (PTX ISA, "cp.async.bulk.commit_group").
 #[doc(alias = "cp.async.bulk.commit_group")]
@@ -18,8 +18,8 @@ pub fn bulk_commit_group() {
     device_only()
 }
 
-/// Waits until at most `PENDING` of this thread's newest groups are pending. The others have
-/// written global memory, visibly to this thread.
+/// Waits until at most `PENDING` of this thread's newest groups are pending. The writes of all
+/// older groups to global memory are complete, and visible to this thread.
 ///
 /// PTX: `cp.async.bulk.wait_group PENDING` (PTX ISA, "cp.async.bulk.wait_group").
 #[doc(alias = "cp.async.bulk.wait_group")]
@@ -33,7 +33,7 @@ pub fn bulk_wait_group<const PENDING: u32>() {
 ///
 /// PTX: `cp.async.bulk.wait_group.read PENDING` (PTX ISA, "cp.async.bulk.wait_group").
 ///
-/// Two tiles in turn, with one store always in flight:
+/// Two alternating tiles, with one store always in flight:
 ///
 /// ```
 /// # use tma_runtime::prelude::*;

@@ -1,4 +1,4 @@
-//! Tensor maps of images: columns of pixels, as convolutions read them.
+//! Tensor maps of images: columns of pixels, in the order in which convolutions read them.
 
 use std::marker::PhantomData;
 
@@ -10,14 +10,14 @@ use crate::lang::{
 /// The rank of a tensor of images.
 pub struct Rank<const N: usize>;
 
-/// The ranks of im2col mode: 3, 4 and 5.
+/// The tensor ranks of im2col mode: 3, 4 and 5.
 #[diagnostic::on_unimplemented(
-    message = "im2col mode is for tensors of 3 to 5 dimensions",
-    label = "not such a rank",
-    note = "they are images, one to three dimensions of pixels, and channels"
+    message = "im2col mode needs a tensor of 3 to 5 dimensions",
+    label = "not a rank of 3 to 5",
+    note = "the dimensions are images, one to three dimensions of pixels, and channels"
 )]
 pub trait Im2colRank: Sealed {
-    /// One offset per spatial dimension, outermost first.
+    /// The type of the offsets: one per spatial dimension, outermost first.
     type Offsets;
 }
 
@@ -33,21 +33,21 @@ macro_rules! ranks {
 ranks!(3 1  4 2  5 3);
 
 /// A kernel's parameter: a tensor of images in global memory. One copy moves `PIXELS` pixels with
-/// their channels, in im2col mode. `X` is `Tile<T, Shape2<PIXELS, CHANNELS>, W>`; `RANK` is the
-/// tensor's: images, one to three spatial dimensions, channels, outermost first.
+/// their channels, in im2col mode. `X` is `Tile<T, Shape2<PIXELS, CHANNELS>, W>`. `RANK` is the
+/// rank of the tensor: images, one to three spatial dimensions, channels, outermost first.
 ///
-/// # Which pixels
+/// # Selection of pixels
 ///
-/// The launch sets two corners, which make a bounding box, and a stride for each spatial dimension
-/// ([`tensor.im2col(..)`](crate::launch::Im2colExt::im2col)). A copy starts at pixel `at` of the
-/// bounding box and steps by the strides from pixel to pixel; at the end of a row of the box it
-/// continues with the next row, and after the last row with the next image. The pixel that is
-/// loaded lies `offsets` further: the filter's tap. Out-of-bounds pixels read as zero. The tile
-/// then holds the input of one tap, for as many positions of the filter as it has rows.
+/// The launch sets two corners, which define a bounding box, and a stride for each spatial
+/// dimension ([`tensor.im2col(..)`](crate::launch::Im2colExt::im2col)). A copy starts at pixel `at`
+/// of the bounding box and steps by the strides from pixel to pixel. At the end of a row of the box
+/// it continues with the next row, and after the last row with the next image. The pixel that is
+/// loaded is `offsets` further: the filter's tap. Out-of-bounds pixels read as zero. The tile then
+/// holds the input of one tap, for as many positions of the filter as it has rows.
 ///
-/// A copy moves up to 1024 pixels and 256 channels; the channels' bytes must be a multiple of 16,
-/// and fit the swizzle's span. Coordinates lie in the bounding box; the channel coordinate times
-/// the element's size must be a multiple of 16 bytes.
+/// A copy moves up to 1024 pixels and 256 channels. The size of the channels must be a multiple of
+/// 16 bytes, and fit in the swizzle's span. Coordinates must be in the bounding box. The channel
+/// coordinate times the element's size must be a multiple of 16 bytes.
 ///
 /// Source: PTX ISA, "Im2col mode"; CUDA driver API, `cuTensorMapEncodeIm2col`.
 pub struct Im2colMap<X: TileType, const RANK: usize>(PhantomData<X>);
@@ -61,13 +61,13 @@ impl<X: TileType, const RANK: usize> Clone for Im2colMap<X, RANK> {
 impl<X: TileType, const RANK: usize> Copy for Im2colMap<X, RANK> {}
 
 impl<X: TileType, const RANK: usize> Im2colMap<X, RANK> {
-    /// Fetches the descriptor into its cache, as
+    /// Fetches the descriptor into its cache, like
     /// [`TensorMap::prefetch_descriptor`](crate::lang::TensorMap::prefetch_descriptor).
     pub fn prefetch_descriptor(self) {
         device_only()
     }
 
-    /// The same map, with `policy` as the L2 cache policy of its copies, as
+    /// Returns the same map, with `policy` as the L2 cache policy of its copies, like
     /// [`TensorMap::hint`](crate::lang::TensorMap::hint).
     #[must_use]
     pub fn hint(self, policy: CachePolicy) -> Self {
@@ -81,11 +81,11 @@ where
     Rank<RANK>: Im2colRank,
 {
     /// Starts copying the column that begins at `at`, shifted by `offsets`, into `tile`, and
-    /// returns at once. `at` is an image, a pixel and the first channel. Otherwise as
-    /// [`TensorMap::load`](crate::lang::TensorMap::load); the barrier receives the bytes of the
-    /// whole tile.
+    /// returns at once. `at` is an image, a pixel and the first channel. The barrier receives the
+    /// bytes of the whole tile. Apart from this it is like
+    /// [`TensorMap::load`](crate::lang::TensorMap::load).
     ///
-    /// Offsets are at most 65535 with one spatial dimension, 255 with two, 31 with three.
+    /// Offsets are at most 65535 with one spatial dimension, 255 with two, and 31 with three.
     ///
     /// PTX:
     /// `cp.async.bulk.tensor.{3..5}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes`
@@ -109,8 +109,9 @@ where
         device_only()
     }
 
-    /// As [`load`](Im2colMap::load), to the same offset in each block of the cluster whose bit is
-    /// set in `mask`, as [`TensorMap::load_multicast`](crate::lang::TensorMap::load_multicast).
+    /// Loads like [`load`](Im2colMap::load), but to the same offset in each block of the cluster
+    /// whose bit is set in `mask`, like
+    /// [`TensorMap::load_multicast`](crate::lang::TensorMap::load_multicast).
     ///
     /// PTX:
     /// `cp.async.bulk.tensor.{3..5}d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster`
@@ -127,7 +128,7 @@ where
         device_only()
     }
 
-    /// Starts fetching a column into the L2 cache, as
+    /// Starts fetching a column into the L2 cache, like
     /// [`TensorMap::prefetch`](crate::lang::TensorMap::prefetch).
     ///
     /// PTX: `cp.async.bulk.prefetch.tensor.{3..5}d.L2.global.im2col` (PTX ISA,
@@ -137,9 +138,9 @@ where
         device_only()
     }
 
-    /// Starts copying `tile` to the pixels from `at` on, without offsets. Otherwise as
-    /// [`TensorMap::store`](crate::lang::TensorMap::store). The bounding box must lie within the
-    /// tensor.
+    /// Starts copying `tile` to the pixels from `at` on, without offsets. The bounding box must be
+    /// within the tensor. Apart from this it is like
+    /// [`TensorMap::store`](crate::lang::TensorMap::store).
     ///
     /// PTX: `cp.async.bulk.tensor.{3..5}d.global.shared::cta.im2col_no_offs.bulk_group` (PTX ISA,
     /// "cp.async.bulk.tensor").

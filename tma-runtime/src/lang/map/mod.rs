@@ -13,7 +13,7 @@ use super::{
 
 /// The type parameter of a [`TensorMap`]: the [`Tile`] that it moves.
 #[diagnostic::on_unimplemented(
-    message = "a tensor map is typed by the tile that it moves, not by `{Self}`",
+    message = "the parameter of a tensor map must be a tile, not `{Self}`",
     label = "not a tile",
     note = "write `TensorMap<Tile<f16, Shape2<128, 64>>>`"
 )]
@@ -25,8 +25,8 @@ impl<T: TileElement, S: Shape, W: Swizzle> TileType for Tile<T, S, W> {}
 /// of the tile `X`.
 ///
 /// On the device it is a 128-byte descriptor (`CUtensorMap`) in parameter space. The launcher
-/// encodes it from the tensor's address, shape and strides, and from the element type, extents and
-/// swizzle of `X`, so that tile and descriptor cannot disagree. Only a parameter can be a tensor
+/// encodes it from the tensor's address, shape and strides, and from the element type, extents
+/// and swizzle of `X`, so that tile and descriptor always agree. Only a parameter can be a tensor
 /// map.
 ///
 /// The launch checks the tensor: base address a multiple of 16 bytes, strides multiples of 16 bytes
@@ -35,13 +35,13 @@ impl<T: TileElement, S: Shape, W: Swizzle> TileType for Tile<T, S, W> {}
 /// # Coordinates
 ///
 /// `at` is the position of the tile's first element in the tensor: one coordinate per dimension, in
-/// elements (not in tiles), outermost first. Boxes may extend past the tensor's end or lie beyond
-/// it: out-of-bounds elements read as zero and are skipped on store. Loads may also start before
-/// the tensor, with negative `i32` coordinates. The copy engine rejects, with an
+/// elements (not in tiles), outermost first. Boxes may extend past the tensor's end or be entirely
+/// beyond it: out-of-bounds elements read as zero and are skipped on store. Loads may also start
+/// before the tensor, with negative `i32` coordinates. The copy engine rejects, with an
 /// illegal-instruction error, a store with a negative coordinate, and a load or store whose
 /// innermost coordinate is not a multiple of 16 bytes (observed on an H200). If constants show it,
-/// this is a compile error; a checked kernel (docs/language.md, "Checks") tests it before each copy
-/// and stops with a message; the simulator always finds it.
+/// this is a compile error. A checked kernel (docs/language/kernels.md, "Checks") tests it before
+/// each copy and stops with a message. The simulator always finds it.
 pub struct TensorMap<X: TileType>(PhantomData<X>);
 
 impl<X: TileType> Clone for TensorMap<X> {
@@ -53,8 +53,8 @@ impl<X: TileType> Clone for TensorMap<X> {
 impl<X: TileType> Copy for TensorMap<X> {}
 
 impl<X: TileType> TensorMap<X> {
-    /// Fetches the descriptor into its cache, which speeds up the first copy. A hint, for one
-    /// thread at the kernel's start.
+    /// Fetches the descriptor into its cache, which speeds up the first copy. This is a hint, for
+    /// one thread at the kernel's start.
     ///
     /// PTX: `prefetch.tensormap` (PTX ISA, "prefetch, prefetchu").
     ///
@@ -70,8 +70,8 @@ impl<X: TileType> TensorMap<X> {
         device_only()
     }
 
-    /// The same map, with `policy` as the L2 cache policy of its loads, stores, reductions and
-    /// prefetches. A hint, which changes no result.
+    /// Returns the same map, with `policy` as the L2 cache policy of its loads, stores, reductions
+    /// and prefetches. This is a hint, and changes no result.
     ///
     /// PTX: the qualifier `.L2::cache_hint` and the operand `cache-policy`.
     ///
@@ -89,8 +89,8 @@ impl<X: TileType> TensorMap<X> {
 }
 
 impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
-    /// The coordinates of a tile if the tensor is divided into tiles from its first element on:
-    /// each index times the tile's extent, outermost first.
+    /// Returns the coordinates of a tile if the tensor is divided into tiles from its first element
+    /// on: each index times the tile's extent, outermost first.
     ///
     /// Element strides, which a launch may set, are not known here and not considered. For the map
     /// of a slice ([`load_sliced`](TensorMap::load_sliced)) it counts slices; [`Tile::tile_at`]
@@ -109,13 +109,13 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
         device_only()
     }
 
-    /// The coordinates of this block's tile in a grid with one block per tile of the tensor: the
-    /// innermost dimension goes along x, the next along y, the outermost of three along z.
+    /// Returns the coordinates of this block's tile in a grid with one block per tile of the
+    /// tensor. The innermost dimension maps to x, the next to y, the outermost of three to z.
     ///
-    /// That is the grid that the kernel's launcher computes from the tensor's shape:
-    /// `kernel::tiles_of_dst(shape)` for a map called `dst`. It is
-    /// `tile_at([block_idx().y, block_idx().x])` of a map of two dimensions. It is not available
-    /// for tiles of more than three dimensions (`TMA0238`): a grid has three axes.
+    /// This is the grid that the kernel's launcher computes from the tensor's shape:
+    /// `kernel::tiles_of_dst(shape)` for a map called `dst`. For a map of two dimensions the result
+    /// is `tile_at([block_idx().y, block_idx().x])`. Tiles of more than three dimensions do not
+    /// have it (`TMA0238`), since a grid has three axes.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -132,13 +132,13 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
 
     /// Starts copying the tensor's box at `at` into `tile`, and returns at once.
     ///
-    /// Every byte that lands lowers the transaction count of `barrier`'s current phase: announce
+    /// Every byte that arrives lowers the transaction count of `barrier`'s current phase. Announce
     /// [`tile.bytes()`](Tile::bytes) with [`arrive_expect_tx`](Barrier::arrive_expect_tx) first,
     /// and read the tile only after [`wait`](Barrier::wait). Each thread that calls it issues its
     /// own copy: call it in one thread.
     ///
-    /// If threads read or wrote the tile before, they must have synchronised with that thread since
-    /// (a [`sync_threads`](super::sync_threads), or arrivals at an "empty" barrier); after writes
+    /// If threads read or wrote the tile before, they must since have synchronised with that thread
+    /// (a [`sync_threads`](super::sync_threads), or arrivals at an "empty" barrier). After writes
     /// they also need [`fence_proxy_async`](super::fence_proxy_async).
     ///
     /// PTX: `cp.async.bulk.tensor.{1..5}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes`
@@ -169,11 +169,11 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
         device_only()
     }
 
-    /// As [`load`](TensorMap::load), but reads global memory once and writes `tile` in every block
-    /// of the cluster whose bit in `mask` is set: bit i is the block of [rank](super::cluster_rank)
-    /// i.
+    /// Loads like [`load`](TensorMap::load), but reads global memory once and writes `tile` in
+    /// every block of the cluster whose bit in `mask` is set: bit i is the block of
+    /// [rank](super::cluster_rank) i.
     ///
-    /// In each of them the bytes lower the count of *its* `barrier`: each block announces
+    /// In each of these blocks the bytes lower the count of *its* `barrier`: each block announces
     /// [`tile.bytes()`](Tile::bytes) and waits by itself. Before the copy starts, all barriers must
     /// be initialised and all tiles free: [`sync_cluster`](super::sync_cluster).
     ///
@@ -213,17 +213,17 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
     ///
     /// The map's type is the slice; `tile` consists of as many slices as there are blocks along
     /// `axis`, stacked along the outermost dimension of `tile` that has more than one element. `at`
-    /// is the origin of the whole tile ([`tile.tile_at`](Tile::tile_at)), which must be the same in
+    /// is the origin of the whole tile ([`tile.tile_at`](Tile::tile_at)). It must be the same in
     /// all of these blocks, and all of them must call. The tile is thus read from global memory
-    /// once. Each block's `barrier` receives the bytes of the whole tile, from all of them:
-    /// announce [`tile.bytes()`](Tile::bytes) in each. As with
+    /// once. Each block's `barrier` receives the bytes of the whole tile, from all blocks: announce
+    /// [`tile.bytes()`](Tile::bytes) in each. As with
     /// [`load_multicast`](TensorMap::load_multicast), all barriers and tiles must be ready.
     ///
     /// The attribute must fix the cluster's size. A slice must begin where the swizzle's pattern
     /// does. CuTe calls this the partition of a multicast TMA load by the block's rank in the
     /// cluster.
     ///
-    /// PTX: as [`load_multicast`](TensorMap::load_multicast).
+    /// PTX: the same as [`load_multicast`](TensorMap::load_multicast).
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -254,8 +254,8 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
         device_only()
     }
 
-    /// Starts fetching the tensor's box at `at` into the L2 cache, for a later load of any block. A
-    /// hint: nothing waits for it, and no result depends on it. Call it in one thread.
+    /// Starts fetching the tensor's box at `at` into the L2 cache, for a later load of any block.
+    /// This is a hint: nothing waits for it, and no result depends on it. Call it in one thread.
     ///
     /// PTX: `cp.async.bulk.prefetch.tensor.{1..5}d.L2.global.tile` (PTX ISA,
     /// "cp.async.bulk.prefetch.tensor").
@@ -279,9 +279,9 @@ impl<T: TileElement, S: Shape, W: Swizzle> TensorMap<Tile<T, S, W>> {
     /// The copy joins the thread's next bulk group:
     /// [`bulk_commit_group`](super::bulk_commit_group), then
     /// [`bulk_wait_group_read`](super::bulk_wait_group_read) before the tile is overwritten or the
-    /// block ends. If threads wrote the tile: [`fence_proxy_async`](super::fence_proxy_async) in
-    /// each of them, then [`sync_threads`](super::sync_threads), then the store, in one thread. The
-    /// launcher requires `&mut` of the tensor.
+    /// block ends. Threads that wrote the tile must each call
+    /// [`fence_proxy_async`](super::fence_proxy_async), then [`sync_threads`](super::sync_threads),
+    /// before one thread stores. The launcher requires `&mut` of the tensor.
     ///
     /// PTX: `cp.async.bulk.tensor.{1..5}d.global.shared::cta.tile.bulk_group` (PTX ISA,
     /// "cp.async.bulk.tensor").

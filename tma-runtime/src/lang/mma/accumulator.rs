@@ -1,4 +1,4 @@
-//! Sums of products, in the registers of a warpgroup.
+//! Sums of products in the registers of a warpgroup.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::lang::{GlobalMatrix, Scalar, Tile, TileElement, device_only};
 
-/// M × N sums in the registers of a warpgroup: what tensor cores add products of tiles to.
+/// M × N sums in the registers of a warpgroup, to which the tensor cores add products of tiles.
 ///
 /// `T` is `f32`, `f16` or `i32`. M is a multiple of 64. N is a multiple of 8 up to 256; for `i32`
 /// it is 8, 24, or a multiple of 16. Source: PTX ISA, "wgmma.mma_async", "Matrix Shape".
@@ -43,11 +43,12 @@ use crate::lang::{GlobalMatrix, Scalar, Tile, TileElement, device_only};
 /// # }
 /// ```
 ///
-/// It is neither `Copy` nor `Clone`: a copy would be as many moves as it has registers.
+/// An accumulator is neither `Copy` nor `Clone`: a copy would take as many moves as it has
+/// registers.
 pub struct Accumulator<T: AccumulatorElement, const M: u32, const N: u32>(PhantomData<T>);
 
 impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
-    /// An accumulator of zeros. Before a product it costs nothing: that product then overwrites
+    /// Returns an accumulator of zeros. Before a matmul it costs nothing: that matmul overwrites
     /// the registers instead of adding to them.
     ///
     /// PTX: the first `wgmma.mma_async` has a `scale-d` of 0.
@@ -57,8 +58,8 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
     }
 
     /// Starts adding `a · bᵀ`, where `a` is M × K and `b` is N × K, and returns at once. `keep` is
-    /// what must not be given back before the product is complete: usually the slot of a pipeline
-    /// that holds the tiles, otherwise `()`. The [`Flight`] returns it.
+    /// a value that must not be released before the matmul is complete: usually the slot of a
+    /// pipeline that holds the tiles, otherwise `()`. The [`Flight`] returns it.
     ///
     /// Operands: [`Left`], [`Right`]. Elements: [`Multiply`]. K is a multiple of 32 bytes.
     ///
@@ -83,8 +84,8 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
     /// slot.release();
     /// # }
     /// ```
-    // `EA` and `EB` are parameters, and `Multiply` is asked of the right element, for the sake of
-    // rustc's errors: they point at the operand that does not fit, and say why.
+    // `EA` and `EB` are parameters, and the bound `Multiply` is on the right element, to improve
+    // rustc's errors: they point at the operand that does not fit, and state the reason.
     #[doc(alias = "wgmma.mma_async")]
     pub fn mma<'a, A, B, Keep, EA, EB, const K: u32>(
         &'a mut self,
@@ -100,20 +101,20 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
         device_only()
     }
 
-    /// The number of elements that a thread holds, M / 64 · N / 2. A constant.
+    /// Returns the number of elements that a thread holds, M / 64 · N / 2. A constant.
     #[must_use]
     pub fn len(&self) -> usize {
         device_only()
     }
 
-    /// The index in [`Rows`] of the row of this thread's element `i`:
+    /// Returns the index in [`Rows`] of the row of this thread's element `i`:
     /// `2 * (i / (N / 2)) + i / 2 % 2`. A constant for a constant `i`.
     #[must_use]
     pub fn row(&self, i: usize) -> usize {
         device_only()
     }
 
-    /// Row and column of this thread's element `i` within the accumulator.
+    /// Returns row and column of this thread's element `i` within the accumulator.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -132,15 +133,15 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
         device_only()
     }
 
-    /// The `j`-th group of `C` columns: columns `j * C` to `j * C + C`. `C` divides N and is a
-    /// multiple of 8; `j` is a constant, such as the variable of an
+    /// Returns the `j`-th group of `C` columns: columns `j * C` to `j * C + C`. `C` divides N and
+    /// is a multiple of 8; `j` is a constant, such as the variable of an
     /// [unrolled](crate::lang::unroll) loop.
     pub fn columns<const C: u32>(&self, j: u32) -> Columns<'_, T, M, C> {
         device_only()
     }
 
     /// Converts the elements to the tile's type and writes them to `tile`, M × N, at their rows and
-    /// columns. The swizzle is applied. All threads of the warpgroup call it.
+    /// columns. The swizzle is applied. All threads of the warpgroup must call it.
     ///
     /// Conversions round to nearest, ties to even; numbers outside of an 8-bit float's range
     /// saturate.
@@ -178,13 +179,13 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
     }
 
     /// Converts the elements and writes them to rows of global memory, from row and column `at` of
-    /// `matrix` on. Elements outside of the matrix are not written, so that the last tiles of a
-    /// ragged one need nothing else.
+    /// `matrix` on. Elements outside of the matrix are not written, so the last tiles of a ragged
+    /// matrix need no special case.
     ///
-    /// Two adjacent columns are one instruction where both are inside and their address is a
-    /// multiple of their bytes. Each thread writes its own elements, so that the threads of a
-    /// warpgroup need not call it together. No shared memory takes part: for large outputs a tile
-    /// and a TMA store write whole lines.
+    /// Two adjacent columns are written by one instruction if both are inside and their address is
+    /// a multiple of their size. Each thread writes its own elements, so the threads of a warpgroup
+    /// need not call it together. No shared memory is used. For large outputs, a tile and a TMA
+    /// store are better, since they write whole lines.
     ///
     /// PTX: `cvt.rn`, `st.global`.
     ///
@@ -202,7 +203,7 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
         device_only()
     }
 
-    /// Converts the elements to 16 bits, as the left operand of another product: M × K, where this
+    /// Converts the elements to 16 bits, as the left operand of another matmul: M × K, where this
     /// accumulator's N is its K. Each thread keeps its elements.
     ///
     /// PTX: `cvt.rn.{f16x2|bf16x2}.f32` for each pair.
@@ -223,8 +224,8 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
         device_only()
     }
 
-    /// The maximum of each row. The four threads that share a row exchange theirs, so all threads
-    /// of the warp call it. Of a NaN and a number, the number.
+    /// Returns the maximum of each row. The four threads that share a row exchange theirs, so all
+    /// threads of the warp must call it. The maximum of a NaN and a number is the number.
     ///
     /// PTX: `max`, and two `shfl.sync.bfly` for each row of a thread.
     #[doc(alias = "shfl.sync")]
@@ -233,8 +234,8 @@ impl<T: AccumulatorElement, const M: u32, const N: u32> Accumulator<T, M, N> {
         device_only()
     }
 
-    /// The sum of each row, in an unspecified order. All threads of the warp call it. Integers
-    /// wrap.
+    /// Returns the sum of each row, in an unspecified order. All threads of the warp must call it.
+    /// Integers wrap.
     ///
     /// PTX: `add`, and two `shfl.sync.bfly` for each row of a thread.
     #[doc(alias = "shfl.sync")]

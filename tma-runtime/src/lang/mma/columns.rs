@@ -8,7 +8,7 @@ use crate::lang::{GlobalMatrix, Scalar, Tile, TileElement, device_only};
 /// `C` adjacent columns of an [`Accumulator`](super::Accumulator) of M rows, made by
 /// [`columns`](super::Accumulator::columns). It borrows the accumulator and costs nothing.
 ///
-/// With it, an accumulator leaves through buffers that are smaller than itself:
+/// With column groups, an accumulator is stored through buffers that are smaller than itself:
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -28,11 +28,11 @@ use crate::lang::{GlobalMatrix, Scalar, Tile, TileElement, device_only};
 /// }
 /// # }
 /// ```
-#[must_use = "columns are borrowed to be stored"]
+#[must_use = "borrowed columns do nothing unless they are stored"]
 pub struct Columns<'a, T: AccumulatorElement, const M: u32, const C: u32>(PhantomData<&'a T>);
 
 impl<T: AccumulatorElement, const M: u32, const C: u32> Columns<'_, T, M, C> {
-    /// Converts these columns to the tile's element and writes them to `tile`, M × C. As
+    /// Converts these columns to the tile's element type and writes them to `tile`, M × C, like
     /// [`Accumulator::store`](super::Accumulator::store).
     #[doc(alias = "stmatrix")]
     pub fn store<E, S, W>(&self, tile: Tile<E, S, W>)
@@ -45,8 +45,8 @@ impl<T: AccumulatorElement, const M: u32, const C: u32> Columns<'_, T, M, C> {
         device_only()
     }
 
-    /// Converts these columns to the slice's element and writes those that are inside to rows of
-    /// global memory. As [`Accumulator::store_to`](super::Accumulator::store_to).
+    /// Converts these columns to the slice's element type and writes those that are inside to rows
+    /// of global memory, like [`Accumulator::store_to`](super::Accumulator::store_to).
     pub fn store_to<E: Scalar>(&self, matrix: GlobalMatrix<E>, at: [u32; 2])
     where
         T: StoreAs<E>,
@@ -54,14 +54,14 @@ impl<T: AccumulatorElement, const M: u32, const C: u32> Columns<'_, T, M, C> {
         device_only()
     }
 
-    /// The number of these elements that a thread holds, M / 64 · C / 2. A constant.
+    /// Returns how many of these elements a thread holds, M / 64 · C / 2. A constant.
     #[must_use]
     pub fn len(&self) -> usize {
         device_only()
     }
 
-    /// Row and column of this thread's element `i` within these columns: both count from 0. The
-    /// order is that of an accumulator of M × C.
+    /// Returns row and column of this thread's element `i` within these columns. Both count from 0.
+    /// The order is that of an accumulator of M × C.
     #[must_use]
     pub fn at(&self, i: usize) -> [u32; 2] {
         device_only()

@@ -1,4 +1,4 @@
-//! Element types: which ones tensor cores multiply, sum and convert.
+//! Element types that tensor cores multiply, sum and convert.
 
 use super::WarpElement;
 use crate::lang::{bf16, e4m3, e5m2, f16, sealed::Sealed, tf32};
@@ -7,9 +7,9 @@ use crate::lang::{bf16, e4m3, e5m2, f16, sealed::Sealed, tf32};
 ///
 /// Source: PTX ISA, "wgmma.mma_async", `.dtype`.
 #[diagnostic::on_unimplemented(
-    message = "tensor cores do not accumulate in `{Self}`",
-    label = "not the element of an accumulator",
-    note = "products of floats are summed in f32, those of f16, e4m3 and e5m2 also in f16; those of integers in i32"
+    message = "tensor cores cannot accumulate in `{Self}`",
+    label = "not an element type of accumulators",
+    note = "floats are accumulated in f32, products of f16, e4m3 and e5m2 also in f16; integers in i32"
 )]
 pub trait AccumulatorElement: Sealed + Copy {}
 
@@ -17,18 +17,17 @@ pub trait AccumulatorElement: Sealed + Copy {}
 ///
 /// Source: PTX ISA, "wgmma.mma_async", `.atype` and `.btype`.
 #[diagnostic::on_unimplemented(
-    message = "tensor cores do not multiply elements of type `{Self}`",
-    label = "not the element of an operand",
-    note = "they multiply f16, bf16, tf32, e4m3, e5m2, i8 and u8; for f32 data, load tiles of tf32"
+    message = "tensor cores cannot multiply elements of type `{Self}`",
+    label = "not an element type of operands",
+    note = "supported element types are f16, bf16, tf32, e4m3, e5m2, i8 and u8; for f32 data, load tiles of tf32"
 )]
 pub trait MatrixElement: WarpElement + Sealed {}
 
-/// The element of an operand that can be [negated](super::Negated): every
-/// [float](MatrixElement).
+/// The element of an operand that can be [negated](super::Negated): every [float](MatrixElement).
 #[diagnostic::on_unimplemented(
-    message = "tensor cores do not negate operands of `{Self}`",
-    label = "not the element of an operand that can be negated",
-    note = "they negate f16, bf16, tf32, e4m3 and e5m2"
+    message = "tensor cores cannot negate operands of `{Self}`",
+    label = "not an element type that can be negated",
+    note = "operands of f16, bf16, tf32, e4m3 and e5m2 can be negated"
 )]
 pub trait MatrixFloat: MatrixElement {}
 
@@ -36,16 +35,16 @@ pub trait MatrixFloat: MatrixElement {}
 ///
 /// Source: PTX ISA, "wgmma.mma_async", `imm-trans-a` and `imm-trans-b`.
 #[diagnostic::on_unimplemented(
-    message = "tensor cores do not transpose a tile of `{Self}`",
+    message = "tensor cores cannot transpose a tile of `{Self}`",
     label = "not a tile of 16-bit elements",
-    note = "they transpose tiles of f16 and bf16; with other elements, K must be the contiguous dimension of both operands",
-    note = "lay the tensor out the other way in global memory"
+    note = "only tiles of f16 and bf16 can be transposed; with other elements, K must be the contiguous dimension of both operands",
+    note = "store the tensor transposed in global memory"
 )]
 pub trait TransposedElement: MatrixElement {}
 
-/// Which elements are multiplied with each other, and in which type their products are summed:
-/// `B: Multiply<A, T>` if the left operand's elements are of type `A`, the right one's of `B` and
-/// the accumulator's of `T`.
+/// The pairs of element types that are multiplied with each other, and the types in which their
+/// products are summed. `B: Multiply<A, T>` holds if the left operand has elements of type `A`, the
+/// right operand elements of type `B`, and the accumulator elements of type `T`.
 ///
 /// | left and right | sum |
 /// | --- | --- |
@@ -55,9 +54,9 @@ pub trait TransposedElement: MatrixElement {}
 /// | `e4m3` or `e5m2`, and `e4m3` or `e5m2` | `f32`, `f16` |
 /// | `i8` or `u8`, and `i8` or `u8` | `i32`, which wraps |
 ///
-/// With 8-bit floats the sum keeps fewer bits than its type: an H200 truncates each product to 13
-/// fraction bits below the greatest of an instruction. Add long sums to a second accumulator where
-/// that matters.
+/// With 8-bit floats the sum keeps fewer bits than its type. An H200 truncates each product to 13
+/// fraction bits below the greatest product of an instruction. If that precision does not suffice
+/// for a long sum, add parts of it to a second accumulator.
 ///
 /// Source: PTX ISA, "wgmma.mma_async", the table of shapes and types.
 ///
@@ -72,26 +71,26 @@ pub trait TransposedElement: MatrixElement {}
 /// # }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "tensor cores do not multiply `{Left}` by `{Self}` and sum in `{Sum}`",
-    label = "these element types do not go together",
-    note = "they multiply f16 by f16, summing in f32 or f16; bf16 by bf16 and tf32 by tf32, in f32; e4m3 or e5m2 by e4m3 or e5m2, in f32 or f16; i8 or u8 by i8 or u8, in i32"
+    message = "tensor cores cannot multiply `{Left}` by `{Self}` and accumulate in `{Sum}`",
+    label = "these element types cannot be combined",
+    note = "supported are f16 by f16, accumulated in f32 or f16; bf16 by bf16 and tf32 by tf32, in f32; e4m3 or e5m2 by e4m3 or e5m2, in f32 or f16; i8 or u8 by i8 or u8, in i32"
 )]
 pub trait Multiply<Left, Sum>: MatrixElement {}
 
-/// The types as which an accumulator of `Self` is [stored](super::Accumulator::store).
+/// The element types in which an accumulator of `Self` is [stored](super::Accumulator::store).
 #[diagnostic::on_unimplemented(
-    message = "an accumulator of `{Self}` is not stored as `{Element}`",
-    label = "not what this accumulator is stored to",
-    note = "f32 is stored as f32, f16, bf16, e4m3 or e5m2; f16 as f16; i32 as i32",
+    message = "an accumulator of `{Self}` cannot be stored as `{Element}`",
+    label = "not an element type to which this accumulator can be stored",
+    note = "f32 can be stored as f32, f16, bf16, e4m3 or e5m2; f16 as f16; i32 as i32",
     note = "for another type, convert element by element: `tile.set(acc.at(i), cast(acc[i]))`"
 )]
 pub trait StoreAs<Element>: AccumulatorElement {}
 
-/// The types to which an accumulator of `Self` is [packed](super::Accumulator::pack).
+/// The element types to which an accumulator of `Self` is [packed](super::Accumulator::pack).
 #[diagnostic::on_unimplemented(
-    message = "an accumulator of `{Self}` is not packed to a fragment of `{Element}`",
-    label = "not a type that this accumulator is packed to",
-    note = "f32 is packed to f16 or bf16, f16 to f16: only 16-bit operands have their elements in the threads that an accumulator has them in"
+    message = "an accumulator of `{Self}` cannot be packed to a fragment of `{Element}`",
+    label = "not an element type to which this accumulator can be packed",
+    note = "f32 can be packed to f16 or bf16, f16 to f16: only 16-bit operands have their elements in the same threads as an accumulator"
 )]
 pub trait PackAs<Element>: AccumulatorElement {}
 
@@ -104,7 +103,7 @@ mark!(MatrixElement: f16, bf16, tf32, e4m3, e5m2, i8, u8);
 mark!(MatrixFloat: f16, bf16, tf32, e4m3, e5m2);
 mark!(TransposedElement: f16, bf16);
 
-/// `Right: [Left => Sum, ..];`
+/// Syntax: `Right: [Left => Sum, ..];`
 macro_rules! products {
     ($($right:ty: [$($left:ty => $sum:ty),+];)+) => { $($(impl Multiply<$left, $sum> for $right {})+)+ };
 }
@@ -119,7 +118,7 @@ products! {
     u8: [i8 => i32, u8 => i32];
 }
 
-/// `Conversion: From => To, ..;`
+/// Syntax: `Conversion: From => To, ..;`
 macro_rules! conversions {
     ($($conversion:ident: $($from:ty => $to:ty),+;)+) => { $($(impl $conversion<$to> for $from {})+)+ };
 }

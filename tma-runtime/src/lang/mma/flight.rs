@@ -1,20 +1,20 @@
-//! Products under way.
+//! Matmuls in flight.
 
 use std::marker::PhantomData;
 
 use super::{Accumulator, AccumulatorElement, Left, Multiply, Right};
 use crate::lang::device_only;
 
-/// A product that the tensor cores are working on, made by [`Accumulator::mma`].
+/// A matmul that the tensor cores are computing, started by [`Accumulator::mma`].
 ///
-/// Until [`wait`](Flight::wait), the accumulator's registers and what the product reads belong to
-/// the tensor cores. So the flight borrows the accumulator, and owns what was passed as `keep`:
-/// usually the pipeline's slot with the tiles, `()` if nothing needs to be kept. It compiles to
-/// nothing.
+/// Until [`wait`](Flight::wait), the accumulator's registers and the operands belong to the tensor
+/// cores. The flight therefore borrows the accumulator, and owns the value that was passed as
+/// `keep`: usually the pipeline's slot with the tiles, or `()` if nothing needs to be kept. It
+/// compiles to nothing.
 ///
-/// A flight must be waited for: dropping it without is an error of the kernel's check.
+/// A flight must be waited for. Dropping it without a wait is an error of the kernel check.
 ///
-/// The accumulator is not read in flight:
+/// The accumulator cannot be read in flight:
 ///
 /// ```compile_fail,E0502
 /// # use tma_runtime::prelude::*;
@@ -27,7 +27,7 @@ use crate::lang::device_only;
 /// # }
 /// ```
 ///
-/// A slot is not released while it is being read:
+/// A slot cannot be released while it is being read:
 ///
 /// ```compile_fail,E0382
 /// # use tma_runtime::prelude::*;
@@ -55,17 +55,18 @@ use crate::lang::device_only;
 /// second.wait();
 /// # }
 /// ```
-#[must_use = "a product is complete, and its accumulator readable, only after `flight.wait()`"]
+#[must_use = "the multiplication is complete, and its accumulator readable, only after `flight.wait()`"]
 pub struct Flight<'a, T: AccumulatorElement, const M: u32, const N: u32, Keep>(
     PhantomData<(&'a mut Accumulator<T, M, N>, Keep)>,
 );
 
 impl<T: AccumulatorElement, const M: u32, const N: u32, Keep> Flight<'_, T, M, N, Keep> {
-    /// Starts adding the next product, waits until the one before is complete, and returns what
-    /// that one kept. The tensor cores always have work: this is the main loop's way to multiply.
+    /// Starts adding the next matmul, waits until the previous one is complete, and returns the
+    /// value that the previous one kept. The tensor cores always have work, so main loops should
+    /// use this method.
     ///
-    /// PTX: as [`Accumulator::mma`], then `wgmma.wait_group.sync.aligned` for the product before
-    /// (PTX ISA, "wgmma.wait_group").
+    /// PTX: the same as [`Accumulator::mma`], then `wgmma.wait_group.sync.aligned` for the previous
+    /// matmul (PTX ISA, "wgmma.wait_group").
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -98,10 +99,10 @@ impl<T: AccumulatorElement, const M: u32, const N: u32, Keep> Flight<'_, T, M, N
         device_only()
     }
 
-    /// Waits until the product is complete and returns what it kept. The accumulator is readable
-    /// again. Products of other accumulators that were started later stay in flight.
+    /// Waits until the matmul is complete, and returns the value that it kept. The accumulator is
+    /// readable again. Matmuls of other accumulators that were started later stay in flight.
     ///
-    /// PTX: `wgmma.wait_group.sync.aligned n`, where the compiler counts the groups `n` that were
+    /// PTX: `wgmma.wait_group.sync.aligned n`, where the compiler counts the `n` groups that were
     /// committed since (PTX ISA, "wgmma.wait_group").
     #[doc(alias = "wgmma.wait_group")]
     pub fn wait(self) -> Keep {
@@ -109,8 +110,8 @@ impl<T: AccumulatorElement, const M: u32, const N: u32, Keep> Flight<'_, T, M, N
     }
 }
 
-/// A value with a destructor is in use until the end of its scope, and so is the accumulator that
-/// it borrows: a flight that is never waited for does not make the accumulator readable.
+/// Extends the borrow of the accumulator: a value with a destructor is in use until the end of its
+/// scope. A flight that is never waited for therefore does not make the accumulator readable.
 ///
 /// ```compile_fail,E0502
 /// # use tma_runtime::prelude::*;

@@ -11,18 +11,19 @@ use crate::lang::{device_only, sealed::Sealed};
 ///
 /// # Elements
 ///
-/// Each thread holds M / 64 · K · 8 / 32 bytes in registers of 32 bits. Of each 64 rows, warp `w` of
-/// the warpgroup has the 16 from `16 * w` on, as a [`WarpLeft`](super::WarpLeft): of 32 bytes of a
-/// row, lane `l` has the 4 bytes `4 * (l % 4)` and those after, and the 4 that are 16 further, of
-/// rows `l / 4` and `l / 4 + 8`. Of 16-bit elements these are the elements that the thread holds of
-/// an accumulator, so `pack` exchanges nothing between threads. Source: PTX ISA, "Register Fragments
-/// for wgmma.mma_async.m64nNk*".
+/// Each thread holds M / 64 · K · 8 / 32 bytes in registers of 32 bits. Of each 64 rows, warp `w`
+/// of the warpgroup holds the 16 from `16 * w` on, in the layout of a
+/// [`WarpLeft`](super::WarpLeft): of 32 bytes of a row, lane `l` holds the 4 bytes from
+/// `4 * (l % 4)` on, and the 4 bytes that are 16 further, in rows `l / 4` and `l / 4 + 8`. For
+/// 16-bit elements these are the elements that the thread holds of an accumulator, so `pack`
+/// exchanges nothing between threads. Source: PTX ISA, "Register Fragments for
+/// wgmma.mma_async.m64nNk*".
 ///
-/// # Used once
+/// # Single use
 ///
-/// The tensor cores read the registers while the product is in flight, so
-/// [`mma`](super::Accumulator::mma) takes the fragment for good; it is not `Copy`. For the next
-/// product, pack or load again.
+/// The tensor cores read the registers while the matmul is in flight, so
+/// [`mma`](super::Accumulator::mma) consumes the fragment, which is not `Copy`. For the next
+/// matmul, pack or load again.
 ///
 /// ```compile_fail,E0382
 /// # use tma_runtime::prelude::*;
@@ -35,7 +36,7 @@ use crate::lang::{device_only, sealed::Sealed};
 /// flight.wait();
 /// # }
 /// ```
-#[must_use = "a fragment exists to be multiplied: `acc.mma(fragment, ..)`"]
+#[must_use = "a fragment does nothing unless it is multiplied: `acc.mma(fragment, ..)`"]
 pub struct Fragment<E: MatrixElement, const M: u32, const K: u32>(PhantomData<E>);
 
 impl<E: MatrixElement, const M: u32, const K: u32> Sealed for Fragment<E, M, K> {}
@@ -44,11 +45,11 @@ impl<E: MatrixElement, const M: u32, const K: u32> Sealed for Fragment<E, M, K> 
 impl<E: MatrixElement, const M: u32, const K: u32> Fragment<E, M, K> {
     /// Loads M rows and K columns of `tile`, from row and column `at` on. With `tile.t()` they are
     /// rows and columns of the transposed tile. The swizzle is undone. All threads of the warpgroup
-    /// call it, with the same arguments.
+    /// must call it, with the same arguments.
     ///
-    /// Where a left operand is in shared memory, the tensor cores read it from there themselves:
-    /// load it where it is used for several products while its tile is filled again, or where its
-    /// layout is one that they do not read. It is read as by
+    /// The tensor cores can read a left operand from shared memory by themselves. A load is useful
+    /// if the operand is used for several matmuls while its tile is filled again, or if its layout
+    /// is one that the tensor cores do not read. The tile is read like by
     /// [`WarpLeft::load`](super::WarpLeft::load), with the same rules for `at`.
     ///
     /// PTX: `ldmatrix.sync.aligned.m8n8.x4.shared.b16`, with `.trans` for `tile.t()` (PTX ISA,

@@ -1,13 +1,13 @@
-//! Products of integers that saturate, and of bits.
+//! Matmuls of integers that saturate, and of bits.
 
 use super::{Accumulator, Flight, Fragment, Left, MatrixShape, MatrixSwizzle, Multiply, Right};
 use crate::lang::{Tile, TileElement, device_only, sealed::Sealed};
 
-/// The elements whose bits are multiplied: `u8`, `u16`, `u32` and `u64`.
+/// The element types whose bits are multiplied: `u8`, `u16`, `u32` and `u64`.
 #[diagnostic::on_unimplemented(
-    message = "tensor cores do not multiply the bits of `{Self}`",
+    message = "tensor cores cannot multiply the bits of `{Self}`",
     label = "not a tile of unsigned integers",
-    note = "they take the bits of tiles of u8, u16, u32 and u64"
+    note = "supported are the bits of tiles of u8, u16, u32 and u64"
 )]
 pub trait BitElement: TileElement + Sealed {}
 
@@ -17,15 +17,15 @@ macro_rules! bits {
 
 bits!(u8 u16 u32 u64);
 
-/// The left operand of a product of bits, of M rows and K integers: a [`Tile`], or a [`Fragment`]
+/// The left operand of a matmul of bits, with M rows of K integers: a [`Tile`], or a [`Fragment`]
 /// of `u8`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a left operand of bits, of {M} rows and {K} integers",
-    label = "not the left operand of this product",
-    note = "a left operand has a row for each of the accumulator, and as many integers a row as the right one: a tile of u8, u16, u32 or u64, or a fragment of u8"
+    message = "`{Self}` is not a left operand of bits with {M} rows of {K} integers",
+    label = "not a left operand of this multiplication",
+    note = "a left operand has the rows of the accumulator and the integers per row of the right operand: a tile of u8, u16, u32 or u64, or a fragment of u8"
 )]
 pub trait BitsLeft<const M: u32, const K: u32>: Sealed {
-    /// The integers' type.
+    /// The type of the integers.
     type Element: BitElement;
 }
 
@@ -44,8 +44,9 @@ impl<const M: u32, const K: u32> BitsLeft<M, K> for Fragment<u8, M, K> {
 
 /// # Integers
 impl<const M: u32, const N: u32> Accumulator<i32, M, N> {
-    /// As [`mma`](Accumulator::mma), of `i8` and `u8`, but sums do not wrap: where an instruction's
-    /// sum is not an `i32`, it is `i32::MIN` or `i32::MAX`. An instruction adds 32 elements of K.
+    /// Starts adding like [`mma`](Accumulator::mma), for `i8` and `u8`, but sums do not wrap: if an
+    /// instruction's sum does not fit in an `i32`, it becomes `i32::MIN` or `i32::MAX`. An
+    /// instruction adds 32 elements of K.
     ///
     /// PTX: `wgmma.mma_async` with `.satfinite` (PTX ISA, "wgmma.mma_async").
     ///
@@ -87,11 +88,11 @@ impl<const M: u32, const N: u32> Accumulator<i32, M, N> {
     }
 
     /// Starts adding, for each row of `a` and each row of `b`, the number of bits that are set in
-    /// both: the product of matrices of bits, M × K of them and N × K. The bits are those of
-    /// unsigned integers, of one type in both. K is a multiple of 256 bits.
+    /// both: the product of two bit matrices, M × K and N × K. The bits are those of unsigned
+    /// integers, of the same type in both. K is a multiple of 256 bits.
     ///
     /// PTX: `wgmma.mma_async.sync.aligned.m64nNk256.s32.b1.b1.and.popc` (PTX ISA,
-    /// "wgmma.mma_async"). The hardware has no `.xor.popc` here.
+    /// "wgmma.mma_async"). This instruction has no `.xor.popc`.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -123,7 +124,7 @@ impl<const M: u32, const N: u32> Accumulator<i32, M, N> {
 
 /// # Integers
 impl<const M: u32, const N: u32, Keep> Flight<'_, i32, M, N, Keep> {
-    /// As [`mma`](Flight::mma), adding as [`Accumulator::mma_saturating`] does.
+    /// Continues like [`mma`](Flight::mma), but adds like [`Accumulator::mma_saturating`].
     #[doc(alias = "satfinite")]
     pub fn mma_saturating<A, B, EA, EB, const K: u32>(&mut self, a: A, b: B, keep: Keep) -> Keep
     where
@@ -134,7 +135,7 @@ impl<const M: u32, const N: u32, Keep> Flight<'_, i32, M, N, Keep> {
         device_only()
     }
 
-    /// As [`mma`](Flight::mma), adding as [`Accumulator::mma_and_popc`] does.
+    /// Continues like [`mma`](Flight::mma), but adds like [`Accumulator::mma_and_popc`].
     #[doc(alias = "b1")]
     pub fn mma_and_popc<A, E, S, W, const K: u32>(&mut self, a: A, b: Tile<E, S, W>, keep: Keep) -> Keep
     where

@@ -2,9 +2,9 @@
 //!
 //! An [`Accumulator`] is M × N numbers in the registers of a warpgroup's 128 threads.
 //! [`mma`](Accumulator::mma) starts adding `a · bᵀ`, where `a` is M × K and `b` is N × K, and
-//! returns at once: the tensor cores work while the threads go on. The [`Flight`] it returns
-//! borrows the accumulator and owns what must not be reused before the product is complete, so
-//! that rustc rejects mistakes that would be wrong numbers on a GPU:
+//! returns at once: the tensor cores work while the threads continue. The [`Flight`] that it
+//! returns borrows the accumulator, and owns whatever must not be reused before the matmul is
+//! complete. rustc thereby rejects mistakes that would produce wrong numbers on a GPU:
 //!
 //! | mistake | error |
 //! | --- | --- |
@@ -24,13 +24,14 @@
 //! | [`tile.sparse(metadata)`](super::Tile::sparse) of an M × K / 2 tile | yes | no |
 //! | [`Fragment<E, M, K>`](Fragment), in registers | yes | no |
 //!
-//! All four warps of a warpgroup call these words together, outside of branches that only some of
-//! their threads take, with the same operands. A `printf!` anywhere in a kernel would make the
-//! driver's compiler serialise its products, so the two exclude each other.
+//! All four warps of a warpgroup must make these calls together, outside of branches that only some
+//! of their threads take, with the same operands. A `printf!` anywhere in a kernel would make the
+//! driver's compiler serialise its matmuls, so a kernel cannot have both.
 //!
-//! What warpgroups do not serve, single warps multiply: fewer rows, `f64`, chips without `wgmma`.
-//! A [`WarpAccumulator`] is M × N numbers in the registers of a warp's 32 threads, to which
-//! [`mma_sync`](WarpAccumulator::mma_sync) adds the product of a [`WarpLeft`] and a [`WarpRight`].
+//! Single warps handle the cases that warpgroups cannot: fewer rows, `f64`, and chips without
+//! `wgmma`. A [`WarpAccumulator`] is M × N numbers in the registers of a warp's 32 threads, to
+//! which [`mma_sync`](WarpAccumulator::mma_sync) adds the product of a [`WarpLeft`] and a
+//! [`WarpRight`].
 //!
 //! Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions", "Warp
 //! Level Matrix Multiply-Accumulate Instructions".

@@ -1,4 +1,4 @@
-//! Operands of a product, by extents, layout and element.
+//! Operands of a matmul, by extents, layout and element type.
 
 use std::marker::PhantomData;
 use std::ops::Neg;
@@ -9,30 +9,31 @@ use crate::lang::{
     Tile, TileElement, device_only, sealed::Sealed,
 };
 
-/// The left operand of a product, M × K: a [`Tile`] of M rows, [`tile.t()`](Tile::t) of one of K
+/// The left operand of a matmul, M × K: a [`Tile`] of M rows, [`tile.t()`](Tile::t) of a tile of K
 /// rows, either of them negated, or a [`Fragment`].
 ///
-/// Tiles are read from shared memory through the async proxy: after a load, the wait on its barrier
-/// suffices; after [`Tile::set`], every thread that wrote calls
-/// [`fence_proxy_async`](crate::lang::fence_proxy_async) before all meet.
+/// Tiles are read from shared memory through the async proxy. After a load, the wait on its barrier
+/// suffices. After [`Tile::set`], every thread that wrote calls
+/// [`fence_proxy_async`](crate::lang::fence_proxy_async) before all threads synchronise.
 ///
-/// Their addresses, strides and swizzle go into a descriptor, which follows from the tile's type.
-/// Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Matrix
-/// Descriptor Format".
+/// Address, strides and swizzle go into a descriptor, which follows from the tile's type. Source:
+/// PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Matrix Descriptor
+/// Format".
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a left operand of {M} × {K}",
-    label = "not the left operand of this product",
+    label = "not a left operand of this multiplication",
     note = "a left operand is M × K: a tile of M rows, `tile.t()` of a tile of K rows, or a fragment, `acc.pack()`"
 )]
 pub trait Left<const M: u32, const K: u32>: Sealed {
-    /// The element's type.
+    /// The element type.
     type Element: MatrixElement;
 }
 
-/// The right operand of a product, N × K: a [`Tile`] of N rows, [`tile.t()`](Tile::t) of one of K
-/// rows, or either of them negated. As for [`Left`], except that it is never in registers.
+/// The right operand of a matmul, N × K: a [`Tile`] of N rows, [`tile.t()`](Tile::t) of a tile of K
+/// rows, or either of them negated. The rules are those of [`Left`], except that it is never in
+/// registers.
 ///
-/// Its K is that of the left operand:
+/// K must be that of the left operand:
 ///
 /// ```compile_fail,E0277
 /// # use tma_runtime::prelude::*;
@@ -45,7 +46,7 @@ pub trait Left<const M: u32, const K: u32>: Sealed {
 /// # }
 /// ```
 ///
-/// Its N is that of the accumulator:
+/// N must be that of the accumulator:
 ///
 /// ```compile_fail,E0277
 /// # use tma_runtime::prelude::*;
@@ -59,21 +60,21 @@ pub trait Left<const M: u32, const K: u32>: Sealed {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a right operand of {N} × {K}",
-    label = "not the right operand of this product",
+    label = "not a right operand of this multiplication",
     note = "a right operand is N × K, in shared memory: a tile of N rows, or `tile.t()` of a tile of K rows"
 )]
 pub trait Right<const N: u32, const K: u32>: Sealed {
-    /// The element's type.
+    /// The element type.
     type Element: MatrixElement;
 }
 
-/// The shape of a matrix: `Shape2<ROWS, COLUMNS>`, or that in a batch, `Shape3<1, ROWS, COLUMNS>`,
-/// in batches of batches, `Shape4<1, 1, ROWS, COLUMNS>`, and so on.
+/// The shape of a matrix: `Shape2<ROWS, COLUMNS>`, in a batch `Shape3<1, ROWS, COLUMNS>`, in a
+/// batch of batches `Shape4<1, 1, ROWS, COLUMNS>`, and so on.
 #[diagnostic::on_unimplemented(
-    message = "a tile of {ROWS} rows and {COLUMNS} columns is wanted here, but this one is `{Self}`",
-    label = "does not fit the accumulator, or the other operand",
+    message = "expected a tile of {ROWS} rows and {COLUMNS} columns, found `{Self}`",
+    label = "does not match the accumulator or the other operand",
     note = "`mma(a, b, ..)` on an accumulator of M × N takes an `a` of M × K and a `b` of N × K, with the same K; its `store` takes a tile of M × N",
-    note = "a tile of K rows is transposed by `tile.t()`, and one of more rows divided by `tile.band::<ROWS>(i)`"
+    note = "use `tile.t()` to transpose a tile of K rows, and `tile.band::<ROWS>(i)` for a part of a tile with more rows"
 )]
 pub trait MatrixShape<const ROWS: u32, const COLUMNS: u32>: Shape {}
 
@@ -82,13 +83,13 @@ impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape3<
 impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape4<1, 1, ROWS, COLUMNS> {}
 impl<const ROWS: u32, const COLUMNS: u32> MatrixShape<ROWS, COLUMNS> for Shape5<1, 1, 1, ROWS, COLUMNS> {}
 
-/// The layouts of tiles that tensor cores read, and that accumulators are stored to: [`Swizzle32`],
-/// [`Swizzle64`], [`Swizzle128`], the fastest, and [`Panels16`]. Of [`NoSwizzle`] they read tiles
-/// whose rows have 16 bytes, which are one panel; accumulators are stored to any.
+/// The tile layouts that tensor cores read, and in which accumulators are stored: [`Swizzle32`],
+/// [`Swizzle64`], [`Swizzle128`], the fastest, and [`Panels16`]. With [`NoSwizzle`] they read only
+/// tiles whose rows have 16 bytes, which are one panel. Accumulators can be stored to any tile.
 #[diagnostic::on_unimplemented(
-    message = "tensor cores do not read tiles with the layout `{Self}`",
+    message = "tensor cores cannot read tiles with the layout `{Self}`",
     label = "not a layout of an operand",
-    note = "they read tiles with Swizzle32, Swizzle64, Swizzle128 and Panels16"
+    note = "supported layouts are Swizzle32, Swizzle64, Swizzle128 and Panels16"
 )]
 pub trait MatrixSwizzle: Swizzle {}
 
@@ -98,11 +99,11 @@ impl MatrixSwizzle for Swizzle32 {}
 impl MatrixSwizzle for Swizzle64 {}
 impl MatrixSwizzle for Swizzle128 {}
 
-/// A tile, read with its rows and columns exchanged: [`tile.t()`](Tile::t); or as it is, if `B` is
-/// false: [`tile.t_if::<B>()`](Tile::t_if). A handle, as the tile.
+/// A tile that is read with its rows and columns exchanged: [`tile.t()`](Tile::t). If `B` is false,
+/// the tile is read unchanged: [`tile.t_if::<B>()`](Tile::t_if). Like the tile, it is a handle.
 pub struct Transposed<X, const B: bool = true>(PhantomData<X>);
 
-/// An operand with the opposite sign: `-tile`, `-tile.t()`. A handle, as the tile.
+/// An operand with the opposite sign: `-tile`, `-tile.t()`. Like the tile, it is a handle.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -196,9 +197,9 @@ impl<T: MatrixFloat, S: Shape, W: Swizzle, const B: bool> Neg for Transposed<Til
 
 /// # Operands of tensor cores
 impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
-    /// The tile with rows and columns exchanged, as an operand of
-    /// [`mma`](super::Accumulator::mma): of a K × N tile, the right operand N × K. Nothing moves:
-    /// the tensor cores read it so. Only for 16-bit elements.
+    /// Returns the tile with rows and columns exchanged, as an operand of
+    /// [`mma`](super::Accumulator::mma): a K × N tile becomes the right operand N × K. No data
+    /// moves: the tensor cores read the tile transposed. Only for 16-bit elements.
     ///
     /// PTX: `imm-trans-a` or `imm-trans-b` (PTX ISA, "wgmma.mma_async").
     ///
@@ -213,7 +214,7 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
     /// # }
     /// ```
     ///
-    /// Without it:
+    /// Without `t()`, this tile is rejected:
     ///
     /// ```compile_fail,E0277
     /// # use tma_runtime::prelude::*;
@@ -226,7 +227,7 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
     /// # }
     /// ```
     ///
-    /// Of 8-bit elements:
+    /// Tiles of 8-bit elements have no `t()`:
     ///
     /// ```compile_fail,E0277
     /// # use tma_runtime::prelude::*;
@@ -242,9 +243,9 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
         device_only()
     }
 
-    /// [`t`](Self::t) if `B` is true, and otherwise the tile as it is: for kernels whose instances
-    /// differ in which dimension of an operand is contiguous. The bound says of which extents the
-    /// operand is, and each instance has to fulfil it:
+    /// Returns [`t`](Self::t) if `B` is true, and otherwise the tile unchanged. This is for kernels
+    /// whose instances differ in the contiguous dimension of an operand. The bound states the
+    /// operand's extents, and each instance must satisfy it:
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -266,14 +267,14 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
 
 /// # Parts of a matrix
 impl<T: TileElement, W: Swizzle, const ROWS: u32, const COLUMNS: u32> Tile<T, Shape2<ROWS, COLUMNS>, W> {
-    /// Rows `i * R` to `i * R + R` of this tile, as a tile: the part of a warpgroup. `R` divides
-    /// the tile's rows and is a multiple of 8, the rows after which the pattern of a swizzle
-    /// repeats.
+    /// Returns rows `i * R` to `i * R + R` of this tile, as a tile: the part of one warpgroup. `R`
+    /// divides the tile's rows and is a multiple of 8, the number of rows after which a swizzle
+    /// pattern repeats.
     ///
-    /// Of a tile in several panels, a band is an operand of a product and nothing else;
-    /// [`columns`](Tile::columns) takes a panel, whose bands are tiles.
+    /// If a tile has several panels, its bands can only be operands of a matmul.
+    /// [`columns`](Tile::columns) returns one panel, whose bands are tiles.
     ///
-    /// Costs the addition of an offset to an address.
+    /// The cost is the addition of an offset to an address.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -290,12 +291,12 @@ impl<T: TileElement, W: Swizzle, const ROWS: u32, const COLUMNS: u32> Tile<T, Sh
         device_only()
     }
 
-    /// Columns `j * C` to `j * C + C` of this tile, as a tile: one or more of the panels in which a
-    /// tile lies whose rows are longer than its swizzle's span. `C` divides the tile's columns and
-    /// is a multiple of a panel's: of 64 with [`Swizzle128`] and 16-bit elements. The tile has a
-    /// multiple of 8 rows.
+    /// Returns columns `j * C` to `j * C + C` of this tile, as a tile: one or more panels of a tile
+    /// whose rows are longer than its swizzle's span. `C` divides the tile's columns and is a
+    /// multiple of the columns of a panel, which are 64 with [`Swizzle128`] and 16-bit elements.
+    /// The tile has a multiple of 8 rows.
     ///
-    /// Costs the addition of an offset to an address.
+    /// The cost is the addition of an offset to an address.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -322,10 +323,10 @@ impl<T: TileElement, W: Swizzle, const ROWS: u32, const COLUMNS: u32> Tile<T, Sh
 impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMNS: u32>
     Tile<T, Shape3<BATCH, ROWS, COLUMNS>, W>
 {
-    /// Matrix `i` of this tile, as a tile of two dimensions, which has parts. A tile with an
-    /// outermost extent of 1 is an operand as it is.
+    /// Returns matrix `i` of this tile, as a tile of two dimensions, which has parts. A tile with
+    /// an outermost extent of 1 is an operand without it.
     ///
-    /// Of a tile that lies in several panels the outermost extent is 1: a panel has all matrices.
+    /// If a tile has several panels, its outermost extent is 1: a panel contains all matrices.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
@@ -355,8 +356,8 @@ impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMN
 impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMNS: u32>
     Tile<T, Shape4<1, BATCH, ROWS, COLUMNS>, W>
 {
-    /// Matrix `i` of this tile, as of a tile of three dimensions: of a tensor of batch × heads ×
-    /// rows × columns, the matrix of a head.
+    /// Returns matrix `i` of this tile, like for a tile of three dimensions. In a tensor of
+    /// batch × heads × rows × columns, this is the matrix of a head.
     #[must_use]
     pub fn batch(self, i: u32) -> Tile<T, Shape2<ROWS, COLUMNS>, W> {
         device_only()

@@ -6,13 +6,13 @@ use std::ops::{Index, IndexMut};
 use super::AccumulatorElement;
 use crate::lang::device_only;
 
-/// A value for each row of an [`Accumulator`](super::Accumulator) of M rows: its maximum, its sum,
-/// a factor.
+/// A value for each row of an [`Accumulator`](super::Accumulator) of M rows, such as its maximum,
+/// its sum or a factor.
 ///
-/// Each thread holds the values of the M / 32 rows in which it has elements of the accumulator;
-/// the four threads that share a row hold the same value. Index it by
-/// [`row(i)`](super::Accumulator::row), or in a loop over [`unroll`](crate::lang::unroll): an index
-/// is a constant, because registers have no addresses.
+/// Each thread holds the values of the M / 32 rows in which it has elements of the accumulator. The
+/// four threads that share a row hold the same value. Index it by
+/// [`row(i)`](super::Accumulator::row), or in a loop over [`unroll`](crate::lang::unroll): the
+/// index must be a constant, because registers have no addresses.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
@@ -30,13 +30,13 @@ use crate::lang::device_only;
 pub struct Rows<T: AccumulatorElement, const M: u32>(PhantomData<T>);
 
 impl<T: AccumulatorElement, const M: u32> Rows<T, M> {
-    /// The same value for every row.
+    /// Returns the same value for every row.
     #[must_use]
     pub fn filled(value: T) -> Self {
         device_only()
     }
 
-    /// The number of values that a thread holds, M / 32. A constant.
+    /// Returns the number of values that a thread holds, M / 32. A constant.
     #[must_use]
     pub fn len(&self) -> usize {
         device_only()

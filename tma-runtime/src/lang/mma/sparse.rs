@@ -1,4 +1,4 @@
-//! Left operands of which half the elements are zero, and left out.
+//! Left operands of which half the elements are zero, and not stored.
 
 use std::marker::PhantomData;
 use std::ops::Neg;
@@ -6,9 +6,10 @@ use std::ops::Neg;
 use super::{Fragment, Left, MatrixElement, MatrixFloat, MatrixSwizzle, Negated};
 use crate::lang::{Shape, Shape2, Shape3, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
 
-/// A left operand of rows of K elements, of which only half are in a tile or a fragment:
-/// [`tile.sparse(metadata)`](Tile::sparse), [`fragment.sparse(metadata)`](Fragment::sparse). Of a
-/// tile it is a handle, as the tile; of a fragment it can be multiplied once, as the fragment.
+/// A left operand with rows of K elements, half of which are stored in a tile or a fragment:
+/// [`tile.sparse(metadata)`](Tile::sparse), [`fragment.sparse(metadata)`](Fragment::sparse). If
+/// made from a tile, it is a handle like the tile. If made from a fragment, it can be multiplied
+/// once, like the fragment.
 pub struct Sparse<X, const K: u32>(PhantomData<X>);
 
 impl<X: Copy, const K: u32> Clone for Sparse<X, K> {
@@ -54,25 +55,26 @@ impl<T: MatrixFloat, S: Shape, W: Swizzle, const K: u32> Neg for Sparse<Tile<T, 
 
 /// # Sparse operands
 impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
-    /// This tile, M × K / 2, as a left operand M × K of which only every second element is there:
-    /// of each group of four elements of a row two, in their order; of `tf32`, of each two one. The
-    /// others are zero. The right operand has all K. A product takes half as many instructions.
+    /// Returns this tile, M × K / 2, as a left operand M × K with half of its elements stored: two
+    /// of each group of four elements of a row, in order, or for `tf32` one of each two. The others
+    /// are zero. The right operand has all K. A matmul takes half as many instructions.
     ///
-    /// `metadata` tells which. Each group has four bits: the place of its first element in the low
-    /// two, that of its second, which is greater, in the high two; of `tf32`, `0b0100` is the first
-    /// element and `0b1110` the second. Register `metadata[i]` of thread `t` of the warpgroup, with
-    /// `lane = t % 32`, has the bits of eight groups:
+    /// `metadata` selects the stored elements. Each group has four bits: the position of its first
+    /// element in the low two, and that of its second, which is greater, in the high two. For
+    /// `tf32`, `0b0100` is the first element and `0b1110` the second. Register `metadata[i]` of
+    /// thread `t` of the warpgroup, with `lane = t % 32`, has the bits of eight groups:
     ///
-    /// * of 16-bit elements, for each 64 rows and each 64 elements along K: in the low half those
-    ///   of row `16 * (t / 32) + lane / 4`, in the high half those of the row 8 below, of the 16
-    ///   elements from `16 * (lane % 4)` on;
-    /// * of `tf32`, the same for each 32 elements along K, of the 8 from `8 * (lane % 4)` on;
-    /// * of 8-bit elements, for each 64 rows and each 64 elements along K: those of row
-    ///   `16 * (t / 32) + lane / 4 + 8 * (lane % 2)`, of the 32 elements from `32 * (lane % 4 / 2)`
-    ///   on.
+    /// * for 16-bit elements, for each 64 rows and each 64 elements along K: the low half has the
+    ///   bits of row `16 * (t / 32) + lane / 4`, and the high half those of the row 8 below, each
+    ///   for the 16 elements from `16 * (lane % 4)` on;
+    /// * for `tf32`, the same for each 32 elements along K, and the 8 elements from
+    ///   `8 * (lane % 4)` on;
+    /// * for 8-bit elements, for each 64 rows and each 64 elements along K: the bits of row
+    ///   `16 * (t / 32) + lane / 4 + 8 * (lane % 2)`, for the 32 elements from
+    ///   `32 * (lane % 4 / 2)` on.
     ///
-    /// Registers go along K first, then to the next 64 rows. The multiplication takes a copy of
-    /// them. Metadata with two equal places is undefined.
+    /// Registers are ordered along K first, then by the next 64 rows. The matmul takes a copy of
+    /// them. Metadata with two equal positions is undefined behaviour.
     ///
     /// PTX: `wgmma.mma_async.sp`; the compiler picks the sparsity selector, so that each thread's
     /// registers are used (PTX ISA, "wgmma.mma_async.sp", "Sparse matrix storage").
@@ -99,13 +101,13 @@ impl<T: TileElement, S: Shape, W: Swizzle> Tile<T, S, W> {
 
 /// # Sparse operands
 impl<E: MatrixElement, const M: u32, const HALF: u32> Fragment<E, M, HALF> {
-    /// This fragment, M × K / 2, as a left operand M × K of which only every second element is
-    /// there: of each group of four elements of a row two, in their order. The others are zero. The
-    /// right operand has all K.
+    /// Returns this fragment, M × K / 2, as a left operand M × K with half of its elements stored:
+    /// two of each group of four elements of a row, in order. The others are zero. The right
+    /// operand has all K.
     ///
-    /// `metadata` is that of [`Tile::sparse`], for the fragment's elements. The fragment keeps its
-    /// layout, that of a dense one of K / 2 columns: column `j` of the accumulator that was packed,
-    /// or of the tile that was loaded, is the `j`-th element that is there.
+    /// `metadata` is that of [`Tile::sparse`], for the fragment's elements. The fragment keeps the
+    /// layout of a dense one of K / 2 columns: column `j` of the accumulator that was packed, or of
+    /// the tile that was loaded, is the `j`-th stored element.
     ///
     /// PTX: `wgmma.mma_async.sp` with A in registers (PTX ISA, "wgmma.mma_async.sp", "Register
     /// Fragments for wgmma.mma_async.sp.m64nNk*").
@@ -125,7 +127,7 @@ impl<E: MatrixElement, const M: u32, const HALF: u32> Fragment<E, M, HALF> {
     /// # }
     /// ```
     ///
-    /// It is multiplied once, as a fragment is:
+    /// Like a fragment, it can be multiplied only once:
     ///
     /// ```compile_fail,E0382
     /// # use tma_runtime::prelude::*;

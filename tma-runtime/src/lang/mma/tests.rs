@@ -1,10 +1,10 @@
-//! Whole kernels with tensor cores, as rustc sees them: that they compile is the test. None is ever
-//! run. What rustc refuses is tested in the documentation of the words.
+//! Whole kernels with tensor cores, as rustc sees them. The test is that they compile; none is ever
+//! run. The documentation of the items tests what rustc rejects.
 
 use crate::lang::*;
 
-/// A persistent matrix product: a warpgroup loads, two multiply, and clusters of two blocks share
-/// what they load of B.
+/// A persistent GEMM: one warpgroup loads, two multiply, and clusters of two blocks share their
+/// loads of B.
 mod persistent {
     use super::*;
 
@@ -16,7 +16,8 @@ mod persistent {
     type HalfOfB = Tile<bf16, Shape2<{ BN / 2 }, BK>, Swizzle128>;
     type C = Tile<bf16, Shape2<64, 64>, Swizzle128>;
 
-    /// Tiles in columns of `group`, so that concurrent blocks read the same parts of A and B.
+    /// Orders tiles in columns of `group`, so that concurrent blocks read the same parts of A and
+    /// B.
     fn place(tile: u32, tiles: [u32; 2], group: u32) -> [u32; 2] {
         let first = tile / (group * tiles[1]) * group;
         let height = min(tiles[0] - first, group);
@@ -29,7 +30,7 @@ mod persistent {
         let ring: Pipeline<(A, B), 4> = shared();
         let outs: Stages<C, 4> = shared();
         if thread_idx().x == 0 {
-            ring.init(2 * 2 * 4); // each warp that multiplies, in both blocks
+            ring.init(2 * 2 * 4); // one arrival per multiplying warp, in both blocks
             fence_barrier_init();
         }
         sync_cluster();
@@ -96,8 +97,7 @@ mod persistent {
     }
 }
 
-/// A matrix product with one tile per block: all four warps multiply, and one thread of them loads
-/// ahead.
+/// A GEMM with one tile per block: all four warps multiply, and one of their threads loads ahead.
 mod dense {
     use super::*;
 
@@ -111,7 +111,7 @@ mod dense {
         let out: Stages<C, 2> = shared();
         let leader = thread_idx().x == 0;
         if leader {
-            ring.init(4); // each warp
+            ring.init(4); // one arrival per warp
             fence_barrier_init();
         }
         sync_threads();
@@ -160,7 +160,7 @@ mod dense {
 
     type InBatch<E, W, const ROWS: u32, const COLUMNS: u32> = Tile<E, Shape3<1, ROWS, COLUMNS>, W>;
 
-    /// Types, extents and layouts as generics; operands and result of a batch; B with K rows.
+    /// Generic types, extents and layouts; operands and result in a batch; B with K rows.
     #[expect(dead_code, reason = "type-checked only")]
     fn generic<E, F, W, const BM: u32, const BN: u32, const BK: u32>(
         a: InBatch<E, W, BM, BK>,
@@ -178,8 +178,8 @@ mod dense {
     }
 }
 
-/// Attention, forward, in one warpgroup: the weights are a left operand in registers, and two
-/// products are in flight at the same time.
+/// Forward attention in one warpgroup: the weights are a left operand in registers, and two matmuls
+/// are in flight at the same time.
 mod attention {
     use super::*;
 
@@ -210,9 +210,9 @@ mod attention {
             let key = keys.wait();
             let product = scores.mma(query, key.0, key); // Q · Kᵀ of this block ..
             let value = values.wait();
-            let sum = out.mma(weights, value.0.t(), value); // .. and P · V of the one before
+            let sum = out.mma(weights, value.0.t(), value); // .. and P · V of the previous one
             product.wait().release();
-            softmax(&mut scores, &mut top, &mut total, &mut shrink, scale); // P · V is under way
+            softmax(&mut scores, &mut top, &mut total, &mut shrink, scale); // P · V is in flight
             sum.wait().release();
             for i in unroll(0..out.len()) {
                 out[i] *= shrink[out.row(i)];
@@ -223,8 +223,8 @@ mod attention {
         out.mma(weights, value.0.t(), value).wait().release();
     }
 
-    /// Scores to weights, in place: exp2((s - top) * scale), with the rows' maxima and sums brought
-    /// up to date.
+    /// Converts scores to weights in place, exp2((s - top) * scale), and updates the rows' maxima
+    /// and sums.
     fn softmax(
         scores: &mut Accumulator<f32, 64, 128>,
         top: &mut Rows<f32, 64>,
@@ -248,28 +248,28 @@ mod attention {
     }
 }
 
-/// Two warpgroups take tiles in turn: each goes past the stages of the other's tile, and one stores
-/// while the other multiplies.
+/// Two warpgroups process tiles in alternation: each skips the stages of the other's tile, and one
+/// stores while the other multiplies.
 #[expect(dead_code, reason = "type-checked only")]
 fn pingpong(ring: Pipeline<(Tile<e4m3, Shape2<64, 128>, Swizzle128>,), 4>, steps: u32, tiles: u32) {
     let me = warpgroup_idx();
     let mut consumer = ring.consumer();
     consumer.skip(me * steps);
     for tile in (me..tiles).step_by(2) {
-        named_barrier_sync(1 + me, 256); // my turn to multiply
+        named_barrier_sync(1 + me, 256); // this warpgroup's turn to multiply
         let mut sum = Accumulator::<f16, 64, 64>::zero();
         for _ in 0..steps {
             let slot = consumer.wait();
             sum.mma(slot.0, slot.0, slot).wait().release();
         }
-        named_barrier_arrive(2 - me, 256); // the other's turn
+        named_barrier_arrive(2 - me, 256); // the other warpgroup's turn
         consumer.skip(steps);
         let out: Tile<f16, Shape2<64, 64>, NoSwizzle> = shared();
         sum.store(out);
     }
 }
 
-/// Every operand, every product and every conversion.
+/// Every kind of operand, matmul and conversion.
 #[expect(dead_code, reason = "type-checked only")]
 fn remaining_words(
     wide: Tile<f16, Shape2<64, 64>, Swizzle128>,
@@ -303,7 +303,7 @@ fn remaining_words(
     count.store(counts);
 }
 
-/// Handles have no size; what stands for registers is not `Copy`, which the documentation tests.
+/// Handles have no size. Types that represent registers are not `Copy`; doctests check that.
 #[test]
 fn handles_of_operands_have_no_size() {
     fn size_of_copy<X: Copy>() -> usize {

@@ -1,12 +1,12 @@
-//! Tensors as arguments of `Im2colMap` parameters: images, and the pixels that columns are taken
-//! from.
+//! Tensors as arguments of `Im2colMap` parameters: images, and the selection of pixels that form
+//! columns.
 
 use crate::launch::args::{MapArg, MapArgMut};
 use crate::map::options::{Corners, Fill, L2Promotion, MapOptions};
 use crate::tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};
 
-/// The pixels that a tensor's columns are taken from, in `N` spatial dimensions, outermost first:
-/// depth, height, width.
+/// The selection of a tensor's pixels that form columns, in `N` spatial dimensions, outermost
+/// first: depth, height, width.
 ///
 /// A convolution with filters of `R × S` taps, padding `p` and stride `s` has `lower: [-p; 2]`,
 /// `upper: [p - (R - 1), p - (S - 1)]` and `strides: [s; 2]`: the bounding box holds the positions
@@ -15,24 +15,25 @@ use crate::tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};
 /// Source: CUDA driver API, `cuTensorMapEncodeIm2col`; PTX ISA, "Im2col mode".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Im2col<const N: usize> {
-    /// The bounding box's first pixel, counted from the tensor's first; negative before it. -2^15
-    /// to 2^15 - 1 with one spatial dimension, -128 to 127 with two, -16 to 15 with three.
+    /// The bounding box's first pixel, counted from the tensor's first. It is negative before that
+    /// pixel. The range is -2^15 to 2^15 - 1 with one spatial dimension, -128 to 127 with two, and
+    /// -16 to 15 with three.
     pub lower: [i32; N],
-    /// The bounding box's last pixel, counted from the tensor's last; negative before it. The same
-    /// ranges apply.
+    /// The bounding box's last pixel, counted from the tensor's last. It is negative before that
+    /// pixel. The same ranges apply.
     pub upper: [i32; N],
-    /// The distance between neighbouring pixels of a column, 1 to 8.
+    /// The distance between adjacent pixels of a column, 1 to 8.
     pub strides: [u32; N],
 }
 
 impl<const N: usize> Default for Im2col<N> {
-    /// All pixels of the tensor.
+    /// Selects all pixels of the tensor.
     fn default() -> Self {
         Self { lower: [0; N], upper: [0; N], strides: [1; N] }
     }
 }
 
-/// A tensor as the argument of an `Im2colMap` parameter: made by [`Im2colExt::im2col`].
+/// A tensor as the argument of an `Im2colMap` parameter, made by [`Im2colExt::im2col`].
 #[derive(Clone, Copy, Debug)]
 pub struct WithColumns<A> {
     tensor: A,
@@ -40,14 +41,14 @@ pub struct WithColumns<A> {
 }
 
 impl<A> WithColumns<A> {
-    /// Out-of-bounds elements read as NaN instead of zero.
+    /// Makes out-of-bounds elements read as NaN instead of zero.
     #[must_use]
     pub fn nan_fill(mut self) -> Self {
         self.options.fill = Fill::Nan;
         self
     }
 
-    /// Sets how much is fetched into L2 at a time. The default is 128 bytes.
+    /// Sets how many bytes are fetched into L2 at a time. The default is 128.
     #[must_use]
     pub fn l2_promotion(mut self, promotion: L2Promotion) -> Self {
         self.options.l2_promotion = promotion;
@@ -72,10 +73,10 @@ impl<A> WithColumns<A> {
 ///
 /// For a tensor that the kernel writes, use `tensor.view_mut()`.
 pub trait Im2colExt<const N: usize>: Sized {
-    /// The tensor itself.
+    /// The type of the tensor itself.
     type Tensor;
 
-    /// Selects the pixels that columns are taken from.
+    /// Selects the pixels that form columns.
     fn im2col(self, columns: Im2col<N>) -> WithColumns<Self::Tensor>;
 }
 
@@ -85,7 +86,7 @@ fn with_columns<A, const N: usize>(tensor: A, columns: Im2col<N>) -> WithColumns
     for dimension in 0..N {
         corners.lower[dimension] = columns.lower[dimension];
         corners.upper[dimension] = columns.upper[dimension];
-        // Images come first, and have no stride.
+        // The first dimension is the images, which have no element stride.
         options.element_strides[dimension + 1] = columns.strides[dimension];
     }
     options.corners = Some(corners);
@@ -120,10 +121,10 @@ macro_rules! argument {
     ($(#[$doc:meta])* $Arg:ident of $Map:ident, fn $view:ident($($this:tt)+) -> $View:ident) => {
         $(#[$doc])*
         pub trait $Arg<T: Scalar, const N: usize> {
-            /// The tensor's address, shape and strides.
+            /// Returns the tensor's address, shape and strides.
             fn $view($($this)+ self) -> $View<'_, T, N>;
 
-            /// The options of its map.
+            /// Returns the options of the tensor's map.
             fn options(&self) -> MapOptions;
         }
 
@@ -142,7 +143,7 @@ macro_rules! argument {
 argument! {
     /// A tensor of `N` dimensions with elements of `T` that a kernel reads in columns of pixels.
     #[diagnostic::on_unimplemented(
-        message = "this kernel's parameter takes the columns of a tensor of {N} dimensions with elements of `{T}`, not \
+        message = "this parameter takes the im2col columns of a tensor of {N} dimensions with elements of `{T}`, not \
                    `{Self}`",
         label = "pass `tensor.im2col(Im2col {{ lower, upper, strides }})`"
     )]
@@ -153,7 +154,8 @@ argument! {
     /// A tensor of `N` dimensions with elements of `T` that a kernel writes in columns of pixels.
     /// Any other argument is the error `TMA0301`.
     #[diagnostic::on_unimplemented(
-        message = "TMA0301: the kernel writes columns of this tensor of {N} dimensions with elements of `{T}`, and cannot through `{Self}`",
+        message = "TMA0301: the kernel writes columns of this tensor of {N} dimensions with elements of `{T}`, so it \
+                   cannot be passed as `{Self}`",
         label = "pass `tensor.view_mut().im2col(Im2col {{ lower, upper, strides }})`"
     )]
     Im2colArgMut of MapArgMut, fn view_mut(&mut) -> TensorViewMut

@@ -1,4 +1,4 @@
-//! The traits of launchers' arguments, such as `impl MapArg<f16, 2>`.
+//! The traits of launcher arguments, such as `impl MapArg<f16, 2>`.
 //!
 //! A parameter that the kernel writes through requires the `Mut` trait, which only `&mut` tensors
 //! implement.
@@ -14,14 +14,14 @@ use std::sync::Arc;
 
 /// A tensor of `N` dimensions with elements of `T` that a kernel reads through a tensor map.
 #[diagnostic::on_unimplemented(
-    message = "this kernel's parameter takes a tensor of {N} dimensions with elements of `{T}`, not `{Self}`",
+    message = "this parameter takes a tensor of {N} dimensions with elements of `{T}`, not `{Self}`",
     label = "pass `&DeviceTensor<{T}, {N}>` or `TensorView<{T}, {N}>`"
 )]
 pub trait MapArg<T: Scalar, const N: usize> {
-    /// The tensor's address, shape and strides.
+    /// Returns the tensor's address, shape and strides.
     fn view(&self) -> TensorView<'_, T, N>;
 
-    /// The options of its map.
+    /// Returns the options of the tensor's map.
     fn options(&self) -> MapOptions {
         MapOptions::default()
     }
@@ -30,7 +30,7 @@ pub trait MapArg<T: Scalar, const N: usize> {
 /// A tensor of `N` dimensions with elements of `T` that a kernel writes through a tensor map. Any
 /// other argument is the error `TMA0301`.
 ///
-/// Types of other crates may implement it: a [`TensorViewMut`] comes from a tensor that they may
+/// Types of other crates may implement it: they get a [`TensorViewMut`] from a tensor that they may
 /// write, or from `unsafe` code.
 ///
 /// ```
@@ -49,14 +49,14 @@ pub trait MapArg<T: Scalar, const N: usize> {
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "TMA0301: the kernel writes this tensor of {N} dimensions with elements of `{T}`, and cannot through `{Self}`",
+    message = "TMA0301: the kernel writes this tensor of {N} dimensions with elements of `{T}`, so it cannot be passed as `{Self}`",
     label = "pass `&mut DeviceTensor<{T}, {N}>` or `TensorViewMut<{T}, {N}>`"
 )]
 pub trait MapArgMut<T: Scalar, const N: usize> {
-    /// The tensor's address, shape and strides, borrowed mutably.
+    /// Returns the tensor's address, shape and strides, borrowed mutably.
     fn view_mut(&mut self) -> TensorViewMut<'_, T, N>;
 
-    /// The options of its map.
+    /// Returns the options of the tensor's map.
     fn options(&self) -> MapOptions {
         MapOptions::default()
     }
@@ -64,21 +64,21 @@ pub trait MapArgMut<T: Scalar, const N: usize> {
 
 /// A tensor of elements of `T`, of any shape, that a kernel reads as `Global<T>`.
 #[diagnostic::on_unimplemented(
-    message = "this kernel's parameter takes a tensor with elements of `{T}`, not `{Self}`",
+    message = "this parameter takes a tensor with elements of `{T}`, not `{Self}`",
     label = "pass `&DeviceTensor<{T}, _>` or `TensorView<{T}, _>`"
 )]
 pub trait GlobalArg<T: Scalar> {
-    /// The tensor's elements.
+    /// Returns the tensor's elements.
     fn slice(&self) -> GlobalSlice<'_, T>;
 }
 
 /// A tensor of elements of `T`, of any shape, that a kernel writes as `Global<T>`.
 #[diagnostic::on_unimplemented(
-    message = "TMA0301: the kernel writes this tensor with elements of `{T}`, and cannot through `{Self}`",
+    message = "TMA0301: the kernel writes this tensor with elements of `{T}`, so it cannot be passed as `{Self}`",
     label = "pass `&mut DeviceTensor<{T}, _>` or `TensorViewMut<{T}, _>`"
 )]
 pub trait GlobalArgMut<T: Scalar> {
-    /// The tensor's elements, borrowed mutably.
+    /// Returns the tensor's elements, borrowed mutably.
     fn slice_mut(&mut self) -> GlobalSliceMut<'_, T>;
 }
 
@@ -93,7 +93,7 @@ macro_rules! slice {
         }
 
         impl<'a, T: Scalar> $Slice<'a, T> {
-            /// The elements of a tensor.
+            /// Returns the elements of a tensor.
             pub fn new<const N: usize>(tensor: $View<'a, T, N>) -> Self {
                 Self { layout: tensor.layout(), memory: tensor.memory(), elements: PhantomData }
             }
@@ -112,7 +112,7 @@ slice! {
     /// The elements of a tensor, for a `Global` parameter that the kernel writes. The launch checks
     /// that they are contiguous.
     ///
-    /// A shared borrow does not give one:
+    /// A shared borrow does not suffice:
     ///
     /// ```
     /// # use tma_runtime::{DeviceTensor, launch::{Arg, GlobalSliceMut}};
@@ -137,7 +137,7 @@ slice! {
     GlobalSliceMut of TensorViewMut, &'a mut T
 }
 
-/// Implements the traits of arguments that are read, for types with a view.
+/// Implements the traits of arguments that the kernel reads, for types with a view.
 macro_rules! read {
     ($(<$($life:lifetime)?> $ty:ty, |$tensor:ident| $view:expr;)+) => { $(
         impl<$($life,)? T: Scalar, const N: usize> MapArg<T, N> for $ty {
@@ -162,7 +162,7 @@ read! {
     <'a> &TensorView<'a, T, N>, |view| **view;
 }
 
-/// Implements the traits of arguments that are written, for types with a mutable view.
+/// Implements the traits of arguments that the kernel writes, for types with a mutable view.
 macro_rules! written {
     ($(<$($life:lifetime)?> $ty:ty, |$tensor:ident| $view:expr;)+) => { $(
         impl<$($life,)? T: Scalar, const N: usize> MapArgMut<T, N> for $ty {

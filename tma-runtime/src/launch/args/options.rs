@@ -4,7 +4,7 @@ use crate::launch::args::{MapArg, MapArgMut};
 use crate::map::options::{Fill, L2Promotion, MapOptions};
 use crate::tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};
 
-/// A tensor as an argument of a launch, with options for its map: made by [`MapArgExt`].
+/// A tensor as an argument of a launch, with options for its map, made by [`MapArgExt`].
 #[derive(Clone, Copy, Debug)]
 pub struct WithOptions<A> {
     tensor: A,
@@ -28,31 +28,31 @@ pub struct WithOptions<A> {
 /// For a tensor that the kernel writes, use `tensor.view_mut()` or `(&mut tensor)`:
 /// `tensor.l2_promotion(..)` alone borrows it immutably.
 pub trait MapArgExt<const N: usize>: Sized {
-    /// The tensor with the options that it already has.
+    /// Returns the tensor with the options that it already has.
     fn with_options(self) -> WithOptions<Self::Tensor>;
 
-    /// The tensor without options.
+    /// The type of the tensor without options.
     type Tensor;
 
-    /// Out-of-bounds elements read as NaN instead of zero.
+    /// Makes out-of-bounds elements read as NaN instead of zero.
     fn nan_fill(self) -> WithOptions<Self::Tensor> {
         let mut with = self.with_options();
         with.options.fill = Fill::Nan;
         with
     }
 
-    /// Sets how much is fetched into L2 at a time. The default is 128 bytes.
+    /// Sets how many bytes are fetched into L2 at a time. The default is 128.
     fn l2_promotion(self, promotion: L2Promotion) -> WithOptions<Self::Tensor> {
         let mut with = self.with_options();
         with.options.l2_promotion = promotion;
         with
     }
 
-    /// Takes only every `n`-th element along each dimension, outermost first. Strides are 1 to 8,
-    /// and 1 along the innermost dimension unless the layout is
-    /// [interleaved](crate::lang::Interleave16), where they count whole pixels. The kernel's
-    /// coordinates stay those of the tensor: a tile of 64 rows at row 0 with a stride of 2 holds
-    /// rows 0, 2, … 126.
+    /// Selects every `n`-th element along each dimension, where `strides` holds `n`, outermost
+    /// first. Strides are 1 to 8, and 1 along the innermost dimension. In an
+    /// [interleaved](crate::lang::Interleave16) layout the innermost stride may also be 1 to 8, and
+    /// counts whole pixels. The kernel's coordinates remain those of the tensor: a tile of 64 rows
+    /// at row 0 with a stride of 2 holds rows 0, 2, … 126.
     fn element_strides(self, strides: [u32; N]) -> WithOptions<Self::Tensor> {
         let mut with = self.with_options();
         let dimensions = with.options.element_strides.iter_mut().zip(strides);

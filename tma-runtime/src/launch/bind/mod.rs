@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub struct Arg<'a> {
     value: Value,
     memory: Option<&'a Arc<Memory>>,
-    /// Whether it is borrowed mutably.
+    /// Whether the tensor is borrowed mutably.
     mutable: bool,
 }
 
@@ -53,17 +53,17 @@ impl Value {
 }
 
 impl<'a> Arg<'a> {
-    /// A tensor for a `TensorMap` parameter that the kernel only reads.
+    /// Passes a tensor to a `TensorMap` parameter that the kernel only reads.
     pub fn map<T: Scalar, const N: usize>(tensor: TensorView<'a, T, N>) -> Self {
         Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory(), mutable: false }
     }
 
-    /// A tensor for a `TensorMap` parameter that the kernel writes.
+    /// Passes a tensor to a `TensorMap` parameter that the kernel writes.
     pub fn map_mut<T: Scalar, const N: usize>(tensor: TensorViewMut<'a, T, N>) -> Self {
         Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory(), mutable: true }
     }
 
-    /// Sets the options of the tensor's map. No effect on other arguments.
+    /// Sets the options of the tensor's map. It has no effect on other arguments.
     #[must_use]
     pub fn with(mut self, options: MapOptions) -> Self {
         if let Value::Map(source) = &mut self.value {
@@ -72,27 +72,27 @@ impl<'a> Arg<'a> {
         self
     }
 
-    /// The elements of a tensor for a `Global` parameter that the kernel only reads.
+    /// Passes the elements of a tensor to a `Global` parameter that the kernel only reads.
     pub fn global<T: Scalar>(slice: GlobalSlice<'a, T>) -> Self {
         Self { value: Value::global(slice.layout), memory: slice.memory, mutable: false }
     }
 
-    /// The elements of a tensor for a `Global` parameter that the kernel writes.
+    /// Passes the elements of a tensor to a `Global` parameter that the kernel writes.
     pub fn global_mut<T: Scalar>(slice: GlobalSliceMut<'a, T>) -> Self {
         Self { value: Value::global(slice.layout), memory: slice.memory, mutable: true }
     }
 
-    /// A value for a scalar parameter.
+    /// Passes a value to a scalar parameter.
     pub fn scalar<T: Scalar>(value: T) -> Self {
         let value = Value::Scalar { bits: value.raw_bits(), bytes: T::ELEMENT.bytes() };
         Self { value, memory: None, mutable: false }
     }
 
-    /// The allocation of a tensor.
+    /// Returns the allocation of a tensor.
     ///
     /// # Errors
     ///
-    /// The tensor is a view of memory whose owner is unknown.
+    /// An error if the tensor is a view of memory whose owner is unknown.
     pub(crate) fn memory(&self) -> Result<Option<&'a Arc<Memory>>, ()> {
         match (&self.value, self.memory) {
             (Value::Scalar { .. }, _) => Ok(None),
@@ -101,7 +101,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// What kind of argument it is.
+    /// Returns the kind of the argument.
     fn kind(&self) -> ArgumentKind {
         match &self.value {
             Value::Map(MapSource { layout, options }) if options.corners.is_some() => {
@@ -117,16 +117,16 @@ impl<'a> Arg<'a> {
 /// An argument that fits its parameter.
 #[derive(Debug)]
 pub enum Bound<'a> {
-    /// One PTX parameter: a tensor map, which [`map_params`](crate::map::map_params) has yet to
-    /// check.
+    /// One PTX parameter: a tensor map. [`map_params`](crate::map::map_params) has not checked it
+    /// yet.
     Map {
-        /// Which of the kernel's parameters it is.
+        /// The index of the kernel's parameter.
         index: usize,
         /// The parameter's name.
         tensor: &'static str,
         /// The box.
         spec: &'static MapSpec,
-        /// The tensor, and the options of its map.
+        /// The tensor and the options of its map.
         source: &'a MapSource,
     },
     /// Two PTX parameters.
@@ -138,12 +138,13 @@ pub enum Bound<'a> {
     },
     /// One PTX parameter.
     Scalar {
-        /// The value, zero-extended; the kernel declares how many bytes it has.
+        /// The value, zero-extended. The kernel declares its size in bytes.
         bits: &'a u64,
     },
 }
 
-/// Matches arguments with parameters and passes them to `visit` in the order of the PTX parameters.
+/// Matches arguments with parameters, and passes them to `visit` in the order of the PTX
+/// parameters.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Matching arguments to parameters, in flipped pairs.
+//! Tests of matching arguments to parameters, in flipped pairs.
 
 use super::*;
 use crate::spec::{KernelParts, ParamSpec, Scalar, TileSwizzle};
@@ -43,7 +43,7 @@ fn good() -> [Arg<'static>; 3] {
     [map(HERE), global::<f32>(HERE, [8, 1]), Arg::scalar(7u32)]
 }
 
-/// The PTX parameters in order, or the error.
+/// Returns the PTX parameters in order, or the error.
 fn bound(args: &[Arg<'_>]) -> Result<Vec<u64>, Error> {
     let mut params = Vec::new();
     bind(HERE, &SPEC, args, |bound| {
@@ -77,23 +77,23 @@ fn arguments_become_ptx_parameters_in_order() {
 fn tma0510_global_elements_are_those_of_the_kernel() {
     let mut args = good();
     args[1] = global::<i32>(HERE, [8, 1]);
-    refused(&args, "TMA0510", "`out` takes a tensor of `f32`, but this one is of `i32`");
+    refused(&args, "TMA0510", "`out` takes a tensor of `f32`, but got one of `i32`");
 }
 
 #[test]
-fn tma0511_global_elements_lie_one_after_the_other() {
+fn tma0511_global_elements_are_contiguous() {
     let mut args = good();
     args[1] = global::<f32>(HERE, [16, 1]);
     refused(&args, "TMA0511", "`out`");
 }
 
 #[test]
-fn tma0526_what_is_written_is_lent_to_be_written() {
+fn tma0526_written_arguments_are_borrowed_mutably() {
     let view = || TensorView::<f32, 2>::new(HERE, 0x200, [4, 8], [8, 1]);
     let mut args = good();
     args[1] = Arg::global(GlobalSlice::new(view()));
-    refused(&args, "TMA0526", "`scale` writes `out`, but the tensor passed there is lent to be read");
-    // What is only read may be lent either way.
+    refused(&args, "TMA0526", "`scale` writes `out`, but the argument is read-only");
+    // A tensor that the kernel only reads may be borrowed either way.
     let mut args = good();
     args[0] = Arg::map_mut(TensorViewMut::<f32, 2>::new(HERE, 0x100, [16, 16], [16, 1]));
     assert!(bound(&args).is_ok());
@@ -118,7 +118,7 @@ fn tma0526_so_are_tensors_that_a_map_writes() {
 }
 
 #[test]
-fn tma0531_what_is_copied_in_bulk_is_aligned() {
+fn tma0531_bulk_copies_are_aligned() {
     let at = |address| {
         let view = TensorViewMut::<f32, 1>::new(HERE, address, [8], [1]);
         [map(HERE), Arg::global_mut(GlobalSliceMut::new(view)), Arg::scalar(7u32)]
@@ -126,13 +126,13 @@ fn tma0531_what_is_copied_in_bulk_is_aligned() {
     refused(
         &at(0x204),
         "TMA0531",
-        "moves 16 bytes of `out` at once, so its address must be a multiple of 16, but it is 0x204 (4",
+        "`out` must start at a multiple of 16 bytes: the kernel moves 16 bytes at once, but the address is 0x204 (4",
     );
     assert!(bound(&at(0x210)).is_ok());
 }
 
 #[test]
-fn tma0514_tensors_lie_on_the_device_of_the_launch() {
+fn tma0514_tensors_are_on_the_device_of_the_launch() {
     let mut args = good();
     args[0] = map(ELSEWHERE);
     refused(&args, "TMA0514", "`src` belongs to GPU 1");
@@ -144,17 +144,13 @@ fn tma0514_tensors_lie_on_the_device_of_the_launch() {
 #[test]
 fn tma0516_arguments_are_those_of_the_kernel() {
     let [src, out, _] = good();
-    refused(&[src, out], "TMA0516", "takes 3 arguments, but was given 2 arguments");
+    refused(&[src, out], "TMA0516", "takes 3 arguments, but got 2");
     let [src, out, n] = good();
     refused(
         &[src, n, out],
         "TMA0516",
-        "a tensor of `f32` for the `Global` `out`, but was given a scalar of 4 bytes",
+        "a tensor of `f32` for the `Global` `out`, but got a scalar of 4 bytes",
     );
     let [src, out, _] = good();
-    refused(
-        &[src, out, Arg::scalar(7u64)],
-        "TMA0516",
-        "a scalar of 4 bytes for `n`, but was given a scalar of 8",
-    );
+    refused(&[src, out, Arg::scalar(7u64)], "TMA0516", "a scalar of 4 bytes for `n`, but got a scalar of 8");
 }

@@ -13,12 +13,12 @@ use crate::tensor::Memory;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Launches in order, made by [`Stream::capture`]. Repeating them costs the host one driver call,
-/// however many they are.
+/// Launches in order, recorded by [`Stream::capture`]. Repeating them costs the host one driver
+/// call, however many they are.
 ///
-/// Arguments are those of the capture: the same tensors, with their contents at the time the graph
-/// runs, and the same scalars. The graph keeps the tensors' memory alive. It is `Send` but not
-/// `Sync`.
+/// The arguments are those of the capture: the same tensors, with their contents at the time that
+/// the graph runs, and the same scalars. The graph keeps the tensors' memory alive. It is `Send`
+/// but not `Sync`.
 #[derive(Debug)]
 pub struct Graph {
     // Dropped before the memory that it uses.
@@ -33,8 +33,8 @@ enum GraphBackend {
     Sim(Vec<sim::Launch>),
 }
 
-/// Records launches instead of running them. [`Stream::capture`] passes one to its closure, which
-/// passes it to a kernel's `launch`.
+/// A recorder of launches. [`Stream::capture`] passes one to its closure, which passes it to a
+/// kernel's `launch` in place of a device or a stream. Nothing runs.
 #[derive(Debug)]
 pub struct Capture {
     backend: CaptureBackend,
@@ -52,7 +52,7 @@ impl Stream {
     /// Records, in order, the launches that the closure makes on its [`Capture`]. None of them
     /// runs; [`Graph::launch`] runs them all, any number of times.
     ///
-    /// Anything else that the closure does, on this stream or another, happens immediately as
+    /// Everything else that the closure does, on this stream or another, happens immediately, as
     /// usual. If the closure fails, the recording is discarded.
     ///
     /// ```no_run
@@ -79,7 +79,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Those of the closure, whose launches may also fail with [`Error::Unowned`]; and
+    /// The errors of the closure, whose launches may also fail with [`Error::Unowned`]; and
     /// [`Error::Driver`].
     pub fn capture(&self, launches: impl FnOnce(&Capture) -> Result<(), Error>) -> Result<Graph, Error> {
         let device = self.device().clone();
@@ -99,7 +99,7 @@ impl Stream {
 }
 
 impl Capture {
-    /// The device that the graph will run on.
+    /// Returns the device that the graph will run on.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -122,7 +122,7 @@ impl Capture {
             (CaptureBackend::Sim(launches), Backend::Sim(context)) => {
                 launches.borrow_mut().push(context.prepare(spec, shape, args)?);
             }
-            // The backend is that of the device.
+            // The backend always matches the device.
             (CaptureBackend::Sim(_), Backend::Cuda(_)) => {}
         }
         self.memory.borrow_mut().append(&mut owners);
@@ -135,8 +135,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// [`Error::OtherDevice`], [`Error::Driver`] and [`Error::KernelFault`]; on the simulator as
-    /// [`launch`](crate::launch::launch).
+    /// [`Error::OtherDevice`], [`Error::Driver`] and [`Error::KernelFault`]. On the simulator also
+    /// the errors of [`launch`](crate::launch::launch).
     pub fn launch(&self, stream: &Stream) -> Result<(), Error> {
         same_device("the graph", self.device.id(), stream.device().id())?;
         match (&self.backend, stream.backend(), self.device.backend()) {
@@ -144,20 +144,20 @@ impl Graph {
             (GraphBackend::Sim(launches), stream::Backend::Sim, Backend::Sim(context)) => {
                 launches.iter().try_for_each(|launch| context.run(launch))
             }
-            // Stream and graph belong to one device, as checked above.
+            // Stream and graph belong to the same device, as checked above.
             (GraphBackend::Cuda(_), stream::Backend::Sim, _)
             | (GraphBackend::Sim(_), stream::Backend::Cuda(_), _)
             | (GraphBackend::Sim(_), stream::Backend::Sim, Backend::Cuda(_)) => Ok(()),
         }
     }
 
-    /// The device that it runs on.
+    /// Returns the device that the graph runs on.
     pub fn device(&self) -> &Device {
         &self.device
     }
 }
 
-/// A graph may be launched and dropped on a thread other than the one that captured it.
+/// Asserts that a graph may be launched and dropped on another thread than it was captured on.
 const _: () = {
     const fn other_thread<T: Send>() {}
     other_thread::<Graph>();

@@ -1,11 +1,11 @@
-//! Captures and graphs on the simulator, with a kernel of a few instructions.
+//! Tests of captures and graphs on the simulator, with a kernel of a few instructions.
 
 use super::*;
 use crate::launch::{Grid, launch, prepare};
 use crate::spec::{KernelParts, ParamKind, ParamSpec, Scalar};
 use crate::tensor::{DeviceTensor, TensorView};
 
-/// `out[i] = 2 * src[i] + 1` of 32 numbers.
+/// Computes `out[i] = 2 * src[i] + 1` for 32 numbers.
 const PARTS: KernelParts = KernelParts {
     name: "double",
     entry: "double",
@@ -29,7 +29,8 @@ const PARTS: KernelParts = KernelParts {
 };
 
 const fn spec(parts: KernelParts) -> KernelSpec {
-    // SAFETY: the entry reads and writes 32 numbers, which all that is passed to it here has.
+    // SAFETY: the entry reads and writes 32 numbers, and every tensor passed to it here has as
+    // many.
     unsafe { KernelSpec::from_parts(parts) }
 }
 
@@ -54,7 +55,7 @@ fn nothing_runs_before_the_graph_is_launched() -> Result<(), Error> {
     assert_eq!(out.to_vec()?, [0; 32]);
     graph.launch(&stream)?;
     assert_eq!(out.to_vec()?[..3], [11, 13, 15]);
-    // What the tensor holds then, not what it held.
+    // The graph reads the tensor's contents at launch, not those at capture.
     src.copy_from(&[50; 32])?;
     graph.launch(&stream)?;
     assert_eq!(out.to_vec()?, [101; 32]);
@@ -73,7 +74,7 @@ fn tensors_of_a_graph_outlive_their_owners() -> Result<(), Error> {
             double(&capture.with(), &between, &mut out)
         })?
     };
-    // Would take the place of what was freed.
+    // These allocations would reuse the memory if it had been freed.
     let _others = [numbers(&device, 900)?, numbers(&device, 800)?];
     graph.launch(&stream)?;
     assert_eq!(out.to_vec()?[..3], [3, 7, 11]);
@@ -105,7 +106,7 @@ fn code<T>(result: Result<T, Error>) -> Option<&'static str> {
 }
 
 #[test]
-fn an_error_while_capturing_is_the_answer() -> Result<(), Error> {
+fn an_error_while_capturing_is_returned() -> Result<(), Error> {
     let device = Device::simulator();
     let stream = device.stream()?;
     let (src, mut out) = (numbers(&device, 1)?, device.zeros([32])?);
@@ -114,7 +115,7 @@ fn an_error_while_capturing_is_the_answer() -> Result<(), Error> {
         launch(capture, &SPEC, Grid::x(1), &[])
     });
     assert_eq!(code(failed), Some("TMA0516"));
-    // The stream can be captured again.
+    // A failed capture leaves the stream usable for another one.
     stream.capture(|capture| double(capture, &src, &mut out))?.launch(&stream)?;
     assert_eq!(out.to_vec()?[0], 3);
     Ok(())
@@ -133,16 +134,16 @@ fn tma0514_a_graph_runs_on_its_device() -> Result<(), Error> {
 }
 
 #[test]
-fn tma0627_a_graph_keeps_what_it_uses() -> Result<(), Error> {
+fn tma0627_a_graph_keeps_its_arguments_alive() -> Result<(), Error> {
     let device = Device::simulator();
     let stream = device.stream()?;
     let (src, mut out) = (numbers(&device, 1)?, device.zeros::<u32, 1>([32])?);
-    // SAFETY: it is the whole of `src`, which lives longer.
+    // SAFETY: the view covers exactly `src`, which outlives it.
     let view = unsafe { TensorView::<u32, 1>::from_raw(&device, src.as_ptr(), [32], [1]) };
     for (src, wanted) in [(view, Some("TMA0627")), (src.view(), None)] {
         let args = [Arg::global(crate::launch::GlobalSlice::new(src)), Arg::global_mut(out.slice_mut())];
         assert_eq!(code(stream.capture(|capture| launch(capture, &SPEC, Grid::x(1), &args))), wanted);
-        // A launch that runs needs no owner.
+        // A launch that is not captured needs no owner.
         launch(&stream, &SPEC, Grid::x(1), &args)?;
     }
     Ok(())
@@ -162,16 +163,16 @@ fn tma0628_prepared_launches_are_no_part_of_a_graph() -> Result<(), Error> {
 }
 
 #[test]
-fn tma0625_blocks_that_meet_run_at_the_same_time() -> Result<(), Error> {
-    static MEETING: KernelSpec = spec(KernelParts { cooperative: true, ..PARTS });
+fn tma0625_cooperative_blocks_are_resident_together() -> Result<(), Error> {
+    static COOPERATIVE: KernelSpec = spec(KernelParts { cooperative: true, ..PARTS });
     let device = Device::simulator();
     let (src, mut out) = (numbers(&device, 1)?, device.zeros::<u32, 1>([32])?);
     let args = [Arg::global(src.slice()), Arg::global_mut(out.slice_mut())];
-    let most = device.resident_blocks(&MEETING)?;
+    let most = device.resident_blocks(&COOPERATIVE)?;
     assert_eq!(most, 128);
-    assert_eq!(code(launch(&device, &MEETING, Grid::x(most), &args)), None);
-    assert_eq!(code(launch(&device, &MEETING, Grid::x(most + 1), &args)), Some("TMA0625"));
-    assert_eq!(code(prepare(&device, &MEETING, Grid::x(most + 1), &args)), Some("TMA0625"));
+    assert_eq!(code(launch(&device, &COOPERATIVE, Grid::x(most), &args)), None);
+    assert_eq!(code(launch(&device, &COOPERATIVE, Grid::x(most + 1), &args)), Some("TMA0625"));
+    assert_eq!(code(prepare(&device, &COOPERATIVE, Grid::x(most + 1), &args)), Some("TMA0625"));
     assert_eq!(code(launch(&device, &SPEC, Grid::x(most + 1), &args)), None);
     Ok(())
 }

@@ -2,42 +2,42 @@
 
 use std::fmt;
 
-/// Pixels from the top of a line to that of the next, and from the left edge to the boxes.
+/// Height of a line in pixels, and the distance from the left edge to the boxes.
 const HEIGHT: u64 = 22;
 const MARGIN: u64 = 56;
 
 /// A box.
 pub(super) struct Cell {
-    /// A colour, as SVG writes it.
+    /// A colour in SVG syntax.
     pub(super) fill: String,
     pub(super) label: String,
 }
 
-/// Boxes below each other, with what stands around them.
+/// Rows of boxes, with their headings and legend.
 pub(super) struct Drawing {
     pub(super) title: String,
-    /// What stands above each column.
+    /// The heading of each column.
     pub(super) heads: Vec<String>,
-    /// What stands before each line, and its boxes; none where there is nothing.
+    /// The label of each line, and its boxes. `None` is an empty position.
     pub(super) lines: Vec<(String, Vec<Option<Cell>>)>,
     /// The width of a box in pixels.
     pub(super) width: u64,
-    /// What the colours mean, if that has to be said: a line below the others.
+    /// The meaning of the colours, drawn as a line below the others, where one is needed.
     pub(super) legend: Vec<Cell>,
 }
 
-/// One of eight colours.
+/// Returns one of eight colours.
 pub(super) fn colour(number: u32) -> String {
     shade(number, 80)
 }
 
-/// One of eight colours, so light in percent.
+/// Returns one of eight colours, with a lightness in percent.
 pub(super) fn shade(number: u32, light: u32) -> String {
     format!("hsl({},70%,{light}%)", number % 8 * 45)
 }
 
 impl Drawing {
-    /// As a drawing.
+    /// Renders the drawing as SVG.
     pub(super) fn svg(&self) -> String {
         let columns = self.heads.len() as u64;
         let below = HEIGHT * (self.lines.len() as u64 + 1);
@@ -67,7 +67,7 @@ impl Drawing {
     }
 }
 
-/// A box at this corner, with its label in the middle.
+/// Renders a box at this corner, with its label in the middle.
 fn boxed(cell: Option<&Cell>, [x, y]: [u64; 2], width: u64) -> String {
     let (fill, label) = cell.map_or(("white", ""), |cell| (&cell.fill, &cell.label));
     format!(
@@ -78,7 +78,7 @@ fn boxed(cell: Option<&Cell>, [x, y]: [u64; 2], width: u64) -> String {
     )
 }
 
-/// As text: the boxes of a line beside each other, in columns.
+/// Formats the drawing as text: the boxes of each line side by side, in columns.
 impl fmt::Display for Drawing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.title)?;
@@ -93,7 +93,7 @@ impl fmt::Display for Drawing {
     }
 }
 
-/// A line of labels, each as wide as the others.
+/// Formats a line of labels, padded to the same width.
 fn row<'a>(head: String, labels: impl Iterator<Item = &'a str>, width: usize) -> String {
     let row = labels.fold(head, |row, label| row + &format!(" {label:<width$}"));
     row.trim_end().to_owned()

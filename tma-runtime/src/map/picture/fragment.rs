@@ -1,21 +1,22 @@
-//! Matrices in the registers of a warpgroup: accumulators, and left operands.
+//! Matrices in the registers of a warpgroup: accumulators and left operands.
 
 use std::fmt;
 use std::ops::Range;
 
 use tma_model::limits::{THREAD_REGISTERS, WARPGROUP_THREADS};
-use tma_model::mma::{Accumulated, Form, Operand, Place, ROWS};
+use tma_model::mma::{Accumulator, Form, FragmentSlot, Operand, ROWS};
 
 use super::crossed;
 use super::drawing::{Cell, Drawing, shade};
 use crate::error::PictureError;
 use crate::spec::Scalar;
 
-/// Rows of a matrix of 64 rows that a warp holds. Source: PTX ISA, "Register Fragments for
+/// Rows that each warp holds of a matrix of 64 rows. Source: PTX ISA, "Register Fragments for
 /// wgmma.mma_async.m64nNk16".
 const WARP_ROWS: u32 = ROWS / 4;
 
-/// Which thread of a warpgroup holds each element of a matrix in registers, and where.
+/// A map from each element of a matrix in registers to the thread of the warpgroup and the register
+/// that hold it.
 ///
 /// ```
 /// # use tma_runtime::picture::TileLayout;
@@ -32,21 +33,21 @@ const WARP_ROWS: u32 = ROWS / 4;
 pub struct FragmentLayout {
     matrix: Matrix,
     extents: [u32; 2],
-    /// The rows that pictures show.
+    /// The rows shown in pictures.
     shown: Range<u32>,
 }
 
-/// What is in the registers.
+/// The matrix in the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Matrix {
-    Accumulator(Accumulated),
+    Accumulator(Accumulator),
     Left(Operand),
 }
 
 impl FragmentLayout {
     pub(super) fn accumulator(element: Scalar, extents: [u32; 2]) -> Result<Self, PictureError> {
         let takes = |columns: u32| (8..=256).contains(&columns) && columns.is_multiple_of(8);
-        Accumulated::of(element)
+        Accumulator::of(element)
             .filter(|_| takes(extents[1]))
             .and_then(|d| Self::new(Matrix::Accumulator(d), extents))
             .ok_or(PictureError::Accumulator { element, extents })
@@ -60,7 +61,8 @@ impl FragmentLayout {
             .ok_or(PictureError::Fragment { element, extents })
     }
 
-    /// None unless the rows are whole bands, which fit the registers of the threads.
+    /// Returns `None` unless the rows are whole bands of 64, and the matrix fits in the registers
+    /// of the threads.
     fn new(matrix: Matrix, extents: [u32; 2]) -> Option<Self> {
         let [rows, columns] = extents;
         let elements = u64::from(rows) * u64::from(columns) / u64::from(WARPGROUP_THREADS);
@@ -76,24 +78,24 @@ impl FragmentLayout {
         }
     }
 
-    /// How many elements each thread holds.
+    /// Returns the number of elements that each thread holds.
     #[allow(clippy::len_without_is_empty, reason = "no fragment is empty")]
     pub fn len(&self) -> u32 {
         self.extents[0] * self.extents[1] / WARPGROUP_THREADS
     }
 
-    /// Which element of its thread's a place holds: the `i` of `sum[i]`.
-    pub fn index(&self, Place { thread: _, register, part }: Place) -> u32 {
+    /// Returns the index of the element at a place among those of its thread: the `i` of `sum[i]`.
+    pub fn index(&self, FragmentSlot { thread: _, register, part }: FragmentSlot) -> u32 {
         register * self.per_register() + part
     }
 
-    /// Row and column of a thread's element `i`, as `sum.at(i)` returns them; `None` if the
-    /// warpgroup has no such thread, or that no such element.
+    /// Returns row and column of a thread's element `i`, as `sum.at(i)` does. The result is `None`
+    /// if the warpgroup has no such thread, or the thread no such element.
     pub fn coordinates(&self, thread: u32, i: u32) -> Option<[u32; 2]> {
         (thread < WARPGROUP_THREADS && i < self.len()).then(|| {
             let (register, part) = (i / self.per_register(), i % self.per_register());
             let ([band, step], register) = self.instruction(register);
-            let place = Place { thread, register, part };
+            let place = FragmentSlot { thread, register, part };
             match self.matrix {
                 Matrix::Accumulator(d) => {
                     let [row, column] = d.coordinates(place);
@@ -107,8 +109,8 @@ impl FragmentLayout {
         })
     }
 
-    /// Band of 64 rows and step along K of a register, and its number among those of the
-    /// instruction: the bands follow each other, and the steps within them.
+    /// Returns the band of 64 rows and the step along K of a register, and the register's number
+    /// within its instruction. Bands are consecutive, and so are the steps within a band.
     fn instruction(&self, register: u32) -> ([u32; 2], u32) {
         let each = match self.matrix {
             Matrix::Accumulator(_) => self.registers_of_band(),
@@ -118,42 +120,45 @@ impl FragmentLayout {
         ([register / each / steps, register / each % steps], register % each)
     }
 
-    /// Registers that a thread has of 64 rows.
+    /// Returns the number of registers that a thread holds for 64 rows.
     fn registers_of_band(&self) -> u32 {
         ROWS * self.extents[1] / WARPGROUP_THREADS / self.per_register()
     }
 
-    /// Who holds this row and column; `None` if the matrix has no such element. Registers count
-    /// over all of the matrix.
-    pub fn place(&self, [row, column]: [u32; 2]) -> Option<Place> {
+    /// Returns the thread and register that hold this row and column, or `None` if the matrix has
+    /// no such element. Registers are numbered over the whole matrix.
+    pub fn place(&self, [row, column]: [u32; 2]) -> Option<FragmentSlot> {
         (row < self.extents[0] && column < self.extents[1]).then(|| {
             let place = match self.matrix {
-                Matrix::Accumulator(d) => d.place([row % ROWS, column]),
+                Matrix::Accumulator(d) => d.slot([row % ROWS, column]),
                 Matrix::Left(a) => {
-                    let place = a.place([row % ROWS, column % step(a)]);
-                    Place { register: place.register + column / step(a) * Form::LEFT_REGISTERS, ..place }
+                    let place = a.slot([row % ROWS, column % step(a)]);
+                    FragmentSlot {
+                        register: place.register + column / step(a) * Form::LEFT_REGISTERS,
+                        ..place
+                    }
                 }
             };
-            Place { register: place.register + row / ROWS * self.registers_of_band(), ..place }
+            FragmentSlot { register: place.register + row / ROWS * self.registers_of_band(), ..place }
         })
     }
 
-    /// The same with pictures of one warp's rows: 16 of each 64, of which these are the first. The
-    /// others' look alike. As it is if there is no such warp.
+    /// Returns the same layout, with pictures limited to one warp's rows: 16 of each 64, of which
+    /// the first 16 are shown. The others look alike. If there is no such warp, nothing changes.
     #[must_use]
     pub fn of_warp(&self, warp: u32) -> Self {
         let shown = if warp < 4 { warp * WARP_ROWS..(warp + 1) * WARP_ROWS } else { self.shown.clone() };
         Self { shown, ..self.clone() }
     }
 
-    /// A drawing with a line per row of the matrix. The four threads that share a row have a
-    /// colour, and each of them a shade.
+    /// Draws the matrix, with one line per row. The four threads that share a row have a colour,
+    /// and each of them has a shade of it.
     pub fn svg(&self) -> String {
         self.drawing().svg()
     }
 
     fn drawing(&self) -> Drawing {
-        // A box for each element of an accumulator, and for each register of an operand.
+        // One box per element of an accumulator, or per register of an operand.
         let each = match self.matrix {
             Matrix::Accumulator(_) => 1,
             Matrix::Left(a) => a.per_register(),
@@ -176,8 +181,8 @@ impl FragmentLayout {
         }
     }
 
-    fn cell(&self, place: Place) -> Cell {
-        let Place { thread, register, part: _ } = place;
+    fn cell(&self, place: FragmentSlot) -> Cell {
+        let FragmentSlot { thread, register, part: _ } = place;
         let label = match self.matrix {
             Matrix::Accumulator(_) => format!("T{thread}[{}]", self.index(place)),
             Matrix::Left(_) => format!("T{thread} r{register}"),
@@ -187,14 +192,14 @@ impl FragmentLayout {
 
     fn to_title(&self) -> String {
         let (extents, name) = (crossed(&self.extents), self.name());
-        let what = match self.matrix {
+        let suffix = match self.matrix {
             Matrix::Accumulator(_) => "an accumulator: thread and index of each element",
             Matrix::Left(_) => "a left operand: thread and register of the elements",
         };
-        format!("{extents} of {name}, {what}")
+        format!("{extents} of {name}, {suffix}")
     }
 
-    /// The elements' name in Rust.
+    /// Returns the name of the element type in Rust.
     fn name(&self) -> &'static str {
         match self.matrix {
             Matrix::Accumulator(d) => d.scalar().name(),
@@ -204,13 +209,14 @@ impl FragmentLayout {
     }
 }
 
-/// Elements along K that an instruction takes.
+/// Returns the number of elements along K of one instruction.
 const fn step(a: Operand) -> u32 {
     a.per_register() * 8
 }
 
-/// The picture as text: one line per row of the matrix. `T5[2]` is element 2 of thread 5, and of an
-/// operand `T5 r2` its register 2, with the elements of these columns from the low bits up.
+/// Prints the picture as text, with one line per row of the matrix. `T5[2]` is element 2 of thread
+/// 5. In an operand, `T5 r2` is register 2 of thread 5, which holds the elements of these columns
+/// from the low bits up.
 impl fmt::Display for FragmentLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.drawing().fmt(f)
@@ -236,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn each_element_has_one_place() {
+    fn each_element_has_one_slot() {
         for layout in layouts() {
             let [rows, columns] = layout.extents;
             for row in 0..rows {
@@ -253,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_warpgroup_holds_is_refused() {
+    fn fragments_that_no_warpgroup_holds_are_rejected() {
         let accumulator = |element, extents| FragmentLayout::accumulator(element, extents).is_err();
         assert!(accumulator(Scalar::Bf16, [64, 8]) && accumulator(Scalar::F32, [32, 8]));
         assert!(accumulator(Scalar::F32, [64, 12]) && accumulator(Scalar::F32, [64, 264]));

@@ -3,18 +3,19 @@
 use std::fmt;
 
 use tma_model::limits::{THREAD_REGISTERS, WARPGROUP_THREADS};
-use tma_model::mma::{Accumulated, Form, GROUP_BITS, MetadataPlace, Operand, Place, ROWS};
+use tma_model::mma::{Accumulator, Form, FragmentSlot, GROUP_BITS, MetadataLocation, Operand, ROWS};
 
 use super::crossed;
 use super::drawing::{Cell, Drawing, shade};
 use crate::error::PictureError;
 use crate::spec::Scalar;
 
-/// Which bits of which thread of a warpgroup tell which elements of a sparse left operand are
-/// there: the registers of `tile.sparse(registers)`.
+/// A map from the elements of a sparse left operand to the bits that select them, in the registers
+/// of a warpgroup that `tile.sparse(registers)` takes.
 ///
-/// A row of the operand falls into groups of four elements, of which two are there; of `tf32` into
-/// groups of two, of which one is. Each group has four bits, eight groups a register.
+/// A row of the operand consists of groups of four elements, of which two are stored. For `tf32` it
+/// consists of groups of two, of which one is stored. Each group has four bits, and a register has
+/// eight groups.
 ///
 /// ```
 /// # use tma_runtime::picture::TileLayout;
@@ -30,7 +31,7 @@ use crate::spec::Scalar;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataLayout {
     element: Operand,
-    /// Rows, and elements along the dimension that is summed, with those that are left out.
+    /// Rows, and elements along K, counting those that are not stored.
     extents: [u32; 2],
 }
 
@@ -45,32 +46,35 @@ impl MetadataLayout {
             .ok_or(PictureError::Metadata { element, extents })
     }
 
-    /// How many registers each thread holds: the length of the array.
+    /// Returns how many registers each thread holds: the length of the array.
     pub fn registers(&self) -> u32 {
         (self.extents[0] / ROWS).saturating_mul(self.registers_of_band())
     }
 
-    /// Registers of 64 rows: an instruction uses the register of half of the threads, or of all.
+    /// Returns the number of registers for 64 rows. An instruction uses the registers of half of
+    /// the threads, or of all.
     fn registers_of_band(&self) -> u32 {
         (self.extents[1] / step(self.element)).div_ceil(self.element.selectors())
     }
 
-    /// Where the bits are of the group that has this row and element; `None` if the operand has no
-    /// such element. The part is which four bits of the register, from the low ones up.
-    pub fn place(&self, [row, k]: [u32; 2]) -> Option<Place> {
+    /// Returns the location of the bits of the group with this row and element, or `None` if the
+    /// operand has no such element. The part counts groups of four bits in the register, from the
+    /// low bits up.
+    pub fn place(&self, [row, k]: [u32; 2]) -> Option<FragmentSlot> {
         (row < self.extents[0] && k < self.extents[1]).then(|| {
             let (instruction, k) = (k / step(self.element), k % step(self.element));
             let selectors = self.element.selectors();
             let group = k / self.element.group();
-            let MetadataPlace { thread, bit } =
+            let MetadataLocation { thread, bit } =
                 self.element.metadata(instruction % selectors, [row % ROWS, group]);
             let register = row / ROWS * self.registers_of_band() + instruction / selectors;
-            Place { thread, register, part: bit / GROUP_BITS }
+            FragmentSlot { thread, register, part: bit / GROUP_BITS }
         })
     }
 
-    /// A drawing with a line per row of the first 16 of the operand, those of a warp; the others
-    /// look alike. The four threads that share two rows have a colour, and each of them a shade.
+    /// Draws the first 16 rows of the operand, which are those of one warp, with one line per row.
+    /// The others look alike. The four threads that share two rows have a colour, and each of them
+    /// has a shade of it.
     pub fn svg(&self) -> String {
         self.drawing().svg()
     }
@@ -95,25 +99,25 @@ impl MetadataLayout {
         }
     }
 
-    /// The elements' name in Rust.
+    /// Returns the name of the element type in Rust.
     fn name(&self) -> &'static str {
         if self.element == Operand::S8 { "i8" } else { self.element.name() }
     }
 }
 
-fn cell(Place { thread, register, part }: Place) -> Cell {
+fn cell(FragmentSlot { thread, register, part }: FragmentSlot) -> Cell {
     let label = format!("T{thread} r{register}.{}", GROUP_BITS * part);
     Cell { fill: shade(thread / 4, 62 + 8 * (thread % 4)), label }
 }
 
-/// Elements along K that an instruction takes, with those that are left out.
+/// Returns the number of elements along K of one instruction, counting those that are not stored.
 fn step(a: Operand) -> u32 {
-    // It depends on the left operand alone.
-    Form { d: Accumulated::F32, a, b: a, n: 8, sparse: true }.k()
+    // K depends on the left operand alone.
+    Form { d: Accumulator::F32, a, b: a, n: 8, sparse: true }.k()
 }
 
-/// The picture as text: one line per row of a warp. `T5 r0.20` are bits 20 to 23 of register 0 of
-/// thread 5.
+/// Prints the picture as text, with one line per row of a warp. `T5 r0.20` are bits 20 to 23 of
+/// register 0 of thread 5.
 impl fmt::Display for MetadataLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.drawing().fmt(f)
@@ -126,8 +130,8 @@ mod tests {
 
     use super::*;
 
-    /// Four bits of each register of each thread are of one group, and all are used; of the last
-    /// registers half, where an odd number of instructions leaves the others.
+    /// Every four bits of each register of each thread belong to one group, and all bits are used.
+    /// If the number of instructions is odd, half of the last registers is unused.
     #[test]
     fn every_group_has_bits_of_its_own() {
         for (element, depth, registers) in [
@@ -154,15 +158,15 @@ mod tests {
         }
     }
 
-    /// What the documentation of `Tile::sparse` says.
+    /// The positions that the documentation of `Tile::sparse` states.
     #[test]
     fn the_bits_are_where_the_words_say() {
         let place = |element, row, k| {
             let layout = MetadataLayout::new(element, [64, 128]).expect("it is an operand");
-            let Place { thread, register, part } = layout.place([row, k]).expect("it is there");
+            let FragmentSlot { thread, register, part } = layout.place([row, k]).expect("it is there");
             (thread, register, part)
         };
-        // Row 16 · 2 + 3, and the one 8 below; elements 64 + 16 · 1 and those from there.
+        // Row 16 · 2 + 3 and the one 8 below it; elements 64 + 16 · 1 and those after them.
         assert_eq!(place(Scalar::F16, 35, 64 + 16 + 4), (64 + 12 + 1, 1, 1));
         assert_eq!(place(Scalar::F16, 43, 64 + 16 + 4), (64 + 12 + 1, 1, 5));
         assert_eq!(place(Scalar::Tf32, 35, 32 + 8 + 2), (64 + 12 + 1, 1, 1));
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_shows_who_holds_which_bits() {
+    fn a_picture_shows_the_thread_of_each_bit() {
         let text = MetadataLayout::new(Scalar::F16, [64, 64]).expect("it is one").to_string();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2 + 16);
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sparse_is_refused() {
+    fn dense_types_are_rejected() {
         for (element, extents) in
             [(Scalar::F32, [64, 64]), (Scalar::F16, [60, 64]), (Scalar::F16, [64, 16]), (Scalar::U8, [64, 0])]
         {

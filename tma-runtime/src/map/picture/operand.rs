@@ -1,4 +1,4 @@
-//! Tiles in shared memory as operands of the tensor cores: what each instruction reads.
+//! Tiles in shared memory as operands of the tensor cores: the bytes that each instruction reads.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use super::drawing::{Cell, Drawing, colour};
 use super::tile::{CHUNK, LINE, banks};
 use crate::error::PictureError;
 
-/// What the tensor cores read of a tile in shared memory.
+/// The parts of a tile in shared memory that the tensor cores read.
 ///
-/// A multiplication takes an instruction for every 32 bytes along the dimension that is summed: a
-/// *k-step*. Its descriptor says where the step begins, and by how much the chunks of 16 bytes that
-/// it reads lie apart.
+/// A matmul takes one instruction for every 32 bytes along K: a *k-step*. The instruction's
+/// descriptor gives the start of the step, and the distances between the chunks of 16 bytes that it
+/// reads.
 ///
 /// ```
 /// # use tma_runtime::picture::{Major, TileLayout};
@@ -30,16 +30,16 @@ use crate::error::PictureError;
 pub struct OperandLayout {
     layout: TileLayout,
     tile: OperandTile,
-    /// Whether of each four elements of a row only two are in the tile.
+    /// Whether the tile holds only two of every four elements of a row.
     sparse: bool,
 }
 
 /// A chunk of 16 bytes that an instruction reads.
 struct Chunk {
-    /// Bytes from the tile's start.
+    /// Offset from the tile's start in bytes.
     offset: u32,
-    /// The first row of the operand, a row of A or a column of B, and the first element along the
-    /// dimension that is summed.
+    /// The first row of the operand, which is a row of A or a column of B, and the first element
+    /// along K.
     first: [u32; 2],
 }
 
@@ -62,28 +62,30 @@ impl OperandLayout {
         }
     }
 
-    /// The same tile as a sparse left operand, `tile.sparse(..)`: a chunk has half of the elements
-    /// of twice as many. `None` if the element's type is never sparse, or the tile is transposed.
+    /// Returns the same tile as a sparse left operand, `tile.sparse(..)`, whose chunks cover twice
+    /// as many elements. The result is `None` if the element type is never sparse, or the tile is
+    /// transposed.
     #[must_use]
     pub fn sparse(&self) -> Option<Self> {
         let is_one = self.tile.element.is_sparse() && self.tile.major == Major::K;
         is_one.then(|| Self { sparse: true, ..self.clone() })
     }
 
-    /// How many instructions a multiplication by the whole tile takes one after another, for each
-    /// 64 rows of the accumulator.
+    /// Returns how many consecutive instructions a matmul with the whole tile takes for each 64
+    /// rows of the accumulator.
     pub fn steps(&self) -> u32 {
         self.tile.k() / self.tile.step()
     }
 
-    /// The descriptor of a k-step, of a tile at address 0; `None` if there is no such step.
+    /// Returns the descriptor of a k-step for a tile at address 0, or `None` if there is no such
+    /// step.
     pub fn descriptor(&self, step: u32) -> Option<Descriptor> {
         (step < self.steps()).then(|| self.tile.descriptor(self.tile.advance_k(step)))
     }
 
-    /// The offsets, in bytes from the tile's start, of the chunks of 16 bytes that k-step `step`
-    /// reads: those of the operand's first row first. All rows of the tile are read; as a left
-    /// operand 64 at a time.
+    /// Returns the offsets of the chunks of 16 bytes that k-step `step` reads, in bytes from the
+    /// tile's start. The chunks of the operand's first row come first. All rows of the tile are
+    /// included; as a left operand they are read 64 at a time.
     pub fn chunks(&self, step: u32) -> Vec<u32> {
         self.read(step).map(|chunk| chunk.offset).collect()
     }
@@ -91,14 +93,14 @@ impl OperandLayout {
     fn read(&self, step: u32) -> impl Iterator<Item = Chunk> {
         let OperandTile { element, major, .. } = self.tile;
         let (each, depth) = (element.per_chunk(), self.tile.step());
-        // As the descriptor counts: lines, and chunks along them.
+        // In the descriptor's order: lines, and the chunks of each line.
         let (lines, chunks) = match major {
             Major::K => (self.tile.mn(), depth / each),
             Major::Mn => (depth, self.tile.mn() / each),
         };
-        let places = (0..lines).flat_map(move |line| (0..chunks).map(move |chunk| (line, chunk)));
+        let positions = (0..lines).flat_map(move |line| (0..chunks).map(move |chunk| (line, chunk)));
         self.descriptor(step).into_iter().flat_map(move |descriptor| {
-            places.clone().map(move |(line, chunk)| Chunk {
+            positions.clone().map(move |(line, chunk)| Chunk {
                 offset: descriptor.chunk(major, line, chunk),
                 first: match major {
                     Major::K => [line, step * depth + chunk * each],
@@ -108,7 +110,7 @@ impl OperandLayout {
         })
     }
 
-    /// A drawing with one line per 128 bytes of shared memory. Chunks that are read in the same
+    /// Draws the layout with one line per 128 bytes of shared memory. Chunks read in the same
     /// k-step have the same colour.
     pub fn svg(&self) -> String {
         self.drawing().svg()
@@ -134,7 +136,7 @@ impl OperandLayout {
             let start = self.descriptor(step).unwrap_or_default().start;
             Cell { fill: colour(step), label: format!("{step}: from {start}") }
         };
-        // There are no more colours.
+        // There are only eight colours.
         let legend = (0..self.steps().min(8)).map(legend).collect();
         Drawing { title: self.to_title(), heads: banks(), lines, width: 106, legend }
     }
@@ -154,10 +156,10 @@ impl OperandLayout {
             Major::K => "K-major",
             Major::Mn => "MN-major",
         };
-        let (what, times) = if self.sparse { (", sparse", 2) } else { ("", 1) };
-        let what = if self.tile.element == Operand::B1 { ", bits" } else { what };
+        let (suffix, times) = if self.sparse { (", sparse", 2) } else { ("", 1) };
+        let suffix = if self.tile.element == Operand::B1 { ", bits" } else { suffix };
         format!(
-            "{}, {major}{what}: {} k-steps of {}, LBO {leading}, SBO {stride}",
+            "{}, {major}{suffix}: {} k-steps of {}, LBO {leading}, SBO {stride}",
             self.layout.to_title(),
             self.steps(),
             times * self.tile.step()
@@ -165,8 +167,8 @@ impl OperandLayout {
     }
 }
 
-/// The picture as text: one line per 128 bytes of shared memory; of each 16 the k-step that reads
-/// them, and the rows and elements of the operand.
+/// Prints the picture as text, with one line per 128 bytes of shared memory. For each 16 bytes it
+/// shows the k-step that reads them, and the rows and elements of the operand.
 impl fmt::Display for OperandLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.drawing().fmt(f)
@@ -191,7 +193,7 @@ mod tests {
         ]
     }
 
-    /// What a descriptor finds is what copies, `get` and `set` have put there.
+    /// Descriptors find the elements at the positions where copies, `get` and `set` put them.
     #[test]
     fn descriptors_find_the_elements_of_the_tile() {
         for (layout, major) in tiles() {
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_shows_what_each_step_reads() {
+    fn a_picture_shows_the_reads_of_each_step() {
         let tile = TileLayout::new(Scalar::F16, &[8, 32], TileSwizzle::B64);
         let text = tile.operand(Major::K).expect("it is one").to_string();
         let lines: Vec<_> = text.lines().collect();
@@ -270,14 +272,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_instruction_reads_is_refused() {
+    fn operands_that_no_instruction_reads_are_rejected() {
         let refused = |element, extents: &[u32], swizzle, major| {
             TileLayout::new(element, extents, swizzle).operand(major).map_err(|error| error.to_string())
         };
         let b128 = TileSwizzle::B128;
         for (found, wanted) in [
-            (refused(Scalar::F32, &[8, 32], b128, Major::K), "an operand holds f16, bf16, tf32,"),
-            (refused(Scalar::F16, &[8, 64], TileSwizzle::None, Major::K), "is swizzled"),
+            (refused(Scalar::F32, &[8, 32], b128, Major::K), "an operand must hold f16, bf16, tf32,"),
+            (refused(Scalar::F16, &[8, 64], TileSwizzle::None, Major::K), "be swizzled"),
             (refused(Scalar::F16, &[2, 8, 64], b128, Major::K), "two dimensions"),
             (refused(Scalar::F16, &[12, 64], b128, Major::K), "12 rows"),
             (refused(Scalar::F16, &[8, 64], b128, Major::Mn), "8 elements"),

@@ -10,12 +10,12 @@ use super::{FragmentLayout, Major, MetadataLayout, OperandLayout, crossed};
 use crate::error::Error;
 use crate::spec::{MapSpec, Scalar, TileSwizzle};
 
-/// Bytes that a swizzle moves as a unit. Source: PTX ISA, "Swizzling Modes".
+/// The unit that a swizzle moves, in bytes. Source: PTX ISA, "Swizzling Modes".
 pub(super) const CHUNK: u64 = 16;
-/// Bytes of one pass over the 32 banks of shared memory: one line of a picture.
+/// One pass over the 32 banks of shared memory, in bytes: one line of a picture.
 pub(super) const LINE: u64 = 128;
 
-/// Where the elements of a tile lie in shared memory.
+/// The offsets of a tile's elements in shared memory.
 ///
 /// ```
 /// # use tma_runtime::picture::TileLayout;
@@ -32,23 +32,23 @@ pub struct TileLayout {
     swizzle: TileSwizzle,
 }
 
-/// A chunk of 16 bytes of shared memory, and its elements.
+/// A chunk of 16 bytes of shared memory, and the elements in it.
 struct Cell {
     /// The row of the tile, with all dimensions but the innermost flattened.
     row: u64,
-    /// Its position in the row, in chunks.
+    /// The position in the row, in chunks.
     chunk: u64,
     /// The first element and the one after the last.
     elements: [u64; 2],
 }
 
 impl TileLayout {
-    /// The layout of a tile of these extents, in elements, outermost first.
+    /// Returns the layout of a tile of these extents, in elements, outermost first.
     pub fn new(element: Scalar, extents: &[u32], swizzle: TileSwizzle) -> Self {
         Self { element, extents: extents.to_vec(), swizzle }
     }
 
-    /// The layout of the tile that a kernel's tensor map moves.
+    /// Returns the layout of the tile that a kernel's tensor map moves.
     pub fn of(map: &MapSpec) -> Self {
         Self::new(map.element, map.box_extents, map.swizzle)
     }
@@ -57,19 +57,19 @@ impl TileLayout {
         TileType { element: self.element, extents: self.extents.clone(), swizzle: self.swizzle }
     }
 
-    /// The number of rows, with all dimensions but the innermost flattened.
+    /// Returns the number of rows, with all dimensions but the innermost flattened.
     fn rows(&self) -> u64 {
         let outer = self.extents.split_last().map_or(&[][..], |(_, outer)| outer);
         outer.iter().map(|&extent| u64::from(extent)).product()
     }
 
-    /// Bytes of the tile in shared memory, including gaps between rows.
+    /// Returns the size of the tile in shared memory in bytes, including gaps between rows.
     pub fn bytes(&self) -> u64 {
         self.tile().shared_bytes()
     }
 
-    /// Where element `at` lies, in bytes from the tile's start; `None` if the tile has no such
-    /// element. `at` has one coordinate per dimension, outermost first.
+    /// Returns the offset of element `at` from the tile's start in bytes, or `None` if the tile has
+    /// no such element. `at` has one coordinate per dimension, outermost first.
     pub fn offset(&self, at: &[u32]) -> Option<u64> {
         let within =
             at.len() == self.extents.len() && at.iter().zip(&self.extents).all(|(at, extent)| at < extent);
@@ -84,14 +84,15 @@ impl TileLayout {
         Some(self.permuted(panel * tile.panel_bytes() + row * tile.row_pitch() + within))
     }
 
-    /// Where a byte goes: the number of its chunk within the span is XORed with the number of its
-    /// line. The permutation is its own inverse. Source: PTX ISA, "Swizzling Modes".
+    /// Returns the offset to which a byte is moved: the number of its chunk within the span is
+    /// XORed with the number of its line. The permutation is its own inverse. Source: PTX ISA,
+    /// "Swizzling Modes".
     fn permuted(&self, offset: u64) -> u64 {
         let chunks = u64::from(self.swizzle.permuted_bytes()) / CHUNK;
         offset ^ (((offset / LINE) & (chunks - 1)) * CHUNK)
     }
 
-    /// The elements in the 16 bytes at `offset`, if any.
+    /// Returns the elements in the 16 bytes at `offset`, if any.
     fn cell(&self, offset: u64) -> Option<Cell> {
         let (tile, logical) = (self.tile(), self.permuted(offset));
         let (panel, within) = (logical / tile.panel_bytes(), logical % tile.panel_bytes());
@@ -106,14 +107,14 @@ impl TileLayout {
         })
     }
 
-    /// The lines of a picture, each with the chunks of 128 bytes.
+    /// Returns the lines of a picture, each with the chunks of 128 bytes.
     fn lines(&self) -> impl Iterator<Item = [Option<Cell>; (LINE / CHUNK) as usize]> {
         let lines = self.bytes().div_ceil(LINE);
         (0..lines).map(|line| std::array::from_fn(|chunk| self.cell(line * LINE + chunk as u64 * CHUNK)))
     }
 
-    /// A drawing with one line per 128 bytes of shared memory. Chunks at the same position in their
-    /// rows have the same colour.
+    /// Draws the layout with one line per 128 bytes of shared memory. Chunks at the same position
+    /// in their rows have the same colour.
     pub fn svg(&self) -> String {
         self.drawing().svg()
     }
@@ -131,66 +132,68 @@ impl TileLayout {
         Drawing { title: self.to_title(), heads: banks(), lines: lines.collect(), width: 92, legend: vec![] }
     }
 
-    /// What it is of, in a line.
+    /// Describes the tile in one line.
     pub(super) fn to_title(&self) -> String {
         format!("{} of {}, {}", crossed(&self.extents), self.element, self.swizzle.name())
     }
 
-    /// What the tensor cores read of the tile as an operand: [`Major::K`] for `tile`, whose rows
-    /// lie along the dimension that is summed, [`Major::Mn`] for `tile.t()`.
+    /// Returns the tile's layout as an operand of the tensor cores. [`Major::K`] stands for `tile`,
+    /// whose rows extend along K, and [`Major::Mn`] for `tile.t()`.
     ///
     /// # Errors
     ///
-    /// [`PictureError::Operand`](crate::PictureError::Operand) if no descriptor names it, or no
-    /// instruction takes it.
+    /// [`PictureError::Operand`](crate::PictureError::Operand) if no descriptor describes the tile,
+    /// or no instruction accepts it.
     pub fn operand(&self, major: Major) -> Result<OperandLayout, Error> {
         Ok(OperandLayout::new(self, Operand::of(self.element), major)?)
     }
 
-    /// What the tensor cores read of the tile as an operand of `mma_and_popc`: the bits of `u8`,
-    /// `u16`, `u32` or `u64`.
+    /// Returns the tile's layout as an operand of `mma_and_popc`: the bits of `u8`, `u16`, `u32` or
+    /// `u64`.
     ///
     /// # Errors
     ///
-    /// As [`operand`](Self::operand).
+    /// The errors of [`operand`](Self::operand).
     pub fn operand_of_bits(&self) -> Result<OperandLayout, Error> {
         let integers = [Scalar::U8, Scalar::U16, Scalar::U32, Scalar::U64];
         let bits = integers.contains(&self.element).then_some(Operand::B1);
         Ok(OperandLayout::new(self, bits, Major::K)?)
     }
 
-    /// Who holds the metadata of a sparse left operand of `rows` and `depth` elements each, half of
-    /// which are there: the registers of `tile.sparse(..)`.
+    /// Returns the layout of the metadata of a sparse left operand, in the registers that
+    /// `tile.sparse(..)` takes. The operand has `rows` rows of `depth` elements, half of which are
+    /// stored.
     ///
     /// # Errors
     ///
-    /// [`PictureError::Metadata`](crate::PictureError::Metadata) if there is none such.
+    /// [`PictureError::Metadata`](crate::PictureError::Metadata) if there is no such operand.
     pub fn metadata(element: Scalar, [rows, depth]: [u32; 2]) -> Result<MetadataLayout, Error> {
         Ok(MetadataLayout::new(element, [rows, depth])?)
     }
 
-    /// The layout of an `Accumulator<element, rows, columns>`: which element of which thread each
-    /// row and column is.
+    /// Returns the layout of an `Accumulator<element, rows, columns>`: the thread and element that
+    /// hold each row and column.
     ///
     /// # Errors
     ///
-    /// [`PictureError::Accumulator`](crate::PictureError::Accumulator) if there is none such.
+    /// [`PictureError::Accumulator`](crate::PictureError::Accumulator) if there is no such
+    /// accumulator.
     pub fn accumulator(element: Scalar, [rows, columns]: [u32; 2]) -> Result<FragmentLayout, Error> {
         Ok(FragmentLayout::accumulator(element, [rows, columns])?)
     }
 
-    /// The layout of a `Fragment<element, rows, columns>`, a left operand in registers: which
-    /// register of which thread holds each row and column.
+    /// Returns the layout of a `Fragment<element, rows, columns>`, a left operand in registers: the
+    /// thread and register that hold each row and column.
     ///
     /// # Errors
     ///
-    /// [`PictureError::Fragment`](crate::PictureError::Fragment) if there is none such.
+    /// [`PictureError::Fragment`](crate::PictureError::Fragment) if there is no such fragment.
     pub fn fragment(element: Scalar, [rows, columns]: [u32; 2]) -> Result<FragmentLayout, Error> {
         Ok(FragmentLayout::left(element, [rows, columns])?)
     }
 }
 
-/// What stands above the chunks of a line of 128 bytes.
+/// Returns the headings of the chunks in a line of 128 bytes.
 pub(super) fn banks() -> Vec<String> {
     (0..LINE / CHUNK).map(|chunk| format!("banks {}-{}", chunk * 4, chunk * 4 + 3)).collect()
 }
@@ -202,8 +205,8 @@ impl fmt::Display for Cell {
     }
 }
 
-/// The picture as text: one line per 128 bytes of shared memory, with the tile's row and columns in
-/// each 16.
+/// Prints the picture as text, with one line per 128 bytes of shared memory. For each 16 bytes it
+/// shows the row and the columns of the tile.
 impl fmt::Display for TileLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.drawing().fmt(f)
@@ -215,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_element_has_a_place_of_its_own() {
+    fn every_element_has_its_own_address() {
         for (element, extents, swizzle) in [
             (Scalar::F16, vec![16, 64], TileSwizzle::B128),
             (Scalar::F32, vec![2, 9, 16], TileSwizzle::B64),
@@ -226,7 +229,7 @@ mod tests {
         ] {
             let layout = TileLayout::new(element, &extents, swizzle);
             let count: u32 = extents.iter().product();
-            let mut places: Vec<u64> = (0..count)
+            let mut addresses: Vec<u64> = (0..count)
                 .map(|mut i| {
                     let mut at = vec![0; extents.len()];
                     for (at, extent) in at.iter_mut().zip(&extents).rev() {
@@ -235,10 +238,10 @@ mod tests {
                     layout.offset(&at).expect("inside")
                 })
                 .collect();
-            places.sort_unstable();
-            places.dedup();
-            assert_eq!(places.len(), count as usize);
-            assert!(places.last().is_some_and(|last| last + u64::from(element.bytes()) <= layout.bytes()));
+            addresses.sort_unstable();
+            addresses.dedup();
+            assert_eq!(addresses.len(), count as usize);
+            assert!(addresses.last().is_some_and(|last| last + u64::from(element.bytes()) <= layout.bytes()));
         }
     }
 
@@ -265,7 +268,7 @@ mod tests {
     fn rows_longer_than_the_span_are_permuted_along_it() {
         let layout = TileLayout::new(Scalar::U32, &[1, 1, 64], TileSwizzle::Interleave32);
         assert_eq!(layout.offset(&[0, 0, 31]), Some(124));
-        assert_eq!(layout.offset(&[0, 0, 32]), Some(128 + 16)); // the next 128 bytes: chunks change places
+        assert_eq!(layout.offset(&[0, 0, 32]), Some(128 + 16)); // the next 128 bytes: chunks are permuted
         assert_eq!(layout.offset(&[0, 0, 36]), Some(128));
         assert_eq!(layout.bytes(), 256);
     }

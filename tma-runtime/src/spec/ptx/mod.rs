@@ -1,4 +1,4 @@
-//! The parts of a kernel's PTX that the host reads: target and parameters.
+//! The parts of a kernel's PTX that the host reads: the target and the parameters.
 
 mod params;
 
@@ -6,7 +6,7 @@ pub(crate) use params::entry_params;
 
 use std::fmt;
 
-/// Whether the text is compiled PTX rather than the placeholder of a build without LLVM.
+/// Returns whether the text is compiled PTX rather than the placeholder of a build without LLVM.
 pub(crate) fn is_compiled(ptx: &str) -> bool {
     ptx.contains(".entry")
 }
@@ -19,19 +19,19 @@ pub(crate) struct Target {
     reach: Reach,
 }
 
-/// The devices that a target's code runs on.
+/// The devices that run a target's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// `sm_90`: this and all later ones.
+    /// `sm_90`: this architecture and all later ones.
     Onwards,
-    /// `sm_100f`: this and later ones of the same major number.
+    /// `sm_100f`: this architecture and later ones of the same major number.
     Family,
-    /// `sm_90a`: only this one.
+    /// `sm_90a`: only this architecture.
     Exact,
 }
 
 impl Target {
-    /// The target that `ptx` names; `None` if it is missing or not understood.
+    /// Returns the target that `ptx` names, or `None` if it is missing or cannot be parsed.
     pub(crate) fn of(ptx: &str) -> Option<Self> {
         let line = ptx.lines().find_map(|line| line.trim_start().strip_prefix(".target"))?;
         let name = line.split([',', ' ', '\t']).find(|word| !word.is_empty())?.strip_prefix("sm_")?;
@@ -43,7 +43,7 @@ impl Target {
         Some(Self { capability: digits.parse().ok()?, reach })
     }
 
-    /// Whether a device of compute capability `(major, minor)` runs code for this target.
+    /// Returns whether a device of compute capability `(major, minor)` runs code for this target.
     pub(crate) fn runs_on(self, (major, minor): (u32, u32)) -> bool {
         let device = major * 10 + minor;
         match self.reach {

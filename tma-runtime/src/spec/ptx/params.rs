@@ -1,10 +1,12 @@
 //! The parameters that an entry declares.
 //!
-//! The driver copies as many bytes of each as the PTX says, from wherever a launch points. So the
-//! arguments of a launch are compared with the text itself, whatever the host believes of it.
+//! For each parameter, the driver copies as many bytes as the PTX declares, from wherever a launch
+//! points. The arguments of a launch are therefore compared with the PTX text itself, independent
+//! of the host's specification.
 
-/// The bytes of each parameter that `ptx` declares for `entry`, in order, `None` for a declaration
-/// that no kernel of this package has. `None` if there is no such entry.
+/// Returns the size in bytes of each parameter that `ptx` declares for `entry`, in order. An
+/// element is `None` for a declaration that no kernel of this package has. The result is `None` if
+/// there is no such entry.
 ///
 /// Source: PTX ISA, "Kernel and Function Directives: .entry" and "Parameter State Space".
 pub(crate) fn entry_params(ptx: &str, entry: &str) -> Option<Vec<Option<u64>>> {
@@ -25,7 +27,7 @@ pub(crate) fn entry_params(ptx: &str, entry: &str) -> Option<Vec<Option<u64>>> {
     Some(list.split(|token| *token == ",").map(bytes).collect())
 }
 
-/// The bytes of one declaration, such as `.param .align 64 .b8 map[128]`.
+/// Returns the size in bytes of one declaration, such as `.param .align 64 .b8 map[128]`.
 fn bytes(declaration: &[&str]) -> Option<u64> {
     let mut rest = declaration.strip_prefix(&[".param"])?;
     let mut element = None;
@@ -44,7 +46,7 @@ fn bytes(declaration: &[&str]) -> Option<u64> {
     }
 }
 
-/// The bytes of a type. Source: PTX ISA, "Fundamental Types".
+/// Returns the size of a type in bytes. Source: PTX ISA, "Fundamental Types".
 fn element_bytes(name: &str) -> Option<u64> {
     match name {
         ".b8" | ".u8" | ".s8" => Some(1),
@@ -55,8 +57,7 @@ fn element_bytes(name: &str) -> Option<u64> {
     }
 }
 
-/// The tokens of a PTX text, without comments and strings. A word ends where the next one's dot
-/// begins.
+/// The tokens of a PTX text, without comments and strings. A dot always begins a new token.
 struct Tokens<'a> {
     rest: &'a str,
 }
@@ -116,12 +117,12 @@ mod tests {
     fn an_entry_may_have_none() {
         assert_eq!(params("()"), Some(vec![]));
         assert_eq!(params(""), Some(vec![]));
-        // A parameter of a call that the entry makes.
+        // A parameter of a call within the entry.
         assert_eq!(entry_params(".entry copy { .param .b64 called; ret; }", "copy"), Some(vec![]));
     }
 
     #[test]
-    fn what_is_not_understood_has_no_size() {
+    fn unknown_types_have_no_size() {
         for declaration in [
             ".param .texref a",
             ".param .v2 .u64 a",
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_strings_and_other_entries_are_passed_over() {
+    fn comments_strings_and_other_entries_are_skipped() {
         let text = "// .entry copy(.param .u8 a)\n/* .entry copy(.param .u8 a)\n*/ .file 1 \".entry copy(.param .u8 a)\"\n\
             .func copy(.param .u8 a) { ret; } .entry copy_2(.param .u8 a) { ret; }\n\
             .entry /* here */ copy // and\n( .param .u64 a /* , .param .u64 b */ ) { ret; }";

@@ -1,4 +1,4 @@
-//! Checks of views of memory that something else allocated.
+//! Checks of views of memory that was allocated elsewhere.
 
 use super::RawView;
 use super::part::reach;
@@ -18,7 +18,7 @@ impl<const N: usize> RawView<'_, N> {
             return Err(ForeignError::Misaligned { address, element }.into());
         }
         let reached = reach(shape.into_iter().zip(strides));
-        // More than any allocation has, if they do not fit.
+        // If the size overflows, it is larger than any allocation.
         let bytes = u64::try_from(reached.saturating_mul(u128::from(unit))).unwrap_or(u64::MAX);
         let available = device.reachable(address, bytes)? / unit;
         if reached > u128::from(available) {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_views_to_write_lie_apart() {
+    fn writable_views_have_disjoint_elements() {
         let device = Device::simulator();
         let mut tensor = device.zeros::<f32, 2>([8, 16]).expect("a tensor");
         let at = tensor.view_mut().as_ptr();

@@ -10,42 +10,43 @@ use std::sync::Arc;
 mod foreign;
 mod part;
 
-/// A view of either kind, without its element type.
+/// The representation of both kinds of view, without the element type.
 #[derive(Clone, Copy, Debug)]
 struct RawView<'a, const N: usize> {
     device: DeviceId,
     address: u64,
     shape: [usize; N],
     strides: [usize; N],
-    /// The allocation that it points into, if known.
+    /// The allocation that the view points into, if known.
     memory: Option<&'a Arc<Memory>>,
 }
 
 macro_rules! view {
     ($View:ident) => {
         impl<'a, T, const N: usize> $View<'a, T, N> {
-            /// The allocation that it points into, if known.
+            /// Returns the allocation that the view points into, if known.
             pub(crate) fn memory(&self) -> Option<&'a Arc<Memory>> {
                 self.raw.memory
             }
         }
 
         impl<'a, T: Scalar, const N: usize> $View<'a, T, N> {
-            /// A view of memory that does not belong to a [`DeviceTensor`](crate::DeviceTensor),
-            /// such as another crate's. For a part of a tensor, [`slice`](Self::slice),
-            /// [`permute`](Self::permute) and [`with_strides`](Self::with_strides) need no
-            /// `unsafe`.
+            /// Makes a view of memory that does not belong to a
+            /// [`DeviceTensor`](crate::DeviceTensor), such as another crate's. For a part of a
+            /// tensor, [`slice`](Self::slice), [`permute`](Self::permute) and
+            /// [`with_strides`](Self::with_strides) need no `unsafe`.
             ///
             /// `address` is that of the first element on `device`; `shape` and `strides` are in
-            /// elements, outermost first. The launch checks the rules of tensor maps. Rows may
-            /// overlap, as windows over a signal do, if the kernel only loads.
+            /// elements, outermost first. The launch checks the rules for tensor maps. Rows may
+            /// overlap, like windows over a signal, if the kernel only loads.
             ///
             /// # Safety
             ///
-            /// `address` is a multiple of the element's size. For all of `'a`, and until what was
-            /// queued with the view has run, every element that shape and strides reach must be in
-            /// allocated memory of `device` that kernels may access through this view: initialised
-            /// if it is read, and not used by anything else at the same time if it is written.
+            /// `address` is a multiple of the element's size. For all of `'a`, and until work
+            /// queued with the view has run, every element within shape and strides must be in
+            /// allocated memory of `device` that kernels may access through this view. The memory
+            /// must be initialised if it is read, and must not be used by anything else at the same
+            /// time if it is written.
             pub unsafe fn from_raw(
                 device: &Device,
                 address: u64,
@@ -55,17 +56,17 @@ macro_rules! view {
                 Self::new(device.id(), address, shape, strides)
             }
 
-            /// As [`from_raw`](Self::from_raw), checked as far as the device knows: that the
-            /// address is aligned, and that every element that shape and strides reach is in memory
-            /// that the device has allocated and reaches.
+            /// Makes a view like [`from_raw`](Self::from_raw), but checks what the device can
+            /// check: that the address is aligned, and that every element within shape and strides
+            /// is in memory that the device has allocated and can access.
             ///
-            /// A GPU's driver knows allocations, not tensors: allocators such as PyTorch's put many
-            /// tensors into one.
+            /// A GPU's driver knows allocations, not tensors: allocators such as PyTorch's place
+            /// many tensors in one allocation.
             ///
             /// # Safety
             ///
-            /// As [`from_raw`](Self::from_raw): what the checks cannot see is for how long the memory
-            /// stays allocated, whether it is initialised, and what else uses it.
+            /// The conditions of [`from_raw`](Self::from_raw). The checks cannot determine how long
+            /// the memory stays allocated, whether it is initialised, and what else uses it.
             ///
             /// # Errors
             ///
@@ -83,7 +84,7 @@ macro_rules! view {
             ) -> Result<Self, Error> {
                 let view = Self::new(device.id(), address, shape, strides);
                 view.raw.in_memory_of(device, T::ELEMENT)?;
-                view.apart()?;
+                view.check_disjoint()?;
                 Ok(view)
             }
 
@@ -97,29 +98,29 @@ macro_rules! view {
                 Self { raw, elements: PhantomData }
             }
 
-            /// A view of a whole allocation, in row-major order.
+            /// Returns a view of a whole allocation, in row-major order.
             pub(crate) fn owned(memory: &'a Arc<Memory>, shape: [usize; N]) -> Self {
                 let (device, strides) = (memory.device.id(), row_major_strides(shape));
                 let raw = RawView { device, address: memory.address, shape, strides, memory: Some(memory) };
                 Self { raw, elements: PhantomData }
             }
 
-            /// The extents in elements, outermost first.
+            /// Returns the extents in elements, outermost first.
             pub fn shape(&self) -> [usize; N] {
                 self.raw.shape
             }
 
-            /// The strides in elements, outermost first.
+            /// Returns the strides in elements, outermost first.
             pub fn strides(&self) -> [usize; N] {
                 self.raw.strides
             }
 
-            /// The address of the first element on the device.
+            /// Returns the device address of the first element.
             pub fn as_ptr(&self) -> u64 {
                 self.raw.address
             }
 
-            /// Address, shape and strides, whatever the element type and rank.
+            /// Returns address, shape and strides, without element type and rank in the type.
             pub fn layout(&self) -> Layout {
                 let RawView { device, address, shape, strides, .. } = self.raw;
                 Layout::new(device, T::ELEMENT, address, shape, strides)
@@ -146,12 +147,12 @@ view!(TensorView);
 view!(TensorViewMut);
 
 impl<T: Scalar, const N: usize> TensorViewMut<'_, T, N> {
-    /// An immutable view of the same tensor.
+    /// Returns an immutable view of the same tensor.
     pub fn as_view(&self) -> TensorView<'_, T, N> {
         TensorView { raw: self.raw, elements: PhantomData }
     }
 
-    /// A mutable view of the same tensor, with a shorter lifetime.
+    /// Returns a mutable view of the same tensor, with a shorter lifetime.
     pub fn reborrow(&mut self) -> TensorViewMut<'_, T, N> {
         TensorViewMut { raw: self.raw, elements: PhantomData }
     }

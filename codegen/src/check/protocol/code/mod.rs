@@ -7,8 +7,8 @@ mod reads;
 pub(super) use self::reads::Used;
 use super::slice::Slice;
 use crate::ir::{
-    BarrierOp, Block, Expr, ExprKind, Fence, Flow, For, Kernel, Label, LocalId, Loop, Stmt, StmtId, StmtKind,
-    Until, visit,
+    BarrierOp, Block, Expr, ExprKind, Fence, Flow, For, Kernel, Label, LocalId, Loop, LoopExit, Stmt, StmtId,
+    StmtKind, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
@@ -24,7 +24,7 @@ pub(super) struct Steps<'k> {
     /// The variables that matter. Each group of threads holds their values in this order.
     pub(super) variables: Vec<LocalId>,
     /// The index of each variable of the kernel in `variables`.
-    places: Vec<Option<usize>>,
+    variable_indices: Vec<Option<usize>>,
     /// The loops that contain a loop whose number of iterations is not constant.
     outer: QuickSet<StmtId>,
     /// The loops in which nothing synchronises.
@@ -63,7 +63,7 @@ pub(super) enum Op<'k> {
         stmt: &'k Stmt,
         condition: &'k Expr,
         otherwise: usize,
-        ends: Ends,
+        ends: LoopEnding,
     },
     /// Jumps to the first arm with a range that contains the value.
     Choose {
@@ -91,7 +91,7 @@ pub(super) enum Op<'k> {
     /// Enters a loop, before its first iteration.
     Enter(StmtId),
     /// Begins an iteration of a loop.
-    Turn(StmtId),
+    BeginIteration(StmtId),
     Jump(usize),
     /// Ends the thread.
     End,
@@ -99,13 +99,13 @@ pub(super) enum Op<'k> {
 
 /// The outcome of a branch that ends a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ends {
+pub(super) enum LoopEnding {
     /// The one where the condition holds.
     Then,
     /// The one where the condition does not hold.
     Otherwise,
     /// Neither, but the rest of the iteration is skipped where the condition holds.
-    Turn,
+    Iteration,
     /// Neither.
     Neither,
 }
@@ -116,7 +116,7 @@ pub(super) type Target = (Vec<(i128, i128)>, usize);
 impl<'k> Steps<'k> {
     /// Flattens the slice of a kernel.
     pub(super) fn of(kernel: &'k Kernel) -> Self {
-        let mut flat = Flat {
+        let mut flat = Flattener {
             body: &kernel.body,
             slice: Slice::of(kernel),
             steps: vec![],
@@ -124,19 +124,19 @@ impl<'k> Steps<'k> {
             polls: QuickSet::default(),
             counters: 0,
             open: vec![],
-            places: QuickMap::default(),
+            targets: QuickMap::default(),
             returns: QuickMap::default(),
         };
         flat.block(&kernel.body);
         let end = flat.steps.len();
-        flat.places.insert(Exit::End, end);
+        flat.targets.insert(Exit::Return, end);
         flat.push(Op::End);
         for (step, exit) in std::mem::take(&mut flat.open) {
-            if let (Some(&to), Some(step)) = (flat.places.get(&exit), flat.steps.get_mut(step)) {
+            if let (Some(&to), Some(step)) = (flat.targets.get(&exit), flat.steps.get_mut(step)) {
                 step.op = Op::Jump(to);
             }
         }
-        let Flat { slice, steps, polls, counters, returns, .. } = flat;
+        let Flattener { slice, steps, polls, counters, returns, .. } = flat;
         let (mut trusted, mut acquires) = (QuickSet::default(), false);
         let (mut has_atomics, mut has_fences, mut uses_maps) = (false, false, false);
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -148,10 +148,10 @@ impl<'k> Steps<'k> {
                 trusted.insert(stmt.id);
             }
         });
-        let (mut variables, mut places) = (vec![], vec![]);
+        let (mut variables, mut variable_indices) = (vec![], vec![]);
         for local in (0..).map(LocalId).take(kernel.locals.len()) {
             let needed = slice.needs(local);
-            places.push(needed.then_some(variables.len()));
+            variable_indices.push(needed.then_some(variables.len()));
             variables.extend(needed.then_some(local));
         }
         let (outer, silent) = (outer(&steps), silent(&steps));
@@ -167,7 +167,7 @@ impl<'k> Steps<'k> {
             counters,
             slice,
             variables,
-            places,
+            variable_indices,
             outer,
             silent,
             trusted,
@@ -203,8 +203,8 @@ impl<'k> Steps<'k> {
     }
 
     /// Returns the index of a variable in `variables`, if the variable matters.
-    pub(super) fn place(&self, LocalId(local): LocalId) -> Option<usize> {
-        *self.places.get(local as usize)?
+    pub(super) fn variable_index(&self, LocalId(local): LocalId) -> Option<usize> {
+        *self.variable_indices.get(local as usize)?
     }
 
     /// Whether the source trusts a statement, so that it is not judged.
@@ -287,12 +287,12 @@ fn is_silent(stmt: &StmtKind) -> bool {
 /// thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Exit {
-    Behind(Label),
-    Next(Label),
-    End,
+    After(Label),
+    NextIteration(Label),
+    Return,
 }
 
-struct Flat<'k> {
+struct Flattener<'k> {
     body: &'k Block,
     slice: Slice,
     steps: Vec<Step<'k>>,
@@ -301,11 +301,11 @@ struct Flat<'k> {
     counters: usize,
     /// Jumps whose targets are not known yet.
     open: Vec<(usize, Exit)>,
-    places: QuickMap<Exit, usize>,
+    targets: QuickMap<Exit, usize>,
     returns: QuickMap<usize, StmtId>,
 }
 
-impl<'k> Flat<'k> {
+impl<'k> Flattener<'k> {
     fn push(&mut self, op: Op<'k>) -> usize {
         self.steps.push(Step { op, loops: self.loops.clone() });
         self.steps.len() - 1
@@ -326,7 +326,7 @@ impl<'k> Flat<'k> {
     }
 
     fn here(&mut self, exit: Exit) {
-        self.places.insert(exit, self.steps.len());
+        self.targets.insert(exit, self.steps.len());
     }
 
     /// Sets the jump target of a step to the next step that is emitted.
@@ -337,20 +337,25 @@ impl<'k> Flat<'k> {
                 Op::Branch { otherwise, .. } | Op::Choose { otherwise, .. } => *otherwise = here,
                 Op::Count { end, .. } => *end = here,
                 Op::Jump(to) => *to = here,
-                Op::Do(_) | Op::Begin { .. } | Op::Next { .. } | Op::Enter(_) | Op::Turn(_) | Op::End => {}
+                Op::Do(_)
+                | Op::Begin { .. }
+                | Op::Next { .. }
+                | Op::Enter(_)
+                | Op::BeginIteration(_)
+                | Op::End => {}
             }
         }
     }
 
     fn stmt(&mut self, stmt: &'k Stmt) {
         match stmt.flow() {
-            Flow::On | Flow::Trap => _ = self.push(Op::Do(stmt)),
+            Flow::Fallthrough | Flow::Trap => _ = self.push(Op::Do(stmt)),
             Flow::If(condition, [then, otherwise]) => {
                 let ends = match (leaves(then), leaves(otherwise)) {
-                    (true, _) => Ends::Then,
-                    (false, true) => Ends::Otherwise,
-                    (false, false) if goes_on(then) => Ends::Turn,
-                    (false, false) => Ends::Neither,
+                    (true, _) => LoopEnding::Then,
+                    (false, true) => LoopEnding::Otherwise,
+                    (false, false) if continues(then) => LoopEnding::Iteration,
+                    (false, false) => LoopEnding::Neither,
                 };
                 let branch = self.push(Op::Branch { stmt, condition, otherwise: 0, ends });
                 self.block(then);
@@ -374,30 +379,30 @@ impl<'k> Flat<'k> {
                 self.block(otherwise);
                 ends.into_iter().for_each(|end| self.set_otherwise(end));
             }
-            Flow::Loop(Loop { until: Until::Counted(inner), .. }) => self.count(stmt, inner),
-            Flow::Loop(Loop { label, until: Until::Never, body }) => {
+            Flow::Loop(Loop { exit: LoopExit::Counted(inner), .. }) => self.count(stmt, inner),
+            Flow::Loop(Loop { label, exit: LoopExit::Never, body }) => {
                 self.repeat(stmt, label, |flat| flat.block(body));
             }
-            Flow::Loop(Loop { label, until: Until::Fails(header, condition), body }) => {
+            Flow::Loop(Loop { label, exit: LoopExit::WhenFalse(header, condition), body }) => {
                 self.repeat(stmt, label, |flat| {
                     flat.block(header);
-                    let ends = Ends::Otherwise;
+                    let ends = LoopEnding::Otherwise;
                     let branch = flat.push(Op::Branch { stmt, condition, otherwise: 0, ends });
                     flat.block(body);
-                    flat.leave(Exit::Next(label));
+                    flat.leave(Exit::NextIteration(label));
                     flat.set_otherwise(branch);
-                    flat.leave(Exit::Behind(label));
+                    flat.leave(Exit::After(label));
                 });
             }
             Flow::Labelled(label, body) => {
                 self.block(body);
-                self.here(Exit::Behind(label));
+                self.here(Exit::After(label));
             }
-            Flow::Behind(label) => self.leave(Exit::Behind(label)),
-            Flow::Next(label) => self.leave(Exit::Next(label)),
-            Flow::End => {
+            Flow::After(label) => self.leave(Exit::After(label)),
+            Flow::NextIteration(label) => self.leave(Exit::NextIteration(label)),
+            Flow::Return => {
                 self.returns.insert(self.steps.len(), stmt.id);
-                self.leave(Exit::End);
+                self.leave(Exit::Return);
             }
         }
     }
@@ -407,12 +412,12 @@ impl<'k> Flat<'k> {
         self.polls.extend(polls::only_poll(stmt, self.body, &self.slice));
         self.loops.push(stmt.id);
         self.push(Op::Enter(stmt.id));
-        self.here(Exit::Next(label));
-        self.push(Op::Turn(stmt.id));
+        self.here(Exit::NextIteration(label));
+        self.push(Op::BeginIteration(stmt.id));
         body(self);
-        self.leave(Exit::Next(label));
+        self.leave(Exit::NextIteration(label));
         self.loops.pop();
-        self.here(Exit::Behind(label));
+        self.here(Exit::After(label));
     }
 
     fn count(&mut self, stmt: &'k Stmt, inner: &'k For) {
@@ -423,25 +428,25 @@ impl<'k> Flat<'k> {
         self.push(Op::Enter(stmt.id));
         let top = self.steps.len();
         let count = self.push(Op::Count { stmt, inner, counter, end: 0 });
-        self.push(Op::Turn(stmt.id));
+        self.push(Op::BeginIteration(stmt.id));
         self.block(&inner.body);
-        self.here(Exit::Next(inner.label));
+        self.here(Exit::NextIteration(inner.label));
         self.push(Op::Next { counter });
         self.push(Op::Jump(top));
         self.loops.pop();
         self.set_otherwise(count);
-        self.here(Exit::Behind(inner.label));
+        self.here(Exit::After(inner.label));
     }
 }
 
 /// Whether a block ends by leaving a loop, or by ending the thread.
 fn leaves(block: &Block) -> bool {
-    block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::Behind(_) | Flow::End))
+    block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::After(_) | Flow::Return))
 }
 
 /// Whether a block ends by continuing with the next iteration.
-fn goes_on(block: &Block) -> bool {
-    block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::Next(_)))
+fn continues(block: &Block) -> bool {
+    block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::NextIteration(_)))
 }
 
 /// Whether a kernel names the shared memory of other blocks.

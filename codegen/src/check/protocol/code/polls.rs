@@ -8,7 +8,7 @@ use crate::quick::QuickSet;
 /// effect. Such a poll is followed as a wait.
 pub(super) fn only_poll(repeated: &Stmt, kernel: &Block, slice: &Slice) -> Option<StmtId> {
     let polling = Polling::of(repeated, slice)?;
-    let is_wait = polling.ends_by_answer(repeated) && !polling.is_counted(repeated, kernel, slice);
+    let is_wait = polling.ends_by_result(repeated) && !polling.is_counted(repeated, kernel, slice);
     is_wait.then_some(polling.poll.id)
 }
 
@@ -16,7 +16,7 @@ pub(super) fn only_poll(repeated: &Stmt, kernel: &Block, slice: &Slice) -> Optio
 struct Polling<'k> {
     poll: &'k Stmt,
     /// The variable that receives the result of the poll.
-    answer: LocalId,
+    result: LocalId,
     /// All statements in the loop.
     inside: Vec<&'k Stmt>,
     /// The variables that the loop assigns, and the values.
@@ -29,18 +29,18 @@ impl<'k> Polling<'k> {
         for block in visit::blocks(&repeated.kind) {
             visit::for_each_stmt(block, &mut |stmt| inside.push(stmt));
         }
-        let polls: Vec<_> = inside.iter().filter_map(|stmt| Some((*stmt, answer(&stmt.kind)?))).collect();
-        let &[(poll, answer)] = polls.as_slice() else { return None };
+        let polls: Vec<_> = inside.iter().filter_map(|stmt| Some((*stmt, result(&stmt.kind)?))).collect();
+        let &[(poll, result)] = polls.as_slice() else { return None };
         let own = label(&repeated.kind)?;
         let is_quiet =
-            |stmt: &Stmt| stmt.id == poll.id || !slice.keeps(stmt) || is_unnoticed(&stmt.kind, own);
+            |stmt: &Stmt| stmt.id == poll.id || !slice.keeps(stmt) || is_unobservable(&stmt.kind, own);
         if !inside.iter().all(|stmt| is_quiet(stmt)) {
             return None;
         }
         let assigned = inside.iter().filter(|stmt| slice.keeps(stmt)).filter_map(|stmt| {
             if let StmtKind::Assign { local, value, .. } = &stmt.kind { Some((*local, value)) } else { None }
         });
-        Some(Self { poll, answer, assigned: assigned.collect(), inside })
+        Some(Self { poll, result, assigned: assigned.collect(), inside })
     }
 
     fn assigns(&self, local: LocalId) -> bool {
@@ -49,19 +49,19 @@ impl<'k> Polling<'k> {
 
     /// Whether a variable holds the result of the poll: the poll's own variable, or one to which
     /// the loop assigns nothing else.
-    fn has_answer(&self, local: LocalId) -> bool {
+    fn has_result(&self, local: LocalId) -> bool {
         let is_given_it = |(to, value): &(LocalId, &Expr)| {
-            *to != local || matches!(value.kind, ExprKind::Local(of) if of == self.answer)
+            *to != local || matches!(value.kind, ExprKind::Local(of) if of == self.result)
         };
-        if local == self.answer {
+        if local == self.result {
             return !self.assigns(local);
         }
         self.assigns(local) && self.assigned.iter().all(is_given_it)
     }
 
     /// Whether the loop ends when the poll has succeeded, and nowhere else.
-    fn ends_by_answer(&self, repeated: &Stmt) -> bool {
-        let succeeded = |expr: &Expr| matches!(expr.kind, ExprKind::Local(local) if self.has_answer(local));
+    fn ends_by_result(&self, repeated: &Stmt) -> bool {
+        let succeeded = |expr: &Expr| matches!(expr.kind, ExprKind::Local(local) if self.has_result(local));
         let is_break = |stmt: &&&Stmt| matches!(stmt.kind, StmtKind::Break(_));
         let mut breaks = self.inside.iter().filter(is_break);
         if let StmtKind::While { condition, .. } = &repeated.kind {
@@ -84,7 +84,7 @@ impl<'k> Polling<'k> {
         visit::for_each_stmt(kernel, &mut |stmt| {
             let is_other = !own.contains(&stmt.id) && slice.keeps(stmt);
             is_counted |=
-                is_other && reads(&stmt.kind, |local| self.assigns(local) && !self.has_answer(local));
+                is_other && reads(&stmt.kind, |local| self.assigns(local) && !self.has_result(local));
         });
         is_counted
     }
@@ -100,7 +100,7 @@ fn reads(kind: &StmtKind, is_one: impl Fn(LocalId) -> bool) -> bool {
 }
 
 /// Returns the variable that receives the result of a poll.
-fn answer(kind: &StmtKind) -> Option<LocalId> {
+fn result(kind: &StmtKind) -> Option<LocalId> {
     let StmtKind::Barrier { op, .. } = kind else { return None };
     if let BarrierOp::TestWait { dest, .. }
     | BarrierOp::TryWait { dest, .. }
@@ -117,7 +117,7 @@ fn label(kind: &StmtKind) -> Option<Label> {
 }
 
 /// Whether a statement of the loop with this label has no observable effect.
-fn is_unnoticed(kind: &StmtKind, own: Label) -> bool {
+fn is_unobservable(kind: &StmtKind, own: Label) -> bool {
     matches!(kind, StmtKind::Continue(label) if *label == own)
         || matches!(
             kind,

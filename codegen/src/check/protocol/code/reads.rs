@@ -67,9 +67,9 @@ impl Walk<'_> {
                 visit::blocks(&stmt.kind).into_iter().for_each(|inner| self.block(inner, &[]));
                 continue;
             }
-            let behind: Vec<&Stmt> = block.stmts[at + 1..].iter().chain(later.iter().copied()).collect();
+            let after: Vec<&Stmt> = block.stmts[at + 1..].iter().chain(later.iter().copied()).collect();
             if let Some(dest) = read(stmt, self.slice) {
-                let used = if self.is_needed(dest, &behind) {
+                let used = if self.is_needed(dest, &after) {
                     Used::Surely
                 } else if may_be_needed(self.kernel, dest) {
                     Used::Maybe
@@ -78,19 +78,19 @@ impl Walk<'_> {
                 };
                 self.found.insert(stmt.id, used);
             }
-            visit::blocks(&stmt.kind).into_iter().for_each(|inner| self.block(inner, &behind));
+            visit::blocks(&stmt.kind).into_iter().for_each(|inner| self.block(inner, &after));
         }
     }
 
     /// Whether these statements need the value of a variable before other threads can know that the
     /// thread has reached them. They do if they store it, or a value that depends on it, to memory
     /// that they do not overwrite, or if a warp operation takes it.
-    fn is_needed(&self, from: LocalId, behind: &[&Stmt]) -> bool {
+    fn is_needed(&self, from: LocalId, after: &[&Stmt]) -> bool {
         let is_given_once = |local: &LocalId| self.times.get(local) == Some(&1);
         let mut of: QuickSet<LocalId> = QuickSet::default();
         of.extend(Some(from).filter(is_given_once));
         let (mut needed, mut written) = (false, QuickSet::default());
-        for stmt in behind {
+        for stmt in after {
             if let StmtKind::Assign { local, index, value } = &stmt.kind {
                 if index.is_empty() && depends(value, &of) && is_given_once(local) {
                     of.insert(*local);
@@ -125,8 +125,8 @@ enum Written {
 
 /// Returns the memory that a statement writes, and the values that the store needs.
 fn stored(stmt: &Stmt) -> Option<(Written, Vec<&Expr>)> {
-    let of = |thing: &Expr| {
-        if let ExprKind::Shared(id) = thing.kind { Written::Shared(id) } else { Written::Other }
+    let of = |object: &Expr| {
+        if let ExprKind::Shared(id) = object.kind { Written::Shared(id) } else { Written::Other }
     };
     if let StmtKind::SharedSet { array, index, value } = &stmt.kind {
         Some((of(array), vec![index, value]))

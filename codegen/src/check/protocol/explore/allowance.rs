@@ -7,7 +7,7 @@
 
 use super::input::Input;
 use crate::check::protocol::proof;
-use crate::check::protocol::run::{Run, Step, Stop};
+use crate::check::protocol::run::{Run, StepResult, Stop};
 use crate::check::protocol::state::{Agent, Counter};
 use crate::check::protocol::value::Value;
 
@@ -21,9 +21,9 @@ pub(in crate::check::protocol) struct Allowance {
 }
 
 /// The work that is allowed for each step. The kernels of this repository need a tenth of it.
-const WORK_OF_A_STEP: u64 = 1024;
+const WORK_PER_STEP: u64 = 1024;
 /// The work that is always allowed: a few steps of the largest clusters.
-const LEAST_WORK: u64 = 1 << 24;
+const MIN_WORK: u64 = 1 << 24;
 /// The work after which the memory of a state is counted again. Each unit of it may have left a few
 /// numbers behind.
 pub(in crate::check::protocol) const WORK_BETWEEN_COUNTS: u64 = 1 << 20;
@@ -31,14 +31,14 @@ pub(in crate::check::protocol) const WORK_BETWEEN_COUNTS: u64 = 1 << 20;
 /// takes long.
 const BYTES_BETWEEN_COUNTS: u64 = 64;
 /// The bytes of a state that are counted, compared or copied for a unit of work.
-pub(in crate::check::protocol) const BYTES_OF_WORK: u64 = 16;
+pub(in crate::check::protocol) const BYTES_PER_WORK: u64 = 16;
 /// The most memory that is held at a time, in bytes.
-pub(in crate::check::protocol) const MOST_BYTES: u64 = 256 << 20;
+pub(in crate::check::protocol) const MAX_BYTES: u64 = 256 << 20;
 
 impl Allowance {
     /// Returns an allowance of this many steps, and the work that goes with them.
     pub(in crate::check::protocol) fn of(steps: u64) -> Self {
-        Self { steps, work: steps.saturating_mul(WORK_OF_A_STEP).max(LEAST_WORK) }
+        Self { steps, work: steps.saturating_mul(WORK_PER_STEP).max(MIN_WORK) }
     }
 
     /// Returns the steps that are left.
@@ -52,7 +52,7 @@ impl Allowance {
     }
 
     /// Takes `count` steps.
-    pub(in crate::check::protocol) fn take_steps(&mut self, count: u64) -> Step {
+    pub(in crate::check::protocol) fn take_steps(&mut self, count: u64) -> StepResult {
         self.steps = self.steps.checked_sub(count).ok_or(Stop::Budget)?;
         Ok(())
     }
@@ -63,7 +63,7 @@ impl Allowance {
     }
 
     /// Takes `count` units of work.
-    pub(in crate::check::protocol) fn take_work(&mut self, count: u64) -> Step {
+    pub(in crate::check::protocol) fn take_work(&mut self, count: u64) -> StepResult {
         match self.work.checked_sub(count) {
             Some(left) => self.work = left,
             None => {
@@ -87,17 +87,17 @@ impl Run<'_, '_> {
 
     /// Charges the work of a step: a unit for each group, barrier and thread that it may involve,
     /// and for each operation on its operands.
-    pub(in crate::check::protocol) fn charge_work(&mut self) -> Step {
-        let threads = self.me().threads.len() as u64;
+    pub(in crate::check::protocol) fn charge_work(&mut self) -> StepResult {
+        let threads = self.agent().threads.len() as u64;
         let operations = self.terms.take_operations();
         self.budget.take_work(u64::from(self.components) + threads + operations)?;
         if self.budget.work() > self.next_count {
             return Ok(());
         }
         let bytes = proof::size(self);
-        self.budget.take_work(bytes / BYTES_OF_WORK)?;
+        self.budget.take_work(bytes / BYTES_PER_WORK)?;
         self.next_count =
             self.budget.work().saturating_sub(WORK_BETWEEN_COUNTS + bytes / BYTES_BETWEEN_COUNTS);
-        if self.held_beside + bytes > MOST_BYTES { Err(Stop::Size) } else { Ok(()) }
+        if self.other_held_bytes + bytes > MAX_BYTES { Err(Stop::Size) } else { Ok(()) }
     }
 }

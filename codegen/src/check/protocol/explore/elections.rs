@@ -15,7 +15,7 @@ use crate::limits::WARP_THREADS;
 pub(in crate::check::protocol) type Elected = BTreeMap<u32, u32>;
 
 /// The most elections that are followed, if the budget allows.
-const MOST: usize = 1 << 8;
+const MAX_ELECTIONS: usize = 1 << 8;
 
 /// The elections of a kernel.
 #[derive(Debug, Default)]
@@ -34,9 +34,13 @@ impl Elections {
     }
 
     /// Records that these warps elect a thread, and that the kernel distinguishes these classes.
-    pub(in crate::check::protocol) fn note(&mut self, warps: &BTreeSet<u32>, apart: &[Vec<Vec<u32>>]) {
+    pub(in crate::check::protocol) fn note(
+        &mut self,
+        warps: &BTreeSet<u32>,
+        distinguished: &[Vec<Vec<u32>>],
+    ) {
         self.warps.extend(warps);
-        apart.iter().for_each(|classes| _ = groups::refine(&mut self.alike, classes));
+        distinguished.iter().for_each(|classes| _ = groups::refine(&mut self.alike, classes));
     }
 
     /// Returns every kind of election, the usual one first, or `None` if there are too many.
@@ -44,7 +48,7 @@ impl Elections {
         let mut all = vec![Elected::new()];
         // If the kernel treats the usual lane by its number, that shows when another lane is
         // elected.
-        let mut beside = Elected::new();
+        let mut other_lanes = Elected::new();
         for &warp in &self.warps {
             let usual = warp * WARP_THREADS + input.usual(warp);
             let first = |threads: &Rc<[u32]>, but: Option<u32>| {
@@ -53,11 +57,11 @@ impl Elections {
             };
             let (of_usual, others): (Vec<_>, Vec<_>) =
                 self.alike.iter().partition(|threads| threads.contains(&usual));
-            beside.extend(
+            other_lanes.extend(
                 of_usual.iter().find_map(|threads| first(threads, Some(usual))).map(|lane| (warp, lane)),
             );
             let lanes: Vec<u32> = others.iter().filter_map(|threads| first(threads, None)).collect();
-            if all.len() * (lanes.len() + 1) > MOST {
+            if all.len() * (lanes.len() + 1) > MAX_ELECTIONS {
                 return None;
             }
             let more = |elected: &Elected| {
@@ -66,7 +70,7 @@ impl Elections {
             };
             all.extend(all.iter().flat_map(more).collect::<Vec<_>>());
         }
-        all.extend((!beside.is_empty()).then_some(beside));
+        all.extend((!other_lanes.is_empty()).then_some(other_lanes));
         Some(all)
     }
 }

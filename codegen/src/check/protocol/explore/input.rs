@@ -17,7 +17,7 @@ pub(in crate::check::protocol) struct Input<'k> {
     /// The extents of the cluster, in blocks.
     pub(in crate::check::protocol) cluster: [u32; 3],
     /// The number of iterations that are explored of a loop whose end is not known.
-    pub(in crate::check::protocol) most_turns: u32,
+    pub(in crate::check::protocol) max_iterations: u32,
     /// The registers per thread at the start, if known.
     pub(in crate::check::protocol) registers: Option<u32>,
     /// The lanes that are elected, for warps in which that is not the usual lane.

@@ -8,16 +8,16 @@ mod results;
 
 use std::collections::VecDeque;
 
-use self::allowance::{Allowance, MOST_BYTES};
+use self::allowance::{Allowance, MAX_BYTES};
 use self::elections::{Elected, Elections};
 use self::input::Input;
-use self::results::{Ended, Outcome, Path, Results, most_stages};
-use super::banks::{Banks, SharedAccess};
-use super::choices::{Choices, Turns};
+use self::results::{Conclusion, Ended, Path, Results, max_stages};
+use super::banks::{BankConflictLog, SharedAccess};
+use super::choices::{Choices, Iterations};
 use super::code::{Op, Steps};
 use super::explain;
 use super::facts::Facts;
-use super::finding::{Act, Doubt, Found, Party, Why};
+use super::finding::{Party, ThreadAct, Undecided, UndecidedReason, Violation};
 use super::groups;
 use super::launch::{self, Numbers};
 use super::proof::{self, Precision, Statics};
@@ -54,7 +54,7 @@ pub enum Verdict {
     /// Right in everything that was explored: loops of up to this many iterations.
     CheckedUpTo(u32),
     /// No violation was found, and some things were not followed, for these reasons.
-    NotDecided(Vec<Doubt>),
+    NotDecided(Vec<Undecided>),
     /// Wrong.
     Broken(Box<Diagnostic>),
 }
@@ -67,7 +67,7 @@ pub struct Judgement {
     /// Steps of groups of threads.
     pub steps: u64,
     /// Executions that were explored, and states that proofs have compared.
-    pub worlds: u32,
+    pub executions: u32,
     /// The violations behind reasons undecided, which occur in some launches or with some data.
     pub suspects: Vec<Suspect>,
 }
@@ -81,29 +81,29 @@ pub struct Report {
     pub accesses: Vec<SharedAccess>,
     /// The parameters in whose global memory threads and blocks are assumed to write elements of
     /// their own. Whether two of them write the same element is not judged.
-    pub apart: Vec<String>,
+    pub assumed_disjoint: Vec<String>,
 }
 
 /// The clusters that are explored if the launch determines the cluster.
 const CLUSTERS: [[u32; 3]; 3] = [[1, 1, 1], [2, 1, 1], [4, 1, 1]];
 /// The most blocks of a cluster that are followed.
-const MOST_BLOCKS: u32 = 16;
+const MAX_BLOCKS: u32 = 16;
 /// How many conditions are tried with numbers of a launch for the cost of a step.
-const TRIALS_OF_A_STEP: u64 = 4;
+const TRIALS_PER_STEP: u64 = 4;
 /// The iterations of loops with other loops inside that are explored first.
-const FEW_TURNS: u32 = 2;
+const FIRST_OUTER_ITERATIONS: u32 = 2;
 /// The fewest iterations of a loop that are explored.
-const FEWEST_TURNS: u32 = 4;
+const MIN_ITERATIONS: u32 = 4;
 
 /// Judges a kernel, and counts the bank conflicts of its accesses to shared memory.
 pub fn report(kernel: &CheckedKernel, budget: Budget) -> Report {
     let mut all = Exploration::new(budget);
-    all.banks = Some(Banks::default());
+    all.banks = Some(BankConflictLog::default());
     let judgement = all.judge(kernel, budget);
     let accesses = all.banks.unwrap_or_default().of_kernel(kernel.kernel());
-    let apart = global::taken_apart(kernel.kernel()).into_iter();
-    let apart = apart.map(|param| kernel.kernel().param(param).name.clone()).collect();
-    Report { judgement, accesses, apart }
+    let assumed_disjoint = global::assumed_disjoint(kernel.kernel()).into_iter();
+    let assumed_disjoint = assumed_disjoint.map(|param| kernel.kernel().param(param).name.clone()).collect();
+    Report { judgement, accesses, assumed_disjoint }
 }
 
 /// Judges a kernel.
@@ -124,8 +124,8 @@ fn extents(kernel: &Kernel) -> Vec<[u32; 3]> {
 fn input(kernel: &CheckedKernel, cluster: [u32; 3]) -> Input<'_> {
     let code = Steps::of(kernel.kernel());
     let groups = groups::first(kernel.kernel(), &code);
-    let (most_turns, registers) = (most_turns(kernel.kernel()), registers::at_entry(kernel.kernel()));
-    Input { kernel, code, groups, cluster, most_turns, registers, elected: Elected::new() }
+    let (max_iterations, registers) = (max_iterations(kernel.kernel()), registers::at_entry(kernel.kernel()));
+    Input { kernel, code, groups, cluster, max_iterations, registers, elected: Elected::new() }
 }
 
 /// The progress of an exploration.
@@ -133,14 +133,14 @@ struct Exploration {
     left: Allowance,
     /// The budget that is left for proofs.
     to_prove: Allowance,
-    worlds: u32,
-    doubts: Vec<Doubt>,
+    executions: u32,
+    undecided: Vec<Undecided>,
     /// The violations behind these reasons, where one was found.
     suspects: Vec<Suspect>,
     /// Whether a loop could have continued.
     is_cut: bool,
     /// The bank-conflict log, if accesses are recorded.
-    banks: Option<Banks>,
+    banks: Option<BankConflictLog>,
     /// The threads that may be elected.
     elections: Elections,
 }
@@ -148,62 +148,64 @@ struct Exploration {
 /// The next action after an execution.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    GoOn,
+    Continue,
     /// All executions are explored again.
-    Again,
+    Restart,
     /// Nothing more is explored.
-    Enough,
+    Stop,
 }
 
 impl Exploration {
     fn new(budget: Budget) -> Self {
         let (left, to_prove) = (Allowance::of(budget.0), Allowance::of(budget.to_prove()));
         let elections = Elections::default();
-        let (doubts, suspects) = (vec![], vec![]);
-        Self { left, to_prove, worlds: 0, doubts, suspects, is_cut: false, banks: None, elections }
+        let (undecided, suspects) = (vec![], vec![]);
+        Self { left, to_prove, executions: 0, undecided, suspects, is_cut: false, banks: None, elections }
     }
 
     fn judge(&mut self, kernel: &CheckedKernel, budget: Budget) -> Judgement {
         let broken = extents(kernel.kernel()).into_iter().find_map(|extents| self.clusters(kernel, extents));
         let broken = broken.or_else(|| self.global(kernel.kernel()).err());
-        let doubts = std::mem::take(&mut self.doubts);
+        let undecided = std::mem::take(&mut self.undecided);
         let verdict = match broken {
             Some(diagnostic) => Verdict::Broken(diagnostic),
-            None if !doubts.is_empty() => Verdict::NotDecided(doubts),
-            None if self.is_cut => Verdict::CheckedUpTo(most_turns(kernel.kernel())),
+            None if !undecided.is_empty() => Verdict::NotDecided(undecided),
+            None if self.is_cut => Verdict::CheckedUpTo(max_iterations(kernel.kernel())),
             None => Verdict::Proved,
         };
         let steps = budget.0 + budget.to_prove() - self.left.steps() - self.to_prove.steps();
         let suspects = std::mem::take(&mut self.suspects);
-        Judgement { verdict, steps, worlds: self.worlds, suspects }
+        Judgement { verdict, steps, executions: self.executions, suspects }
     }
 
     /// Judges the accesses to global memory that other blocks may write.
     fn global(&mut self, kernel: &Kernel) -> Result<(), Box<Diagnostic>> {
-        let doubts = global::judge(kernel)?;
+        let undecided = global::judge(kernel)?;
         // Loops that wait for a write by another block are not followed.
         let waits = plain_polls::waits(kernel);
-        waits.into_iter().for_each(|span| self.doubt(Doubt { why: Why::Waits, span }));
-        doubts.into_iter().for_each(|doubt| self.doubt(doubt));
+        waits
+            .into_iter()
+            .for_each(|span| self.note_undecided(Undecided { reason: UndecidedReason::WaitLoop, span }));
+        undecided.into_iter().for_each(|case| self.note_undecided(case));
         Ok(())
     }
 
-    fn doubt(&mut self, doubt: Doubt) {
-        let at = doubt.span.start();
-        let is_known = |known: &Doubt| known.why == doubt.why && known.span.start() == at;
-        if !self.doubts.iter().any(is_known) {
-            self.doubts.push(doubt);
+    fn note_undecided(&mut self, case: Undecided) {
+        let at = case.span.start();
+        let is_known = |known: &Undecided| known.reason == case.reason && known.span.start() == at;
+        if !self.undecided.iter().any(is_known) {
+            self.undecided.push(case);
         }
     }
 
     /// Records a violation that is not an error, for this reason. Only the first at each location
     /// is kept.
-    fn suspect(&mut self, why: Why, diagnostic: Diagnostic) {
+    fn suspect(&mut self, reason: UndecidedReason, diagnostic: Diagnostic) {
         let span = diagnostic.span;
-        self.doubt(Doubt { why, span });
-        let is_new = |known: &Suspect| (known.why, known.span().start()) != (why, span.start());
+        self.note_undecided(Undecided { reason, span });
+        let is_new = |known: &Suspect| (known.reason, known.span().start()) != (reason, span.start());
         if self.suspects.iter().all(is_new) {
-            self.suspects.push(Suspect { why, diagnostic: Box::new(diagnostic) });
+            self.suspects.push(Suspect { reason, diagnostic: Box::new(diagnostic) });
         }
     }
 
@@ -221,7 +223,7 @@ impl Exploration {
             }
             followed.push(std::mem::take(&mut input.elected));
             // An undecided kernel is not explored any further.
-            if !self.doubts.is_empty() {
+            if !self.undecided.is_empty() {
                 return None;
             }
             let elections = self.elections.all(&input).ok_or(kernel.kernel().span);
@@ -229,7 +231,7 @@ impl Exploration {
             let all = match elections {
                 Ok(all) => all,
                 Err(span) => {
-                    self.doubt(Doubt { why: Why::Elected, span });
+                    self.note_undecided(Undecided { reason: UndecidedReason::Elected, span });
                     return None;
                 }
             };
@@ -240,7 +242,7 @@ impl Exploration {
 
     /// Tries a proof with these threads elected, and explores all executions if that fails.
     fn election(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> Option<Box<Diagnostic>> {
-        let is_small = input.cluster.iter().product::<u32>() <= MOST_BLOCKS;
+        let is_small = input.cluster.iter().product::<u32>() <= MAX_BLOCKS;
         let is_right = !input.code.steps().any(synchronises) || is_small && self.proves(input, terms);
         if is_right {
             self.note_accesses(input, terms);
@@ -261,21 +263,21 @@ impl Exploration {
     /// Explores all executions.
     fn follow(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> Option<Box<Diagnostic>> {
         let span = input.kernel.kernel().span;
-        if input.cluster.iter().product::<u32>() > MOST_BLOCKS {
-            self.doubt(Doubt { why: Why::Cluster, span });
+        if input.cluster.iter().product::<u32>() > MAX_BLOCKS {
+            self.note_undecided(Undecided { reason: UndecidedReason::Cluster, span });
             return None;
         }
         let mut results = Results::default();
         input.groups = groups::first(input.kernel.kernel(), &input.code);
-        self.worlds(input, terms, &mut results);
+        self.executions(input, terms, &mut results);
         let has_ended = results.has_passed();
-        let parted = grid::parted(input, terms, results.passed());
-        let Outcome { broken, suspects } = results.outcome(input, terms);
-        let broken = broken.or(parted);
-        if !has_ended && broken.is_none() && self.doubts.is_empty() && suspects.is_empty() {
-            self.doubt(Doubt { why: Why::NoEnd, span });
+        let grid_divergence = grid::grid_divergence(input, terms, results.passed());
+        let Conclusion { broken, suspects } = results.conclusion(input, terms);
+        let broken = broken.or(grid_divergence);
+        if !has_ended && broken.is_none() && self.undecided.is_empty() && suspects.is_empty() {
+            self.note_undecided(Undecided { reason: UndecidedReason::NoEnd, span });
         }
-        suspects.into_iter().for_each(|found| self.suspect(Why::Launch, found));
+        suspects.into_iter().for_each(|found| self.suspect(UndecidedReason::Launch, found));
         broken
     }
 
@@ -283,18 +285,18 @@ impl Exploration {
     /// is separate, so that the search for mistakes does not depend on it.
     fn proves(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> bool {
         let mut statics = Statics::of(&input.code, input.kernel.kernel().locals.len());
-        let mut finer = Some(Precision::of_ring(most_stages(input.kernel.kernel())));
+        let mut finer = Some(Precision::of_ring(max_stages(input.kernel.kernel())));
         let mut left = self.to_prove;
         let proved = loop {
-            let spent = (&mut left, &mut self.worlds);
+            let spent = (&mut left, &mut self.executions);
             match proof::prove((input, &statics), terms, &mut self.elections, spent) {
-                proof::Outcome::Proved => break true,
-                proof::Outcome::Open if let Some(precision) = finer.take() => {
+                proof::ProofOutcome::Proved => break true,
+                proof::ProofOutcome::Open if let Some(precision) = finer.take() => {
                     statics = statics.with(precision);
                 }
-                proof::Outcome::Open | proof::Outcome::Budget => break false,
-                proof::Outcome::Split(classes) if groups::refine(&mut input.groups, &classes) => {}
-                proof::Outcome::Split(_) => break false,
+                proof::ProofOutcome::Open | proof::ProofOutcome::Budget => break false,
+                proof::ProofOutcome::Split(classes) if groups::refine(&mut input.groups, &classes) => {}
+                proof::ProofOutcome::Split(_) => break false,
             }
         };
         self.to_prove = left;
@@ -302,22 +304,25 @@ impl Exploration {
     }
 
     /// Explores executions in which all loops take the same number of iterations, and then all.
-    fn worlds(&mut self, input: &mut Input<'_>, terms: &mut Terms, results: &mut Results) {
-        let around = most_stages(input.kernel.kernel()) + 2;
-        let others = (2..=input.most_turns).filter(|turns| *turns != around).map(Turns::of_all);
+    fn executions(&mut self, input: &mut Input<'_>, terms: &mut Terms, results: &mut Results) {
+        let around = max_stages(input.kernel.kernel()) + 2;
+        let others =
+            (2..=input.max_iterations).filter(|iterations| *iterations != around).map(Iterations::of_all);
         // Inner loops go around a ring in few iterations of the outer ones.
-        let inner = around.div_ceil(FEW_TURNS) + 1;
-        let nested = Some(Turns { inner, outer: FEW_TURNS, silent: 1 }).filter(|_| input.code.has_outer());
-        let [none, one, most] = [0, 1, around].map(Turns::of_all);
+        let inner = around.div_ceil(FIRST_OUTER_ITERATIONS) + 1;
+        let nested = Some(Iterations { inner, outer: FIRST_OUTER_ITERATIONS, silent: 1 })
+            .filter(|_| input.code.has_outer());
+        let [none, one, most] = [0, 1, around].map(Iterations::of_all);
         let first = nested.into_iter().chain([none, one, most]);
-        for turns in first.chain(others) {
-            if self.world(input, terms, results, (&[], turns)) == Next::Enough {
+        for iterations in first.chain(others) {
+            if self.execution(input, terms, results, (&[], iterations)) == Next::Stop {
                 return;
             }
             // An execution that stopped undecided shows nothing of a typical launch.
-            let has_ended = results.turns < turns.inner.min(turns.outer) || results.taken.is_empty();
-            let goes_around = turns == most || Some(turns) == nested;
-            results.is_typical |= (goes_around || has_ended) && !results.is_unknown;
+            let has_ended =
+                results.iterations < iterations.inner.min(iterations.outer) || results.taken.is_empty();
+            let covers_rings = iterations == most || Some(iterations) == nested;
+            results.is_typical |= (covers_rings || has_ended) && !results.is_unknown;
             // Either no loop has a free end, or none continues for so long.
             if has_ended {
                 break;
@@ -326,46 +331,49 @@ impl Exploration {
         if results.all_failed() {
             return;
         }
-        while self.other_worlds(input, terms, results) == Next::Again {}
+        while self.all_executions(input, terms, results) == Next::Restart {}
     }
 
     /// Explores all executions. Has to start again if groups were split, since decisions may then
     /// come in another order.
-    fn other_worlds(&mut self, input: &mut Input<'_>, terms: &mut Terms, results: &mut Results) -> Next {
+    fn all_executions(&mut self, input: &mut Input<'_>, terms: &mut Terms, results: &mut Results) -> Next {
         let groups = input.groups.len();
         let mut open = VecDeque::from([Path::default()]);
         while let Some(path) = open.pop_front() {
             let path = path.decisions();
-            if self.world(input, terms, results, (&path, Turns::default())) == Next::Enough {
-                return Next::Enough;
+            if self.execution(input, terms, results, (&path, Iterations::default())) == Next::Stop {
+                return Next::Stop;
             }
             if input.groups.len() > groups {
-                return Next::Again;
+                return Next::Restart;
             }
             open.extend(results.others(path.len()));
             results.open = open.len();
         }
-        Next::GoOn
+        Next::Continue
     }
 
     /// Explores an execution, and splits groups as far as that needs. Results of earlier executions
     /// also hold for smaller groups.
-    fn world(
+    fn execution(
         &mut self,
         input: &mut Input<'_>,
         terms: &mut Terms,
         results: &mut Results,
-        (path, turns): (&[bool], Turns),
+        (path, iterations): (&[bool], Iterations),
     ) -> Next {
         loop {
-            let choices = Choices { path: path.to_vec(), turns, ..Choices::default() };
+            let choices = Choices { path: path.to_vec(), iterations, ..Choices::default() };
             match self.attempt(input, terms, results, choices) {
                 Ok(next) => return next,
                 Err(classes) if groups::refine(&mut input.groups, &classes) => {}
                 Err(_) => {
-                    self.doubt(Doubt { why: Why::Cut, span: input.kernel.kernel().span });
+                    self.note_undecided(Undecided {
+                        reason: UndecidedReason::Divergence,
+                        span: input.kernel.kernel().span,
+                    });
                     *results = Results::default();
-                    return Next::Enough;
+                    return Next::Stop;
                 }
             }
         }
@@ -379,54 +387,59 @@ impl Exploration {
         results: &mut Results,
         choices: Choices,
     ) -> Result<Next, Vec<Vec<u32>>> {
-        self.worlds += 1;
-        if Run::bytes_at_start(input) > MOST_BYTES {
-            self.doubt(Doubt { why: Why::Size, span: input.kernel.kernel().span });
-            return Ok(Next::Enough);
+        self.executions += 1;
+        if Run::bytes_at_start(input) > MAX_BYTES {
+            self.note_undecided(Undecided {
+                reason: UndecidedReason::Size,
+                span: input.kernel.kernel().span,
+            });
+            return Ok(Next::Stop);
         }
         let mut run = Run::new(input, terms, choices, self.left);
-        run.held_beside = results.bytes();
+        run.other_held_bytes = results.bytes();
         run.banks = self.banks.take();
-        let end = run.go();
+        let end = run.run_to_end();
         self.banks = run.banks.take();
         if let Some(banks) = &mut self.banks {
-            banks.end_world(!matches!(end, Err(Stop::Split { .. })));
+            banks.end_execution(!matches!(end, Err(Stop::Split { .. })));
         }
         self.left = run.budget;
-        self.elections.note(&run.electing, &run.named.take());
-        let (mut choices, doubts, facts, grid_met) = (run.choices, run.doubts, run.facts, run.grid_met);
+        self.elections.note(&run.electing_warps, &run.thread_classes.take());
+        let (mut choices, undecided, facts, grid_rounds) =
+            (run.choices, run.undecided, run.facts, run.grid_rounds);
         let returned: Vec<_> = run.history.returned().collect();
         if let Err(Stop::Split { classes, .. }) = end {
             return Err(classes);
         }
-        (results.taken, results.turns) = (std::mem::take(&mut choices.taken), choices.most_turns);
-        results.is_unknown = matches!(end, Err(Stop::Unknown(_) | Stop::Budget | Stop::Size));
-        doubts.into_iter().for_each(|doubt| self.doubt(doubt));
-        let (turns, fewest) = (choices.most_turns, choices.fewest_turns);
+        (results.taken, results.iterations) = (std::mem::take(&mut choices.taken), choices.max_iterations);
+        results.is_unknown = matches!(end, Err(Stop::Undecided(_) | Stop::Budget | Stop::Size));
+        undecided.into_iter().for_each(|case| self.note_undecided(case));
+        let (iterations, min_iterations) = (choices.max_iterations, choices.min_iterations);
         let ended = || {
-            let (decided, grid_met) = (facts.decided().collect(), grid_met.clone());
-            Ended { turns, fewest, decided, grid_met, returned: returned.clone() }
+            let (decided, grid_rounds) = (facts.decided().collect(), grid_rounds.clone());
+            Ended { iterations, min_iterations, decided, grid_rounds, returned: returned.clone() }
         };
         match end {
             Ok(()) => results.pass(ended()),
-            Err(Stop::Over | Stop::Fork(_) | Stop::Split { .. }) => {}
-            Err(Stop::Cut) => self.is_cut = true,
-            Err(Stop::Unknown(doubt)) => self.doubt(doubt),
+            Err(Stop::Discarded | Stop::Fork(_) | Stop::Split { .. }) => {}
+            Err(Stop::IterationLimit) => self.is_cut = true,
+            Err(Stop::Undecided(case)) => self.note_undecided(case),
             Err(stop @ (Stop::Budget | Stop::Size)) => {
-                let why = if matches!(stop, Stop::Size) { Why::Size } else { Why::Budget };
-                self.doubt(Doubt { why, span: input.kernel.kernel().span });
-                return Ok(Next::Enough);
+                let reason =
+                    if matches!(stop, Stop::Size) { UndecidedReason::Size } else { UndecidedReason::Budget };
+                self.note_undecided(Undecided { reason, span: input.kernel.kernel().span });
+                return Ok(Next::Stop);
             }
-            Err(Stop::Found(found)) => {
+            Err(Stop::Violation(found)) => {
                 if let Some(broken) = self.found((input, terms), &facts, &choices, *found) {
                     results.fail(ended(), broken);
-                    if ended().is_typical(most_stages(input.kernel.kernel()) + 1) {
-                        return Ok(Next::Enough);
+                    if ended().is_typical(max_stages(input.kernel.kernel()) + 1) {
+                        return Ok(Next::Stop);
                     }
                 }
             }
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     /// Judges a violation in an execution. It is an error if some launch leads to it.
@@ -435,29 +448,32 @@ impl Exploration {
         (input, terms): (&Input<'_>, &mut Terms),
         facts: &Facts,
         choices: &Choices,
-        found: Found,
+        found: Violation,
     ) -> Option<Box<Diagnostic>> {
         let span = explain::span_of(input, found.at.site.stmt);
-        let is_gone = |party: &&Party| matches!(party.does, Act::Return | Act::EndElsewhere);
+        let is_gone = |party: &&Party| matches!(party.does, ThreadAct::Return | ThreadAct::EndElsewhere);
         let mut parties = std::iter::once(&found.at).chain(&found.others).filter(|party| !is_gone(party));
         if let Some(trusted) = parties.find(|party| input.code.trusts(party.site.stmt)) {
-            self.doubt(Doubt { why: Why::Trusted, span: explain::span_of(input, trusted.site.stmt) });
+            self.note_undecided(Undecided {
+                reason: UndecidedReason::Trusted,
+                span: explain::span_of(input, trusted.site.stmt),
+            });
             return None;
         }
         // An order that is not followed may hold between the two.
         if input.code.acquires && found.rule.is_of_order() {
-            self.doubt(Doubt { why: Why::Atomics, span });
+            self.note_undecided(Undecided { reason: UndecidedReason::Atomics, span });
             return None;
         }
         let (numbers, trials) = launch::find(terms, facts, input.cluster);
-        self.left.take_up_to(trials / TRIALS_OF_A_STEP);
+        self.left.take_up_to(trials / TRIALS_PER_STEP);
         let Some(numbers) = numbers else {
             let found = explain::diagnostic(input, terms, &Numbers::default(), &found);
-            self.suspect(Why::Infeasible, found);
+            self.suspect(UndecidedReason::Infeasible, found);
             return None;
         };
-        if choices.may_not_go_together(launch::data(terms, &numbers)) {
-            self.suspect(Why::Data, explain::diagnostic(input, terms, &numbers, &found));
+        if choices.may_be_infeasible(launch::data(terms, &numbers)) {
+            self.suspect(UndecidedReason::Data, explain::diagnostic(input, terms, &numbers, &found));
             return None;
         }
         Some(Box::new(explain::diagnostic(input, terms, &numbers, &found)))
@@ -474,6 +490,6 @@ fn synchronises(step: &super::code::Step<'_>) -> bool {
 }
 
 /// Returns how many iterations of a loop are explored: twice around the largest ring, and two more.
-fn most_turns(kernel: &Kernel) -> u32 {
-    FEWEST_TURNS.max(2 * most_stages(kernel) + 2)
+fn max_iterations(kernel: &Kernel) -> u32 {
+    MIN_ITERATIONS.max(2 * max_stages(kernel) + 2)
 }

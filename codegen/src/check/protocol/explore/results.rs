@@ -12,18 +12,18 @@ use crate::ir::{Kernel, ParamId, SharedVar, Type};
 use crate::quick::QuickMap;
 
 /// How many decisions are compared to see which launches fail and which do not: a second's work.
-const MOST_COMPARED: usize = 1 << 24;
+const MAX_COMPARED: usize = 1 << 24;
 /// The memory that a diagnostic takes, in bytes: its text and the parts of it.
-const OF_A_DIAGNOSTIC: usize = 4096;
+const DIAGNOSTIC_BYTES: usize = 4096;
 
 /// The end of an execution, and its decisions.
 pub(in crate::check::protocol) struct Ended {
-    pub(in crate::check::protocol) turns: u32,
+    pub(in crate::check::protocol) iterations: u32,
     /// The fewest iterations of a loop that has ended.
-    pub(in crate::check::protocol) fewest: Option<u32>,
+    pub(in crate::check::protocol) min_iterations: Option<u32>,
     pub(in crate::check::protocol) decided: QuickMap<Term, bool>,
     /// The complete rounds of `sync_grid`: their counters and sites.
-    pub(in crate::check::protocol) grid_met: Vec<(ParamId, Site)>,
+    pub(in crate::check::protocol) grid_rounds: Vec<(ParamId, Site)>,
     /// The sites at which threads returned before the end of the kernel.
     pub(in crate::check::protocol) returned: Vec<Site>,
 }
@@ -32,13 +32,13 @@ impl Ended {
     /// Whether all loops took more than `most` iterations. No kernel means to exclude such a
     /// launch.
     pub(in crate::check::protocol) fn is_typical(&self, most: u32) -> bool {
-        self.turns > most && self.fewest.is_none_or(|fewest| fewest > most)
+        self.iterations > most && self.min_iterations.is_none_or(|min_iterations| min_iterations > most)
     }
 
     fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.decided.len() * 2 * size_of::<(Term, bool)>()
-            + self.grid_met.len() * size_of::<(ParamId, Site)>()
+            + self.grid_rounds.len() * size_of::<(ParamId, Site)>()
             + self.returned.len() * size_of::<Site>()
     }
 }
@@ -65,20 +65,20 @@ pub(in crate::check::protocol) struct Results {
     failed: Vec<(Ended, Box<Diagnostic>)>,
     /// The free decisions of the last execution, and the iterations that it took.
     pub(in crate::check::protocol) taken: Vec<bool>,
-    pub(in crate::check::protocol) turns: u32,
+    pub(in crate::check::protocol) iterations: u32,
     /// Whether the last execution stopped undecided.
     pub(in crate::check::protocol) is_unknown: bool,
     /// Whether an execution was followed whose loops go around every ring.
     pub(in crate::check::protocol) is_typical: bool,
     /// The memory that these take, in bytes, without the open decisions.
-    held: usize,
+    held_bytes: usize,
     /// The number of decisions that are still open.
     pub(in crate::check::protocol) open: usize,
 }
 
 /// The conclusion from all executions.
 #[derive(Default)]
-pub(in crate::check::protocol) struct Outcome {
+pub(in crate::check::protocol) struct Conclusion {
     pub(in crate::check::protocol) broken: Option<Box<Diagnostic>>,
     /// Violations in some launches that do not occur in others of the same kind.
     pub(in crate::check::protocol) suspects: Vec<Diagnostic>,
@@ -97,13 +97,13 @@ impl Results {
 
     /// Records an execution that has ended without a violation.
     pub(in crate::check::protocol) fn pass(&mut self, ended: Ended) {
-        self.held += ended.bytes();
+        self.held_bytes += ended.bytes();
         self.passed.push(ended);
     }
 
     /// Records a violation in an execution.
     pub(in crate::check::protocol) fn fail(&mut self, ended: Ended, diagnostic: Box<Diagnostic>) {
-        self.held += ended.bytes() + OF_A_DIAGNOSTIC;
+        self.held_bytes += ended.bytes() + DIAGNOSTIC_BYTES;
         self.failed.push((ended, diagnostic));
     }
 
@@ -114,61 +114,64 @@ impl Results {
 
     /// Returns the memory that is held, in bytes.
     pub(in crate::check::protocol) fn bytes(&self) -> u64 {
-        (self.held + self.open * size_of::<Path>()) as u64
+        (self.held_bytes + self.open * size_of::<Path>()) as u64
     }
 
     /// Returns the paths that differ from the last execution in a decision after the first `known`.
     pub(in crate::check::protocol) fn others(&mut self, known: usize) -> impl Iterator<Item = Path> + use<> {
         let taken: Rc<[bool]> = Rc::from(self.taken.as_slice());
-        self.held += taken.len();
+        self.held_bytes += taken.len();
         (known..taken.len()).map(move |other| Path { taken: Rc::clone(&taken), other: Some(other) })
     }
 
     /// Returns the violation that is certain. A violation only in launches that a kernel may never
     /// get is not, such as those in which a loop has no iterations.
-    pub(in crate::check::protocol) fn outcome(mut self, input: &Input<'_>, terms: &Terms) -> Outcome {
-        let most = most_stages(input.kernel.kernel()) + 1;
-        let excused = self.excused(terms);
-        let places_excused: BTreeSet<_> = self
+    pub(in crate::check::protocol) fn conclusion(mut self, input: &Input<'_>, terms: &Terms) -> Conclusion {
+        let most = max_stages(input.kernel.kernel()) + 1;
+        let passes_elsewhere = self.passes_elsewhere(terms);
+        let passing_keys: BTreeSet<_> = self
             .failed
             .iter()
-            .zip(&excused)
-            .filter(|(_, excused)| **excused)
-            .map(|(one, _)| place(one))
+            .zip(&passes_elsewhere)
+            .filter(|(_, passes_elsewhere)| **passes_elsewhere)
+            .map(|(one, _)| mistake_key(one))
             .collect();
         let is_certain = |index: usize| {
             let one = &self.failed[index];
             // Some loop has no iterations. If such a violation is excused in another execution, it
             // is excused here as well.
-            let is_alike = one.0.fewest == Some(0) && places_excused.contains(&place(one));
-            one.0.is_typical(most) || self.is_typical && !excused[index] && !is_alike
+            let is_alike = one.0.min_iterations == Some(0) && passing_keys.contains(&mistake_key(one));
+            one.0.is_typical(most) || self.is_typical && !passes_elsewhere[index] && !is_alike
         };
         let certain: Vec<usize> = (0..self.failed.len()).filter(|&index| is_certain(index)).collect();
         // The violation with the most iterations concerns launches that the kernel is made for. Of
         // its executions, the one with the fewest iterations has the smallest numbers.
-        let turns = |index: &usize| self.failed[*index].0.turns;
-        let typical =
-            certain.iter().max_by_key(|index| turns(index)).map(|&index| place(&self.failed[index]));
-        let is_that = |index: &&usize| Some(place(&self.failed[**index])) == typical;
-        let first = certain.iter().filter(is_that).min_by_key(|index| turns(index)).copied();
+        let iterations = |index: &usize| self.failed[*index].0.iterations;
+        let typical = certain
+            .iter()
+            .max_by_key(|index| iterations(index))
+            .map(|&index| mistake_key(&self.failed[index]));
+        let is_that = |index: &&usize| Some(mistake_key(&self.failed[**index])) == typical;
+        let first = certain.iter().filter(is_that).min_by_key(|index| iterations(index)).copied();
         match first {
-            Some(index) => Outcome { broken: Some(self.failed.swap_remove(index).1), suspects: vec![] },
+            Some(index) => Conclusion { broken: Some(self.failed.swap_remove(index).1), suspects: vec![] },
             None => {
                 let suspects = self.failed.into_iter().map(|(_, diagnostic)| *diagnostic);
-                Outcome { broken: None, suspects: suspects.collect() }
+                Conclusion { broken: None, suspects: suspects.collect() }
             }
         }
     }
 
     /// Returns for each failed execution whether a launch of the same kind passes. If there is too
     /// much to compare, that is assumed, and nothing is reported.
-    fn excused(&self, terms: &Terms) -> Vec<bool> {
-        let mut left = MOST_COMPARED;
+    fn passes_elsewhere(&self, terms: &Terms) -> Vec<bool> {
+        let mut left = MAX_COMPARED;
         let mut excuses = |failed: &Ended, passed: &Ended| {
             // The loops around the violation would have continued.
-            let turns = failed.turns + u32::from(failed.turns > 0 && failed.fewest.is_none());
+            let iterations =
+                failed.iterations + u32::from(failed.iterations > 0 && failed.min_iterations.is_none());
             left = left.saturating_sub(1);
-            passed.turns >= turns && differs(terms, failed, passed, &mut left) || left == 0
+            passed.iterations >= iterations && differs(terms, failed, passed, &mut left) || left == 0
         };
         let is_excused =
             |(failed, _): &(Ended, Box<Diagnostic>)| self.passed.iter().any(|passed| excuses(failed, passed));
@@ -177,7 +180,7 @@ impl Results {
 }
 
 /// Returns a key for the mistake that a diagnostic reports.
-fn place((_, diagnostic): &(Ended, Box<Diagnostic>)) -> impl Ord + use<> {
+fn mistake_key((_, diagnostic): &(Ended, Box<Diagnostic>)) -> impl Ord + use<> {
     (diagnostic.code(), diagnostic.span.start().line, diagnostic.span.start().column)
 }
 
@@ -197,7 +200,7 @@ fn differs(terms: &Terms, one: &Ended, other: &Ended, left: &mut usize) -> bool 
 }
 
 /// Returns the number of stages of the largest ring.
-pub(in crate::check::protocol) fn most_stages(kernel: &Kernel) -> u32 {
+pub(in crate::check::protocol) fn max_stages(kernel: &Kernel) -> u32 {
     let of_var = |var: &SharedVar| if let Type::Stages(_, stages) = var.ty { stages } else { 1 };
     kernel.shared.iter().map(of_var).max().unwrap_or(1)
 }

@@ -16,7 +16,7 @@ use crate::quick::QuickMap;
 
 /// A location in the memory of a parameter.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::check::protocol) enum Whereabouts {
+pub(in crate::check::protocol) enum GlobalLocation {
     /// Elements from an index on, for each thread, and their number if it is known.
     Elements(Lanes<Term>, Option<u32>),
     /// The box at these coordinates, with these extents.
@@ -31,7 +31,7 @@ pub(in crate::check::protocol) struct GlobalRecord {
     pub(in crate::check::protocol) param: ParamId,
     pub(in crate::check::protocol) access: Access,
     pub(in crate::check::protocol) step: Epoch,
-    pub(in crate::check::protocol) at: Whereabouts,
+    pub(in crate::check::protocol) at: GlobalLocation,
     pub(in crate::check::protocol) site: Site,
 }
 
@@ -60,9 +60,9 @@ pub(in crate::check::protocol) fn access(
             continue;
         }
         let requirement = old.access.before(new.access);
-        let crosses = requirement == Requirement::OverAndFenced;
+        let crosses = requirement == Requirement::CompleteAndFenced;
         let requirement =
-            if crosses && used_of(old) == Used::Surely { Requirement::Over } else { requirement };
+            if crosses && used_of(old) == Used::Surely { Requirement::Complete } else { requirement };
         let Some(hazard) = missing(requirement, old.step, (view, threads)) else { continue };
         let is_unsure = crosses && hazard == Hazard::NoProxyFence && used_of(old) == Used::Maybe;
         let found = overlap(terms, &old.at, &new.at);
@@ -81,7 +81,7 @@ pub(in crate::check::protocol) fn access(
     match records.iter_mut().find(is_same) {
         // This is another iteration of a loop. A wait for its step covers the earlier iterations.
         Some(old) => {
-            let at = if old.at == new.at { new.at } else { Whereabouts::Anywhere };
+            let at = if old.at == new.at { new.at } else { GlobalLocation::Anywhere };
             *old = GlobalRecord { at, ..new };
         }
         None => records.push(new),
@@ -97,9 +97,13 @@ fn missing(requirement: Requirement, step: Epoch, (view, threads): (&View, usize
 }
 
 /// Whether two accesses touch the same elements.
-pub(in crate::check::protocol) fn overlap(terms: &mut Terms, a: &Whereabouts, b: &Whereabouts) -> Overlap {
+pub(in crate::check::protocol) fn overlap(
+    terms: &mut Terms,
+    a: &GlobalLocation,
+    b: &GlobalLocation,
+) -> Overlap {
     match (a, b) {
-        (Whereabouts::Elements(one, length), Whereabouts::Elements(other, others)) => {
+        (GlobalLocation::Elements(one, length), GlobalLocation::Elements(other, others)) => {
             let each = |lanes: &Lanes<Term>| match lanes {
                 Lanes::Same(term) => vec![*term],
                 Lanes::Each(all) => all.to_vec(),
@@ -117,8 +121,12 @@ pub(in crate::check::protocol) fn overlap(terms: &mut Terms, a: &Whereabouts, b:
             }
             found
         }
-        (Whereabouts::Box(one, extents), Whereabouts::Box(other, _)) => boxes(terms, (one, other), extents),
-        (Whereabouts::Elements(..) | Whereabouts::Box(..), _) | (Whereabouts::Anywhere, _) => Overlap::Maybe,
+        (GlobalLocation::Box(one, extents), GlobalLocation::Box(other, _)) => {
+            boxes(terms, (one, other), extents)
+        }
+        (GlobalLocation::Elements(..) | GlobalLocation::Box(..), _) | (GlobalLocation::Anywhere, _) => {
+            Overlap::Maybe
+        }
     }
 }
 
@@ -131,11 +139,11 @@ fn boxes(terms: &Terms, (one, other): (&[Term], &[Term]), extents: &[u32]) -> Ov
     // The index of a map among several comes first, and has no extent.
     let extents =
         std::iter::repeat_n(1, one.len().saturating_sub(extents.len())).chain(extents.iter().copied());
-    let beside = one.iter().zip(other).zip(extents).all(|((&one, &other), extent)| {
+    let overlaps = one.iter().zip(other).zip(extents).all(|((&one, &other), extent)| {
         let known = terms.int(one).zip(terms.int(other));
         one == other || known.is_some_and(|(one, other)| (one - other).abs() < i128::from(extent))
     });
-    if beside { Overlap::Yes } else { Overlap::No }
+    if overlaps { Overlap::Yes } else { Overlap::No }
 }
 
 /// Whether two ranges of elements have an element in common.

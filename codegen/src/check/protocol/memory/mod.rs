@@ -23,7 +23,7 @@ pub(super) struct Site {
     pub(super) stmt: StmtId,
     /// The innermost loop around the statement, and its iteration. Iterations count from 1; 0 means
     /// that the first one has not begun.
-    pub(super) turn: Option<(StmtId, u32)>,
+    pub(super) iteration: Option<(StmtId, u32)>,
 }
 
 /// An access that was made or is in flight.
@@ -110,7 +110,7 @@ impl Memory {
             let old = std::mem::replace(&mut last.region, Region::Some(0..0));
             let joined = old.joined(&new.region);
             let is_joined = joined.is_ok();
-            last.region = joined.unwrap_or_else(|apart| apart);
+            last.region = joined.unwrap_or_else(|separate| separate);
             if is_joined {
                 last.hull = last.hull.start.min(hull.start)..last.hull.end.max(hull.end);
                 return clash;
@@ -185,5 +185,5 @@ fn between(view: &View, old: &Record, new: &Record) -> Option<(Hazard, bool)> {
 /// Whether each of the `threads` threads of a group knows a step to be over. A step of one thread
 /// is known to the others of its group only after a rendezvous.
 pub(super) fn all_know_over(view: &View, step: Epoch, threads: usize) -> bool {
-    if threads > 1 { view.knows().over().knows(step) } else { view.knows_over(step) }
+    if threads > 1 { view.knows().complete().knows(step) } else { view.knows_complete(step) }
 }

@@ -84,12 +84,12 @@ impl Owners {
         }
         let elements = (size / self.bytes) as usize;
         for (&at, me) in all.iter().zip(1..) {
-            let mut place = (at / self.bytes - self.first) as usize;
-            let end = place + elements;
-            while place < end {
-                let owner = self.owners[place];
-                self.owners[place] = if owner == NOBODY || owner == me { me } else { SEVERAL };
-                place += 1;
+            let mut position = (at / self.bytes - self.first) as usize;
+            let end = position + elements;
+            while position < end {
+                let owner = self.owners[position];
+                self.owners[position] = if owner == NOBODY || owner == me { me } else { SEVERAL };
+                position += 1;
             }
         }
     }
@@ -97,8 +97,8 @@ impl Owners {
     /// Whether any element with bytes in `range` has an owner other than `me`. If `me` is
     /// [`NOBODY`], any owner counts.
     fn has_other(&self, range: &Range<u32>, me: u32) -> bool {
-        let place = |number: u32| (number.saturating_sub(self.first) as usize).min(self.owners.len());
-        let (start, end) = (place(range.start / self.bytes), place(range.end.div_ceil(self.bytes)));
+        let position = |number: u32| (number.saturating_sub(self.first) as usize).min(self.owners.len());
+        let (start, end) = (position(range.start / self.bytes), position(range.end.div_ceil(self.bytes)));
         let owners = self.owners.get(start..end).unwrap_or_default();
         owners.iter().any(|&owner| owner != NOBODY && (owner != me || owner == SEVERAL))
     }
@@ -112,19 +112,19 @@ impl Owners {
 
 /// The pairs of threads that are compared in two accesses.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Who {
+enum ComparedThreads {
     /// All pairs, because the accesses are by different groups.
     All,
     /// Pairs of different threads, because the accesses are by one group.
-    Others,
+    Distinct,
 }
 
-impl Who {
+impl ComparedThreads {
     /// Returns the owner that a thread is not compared with.
-    fn but(self, me: u32) -> u32 {
+    fn excluded_owner(self, me: u32) -> u32 {
         match self {
             Self::All => NOBODY,
-            Self::Others => me,
+            Self::Distinct => me,
         }
     }
 }
@@ -148,26 +148,26 @@ fn has_twins(all: &[u32], bytes: u32) -> bool {
     let hull = hull_of(all, bytes);
     let mut seen = vec![false; ((hull.end - hull.start) / bytes) as usize];
     for &at in all {
-        let place = ((at - hull.start) / bytes) as usize;
-        if seen[place] {
+        let position = ((at - hull.start) / bytes) as usize;
+        if seen[position] {
             return true;
         }
-        seen[place] = true;
+        seen[position] = true;
     }
     false
 }
 
-fn meet(a: &Range<u32>, b: &Range<u32>) -> bool {
+fn ranges_overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
 /// Compares two accesses that divide the same bytes alike, among these threads. Within one warp or
 /// warpgroup each thread has its own bytes, and two of them each have all. A warp does not divide
 /// bytes as its warpgroup does.
-fn shares_alike(threads: &Range<u32>, others: &Range<u32>) -> Overlap {
+fn overlap_of_shares(threads: &Range<u32>, others: &Range<u32>) -> Overlap {
     if threads == others {
         Overlap::No
-    } else if meet(threads, others) {
+    } else if ranges_overlap(threads, others) {
         Overlap::Maybe
     } else {
         Overlap::Yes
@@ -246,14 +246,14 @@ impl Region {
 
     /// Whether a thread touches bytes that a thread of another group touches in the other access.
     pub(in crate::check::protocol) fn overlaps(&self, other: &Self) -> Overlap {
-        if !meet(&self.hull(), &other.hull()) {
+        if !ranges_overlap(&self.hull(), &other.hull()) {
             return Overlap::No;
         }
         match (self, other) {
             (
                 Self::Shared { ranges, rows, threads },
                 Self::Shared { ranges: same, rows: alike, threads: others },
-            ) if ranges == same && rows == alike => shares_alike(threads, others),
+            ) if ranges == same && rows == alike => overlap_of_shares(threads, others),
             // Each part lies within the other access, whichever thread it belongs to.
             (Self::Shared { ranges: shared, .. }, Self::All(ranges))
             | (Self::All(ranges), Self::Shared { ranges: shared, .. })
@@ -262,36 +262,44 @@ impl Region {
                 Overlap::Yes
             }
             (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
-                self.may_meet(other)
+                self.may_overlap(other)
             }
-            (Self::Many(owners), other) | (other, Self::Many(owners)) => other.touches(owners, Who::All),
-            (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => self.meets(other, Who::All),
+            (Self::Many(owners), other) | (other, Self::Many(owners)) => {
+                other.touches(owners, ComparedThreads::All)
+            }
+            (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => {
+                self.overlaps_known(other, ComparedThreads::All)
+            }
         }
     }
 
     /// Whether the bytes that the two accesses may touch overlap.
-    fn may_meet(&self, other: &Self) -> Overlap {
+    fn may_overlap(&self, other: &Self) -> Overlap {
         let (all, others) = (self.may_be(), other.may_be());
-        let any = all.iter().any(|one| others.iter().any(|two| meet(one, two)));
+        let any = all.iter().any(|one| others.iter().any(|two| ranges_overlap(one, two)));
         if any { Overlap::Maybe } else { Overlap::No }
     }
 
     /// Whether a thread of a group touches bytes that another thread of the group touches in the
     /// other access.
     pub(in crate::check::protocol) fn overlaps_among(&self, threads: usize, other: &Self) -> Overlap {
-        if threads < 2 || !meet(&self.hull(), &other.hull()) {
+        if threads < 2 || !ranges_overlap(&self.hull(), &other.hull()) {
             return Overlap::No;
         }
         match (self, other) {
             (
                 Self::Shared { ranges, rows, threads: own },
                 Self::Shared { ranges: same, rows: alike, threads: others },
-            ) if ranges == same && rows == alike => shares_alike(own, others),
+            ) if ranges == same && rows == alike => overlap_of_shares(own, others),
             (Self::Shared { .. } | Self::Some(_), _) | (_, Self::Shared { .. } | Self::Some(_)) => {
-                self.may_meet(other)
+                self.may_overlap(other)
             }
-            (Self::Many(owners), other) | (other, Self::Many(owners)) => other.touches(owners, Who::Others),
-            (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => self.meets(other, Who::Others),
+            (Self::Many(owners), other) | (other, Self::Many(owners)) => {
+                other.touches(owners, ComparedThreads::Distinct)
+            }
+            (Self::All(_) | Self::Each(..), Self::All(_) | Self::Each(..)) => {
+                self.overlaps_known(other, ComparedThreads::Distinct)
+            }
         }
     }
 
@@ -306,14 +314,17 @@ impl Region {
     }
 
     /// Whether a thread touches an element that another one owns.
-    fn touches(&self, owners: &Owners, who: Who) -> Overlap {
+    fn touches(&self, owners: &Owners, compared: ComparedThreads) -> Overlap {
         let found = match self {
             Self::All(ranges) => ranges.iter().any(|range| owners.has_other(range, NOBODY)),
             Self::Each(Lanes::Same(at), size) => owners.has_other(&(*at..*at + size), NOBODY),
-            Self::Each(Lanes::Each(all), size) => {
-                all.iter().zip(1..).any(|(at, me)| owners.has_other(&(*at..*at + size), who.but(me)))
+            Self::Each(Lanes::Each(all), size) => all
+                .iter()
+                .zip(1..)
+                .any(|(at, me)| owners.has_other(&(*at..*at + size), compared.excluded_owner(me))),
+            Self::Many(others) => {
+                others.each().any(|(range, me)| owners.has_other(&range, compared.excluded_owner(me)))
             }
-            Self::Many(others) => others.each().any(|(range, me)| owners.has_other(&range, who.but(me))),
             Self::Shared { .. } | Self::Some(_) => return Overlap::Maybe,
         };
         if found { Overlap::Yes } else { Overlap::No }
@@ -343,18 +354,18 @@ impl Region {
     }
 
     /// Whether two threads touch the same bytes, in accesses whose bytes are known for each thread.
-    fn meets(&self, other: &Self, who: Who) -> Overlap {
+    fn overlaps_known(&self, other: &Self, compared: ComparedThreads) -> Overlap {
         if let (Self::Each(Lanes::Each(all), bytes), one) | (one, Self::Each(Lanes::Each(all), bytes)) =
             (self, other)
         {
             let is_aligned = all.iter().all(|at| at.is_multiple_of(*bytes));
             let mut owners = Owners::new(if is_aligned { *bytes } else { 1 });
             owners.extend(all, *bytes);
-            return one.touches(&owners, who);
+            return one.touches(&owners, compared);
         }
         // In each access, all threads touch the same bytes.
         let (mine, theirs) = (self.ranges(), other.ranges());
-        let found = mine.iter().any(|one| theirs.iter().any(|two| meet(one, two)));
+        let found = mine.iter().any(|one| theirs.iter().any(|two| ranges_overlap(one, two)));
         if found { Overlap::Yes } else { Overlap::No }
     }
 

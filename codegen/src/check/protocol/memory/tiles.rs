@@ -9,10 +9,10 @@ use tma_model::sync::{Access, AccessKind, Proxy};
 use super::region::{Region, element_offsets, merged};
 use crate::check::layout;
 use crate::check::protocol::copies::bytes_of;
-use crate::check::protocol::finding::Why;
+use crate::check::protocol::finding::UndecidedReason;
 use crate::check::protocol::lanes::Lanes;
-use crate::check::protocol::run::{Flow, Run, Step};
-use crate::check::protocol::state::Together;
+use crate::check::protocol::run::{Run, StepFlow, StepResult};
+use crate::check::protocol::state::WarpRendezvous;
 use crate::ir::{Expr, Stmt, TileType, Type, WarpStore};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
@@ -26,14 +26,14 @@ impl Run<'_, '_> {
         (tile, at): (&Expr, &[Expr]),
         vector: u32,
         access: Access,
-    ) -> Step {
+    ) -> StepResult {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         if let Some((block, range)) = self.one_of(tile) {
             self.charge()?;
-            return self.touch(stmt.id, block, (access, Region::Some(range)), None);
+            return self.access_shared(stmt.id, block, (access, Region::Some(range)), None);
         }
-        let (block, base) = self.places(tile)?;
-        self.visit(stmt.id, block)?;
+        let (block, base) = self.addresses(tile)?;
+        self.use_remote_memory(stmt.id, block)?;
         self.charge()?;
         let coordinates: Option<Vec<_>> = at.iter().map(|at| self.indices(at)).collect();
         let offsets = coordinates.and_then(|all| element_offsets(ty, &all));
@@ -45,12 +45,12 @@ impl Run<'_, '_> {
                 Region::Some(base..base + bytes_of(ty.shared_bytes()))
             }
         };
-        self.note_banks(stmt.id, block, &region);
-        self.touch(stmt.id, block, (access, region), None)
+        self.log_banks(stmt.id, block, &region);
+        self.access_shared(stmt.id, block, (access, region), None)
     }
 
     /// Stores an accumulator of a whole warpgroup. Each thread writes its own elements.
-    pub(in crate::check::protocol) fn store_accumulator(&mut self, stmt: &Stmt, tile: &Expr) -> Step {
+    pub(in crate::check::protocol) fn store_accumulator(&mut self, stmt: &Stmt, tile: &Expr) -> StepResult {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         let bytes = bytes_of(layout::size(&Type::Tile(ty.clone())));
         let rows = ty.extents.first().copied().unwrap_or(0);
@@ -60,19 +60,25 @@ impl Run<'_, '_> {
             let range = at..at + bytes;
             Region::Shared { ranges: Rc::from([range]), rows, threads }
         })?;
-        self.touch(stmt.id, block, (WRITE, region), None)
+        self.access_shared(stmt.id, block, (WRITE, region), None)
     }
 
     /// Lets a warp load part of a tile.
-    pub(in crate::check::protocol) fn load_of_warps(&mut self, stmt: &Stmt, tile: &Expr) -> Step<Flow> {
-        if self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
-            return Ok(Flow::Blocked);
+    pub(in crate::check::protocol) fn load_of_warps(
+        &mut self,
+        stmt: &Stmt,
+        tile: &Expr,
+    ) -> StepResult<StepFlow> {
+        if self.arrive_together(stmt, WarpRendezvous::At(stmt.id), UndecidedReason::Undefined)?
+            == StepFlow::Blocked
+        {
+            return Ok(StepFlow::Blocked);
         }
-        let Type::Tile(ty) = tile.ty.local() else { return Ok(Flow::Next) };
+        let Type::Tile(ty) = tile.ty.local() else { return Ok(StepFlow::Next) };
         let bytes = bytes_of(ty.shared_bytes());
         let (block, region) = self.region_of(tile, |at| Region::Some(at..at + bytes))?;
-        self.touch(stmt.id, block, (READ, region), None)?;
-        Ok(Flow::Next)
+        self.access_shared(stmt.id, block, (READ, region), None)?;
+        Ok(StepFlow::Next)
     }
 
     /// Lets each warp store its accumulator to a part of a tile. Each thread writes its own
@@ -81,23 +87,25 @@ impl Run<'_, '_> {
         &mut self,
         stmt: &Stmt,
         store: &WarpStore,
-    ) -> Step<Flow> {
-        if self.come_together(stmt, Together::At(stmt.id), Why::Undefined)? == Flow::Blocked {
-            return Ok(Flow::Blocked);
+    ) -> StepResult<StepFlow> {
+        if self.arrive_together(stmt, WarpRendezvous::At(stmt.id), UndecidedReason::Undefined)?
+            == StepFlow::Blocked
+        {
+            return Ok(StepFlow::Blocked);
         }
         let Type::Accumulator(of) = self.input.kernel.kernel().local(store.accumulator).ty else {
-            return Ok(Flow::Next);
+            return Ok(StepFlow::Next);
         };
-        let Type::Tile(ty) = store.tile.ty.local() else { return Ok(Flow::Next) };
+        let Type::Tile(ty) = store.tile.ty.local() else { return Ok(StepFlow::Next) };
         let (block, base) = self.address(&store.tile)?;
-        let Some(places) = self.places_of_warps(&store.at) else {
+        let Some(corners) = self.corners_of_warps(&store.at) else {
             let region = Region::Some(base..base + bytes_of(ty.shared_bytes()));
-            self.touch(stmt.id, block, (WRITE, region), None)?;
-            return Ok(Flow::Next);
+            self.access_shared(stmt.id, block, (WRITE, region), None)?;
+            return Ok(StepFlow::Next);
         };
-        for (warp, place) in places {
+        for (warp, corner) in corners {
             self.budget.take_work(u64::from(of.rows * of.columns))?;
-            let region = match part_of_tile(ty, place, [of.rows, of.columns]) {
+            let region = match part_of_tile(ty, corner, [of.rows, of.columns]) {
                 Some(part) => {
                     let ranges = part.iter().map(|part| base + part.start..base + part.end).collect();
                     let threads = warp * WARP_THREADS..(warp + 1) * WARP_THREADS;
@@ -105,23 +113,23 @@ impl Run<'_, '_> {
                 }
                 None => Region::Some(base..base + bytes_of(ty.shared_bytes())),
             };
-            self.touch(stmt.id, block, (WRITE, region), None)?;
+            self.access_shared(stmt.id, block, (WRITE, region), None)?;
         }
-        Ok(Flow::Next)
+        Ok(StepFlow::Next)
     }
 
     /// Returns the row and the column for each warp of the group, if they are known and the same
     /// for all threads of the warp.
-    fn places_of_warps(&mut self, [row, column]: &[Expr; 2]) -> Option<BTreeMap<u32, [u32; 2]>> {
+    fn corners_of_warps(&mut self, [row, column]: &[Expr; 2]) -> Option<BTreeMap<u32, [u32; 2]>> {
         let (row, column) = (self.indices(row)?, self.indices(column)?);
-        let mut places = BTreeMap::new();
-        for (lane, thread) in self.me().threads.iter().enumerate() {
-            let place = [row.get(lane)?, column.get(lane)?];
-            if *places.entry(thread / WARP_THREADS).or_insert(place) != place {
+        let mut corners = BTreeMap::new();
+        for (lane, thread) in self.agent().threads.iter().enumerate() {
+            let corner = [row.get(lane)?, column.get(lane)?];
+            if *corners.entry(thread / WARP_THREADS).or_insert(corner) != corner {
                 return None;
             }
         }
-        Some(places)
+        Some(corners)
     }
 }
 

@@ -23,14 +23,15 @@ type Key = Vec<u32>;
 /// Returns the normal form of a state.
 pub(super) fn of(run: &mut Run<'_, '_>) -> Key {
     // Releases are joined first, so that clocks keep their identities.
-    walk(run, &mut Nothing);
-    let mut steps = Steps { of: vec![], pending: most_pending(run) };
+    walk(run, &mut Ignore);
+    let mut steps = ReferencedSteps { of: vec![], pending: most_pending(run) };
     walk(run, &mut steps);
     for counts in &mut steps.of {
         counts.sort_unstable();
         counts.dedup();
     }
-    let mut form = Form { steps, out: vec![], clocks: QuickMap::default(), contents: QuickMap::default() };
+    let mut form =
+        NormalForm { steps, out: vec![], clocks: QuickMap::default(), contents: QuickMap::default() };
     walk(run, &mut form);
     for (term, kind, numbers) in run.facts.listed() {
         [term.number(), kind].into_iter().for_each(|number| form.number(number));
@@ -51,9 +52,9 @@ fn most_pending(run: &Run<'_, '_>) -> u32 {
     stores.max(run.input.kernel.flights().most_pending())
 }
 
-struct Nothing;
+struct Ignore;
 
-impl Visit for Nothing {
+impl Visit for Ignore {
     fn number(&mut self, _: u32) {}
     fn step(&mut self, _: Epoch) {}
     fn up_to(&mut self, _: Epoch) {}
@@ -63,13 +64,13 @@ impl Visit for Nothing {
 }
 
 /// The steps of each agent that a state refers to, in order.
-struct Steps {
+struct ReferencedSteps {
     of: Vec<Vec<u32>>,
     /// How many groups a wait may leave open.
     pending: u32,
 }
 
-impl Steps {
+impl ReferencedSteps {
     fn note(&mut self, agent: Component, count: u32) {
         let agent = agent.number() as usize;
         if self.of.len() <= agent {
@@ -79,14 +80,14 @@ impl Steps {
     }
 
     /// Returns the position of the last of these steps up to `step`, counted from the end.
-    fn place(&self, step: Epoch) -> Option<u32> {
+    fn position(&self, step: Epoch) -> Option<u32> {
         let of_agent = self.of.get(step.component().number() as usize)?;
         let up_to = of_agent.partition_point(|count| *count <= step.count());
         (up_to > 0).then(|| (of_agent.len() - up_to) as u32)
     }
 }
 
-impl Visit for Steps {
+impl Visit for ReferencedSteps {
     fn number(&mut self, _: u32) {}
 
     fn step(&mut self, step: Epoch) {
@@ -108,15 +109,15 @@ impl Visit for Steps {
 }
 
 /// A normal form in construction.
-struct Form {
-    steps: Steps,
+struct NormalForm {
+    steps: ReferencedSteps,
     out: Key,
     /// The numbers of the clocks that were written, by identity and by contents.
     clocks: QuickMap<usize, u32>,
     contents: QuickMap<Vec<u32>, u32>,
 }
 
-impl Form {
+impl NormalForm {
     fn wide(&mut self, number: i128) {
         let bytes = number.to_le_bytes();
         for part in bytes.chunks_exact(4) {
@@ -125,14 +126,14 @@ impl Form {
     }
 }
 
-impl Visit for Form {
+impl Visit for NormalForm {
     fn number(&mut self, number: u32) {
         self.out.push(number);
     }
 
     fn step(&mut self, step: Epoch) {
-        let place = self.steps.place(step).unwrap_or(u32::MAX);
-        self.out.extend([step.component().number(), place]);
+        let position = self.steps.position(step).unwrap_or(u32::MAX);
+        self.out.extend([step.component().number(), position]);
     }
 
     fn up_to(&mut self, step: Epoch) {
@@ -144,16 +145,16 @@ impl Visit for Form {
     }
 
     fn clock(&mut self, clock: &Clock) {
-        if let Some(&known) = self.clocks.get(&clock.identity()) {
+        if let Some(&known) = self.clocks.get(&clock.storage_id()) {
             self.out.push(known);
             return;
         }
         let known = clock.steps().filter(|step| step.count() > 0);
-        let place = |step: Epoch| Some([step.component().number(), self.steps.place(step)?]);
-        let content: Vec<u32> = known.filter_map(place).flatten().collect();
+        let position = |step: Epoch| Some([step.component().number(), self.steps.position(step)?]);
+        let content: Vec<u32> = known.filter_map(position).flatten().collect();
         let next = u32::try_from(self.contents.len()).unwrap_or(u32::MAX);
         let number = *self.contents.entry(content.clone()).or_insert(next);
-        self.clocks.insert(clock.identity(), number);
+        self.clocks.insert(clock.storage_id(), number);
         self.out.push(number);
         if number == next {
             self.out.push(content.len() as u32);
@@ -165,14 +166,14 @@ impl Visit for Form {
         let form = |record: &Record| {
             let access = record.access;
             // Accesses by one statement in one step are joined. Earlier steps get no more accesses.
-            let place = self.steps.place(record.step);
-            let stmt = if place == Some(0) { record.site.stmt.0 } else { u32::MAX };
+            let position = self.steps.position(record.step);
+            let stmt = if position == Some(0) { record.site.stmt.0 } else { u32::MAX };
             let mut form = vec![
                 stmt,
                 (access.proxy as u32) << 3 | (access.kind as u32) << 1 | u32::from(access.strong),
                 record.threads as u32,
                 record.step.component().number(),
-                place.unwrap_or(u32::MAX),
+                position.unwrap_or(u32::MAX),
             ];
             region(&record.region, &mut form);
             form

@@ -2,8 +2,8 @@
 //! symbols, until no new state occurs.
 //!
 //! A state is everything that the rest of an execution depends on. At a free condition, the state
-//! is *widened*: counters of loops that continue become `period * turns + rest`, and sums that grow
-//! by a number of the launch become symbols. It is then compared with the states that occurred
+//! is *widened*: counters of loops that continue become `period * iterations + rest`, and sums that
+//! grow by a number of the launch become symbols. It is then compared with the states that occurred
 //! before. A known state is not followed again, since everything that can follow from it has been
 //! or will be explored. So a loop is followed until its iterations repeat, and what holds for the
 //! states holds for any number of iterations. `docs/protocol.md` has the argument.
@@ -28,21 +28,21 @@ pub(super) use self::renamed::Renaming;
 pub(super) use self::size::size;
 pub(super) use self::statics::{Precision, Statics};
 use super::choices::Choices;
-use super::explore::allowance::{Allowance, BYTES_OF_WORK, MOST_BYTES};
+use super::explore::allowance::{Allowance, BYTES_PER_WORK, MAX_BYTES};
 use super::explore::elections::Elections;
 use super::explore::input::Input;
 use super::facts::Facts;
 use super::lanes::Lanes;
 use super::memory::global::GlobalRecord;
-use super::run::{Run, Step, Stop, Went};
-use super::state::{Agent, Block, Meeting};
+use super::run::{Run, StepResult, Stop, Transition};
+use super::state::{Agent, Block, Rendezvous};
 use super::term::{Term, Terms};
 use crate::ir::StmtId;
 use crate::quick::QuickSet;
 
 /// The outcome of an attempt.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum ProofOutcome {
     /// Right in every launch, with any data, for any number of iterations.
     Proved,
     /// Not proved: something may be wrong, or was not followed.
@@ -54,7 +54,7 @@ pub(super) enum Outcome {
 }
 
 /// How many numbers of a state's normal form cost as much as a step.
-const NUMBERS_OF_A_STEP: usize = 64;
+const NUMBERS_PER_STEP: usize = 64;
 
 /// A state to continue from, and the facts there.
 struct Snapshot {
@@ -62,10 +62,10 @@ struct Snapshot {
     agents: Vec<Agent>,
     blocks: Vec<Block>,
     globals: Vec<GlobalRecord>,
-    meetings: [Meeting; 2],
+    rendezvous: [Rendezvous; 2],
     components: u32,
     current: usize,
-    given: [u32; 2],
+    numbered_counts: [u32; 2],
 }
 
 /// Tries to prove a kernel within a budget, and counts the states and steps that this takes.
@@ -74,25 +74,25 @@ pub(super) fn prove(
     terms: &mut Terms,
     elections: &mut Elections,
     (left, states): (&mut Allowance, &mut u32),
-) -> Outcome {
-    if Run::bytes_at_start(input) > MOST_BYTES {
-        return Outcome::Budget;
+) -> ProofOutcome {
+    if Run::bytes_at_start(input) > MAX_BYTES {
+        return ProofOutcome::Budget;
     }
     let choices = Choices { forks: true, ..Choices::default() };
     terms.count_in(statics.period);
     let mut run = Run::new(input, terms, choices, *left);
     let outcome = all_states(&mut run, statics, states);
     *left = run.budget;
-    elections.note(&run.electing, &run.named.take());
+    elections.note(&run.electing_warps, &run.thread_classes.take());
     outcome
 }
 
-fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Outcome {
+fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> ProofOutcome {
     let (mut seen, mut open, mut has_ended) = (QuickSet::default(), vec![], false);
     loop {
         let end = follow(run, statics);
-        if !run.doubts.is_empty() {
-            return Outcome::Open;
+        if !run.undecided.is_empty() {
+            return ProofOutcome::Open;
         }
         match end {
             Err(Stop::Fork(condition)) => {
@@ -101,10 +101,10 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                 }
                 let key = key::of(run);
                 let numbers = key.len();
-                let Ok(bytes) = charge(run, numbers) else { return Outcome::Budget };
+                let Ok(bytes) = charge(run, numbers) else { return ProofOutcome::Budget };
                 if seen.insert(key) {
                     *states += 1;
-                    run.held_beside += bytes + bytes_of(numbers);
+                    run.other_held_bytes += bytes + bytes_of(numbers);
                     open.push((save(run), condition, bytes));
                     run.acquirer = Acquirer::default();
                     if run.facts.assume(run.terms, condition, false) {
@@ -113,18 +113,18 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
                 }
             }
             Ok(()) => has_ended = true,
-            Err(Stop::Over) => {}
-            Err(Stop::Split { classes, alone: true }) => return Outcome::Split(classes),
-            Err(Stop::Split { classes, alone: false }) => return Outcome::Split(alike(run, classes)),
-            Err(Stop::Budget | Stop::Size) => return Outcome::Budget,
-            Err(Stop::Found(_) | Stop::Unknown(_) | Stop::Cut) => return Outcome::Open,
+            Err(Stop::Discarded) => {}
+            Err(Stop::Split { classes, alone: true }) => return ProofOutcome::Split(classes),
+            Err(Stop::Split { classes, alone: false }) => return ProofOutcome::Split(alike(run, classes)),
+            Err(Stop::Budget | Stop::Size) => return ProofOutcome::Budget,
+            Err(Stop::Violation(_) | Stop::Undecided(_) | Stop::IterationLimit) => return ProofOutcome::Open,
         }
         loop {
             let Some((state, condition, bytes)) = open.pop() else {
                 // If no execution ends, only its beginning was explored.
-                return if has_ended { Outcome::Proved } else { Outcome::Open };
+                return if has_ended { ProofOutcome::Proved } else { ProofOutcome::Open };
             };
-            run.held_beside -= bytes;
+            run.other_held_bytes -= bytes;
             restore(run, state);
             if run.facts.assume(run.terms, condition, true) {
                 break;
@@ -136,11 +136,11 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Out
 /// Charges the comparison and the storage of a state whose normal form has this many numbers.
 /// Returns the memory that the state takes until it is followed again. The normal form is kept for
 /// good.
-fn charge(run: &mut Run<'_, '_>, numbers: usize) -> Step<u64> {
-    run.budget.take_steps((numbers / NUMBERS_OF_A_STEP) as u64)?;
+fn charge(run: &mut Run<'_, '_>, numbers: usize) -> StepResult<u64> {
+    run.budget.take_steps((numbers / NUMBERS_PER_STEP) as u64)?;
     let bytes = size::of_state(run);
-    run.budget.take_work(bytes / BYTES_OF_WORK)?;
-    if run.held_beside + bytes + bytes_of(numbers) > MOST_BYTES { Err(Stop::Size) } else { Ok(bytes) }
+    run.budget.take_work(bytes / BYTES_PER_WORK)?;
+    if run.other_held_bytes + bytes + bytes_of(numbers) > MAX_BYTES { Err(Stop::Size) } else { Ok(bytes) }
 }
 
 /// Returns the size of a normal form of this many numbers, in bytes.
@@ -151,10 +151,10 @@ fn bytes_of(numbers: usize) -> u64 {
 /// Adds the corresponding classes of other groups to those that a group is split into. Such groups
 /// are in the same loops and have as many threads, so they will arrive here as well.
 fn alike(run: &Run<'_, '_>, mut classes: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
-    let me = run.me();
+    let me = run.agent();
     let Some(&first) = me.threads.first() else { return classes };
     let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
-    let parted = classes.clone();
+    let own_classes = classes.clone();
     for other in &run.agents {
         let is_alike = other.block == me.block
             && other.threads.len() == me.threads.len()
@@ -163,7 +163,7 @@ fn alike(run: &Run<'_, '_>, mut classes: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
         let Some(&others) = other.threads.first() else { continue };
         let moved = |thread: &u32| (thread + others).checked_sub(first);
         if is_alike && others != first {
-            let same = parted.iter().map(|class| class.iter().filter_map(moved).collect());
+            let same = own_classes.iter().map(|class| class.iter().filter_map(moved).collect());
             classes.extend(same);
         }
     }
@@ -172,31 +172,31 @@ fn alike(run: &Run<'_, '_>, mut classes: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
 
 /// Continues until all groups have ended or a condition is free. The current group goes first, and
 /// then always the one that has taken the fewest iterations.
-fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> Step {
-    // For each waiting group, the value of `news` at its last attempt.
+fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> StepResult {
+    // For each waiting group, the value of `event_count` at its last attempt.
     let mut waits = vec![None; run.agents.len()];
     loop {
-        let (mut any, mut turns) = (false, false);
-        while !turns {
-            let given = run.terms.given();
-            match run.one() {
-                Ok(Went::On { turn }) => (any, turns) = (true, turn),
-                Ok(Went::Nowhere { came }) => {
-                    any |= came;
+        let (mut any, mut iterations) = (false, false);
+        while !iterations {
+            let numbered_counts = run.terms.numbered_counts();
+            match run.single_step() {
+                Ok(Transition::Advanced { began_iteration }) => (any, iterations) = (true, began_iteration),
+                Ok(Transition::Blocked { arrived }) => {
+                    any |= arrived;
                     break;
                 }
                 Err(stop) => {
                     // The step will be taken again, with the same symbols.
                     if let Stop::Fork(_) = stop {
-                        run.terms.set_given(given);
+                        run.terms.set_numbered_counts(numbered_counts);
                     }
                     return Err(stop);
                 }
             }
         }
-        waits[run.current] = (!any).then_some(run.news);
+        waits[run.current] = (!any).then_some(run.event_count);
         let ready = (0..run.agents.len())
-            .filter(|&agent| !run.agents[agent].is_done && waits[agent] != Some(run.news));
+            .filter(|&agent| !run.agents[agent].is_done && waits[agent] != Some(run.event_count));
         let next = ready.min_by(|&a, &b| order(run, statics, &run.agents[a], &run.agents[b]));
         match next {
             Some(next) => run.current = next,
@@ -211,11 +211,13 @@ fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> Step {
 fn order(run: &Run<'_, '_>, statics: &Statics, a: &Agent, b: &Agent) -> Ordering {
     let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
     let is_behind = |a: &Agent, b: &Agent| statics.is_behind(a.at, loops(a), loops(b));
-    let turns = |(_, turn): &(StmtId, u32)| *turn;
+    let iterations = |(_, iteration): &(StmtId, u32)| *iteration;
     match (is_behind(a, b), is_behind(b, a)) {
         (true, false) => Ordering::Less,
         (false, true) => Ordering::Greater,
-        (true, true) | (false, false) => a.turns.iter().map(turns).cmp(b.turns.iter().map(turns)),
+        (true, true) | (false, false) => {
+            a.iterations.iter().map(iterations).cmp(b.iterations.iter().map(iterations))
+        }
     }
 }
 
@@ -225,19 +227,19 @@ fn save(run: &Run<'_, '_>) -> Snapshot {
         agents: run.agents.clone(),
         blocks: run.blocks.clone(),
         globals: run.globals.clone(),
-        meetings: [run.cluster.clone(), run.grid.clone()],
+        rendezvous: [run.cluster.clone(), run.grid.clone()],
         components: run.components,
         current: run.current,
-        given: run.terms.given(),
+        numbered_counts: run.terms.numbered_counts(),
     }
 }
 
 fn restore(run: &mut Run<'_, '_>, state: Snapshot) {
     (run.facts, run.agents, run.blocks) = (state.facts, state.agents, state.blocks);
     run.globals = state.globals;
-    [run.cluster, run.grid] = state.meetings;
+    [run.cluster, run.grid] = state.rendezvous;
     (run.components, run.current) = (state.components, state.current);
-    run.terms.set_given(state.given);
+    run.terms.set_numbered_counts(state.numbered_counts);
     run.acquirer = Acquirer::default();
 }
 

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use crate::check::protocol::lanes::Lanes;
-use crate::check::protocol::memory::global::Whereabouts;
+use crate::check::protocol::memory::global::GlobalLocation;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::term::linear::Linear;
-use crate::check::protocol::term::{Given, Node, Symbol, Term, Terms};
+use crate::check::protocol::term::{Node, NumberedKind, Symbol, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::BinaryOp;
 use crate::quick::{QuickMap, QuickSet};
@@ -17,15 +17,15 @@ pub(in crate::check::protocol) struct Renaming {
     /// Terms that are replaced as a whole.
     pub(in crate::check::protocol) whole: QuickMap<Term, Term>,
     /// Symbols of iterations. Sums of them lose this many periods, and count with another symbol.
-    pub(super) fewer: QuickMap<Term, (i128, Term)>,
+    pub(super) fewer_periods: QuickMap<Term, (i128, Term)>,
     /// Terms that numbers are added to. The sums lose this number, and continue from another term.
-    pub(super) less: QuickMap<Term, (i128, Term)>,
+    pub(super) less_added: QuickMap<Term, (i128, Term)>,
     done: QuickMap<Term, Term>,
 }
 
 impl Renaming {
     pub(super) fn is_empty(&self) -> bool {
-        self.whole.is_empty() && self.fewer.is_empty() && self.less.is_empty()
+        self.whole.is_empty() && self.fewer_periods.is_empty() && self.less_added.is_empty()
     }
 
     /// Returns the replacement of a term.
@@ -41,14 +41,14 @@ impl Renaming {
     /// Returns the replacement of a sum that loses a part.
     fn sum(&self, terms: &mut Terms, term: Term) -> Option<Term> {
         if let Some(sum) = terms.linear(term)
-            && let Some(&(by, turns)) = self.fewer.get(&symbol_of(terms, sum.turns))
+            && let Some(&(by, iterations)) = self.fewer_periods.get(&symbol_of(terms, sum.iterations))
             && sum.rest >= sum.period * by
         {
-            let turns = terms.cast(turns, terms.scalar(sum.turns))?;
-            return Some(terms.sum(Linear { turns, rest: sum.rest - sum.period * by, ..sum }));
+            let iterations = terms.cast(iterations, terms.scalar(sum.iterations))?;
+            return Some(terms.sum(Linear { iterations, rest: sum.rest - sum.period * by, ..sum }));
         }
         let Node::Binary(BinaryOp::Add, base, number) = *terms.node(term) else { return None };
-        let &(by, base) = self.less.get(&base)?;
+        let &(by, base) = self.less_added.get(&base)?;
         let number = terms.int(number).filter(|number| *number >= by)?;
         let number = terms.number(number - by, terms.scalar(term));
         Some(terms.binary(BinaryOp::Add, base, number))
@@ -62,10 +62,10 @@ impl Renaming {
             | Node::Symbol(
                 Symbol::Param(_)
                 | Symbol::Len(_)
-                | Symbol::Place(_)
+                | Symbol::GridIndex(_)
                 | Symbol::Elected(_)
                 | Symbol::Fresh(_)
-                | Symbol::Turns(_),
+                | Symbol::Iterations(_),
             ) => term,
             Node::Symbol(Symbol::Read(param, index)) => {
                 let index = self.of(terms, index);
@@ -100,8 +100,8 @@ impl Renaming {
 }
 
 /// Returns the symbol of iterations that a sum counts with.
-pub(super) fn symbol_of(terms: &Terms, turns: Term) -> Term {
-    if let Node::Cast(symbol) = *terms.node(turns) { symbol } else { turns }
+pub(super) fn symbol_of(terms: &Terms, iterations: Term) -> Term {
+    if let Node::Cast(symbol) = *terms.node(iterations) { symbol } else { iterations }
 }
 
 /// Replaces all terms in a state.
@@ -120,19 +120,19 @@ pub(super) fn replace_all(run: &mut Run<'_, '_>, f: &mut impl FnMut(&mut Terms, 
     }
     for record in &mut run.globals {
         match &mut record.at {
-            Whereabouts::Elements(lanes, _) => replace_lanes(lanes, terms, f),
-            Whereabouts::Box(all, _) => all.iter_mut().for_each(|term| *term = f(terms, *term)),
-            Whereabouts::Anywhere => {}
+            GlobalLocation::Elements(lanes, _) => replace_lanes(lanes, terms, f),
+            GlobalLocation::Box(all, _) => all.iter_mut().for_each(|term| *term = f(terms, *term)),
+            GlobalLocation::Anywhere => {}
         }
     }
-    let meetings = run.blocks.iter_mut().flat_map(|block| block.warps.values_mut());
-    for meeting in meetings {
-        let pairs = meeting.brought.iter_mut().filter_map(|(_, term)| term.as_mut());
+    let rendezvous_list = run.blocks.iter_mut().flat_map(|block| block.warps.values_mut());
+    for rendezvous in rendezvous_list {
+        let pairs = rendezvous.operands.iter_mut().filter_map(|(_, term)| term.as_mut());
         pairs.for_each(|term| *term = f(terms, *term));
-        if meeting.result.iter().any(|(_, term)| term.is_some()) {
+        if rendezvous.result.iter().any(|(_, term)| term.is_some()) {
             let result =
-                meeting.result.iter().map(|(thread, term)| (*thread, term.map(|term| f(terms, term))));
-            meeting.result = result.collect();
+                rendezvous.result.iter().map(|(thread, term)| (*thread, term.map(|term| f(terms, term))));
+            rendezvous.result = result.collect();
         }
     }
 }
@@ -147,7 +147,7 @@ fn replace(value: &mut Value, terms: &mut Terms, f: &mut impl FnMut(&mut Terms, 
                 *all = parts.into();
             }
         }
-        Value::Place(_) | Value::OneOf { .. } | Value::Token { .. } | Value::Unknown => {}
+        Value::Address(_) | Value::OneOf { .. } | Value::Token { .. } | Value::Unknown => {}
     }
 }
 
@@ -166,14 +166,14 @@ fn replace_lanes(lanes: &mut Lanes<Term>, terms: &mut Terms, f: &mut impl FnMut(
 /// Numbers the symbols of a state again, in the order in which they appear, and forgets facts about
 /// other numbered symbols, which cannot occur any more. Returns whether any term has changed.
 pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
-    let (mut renaming, mut given, mut seen) = (Renaming::default(), [0, 0], QuickSet::default());
+    let (mut renaming, mut numbered_counts, mut seen) = (Renaming::default(), [0, 0], QuickSet::default());
     let mut is_new = false;
     replace_all(run, &mut |terms, term| {
-        name_symbols(terms, term, (&mut seen, &mut given), &mut |terms, symbol, (kind, number)| {
+        name_symbols(terms, term, (&mut seen, &mut numbered_counts), &mut |terms, symbol, (kind, number)| {
             let scalar = terms.scalar(symbol);
             let name = match kind {
-                Given::Fresh => terms.symbol(Symbol::Fresh(number), scalar),
-                Given::Turns => terms.symbol(Symbol::Turns(number), scalar),
+                NumberedKind::Fresh => terms.symbol(Symbol::Fresh(number), scalar),
+                NumberedKind::Iterations => terms.symbol(Symbol::Iterations(number), scalar),
             };
             is_new |= name != symbol;
             renaming.whole.insert(symbol, name);
@@ -187,8 +187,8 @@ pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
     });
     // A step that is about to create a symbol now creates another one, so the condition that it
     // asked about has changed.
-    let are_fewer = run.terms.given() != given;
-    run.terms.set_given(given);
+    let are_fewer = run.terms.numbered_counts() != numbered_counts;
+    run.terms.set_numbered_counts(numbered_counts);
     if is_new {
         replace_all(run, &mut |terms, term| renaming.of(terms, term));
     }
@@ -199,19 +199,19 @@ pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
 fn name_symbols(
     terms: &mut Terms,
     term: Term,
-    (seen, given): (&mut QuickSet<Term>, &mut [u32; 2]),
-    name: &mut impl FnMut(&mut Terms, Term, (Given, u32)),
+    (seen, numbered_counts): (&mut QuickSet<Term>, &mut [u32; 2]),
+    name: &mut impl FnMut(&mut Terms, Term, (NumberedKind, u32)),
 ) {
     if !terms.is_numbered(term) || !seen.insert(term) {
         return;
     }
-    if let Some(kind) = terms.node(term).given() {
-        let given = &mut given[kind as usize];
-        *given += 1;
-        name(terms, term, (kind, *given));
+    if let Some(kind) = terms.node(term).numbered_kind() {
+        let numbered_counts = &mut numbered_counts[kind as usize];
+        *numbered_counts += 1;
+        name(terms, term, (kind, *numbered_counts));
     }
     for operand in terms.operands(term) {
-        name_symbols(terms, operand, (seen, given), name);
+        name_symbols(terms, operand, (seen, numbered_counts), name);
     }
 }
 
@@ -220,7 +220,7 @@ fn has_other(terms: &Terms, term: Term, known: &QuickSet<Term>) -> bool {
     if !terms.is_numbered(term) {
         return false;
     }
-    if terms.node(term).given().is_some() {
+    if terms.node(term).numbered_kind().is_some() {
         return !known.contains(&term);
     }
     terms.operands(term).into_iter().any(|operand| has_other(terms, operand, known))

@@ -6,7 +6,7 @@ use super::renamed::{Renaming, replace_all, symbol_of};
 use super::statics::Statics;
 use super::widen::counters;
 use crate::check::protocol::code::{Op, Step};
-use crate::check::protocol::facts::parted;
+use crate::check::protocol::facts::split_sum;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::term::{Node, Term, Terms};
 use crate::check::protocol::value::Value;
@@ -53,10 +53,10 @@ fn common(run: &mut Run<'_, '_>, statics: &Statics) -> Common {
     for term in all {
         let is_moving = moving.contains(&term);
         if let Some(sum) = run.terms.linear(term) {
-            let least = common.periods.entry(symbol_of(run.terms, sum.turns)).or_insert(i128::MAX);
+            let least = common.periods.entry(symbol_of(run.terms, sum.iterations)).or_insert(i128::MAX);
             *least = (*least).min(sum.rest / sum.period);
         } else if run.terms.known(term).is_none() && run.terms.scalar(term) != Scalar::Bool {
-            let (base, number) = parted(run.terms, term);
+            let (base, number) = split_sum(run.terms, term);
             let least = common.added.entry(base).or_insert(i128::MAX);
             *least = (*least).min(number);
             common.changing.extend(is_moving.then_some(base));
@@ -69,8 +69,8 @@ fn common(run: &mut Run<'_, '_>, statics: &Statics) -> Common {
 fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
     let mut renaming = Renaming::default();
     for (&symbol, &by) in common.periods.iter().filter(|(_, by)| **by > 0) {
-        let turns = terms.turns(terms.scalar(symbol));
-        renaming.fewer.insert(symbol, (by, turns));
+        let iterations = terms.iterations(terms.scalar(symbol));
+        renaming.fewer_periods.insert(symbol, (by, iterations));
     }
     for (&base, &by) in &common.added {
         // A term that nothing is added to has changed if it is an operation on terms that have not.
@@ -87,7 +87,7 @@ fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
             renaming.whole.insert(base, symbol);
             continue;
         }
-        renaming.less.insert(base, (by, symbol));
+        renaming.less_added.insert(base, (by, symbol));
         let number = terms.number(by, scalar);
         let sum = terms.binary(BinaryOp::Add, base, number);
         renaming.whole.insert(sum, symbol);
@@ -103,7 +103,7 @@ fn moved(run: &Run<'_, '_>) -> Vec<Term> {
         if !step.loops.iter().any(|of| run.choices.free.contains(of)) {
             continue;
         }
-        for (value, moving) in agent.locals.iter().zip(&agent.moves.moving) {
+        for (value, moving) in agent.locals.iter().zip(&agent.loop_changes.has_changed) {
             if *moving {
                 uniform_terms(value, &mut all);
             }
@@ -118,7 +118,7 @@ fn uniform_terms(value: &Value, into: &mut Vec<Term>) {
     match value {
         Value::Number(lanes) => into.extend(lanes.uniform()),
         Value::Array(all) => all.iter().for_each(|part| uniform_terms(part, into)),
-        Value::Place(_) | Value::OneOf { .. } | Value::Token { .. } | Value::Unknown => {}
+        Value::Address(_) | Value::OneOf { .. } | Value::Token { .. } | Value::Unknown => {}
     }
 }
 

@@ -10,13 +10,13 @@ use crate::check::protocol::state::Agent;
 use crate::quick::QuickSet;
 
 /// Bytes of a number in a state: a value, or a part of a record.
-const OF_A_NUMBER: u64 = 16;
+const NUMBER_BYTES: u64 = 16;
 /// Bytes of the record of an access without its numbers.
-const OF_A_RECORD: u64 = 160;
+const RECORD_BYTES: u64 = 160;
 /// Bytes of a decision, with its share of a map.
-const OF_A_FACT: u64 = 64;
+const FACT_BYTES: u64 = 64;
 /// Bytes of a group of threads without its numbers, but with the locals of the loops around it.
-const OF_AN_AGENT: u64 = size_of::<Agent>() as u64 + 256;
+const AGENT_BYTES: u64 = size_of::<Agent>() as u64 + 256;
 
 /// Returns the memory that a state takes, with all terms, in bytes. Shared parts count once.
 pub(in crate::check::protocol) fn size(run: &mut Run<'_, '_>) -> u64 {
@@ -25,13 +25,13 @@ pub(in crate::check::protocol) fn size(run: &mut Run<'_, '_>) -> u64 {
 
 /// Returns the memory that a state takes without terms, in bytes.
 pub(super) fn of_state(run: &mut Run<'_, '_>) -> u64 {
-    let mut size = Size { bytes: run.facts.len() as u64 * OF_A_FACT, clocks: QuickSet::default() };
+    let mut size = Size { bytes: run.facts.len() as u64 * FACT_BYTES, clocks: QuickSet::default() };
     walk(run, &mut size);
     // The walk leaves out the views of groups that have ended.
     for agent in &run.agents {
-        size.bytes += OF_AN_AGENT;
+        size.bytes += AGENT_BYTES;
         if agent.is_done {
-            agent.view.parts(&mut |part| size.part(part));
+            agent.view.visit_state(&mut |part| size.part(part));
         }
     }
     size.bytes
@@ -45,30 +45,30 @@ struct Size {
 
 impl Visit for Size {
     fn number(&mut self, _: u32) {
-        self.bytes += OF_A_NUMBER;
+        self.bytes += NUMBER_BYTES;
     }
 
     fn step(&mut self, _: Epoch) {
-        self.bytes += OF_A_NUMBER;
+        self.bytes += NUMBER_BYTES;
     }
 
     fn up_to(&mut self, _: Epoch) {
-        self.bytes += OF_A_NUMBER;
+        self.bytes += NUMBER_BYTES;
     }
 
     fn group(&mut self, _: Epoch) {
-        self.bytes += OF_A_NUMBER;
+        self.bytes += NUMBER_BYTES;
     }
 
     fn clock(&mut self, clock: &Clock) {
-        self.bytes += OF_A_NUMBER;
-        if self.clocks.insert(clock.identity()) {
+        self.bytes += NUMBER_BYTES;
+        if self.clocks.insert(clock.storage_id()) {
             self.bytes += 4 * clock.len() as u64;
         }
     }
 
     fn records(&mut self, records: &[Record]) {
-        let of_record = |record: &Record| OF_A_RECORD + 4 * record.region.numbers() as u64;
+        let of_record = |record: &Record| RECORD_BYTES + 4 * record.region.numbers() as u64;
         self.bytes += records.iter().map(of_record).sum::<u64>();
     }
 }

@@ -7,7 +7,7 @@ use crate::ir::{BinaryOp, Const, Expr, ExprKind, LocalId, Scalar, Stmt, StmtId, 
 use crate::quick::{QuickMap, QuickSet};
 
 /// Longer periods are of no use, since that many iterations are not explored.
-const LONGEST_PERIOD: i128 = 1 << 10;
+const MAX_PERIOD: i128 = 1 << 10;
 
 /// Static facts about the steps.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(in crate::check::protocol) struct Statics {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::check::protocol) struct Precision {
     /// The greatest difference of counters that share a symbol of iterations.
-    pub(super) apart: i128,
+    pub(super) max_distance: i128,
     /// How many iterations back decisions are retained.
     pub(super) past: i128,
     /// The last iteration in which groups are waited for that have yet to reach a loop of their
@@ -44,12 +44,12 @@ pub(in crate::check::protocol) struct Precision {
 
 impl Precision {
     /// Enough for most kernels, with few states.
-    pub(in crate::check::protocol) const COARSE: Self = Self { apart: 2, past: 0, awaited: 0 };
+    pub(in crate::check::protocol) const COARSE: Self = Self { max_distance: 2, past: 0, awaited: 0 };
 
     /// Returns the precision for rings of `stages` stages. Groups are as far apart as the stages
     /// reach.
     pub(in crate::check::protocol) fn of_ring(stages: u32) -> Self {
-        Self { apart: i128::from(stages) + 1, past: i128::from(stages), awaited: stages + 2 }
+        Self { max_distance: i128::from(stages) + 1, past: i128::from(stages), awaited: stages + 2 }
     }
 }
 
@@ -118,7 +118,9 @@ fn expressions<'k>(op: &Op<'k>) -> Vec<&'k Expr> {
         Op::Branch { condition, .. } => vec![*condition],
         Op::Choose { value, .. } => vec![*value],
         Op::Begin { inner, .. } => vec![&inner.start, &inner.end, &inner.step],
-        Op::Count { .. } | Op::Next { .. } | Op::Enter(_) | Op::Turn(_) | Op::Jump(_) | Op::End => vec![],
+        Op::Count { .. } | Op::Next { .. } | Op::Enter(_) | Op::BeginIteration(_) | Op::Jump(_) | Op::End => {
+            vec![]
+        }
     }
 }
 
@@ -133,7 +135,7 @@ fn replaced(op: &Op<'_>) -> Option<LocalId> {
         | Op::Begin { .. }
         | Op::Next { .. }
         | Op::Enter(_)
-        | Op::Turn(_)
+        | Op::BeginIteration(_)
         | Op::Jump(_)
         | Op::End => None,
     }
@@ -159,7 +161,7 @@ fn successors(at: usize, op: &Op<'_>) -> Vec<usize> {
         Op::Count { end, .. } => vec![at + 1, *end],
         Op::Jump(to) => vec![*to],
         Op::End => vec![],
-        Op::Do(_) | Op::Begin { .. } | Op::Next { .. } | Op::Enter(_) | Op::Turn(_) => vec![at + 1],
+        Op::Do(_) | Op::Begin { .. } | Op::Next { .. } | Op::Enter(_) | Op::BeginIteration(_) => vec![at + 1],
     }
 }
 
@@ -261,13 +263,13 @@ fn following_of(
     let (mut follow, mut others) = (QuickSet::default(), QuickSet::default());
     for step in steps {
         let Op::Do(Stmt { kind: StmtKind::Assign { local, value, .. }, .. }) = &step.op else { continue };
-        for place in step.loops.iter().map(|of| (*local, *of)) {
-            let turns = turns_of(value, &|local| {
-                let is_same = !changed.contains(&(local, place.1));
-                if counts(local, place.1) { Some(1) } else { is_same.then_some(0) }
+        for key in step.loops.iter().map(|of| (*local, *of)) {
+            let iterations = counter_coefficient(value, &|local| {
+                let is_same = !changed.contains(&(local, key.1));
+                if counts(local, key.1) { Some(1) } else { is_same.then_some(0) }
             });
-            let set = if turns == Some(1) { &mut follow } else { &mut others };
-            set.insert(place);
+            let set = if iterations == Some(1) { &mut follow } else { &mut others };
+            set.insert(key);
         }
     }
     follow.difference(&others).copied().collect()
@@ -275,7 +277,7 @@ fn following_of(
 
 /// Returns the coefficient of the loop's counter in an expression, if the expression is a sum. `of`
 /// returns the coefficients in variables.
-fn turns_of(expr: &Expr, of: &impl Fn(LocalId) -> Option<i32>) -> Option<i32> {
+fn counter_coefficient(expr: &Expr, of: &impl Fn(LocalId) -> Option<i32>) -> Option<i32> {
     if let ExprKind::Local(local) = expr.kind {
         return of(local);
     }
@@ -283,14 +285,14 @@ fn turns_of(expr: &Expr, of: &impl Fn(LocalId) -> Option<i32>) -> Option<i32> {
     if let ExprKind::Cast(inner) = &expr.kind
         && bytes(inner) <= bytes(expr)
     {
-        return turns_of(inner, of);
+        return counter_coefficient(inner, of);
     }
     if let ExprKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), a, b) = &expr.kind {
-        let (a, b) = (turns_of(a, of)?, turns_of(b, of)?);
+        let (a, b) = (counter_coefficient(a, of)?, counter_coefficient(b, of)?);
         return Some(if *op == BinaryOp::Add { a + b } else { a - b });
     }
     let parts = visit::operands_of(expr);
-    parts.iter().all(|part| turns_of(part, of) == Some(0)).then_some(0)
+    parts.iter().all(|part| counter_coefficient(part, of) == Some(0)).then_some(0)
 }
 
 /// Whether an expression adds a constant to a variable.
@@ -343,7 +345,7 @@ impl Periods {
             | Op::Count { .. }
             | Op::Next { .. }
             | Op::Enter(_)
-            | Op::Turn(_)
+            | Op::BeginIteration(_)
             | Op::Jump(_)
             | Op::End => {}
         }
@@ -363,13 +365,13 @@ impl Periods {
 
     /// Records that an expression is needed modulo this number.
     fn want(&mut self, expr: &Expr, modulo: i128) {
-        if modulo > LONGEST_PERIOD {
+        if modulo > MAX_PERIOD {
             return;
         }
         if let ExprKind::Local(local) = expr.kind {
             let known = self.of.entry(local).or_insert(1);
             let common = lcm(*known, modulo);
-            if common != *known && common <= LONGEST_PERIOD {
+            if common != *known && common <= MAX_PERIOD {
                 *known = common;
                 self.changed = true;
             }
@@ -394,7 +396,7 @@ impl Periods {
         all.sort_unstable();
         all.into_iter().fold(1, |period, of| {
             let common = lcm(period, of);
-            if common > LONGEST_PERIOD { period } else { common }
+            if common > MAX_PERIOD { period } else { common }
         })
     }
 }

@@ -1,16 +1,17 @@
 //! A walk over everything that the rest of an execution depends on.
 
-use tma_model::sync::{Clock, Component, Epoch, Part};
+use tma_model::sync::{Clock, Component, Epoch, StatePart};
 
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
-use crate::check::protocol::memory::global::{GlobalRecord, Whereabouts};
+use crate::check::protocol::memory::global::{GlobalLocation, GlobalRecord};
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::{
-    Agent, Block, Came, Change, Counter, Held, Mbarrier, Meeting, Meets, TensorCore, Together,
+    Agent, Block, Counter, Mbarrier, PartialWarp, RegisterChange, Rendezvous, RendezvousKind, TensorCore,
+    WarpArrival, WarpRendezvous,
 };
 use crate::check::protocol::term::Term;
-use crate::check::protocol::value::{Place, Value};
+use crate::check::protocol::value::{SharedAddr, Value};
 use crate::limits::WARPGROUP_THREADS;
 
 /// A visitor of the parts of a state.
@@ -26,12 +27,12 @@ pub(super) trait Visit {
     /// Visits accesses, whose order does not matter.
     fn records(&mut self, records: &[Record]);
 
-    fn part(&mut self, part: Part<'_>) {
+    fn part(&mut self, part: StatePart<'_>) {
         match part {
-            Part::Clock(clock) => self.clock(clock),
-            Part::Step(step) => self.step(step),
-            Part::UpTo(step) => self.up_to(step),
-            Part::Number(number) => self.number(number as u32),
+            StatePart::Clock(clock) => self.clock(clock),
+            StatePart::Step(step) => self.step(step),
+            StatePart::UpTo(step) => self.up_to(step),
+            StatePart::Number(number) => self.number(number as u32),
         }
     }
 
@@ -46,16 +47,16 @@ pub(super) fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
     to.number(*components);
     for agent in agents.iter_mut() {
         walk_agent(agent, blocks, to);
-        if let Some(round) = agent.inside {
+        if let Some(round) = agent.arrived_round {
             let block = &blocks[agent.block];
-            let meeting = match agent.meets {
-                Meets::Grid => Some(&*grid),
-                Meets::Named(id) => block.named.get(&id),
-                Meets::Warp(warp, at) => block.warps.get(&(warp, at)),
+            let rendezvous = match agent.rendezvous {
+                RendezvousKind::Grid => Some(&*grid),
+                RendezvousKind::Named(id) => block.named.get(&id),
+                RendezvousKind::Warp(warp, at) => block.warps.get(&(warp, at)),
             };
-            to.number(u32::from(meeting.is_some_and(|meeting| meeting.round > round)));
+            to.number(u32::from(rendezvous.is_some_and(|rendezvous| rendezvous.round > round)));
         }
-        if let Some(round) = agent.in_cluster {
+        if let Some(round) = agent.cluster_round {
             to.number(cluster.round - round);
         }
     }
@@ -64,7 +65,7 @@ pub(super) fn walk(run: &mut Run<'_, '_>, to: &mut impl Visit) {
     }
     to.number(globals.len() as u32);
     globals.iter().for_each(|record| walk_global(record, to));
-    [cluster, grid].into_iter().for_each(|meeting| walk_meeting(meeting, to));
+    [cluster, grid].into_iter().for_each(|rendezvous| walk_rendezvous(rendezvous, to));
 }
 
 fn walk_global(record: &GlobalRecord, to: &mut impl Visit) {
@@ -73,12 +74,12 @@ fn walk_global(record: &GlobalRecord, to: &mut impl Visit) {
     [param.0, access, site.stmt.0, site.agent as u32].into_iter().for_each(|number| to.number(number));
     to.step(*step);
     match at {
-        Whereabouts::Elements(lanes, length) => {
+        GlobalLocation::Elements(lanes, length) => {
             to.number(length.unwrap_or(u32::MAX));
             walk_terms(lanes, to);
         }
-        Whereabouts::Box(all, _) => all.iter().for_each(|term| to.term(*term)),
-        Whereabouts::Anywhere => to.number(u32::MAX),
+        GlobalLocation::Box(all, _) => all.iter().for_each(|term| to.term(*term)),
+        GlobalLocation::Anywhere => to.number(u32::MAX),
     }
 }
 
@@ -91,23 +92,27 @@ fn walk_agent(agent: &Agent, blocks: &[Block], to: &mut impl Visit) {
         counters,
         view,
         waited,
-        turns: _,
+        iterations: _,
         is_done,
-        inside,
-        meets: _,
-        told,
-        moves: _,
-        in_cluster,
+        arrived_round,
+        rendezvous: _,
+        pending_release,
+        loop_changes: _,
+        cluster_round,
         stores,
         multiplications,
         acquired,
-        at_cluster,
+        cluster_sync,
         failed_polls,
     } = agent;
     to.number(*at as u32);
-    to.number(u32::from(*is_done) | u32::from(inside.is_some()) << 1 | u32::from(in_cluster.is_some()) << 2);
+    to.number(
+        u32::from(*is_done)
+            | u32::from(arrived_round.is_some()) << 1
+            | u32::from(cluster_round.is_some()) << 2,
+    );
     to.number(*failed_polls);
-    to.number(at_cluster.map_or(u32::MAX, |stmt| stmt.0));
+    to.number(cluster_sync.map_or(u32::MAX, |stmt| stmt.0));
     to.number(acquired.len() as u32);
     acquired.iter().for_each(|param| to.number(param.0));
     if *is_done {
@@ -121,14 +126,14 @@ fn walk_agent(agent: &Agent, blocks: &[Block], to: &mut impl Visit) {
             to.number(*scalar as u32);
         }
     }
-    view.parts(&mut |part| to.part(part));
-    to.number(u32::from(told.is_some()));
-    told.iter().for_each(|told| told.parts(&mut |part| to.part(part)));
+    view.visit_state(&mut |part| to.part(part));
+    to.number(u32::from(pending_release.is_some()));
+    pending_release.iter().for_each(|knowledge| knowledge.visit_state(&mut |part| to.part(part)));
     to.up_to(Epoch::new(view.epoch().component(), *waited));
     let component = stores.component.map_or(u32::MAX, Component::number);
     to.number(component);
     to.number(stores.written.map_or(u32::MAX, Component::number));
-    for (group, pieces) in stores.groups.parts() {
+    for (group, pieces) in stores.groups.state() {
         match stores.component {
             Some(component) => to.group(Epoch::new(component, group)),
             None => to.number(group),
@@ -156,7 +161,7 @@ fn walk_value(value: &Value, blocks: &[Block], to: &mut impl Visit) {
             to.number(1);
             walk_terms(lanes, to);
         }
-        Value::Place(Place { block, at, remote }) => {
+        Value::Address(SharedAddr { block, at, remote }) => {
             to.number(2 + u32::from(*remote));
             walk_lanes(block, |block| *block as u32, to);
             walk_lanes(at, |at| *at, to);
@@ -168,7 +173,7 @@ fn walk_value(value: &Value, blocks: &[Block], to: &mut impl Visit) {
             to.number(4);
             [*block as u32, *at].into_iter().for_each(|number| to.number(number));
             match blocks.get(*block).and_then(|block| block.mbarriers.get(at)) {
-                Some(mbarrier) => to.number(behind(mbarrier.count.phase(), *phase)),
+                Some(mbarrier) => to.number(phases_behind(mbarrier.count.phase(), *phase)),
                 None => to.number(*phase),
             }
         }
@@ -210,7 +215,7 @@ fn walk_block(block: &mut Block, to: &mut impl Visit) {
         free_registers,
         registers,
         changes,
-        visits,
+        remote_uses,
     } = block;
     // The lengths show where the next parts begin.
     let lengths =
@@ -225,45 +230,45 @@ fn walk_block(block: &mut Block, to: &mut impl Visit) {
         to.number(*at);
         to.term(*term);
     }
-    for (id, meeting) in named {
+    for (id, rendezvous) in named {
         to.number(*id);
-        walk_meeting(meeting, to);
+        walk_rendezvous(rendezvous, to);
     }
-    for ((warp, at), meeting) in warps {
+    for ((warp, at), rendezvous) in warps {
         to.number(*warp);
-        walk_together(*at, to);
-        walk_meeting(meeting, to);
+        walk_warp_rendezvous(*at, to);
+        walk_rendezvous(rendezvous, to);
     }
     for (warpgroup, core) in tensor_cores {
         to.number(*warpgroup);
         let TensorCore { component, folded, issues } = core;
         to.step(Epoch::new(*component, *folded));
         to.number(issues.len() as u32);
-        issues.iter_mut().for_each(|issues| issues.parts(&mut |part| to.part(part)));
+        issues.iter_mut().for_each(|issues| issues.visit_state(&mut |part| to.part(part)));
     }
     to.number(*free_registers);
     registers
         .iter()
         .for_each(|(warpgroup, held)| [warpgroup, held].into_iter().for_each(|number| to.number(*number)));
     to.number(changes.len() as u32);
-    for Change { increase, amount, step, past, site: _ } in changes {
+    for RegisterChange { increase, amount, step, past, site: _ } in changes {
         [u32::from(*increase), *amount].into_iter().for_each(|number| to.number(number));
         to.step(*step);
         to.clock(past);
     }
-    to.number(visits.len() as u32);
-    visits.iter().for_each(|(step, _)| to.step(*step));
+    to.number(remote_uses.len() as u32);
+    remote_uses.iter().for_each(|(step, _)| to.step(*step));
 }
 
-fn walk_together(at: Together, to: &mut impl Visit) {
+fn walk_warp_rendezvous(at: WarpRendezvous, to: &mut impl Visit) {
     let numbers = match at {
-        Together::Sync => [0, 0, 0],
-        Together::Elect => [1, 0, 0],
-        Together::Shuffle(op) => [2, op as u32, 0],
-        Together::Vote(op) => [3, op as u32, 0],
-        Together::Match(op, bytes) => [4, op as u32, bytes],
-        Together::Reduce(op, scalar) => [5, op as u32, scalar as u32],
-        Together::At(stmt) => [6, stmt.0, 0],
+        WarpRendezvous::Sync => [0, 0, 0],
+        WarpRendezvous::Elect => [1, 0, 0],
+        WarpRendezvous::Shuffle(op) => [2, op as u32, 0],
+        WarpRendezvous::Vote(op) => [3, op as u32, 0],
+        WarpRendezvous::Match(op, bytes) => [4, op as u32, bytes],
+        WarpRendezvous::Reduce(op, scalar) => [5, op as u32, scalar as u32],
+        WarpRendezvous::At(stmt) => [6, stmt.0, 0],
     };
     numbers.into_iter().for_each(|number| to.number(number));
 }
@@ -282,12 +287,14 @@ fn walk_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
         announced: _,
         arrived: _,
         completer: _,
-        crowded: _,
-        late,
-        uses,
+        multi_phase: _,
+        late_announcements,
+        last_uses,
     } = mbarrier;
-    [late.len() as u32, uses.len() as u32].into_iter().for_each(|number| to.number(number));
-    late.iter().map(|(step, _)| step).chain(uses.values()).for_each(|step| to.step(*step));
+    [late_announcements.len() as u32, last_uses.len() as u32]
+        .into_iter()
+        .for_each(|number| to.number(number));
+    late_announcements.iter().map(|(step, _)| step).chain(last_uses.values()).for_each(|step| to.step(*step));
     to.number(count.phase() & 1);
     [count.expected(), count.pending(), count.tx() as u32, u32::from(*remote)]
         .into_iter()
@@ -299,31 +306,33 @@ fn walk_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
     for step in [phase.saturating_sub(1), phase, phase + 1] {
         to.step(Epoch::new(*component, step));
     }
-    to.number(behind(phase, *observed));
-    let load = load.map_or(0, |(load, _)| behind(phase + 1, load) << 1 | u32::from(load > *observed));
+    to.number(phases_behind(phase, *observed));
+    let load = load.map_or(0, |(load, _)| phases_behind(phase + 1, load) << 1 | u32::from(load > *observed));
     to.number(load);
     [Some(*init_step), *fenced].into_iter().flatten().for_each(|step| to.step(step));
-    order.parts(&mut |part| to.part(part));
+    order.visit_state(&mut |part| to.part(part));
 }
 
-fn walk_meeting(meeting: &mut Meeting, to: &mut impl Visit) {
-    let Meeting {
+fn walk_rendezvous(rendezvous: &mut Rendezvous, to: &mut impl Visit) {
+    let Rendezvous {
         round,
         arrived,
         warps,
-        held,
+        partial_warps,
         component,
         expected,
         first,
-        places,
+        arrivals,
         releases,
         released,
-        brought,
+        operands,
         result,
-    } = meeting;
-    [*arrived, warps.len() as u32, held.len() as u32].into_iter().for_each(|number| to.number(number));
+    } = rendezvous;
+    [*arrived, warps.len() as u32, partial_warps.len() as u32]
+        .into_iter()
+        .for_each(|number| to.number(number));
     warps.iter().for_each(|warp| to.number(*warp));
-    for (warp, Held { stmt, agents }) in held {
+    for (warp, PartialWarp { stmt, agents }) in partial_warps {
         [*warp, agents.len() as u32, stmt.0].into_iter().for_each(|number| to.number(number));
         agents.iter().for_each(|agent| to.number(*agent as u32));
     }
@@ -333,13 +342,13 @@ fn walk_meeting(meeting: &mut Meeting, to: &mut impl Visit) {
     }
     to.number(expected.unwrap_or(u32::MAX));
     to.number(first.map_or(u32::MAX, |first| first.stmt.0));
-    to.number(places.len() as u32);
-    for Came { warp, site, aligned } in places {
+    to.number(arrivals.len() as u32);
+    for WarpArrival { warp, site, aligned } in arrivals {
         [*warp, site.stmt.0, u32::from(*aligned)].into_iter().for_each(|number| to.number(number));
     }
-    releases.parts(&mut |part| to.part(part));
-    released.parts(&mut |part| to.part(part));
-    for pairs in [&brought[..], &result[..]] {
+    releases.visit_state(&mut |part| to.part(part));
+    released.visit_state(&mut |part| to.part(part));
+    for pairs in [&operands[..], &result[..]] {
         to.number(pairs.len() as u32);
         for (thread, term) in pairs {
             to.number(*thread);
@@ -349,6 +358,6 @@ fn walk_meeting(meeting: &mut Meeting, to: &mut impl Visit) {
 }
 
 /// Returns how far `phase` is ahead of `other`. A distance of 2 stands for all greater ones.
-fn behind(phase: u32, other: u32) -> u32 {
+fn phases_behind(phase: u32, other: u32) -> u32 {
     phase.wrapping_sub(other).min(2)
 }

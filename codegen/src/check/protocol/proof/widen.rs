@@ -22,7 +22,7 @@ use crate::quick::QuickSet;
 pub(super) fn widen(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     forget(run, statics);
     fold(run);
-    let known = settle(run);
+    let known = fold_known_truths(run);
     let counted = count(run, statics);
     let shifted = shift(run, statics);
     in_order(run) || known || counted || shifted
@@ -43,7 +43,7 @@ fn forget(run: &mut Run<'_, '_>, statics: &Statics) {
                 *value = None;
             }
         }
-        agent.moves.heads.retain(|of, _| loops.contains(of));
+        agent.loop_changes.heads.retain(|of, _| loops.contains(of));
     }
 }
 
@@ -64,7 +64,7 @@ fn fold(run: &mut Run<'_, '_>) {
 }
 
 /// Replaces truth values that follow from the facts by constants. Returns whether there were any.
-fn settle(run: &mut Run<'_, '_>) -> bool {
+fn fold_known_truths(run: &mut Run<'_, '_>) -> bool {
     let facts = std::mem::take(&mut run.facts);
     let mut any = false;
     replace_all(run, &mut |terms, term| {
@@ -84,20 +84,20 @@ fn settle(run: &mut Run<'_, '_>) -> bool {
 }
 
 /// A number that changes in the iterations of a loop, the same for all threads of a group.
-pub(super) struct Moving {
+pub(super) struct ChangingNumber {
     pub(super) term: Term,
     /// The number of loops around the one that counts with it, and the iteration of that one.
     depth: usize,
-    turn: u32,
-    place: Place,
+    iteration: u32,
+    location: NumberLocation,
     counts: Counts,
 }
 
-impl Moving {
+impl ChangingNumber {
     /// Returns the group that has the number.
     fn agent(&self) -> usize {
-        match self.place {
-            Place::Local(agent, _) | Place::Counter(agent, _) => agent,
+        match self.location {
+            NumberLocation::Local(agent, _) | NumberLocation::Counter(agent, _) => agent,
         }
     }
 }
@@ -110,13 +110,13 @@ enum Counts {
 }
 
 /// The location of a number, by group and index.
-enum Place {
+enum NumberLocation {
     Local(usize, usize),
     Counter(usize, usize),
 }
 
 /// Returns the counters of loops whose ends are free.
-pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
+pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<ChangingNumber> {
     let (free, mut all) = (&run.choices.free, vec![]);
     for (number, agent) in run.agents.iter().enumerate().filter(|(_, agent)| !agent.is_done) {
         let loops = &run.input.code.step(agent.at).loops;
@@ -130,16 +130,16 @@ pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
             };
             let found = loops.iter().enumerate().find_map(|(depth, of)| Some((depth, counts(of)?)));
             if let Some((depth, counts)) = found {
-                let (turn, place) = (turn(agent, depth), Place::Local(number, index));
-                all.push(Moving { term, depth, turn, place, counts });
+                let (iteration, location) = (iteration(agent, depth), NumberLocation::Local(number, index));
+                all.push(ChangingNumber { term, depth, iteration, location, counts });
             }
         }
         for (index, counter) in agent.counters.iter().enumerate() {
             let Some(term) = counter.as_ref().and_then(|counter| counter.value.uniform()) else { continue };
             let of = statics.loops.get(&index);
             if let Some(depth) = loops.iter().position(|stmt| of == Some(stmt) && free.contains(stmt)) {
-                let (turn, place) = (turn(agent, depth), Place::Counter(number, index));
-                all.push(Moving { term, depth, turn, place, counts: Counts::Itself });
+                let (iteration, location) = (iteration(agent, depth), NumberLocation::Counter(number, index));
+                all.push(ChangingNumber { term, depth, iteration, location, counts: Counts::Itself });
             }
         }
     }
@@ -147,16 +147,16 @@ pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<Moving> {
 }
 
 /// Whether a group has yet to reach one of the loops that these count.
-fn is_awaited(run: &Run<'_, '_>, statics: &Statics, together: &[(i128, Moving)]) -> bool {
+fn is_awaited(run: &Run<'_, '_>, statics: &Statics, group: &[(i128, ChangingNumber)]) -> bool {
     let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
     // A group within a loop of its own that has a free end is not waited for: in
     // `if x { loop } if y { loop }` it may never arrive.
     let is_held = |agent: &Agent| loops(agent).iter().any(|of| run.choices.free.contains(of));
-    let are_early = together.iter().all(|(_, moving)| moving.turn <= statics.precision.awaited);
+    let are_early = group.iter().all(|(_, moving)| moving.iteration <= statics.precision.awaited);
     let mut waiting = run.agents.iter().filter(|agent| !agent.is_done && !is_held(agent));
     waiting.any(|agent| {
         are_early && statics.may_loop(agent.at)
-            || together.iter().any(|(_, moving)| {
+            || group.iter().any(|(_, moving)| {
                 let inside = &loops(&run.agents[moving.agent()])[..=moving.depth];
                 statics.is_behind(agent.at, loops(agent), inside)
             })
@@ -164,13 +164,13 @@ fn is_awaited(run: &Run<'_, '_>, statics: &Statics, together: &[(i128, Moving)])
 }
 
 /// Returns the iteration of a group's loop.
-fn turn(agent: &Agent, depth: usize) -> u32 {
-    agent.turns.get(depth).map_or(0, |(_, turn)| *turn)
+fn iteration(agent: &Agent, depth: usize) -> u32 {
+    agent.iterations.get(depth).map_or(0, |(_, iteration)| *iteration)
 }
 
 /// Replaces known counters by sums of iterations. Returns whether there were any.
 fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
-    let mut of_depth: BTreeMap<usize, Vec<(i128, Moving)>> = BTreeMap::new();
+    let mut of_depth: BTreeMap<usize, Vec<(i128, ChangingNumber)>> = BTreeMap::new();
     let mut counted = QuickSet::default();
     for moving in counters(run, statics) {
         let scalar = run.terms.scalar(moving.term);
@@ -188,13 +188,13 @@ fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
         if depth > 0 && counted.contains(&depth) {
             continue;
         }
-        let Precision { apart, past, .. } = statics.precision;
-        for together in near(all, apart) {
-            let have_begun = together.iter().all(|(number, moving)| {
-                (*number > past || moving.counts == Counts::Follows) && moving.turn > 0
+        let Precision { max_distance, past, .. } = statics.precision;
+        for group in near(all, max_distance) {
+            let have_begun = group.iter().all(|(number, moving)| {
+                (*number > past || moving.counts == Counts::Follows) && moving.iteration > 0
             });
-            if have_begun && !is_awaited(run, statics, &together) {
-                start_counting(run, &together, statics);
+            if have_begun && !is_awaited(run, statics, &group) {
+                start_counting(run, &group, statics);
                 any = true;
             }
         }
@@ -202,30 +202,30 @@ fn count(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     any
 }
 
-/// Collects counters that differ by at most `apart`, each from the next, and the numbers that
-/// follow them in the same groups, at any distance.
-fn near(all: Vec<(i128, Moving)>, apart: i128) -> Vec<Vec<(i128, Moving)>> {
+/// Collects counters that differ by at most `max_distance`, each from the next, and the numbers
+/// that follow them in the same groups, at any distance.
+fn near(all: Vec<(i128, ChangingNumber)>, max_distance: i128) -> Vec<Vec<(i128, ChangingNumber)>> {
     let (mut counters, following): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(_, moving)| moving.counts == Counts::Itself);
     counters.sort_by_key(|(number, _)| *number);
-    let mut near: Vec<Vec<(i128, Moving)>> = vec![];
+    let mut near: Vec<Vec<(i128, ChangingNumber)>> = vec![];
     for (number, moving) in counters {
         match near.last_mut() {
-            Some(last) if last.last().is_some_and(|(other, _)| number - other <= apart) => {
+            Some(last) if last.last().is_some_and(|(other, _)| number - other <= max_distance) => {
                 last.push((number, moving));
             }
             Some(_) | None => near.push(vec![(number, moving)]),
         }
     }
     for (number, moving) in following {
-        let is_of = |together: &&mut Vec<(i128, Moving)>| {
-            together.iter().any(|(_, counter)| counter.agent() == moving.agent())
+        let is_of = |group: &&mut Vec<(i128, ChangingNumber)>| {
+            group.iter().any(|(_, counter)| counter.agent() == moving.agent())
         };
-        if let Some(together) = near.iter_mut().find(is_of) {
-            together.push((number, moving));
+        if let Some(group) = near.iter_mut().find(is_of) {
+            group.push((number, moving));
         }
     }
-    near.iter_mut().for_each(|together| together.sort_by_key(|(number, _)| *number));
+    near.iter_mut().for_each(|group| group.sort_by_key(|(number, _)| *number));
     near
 }
 
@@ -235,25 +235,25 @@ fn is_count(scalar: Scalar) -> bool {
 }
 
 /// Replaces counters that are near each other by sums with the same iterations.
-fn start_counting(run: &mut Run<'_, '_>, together: &[(i128, Moving)], statics: &Statics) {
-    let (Some((least, _)), Some((most, _))) = (together.first(), together.last()) else { return };
-    let scalars = together.iter().map(|(_, moving)| run.terms.scalar(moving.term));
+fn start_counting(run: &mut Run<'_, '_>, group: &[(i128, ChangingNumber)], statics: &Statics) {
+    let (Some((least, _)), Some((most, _))) = (group.first(), group.last()) else { return };
+    let scalars = group.iter().map(|(_, moving)| run.terms.scalar(moving.term));
     // The widest type is used: no counter may go further than the iterations do.
     let Some(scalar) = scalars.max_by_key(|scalar| scalar.bytes()) else { return };
-    let turns = run.terms.turns(scalar);
+    let iterations = run.terms.iterations(scalar);
     let Statics { period, precision: Precision { past, .. }, .. } = *statics;
     let base = (least - past).max(0) / period * period;
     let becomes = |terms: &mut Terms, number: i128, scalar: Scalar| {
-        let sum = terms.sum(Linear { turns, period, rest: number - base });
+        let sum = terms.sum(Linear { iterations, period, rest: number - base });
         terms.cast(sum, scalar)
     };
-    for (number, Moving { term, place, .. }) in together {
+    for (number, ChangingNumber { term, location, .. }) in group {
         let Some(sum) = becomes(run.terms, *number, run.terms.scalar(*term)) else { continue };
-        match *place {
-            Place::Local(agent, local) => {
+        match *location {
+            NumberLocation::Local(agent, local) => {
                 run.agents[agent].locals[local] = Value::Number(super::same(sum));
             }
-            Place::Counter(agent, index) => {
+            NumberLocation::Counter(agent, index) => {
                 if let Some(counter) = &mut run.agents[agent].counters[index] {
                     counter.value = super::same(sum);
                 }

@@ -2,8 +2,8 @@
 
 use super::edit::{Edit, Gap, copies, flipped, parity_of, plus, release};
 use super::moves::moves;
-use super::places::{self, Opening, before_stmt, is_alone};
-use crate::diag::mistake::{Act, Place, Protocol, ProtocolRule as Rule, Repair};
+use super::openings::{self, Opening, before_stmt, is_alone};
+use crate::diag::mistake::{Protocol, ProtocolRule as Rule, Repair, SourceLocation, ThreadAct};
 use crate::ir::{
     BarrierOp, Block, Const, CopyKind, Expr, ExprKind, Fence, FencedMemory, Kernel, LocalId, Scope, SharedId,
     Stmt, StmtId, StmtKind, Sync, visit,
@@ -35,22 +35,22 @@ pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
         Rule::Fence => search.fences(),
         Rule::NotVisible => {
             search.insert(|_| Some(StmtKind::Fence(Fence::MbarrierInit)), Repair::InitFence);
-            search.meetings();
+            search.barriers();
         }
         Rule::Race => {
             search.parities();
-            search.meetings();
+            search.barriers();
             search.waits();
         }
         Rule::ReadBeforeWait => {
             search.waits();
             search.parities();
-            search.meetings();
+            search.barriers();
         }
         Rule::Refill => {
             search.groups();
             search.waits_for_stores();
-            search.meetings();
+            search.barriers();
             search.waits();
         }
         Rule::Deadlock => {
@@ -64,19 +64,19 @@ pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
         Rule::Bytes => search.bytes(),
         Rule::Count => {
             search.counts();
-            search.meetings();
+            search.barriers();
         }
         Rule::Overrun => {
             search.parities();
-            search.meetings();
+            search.barriers();
         }
-        Rule::Leak if found.step.does == Act::InvalidateUnderCopy => search.waits(),
+        Rule::Leak if found.step.does == ThreadAct::InvalidateUnderCopy => search.waits(),
         Rule::Leak => {
             search.waits_for_stores();
             search.waits();
         }
-        Rule::BlockGone => search.meetings(),
-        Rule::Parted => {}
+        Rule::BlockGone => search.barriers(),
+        Rule::Divergence => {}
     }
     let parties = search.parties();
     search.all.extend(moves(kernel, &parties));
@@ -114,8 +114,13 @@ impl<'k> Search<'k> {
         self.all.push(Candidate { edit, repair });
     }
 
-    fn add_insert(&mut self, at: &Opening, stmts: Vec<StmtKind>, repair: impl FnOnce(Place) -> Repair) {
-        self.add(Edit::Insert(at.gap, stmts), repair(at.place));
+    fn add_insert(
+        &mut self,
+        at: &Opening,
+        stmts: Vec<StmtKind>,
+        repair: impl FnOnce(SourceLocation) -> Repair,
+    ) {
+        self.add(Edit::Insert(at.gap, stmts), repair(at.location));
     }
 
     /// Returns the statements of the violation, the reported one first.
@@ -130,7 +135,7 @@ impl<'k> Search<'k> {
 
     /// Returns the positions for a new statement, those next to the violation first.
     fn openings(&self) -> Vec<Opening> {
-        places::openings(&self.kernel.body, &self.parties())
+        openings::openings(&self.kernel.body, &self.parties())
     }
 
     /// Tries a proxy fence: before the barriers and arrivals that follow the accesses, and
@@ -147,15 +152,19 @@ impl<'k> Search<'k> {
             .collect();
         let (earlier, later): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(index, _)| *index < start);
         for (_, id) in later.into_iter().chain(earlier) {
-            if let Some((gap, place)) = before_stmt(&self.kernel.body, None, id) {
-                self.add(Edit::Insert(gap, vec![proxy_fence()]), Repair::Fence(place));
+            if let Some((gap, location)) = before_stmt(&self.kernel.body, None, id) {
+                self.add(Edit::Insert(gap, vec![proxy_fence()]), Repair::Fence(location));
             }
         }
         self.insert(|_| Some(proxy_fence()), Repair::Fence);
     }
 
     /// Tries one statement at each position.
-    fn insert(&mut self, kind: impl Fn(&Opening) -> Option<StmtKind>, repair: impl Fn(Place) -> Repair) {
+    fn insert(
+        &mut self,
+        kind: impl Fn(&Opening) -> Option<StmtKind>,
+        repair: impl Fn(SourceLocation) -> Repair,
+    ) {
         for opening in self.openings() {
             if let Some(kind) = kind(&opening) {
                 self.add_insert(&opening, vec![kind], &repair);
@@ -163,7 +172,7 @@ impl<'k> Search<'k> {
         }
     }
 
-    fn meetings(&mut self) {
+    fn barriers(&mut self) {
         let warps = self.found.others.iter().chain([&self.found.step]).flat_map(|step| &step.threads.threads);
         let mut warps: Vec<u32> = warps.map(|thread| thread / WARP_THREADS).collect();
         warps.dedup();
@@ -179,14 +188,14 @@ impl<'k> Search<'k> {
             kinds = vec![Sync::Cluster];
         }
         for sync in kinds {
-            self.insert(|_| Some(StmtKind::Sync(sync)), |place| Repair::Meet(sync, place));
+            self.insert(|_| Some(StmtKind::Sync(sync)), |location| Repair::Barrier(sync, location));
         }
         if self.found.launch.cluster != [1, 1, 1]
             && let Some(last) = self.kernel.body.stmts.last()
         {
-            let place = Place::Behind(last.origin.span);
-            let edit = Edit::Insert(Gap::Behind(last.id), vec![StmtKind::Sync(Sync::Cluster)]);
-            self.add(edit, Repair::Meet(Sync::Cluster, place));
+            let location = SourceLocation::After(last.origin.span);
+            let edit = Edit::Insert(Gap::After(last.id), vec![StmtKind::Sync(Sync::Cluster)]);
+            self.add(edit, Repair::Barrier(Sync::Cluster, location));
         }
     }
 
@@ -248,10 +257,13 @@ impl<'k> Search<'k> {
             .filter(|stmt| matches!(stmt.kind, StmtKind::BulkCommitGroup))
             .collect();
         for commit in commits {
-            let edit = Edit::Insert(Gap::Behind(commit.id), vec![wait.clone()]);
+            let edit = Edit::Insert(Gap::After(commit.id), vec![wait.clone()]);
             let span = commit.origin.span;
-            let at =
-                if is_alone(self.kernel, commit) { Place::Behind(span) } else { Place::BehindCommit(span) };
+            let at = if is_alone(self.kernel, commit) {
+                SourceLocation::After(span)
+            } else {
+                SourceLocation::AfterCommit(span)
+            };
             self.add(edit, Repair::WaitForStores { commit: false, at });
         }
         if has_commit {
@@ -436,6 +448,6 @@ fn root(barrier: &Expr) -> Option<SharedId> {
     if let ExprKind::Shared(id) = barrier.kind {
         return Some(id);
     }
-    let (ExprKind::Stage(thing, _) | ExprKind::Remote(thing, _)) = &barrier.kind else { return None };
-    root(thing)
+    let (ExprKind::Stage(object, _) | ExprKind::Remote(object, _)) = &barrier.kind else { return None };
+    root(object)
 }

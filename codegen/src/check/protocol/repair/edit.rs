@@ -13,7 +13,7 @@ pub(super) enum Gap {
     /// Before this statement.
     Before(StmtId),
     /// After this statement.
-    Behind(StmtId),
+    After(StmtId),
     /// At the end of the block that contains this statement.
     AtEnd(StmtId),
 }
@@ -22,7 +22,7 @@ impl Gap {
     /// Returns the statement that the gap refers to.
     pub(super) fn anchor(self) -> StmtId {
         match self {
-            Self::Before(stmt) | Self::Behind(stmt) | Self::AtEnd(stmt) => stmt,
+            Self::Before(stmt) | Self::After(stmt) | Self::AtEnd(stmt) => stmt,
         }
     }
 
@@ -30,7 +30,7 @@ impl Gap {
     fn of(self, stmt: StmtId) -> Self {
         match self {
             Self::Before(_) => Self::Before(stmt),
-            Self::Behind(_) => Self::Behind(stmt),
+            Self::After(_) => Self::After(stmt),
             Self::AtEnd(_) => Self::AtEnd(stmt),
         }
     }
@@ -104,7 +104,7 @@ fn insert(body: &mut Block, gap: Gap, new: &[Stmt]) {
     in_block(body, gap.anchor(), &mut |stmts, index| {
         let at = match gap {
             Gap::Before(_) => index,
-            Gap::Behind(_) => index + 1,
+            Gap::After(_) => index + 1,
             // A jump out of a block stays at its end.
             Gap::AtEnd(_) => stmts.iter().rposition(|stmt| !leaves(&stmt.kind)).map_or(0, |last| last + 1),
         };

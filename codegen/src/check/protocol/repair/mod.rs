@@ -7,18 +7,18 @@
 mod candidates;
 mod edit;
 mod moves;
-mod places;
+mod openings;
 
 use self::candidates::{Candidate, candidates};
 use super::explore::{Budget, Judgement, Verdict, judge};
-use super::finding::Why;
+use super::finding::UndecidedReason;
 use crate::check::{CheckedKernel, check};
-use crate::diag::mistake::{Protocol, Repair};
+use crate::diag::mistake::{Protocol, ProtocolRule, Repair};
 use crate::diag::{Diagnostic, Sink};
 use crate::ir::Kernel;
 
 /// The most changes that are tried.
-const MOST_CANDIDATES: usize = 48;
+const MAX_CANDIDATES: usize = 48;
 /// The budget for all of them, as a multiple of the kernel's own.
 const BUDGETS: u64 = 6;
 
@@ -27,8 +27,10 @@ pub fn with_missing_step(kernel: &CheckedKernel, found: Box<Diagnostic>, budget:
     let Some(protocol) = found.protocol() else { return found };
     match search(kernel.kernel(), protocol, budget) {
         Some(repair) => {
+            // An overrun because of a wait with the wrong parity is reported at that wait.
+            let at = repair.wrong_parity().filter(|_| protocol.rule == ProtocolRule::Overrun);
             let protocol = Protocol { repair: Some(repair), ..protocol.clone() };
-            Box::new(Diagnostic::new(protocol, found.span))
+            Box::new(Diagnostic::new(protocol, at.unwrap_or(found.span)))
         }
         None => found,
     }
@@ -36,7 +38,7 @@ pub fn with_missing_step(kernel: &CheckedKernel, found: Box<Diagnostic>, budget:
 
 fn search(kernel: &Kernel, found: &Protocol, budget: Budget) -> Option<Repair> {
     let mut left = budget.0.saturating_mul(BUDGETS);
-    let all = candidates(kernel, found).into_iter().take(MOST_CANDIDATES);
+    let all = candidates(kernel, found).into_iter().take(MAX_CANDIDATES);
     let mut second = None;
     for Candidate { edit, repair } in all {
         let Ok(changed) = check(edit::applied(kernel, &edit), &mut Sink::default()) else { continue };
@@ -45,7 +47,7 @@ fn search(kernel: &Kernel, found: &Protocol, budget: Budget) -> Option<Repair> {
         match verdict {
             Verdict::Proved | Verdict::CheckedUpTo(_) => return Some(repair),
             // This is as right as the checker can tell.
-            Verdict::NotDecided(doubts) if doubts.iter().all(|doubt| is_harmless(doubt.why)) => {
+            Verdict::NotDecided(undecided) if undecided.iter().all(|case| is_harmless(case.reason)) => {
                 second = second.or(Some(repair));
             }
             Verdict::NotDecided(_) | Verdict::Broken(_) => {}
@@ -58,34 +60,34 @@ fn search(kernel: &Kernel, found: &Protocol, budget: Budget) -> Option<Repair> {
 }
 
 /// Whether a reason undecided says nothing about the violation.
-fn is_harmless(why: Why) -> bool {
-    match why {
-        Why::Counting
-        | Why::Poll
-        | Why::Maps
-        | Why::Unwritten
-        | Why::Together
-        | Why::Cut
-        | Why::Round
-        | Why::Grid
-        | Why::GridCounter
-        | Why::Elected
-        | Why::Global
-        | Why::Blocks
-        | Why::Registers => true,
-        Why::Operand
-        | Why::Condition
-        | Why::Address
-        | Why::Data
-        | Why::Infeasible
-        | Why::Launch
-        | Why::Budget
-        | Why::Size
-        | Why::Cluster
-        | Why::Undefined
-        | Why::NoEnd
-        | Why::Atomics
-        | Why::Waits
-        | Why::Trusted => false,
+fn is_harmless(reason: UndecidedReason) -> bool {
+    match reason {
+        UndecidedReason::Counting
+        | UndecidedReason::Poll
+        | UndecidedReason::Maps
+        | UndecidedReason::Unwritten
+        | UndecidedReason::SameBytes
+        | UndecidedReason::Divergence
+        | UndecidedReason::Round
+        | UndecidedReason::Grid
+        | UndecidedReason::GridCounter
+        | UndecidedReason::Elected
+        | UndecidedReason::Global
+        | UndecidedReason::OtherBlocks
+        | UndecidedReason::Registers => true,
+        UndecidedReason::Operand
+        | UndecidedReason::Condition
+        | UndecidedReason::Address
+        | UndecidedReason::Data
+        | UndecidedReason::Infeasible
+        | UndecidedReason::Launch
+        | UndecidedReason::Budget
+        | UndecidedReason::Size
+        | UndecidedReason::Cluster
+        | UndecidedReason::Undefined
+        | UndecidedReason::NoEnd
+        | UndecidedReason::Atomics
+        | UndecidedReason::WaitLoop
+        | UndecidedReason::Trusted => false,
     }
 }

@@ -2,8 +2,8 @@
 
 use super::candidates::Candidate;
 use super::edit::{Edit, Gap, copies};
-use super::places::is_alone;
-use crate::diag::mistake::{Destination, Movable, Place, Repair};
+use super::openings::is_alone;
+use crate::diag::mistake::{Destination, Movable, Repair, SourceLocation};
 use crate::ir::{BarrierOp, Block, Kernel, Stmt, StmtId, StmtKind, visit};
 
 /// Returns the candidates that move a synchronisation step one statement earlier or later, or after
@@ -27,10 +27,13 @@ fn moves_in(kernel: &Kernel, block: &Block, around: Option<&Stmt>, all: &mut Vec
             // Moving a statement out of a function would put it into the caller.
             let around = around.filter(|around| around.origin.call == stmt.origin.call);
             let neighbours = [index.checked_sub(1), Some(index + 1)];
-            let [before, behind] =
+            let [before, after] =
                 neighbours.map(|at| at.and_then(|at| block.stmts.get(at)).filter(is_written));
-            let to =
-                [(around, Destination::Out), (before, Destination::Earlier), (behind, Destination::Later)];
+            let to = [
+                (around, Destination::AfterBlock),
+                (before, Destination::Earlier),
+                (after, Destination::Later),
+            ];
             for (other, to) in to {
                 all.extend(other.map(|other| (stmt.id, moved(kernel, (stmt, step), other, to))));
             }
@@ -45,12 +48,15 @@ fn moves_in(kernel: &Kernel, block: &Block, around: Option<&Stmt>, all: &mut Vec
 /// their lines if these contain nothing else.
 fn moved(kernel: &Kernel, (stmt, step): (&Stmt, Movable), other: &Stmt, to: Destination) -> Candidate {
     let (from, at) = (stmt.origin.span, other.origin.span);
-    let (gap, place) = match to {
-        Destination::Earlier => (Gap::Before(other.id), Place::Before(at)),
-        Destination::Later | Destination::Out => (Gap::Behind(other.id), Place::Behind(at)),
+    let (gap, location) = match to {
+        Destination::Earlier => (Gap::Before(other.id), SourceLocation::Before(at)),
+        Destination::Later | Destination::AfterBlock => (Gap::After(other.id), SourceLocation::After(at)),
     };
-    let is_whole = is_alone(kernel, stmt) && is_alone(kernel, other);
-    let repair = if is_whole { Repair::Move { from, to: place } } else { Repair::MoveOne { step, from, to } };
+    // Lines that are moved next to themselves say nothing.
+    let differ = from.first_line() != at.first_line();
+    let is_whole = differ && is_alone(kernel, stmt) && is_alone(kernel, other);
+    let repair =
+        if is_whole { Repair::Move { from, to: location } } else { Repair::MoveOne { step, from, to } };
     Candidate { edit: Edit::Move(stmt.id, gap), repair }
 }
 
@@ -59,7 +65,7 @@ fn movable(kind: &StmtKind) -> Option<Movable> {
     if let StmtKind::Fence(fence) = kind {
         Some(Movable::Fence(*fence))
     } else if let StmtKind::Sync(sync) = kind {
-        Some(Movable::Meet(*sync))
+        Some(Movable::Barrier(*sync))
     } else if let StmtKind::BulkCommitGroup = kind {
         Some(Movable::CommitGroup)
     } else if let StmtKind::BulkWaitGroup { read_only, .. } = kind {

@@ -1,4 +1,4 @@
-//! Counters after any number of iterations: `period * turns + rest`.
+//! Counters after any number of iterations: `period * iterations + rest`.
 //!
 //! If a loop is followed for all its iterations at once, its counter is such a sum. The period is a
 //! multiple of the numbers that the counter is divided by, so its stage and phase are known
@@ -10,18 +10,18 @@ use crate::ir::{BinaryOp, Scalar};
 
 /// The bound of factors and addends that are separated from the iterations. Sums of greater ones
 /// would wrap after few iterations.
-const MOST: i128 = 1 << 8;
+const MAX: i128 = 1 << 8;
 /// The bound of the periods of sums.
-const MOST_PERIOD: i128 = 1 << 16;
+const MAX_PERIOD: i128 = 1 << 16;
 /// The bound of the rests of sums: a period, and the increments of some iterations. Greater ones
 /// may represent a subtraction.
-const MOST_REST: i128 = 1 << 12;
+const MAX_REST: i128 = 1 << 12;
 
-/// The sum `period * turns + rest`.
+/// The sum `period * iterations + rest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::check::protocol) struct Linear {
     /// A symbol of iterations, or a cast of one.
-    pub(in crate::check::protocol) turns: Term,
+    pub(in crate::check::protocol) iterations: Term,
     pub(in crate::check::protocol) period: i128,
     pub(in crate::check::protocol) rest: i128,
 }
@@ -36,15 +36,15 @@ impl Terms {
             Some((product, rest)) => (product, self.int(rest)?),
             None => (term, 0),
         };
-        let (turns, period) = match self.node(product).operands_of_binary(BinaryOp::Mul) {
-            Some((turns, period)) => (turns, self.int(period)?),
+        let (iterations, period) = match self.node(product).operands_of_binary(BinaryOp::Mul) {
+            Some((iterations, period)) => (iterations, self.int(period)?),
             None => (product, 1),
         };
-        let symbol = if let Node::Cast(inner) = *self.node(turns) { inner } else { turns };
-        let is_turns = matches!(self.node(symbol), Node::Symbol(Symbol::Turns(_)))
-            && keeps_numbers(self.scalar(symbol), self.scalar(turns));
-        let is_small = (1..MOST_PERIOD).contains(&period) && (0..MOST_REST).contains(&rest);
-        (is_turns && is_small && self.counts_in(period)).then_some(Linear { turns, period, rest })
+        let symbol = if let Node::Cast(inner) = *self.node(iterations) { inner } else { iterations };
+        let is_iterations = matches!(self.node(symbol), Node::Symbol(Symbol::Iterations(_)))
+            && keeps_numbers(self.scalar(symbol), self.scalar(iterations));
+        let is_small = (1..MAX_PERIOD).contains(&period) && (0..MAX_REST).contains(&rest);
+        (is_iterations && is_small && self.counts_in(period)).then_some(Linear { iterations, period, rest })
     }
 
     /// Whether the product of this period and the iterations does not wrap. It does not if the
@@ -54,13 +54,13 @@ impl Terms {
     }
 
     /// Returns the sum as a term.
-    pub(in crate::check::protocol) fn sum(&mut self, Linear { turns, period, rest }: Linear) -> Term {
-        let scalar = self.scalar(turns);
+    pub(in crate::check::protocol) fn sum(&mut self, Linear { iterations, period, rest }: Linear) -> Term {
+        let scalar = self.scalar(iterations);
         let product = match period {
-            1 => turns,
+            1 => iterations,
             _ => {
                 let period = self.number(period, scalar);
-                self.add(Node::Binary(BinaryOp::Mul, turns, period), scalar)
+                self.add(Node::Binary(BinaryOp::Mul, iterations, period), scalar)
             }
         };
         if rest == 0 {
@@ -71,7 +71,12 @@ impl Terms {
     }
 
     /// Computes an operation with such a sum, if the result is known or is such a sum.
-    pub(in crate::check::protocol) fn of_turns(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
+    pub(in crate::check::protocol) fn binary_of_linear(
+        &mut self,
+        op: BinaryOp,
+        a: Term,
+        b: Term,
+    ) -> Option<Term> {
         match (self.linear(a), self.linear(b)) {
             (Some(a), Some(b)) => self.of_two(op, a, b),
             (Some(sum), None) => {
@@ -93,9 +98,10 @@ impl Terms {
     /// Computes the low bits of a sum minus a number. They are the same if the difference wraps.
     fn of_wrapped(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
         let Node::Binary(BinaryOp::Sub, sum, less) = *self.node(a) else { return None };
-        let (Linear { turns, period, rest }, less, by) = (self.linear(sum)?, self.int(less)?, self.int(b)?);
+        let (Linear { iterations, period, rest }, less, by) =
+            (self.linear(sum)?, self.int(less)?, self.int(b)?);
         let modulo = if op == BinaryOp::And { by + 1 } else { by };
-        let scalar = self.scalar(turns);
+        let scalar = self.scalar(iterations);
         // A remainder has the sign of the dividend.
         let is_low = op == BinaryOp::And || op == BinaryOp::Rem && !scalar.is_signed();
         (is_low && is_power_of_two(modulo) && period % modulo == 0)
@@ -104,8 +110,8 @@ impl Terms {
 
     /// Computes an operation on two counters with the same iterations.
     fn of_two(&mut self, op: BinaryOp, a: Linear, b: Linear) -> Option<Term> {
-        let scalar = self.scalar(a.turns);
-        if a.turns != b.turns || a.period != b.period {
+        let scalar = self.scalar(a.iterations);
+        if a.iterations != b.iterations || a.period != b.period {
             return None;
         }
         match op {
@@ -130,27 +136,27 @@ impl Terms {
     }
 
     fn with_number(&mut self, op: BinaryOp, sum: Linear, by: i128) -> Option<Term> {
-        let Linear { turns, period, rest } = sum;
-        let scalar = self.scalar(turns);
+        let Linear { iterations, period, rest } = sum;
+        let scalar = self.scalar(iterations);
         let divides = |by: i128| by > 0 && period % by == 0;
         let known = |terms: &mut Self, number| Some(terms.number(number, scalar));
         match op {
-            BinaryOp::Add if (0..MOST).contains(&by) => Some(self.sum(Linear { rest: rest + by, ..sum })),
+            BinaryOp::Add if (0..MAX).contains(&by) => Some(self.sum(Linear { rest: rest + by, ..sum })),
             BinaryOp::Sub if (0..=rest).contains(&by) => Some(self.sum(Linear { rest: rest - by, ..sum })),
             BinaryOp::Mul
-                if (1..MOST).contains(&by) && self.counts_in(period * by) && rest * by < MOST_REST =>
+                if (1..MAX).contains(&by) && self.counts_in(period * by) && rest * by < MAX_REST =>
             {
-                Some(self.sum(Linear { turns, period: period * by, rest: rest * by }))
+                Some(self.sum(Linear { iterations, period: period * by, rest: rest * by }))
             }
             BinaryOp::Rem if divides(by) => known(self, rest % by),
             BinaryOp::Div if divides(by) => {
-                Some(self.sum(Linear { turns, period: period / by, rest: rest / by }))
+                Some(self.sum(Linear { iterations, period: period / by, rest: rest / by }))
             }
             BinaryOp::And if by >= 0 && is_power_of_two(by + 1) && divides(by + 1) => known(self, rest & by),
             BinaryOp::Shr if (0..16).contains(&by) && divides(1 << by) => {
-                Some(self.sum(Linear { turns, period: period >> by, rest: rest >> by }))
+                Some(self.sum(Linear { iterations, period: period >> by, rest: rest >> by }))
             }
-            BinaryOp::Xor if (0..MOST).contains(&by) && divides(power_of_two_above(by)) => {
+            BinaryOp::Xor if (0..MAX).contains(&by) && divides(power_of_two_above(by)) => {
                 Some(self.sum(Linear { rest: rest ^ by, ..sum }))
             }
             BinaryOp::Lt if by <= rest => Some(self.truth(false)),
@@ -175,14 +181,15 @@ impl Terms {
     }
 
     /// Casts a sum to a type that contains all of its numbers. The result is a sum again.
-    pub(in crate::check::protocol) fn cast_of_turns(&mut self, a: Term, to: Scalar) -> Option<Term> {
+    pub(in crate::check::protocol) fn cast_of_linear(&mut self, a: Term, to: Scalar) -> Option<Term> {
         let sum = self.linear(a)?;
         if !keeps_numbers(self.scalar(a), to) {
             return None;
         }
-        let symbol = if let Node::Cast(symbol) = *self.node(sum.turns) { symbol } else { sum.turns };
-        let turns = if self.scalar(symbol) == to { symbol } else { self.add(Node::Cast(symbol), to) };
-        Some(self.sum(Linear { turns, ..sum }))
+        let symbol =
+            if let Node::Cast(symbol) = *self.node(sum.iterations) { symbol } else { sum.iterations };
+        let iterations = if self.scalar(symbol) == to { symbol } else { self.add(Node::Cast(symbol), to) };
+        Some(self.sum(Linear { iterations, ..sum }))
     }
 }
 

@@ -12,8 +12,8 @@ mod small;
 mod values;
 
 use self::node::each_operand;
-pub(super) use self::node::{Given, Known, Node, Symbol, Term};
-use self::small::Smalls;
+pub(super) use self::node::{Known, Node, NumberedKind, Symbol, Term};
+use self::small::SmallNumbers;
 pub(super) use self::values::Values;
 use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Scalar, UnaryOp, eval};
 use crate::quick::QuickMap;
@@ -24,7 +24,7 @@ pub(super) struct Terms {
     nodes: Vec<(Node, Scalar)>,
     /// The term of each node, except small numbers.
     numbers: QuickMap<(Node, Scalar), Term>,
-    small: Smalls,
+    small: SmallNumbers,
     /// The terms of the two truth values.
     truths: [Option<Term>; 2],
     /// For each term, whether it contains a symbol that an execution has numbered.
@@ -32,7 +32,7 @@ pub(super) struct Terms {
     /// For each term, the number of operations in it.
     sizes: Vec<u32>,
     /// The number of fresh symbols, and that of symbols of iterations.
-    given: [u32; 2],
+    numbered_counts: [u32; 2],
     /// The period of loop counters. Iteration counts do not wrap when multiplied by a divisor of
     /// it.
     period: i128,
@@ -42,12 +42,12 @@ pub(super) struct Terms {
 
 /// The most operations in a term that is followed. A sum that grows in every iteration by a number
 /// of the launch exceeds it. This bounds everything that walks through terms.
-const LARGEST: u32 = 500;
+const MAX_OPERATIONS: u32 = 500;
 
 impl Term {
     /// Returns the term, unless it is too large to be followed.
-    pub(super) fn small(self, terms: &Terms) -> Option<Self> {
-        (terms.sizes[self.0 as usize] <= LARGEST).then_some(self)
+    pub(super) fn if_followable(self, terms: &Terms) -> Option<Self> {
+        (terms.sizes[self.0 as usize] <= MAX_OPERATIONS).then_some(self)
     }
 }
 
@@ -74,7 +74,7 @@ impl Terms {
     /// Adds a term that does not exist yet.
     fn push(&mut self, node: Node, scalar: Scalar) -> Term {
         let term = Term(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        let (mut numbered, mut size) = (node.given().is_some(), 1_u32);
+        let (mut numbered, mut size) = (node.numbered_kind().is_some(), 1_u32);
         each_operand(&node, |operand| {
             numbered |= self.is_numbered(operand);
             size = size.saturating_add(self.sizes[operand.0 as usize]);
@@ -99,8 +99,8 @@ impl Terms {
     /// Returns the memory that all terms take, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         // A node, its entry in the map, and its properties.
-        const OF_A_TERM: usize = 2 * size_of::<(Node, Scalar)>() + 32;
-        (self.nodes.len() * OF_A_TERM) as u64
+        const TERM_BYTES: usize = 2 * size_of::<(Node, Scalar)>() + 32;
+        (self.nodes.len() * TERM_BYTES) as u64
     }
 
     /// Returns the node of a term.
@@ -155,14 +155,14 @@ impl Terms {
 
     /// Creates a symbol of which nothing is known.
     pub(super) fn fresh(&mut self, scalar: Scalar) -> Term {
-        self.given[0] += 1;
-        self.add(Node::Symbol(Symbol::Fresh(self.given[0])), scalar)
+        self.numbered_counts[0] += 1;
+        self.add(Node::Symbol(Symbol::Fresh(self.numbered_counts[0])), scalar)
     }
 
     /// Creates a symbol for any number of iterations.
-    pub(super) fn turns(&mut self, scalar: Scalar) -> Term {
-        self.given[1] += 1;
-        self.add(Node::Symbol(Symbol::Turns(self.given[1])), scalar)
+    pub(super) fn iterations(&mut self, scalar: Scalar) -> Term {
+        self.numbered_counts[1] += 1;
+        self.add(Node::Symbol(Symbol::Iterations(self.numbered_counts[1])), scalar)
     }
 
     /// Matches `x / c + (x % c != 0)`, which is how `div_ceil` is computed. Returns `x` and `c`.
@@ -179,13 +179,13 @@ impl Terms {
     }
 
     /// Returns how many symbols have been numbered: fresh ones, and those of iterations.
-    pub(super) fn given(&self) -> [u32; 2] {
-        self.given
+    pub(super) fn numbered_counts(&self) -> [u32; 2] {
+        self.numbered_counts
     }
 
     /// Sets how many symbols have been numbered.
-    pub(super) fn set_given(&mut self, given: [u32; 2]) {
-        self.given = given;
+    pub(super) fn set_numbered_counts(&mut self, numbered_counts: [u32; 2]) {
+        self.numbered_counts = numbered_counts;
     }
 
     /// Whether a term contains a symbol that an execution has numbered.
@@ -196,7 +196,7 @@ impl Terms {
     /// Numbers symbols from the beginning again. An execution that decides as another one did then
     /// has the same symbols.
     pub(super) fn restart(&mut self) {
-        self.given = [0; 2];
+        self.numbered_counts = [0; 2];
     }
 
     pub(super) fn not(&mut self, a: Term) -> Term {
@@ -248,7 +248,7 @@ impl Terms {
             return self.add(Node::Known(value), result);
         }
         if (self.is_numbered(a) || self.is_numbered(b))
-            && let Some(term) = self.of_turns(op, a, b)
+            && let Some(term) = self.binary_of_linear(op, a, b)
         {
             return term;
         }
@@ -373,7 +373,7 @@ impl Terms {
         if let Some(known) = self.known(a) {
             return self.constant(eval::cast(known.value(), to)?, to);
         }
-        if let Some(term) = self.cast_of_turns(a, to) {
+        if let Some(term) = self.cast_of_linear(a, to) {
             return Some(term);
         }
         to.is_integer().then(|| self.add(Node::Cast(a), to))

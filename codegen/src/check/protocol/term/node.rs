@@ -28,7 +28,7 @@ pub(in crate::check::protocol) enum Symbol {
     /// The length of a slice.
     Len(u32),
     /// The index of the cluster in the grid, or the extent of the grid.
-    Place(Special),
+    GridIndex(Special),
     /// The lane that `elect_one` picks, by the index of the warp in its block.
     Elected(u32),
     /// The element at an index of a slice that the kernel does not write.
@@ -37,7 +37,7 @@ pub(in crate::check::protocol) enum Symbol {
     Fresh(u32),
     /// The number of periods that loop counters have gone through: 0 or more, but so few that no
     /// sum with it wraps. Counters that advance together share a symbol.
-    Turns(u32),
+    Iterations(u32),
 }
 
 /// The structure of a term.
@@ -56,19 +56,23 @@ pub(in crate::check::protocol) enum Node {
 
 /// The kinds of symbols that an execution numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::check::protocol) enum Given {
+pub(in crate::check::protocol) enum NumberedKind {
     Fresh,
-    Turns,
+    Iterations,
 }
 
 impl Node {
     /// Returns the kind of a symbol that an execution has numbered.
-    pub(in crate::check::protocol) fn given(&self) -> Option<Given> {
+    pub(in crate::check::protocol) fn numbered_kind(&self) -> Option<NumberedKind> {
         match self {
-            Self::Symbol(Symbol::Fresh(_)) => Some(Given::Fresh),
-            Self::Symbol(Symbol::Turns(_)) => Some(Given::Turns),
+            Self::Symbol(Symbol::Fresh(_)) => Some(NumberedKind::Fresh),
+            Self::Symbol(Symbol::Iterations(_)) => Some(NumberedKind::Iterations),
             Self::Symbol(
-                Symbol::Param(_) | Symbol::Len(_) | Symbol::Place(_) | Symbol::Elected(_) | Symbol::Read(..),
+                Symbol::Param(_)
+                | Symbol::Len(_)
+                | Symbol::GridIndex(_)
+                | Symbol::Elected(_)
+                | Symbol::Read(..),
             ) => None,
             Self::Known(_)
             | Self::Not(_)
@@ -122,10 +126,10 @@ pub(super) fn each_operand(node: &Node, mut visit: impl FnMut(Term)) {
         | Node::Symbol(
             Symbol::Param(_)
             | Symbol::Len(_)
-            | Symbol::Place(_)
+            | Symbol::GridIndex(_)
             | Symbol::Elected(_)
             | Symbol::Fresh(_)
-            | Symbol::Turns(_),
+            | Symbol::Iterations(_),
         ) => {}
         Node::Symbol(Symbol::Read(_, a)) | Node::Not(a) | Node::Unary(_, a) | Node::Cast(a) => visit(*a),
         Node::Binary(_, a, b) => {

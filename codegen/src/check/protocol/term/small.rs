@@ -9,29 +9,30 @@ const BITS: u32 = 16;
 const SMALL: u32 = 1 << BITS;
 /// Marks a term that is not a small number, and a number without a term.
 const NONE: u32 = u32::MAX;
-/// The number of types whose small numbers are stored, each on a shelf of its own.
-const SHELVES: usize = 4;
+/// The number of types whose small numbers are stored.
+const SMALL_TYPES: usize = 4;
 
 /// The small numbers of all terms, in as few bytes as possible, since most of a check's time is
 /// spent here.
 #[derive(Debug, Default)]
-pub(super) struct Smalls {
+pub(super) struct SmallNumbers {
     /// The terms of the numbers of each type.
-    terms: [Vec<u32>; SHELVES],
-    /// For each term, the shelf of its type, and below that its number.
+    terms: [Vec<u32>; SMALL_TYPES],
+    /// For each term, the index of its type in the high bits, and its number in the low bits.
     of: Vec<u32>,
 }
 
-impl Smalls {
+impl SmallNumbers {
     /// Records the next term.
     pub(super) fn push(&mut self, node: &Node, scalar: Scalar) {
         let number =
             if let Node::Known(Known::Int(number)) = *node { u32::try_from(number).ok() } else { None };
-        let shelf = shelf(scalar).unwrap_or(SHELVES) as u32;
-        self.of.push(number.filter(|number| *number < SMALL).map_or(NONE, |number| shelf << BITS | number));
+        let type_index = type_index(scalar).unwrap_or(SMALL_TYPES) as u32;
+        self.of
+            .push(number.filter(|number| *number < SMALL).map_or(NONE, |number| type_index << BITS | number));
     }
 
-    /// Returns the shelf and the number of a term that is a small number. The shelf is [`SHELVES`]
+    /// Returns the type index and the number of a small number. The type index is [`SMALL_TYPES`]
     /// if its type has none.
     pub(super) fn get(&self, term: Term) -> Option<(usize, u32)> {
         let of = self.of[term.0 as usize];
@@ -39,8 +40,8 @@ impl Smalls {
     }
 }
 
-/// Returns the shelf of a type. Only types that count or address have one.
-fn shelf(scalar: Scalar) -> Option<usize> {
+/// Returns the index of a type. Only types that count or address have one.
+fn type_index(scalar: Scalar) -> Option<usize> {
     match scalar {
         Scalar::U32 => Some(0),
         Scalar::Usize => Some(1),
@@ -62,18 +63,18 @@ fn shelf(scalar: Scalar) -> Option<usize> {
     }
 }
 
-/// Returns the type of a shelf's numbers.
-fn scalar(shelf: usize) -> Scalar {
-    [Scalar::U32, Scalar::Usize, Scalar::I32, Scalar::U64][shelf]
+/// Returns the type with an index.
+fn scalar(type_index: usize) -> Scalar {
+    [Scalar::U32, Scalar::Usize, Scalar::I32, Scalar::U64][type_index]
 }
 
 /// Computes an operation on numbers below 2^31 whose result is also below 2^31, without the
-/// arithmetic of 128 bits. Types without a shelf have no result.
+/// arithmetic of 128 bits. Types without an index have no result.
 pub(super) fn binary(op: BinaryOp, x: Known, y: Known, scalar: Scalar) -> Option<Known> {
     const END: u64 = 1 << 31;
     let (Known::Int(x), Known::Int(y)) = (x, y) else { return None };
     let (x, y) = (u64::try_from(x).ok()?, u64::try_from(y).ok()?);
-    if x >= END || y >= END || shelf(scalar).is_none() {
+    if x >= END || y >= END || type_index(scalar).is_none() {
         return None;
     }
     let number = match op {
@@ -98,23 +99,23 @@ pub(super) fn binary(op: BinaryOp, x: Known, y: Known, scalar: Scalar) -> Option
 }
 
 impl Terms {
-    /// Returns the term of a number, if it is small and its type has a shelf.
+    /// Returns the term of a number, if it is small and its type has an index.
     pub(super) fn add_small(&mut self, number: i128, scalar: Scalar) -> Option<Term> {
         let number = u32::try_from(number).ok().filter(|number| *number < SMALL)?;
-        Some(self.small_number(number, shelf(scalar)?))
+        Some(self.small_number(number, type_index(scalar)?))
     }
 
-    fn small_number(&mut self, number: u32, shelf: usize) -> Term {
-        match self.small.terms[shelf].get(number as usize) {
+    fn small_number(&mut self, number: u32, type_index: usize) -> Term {
+        match self.small.terms[type_index].get(number as usize) {
             Some(&term) if term != NONE => Term(term),
-            Some(_) | None => self.new_small_number(number as usize, shelf),
+            Some(_) | None => self.new_small_number(number as usize, type_index),
         }
     }
 
     #[cold]
-    fn new_small_number(&mut self, number: usize, shelf: usize) -> Term {
-        let term = self.push(Node::Known(Known::Int(number as i128)), scalar(shelf));
-        let all = &mut self.small.terms[shelf];
+    fn new_small_number(&mut self, number: usize, type_index: usize) -> Term {
+        let term = self.push(Node::Known(Known::Int(number as i128)), scalar(type_index));
+        let all = &mut self.small.terms[type_index];
         if all.len() <= number {
             all.resize(number + 1, NONE);
         }
@@ -125,14 +126,14 @@ impl Terms {
     /// Returns a small number as one of another type.
     pub(super) fn cast_small(&mut self, a: Term, to: Scalar) -> Option<Term> {
         let (_, number) = self.small.get(a)?;
-        Some(self.small_number(number, shelf(to)?))
+        Some(self.small_number(number, type_index(to)?))
     }
 
     /// Computes an operation on small numbers that addresses and loops use. The result is small, so
     /// nothing wraps.
     pub(super) fn binary_of_small(&mut self, op: BinaryOp, a: Term, b: Term) -> Option<Term> {
-        let ((shelf, a), (_, b)) = (self.small.get(a)?, self.small.get(b)?);
-        if shelf == SHELVES {
+        let ((type_index, a), (_, b)) = (self.small.get(a)?, self.small.get(b)?);
+        if type_index == SMALL_TYPES {
             return None;
         }
         let number = match op {
@@ -156,6 +157,6 @@ impl Terms {
             BinaryOp::Shr if b < BITS => a >> b,
             BinaryOp::Shl | BinaryOp::Shr => return None,
         };
-        (number < SMALL).then(|| self.small_number(number, shelf))
+        (number < SMALL).then(|| self.small_number(number, type_index))
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::{self, Display};
 
 use super::{element_text, shape};
 use crate::diag::Code;
-use crate::diag::mistake::copy::Beside;
-use crate::diag::mistake::limits::{Turn, in_turns};
+use crate::diag::mistake::copy::Misalignment;
+use crate::diag::mistake::limits::{UnrolledIteration, with_iterations};
 use crate::diag::text::Text;
 use crate::ir::{AccumulatorType, LoadedType, Scalar, Span, TileType, WarpFragmentType, WarpMmaOp};
 use crate::limits::{THREAD_REGISTERS, WARP_THREADS};
@@ -34,13 +34,13 @@ pub(crate) enum MmaSync {
     /// A tile whose elements cannot be transposed.
     Transposed(Scalar),
     /// A part of a tile that does not start at a 16-byte chunk.
-    Start { axis: Axis, at: Beside, element: Scalar },
+    Start { axis: Axis, at: Misalignment, element: Scalar },
     /// A part that exceeds the tile, in these iterations of unrolled loops.
-    Outside { axis: Axis, first: i128, count: u32, extent: u32, turns: Vec<Turn> },
+    Outside { axis: Axis, first: i128, count: u32, extent: u32, iterations: Vec<UnrolledIteration> },
     /// Operands whose extents do not match the accumulator's.
     Extents { sum: AccumulatorType, left: WarpFragmentType, right: WarpFragmentType },
     /// Elements that this operation cannot multiply.
-    Factor { op: WarpMmaOp, element: Scalar },
+    OpElement { op: WarpMmaOp, element: Scalar },
     /// Two element types that cannot be multiplied with each other.
     Pair { left: Scalar, right: Scalar },
     /// Products that cannot be added to this accumulator.
@@ -61,93 +61,92 @@ impl MmaSync {
         match self {
             Self::Warps { threads, at } => {
                 let message = format!(
-                    "a warp multiplies with all of its {WARP_THREADS} lanes, and a block here has {threads} threads"
+                    "a warp multiplies with all of its {WARP_THREADS} lanes, but the block has {threads} \
+                     threads"
                 );
                 Text::new(Code::PartialWarp, message)
                     .label(*at, "the threads of a block")
-                    .help("take a multiple of 32 threads")
+                    .help("use a multiple of 32 threads")
             }
-            Self::AccumulatorElement(element) => {
-                element_text(format!("an accumulator of a warp holds f32, f16, i32 or f64, not {element}"))
-                    .help("convert when it is stored: `sum.store(tile, at)` takes tiles of other elements")
-            }
+            Self::AccumulatorElement(element) => element_text(format!(
+                "an accumulator of a warp must hold f32, f16, i32 or f64, not {element}"
+            ))
+            .help("convert when storing it: `sum.store(tile, at)` accepts tiles of other elements"),
             Self::AccumulatorColumns(columns) => {
-                shape(format!("an accumulator of a warp has a multiple of 8 columns, not {columns}"))
-                    .help("one instruction has 16 rows and 8 columns of it")
+                shape(format!("an accumulator of a warp must have a multiple of 8 columns, not {columns}"))
+                    .help("use a multiple of 8 columns: one instruction computes 16 rows and 8 columns")
             }
             Self::OperandElement(ty) => {
-                element_text(format!("a warp does not multiply elements of type `{}`", ty.element)).help(
-                    "it takes f16, bf16, tf32, e4m3, e5m2, i8, u8 and f64, and the bits of unsigned integers",
-                )
+                element_text(format!("a warp cannot multiply `{}` elements", ty.element))
+                    .help("use f16, bf16, tf32, e4m3, e5m2, i8, u8 or f64, or the bits of unsigned integers")
             }
             Self::OperandRows(ty) => {
                 let (rows, band) = (ty.rows, ty.side.rows());
-                shape(format!("`{ty}` has {rows} rows; an instruction has {band}"))
-                    .help(format!("take a multiple of {band}"))
+                shape(format!("an operand must have a multiple of {band} rows, but `{ty}` has {rows} rows"))
+                    .help(format!("use a multiple of {band} rows"))
             }
             Self::OperandDepth(ty) => {
                 let (depth, unit) = (ty.columns, ty.unit());
-                shape(format!(
-                    "`{ty}` is multiplied along {depth} elements, which is not a multiple of {unit}"
-                ))
-                .help(format!("take a multiple of {unit}; {} is the fastest", 2 * unit))
+                shape(format!("K must be a multiple of {unit} elements, but `{ty}` has {depth}"))
+                    .help(format!("use a multiple of {unit}; {} is the fastest", 2 * unit))
             }
             Self::OperandRegisters { ty, registers } => shape(format!(
-                "`{ty}` takes {registers} registers of each thread, which has at most {THREAD_REGISTERS}"
+                "a thread has at most {THREAD_REGISTERS} registers, but `{ty}` needs {registers}"
             ))
             .help("load it in parts along K"),
             Self::LoadedElement { ty, tile } => {
-                element_text(format!("`{ty}` is not loaded from a tile of {tile}"))
-                    .help("the tile has the operand's elements; nothing is converted on the way")
+                element_text(format!("`{ty}` cannot be loaded from a tile of {tile}"))
+                    .help("use a tile of the operand's elements: loads do not convert")
             }
-            Self::Tile(tile) => shape(format!("a warp does not load from or store to parts of `{tile}`"))
-                .help("the tile has two dimensions, with a swizzle, `Panels16` or `NoSwizzle`"),
+            Self::Tile(tile) => shape(format!("a warp cannot load from or store to parts of `{tile}`"))
+                .help("use a tile of two dimensions with a swizzle, `Panels16` or `NoSwizzle`"),
             Self::Transposed(element) => {
-                element_text(format!("tensor cores transpose elements of 16 bits only, not `{element}`"))
-                    .help("keep it in shared memory with the dimension that is summed last")
+                element_text(format!("tensor cores can transpose only elements of 16 bits, not `{element}`"))
+                    .help("store it in shared memory with K as its last dimension")
             }
             Self::Start { axis, at, element } => {
                 let unit = 16 / element.bytes();
-                Text::new(Code::FragmentStart, format!("the first {axis} {at}")).help(format!(
-                    "a part of a tile begins with a chunk of 16 bytes: at a multiple of {unit} elements of \
-                     `{element}` in a row of the tile"
+                let message = format!("the first {axis} must be a multiple of {unit}, but {at}");
+                Text::new(Code::FragmentStart, message).help(format!(
+                    "start the part at a chunk of 16 bytes, a multiple of {unit} elements of `{element}` in \
+                     a row of the tile"
                 ))
             }
-            Self::Outside { axis, first, count, extent, turns } => {
+            Self::Outside { axis, first, count, extent, iterations } => {
                 let last = first + i128::from(*count) - 1;
-                let message = format!("{axis}s {first} to {last} of a tile that has {extent}");
-                in_turns(Text::new(Code::IndexRange, message), turns)
+                let message =
+                    format!("{axis}s {first} to {last} are out of bounds: the tile has {extent} {axis}s");
+                with_iterations(Text::new(Code::IndexRange, message), iterations)
             }
             Self::Extents { sum, left, right } => {
-                let message = format!("`{left}` and `{right}` are not multiplied to `{sum}`");
+                let message = format!("`{left}` and `{right}` cannot be multiplied into `{sum}`");
                 shape(message).help(
-                    "`WarpLeft<_, M, K>` and `WarpRight<_, N, K>` are multiplied to `WarpAccumulator<_, M, N>`",
+                    "multiply `WarpLeft<_, M, K>` and `WarpRight<_, N, K>` into `WarpAccumulator<_, M, N>`",
                 )
             }
-            Self::Factor { op, element } => {
+            Self::OpElement { op, element } => {
                 let word = op.name();
-                element_text(format!("`{word}` does not multiply elements of type `{element}`")).help(
-                    match op {
-                        WarpMmaOp::Add | WarpMmaOp::Saturating => {
-                            "it takes f16, bf16, tf32, e4m3, e5m2, i8, u8 and f64"
-                        }
-                        WarpMmaOp::AndPopc | WarpMmaOp::XorPopc => {
-                            "it takes the bits of u8, u16, u32 and u64"
-                        }
-                    },
-                )
+                element_text(format!("`{word}` cannot multiply `{element}` elements")).help(match op {
+                    WarpMmaOp::Add | WarpMmaOp::Saturating => {
+                        "use f16, bf16, tf32, e4m3, e5m2, i8, u8 or f64"
+                    }
+                    WarpMmaOp::AndPopc | WarpMmaOp::XorPopc => "use the bits of u8, u16, u32 or u64",
+                })
             }
-            Self::Pair { left, right } => {
-                element_text(format!("tensor cores do not multiply {left} by {right}"))
-                    .help("both operands have one element type; e4m3 and e5m2 mix, and so do i8 and u8")
-            }
-            Self::Sum { factor, sum } => element_text(format!(
-                "products of {factor} are not added to an accumulator of {sum}"
+            Self::Pair { left, right } => element_text(format!(
+                "tensor cores cannot multiply {left} by {right}"
             ))
-            .help("f16, e4m3 and e5m2 take f32 or f16, bf16 and tf32 take f32, integers i32, and f64 f64"),
+            .help("use the same element type for both operands; e4m3 and e5m2 can be mixed, and i8 and u8"),
+            Self::Sum { factor, sum } => element_text(format!(
+                "products of {factor} cannot be added to an accumulator of {sum}"
+            ))
+            .help(
+                "accumulate f16, e4m3 and e5m2 in f32 or f16, bf16 and tf32 in f32, integers in i32, and f64 \
+                 in f64",
+            ),
             Self::NotSaturating(element) => {
-                element_text(format!("sums of products of {element} do not saturate"))
-                    .help("those of i8 and u8 do; floats become infinite with `mma_sync`")
+                element_text(format!("sums of products of {element} cannot saturate"))
+                    .help("use i8 or u8, or `mma_sync`, with which floats become infinite")
             }
         }
     }

@@ -1,139 +1,161 @@
 //! General advice, for mistakes that no single change corrects.
 
-use super::{Act, Protocol, ProtocolRule};
+use super::{Protocol, ProtocolRule, ThreadAct};
 
 impl Protocol {
     /// Returns advice on how to follow the rule.
     pub(super) fn help(&self) -> &'static str {
         let is_global = self.subject.as_ref().is_some_and(|subject| subject.is_global);
         match self.rule {
-            ProtocolRule::Deadlock | ProtocolRule::Parted if self.counts.is_none() && self.has_returned() => {
-                "do not return early: put that work into an `if` that ends before the barrier, so that all threads \
-                 reach it"
+            ProtocolRule::Deadlock | ProtocolRule::Divergence
+                if self.counts.is_none() && self.has_returned() =>
+            {
+                "put the work into an `if` that ends before the barrier instead of returning early, so that \
+                 all threads reach the barrier"
             }
             ProtocolRule::Deadlock => of(WAITS, self.step.does).unwrap_or(
-                "let each phase of a barrier get all of its arrivals, and let waits take the parities 0, 1, 0, .. \
-                 in turn",
+                "make each phase get as many arrivals as `init(..)` counts, and wait for the parities 0, 1, \
+                 0, .. in this order",
             ),
             ProtocolRule::Bytes if !self.without.is_empty() => {
-                "call `load_sliced` in all blocks along its axis, outside of conditions on the block; where one block \
-                 loads for all, use `load_multicast`"
+                "call `load_sliced` in all blocks along its axis, outside of conditions on the block; to \
+                 load for all of them in one block, use `load_multicast`"
             }
             ProtocolRule::Bytes => {
                 "announce the bytes of all copies that complete in the phase, such as `tile.bytes()`"
             }
             ProtocolRule::Count => of(USES, self.step.does).unwrap_or(
-                "initialise a barrier once, with as many arrivals as come in each phase, and wait for a phase \
-                 before the next one's",
+                "initialise the barrier once, count the arrivals of each phase in `init(..)`, and wait for a \
+                 phase before arriving in the next one",
             ),
             ProtocolRule::Race | ProtocolRule::Refill if self.is_done_by_several() => {
                 if self.step.threads.block == self.others.first().and_then(|other| other.threads.block) {
-                    "let one thread do it, such as `if thread_idx().x == 0 { .. }`, or give each a part of its own"
+                    "restrict the statement to one thread, such as with `if thread_idx().x == 0 { .. }`, or \
+                     give each thread a part of its own"
                 } else {
-                    "let one block do it, such as `if cluster_rank() == 0 { .. }`, or give each a part of its own"
+                    "restrict the statement to one block, such as with `if cluster_rank() == 0 { .. }`, or \
+                     give each block a part of its own"
                 }
             }
             ProtocolRule::Race if is_global => {
-                "wait until a copy is complete before its elements are accessed: of a store \
-                 `bulk_commit_group()` and `bulk_wait_group::<0>()` in the thread that issued it, then a meeting"
+                "wait for the copy before accessing its elements: call `bulk_commit_group()` and \
+                 `bulk_wait_group::<0>()` in the thread that issued a store, then synchronise"
             }
             ProtocolRule::Race => {
-                "put `sync_threads()`, an arrival and a wait at a barrier, or a store with `Order::Release` and a \
-                 load with `Order::Acquire` between the two"
+                "order the two accesses: with `sync_threads()`, with an arrival and a wait at a barrier, or \
+                 with a store with `Order::Release` and a load with `Order::Acquire` in between"
             }
             ProtocolRule::ReadBeforeWait => {
-                "wait for the barrier that the copy completes on, in each thread that reads or before a meeting with it"
+                "wait for the barrier that the copy completes on, in each thread that reads, or in one \
+                 thread before it synchronises with the readers"
             }
             ProtocolRule::Refill => {
-                "let this wait until all that use it have arrived at a barrier, met, or waited for their copies"
+                "delay this until all earlier users of the memory have arrived at a barrier that is waited \
+                 for here, have synchronised with this thread, or have waited for their copies"
             }
             ProtocolRule::Fence if is_global => {
-                "`fence_proxy_async_global()` after the threads' accesses, before the meeting that orders the two"
+                "call `fence_proxy_async_global()` after the threads' accesses, before the barrier that \
+                 orders them with the copy"
             }
             ProtocolRule::Fence => {
-                "`fence_proxy_async()` after the threads' accesses, before the arrival or meeting that orders the two"
+                "call `fence_proxy_async()` after the threads' accesses, before the arrival or barrier that \
+                 orders them with the copy"
             }
             ProtocolRule::NotVisible => {
-                "let one thread `init(..)` it, then `fence_barrier_init()`, and let all meet before the first use: \
-                 `sync_threads()`, or `sync_cluster()` for other blocks'"
+                "call `init(..)` and then `fence_barrier_init()` in one thread, and synchronise before the \
+                 first use: with `sync_threads()`, or with `sync_cluster()` if other blocks use it"
             }
             ProtocolRule::Overrun if self.is_idle_wait() => {
-                "look for a wait with the wrong parity: let waits take the parities 0, 1, 0, .. in turn, one for each phase: a `Phase` and `wait_next` count them"
+                "wait for the parities 0, 1, 0, .. in this order, once for each phase; a `Phase` and \
+                 `wait_next` count them"
             }
             ProtocolRule::Overrun => {
-                "let whoever waits arrive, there or elsewhere, before the next phase can complete"
+                "make each waiting thread arrive after its wait, at this barrier or another one, before the \
+                 next phase can complete"
             }
-            ProtocolRule::Leak if self.step.does == Act::InvalidateUnderCopy => {
-                "wait for the copy before its barrier is invalidated"
+            ProtocolRule::Leak if self.step.does == ThreadAct::InvalidateUnderCopy => {
+                "wait for the copy before invalidating its barrier"
+            }
+            ProtocolRule::Leak if self.step.does == ThreadAct::IssueLoad => {
+                "wait for the barrier of the load before the kernel ends"
             }
             ProtocolRule::Leak => {
-                "`bulk_commit_group()` and `bulk_wait_group_read::<0>()` in the thread that stores; a wait for the \
-                 barrier of a load"
+                "call `bulk_commit_group()` and `bulk_wait_group_read::<0>()` in the thread that issues the \
+                 store"
             }
             ProtocolRule::BlockGone => "call `sync_cluster()` at the end of the kernel",
-            ProtocolRule::Parted => {
-                "let all threads come to one statement, or name those that do: `named_barrier_sync(id, threads)`"
-            }
+            ProtocolRule::Divergence => of(USES, self.step.does).unwrap_or(
+                "move the barrier to one statement that all threads reach, or name the number of threads \
+                 that do: `named_barrier_sync(id, threads)`",
+            ),
         }
     }
 }
 
 /// Advice, indexed by the act of the threads.
-type Table = &'static [(&'static [Act], &'static str)];
+type Table = &'static [(&'static [ThreadAct], &'static str)];
 
 /// Advice for waits other than those for an mbarrier.
 const WAITS: Table = &[
     (
-        &[Act::WaitForBlock, Act::WaitInThreads],
-        "let all threads of the block that have not returned come to it equally often, or name those that do: \
-         `named_barrier_sync(id, threads)`",
+        &[ThreadAct::WaitForBlock, ThreadAct::WaitInThreads],
+        "call it equally often in all threads of the block that have not returned, or name the number of \
+         threads that call it: `named_barrier_sync(id, threads)`",
     ),
     (
-        &[Act::WaitInNamed],
-        "let exactly as many threads come to each round of a named barrier as it counts: whole warps, each once",
+        &[ThreadAct::WaitInNamed],
+        "make exactly as many threads reach each round of the named barrier as it counts: whole warps, each \
+         once",
     ),
-    (&[Act::WaitInWarpgroup], "let all four warps of the warpgroup come to it equally often"),
+    (&[ThreadAct::WaitInWarpgroup], "call it equally often in all four warps of the warpgroup"),
     (
-        &[Act::WaitInWarp, Act::WaitForLanes],
-        "let all lanes of the warp that have not returned come to the same operation: write it before or behind \
+        &[ThreadAct::WaitInWarp, ThreadAct::WaitForLanes],
+        "call the same operation in all lanes of the warp that have not returned: move it before or after \
          the branch",
     ),
     (
-        &[Act::WaitForCluster],
-        "let all threads of the cluster come to its barrier equally often: write it outside of conditions on the \
-         block or the thread",
+        &[ThreadAct::WaitForCluster],
+        "call it equally often in all threads of the cluster: move it out of conditions on the block or the \
+         thread",
     ),
     (
-        &[Act::WaitForGrid],
-        "let all threads of all blocks come to `sync_grid` equally often: write it outside of conditions on the \
+        &[ThreadAct::WaitForGrid],
+        "call `sync_grid` equally often in all threads of all blocks: move it out of conditions on the \
          thread or the block, and of loops over a block's share of the work",
     ),
     (
-        &[Act::WaitForRegisters],
-        "let the registers that are free, and those that others give before they wait, cover what this takes",
+        &[ThreadAct::WaitForRegisters],
+        "release enough registers: those that are free, and those that other warpgroups release before they \
+         wait, must cover the increase",
     ),
 ];
 
 /// Advice on the use of a barrier, other than the alternation of arrivals and waits.
 const USES: Table = &[
     (
-        &[Act::Invalidate, Act::InvalidateInUse],
-        "let all that use the barrier meet before one thread invalidates it: `sync_threads()`",
+        &[ThreadAct::Invalidate, ThreadAct::InvalidateInUse],
+        "synchronise all threads that use the barrier before one of them invalidates it: `sync_threads()`",
     ),
-    (&[Act::InitialiseTogether], "let one thread initialise it: `if thread_idx().x == 0 { .. }`"),
+    (&[ThreadAct::InitialiseBySeveral], "initialise it in one thread: `if thread_idx().x == 0 { .. }`"),
     (
-        &[Act::InitialiseAgain],
-        "initialise a barrier once, or `invalidate()` it before, when nobody uses it any more",
+        &[ThreadAct::InitialiseAgain],
+        "initialise the barrier once, or call `invalidate()` before, when no thread uses it any more",
     ),
-    (&[Act::InitialiseWrongly], "give it a count from 1 to 1048575"),
-    (&[Act::ArriveAgain], "let each warp come once to each round of a named barrier"),
+    (&[ThreadAct::InitialiseWrongly], "use a count from 1 to 1048575"),
+    (&[ThreadAct::ArriveAgain], "arrive once in each warp and round of a named barrier"),
     (
-        &[Act::ArriveTwice, Act::WaitUnarrived],
-        "let each thread call `cluster_arrive()` once, and then `cluster_wait()` once",
+        &[ThreadAct::ArriveTwice, ThreadAct::WaitUnarrived],
+        "call `cluster_arrive()` once and then `cluster_wait()` once in each thread",
     ),
-    (&[Act::Come, Act::ComeOtherwise], "let all warps of a round name the same count"),
+    (
+        &[ThreadAct::AnnounceLate],
+        "announce the bytes before the last arrival of the phase, or use `arrive_expect_tx(..)`",
+    ),
+    (&[ThreadAct::OutOfBounds], "keep the index below the number of stages"),
+    (&[ThreadAct::WaitWithOther], "wait with the token of an arrival at the same barrier"),
+    (&[ThreadAct::WaitForOtherPhase], "wait with a token of the current phase, or of the one before"),
 ];
 
-fn of(table: Table, does: Act) -> Option<&'static str> {
+fn of(table: Table, does: ThreadAct) -> Option<&'static str> {
     table.iter().find(|(acts, _)| acts.contains(&does)).map(|(_, help)| *help)
 }

@@ -4,8 +4,8 @@ mod help;
 mod poll;
 mod reasons;
 mod repair;
+mod step;
 mod unordered;
-mod who;
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ use crate::diag::text::Text;
 use crate::ir::Axis;
 
 pub(crate) use poll::PlainPoll;
-pub(crate) use repair::{Destination, Movable, Place, Repair};
+pub(crate) use repair::{Destination, Movable, Repair, SourceLocation};
+pub(crate) use step::{ThreadAct, ThreadSet, ThreadStep};
 pub(crate) use unordered::{Lack, Unordered};
-pub(crate) use who::{Act, Step, Threads};
 
 /// A mistake in the synchronisation of a kernel's threads.
 #[derive(Clone, Debug)]
@@ -29,11 +29,13 @@ pub(crate) struct Protocol {
     /// The blocks that do not load their slice of a tile.
     pub(crate) without: Vec<u32>,
     /// The step at which the mistake is reported.
-    pub(crate) step: Step,
+    pub(crate) step: ThreadStep,
     /// Other steps that are involved.
-    pub(crate) others: Vec<Step>,
+    pub(crate) others: Vec<ThreadStep>,
     /// A launch that demonstrates the mistake.
     pub(crate) launch: Counterexample,
+    /// A condition that excludes this launch, such as `tiles > 0`, if a single number of it is 0.
+    pub(crate) excluded: Option<String>,
     /// A single change that makes the kernel correct, if there is one.
     pub(crate) repair: Option<Repair>,
 }
@@ -42,14 +44,14 @@ pub(crate) struct Protocol {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counterexample {
     /// The values, each with its origin.
-    pub numbers: Vec<(Given, i128)>,
+    pub numbers: Vec<(LaunchInput, i128)>,
     /// Number of blocks of the cluster along x, y and z.
     pub cluster: [u32; 3],
 }
 
 /// A value that the launch or the data determines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum LaunchInput {
     /// The scalar parameter of this name.
     Param(String),
     /// The number of elements of a slice.
@@ -74,7 +76,7 @@ impl fmt::Display for Counterexample {
     }
 }
 
-impl fmt::Display for Given {
+impl fmt::Display for LaunchInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let axis = |axis: Axis| match axis {
             Axis::X => 'x',
@@ -118,7 +120,7 @@ pub(crate) enum ProtocolRule {
     /// A block may end while others use its shared memory.
     BlockGone,
     /// Not all threads reach a rendezvous in the same way.
-    Parted,
+    Divergence,
 }
 
 impl ProtocolRule {
@@ -133,7 +135,7 @@ impl ProtocolRule {
             | Self::NotVisible
             | Self::Overrun
             | Self::BlockGone => true,
-            Self::Deadlock | Self::Bytes | Self::Leak | Self::Parted => false,
+            Self::Deadlock | Self::Bytes | Self::Leak | Self::Divergence => false,
         }
     }
 }
@@ -147,12 +149,12 @@ pub(crate) struct Subject {
     /// Its index, if there are several.
     pub(crate) stage: Option<u32>,
     /// Its role in the pipeline of this name.
-    pub(crate) part: Option<RingPart>,
+    pub(crate) role: Option<StageRole>,
 }
 
 /// The roles of the objects in a pipeline's stages.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum RingPart {
+pub(crate) enum StageRole {
     Tile,
     Full,
     Empty,
@@ -160,9 +162,9 @@ pub(crate) enum RingPart {
 
 impl Subject {
     fn text(&self) -> String {
-        let Self { name, stage, part, is_global: _ } = self;
-        match (part, stage) {
-            (Some(RingPart::Full | RingPart::Empty | RingPart::Tile), Some(stage)) => {
+        let Self { name, stage, role, is_global: _ } = self;
+        match (role, stage) {
+            (Some(StageRole::Full | StageRole::Empty | StageRole::Tile), Some(stage)) => {
                 format!("stage {stage} of `{name}`")
             }
             (None, Some(stage)) => format!("`{name}[{stage}]`"),
@@ -185,61 +187,52 @@ impl Protocol {
     pub(super) fn text(&self) -> Text {
         let subject = self.subject.as_ref().map_or("shared memory".to_owned(), Subject::text);
         let barrier = self.subject.as_ref().map_or("the barrier".to_owned(), Subject::text);
-        let who = self.step.threads.name();
-        let (turn, does) = (self.step.turn(), self.step.verb());
+        let threads = self.step.threads.name();
+        let (iteration, does) = (self.step.iteration(), self.step.verb());
         let (code, message) = match self.rule {
-            ProtocolRule::Deadlock => (Code::Deadlock, format!("{}{turn}{}", self.waiting(), self.lacking())),
+            ProtocolRule::Deadlock => {
+                (Code::Deadlock, format!("deadlock: {}{iteration}{}", self.waiting(), self.lacking()))
+            }
             ProtocolRule::Bytes if !self.without.is_empty() => (Code::PhaseBytes, self.slices(&barrier)),
             ProtocolRule::Bytes => (Code::PhaseBytes, self.bytes(&barrier)),
             ProtocolRule::Count => {
-                (Code::PhaseArrivals, format!("{who} {}{turn}{}", self.miscounted(&barrier), self.counted()))
+                let (misuse, rest) = self.miscounted(&barrier);
+                let message =
+                    format!("mbarrier misused: {threads} {misuse}{iteration}{rest}{}", self.counted());
+                (Code::PhaseArrivals, message)
             }
-            ProtocolRule::Race => (
-                Code::SharedRace,
-                format!("{who} {does} {subject}{turn}, and nothing orders this behind {}", self.other()),
-            ),
-            ProtocolRule::ReadBeforeWait => (
-                Code::ReadBeforeWait,
-                format!("{who} {does} {subject}{turn}, which a copy may not have filled yet"),
-            ),
+            ProtocolRule::Race => (Code::SharedRace, self.race(&subject)),
+            ProtocolRule::ReadBeforeWait => {
+                let rest = "but the copy that fills it may not be complete";
+                (
+                    Code::ReadBeforeWait,
+                    format!("read before the wait: {threads} {does} {subject}{iteration}, {rest}"),
+                )
+            }
             ProtocolRule::Refill => (
                 Code::EarlyRefill,
-                format!("{who} {does} {subject}{turn}, which may still be in use{}", self.user()),
+                format!("refill before release: {threads} {does} {subject}{iteration}{}", self.user()),
             ),
-            ProtocolRule::Fence => (
-                Code::MissingFence,
-                format!(
-                    "{who} {does} {subject}{turn}, and no proxy fence lies between this and {}",
-                    self.other()
-                ),
-            ),
-            ProtocolRule::NotVisible => (
-                Code::BarrierInit,
-                format!(
-                    "{who} {}{turn}, and its initialisation need not be visible there",
-                    self.using(&barrier)
-                ),
-            ),
-            ProtocolRule::Overrun if self.is_idle_wait() => (Code::Overrun, self.idle_wait(&barrier)),
-            ProtocolRule::Overrun => (
-                Code::Overrun,
-                format!(
-                    "a wait of {who} for {barrier}{turn} may be overrun: nothing orders it before the next phase completes"
-                ),
-            ),
-            ProtocolRule::Leak if self.step.does == Act::InvalidateUnderCopy => {
+            ProtocolRule::Fence => (Code::MissingFence, self.fence(&subject)),
+            ProtocolRule::NotVisible => (Code::BarrierInit, self.not_visible(&barrier)),
+            ProtocolRule::Overrun => (Code::Overrun, self.overrun(&barrier)),
+            ProtocolRule::Leak if self.step.does == ThreadAct::InvalidateUnderCopy => {
                 (Code::OpenCopy, self.under_copy(&barrier))
             }
             ProtocolRule::Leak => {
-                (Code::OpenCopy, format!("{who} {does}{turn}, and nobody waits for it before the end"))
+                let rest = "but no thread waits for it before the kernel ends";
+                (Code::OpenCopy, format!("leaked copy: {threads} {does}{iteration}, {rest}"))
             }
-            ProtocolRule::BlockGone => (Code::BlockGone, format!("{who} {does}{turn}, which may have ended")),
-            ProtocolRule::Parted => {
-                let others = self.gone().unwrap_or("others do not".to_owned());
-                (Code::PartedMeeting, format!("{who} {does}{turn}, and {others}"))
-            }
+            ProtocolRule::BlockGone => (
+                Code::BlockGone,
+                format!("block gone: {threads} {does}{iteration}, but that block may have ended"),
+            ),
+            ProtocolRule::Divergence => (Code::DivergentBarrier, self.diverged()),
         };
         let mut text = Text::new(code, message);
+        if self.is_parity_elsewhere() {
+            text = text.label(self.step.at, self.reported_wait(&barrier, " here"));
+        }
         for other in &self.others {
             text = text.label(other.at, other.text());
         }
@@ -247,20 +240,20 @@ impl Protocol {
             text = text.note(note);
         }
         if !self.launch.numbers.is_empty() {
-            text = text.note(format!("it happens with {}", self.launch));
+            text = text.note(format!("this happens with {}", self.launch));
         }
         text.help(self.repair.as_ref().map_or_else(|| self.help().to_owned(), Repair::text))
     }
 
     /// Describes the threads that wait forever, and the object they wait for.
     fn waiting(&self) -> String {
-        let (who, does) = (self.step.threads.name(), self.step.verb());
+        let (threads, does) = (self.step.threads.name(), self.step.verb());
+        let (verb, rest) = does.split_once(' ').unwrap_or((does.as_str(), ""));
         match &self.subject {
             Some(subject) if self.counts.is_some() => {
-                let verb = if self.step.threads.threads.len() == 1 { "waits" } else { "wait" };
-                format!("{who} {verb} forever for {}", subject.text())
+                format!("{threads} {verb} forever for {}", subject.text())
             }
-            Some(_) | None => format!("{who} {does} forever"),
+            Some(_) | None => format!("{threads} {verb} forever {rest}").trim_end().to_owned(),
         }
     }
 
@@ -270,50 +263,26 @@ impl Protocol {
             if self.step.threads.threads.len() == 1 { one } else { all }
         };
         let does = self.step.does;
-        if does == Act::Arrive {
+        if does == ThreadAct::Arrive {
             format!("{} at {barrier}", verb("arrives", "arrive"))
-        } else if does == Act::Wait {
+        } else if does == ThreadAct::Wait {
             format!("{} for {barrier}", verb("waits", "wait"))
-        } else if does == Act::Announce || does == Act::AnnounceAndArrive {
+        } else if does == ThreadAct::Announce || does == ThreadAct::AnnounceAndArrive {
             format!("{} bytes to {barrier}", verb("announces", "announce"))
-        } else if does == Act::IssueCopyThere {
+        } else if does == ThreadAct::IssueCopyThere {
             format!("{} a copy that completes on {barrier}", verb("issues", "issue"))
+        } else if does == ThreadAct::Invalidate {
+            format!("{} {barrier}", verb("invalidates", "invalidate"))
         } else {
             format!("{}: {barrier}", self.step.verb())
         }
     }
 
-    /// Describes the other step, as an access.
-    fn other(&self) -> String {
-        let Some(other) = self.others.first() else { return "another access".to_owned() };
-        let who = other.threads.name();
-        let does = other.does;
-        if does == Act::Read {
-            format!("what {who} read there")
-        } else if does == Act::Write {
-            format!("what {who} wrote there")
-        } else if does == Act::StartReading {
-            format!("an operation of {who} that reads there")
-        } else if does == Act::StartWriting {
-            format!("a copy of {who} into it")
-        } else {
-            format!("what {who} did there")
-        }
-    }
-
     /// Describes the threads that may still use the memory.
     fn user(&self) -> String {
-        let Some(other) = self.others.first() else { return String::new() };
-        let who = other.threads.name();
-        let does = other.does;
-        if does == Act::Read {
-            format!(": {who} may read it later than this")
-        } else if does == Act::StartReading {
-            format!(": an operation of {who} may read it later than this")
-        } else if does == Act::StartWriting {
-            format!(": a copy of {who} may fill it later than this")
-        } else {
-            String::new()
+        match self.others.first() {
+            Some(other) => format!(" while {} may still {} it", other.author(), other.does.access()),
+            None => " while it may still be in use".to_owned(),
         }
     }
 
@@ -323,94 +292,103 @@ impl Protocol {
             return self.gone().map_or(String::new(), |gone| format!(": {gone}"));
         };
         let Counts { phase, pending, expected, .. } = counts;
-        let came = expected.saturating_sub(pending);
-        match (subject.part, came) {
-            (Some(RingPart::Full), 0) => ": nobody fills it".to_owned(),
-            (Some(RingPart::Empty), 0) => ": nobody releases it".to_owned(),
-            (Some(RingPart::Empty), _) => format!(": it gets {came} of {expected} releases"),
-            (_, 0) => format!(": nobody arrives there in phase {phase}"),
-            (_, _) => format!(": it gets {came} of the {expected} arrivals of phase {phase}"),
+        let arrivals = expected.saturating_sub(pending);
+        match (subject.role, arrivals) {
+            (Some(StageRole::Full), 0) => ": no thread fills it".to_owned(),
+            (Some(StageRole::Empty), 0) => ": no thread releases it".to_owned(),
+            (Some(StageRole::Empty), _) => format!(": it gets {arrivals} of {expected} releases"),
+            (_, 0) => format!(": no thread arrives in phase {phase}"),
+            (_, _) => format!(": phase {phase} gets {arrivals} of its {expected} arrivals"),
         }
     }
 
     /// Describes the bytes that do not balance.
     fn bytes(&self, barrier: &str) -> String {
         let Some(Counts { phase, expected_bytes, received_bytes, .. }) = self.counts else {
-            return format!("{barrier} is announced other bytes than are copied");
+            return format!("wrong transaction bytes: {barrier} expects other bytes than copies bring");
         };
-        match (expected_bytes, received_bytes) {
-            (0, more) => {
-                format!("copies bring {barrier} {more} bytes in phase {phase}, and none are announced for it")
-            }
-            (all, 0) => {
-                format!("{barrier} is announced {all} bytes in phase {phase}, and no copy brings any")
-            }
-            (all, some) => {
-                format!("{barrier} is announced {all} bytes in phase {phase}, and copies bring {some}")
-            }
-        }
+        let (expects, bring) = match (expected_bytes, received_bytes) {
+            (0, more) => ("no".to_owned(), format!("copies bring {more}")),
+            (all, 0) => (all.to_string(), "no copy brings any".to_owned()),
+            (all, some) => (all.to_string(), format!("copies bring {some}")),
+        };
+        format!("wrong transaction bytes: {barrier} expects {expects} bytes in phase {phase}, but {bring}")
     }
 
-    /// Describes an operation that the barrier does not allow.
-    fn miscounted(&self, barrier: &str) -> String {
+    /// Describes an operation that the barrier does not allow, in the parts before and after the
+    /// iteration.
+    fn miscounted(&self, barrier: &str) -> (String, &'static str) {
         let many = self.step.threads.threads.len() != 1;
         let verb = |one: &'static str, all: &'static str| if many { all } else { one };
-        let part = self.subject.as_ref().and_then(|subject| subject.part);
+        let part = self.subject.as_ref().and_then(|subject| subject.role);
+        let (arrive, release) = (verb("arrives", "arrive"), verb("releases", "release"));
         match (self.step.does, part) {
-            (Act::ArriveTooOften | Act::Arrive, Some(RingPart::Empty)) => {
-                format!("{} {barrier} more often than it counts", verb("releases", "release"))
+            (ThreadAct::ArriveTooOften | ThreadAct::Arrive, Some(StageRole::Empty)) => {
+                (format!("{release} {barrier}"), " too often")
             }
-            (Act::ArriveTooOften | Act::Arrive, _) => {
-                format!("{} at {barrier} more often than a phase counts", verb("arrives", "arrive"))
+            (ThreadAct::ArriveTooOften | ThreadAct::Arrive, _) => {
+                (format!("{arrive} at {barrier}"), " too often")
             }
-            (Act::ArriveEarly, Some(RingPart::Empty)) => {
-                format!(
-                    "{} {barrier} again before anybody has waited for the last release",
-                    verb("releases", "release")
-                )
+            (ThreadAct::ArriveEarly, Some(StageRole::Empty)) => {
+                (format!("{release} {barrier} again"), " before any thread has waited for the last release")
             }
-            (Act::ArriveEarly, Some(RingPart::Full)) => {
-                format!(
-                    "{} {barrier} again before anybody has waited for the last filling",
-                    verb("fills", "fill")
-                )
+            (ThreadAct::ArriveEarly, Some(StageRole::Full)) => (
+                format!("{} {barrier} again", verb("fills", "fill")),
+                " before any thread has waited for the last fill",
+            ),
+            (ThreadAct::ArriveEarly, _) => {
+                (format!("{arrive} at {barrier}"), " before any thread has waited for the last phase")
             }
-            (Act::ArriveEarly, _) => {
-                format!(
-                    "{} at {barrier} before anybody has waited for the last phase",
-                    verb("arrives", "arrive")
-                )
+            (ThreadAct::AnnounceLate, _) => (
+                format!("{} bytes to {barrier}", verb("announces", "announce")),
+                ", but no arrival of the phase follows",
+            ),
+            (ThreadAct::InvalidateInUse, _) => (
+                format!("{} {barrier}", verb("invalidates", "invalidate")),
+                " while other threads may still use it",
+            ),
+            (ThreadAct::InitialiseAgain, _) => {
+                (format!("{} {barrier} again", verb("initialises", "initialise")), " while it is in use")
             }
-            (Act::InvalidateInUse, _) => {
-                format!("{} {barrier}, which others may still use", verb("invalidates", "invalidate"))
+            (ThreadAct::InitialiseBySeveral, _) => {
+                (format!("initialise {barrier} at the same time"), ", but only one thread may")
             }
-            (Act::InitialiseAgain, _) => {
-                format!("{} {barrier} again, which is in use", verb("initialises", "initialise"))
+            (ThreadAct::InitialiseWrongly, _) => {
+                (format!("{} {barrier} with an invalid count", verb("initialises", "initialise")), "")
             }
-            (Act::InitialiseTogether, _) => format!("initialise {barrier} at the same time: one thread may"),
-            (Act::Beyond, _) => {
-                let (verb, name) =
-                    (verb("uses", "use"), self.subject.as_ref().map_or(barrier, |all| &all.name));
-                format!("{verb} a stage of `{name}` that is not there")
+            (ThreadAct::OutOfBounds, _) => {
+                let name = self.subject.as_ref().map_or(barrier, |all| &all.name);
+                (format!("{} a stage of `{name}` that does not exist", verb("uses", "use")), "")
             }
-            (Act::WaitWithOther, _) => {
-                format!("{} at {barrier} with the state of another barrier", verb("waits", "wait"))
+            (ThreadAct::WaitWithOther, _) => {
+                (format!("{} for {barrier}", verb("waits", "wait")), " with a token of another barrier")
             }
-            (_, _) => format!("{}: {barrier} does not allow it", self.step.verb()),
+            (ThreadAct::WaitForOtherPhase, _) => (
+                format!("{} for a phase of {barrier}", verb("waits", "wait")),
+                " that is neither the current one nor the last",
+            ),
+            (_, _) => (format!("{} at {barrier}", self.step.verb()), ", which cannot count this"),
         }
     }
 
     /// States how many arrivals the barrier allows.
     fn counted(&self) -> String {
         let Some(Counts { expected, .. }) = self.counts else { return String::new() };
-        if self.step.does == Act::InvalidateInUse {
+        let does = self.step.does;
+        if matches!(
+            does,
+            ThreadAct::InvalidateInUse | ThreadAct::InitialiseAgain | ThreadAct::InitialiseBySeveral
+        ) || matches!(
+            does,
+            ThreadAct::OutOfBounds | ThreadAct::WaitWithOther | ThreadAct::WaitForOtherPhase
+        ) {
             return String::new();
         }
         let is_release =
-            self.subject.as_ref().is_some_and(|subject| matches!(subject.part, Some(RingPart::Empty)));
+            self.subject.as_ref().is_some_and(|subject| matches!(subject.role, Some(StageRole::Empty)));
         match (is_release, expected) {
-            (true, 1) => ": one release makes it empty".to_owned(),
-            (true, _) => format!(": {expected} releases make it empty"),
+            (true, 1) => ": one release empties it".to_owned(),
+            (true, _) => format!(": {expected} releases empty it"),
             (false, 1) => ": one arrival completes a phase".to_owned(),
             (false, _) => format!(": {expected} arrivals complete a phase"),
         }

@@ -11,23 +11,23 @@ pub(crate) struct PlainPoll {
     pub(crate) name: Option<String>,
     /// Whether the variable is in shared memory, as opposed to global memory.
     pub(crate) is_shared: bool,
-    pub(crate) repeated: Span,
+    pub(crate) loop_span: Span,
 }
 
 impl PlainPoll {
     pub(in crate::diag::mistake) fn text(&self) -> Text {
-        let Self { name, is_shared, repeated } = self;
+        let Self { name, is_shared, loop_span } = self;
         let read = name.as_ref().map_or("shared memory".to_owned(), |name| format!("`{name}`"));
         let message = format!(
-            "a loop waits for a plain read of {read}: the read may be moved out of the loop, which then never ends"
+            "loop polls a plain read: the read of {read} may be moved out of the loop, which then never ends"
         );
         let help = if *is_shared {
-            "wait for a `Barrier` that the writer arrives at, or read with an order: \
-             `load(i, Order::Acquire, Scope::Block)`, written by `store(i, value, Order::Release, Scope::Block)`"
+            "wait for a `Barrier` that the writer arrives at, or read with `load(i, Order::Acquire, \
+             Scope::Block)` and write with `store(i, value, Order::Release, Scope::Block)`"
         } else {
-            "read with an order, `load(i, Order::Acquire, Scope::Device)`, what another thread writes with \
-             `store(i, value, Order::Release, Scope::Device)`"
+            "read with `load(i, Order::Acquire, Scope::Device)`, and write with `store(i, value, \
+             Order::Release, Scope::Device)` in the other thread"
         };
-        Text::new(Code::PlainPoll, message).label(*repeated, "only the read can end this loop").help(help)
+        Text::new(Code::PlainPoll, message).label(*loop_span, "only the read can end this loop").help(help)
     }
 }

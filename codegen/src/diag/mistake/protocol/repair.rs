@@ -4,29 +4,42 @@ use crate::ir::{Fence, FencedMemory, Span, Sync};
 
 /// A location in the source.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub(crate) enum SourceLocation {
     /// Before this statement.
     Before(Span),
     /// After this statement, including everything inside it.
-    Behind(Span),
+    After(Span),
     /// After this `bulk_commit_group()`, which shares its line with other statements.
-    BehindCommit(Span),
+    AfterCommit(Span),
     /// At the end of the block that contains this statement.
     AtEnd(Span),
 }
 
-impl Place {
+impl SourceLocation {
     fn text(self) -> String {
         match self {
             Self::Before(span) => format!("before line {}", span.first_line()),
-            Self::Behind(span) if span.first_line() == span.last_line() => {
+            Self::After(span) if span.first_line() == span.last_line() => {
                 format!("after line {}", span.last_line())
             }
-            Self::Behind(span) => format!("after lines {} to {}", span.first_line(), span.last_line()),
-            Self::BehindCommit(span) => {
-                format!("right after the `bulk_commit_group()` in line {}", span.first_line())
+            Self::After(span) => format!("after lines {} to {}", span.first_line(), span.last_line()),
+            Self::AfterCommit(span) => {
+                format!("right after the `bulk_commit_group()` on line {}", span.first_line())
             }
-            Self::AtEnd(span) => format!("at the end of the block of line {}", span.first_line()),
+            Self::AtEnd(span) => format!("at the end of the block that contains line {}", span.first_line()),
+        }
+    }
+
+    /// Describes the place for lines that are now at `from`. They may be inside the statement that
+    /// they are to follow.
+    fn text_from(self, from: Span) -> String {
+        match self {
+            Self::After(span)
+                if span.first_line() < from.first_line() && from.last_line() < span.last_line() =>
+            {
+                format!("after the enclosing block, lines {} to {}", span.first_line(), span.last_line())
+            }
+            Self::Before(_) | Self::After(_) | Self::AfterCommit(_) | Self::AtEnd(_) => self.text(),
         }
     }
 }
@@ -35,21 +48,21 @@ impl Place {
 #[derive(Clone, Debug)]
 pub(crate) enum Repair {
     /// A proxy fence.
-    Fence(Place),
+    Fence(SourceLocation),
     /// A fence after the initialisation of barriers.
-    InitFence(Place),
+    InitFence(SourceLocation),
     /// A rendezvous.
-    Meet(Sync, Place),
+    Barrier(Sync, SourceLocation),
     /// A wait for a barrier. `None` if the barrier has no name, as in a pipeline.
-    Wait { barrier: Option<String>, parity: String, at: Place },
+    Wait { barrier: Option<String>, parity: String, at: SourceLocation },
     /// An arrival at a barrier.
-    Arrive { barrier: String, at: Place },
+    Arrive { barrier: String, at: SourceLocation },
     /// A release of the slot for which a consumer waits at `waited`: by all its threads, or by one
     /// lane after the warp has synchronised.
     Release { waited: Span, by_lane: bool },
     /// A wait until the sources of a thread's stores have been read. If `commit`, it is preceded by
     /// a commit of their group.
-    WaitForStores { commit: bool, at: Place },
+    WaitForStores { commit: bool, at: SourceLocation },
     /// A different number of groups that may be pending.
     Pending { at: Span, groups: u32 },
     /// A different initial count of a barrier.
@@ -63,7 +76,7 @@ pub(crate) enum Repair {
     /// `arrive_expect_tx` instead of an announcement of bytes only.
     ArriveToo(Span),
     /// A move of an existing statement's lines.
-    Move { from: Span, to: Place },
+    Move { from: Span, to: SourceLocation },
     /// A move of a statement that shares its line with others.
     MoveOne { step: Movable, from: Span, to: Destination },
 }
@@ -72,7 +85,7 @@ pub(crate) enum Repair {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Movable {
     Fence(Fence),
-    Meet(Sync),
+    Barrier(Sync),
     CommitGroup,
     WaitForGroup { read_only: bool },
     Wait,
@@ -88,17 +101,17 @@ pub(crate) enum Destination {
     /// After the following statement.
     Later,
     /// Out of the enclosing block, to after it.
-    Out,
+    AfterBlock,
 }
 
 impl Repair {
     /// Returns the instruction for the change.
     pub(super) fn text(&self) -> String {
-        let insert = |words: &str, at: &Place| format!("insert `{words}` {}", at.text());
+        let insert = |words: &str, at: &SourceLocation| format!("insert `{words}` {}", at.text());
         let step = match self {
             Self::Fence(at) => insert("fence_proxy_async();", at),
             Self::InitFence(at) => insert("fence_barrier_init();", at),
-            Self::Meet(sync, at) => insert(word(*sync), at),
+            Self::Barrier(sync, at) => insert(word(*sync), at),
             Self::Wait { barrier: Some(barrier), parity, at } => {
                 insert(&format!("{barrier}.wait({parity});"), at)
             }
@@ -107,12 +120,12 @@ impl Repair {
             }
             Self::Arrive { barrier, at } => insert(&format!("{barrier}.arrive();"), at),
             Self::Release { waited, by_lane: false } => format!(
-                "release the slot that is waited for in line {}, with `slot.release()` in each thread at the end of \
+                "release the slot of the wait on line {}, with `slot.release()` in each thread at the end of \
                  that block",
                 waited.first_line()
             ),
             Self::Release { waited, by_lane: true } => format!(
-                "release the slot that is waited for in line {}, at the end of that block: `sync_warp(); if \
+                "release the slot of the wait on line {} at the end of that block: `sync_warp(); if \
                  lane_idx() == 0 {{ slot.release(); }}`",
                 waited.first_line()
             ),
@@ -122,44 +135,54 @@ impl Repair {
             }
             Self::Pending { at, groups } => {
                 let noun = if *groups == 1 { "group" } else { "groups" };
-                format!("let no more than {groups} {noun} stay open in line {}", at.first_line())
+                let line = at.first_line();
+                format!("wait with `::<{groups}>` on line {line}, until at most {groups} {noun} are pending")
             }
-            Self::Count { at, count } => format!("initialise it with {count} in line {}", at.first_line()),
+            Self::Count { at, count } => {
+                format!("initialise it with `init({count})` on line {}", at.first_line())
+            }
             Self::Bytes { at, more } => format!(
-                "announce {} bytes {} in line {}",
+                "announce {} {} bytes on line {}",
                 more.unsigned_abs(),
                 if *more > 0 { "more" } else { "fewer" },
                 at.first_line()
             ),
             Self::Parity { at, becomes: Some(parity) } => {
-                format!("wait for parity {parity} in line {}", at.first_line())
+                format!("wait for parity {parity} on line {}", at.first_line())
             }
             Self::Parity { at, becomes: None } => {
-                format!("wait for the opposite parity in line {}", at.first_line())
+                format!("wait for the opposite parity on line {}", at.first_line())
             }
             Self::ParityOf { at, parity } => {
-                format!("wait for parity `{parity}` in line {}", at.first_line())
+                format!("wait for parity `{parity}` on line {}", at.first_line())
             }
             Self::ArriveToo(at) => format!(
-                "announce with `arrive_expect_tx(..)` in line {}, which arrives as well",
+                "use `arrive_expect_tx(..)` on line {}, which announces the bytes and arrives",
                 at.first_line()
             ),
-            Self::Move { from, to } if from.first_line() == from.last_line() => {
-                format!("move line {} {}", from.first_line(), to.text())
-            }
             Self::Move { from, to } => {
-                format!("move lines {} to {} {}", from.first_line(), from.last_line(), to.text())
+                let (first, last) = (from.first_line(), from.last_line());
+                let lines = match first == last {
+                    true => format!("line {first}"),
+                    false => format!("lines {first} to {last}"),
+                };
+                format!("move {lines} {}", to.text_from(*from))
             }
             Self::MoveOne { step, from, to } => {
                 let to = match to {
-                    Destination::Earlier => "before the statement in front of it",
+                    Destination::Earlier => "before the previous statement",
                     Destination::Later => "after the next statement",
-                    Destination::Out => "out of its block, to after it",
+                    Destination::AfterBlock => "after the enclosing block",
                 };
-                format!("move the {} in line {} {to}", step.word(), from.first_line())
+                format!("move the {} on line {} {to}", step.word(), from.first_line())
             }
         };
-        format!("{step}: with that the kernel is accepted")
+        format!("{step}; the kernel is then accepted")
+    }
+
+    /// Returns the wait that this gives another parity.
+    pub(crate) fn wrong_parity(&self) -> Option<Span> {
+        if let Self::Parity { at, .. } | Self::ParityOf { at, .. } = self { Some(*at) } else { None }
     }
 }
 
@@ -173,12 +196,12 @@ impl Movable {
             Self::Fence(Fence::ProxyAsync(FencedMemory::All)) => "proxy fence",
             Self::Fence(Fence::Memory) => "`fence()`",
             Self::Fence(Fence::TensorMapRelease | Fence::ProxyAlias) => "fence",
-            Self::Meet(Sync::Threads) => "`sync_threads()`",
-            Self::Meet(Sync::Warp) => "`sync_warp()`",
-            Self::Meet(Sync::Warpgroup) => "`sync_warpgroup()`",
-            Self::Meet(Sync::Cluster) => "`sync_cluster()`",
-            Self::Meet(Sync::ClusterArrive) => "`cluster_arrive()`",
-            Self::Meet(Sync::ClusterWait) => "`cluster_wait()`",
+            Self::Barrier(Sync::Threads) => "`sync_threads()`",
+            Self::Barrier(Sync::Warp) => "`sync_warp()`",
+            Self::Barrier(Sync::Warpgroup) => "`sync_warpgroup()`",
+            Self::Barrier(Sync::Cluster) => "`sync_cluster()`",
+            Self::Barrier(Sync::ClusterArrive) => "`cluster_arrive()`",
+            Self::Barrier(Sync::ClusterWait) => "`cluster_wait()`",
             Self::CommitGroup => "`bulk_commit_group()`",
             Self::WaitForGroup { read_only: true } => "`bulk_wait_group_read`",
             Self::WaitForGroup { read_only: false } => "`bulk_wait_group`",

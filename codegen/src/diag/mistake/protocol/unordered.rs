@@ -33,30 +33,30 @@ impl Unordered {
         let Self { name, written, lacks, flag } = self;
         let (why, at_flag, help) = match lacks {
             Lack::Release => (
-                "that block releases nothing",
-                "this orders nothing that came before it",
-                "after the write, store the flag or count with `Order::Release` or `Order::AcqRel` and \
-                 `Scope::Device`, or call `fence()` before it",
+                "the writing block releases nothing",
+                "this access does not order what comes before it",
+                "store the flag or count with `Order::Release` or `Order::AcqRel` and `Scope::Device` after \
+                 the write, or call `fence()` before that store",
             ),
             Lack::Acquire => (
-                "this block acquires nothing",
-                "this orders nothing that comes after it",
-                "before the read, load the flag or count with `Order::Acquire` or `Order::AcqRel` and \
-                 `Scope::Device`, or call `fence()` after it",
+                "the reading block acquires nothing",
+                "this access does not order what comes after it",
+                "load the flag or count with `Order::Acquire` or `Order::AcqRel` and `Scope::Device` before \
+                 the read, or call `fence()` after that load",
             ),
             Lack::Both => (
-                "nothing orders the two",
-                "this orders nothing else",
-                "after the write, store a flag with `Order::Release`; before the read, load it with \
-                 `Order::Acquire` until it is set, both with `Scope::Device`",
+                "nothing orders the read after the write",
+                "this access orders no other access",
+                "store a flag with `Order::Release` after the write, and load it with `Order::Acquire` until \
+                 it is set before the read, both with `Scope::Device`",
             ),
             Lack::Scope => (
-                "what orders the two does so within one block or cluster alone",
-                "this orders threads of one block or cluster",
-                "write `Scope::Device` where blocks of different clusters communicate",
+                "the scope of the release or the acquire is only a block or cluster",
+                "this access orders only threads of one block or cluster",
+                "use `Scope::Device` to communicate between blocks of different clusters",
             ),
         };
-        let message = format!("a block reads `{name}`, which another one writes, and {why}");
+        let message = format!("race on `{name}`: a block reads what another block writes, but {why}");
         let text = Text::new(Code::UnorderedBlocks, message).label(*written, "another block writes here");
         let text = match flag {
             Some(flag) => text.label(*flag, at_flag),

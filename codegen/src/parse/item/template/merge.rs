@@ -1,6 +1,6 @@
 //! Merges the items of a template with their replacements and with new items.
 
-use proc_macro2::{Group, Span as Place, TokenStream, TokenTree};
+use proc_macro2::{Group, Span as TokenSpan, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::{FnArg, GenericParam, Ident, Item, ItemFn, Pat, ReturnType, Signature, Type};
@@ -14,11 +14,11 @@ use crate::ir::Span;
 pub(super) struct Merged {
     pub(super) items: Vec<Item>,
     /// The parameters that replacements add.
-    pub(super) further: Vec<Further>,
+    pub(super) added_params: Vec<AddedParams>,
 }
 
 /// The parameters of a replacement beyond those of the function that it replaces.
-pub(super) struct Further {
+pub(super) struct AddedParams {
     pub(super) function: Ident,
     pub(super) params: Vec<(Ident, Type)>,
 }
@@ -26,7 +26,12 @@ pub(super) struct Further {
 /// Returns `base`, with functions replaced by those of `own` of the same name, followed by the rest
 /// of `own`. If `lines_at` is set, the tokens of a replacement get the span of the function they
 /// replace, and those of all other items get the span `lines_at`, that of the template's name.
-pub(super) fn merged(base: Vec<Item>, own: Vec<Item>, lines_at: Option<Place>, sink: &mut Sink) -> Merged {
+pub(super) fn merged(
+    base: Vec<Item>,
+    own: Vec<Item>,
+    lines_at: Option<TokenSpan>,
+    sink: &mut Sink,
+) -> Merged {
     let mut items = base;
     // The template's imports may be repeated by `own`, or may no longer be needed.
     for item in &mut items {
@@ -35,7 +40,7 @@ pub(super) fn merged(base: Vec<Item>, own: Vec<Item>, lines_at: Option<Place>, s
         }
     }
     let open = open_functions(&items);
-    let mut further = vec![];
+    let mut added_params = vec![];
     let mut added = vec![];
     for item in own {
         let Item::Fn(function) = &item else {
@@ -56,9 +61,9 @@ pub(super) fn merged(base: Vec<Item>, own: Vec<Item>, lines_at: Option<Place>, s
                     let (function, open) = (name.to_string(), open.clone());
                     sink.error(Mistake::Closed { function, open }, Span::of(name));
                 }
-                further.extend(replaced(old, function, sink));
-                let place = lines_at.map(|_| old.sig.ident.span());
-                if let Item::Fn(new) = moved(item, place) {
+                added_params.extend(replaced(old, function, sink));
+                let location = lines_at.map(|_| old.sig.ident.span());
+                if let Item::Fn(new) = moved(item, location) {
                     *old = new;
                 }
             }
@@ -74,7 +79,7 @@ pub(super) fn merged(base: Vec<Item>, own: Vec<Item>, lines_at: Option<Place>, s
         let (function, open) = (name.to_string(), open.clone());
         sink.error(Mistake::ReplacesNothing { function, open }, Span::of(name));
     }
-    Merged { items, further }
+    Merged { items, added_params }
 }
 
 fn is_device_function(function: &ItemFn) -> bool {
@@ -103,7 +108,7 @@ fn is_same_import(old: &Item, new: &Item) -> bool {
 
 /// Returns the parameters that `new` has beyond those of `old`. Reports an error if the others
 /// differ.
-fn replaced(old: &ItemFn, new: &ItemFn, sink: &mut Sink) -> Option<Further> {
+fn replaced(old: &ItemFn, new: &ItemFn, sink: &mut Sink) -> Option<AddedParams> {
     let mistake = || Mistake::Signature { function: new.sig.ident.to_string(), wanted: shown(&old.sig) };
     let common = old.sig.inputs.iter().zip(&new.sig.inputs);
     let is_alike = same_generics(&old.sig, &new.sig)
@@ -121,7 +126,7 @@ fn replaced(old: &ItemFn, new: &ItemFn, sink: &mut Sink) -> Option<Further> {
             _ => sink.error(mistake(), Span::of(input)),
         }
     }
-    Some(Further { function: new.sig.ident.clone(), params })
+    Some(AddedParams { function: new.sig.ident.clone(), params })
 }
 
 fn type_of(input: &FnArg) -> Option<&Type> {
@@ -208,18 +213,18 @@ pub(super) fn called(call: &syn::ExprCall) -> Option<&Ident> {
 }
 
 /// Gives all tokens of an item the same span, if there is one.
-fn moved(item: Item, place: Option<Place>) -> Item {
-    fn at(tokens: TokenStream, place: Place) -> TokenStream {
+fn moved(item: Item, location: Option<TokenSpan>) -> Item {
+    fn at(tokens: TokenStream, location: TokenSpan) -> TokenStream {
         let token = |mut token: TokenTree| {
             if let TokenTree::Group(group) = &token {
-                token = Group::new(group.delimiter(), at(group.stream(), place)).into();
+                token = Group::new(group.delimiter(), at(group.stream(), location)).into();
             }
-            token.set_span(place);
+            token.set_span(location);
             token
         };
         tokens.into_iter().map(token).collect()
     }
-    let Some(place) = place else { return item };
+    let Some(location) = location else { return item };
     // syn parses the same tokens to the same item, whatever their spans.
-    syn::parse2(at(item.to_token_stream(), place)).unwrap_or(item)
+    syn::parse2(at(item.to_token_stream(), location)).unwrap_or(item)
 }

@@ -9,8 +9,8 @@
 //! The build script and the macro make the same module, each from the tokens that it sees. All
 //! later stages see the module as if it had been written out.
 
+mod added_params;
 mod attr;
-mod further;
 mod merge;
 mod only;
 
@@ -42,14 +42,14 @@ pub(crate) struct Made {
     /// The path and the file of the template, if there is one.
     pub(crate) from: Option<(Path, Option<PathBuf>)>,
     /// The names of the parameters that replacements add to kernels.
-    pub(crate) further: Vec<String>,
+    pub(crate) added_params: Vec<String>,
 }
 
 /// Expands `#[tma_module(attr)] module`. Reports errors to the sink, and then returns `None`.
 pub(crate) fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sink) -> Option<Made> {
     let attr = attr::parse(attr, sink)?;
     let Some(path) = attr.from else {
-        return Some(Made { module: module.clone(), from: None, further: vec![] });
+        return Some(Made { module: module.clone(), from: None, added_params: vec![] });
     };
     let template = match find(&path) {
         Ok(template) => template,
@@ -62,7 +62,7 @@ pub(crate) fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &
     let mut module = module.clone();
     // A module without a body is reported when its items are sorted.
     let Some((_, own)) = module.content.as_mut() else {
-        return Some(Made { module, from: None, further: vec![] });
+        return Some(Made { module, from: None, added_params: vec![] });
     };
     let before = sink.len();
     let lines_at = template.source.is_some().then(|| template.module.ident.span());
@@ -72,9 +72,9 @@ pub(crate) fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &
     if let Some(patterns) = &attr.only {
         only::choose(&mut items, patterns, sink);
     }
-    let further = further::pass_on(&mut items, &merged.further);
+    let added_params = added_params::pass_on(&mut items, &merged.added_params);
     *own = items;
-    (sink.len() == before).then_some(Made { module, from: Some((path, template.source)), further })
+    (sink.len() == before).then_some(Made { module, from: Some((path, template.source)), added_params })
 }
 
 /// Formats a path the way users write it.

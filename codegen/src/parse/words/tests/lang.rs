@@ -9,13 +9,13 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 
 use super::expand::Rule;
-use crate::parse::names::By;
+use crate::parse::names::ReceiverKind;
 
 /// A function or a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Declared {
     /// How a method takes its receiver.
-    pub(super) taken: Option<By>,
+    pub(super) taken: Option<ReceiverKind>,
     /// The names of the parameters.
     pub(super) parameters: Vec<String>,
 }
@@ -87,11 +87,11 @@ impl Lang {
             let by_reference = matches!(receiver.kind, syn::ReceiverKind::Reference(..));
             let by_mut = matches!(receiver.kind, syn::ReceiverKind::Reference(_, _, Some(_)));
             if by_mut {
-                By::MutReference
+                ReceiverKind::MutReference
             } else if by_reference {
-                By::Reference
+                ReceiverKind::Reference
             } else {
-                By::Value
+                ReceiverKind::Value
             }
         });
         let names = signature.inputs.iter().filter_map(|input| match input {

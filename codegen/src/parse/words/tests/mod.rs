@@ -13,7 +13,7 @@ use syn::parse::Parser;
 use syn::visit::{self, Visit};
 
 use super::*;
-use crate::parse::names::By;
+use crate::parse::names::ReceiverKind;
 use lang::Declared;
 
 /// Returns a path relative to the root of the project.
@@ -91,9 +91,9 @@ fn words_are_shown_as_they_are_called() {
 /// rustc finds a method with `&mut self` after one with `self`. The expansion depends on that.
 #[test]
 fn receivers_are_taken_as_marked() {
-    assert_eq!(ProducerWord::Acquire.signature().taken(), By::MutReference);
-    assert_eq!(ProducerWord::Ready.signature().taken(), By::Reference);
-    assert_eq!(FullSlotWord::Release.signature().taken(), By::Value);
+    assert_eq!(ProducerWord::Acquire.signature().taken(), ReceiverKind::MutReference);
+    assert_eq!(ProducerWord::Ready.signature().taken(), ReceiverKind::Reference);
+    assert_eq!(FullSlotWord::Release.signature().taken(), ReceiverKind::Value);
 }
 
 /// Collects strings that are compared: in patterns, and as operands of `==` and `!=`.

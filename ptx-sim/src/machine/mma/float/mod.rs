@@ -13,13 +13,13 @@
 //!    even. Underflow is gradual, overflow results in an infinity, and a zero is positive.
 //! 5. A NaN, infinity times zero, and infinities of both signs result in the single canonical NaN.
 
-use tma_model::mma::{Accumulated, Operand};
+use tma_model::mma::{Accumulator, Operand};
 
 use super::number::{F16, F32, Format, NONE, Number};
 
 /// The precision and rounding of an instruction's sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(super) struct RoundingRule {
     /// Fraction bits that a term keeps below the greatest exponent.
     kept: u32,
     output: Output,
@@ -36,21 +36,21 @@ enum Output {
 }
 
 /// Fraction bits of terms: for products of 16-bit and 32-bit types, and of 8-bit types.
-const KEPT: u32 = 25;
-const KEPT_OF_8_BITS: u32 = 13;
+const FRACTION_BITS: u32 = 25;
+const FRACTION_BITS_FP8: u32 = 13;
 
-impl Rule {
+impl RoundingRule {
     /// Returns the rule of `wgmma` with these types of A and D, and `None` for integers and bits.
-    pub(super) const fn of(operand: Operand, d: Accumulated) -> Option<Self> {
+    pub(super) const fn of(operand: Operand, d: Accumulator) -> Option<Self> {
         let (kept, fraction) = match operand {
-            Operand::F16 | Operand::Bf16 | Operand::Tf32 => (KEPT, F32.fraction),
-            Operand::E4m3 | Operand::E5m2 => (KEPT_OF_8_BITS, KEPT_OF_8_BITS),
+            Operand::F16 | Operand::Bf16 | Operand::Tf32 => (FRACTION_BITS, F32.fraction),
+            Operand::E4m3 | Operand::E5m2 => (FRACTION_BITS_FP8, FRACTION_BITS_FP8),
             Operand::S8 | Operand::U8 | Operand::B1 => return None,
         };
         match d {
-            Accumulated::F32 => Some(Self { kept, output: Output::F32 { fraction } }),
-            Accumulated::F16 => Some(Self { kept, output: Output::F16 }),
-            Accumulated::S32 => None,
+            Accumulator::F32 => Some(Self { kept, output: Output::F32 { fraction } }),
+            Accumulator::F16 => Some(Self { kept, output: Output::F16 }),
+            Accumulator::S32 => None,
         }
     }
 
@@ -106,12 +106,12 @@ impl<const K: usize> Line<K> {
     }
 
     /// Prepares the first of these numbers at the given positions. All other positions are omitted.
-    pub(super) fn sparse(numbers: &[Number; K], places: &[u8], shift: u32) -> Self {
+    pub(super) fn sparse(numbers: &[Number; K], positions: &[u8], shift: u32) -> Self {
         let mut spread = [Number::Finite { significand: 0, exponent: NONE }; K];
         let mut present = 0;
-        for (number, place) in numbers.iter().zip(places) {
-            spread[usize::from(*place)] = *number;
-            present |= 1 << place;
+        for (number, position) in numbers.iter().zip(positions) {
+            spread[usize::from(*position)] = *number;
+            present |= 1 << position;
         }
         Self { present, ..Self::new(spread, shift) }
     }
@@ -125,13 +125,13 @@ impl<const K: usize> Line<K> {
 }
 
 /// Returns the shift of A's significands that gives products the fraction bits that terms keep.
-pub(super) const fn shift(rule: Rule, a: Format, b: Format) -> u32 {
+pub(super) const fn shift(rule: RoundingRule, a: Format, b: Format) -> u32 {
     rule.kept - a.fraction - b.fraction
 }
 
 /// Returns the dot product of `a` and `b`, plus `c` if there is one. `a` must be shifted.
 #[inline]
-pub(super) fn dot<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Option<u32>) -> u32 {
+pub(super) fn dot<const K: usize>(rule: RoundingRule, a: &Line<K>, b: &Line<K>, c: Option<u32>) -> u32 {
     let format = rule.format();
     let c = c.map_or(Number::Finite { significand: 0, exponent: NONE }, |bits| format.number(bits));
     let is_special = a.special.is_some() || b.special.is_some() || !matches!(c, Number::Finite { .. });
@@ -163,7 +163,7 @@ fn aligned(significand: i32, fraction: u32, kept: u32, below: i32) -> i64 {
 }
 
 /// Returns `sum` · 2^`exponent` in the format of the result.
-fn rounded(rule: Rule, sum: i64, exponent: i32) -> u32 {
+fn rounded(rule: RoundingRule, sum: i64, exponent: i32) -> u32 {
     if sum == 0 {
         return 0;
     }
@@ -204,7 +204,7 @@ fn rounded(rule: Rule, sum: i64, exponent: i32) -> u32 {
 /// Returns a sum with infinities or NaNs, or `None` if they all belong to positions that a sparse A
 /// omits.
 #[cold]
-fn special<const K: usize>(rule: Rule, a: &Line<K>, b: &Line<K>, c: Number) -> Option<u32> {
+fn special<const K: usize>(rule: RoundingRule, a: &Line<K>, b: &Line<K>, c: Number) -> Option<u32> {
     let mut infinities = [false; 2];
     let mut add = |negative: bool| infinities[usize::from(negative)] = true;
     let is_negative = |number| match number {

@@ -2,13 +2,13 @@
 
 use super::*;
 
-const F16_TO_F32: Rule = rule(Operand::F16, Accumulated::F32);
-const F16_TO_F16: Rule = rule(Operand::F16, Accumulated::F16);
-const E4M3_TO_F32: Rule = rule(Operand::E4m3, Accumulated::F32);
-const E5M2_TO_F16: Rule = rule(Operand::E5m2, Accumulated::F16);
+const F16_TO_F32: RoundingRule = rule(Operand::F16, Accumulator::F32);
+const F16_TO_F16: RoundingRule = rule(Operand::F16, Accumulator::F16);
+const E4M3_TO_F32: RoundingRule = rule(Operand::E4m3, Accumulator::F32);
+const E5M2_TO_F16: RoundingRule = rule(Operand::E5m2, Accumulator::F16);
 
-const fn rule(a: Operand, d: Accumulated) -> Rule {
-    match Rule::of(a, d) {
+const fn rule(a: Operand, d: Accumulator) -> RoundingRule {
+    match RoundingRule::of(a, d) {
         Some(rule) => rule,
         None => panic!("a type of floats"),
     }
@@ -16,13 +16,13 @@ const fn rule(a: Operand, d: Accumulated) -> Rule {
 
 /// Returns the dot product of some f16, with zeros for the rest, plus C.
 #[track_caller]
-fn halves(rule: Rule, pairs: &[(f32, f32)], c: Option<u32>) -> u32 {
+fn halves(rule: RoundingRule, pairs: &[(f32, f32)], c: Option<u32>) -> u32 {
     let bits = |value: f32| half::f16::from_f32(value).to_bits().into();
     let pairs: Vec<_> = pairs.iter().map(|(a, b)| (bits(*a), bits(*b))).collect();
     raw::<16>(rule, [Operand::F16; 2], &pairs, c)
 }
 
-fn raw<const K: usize>(rule: Rule, types: [Operand; 2], pairs: &[(u32, u32)], c: Option<u32>) -> u32 {
+fn raw<const K: usize>(rule: RoundingRule, types: [Operand; 2], pairs: &[(u32, u32)], c: Option<u32>) -> u32 {
     let [a, b] = types.map(|ty| (ty, Format::of(ty).expect("a type of floats")));
     let number = |(ty, format), bits: Option<u32>| Number::of(ty, format, bits.unwrap_or(0));
     let left = std::array::from_fn(|k| number(a, pairs.get(k).map(|pair| pair.0)));
@@ -129,7 +129,7 @@ fn subnormals_are_operands_and_results() {
     assert_eq!(halves(F16_TO_F32, &[], Some(1)), 1);
     // In bf16, 2^-75 · 2^-74 is the least subnormal of f32, and 2^-75 · 2^-75 underflows.
     let e = |e: i32| ((127 + e) as u32) << 7;
-    let bf16 = rule(Operand::Bf16, Accumulated::F32);
+    let bf16 = rule(Operand::Bf16, Accumulator::F32);
     assert_eq!(raw::<16>(bf16, [Operand::Bf16; 2], &[(e(-75), e(-74))], None), 1);
     assert_eq!(raw::<16>(bf16, [Operand::Bf16; 2], &[(e(-75), 0x8000 | e(-75))], None), 0);
 }
@@ -139,12 +139,12 @@ fn overflow_is_an_infinity() {
     assert_eq!(halves(F16_TO_F16, &[(MAX, 1.0), (16.0, 1.0)], None), 0x7c00);
     assert_eq!(halves(F16_TO_F16, &[(-MAX, 1.0), (-8.0, 1.0)], None), 0xfbff);
     let e = |e: i32| ((127 + e) as u32) << 7;
-    let bf16 = rule(Operand::Bf16, Accumulated::F32);
+    let bf16 = rule(Operand::Bf16, Accumulator::F32);
     assert_eq!(raw::<16>(bf16, [Operand::Bf16; 2], &[(0x8000 | e(100), e(28))], None), 0xff80_0000);
 }
 
 #[test]
-fn what_is_no_number_gives_the_one_nan() {
+fn nan_inputs_give_the_canonical_nan() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     for pairs in [[(nan, 0.0), (1.0, 1.0)], [(inf, 0.0), (1.0, 1.0)], [(inf, 1.0), (1.0, -inf)]] {
         assert_eq!(halves(F16_TO_F32, &pairs, None), 0x7fff_ffff);
@@ -177,7 +177,7 @@ fn eight_bits_keep_thirteen() {
 }
 
 /// The rules again, implemented in the most direct way.
-fn plain(rule: Rule, pairs: &[(Number, Number)], fractions: i32, c: Option<u32>) -> Option<u32> {
+fn plain(rule: RoundingRule, pairs: &[(Number, Number)], fractions: i32, c: Option<u32>) -> Option<u32> {
     let finite = |number| match number {
         Number::Finite { significand, exponent } => Some((i128::from(significand), exponent)),
         Number::Infinite { .. } | Number::Nan => None,
@@ -232,13 +232,13 @@ fn draws(seed: u64) -> impl FnMut() -> u32 {
 #[test]
 fn the_fast_sum_is_the_plain_one() {
     let types = [
-        (Operand::F16, Operand::F16, Accumulated::F32),
-        (Operand::F16, Operand::F16, Accumulated::F16),
-        (Operand::Bf16, Operand::Bf16, Accumulated::F32),
-        (Operand::Tf32, Operand::Tf32, Accumulated::F32),
-        (Operand::E4m3, Operand::E5m2, Accumulated::F32),
-        (Operand::E5m2, Operand::E5m2, Accumulated::F16),
-        (Operand::E4m3, Operand::E4m3, Accumulated::F32),
+        (Operand::F16, Operand::F16, Accumulator::F32),
+        (Operand::F16, Operand::F16, Accumulator::F16),
+        (Operand::Bf16, Operand::Bf16, Accumulator::F32),
+        (Operand::Tf32, Operand::Tf32, Accumulator::F32),
+        (Operand::E4m3, Operand::E5m2, Accumulator::F32),
+        (Operand::E5m2, Operand::E5m2, Accumulator::F16),
+        (Operand::E4m3, Operand::E4m3, Accumulator::F32),
     ];
     let mut compared = 0;
     for (number, (a, b, d)) in (1..).zip(types) {
@@ -261,7 +261,7 @@ fn the_fast_sum_is_the_plain_one() {
                 1 => Some(0),
                 // The sum itself, up to its two lowest bits.
                 2 => Some(dot(rule, &one, &other, None) ^ (next() % 4)),
-                _ => Some(if d == Accumulated::F16 { next() >> 16 } else { next() }),
+                _ => Some(if d == Accumulator::F16 { next() >> 16 } else { next() }),
             };
             let found = dot(rule, &one, &other, c);
             let fractions = (left.fraction + right.fraction) as i32;
@@ -275,7 +275,7 @@ fn the_fast_sum_is_the_plain_one() {
 }
 
 /// Returns one side of the pairs as a line of 32, padded with zeros.
-fn line(pairs: &[(Number, Number)], side: usize, rule: Rule, a: Format, b: Format) -> Line<32> {
+fn line(pairs: &[(Number, Number)], side: usize, rule: RoundingRule, a: Format, b: Format) -> Line<32> {
     let zero = Number::Finite { significand: 0, exponent: NONE };
     let number = |k: usize| pairs.get(k).map_or(zero, |pair| if side == 0 { pair.0 } else { pair.1 });
     Line::new(std::array::from_fn(number), if side == 0 { shift(rule, a, b) } else { 0 })

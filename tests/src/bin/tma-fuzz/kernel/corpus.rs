@@ -1,5 +1,5 @@
-//! The programs that mutation starts from: every kernel and module of the examples, of this package
-//! and of the book.
+//! The seed programs of the mutation: every kernel and module of the examples, of this package and
+//! of the book.
 
 use std::fs;
 use std::str::FromStr;
@@ -11,21 +11,21 @@ use tma_tests::sources;
 
 use crate::workspace;
 
-/// A kernel or module, apart from its attribute as a macro gets it.
+/// A kernel or module, and its attribute as a macro gets it.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     /// `tma_kernel` or `tma_module`.
     pub(crate) attribute: &'static str,
     /// The attribute's arguments.
     pub(crate) arguments: TokenStream,
-    /// What it stands on.
+    /// The item with the attribute.
     pub(crate) item: TokenStream,
 }
 
 const ATTRIBUTES: [&str; 2] = ["tma_kernel", "tma_module"];
 
 impl Program {
-    /// As a source file.
+    /// Formats the program as a source file.
     pub(crate) fn text(&self) -> String {
         let Self { attribute, arguments, item } = self;
         if arguments.is_empty() {
@@ -35,7 +35,7 @@ impl Program {
         }
     }
 
-    /// Expands the attribute, as rustc would.
+    /// Expands the attribute as rustc would.
     pub(crate) fn expand(&self) -> TokenStream {
         let (arguments, item) = (self.arguments.clone(), self.item.clone());
         match self.attribute {
@@ -45,7 +45,7 @@ impl Program {
     }
 }
 
-/// Every program there is.
+/// Returns all seed programs.
 pub(crate) fn programs() -> anyhow::Result<Vec<Program>> {
     let mut programs = vec![];
     for source in sources::examples().iter().chain(sources::corpus()) {
@@ -89,8 +89,8 @@ fn name(attribute: &Attribute) -> Option<&'static str> {
     ATTRIBUTES.into_iter().find(|name| attribute.path().is_ident(name))
 }
 
-/// Tokens that break things: numbers at and beyond the ends of types, words in the wrong place,
-/// empty brackets.
+/// Returns tokens that break programs: numbers at and beyond the limits of types, words in the
+/// wrong position, empty brackets.
 pub(crate) fn hostile() -> Vec<TokenStream> {
     let texts = [
         "0",

@@ -1,5 +1,5 @@
-//! The target `kernel`: programs that are correct are mutated, token by token, and given to the
-//! compiler's entrances and to the macros'.
+//! The target `kernel`: correct programs are mutated token by token, and passed to the entry points
+//! of the compiler and of the macros.
 
 mod corpus;
 mod mutate;
@@ -9,11 +9,11 @@ use mutate::Mutator;
 
 use crate::Input;
 
-/// Every so-many-th accepted program is compiled to PTX.
+/// One of this many accepted programs is compiled to PTX.
 #[cfg(feature = "llvm")]
 const COMPILED: usize = 50;
 
-/// Programs without end.
+/// An endless source of programs.
 pub(crate) struct Kernels {
     mutator: Mutator,
     accepted: usize,
@@ -26,7 +26,7 @@ impl Kernels {
         Ok(Self { mutator: Mutator::new(programs, seed), accepted: 0 })
     }
 
-    /// The next program.
+    /// Returns the next program.
     pub(crate) fn next(&mut self) -> Input<'_> {
         let program = self.mutator.program();
         let text = program.text();

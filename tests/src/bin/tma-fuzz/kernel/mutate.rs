@@ -1,51 +1,51 @@
-//! Changes programs token by token.
+//! Mutation of programs, token by token.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use super::corpus::{Program, hostile};
-use crate::draw::Draw;
+use crate::rng::Rng;
 
-/// Makes programs out of others.
+/// Derives programs from others.
 pub(crate) struct Mutator {
     programs: Vec<Program>,
-    /// Every token of every program, groups whole.
+    /// Every token of every program. A group counts as one token.
     tokens: Vec<TokenTree>,
     hostile: Vec<TokenStream>,
-    draw: Draw,
+    rng: Rng,
 }
 
-/// The most changes of one program. Few are likelier than many: one change alone may leave it
-/// correct.
+/// The maximum number of changes to one program. Few are likelier than many, since a single change
+/// may leave the program correct.
 const CHANGES: usize = 6;
 
-/// The most brackets that are put around one token at once.
+/// The maximum number of brackets put around one token at once.
 const NESTING: usize = 96;
 
-/// A change at one place.
+/// A change at one position.
 #[derive(Clone, Copy)]
 enum Change {
     Delete,
     Duplicate,
     Swap,
-    /// By a token of any program.
+    /// Replaces a token by one of any program.
     Replace,
-    /// By a token of any program that is of the same kind.
-    ReplaceAlike,
-    /// By something hostile.
+    /// Replaces a token by one of any program that has the same kind.
+    ReplaceSimilar,
+    /// Replaces a token by a hostile one.
     Break,
     Nest,
 }
 
-/// All of them; what is likelier to leave a correct program stands there more often.
+/// All changes. Those that are likelier to leave a correct program are listed more often.
 const ALL: [Change; 10] = [
     Change::Delete,
     Change::Duplicate,
     Change::Swap,
     Change::Replace,
-    Change::ReplaceAlike,
-    Change::ReplaceAlike,
-    Change::ReplaceAlike,
-    Change::ReplaceAlike,
+    Change::ReplaceSimilar,
+    Change::ReplaceSimilar,
+    Change::ReplaceSimilar,
+    Change::ReplaceSimilar,
     Change::Break,
     Change::Nest,
 ];
@@ -57,15 +57,15 @@ impl Mutator {
             collect(program.arguments.clone(), &mut tokens);
             collect(program.item.clone(), &mut tokens);
         }
-        Self { programs, tokens, hostile: hostile(), draw: Draw::new(seed) }
+        Self { programs, tokens, hostile: hostile(), rng: Rng::new(seed) }
     }
 
-    /// The next program.
+    /// Returns the next program.
     pub(crate) fn program(&self) -> Program {
-        let mut program = self.draw.one_of(&self.programs).clone();
+        let mut program = self.rng.one_of(&self.programs).clone();
         let changes = 1 + self.below(CHANGES).min(self.below(CHANGES)).min(self.below(CHANGES));
         for _ in 0..changes {
-            // The attribute is short: a tenth of the changes is more than its share.
+            // The attribute is short: a tenth of the changes is more than its proportion.
             let part = if self.below(10) == 0 { &mut program.arguments } else { &mut program.item };
             let places = count(part);
             if places > 0 {
@@ -78,10 +78,10 @@ impl Mutator {
     }
 
     fn below(&self, limit: usize) -> usize {
-        self.draw.below(limit)
+        self.rng.below(limit)
     }
 
-    /// `stream` with a change at its `at`-th token, counted depth first.
+    /// Returns `stream` with a change at its `at`-th token, counted depth first.
     fn changed(&self, stream: TokenStream, at: &mut usize, change: Change) -> TokenStream {
         let mut out = vec![];
         let mut trees = stream.into_iter().peekable();
@@ -114,10 +114,10 @@ impl Mutator {
             Change::Delete => vec![],
             Change::Duplicate => vec![tree.clone(), tree],
             Change::Replace | Change::Swap => vec![self.tokens[self.below(self.tokens.len())].clone()],
-            Change::ReplaceAlike => {
-                let alike = |other: &&TokenTree| kind(other) == kind(&tree);
+            Change::ReplaceSimilar => {
+                let similar = |other: &&TokenTree| kind(other) == kind(&tree);
                 let start = self.below(self.tokens.len());
-                let found = self.tokens[start..].iter().find(alike);
+                let found = self.tokens[start..].iter().find(similar);
                 vec![found.cloned().unwrap_or(tree)]
             }
             Change::Break => self.hostile[self.below(self.hostile.len())].clone().into_iter().collect(),
@@ -131,8 +131,8 @@ impl Mutator {
     }
 }
 
-/// What a token is to the grammar: punctuation and brackets are of the same kind only if they are
-/// the same.
+/// Returns the kind of a token in the grammar. Punctuation and brackets are of the same kind only
+/// if they are equal.
 fn kind(tree: &TokenTree) -> (u8, char) {
     match tree {
         TokenTree::Ident(_) => (0, ' '),

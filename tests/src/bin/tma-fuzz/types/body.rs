@@ -1,18 +1,18 @@
-//! A body: its parameters, its device functions, and what it is written as for rustc and for the
-//! front end.
+//! A body: its parameters, its device functions, and its text for rustc and for the front
+//! end.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use tma_codegen::ir::Scalar;
 
-use crate::draw::Draw;
+use crate::rng::Rng;
 
-/// A type of a variable.
+/// The type of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ty {
     Scalar(Scalar),
-    /// Of so many elements.
+    /// An array with this many elements.
     Array(Scalar, usize),
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Variable {
     pub(super) mutable: bool,
 }
 
-/// A device function: its value's type, and those of its parameters, of which the last may be a
+/// A device function: the types of its result and of its parameters, the last of which may be a
 /// `&mut`.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
@@ -34,43 +34,43 @@ pub(super) struct Function {
     pub(super) changes: Option<Scalar>,
 }
 
-/// Makes up a function.
+/// A generator of functions.
 pub(super) struct Maker<'d> {
-    pub(super) draw: &'d Draw,
-    /// What may be named at this point, innermost last.
+    pub(super) rng: &'d Rng,
+    /// The variables that may be named at this point, innermost last.
     pub(super) variables: Vec<Variable>,
     pub(super) functions: Vec<Function>,
-    /// Whether this is the kernel, which has memory, and no device function.
+    /// Whether this is the kernel, which has memory, rather than a device function.
     pub(super) in_kernel: bool,
-    /// What a `return` gives, but in the kernel.
+    /// The type of a `return` value, except in the kernel.
     pub(super) gives: Option<Scalar>,
-    /// The integers that this module has most of: where all have many types, none meets another.
+    /// The two types used for most integers. If types varied more, few operands would match.
     usual: [Scalar; 2],
     names: usize,
 }
 
-/// A line that names a variable alone begins with this.
+/// The prefix of a line that only names a variable.
 const MARK: char = '\u{1}';
 
-/// A line that asks for a type begins with this, for rustc.
+/// The prefix of a line that asks for a type, for rustc.
 const TAG: &str = "let _: <";
 
-/// Whether a line for rustc asks for a type.
+/// Returns whether a line for rustc asks for a type.
 pub(super) fn is_tag(line: &str) -> bool {
     line.starts_with(TAG)
 }
 
-/// A module of a kernel and device functions. Lines of a mark and a variable's name stand where its
-/// type is asked for.
+/// A module with a kernel and device functions. A line with the mark and a variable's name asks for
+/// the variable's type.
 pub(super) struct Template(String);
 
 impl Template {
-    /// As the front end reads it.
+    /// Returns the text for the front end.
     pub(super) fn kernel(&self) -> String {
         self.0.lines().filter(|line| !line.starts_with(MARK)).map(|line| format!("{line}\n")).collect()
     }
 
-    /// As rustc reads it: without attributes, and with a line for each type that is known.
+    /// Returns the text for rustc: without attributes, and with a line for each type that is known.
     pub(super) fn rust(&self, types: &HashMap<String, String>) -> String {
         let mut text = String::new();
         for line in self.0.lines() {
@@ -87,7 +87,7 @@ impl Template {
     }
 }
 
-/// The scalars that integers may be.
+/// The integer types.
 pub(super) const INTEGERS: [Scalar; 9] = [
     Scalar::I8,
     Scalar::U8,
@@ -103,13 +103,13 @@ pub(super) const INTEGERS: [Scalar; 9] = [
 /// The types of an index into global memory.
 pub(super) const INDICES: [Scalar; 5] = [Scalar::U32, Scalar::I32, Scalar::U64, Scalar::I64, Scalar::Usize];
 
-/// Makes up the `number`-th module.
-pub(super) fn draw(draw: &Draw, number: usize) -> Template {
+/// Generates the `number`-th module.
+pub(super) fn generate(rng: &Rng, number: usize) -> Template {
     let mut text = format!("pub mod b{number} {{\nuse super::*;\n");
-    let usual = [*draw.one_of(&INDICES), *draw.one_of(&INTEGERS)];
+    let usual = [*rng.one_of(&INDICES), *rng.one_of(&INTEGERS)];
     let mut maker =
-        Maker { draw, variables: vec![], functions: vec![], in_kernel: false, gives: None, usual, names: 0 };
-    for _ in 0..draw.below(3) {
+        Maker { rng, variables: vec![], functions: vec![], in_kernel: false, gives: None, usual, names: 0 };
+    for _ in 0..rng.below(3) {
         maker.device_function(&mut text);
     }
     maker.kernel(&mut text);
@@ -123,29 +123,29 @@ impl Maker<'_> {
         format!("v{}", self.names)
     }
 
-    /// Any scalar; most often one of those that numbers are.
+    /// Returns any scalar type, most often a type that numbers have.
     pub(super) fn scalar(&self) -> Scalar {
-        match self.draw.below(10) {
-            0 => *self.draw.one_of(&Scalar::ALL),
+        match self.rng.below(10) {
+            0 => *self.rng.one_of(&Scalar::ALL),
             1 => Scalar::Bool,
-            2..4 => *self.draw.one_of(&[Scalar::F32, Scalar::F64]),
+            2..4 => *self.rng.one_of(&[Scalar::F32, Scalar::F64]),
             _ => self.integer(),
         }
     }
 
     pub(super) fn integer(&self) -> Scalar {
-        *self.draw.one_of(if self.draw.once_in(4) { &INTEGERS[..] } else { &self.usual })
+        *self.rng.one_of(if self.rng.once_in(4) { &INTEGERS[..] } else { &self.usual })
     }
 
-    /// One of `types`, most often a usual one.
+    /// Returns one of `types`, most often a usual one.
     pub(super) fn one_of(&self, types: &[Scalar]) -> Scalar {
         match self.usual.iter().find(|ty| types.contains(ty)) {
-            Some(&usual) if !self.draw.once_in(4) => usual,
-            _ => *self.draw.one_of(types),
+            Some(&usual) if !self.rng.once_in(4) => usual,
+            _ => *self.rng.one_of(types),
         }
     }
 
-    /// Statements in a scope of their own, and maybe a value at their end.
+    /// Generates statements in a scope of their own, and possibly a value at its end.
     pub(super) fn block(&mut self, statements: usize, depth: usize, value: Option<Scalar>) -> String {
         let outside = self.variables.len();
         let mut text = String::new();
@@ -161,7 +161,7 @@ impl Maker<'_> {
         text
     }
 
-    /// A line that asks for the type of `name`.
+    /// Returns a line that asks for the type of `name`.
     pub(super) fn ask(&self, name: &str) -> String {
         format!("\n{MARK}{name}\n")
     }
@@ -169,8 +169,8 @@ impl Maker<'_> {
     fn device_function(&mut self, text: &mut String) {
         let name = format!("d{}", self.functions.len());
         let gives = self.scalar();
-        let takes: Vec<_> = (0..self.draw.below(3)).map(|_| self.scalar()).collect();
-        let changes = self.draw.once_in(3).then(|| self.scalar());
+        let takes: Vec<_> = (0..self.rng.below(3)).map(|_| self.scalar()).collect();
+        let changes = self.rng.once_in(3).then(|| self.scalar());
         let mut parameters = vec![];
         for &ty in &takes {
             let name = self.name();
@@ -183,7 +183,7 @@ impl Maker<'_> {
             self.variables.push(Variable { name: format!("*{name}"), ty: Ty::Scalar(ty), mutable: true });
         }
         self.gives = Some(gives);
-        let statements = self.draw.below(4);
+        let statements = self.rng.below(4);
         let body = self.block(statements, 2, Some(gives));
         self.variables.clear();
         let parameters = parameters.join(", ");
@@ -191,8 +191,8 @@ impl Maker<'_> {
         self.functions.push(Function { name, gives, takes, changes });
     }
 
-    /// A kernel with a slice and a scalar of every type, and something of everything that is
-    /// shared.
+    /// Writes a kernel with a slice and a scalar of every type, and an object of every shared
+    /// kind.
     fn kernel(&mut self, text: &mut String) {
         (self.in_kernel, self.gives) = (true, None);
         let mut parameters = vec!["map: TensorMap<Tile<f32, Shape2<8, 32>>>".to_owned()];
@@ -201,7 +201,7 @@ impl Maker<'_> {
             parameters.push(format!("p_{ty}: {ty}"));
             self.variables.push(Variable { name: format!("p_{ty}"), ty: Ty::Scalar(ty), mutable: false });
         }
-        let statements = 4 + self.draw.below(8);
+        let statements = 4 + self.rng.below(8);
         let body = self.block(statements, 3, None);
         _ = write!(
             text,

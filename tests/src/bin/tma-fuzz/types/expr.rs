@@ -1,10 +1,10 @@
-//! Made-up expressions of a type that is wanted.
+//! Generation of expressions of a given type.
 
 use tma_codegen::ir::Scalar;
 
 use super::body::{Function, INDICES, INTEGERS, Maker, Ty, Variable};
 
-/// What `as` knows, but `bool`.
+/// The types that `as` supports, except `bool`.
 pub(super) const PRIMITIVES: [Scalar; 11] = [
     Scalar::I8,
     Scalar::U8,
@@ -19,7 +19,7 @@ pub(super) const PRIMITIVES: [Scalar; 11] = [
     Scalar::F64,
 ];
 
-/// Whether literals are of this type.
+/// Returns whether literals can have this type.
 fn has_literals(ty: Scalar) -> bool {
     PRIMITIVES.contains(&ty) || ty == Scalar::Bool
 }
@@ -29,13 +29,13 @@ fn is_unsigned(ty: Scalar) -> bool {
 }
 
 impl Maker<'_> {
-    /// An expression of type `ty`, as long as types that are left out turn out to be what they were
-    /// made as.
+    /// Generates an expression of type `ty`, assuming that omitted types are inferred as those for
+    /// which they were generated.
     pub(super) fn expr(&mut self, ty: Scalar, depth: usize) -> String {
         if depth == 0 {
             return self.leaf(ty);
         }
-        let made = match self.draw.below(17) {
+        let made = match self.rng.below(17) {
             0..3 => self.arithmetic(ty, depth - 1),
             3 => self.shift(ty, depth - 1),
             4 => self.unary(ty, depth - 1),
@@ -46,7 +46,7 @@ impl Maker<'_> {
             9 => Some(self.if_value(ty, depth - 1)),
             10 => Some(self.match_value(ty, depth - 1)),
             11 => {
-                let statements = self.draw.below(3);
+                let statements = self.rng.below(3);
                 Some(format!("({{\n{}}})", self.block(statements, depth - 1, Some(ty))))
             }
             12 => self.element(ty, depth - 1),
@@ -58,13 +58,13 @@ impl Maker<'_> {
     }
 
     fn leaf(&mut self, ty: Scalar) -> String {
-        if !self.draw.once_in(3)
+        if !self.rng.once_in(3)
             && let Some(variable) = self.variable(ty, false)
         {
             return variable.name;
         }
         match ty {
-            Scalar::U32 if self.draw.once_in(8) => {
+            Scalar::U32 if self.rng.once_in(8) => {
                 let places = [
                     "thread_idx().x",
                     "block_idx().y",
@@ -73,32 +73,32 @@ impl Maker<'_> {
                     "u32::MAX",
                     "block_dim().x",
                 ];
-                (*self.draw.one_of(&places)).to_owned()
+                (*self.rng.one_of(&places)).to_owned()
             }
             _ => self.literal(ty),
         }
     }
 
-    /// One of the variables of type `ty`, most likely one of the last.
+    /// Returns one of the variables of type `ty`, most likely one of the last.
     pub(super) fn variable(&self, ty: Scalar, mutable: bool) -> Option<Variable> {
         let fits = |variable: &&Variable| variable.ty == Ty::Scalar(ty) && (variable.mutable || !mutable);
         let fitting: Vec<_> = self.variables.iter().filter(fits).collect();
         let last = fitting.len().saturating_sub(3);
-        let recent = if self.draw.once_in(4) { &fitting[..] } else { &fitting[last..] };
-        (!recent.is_empty()).then(|| (*self.draw.one_of(recent)).clone())
+        let recent = if self.rng.once_in(4) { &fitting[..] } else { &fitting[last..] };
+        (!recent.is_empty()).then(|| (*self.rng.one_of(recent)).clone())
     }
 
-    /// A literal, mostly without a suffix. Every integer type holds its value.
+    /// Returns a literal, mostly without a suffix. Its value fits in every integer type.
     pub(super) fn literal(&self, ty: Scalar) -> String {
-        let n = if self.draw.once_in(4) { self.draw.below(100) } else { self.draw.below(9) };
-        let suffix = if self.draw.once_in(6) { ty.name() } else { "" };
+        let n = if self.rng.once_in(4) { self.rng.below(100) } else { self.rng.below(9) };
+        let suffix = if self.rng.once_in(6) { ty.name() } else { "" };
         match ty {
-            Scalar::Bool => (*self.draw.one_of(&["true", "false"])).to_owned(),
-            Scalar::F32 | Scalar::F64 if self.draw.once_in(12) => format!("{n}{ty}"),
+            Scalar::Bool => (*self.rng.one_of(&["true", "false"])).to_owned(),
+            Scalar::F32 | Scalar::F64 if self.rng.once_in(12) => format!("{n}{ty}"),
             Scalar::F32 | Scalar::F64 => format!("{n}.5{suffix}"),
-            ty if ty.is_signed() && self.draw.once_in(8) => format!("(-{n}{suffix})"),
+            ty if ty.is_signed() && self.rng.once_in(8) => format!("(-{n}{suffix})"),
             ty if ty.is_integer() => format!("{n}{suffix}"),
-            ty if self.draw.once_in(2) => format!("{ty}::from_f32({n}.25)"),
+            ty if self.rng.once_in(2) => format!("{ty}::from_f32({n}.25)"),
             ty => format!("{ty}::from_f64({n}.75)"),
         }
     }
@@ -106,44 +106,44 @@ impl Maker<'_> {
     fn arithmetic(&mut self, ty: Scalar, depth: usize) -> Option<String> {
         let sign = match ty {
             Scalar::Bool => return Some(self.condition(depth)),
-            ty if ty.is_integer() => *self.draw.one_of(&["+", "-", "*", "&", "|", "^", "/", "%"]),
-            ty if ty.is_arithmetic() => *self.draw.one_of(&["+", "-", "*", "/"]),
+            ty if ty.is_integer() => *self.rng.one_of(&["+", "-", "*", "&", "|", "^", "/", "%"]),
+            ty if ty.is_arithmetic() => *self.rng.one_of(&["+", "-", "*", "/"]),
             _ => return None,
         };
         let left = self.expr(ty, depth);
         // No constant is divided by zero.
         let right = match sign {
-            "/" | "%" if ty.is_integer() => (1 + self.draw.below(9)).to_string(),
+            "/" | "%" if ty.is_integer() => (1 + self.rng.below(9)).to_string(),
             _ => self.expr(ty, depth),
         };
         Some(format!("({left} {sign} {right})"))
     }
 
-    /// A `bool`: of two of one type that are compared, or of two `bool`.
+    /// Generates a `bool`: a comparison of two values of the same type, or two `bool`s combined.
     pub(super) fn condition(&mut self, depth: usize) -> String {
-        if self.draw.once_in(4) {
+        if self.rng.once_in(4) {
             let (left, right) = (self.expr(Scalar::Bool, depth), self.expr(Scalar::Bool, depth));
-            let sign = self.draw.one_of(&["&&", "||", "&", "|", "^", "==", "!=", "<"]);
+            let sign = self.rng.one_of(&["&&", "||", "&", "|", "^", "==", "!=", "<"]);
             return format!("({left} {sign} {right})");
         }
-        let ty = *self.draw.one_of(&PRIMITIVES);
+        let ty = *self.rng.one_of(&PRIMITIVES);
         let (left, right) = (self.expr(ty, depth), self.expr(ty, depth));
-        let sign = self.draw.one_of(&["==", "!=", "<", "<=", ">", ">="]);
+        let sign = self.rng.one_of(&["==", "!=", "<", "<=", ">", ">="]);
         format!("({left} {sign} {right})")
     }
 
-    /// A shift, by an amount of any type.
+    /// Generates a shift, by an amount of any type.
     fn shift(&mut self, ty: Scalar, depth: usize) -> Option<String> {
         let amount = self.integer();
         ty.is_integer().then(|| {
             let (left, right) = (self.expr(ty, depth), self.operand(amount, depth));
-            format!("({left} {} {right})", self.draw.one_of(&["<<", ">>"]))
+            format!("({left} {} {right})", self.rng.one_of(&["<<", ">>"]))
         })
     }
 
     fn unary(&mut self, ty: Scalar, depth: usize) -> Option<String> {
         match ty {
-            ty if ty.is_arithmetic() && !is_unsigned(ty) && self.draw.once_in(2) => {
+            ty if ty.is_arithmetic() && !is_unsigned(ty) && self.rng.once_in(2) => {
                 Some(format!("(-{})", self.expr(ty, depth)))
             }
             ty if ty.is_integer() || ty == Scalar::Bool => Some(format!("(!{})", self.expr(ty, depth))),
@@ -156,11 +156,11 @@ impl Maker<'_> {
             return None;
         }
         let from = match ty {
-            ty if ty.is_integer() && self.draw.once_in(6) => Scalar::Bool,
+            ty if ty.is_integer() && self.rng.once_in(6) => Scalar::Bool,
             _ => self.one_of(&PRIMITIVES),
         };
         let value = self.operand(from, depth);
-        let to = if self.draw.once_in(40) { "_" } else { ty.name() };
+        let to = if self.rng.once_in(40) { "_" } else { ty.name() };
         Some(format!("({value} as {to})"))
     }
 
@@ -168,7 +168,7 @@ impl Maker<'_> {
         let from = self.scalar();
         (ty != Scalar::Bool && from != Scalar::Bool).then(|| {
             let value = self.operand(from, depth);
-            match self.draw.below(40) {
+            match self.rng.below(40) {
                 0 => format!("cast({value})"),
                 1 => format!("cast::<_>({value})"),
                 _ => format!("cast::<{ty}>({value})"),
@@ -196,23 +196,23 @@ impl Maker<'_> {
             ty if ty.is_integer() => &[("min", 2), ("max", 2)],
             _ => return None,
         };
-        let (word, count) = *self.draw.one_of(words);
+        let (word, count) = *self.rng.one_of(words);
         let arguments: Vec<_> = (0..count).map(|_| self.expr(ty, depth)).collect();
         Some(format!("{word}({})", arguments.join(", ")))
     }
 
-    /// A method of a scalar. Its type must be known before the call, so the receiver is rarely left
-    /// open.
+    /// Generates a method call on a scalar. The receiver's type must be known before the call, so
+    /// it is rarely left open.
     fn method(&mut self, ty: Scalar, depth: usize) -> Option<String> {
         let receiver = |maker: &mut Self, ty: Scalar| match maker.variable(ty, false) {
-            Some(variable) if maker.draw.once_in(8) => format!("({})", variable.name),
+            Some(variable) if maker.rng.once_in(8) => format!("({})", variable.name),
             _ if PRIMITIVES.contains(&ty) => format!("({} as {ty})", maker.expr(ty, depth)),
             _ => format!("cast::<{ty}>({})", maker.expr(Scalar::F32, depth)),
         };
-        Some(match (ty, self.draw.below(3)) {
+        Some(match (ty, self.rng.below(3)) {
             (Scalar::F32 | Scalar::F64, 0) => {
                 let small = [Scalar::F16, Scalar::Bf16, Scalar::Tf32, Scalar::E4m3, Scalar::E5m2];
-                let small = *self.draw.one_of(&small);
+                let small = *self.rng.one_of(&small);
                 format!("{}.to_{ty}()", receiver(self, small))
             }
             (Scalar::F32 | Scalar::F64, 1) => {
@@ -223,14 +223,14 @@ impl Maker<'_> {
             (Scalar::U16, 0) => format!("{}.to_bits()", receiver(self, Scalar::F16)),
             (Scalar::F32, 2) => format!("f32::from_bits({})", self.expr(Scalar::U32, depth)),
             (ty, 1) if is_unsigned(ty) => {
-                format!("{}.div_ceil({})", receiver(self, ty), 1 + self.draw.below(9))
+                format!("{}.div_ceil({})", receiver(self, ty), 1 + self.rng.below(9))
             }
             (ty, 1) if ty.is_integer() => format!("{}.abs()", receiver(self, ty)),
             (ty, _) if ty.is_integer() => {
-                // The one method that rustc finds for an integer whose type is still open: it is a
-                // trait's.
+                // The one method that rustc finds for an integer whose type is still open, since it
+                // belongs to a trait.
                 let left = self.expr(ty, depth);
-                format!("({left}).{}({})", self.draw.one_of(&["min", "max"]), self.expr(ty, depth))
+                format!("({left}).{}({})", self.rng.one_of(&["min", "max"]), self.expr(ty, depth))
             }
             _ => return None,
         })
@@ -238,23 +238,23 @@ impl Maker<'_> {
 
     fn if_value(&mut self, ty: Scalar, depth: usize) -> String {
         let condition = self.condition(depth);
-        let statements = self.draw.below(2);
+        let statements = self.rng.below(2);
         let then = self.block(statements, depth, Some(ty));
         let otherwise = self.block(0, depth, Some(ty));
         format!("(if {condition} {{\n{then}}} else {{\n{otherwise}}})")
     }
 
     fn match_value(&mut self, ty: Scalar, depth: usize) -> String {
-        let on = if self.draw.once_in(8) { Scalar::Bool } else { self.integer() };
+        let on = if self.rng.once_in(8) { Scalar::Bool } else { self.integer() };
         let value = self.operand(on, depth);
         let arms: Vec<_> =
             self.patterns(on).iter().map(|arm| format!("{arm} => {},\n", self.expr(ty, depth))).collect();
         format!("(match {value} {{\n{}}})", arms.concat())
     }
 
-    /// Patterns that hold every value of `ty`, and of any type that it may turn out to be.
+    /// Returns patterns that cover every value of `ty`, and of any type that it may be inferred as.
     pub(super) fn patterns(&self, ty: Scalar) -> &'static [&'static str] {
-        match (ty, self.draw.below(3)) {
+        match (ty, self.rng.below(3)) {
             (Scalar::Bool, _) => &["true", "false"],
             (_, 0) => &["0 | 3", "4..=7", "_"],
             (_, 1) => &["..=9", "10.."],
@@ -262,14 +262,14 @@ impl Maker<'_> {
         }
     }
 
-    /// An element of a register array.
+    /// Generates an element of a register array.
     fn element(&mut self, ty: Scalar, depth: usize) -> Option<String> {
         let (name, len) = self.array(ty, false)?;
         let index = self.index_below(len, depth);
         Some(format!("{name}[{index}]"))
     }
 
-    /// An array of elements `ty`, and its length.
+    /// Returns an array of elements `ty`, and its length.
     pub(super) fn array(&self, ty: Scalar, mutable: bool) -> Option<(String, usize)> {
         let fitting = self.variables.iter().filter_map(|variable| match variable.ty {
             Ty::Array(element, len) if element == ty && (variable.mutable || !mutable) => {
@@ -278,13 +278,13 @@ impl Maker<'_> {
             _ => None,
         });
         let fitting: Vec<_> = fitting.collect();
-        (!fitting.is_empty()).then(|| self.draw.one_of(&fitting).clone())
+        (!fitting.is_empty()).then(|| self.rng.one_of(&fitting).clone())
     }
 
-    /// A `usize` below `len`.
+    /// Generates a `usize` below `len`.
     pub(super) fn index_below(&mut self, len: usize, depth: usize) -> String {
-        match self.draw.below(3) {
-            0 => self.draw.below(len).to_string(),
+        match self.rng.below(3) {
+            0 => self.rng.below(len).to_string(),
             _ => format!("{} % {len}", self.expr(Scalar::Usize, depth)),
         }
     }
@@ -295,11 +295,11 @@ impl Maker<'_> {
         if fitting.is_empty() {
             return None;
         }
-        let function = self.draw.one_of(&fitting).clone();
+        let function = self.rng.one_of(&fitting).clone();
         self.call_of(&function, depth)
     }
 
-    /// A call of a device function; none if there is nothing that it could change.
+    /// Generates a call of a device function, or `None` if there is no variable for its `&mut`.
     pub(super) fn call_of(&mut self, function: &Function, depth: usize) -> Option<String> {
         let changed = match function.changes {
             Some(ty) => Some(format!("&mut {}", self.variable(ty, true)?.name)),
@@ -310,12 +310,12 @@ impl Maker<'_> {
         Some(format!("{}({})", function.name, arguments.join(", ")))
     }
 
-    /// What is read from memory.
+    /// Generates a read from memory.
     fn memory(&mut self, ty: Scalar, depth: usize) -> Option<String> {
         if !self.in_kernel {
             return None;
         }
-        Some(match (ty, self.draw.below(4)) {
+        Some(match (ty, self.rng.below(4)) {
             (Scalar::F32, 0) => format!("tile.get({})", self.coordinates(depth)),
             (Scalar::U32, 0) => format!("words.get({})", self.coordinates(depth)),
             (Scalar::F32, 1) => format!("part.get({} & 63)", self.expr(Scalar::U32, depth)),
@@ -329,31 +329,31 @@ impl Maker<'_> {
         })
     }
 
-    /// Coordinates within 8 × 32, of either type.
+    /// Generates coordinates within 8 × 32, of either type.
     pub(super) fn coordinates(&mut self, depth: usize) -> String {
         let ty = self.one_of(&[Scalar::U32, Scalar::I32]);
         let (row, column) = (self.operand(ty, depth), self.operand(ty, depth));
         format!("[{row} & 7, {column} & 31]")
     }
 
-    /// An index into global memory, of any type that it may have.
+    /// Generates an index into global memory, of any type that it may have.
     pub(super) fn index(&mut self, depth: usize) -> String {
         let ty = self.one_of(&INDICES);
         self.operand(ty, depth)
     }
 
-    /// An operand that several types may have: most often a variable, whose other uses have to
-    /// decide.
+    /// Generates an operand that may have several types: most often a variable, whose other uses
+    /// have to decide.
     pub(super) fn operand(&mut self, ty: Scalar, depth: usize) -> String {
         match self.variable(ty, false) {
-            Some(variable) if !self.draw.once_in(4) => variable.name,
+            Some(variable) if !self.rng.once_in(4) => variable.name,
             _ => self.expr(ty, depth),
         }
     }
 
-    /// A type that literals have.
+    /// Returns a type that literals can have.
     pub(super) fn literal_type(&self) -> Scalar {
         let ty = self.scalar();
-        if has_literals(ty) { ty } else { *self.draw.one_of(&INTEGERS) }
+        if has_literals(ty) { ty } else { *self.rng.one_of(&INTEGERS) }
     }
 }

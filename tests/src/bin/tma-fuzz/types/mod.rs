@@ -1,11 +1,11 @@
-//! The target `types`: made-up bodies for rustc and for the front end, which must agree about every
+//! The target `types`: generated bodies for rustc and for the front end, which must agree on every
 //! type.
 //!
-//! The bodies are well typed as they are made; then suffixes of literals and types of variables are
-//! left out at random, so that uses have to decide. Two things must hold of each body that rustc
-//! takes: the front end takes it too, and every variable has the type that rustc gave it. The
-//! second is asked of rustc by a line after each variable, whose type is a tag of the front end's
-//! answer. No line of that kind decides a type: a tag is known only when its variable is.
+//! The bodies are well typed as generated. Suffixes of literals and types of variables are then
+//! omitted at random, so that uses have to decide. Two properties must hold for each body that
+//! rustc accepts: the front end accepts it too, and every variable has the type that rustc infers.
+//! To test the second, rustc gets a line after each variable that tags it with the front end's
+//! type. Such a line never decides a type: a tag's type is only known once that of its variable is.
 
 mod body;
 mod expr;
@@ -16,30 +16,29 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::draw::Draw;
+use crate::rng::Rng;
 use body::Template;
 use rustc::Package;
 
-/// Bodies in a run of rustc.
+/// The number of bodies in a run of rustc.
 const BATCH: usize = 1000;
 
-/// What became of the bodies.
+/// The verdicts on the bodies.
 #[derive(Debug, Default)]
 struct Count {
-    /// Taken by rustc, and by the front end with the same types.
+    /// Accepted by rustc, and by the front end with the same types.
     agreed: usize,
-    /// Variables whose types were compared.
+    /// The number of variables whose types were compared.
     variables: usize,
-    /// Refused by both.
+    /// Rejected by both.
     refused: usize,
-    /// Refused by rustc alone. The front end need not know of all that rustc asks for.
+    /// Rejected by rustc only. The front end need not check everything that rustc does.
     taken_alone: usize,
-    /// Taken by rustc, and not by the front end, or with other types.
+    /// Accepted by rustc, but not by the front end, or with other types.
     failed: usize,
 }
 
-/// Compares at most `bodies`, as far as the time goes; returns whether rustc and the front end
-/// agree.
+/// Compares at most `bodies` bodies within the time. Returns whether rustc and the front end agree.
 pub(crate) fn run(bodies: Option<usize>, minutes: f64, seed: u64, folder: &Path) -> anyhow::Result<bool> {
     let package = Package::new(folder)?;
     let end = Instant::now() + Duration::from_secs_f64(minutes * 60.0);
@@ -62,26 +61,26 @@ pub(crate) fn run(bodies: Option<usize>, minutes: f64, seed: u64, folder: &Path)
     Ok(failed == 0)
 }
 
-/// A made-up body and what the front end says of it.
+/// A generated body, and the front end's result for it.
 struct Body {
     template: Template,
-    answer: Answer,
+    inferred: InferredTypes,
 }
 
-/// What the front end says: the type of each variable, or why there is none.
-type Answer = Result<HashMap<String, String>, String>;
+/// The front end's result: the type of each variable, or the errors.
+type InferredTypes = Result<HashMap<String, String>, String>;
 
 impl Body {
-    /// The `number`-th body of a seed.
+    /// Generates the `number`-th body of a seed.
     fn new(number: usize, seed: u64) -> Self {
-        let draw = Draw::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number as u64));
-        let template = body::draw(&draw, number);
-        let answer = answer(&template.kernel());
-        Self { template, answer }
+        let rng = Rng::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number as u64));
+        let template = body::generate(&rng, number);
+        let inferred = inferred(&template.kernel());
+        Self { template, inferred }
     }
 }
 
-fn answer(kernel: &str) -> Answer {
+fn inferred(kernel: &str) -> InferredTypes {
     match tma_codegen::check("types.rs", kernel) {
         Ok(accepted) => {
             let variables = accepted.kernels.iter().flat_map(|checked| &checked.kernel.kernel().variables);
@@ -91,8 +90,8 @@ fn answer(kernel: &str) -> Answer {
     }
 }
 
-/// Whether a refusal is of constants that have no value and of loops that wait for a plain read, and
-/// of no type.
+/// Returns whether all errors are about constants without a value and about loops that wait for a
+/// plain read, and none is about a type.
 fn is_of_no_type(refusal: &str) -> bool {
     let others = ["error[TMA0111]", "error[TMA0713]"].map(|code| refusal.matches(code).count());
     refusal.matches("error[TMA").count() == others.iter().sum::<usize>()
@@ -102,24 +101,24 @@ fn is_of_no_type(refusal: &str) -> bool {
 fn compare(package: &Package, batch: &[Body], count: &mut Count) -> anyhow::Result<()> {
     let nothing = HashMap::new();
     let texts: Vec<_> =
-        batch.iter().map(|body| body.template.rust(body.answer.as_ref().unwrap_or(&nothing))).collect();
+        batch.iter().map(|body| body.template.rust(body.inferred.as_ref().unwrap_or(&nothing))).collect();
     let mut others = vec![];
     for (body, (text, errors)) in batch.iter().zip(texts.iter().zip(package.judge(&texts)?)) {
-        // A variable whose type rustc does not know, where it is asked for or elsewhere, is one
-        // that it refuses.
+        // A variable whose type is unknown to rustc, at its tag or elsewhere, counts as rejected by
+        // rustc.
         let is_other_type = |(line, error): &&(usize, String)| {
             text.lines().nth(*line).is_some_and(body::is_tag) && !error.contains("annotations needed")
         };
         let (tags, refusals): (Vec<_>, Vec<_>) = errors.iter().partition(is_other_type);
-        match (&body.answer, refusals.first(), tags.first()) {
+        match (&body.inferred, refusals.first(), tags.first()) {
             (Ok(_), None, None) => {
                 count.agreed += 1;
                 count.variables += text.lines().filter(|line| body::is_tag(line)).count();
             }
             (Err(_), Some(_), _) => count.refused += 1,
             (Ok(_), Some(_), _) => count.taken_alone += 1,
-            // rustc's lint refuses these shifts as well; it is off here, for it refuses more than
-            // them.
+            // rustc's lint rejects these shifts as well. It is off here, because it rejects more
+            // than these.
             (Err(refusal), None, _) if is_of_no_type(refusal) => count.refused += 1,
             (Err(refusal), None, _) => {
                 count.failed += 1;
@@ -131,8 +130,8 @@ fn compare(package: &Package, batch: &[Body], count: &mut Count) -> anyhow::Resu
             }
         }
     }
-    // With a type in dispute rustc says nothing of those that it does not know: it is asked again,
-    // without the tags.
+    // If a type is in dispute, rustc does not report the types that it does not know. It is asked
+    // again without the tags.
     let (texts, reports): (Vec<_>, Vec<_>) = others.into_iter().unzip();
     let verdicts = if texts.is_empty() { vec![] } else { package.judge(&texts)? };
     for (report, errors) in reports.iter().zip(verdicts) {

@@ -1,4 +1,4 @@
-//! Asks rustc about many bodies at once.
+//! Checks many bodies with rustc at once.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,8 @@ use anyhow::{Context, ensure};
 
 use crate::workspace;
 
-/// What each run begins with: the vocabulary, and tags that tell types apart without deciding any.
+/// The beginning of each run's text: the vocabulary, and tags that distinguish types without
+/// deciding any.
 const HEADER: &str = "\
 #![allow(warnings, arithmetic_overflow, overflowing_literals, unconditional_panic)]
 use tma_runtime::prelude::*;
@@ -28,8 +29,8 @@ pub(super) struct Package {
 }
 
 impl Package {
-    /// Makes the package in `folder`; what it depends on is built beside it, where packages of
-    /// tests have theirs.
+    /// Makes the package in `folder`. Its dependencies are built next to it, in the same folder as
+    /// for the packages of tests.
     pub(super) fn new(folder: &Path) -> anyhow::Result<Self> {
         let (target, folder) = (folder.join("packages"), folder.join("types"));
         let runtime = workspace().join("tma-runtime");
@@ -43,7 +44,7 @@ impl Package {
         Ok(Self { folder, target })
     }
 
-    /// The errors of each body: the line in it, from 0, and the message.
+    /// Returns the errors of each body: the line in it, from 0, and the message.
     pub(super) fn judge(&self, bodies: &[String]) -> anyhow::Result<Vec<Vec<(usize, String)>>> {
         let mut text = HEADER.to_owned();
         let mut first_lines = vec![];
@@ -66,17 +67,17 @@ impl Package {
             found += 1;
         }
         ensure!(output.status.success() == (found == 0), "rustc did not judge the bodies:\n{said}");
-        // Types are not looked at where a name is not known.
+        // rustc does not check types if a name is unknown.
         let unjudged = said.lines().find(|line| UNJUDGED.iter().any(|code| line.contains(code)));
         ensure!(unjudged.is_none(), "rustc did not come to the types: {}", unjudged.unwrap_or_default());
         Ok(errors)
     }
 }
 
-/// Errors after which rustc gives up before it looks at types: names that it does not find.
+/// Errors of unknown names, after which rustc gives up before it checks types.
 const UNJUDGED: [&str; 3] = ["error[E0425]", "error[E0412]", "error[E0433]"];
 
-/// The line and the message of an error, in the form
+/// Parses the line and the message of an error, in the form
 /// `src/lib.rs:LINE:COLUMN: error[CODE]: MESSAGE`.
 fn error(line: &str) -> Option<(usize, &str)> {
     let (line, rest) = line.strip_prefix("src/lib.rs:")?.split_once(':')?;

@@ -1,20 +1,20 @@
 //! One matrix added to another in memory: by the copy engine's reduction, and by threads.
 //!
-//! Both are persistent, with a block per multiprocessor and tiles from a counter, as the example
-//! `tma_copy_pipelined`. Both read the source and the destination and write the destination; they
-//! differ in where the addition is done.
+//! Both kernels are persistent, as the example `tma_copy_pipelined`: one block per multiprocessor,
+//! and tiles from a counter. Both read the source and the destination and write the destination;
+//! they differ in where the addition happens.
 
 use tma_runtime::tma_module;
 
-/// Tiles of `ROWS` × 128, with rows as long as those of `tma_copy_pipelined`.
+/// Tiles of `ROWS` × 128, with rows of the same length as those of `tma_copy_pipelined`.
 #[tma_module]
 pub mod add {
     use tma_runtime::prelude::*;
 
-    /// Columns of a tile.
+    /// The number of columns of a tile.
     pub const COLS: u32 = 128;
 
-    /// The last block leaves the counters as it found them.
+    /// Counts this block out; the last block resets the counters for the next launch.
     #[tma_device]
     fn leave(work: Global<u32>) {
         if work.fetch_add(1, 1, Order::AcqRel, Scope::Device) == grid_dim().x - 1 {
@@ -24,8 +24,8 @@ pub mod add {
     }
 
     /// Adds each tile of `src` to that of `sum` in the L2 cache. If `AHEAD`, a tile of `sum` is
-    /// fetched into the cache when that of `src` is loaded, to be evicted last: `docs/benchmarks.md`
-    /// tells what that gains.
+    /// prefetched into the cache when that of `src` is loaded, with the hint to evict it last:
+    /// `docs/benchmarks.md` has the gain.
     #[tma_kernel(threads = 64, instances(four = <32, 4, false>, six = <32, 6, false>, ahead = <32, 4, true>, low = <16, 4, true>))]
     pub fn add_by_reduction<const ROWS: u32, const STAGES: u32, const AHEAD: bool>(
         src: TensorMap<Tile<f32, Shape2<ROWS, COLS>>>,
@@ -50,7 +50,7 @@ pub mod add {
                 let empty = producer.wait();
                 numbers.set(empty.stage(), tile);
                 let slot = empty.announce();
-                // The number after the last stops the consumer; nothing is read for it.
+                // A number past the end stops the consumer; its load reads nothing.
                 src.load(slot.0, at, slot.barrier());
                 if tile >= tiles {
                     break;
@@ -77,8 +77,8 @@ pub mod add {
         }
     }
 
-    /// Loads each tile of `src` and that of `sum`, adds them by eight warps, and stores the result.
-    /// A thread adds `EACH` of a tile's elements.
+    /// Loads each tile of `src` and of `sum`, adds them in eight warps, and stores the result. A
+    /// thread adds `EACH` elements of a tile.
     #[tma_kernel(threads = 288, instances(three = <32, 16, 3>, four = <32, 16, 4>, low_four = <16, 8, 4>, low_six = <16, 8, 6>))]
     pub fn add_in_threads<const ROWS: u32, const EACH: usize, const STAGES: u32>(
         src: TensorMap<Tile<f32, Shape2<ROWS, COLS>>>,
@@ -119,7 +119,7 @@ pub mod add {
             let mut slot = consumer.wait();
             let mut tile = numbers.get(slot.stage());
             while tile < tiles {
-                // All is read before anything is written, so that no read waits for a write.
+                // All reads come before any write, so that no read waits for a write.
                 let mut sums = [0.0; EACH];
                 for k in unroll(0..EACH) {
                     let at = [first + 2 * k as u32, column];
@@ -134,7 +134,7 @@ pub mod add {
                     sum.store([tile / across * ROWS, tile % across * COLS], slot.1);
                     bulk_commit_group();
                 }
-                // The store reads while the next tiles come.
+                // The store reads this buffer while the next tiles arrive.
                 let next = consumer.wait();
                 tile = numbers.get(next.stage());
                 if thread_idx().x == 0 {

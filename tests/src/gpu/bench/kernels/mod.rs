@@ -1,4 +1,4 @@
-//! Kernels that only the benchmarks use.
+//! The kernels that only the benchmarks use.
 
 pub mod additions;
 pub mod products;

@@ -1,5 +1,5 @@
-//! A matrix scaled by threads that read its tiles from a ring: what the proxy fence of a release
-//! costs.
+//! A matrix scaled by threads that read its tiles from a ring, to measure the cost of the proxy
+//! fence of a release.
 
 use tma_runtime::tma_module;
 
@@ -8,14 +8,14 @@ use tma_runtime::tma_module;
 pub mod scale {
     use tma_runtime::prelude::*;
 
-    /// Rows of a tile.
+    /// The number of rows of a tile.
     pub const ROWS: u32 = 32;
-    /// Columns of a tile.
+    /// The number of columns of a tile.
     pub const COLS: u32 = 64;
     type Part = Tile<f32, Shape2<ROWS, COLS>>;
 
-    /// Four warps read the tiles that a fifth loads, and write what they have scaled to global
-    /// memory. Each thread releases a slot, or one lane of each warp.
+    /// Four warps read the tiles that a fifth loads, and write the scaled elements to global
+    /// memory. A slot is released by each thread, or by one lane of each warp.
     #[tma_kernel(threads = 160, instances(by_threads = <8, 128>, by_warps = <8, 4>))]
     pub fn scale_from_ring<const STAGES: u32, const RELEASES: u32>(
         src: TensorMap<Part>,

@@ -1,32 +1,32 @@
-//! Pairs of blocks read one stream of tiles, as those of a matrix product that share an operand.
+//! Pairs of blocks read one stream of tiles, as the blocks of a GEMM that share an operand.
 //!
-//! Every pair reads the whole matrix, which the L2 cache holds, several times, each from another
-//! tile on. Of each tile each thread adds up one element, so that the result tells whether all
-//! tiles came; what is measured is how they come.
+//! Every pair reads the whole matrix, which fits the L2 cache, several times, each from another
+//! tile on. Each thread sums one element of every tile, so that the result proves that all tiles
+//! arrived. The time depends on how the tiles are loaded.
 
 use tma_runtime::tma_module;
 
-/// Tiles of 16 KiB, as of 128 × 64 halves.
+/// Tiles of 16 KiB, the size of 128 × 64 `f16`.
 #[tma_module]
 pub mod stream {
     use tma_runtime::prelude::*;
 
-    /// Rows of a tile.
+    /// The number of rows of a tile.
     pub const ROWS: u32 = 128;
-    /// Columns of a tile.
+    /// The number of columns of a tile.
     pub const COLS: u32 = 32;
-    /// How often the matrix is read: start and end count little.
+    /// The number of passes over the matrix, enough that start and end hardly count.
     pub const PASSES: u32 = 4;
     type Slice = Tile<u32, Shape2<64, COLS>, Swizzle128>;
     type Whole = Tile<u32, Shape2<ROWS, COLS>, Swizzle128>;
 
-    /// The tile that this pair of blocks reads as the `k`-th of so many.
+    /// Returns the tile that this pair of blocks reads as the `k`-th of `tiles`.
     #[tma_device]
     fn turn(k: u32, tiles: u32) -> u32 {
         (block_idx().x / 2 * (tiles / (grid_dim().x / 2)) + k) % tiles
     }
 
-    /// Adds up this thread's elements. Each warp says to both blocks when it has read a tile.
+    /// Sums this thread's elements. Each warp signals both blocks when it has read a tile.
     #[tma_device]
     fn sum_for_both<const STAGES: u32>(consumer: &mut Consumer<(Whole,), STAGES>, tiles: u32) -> u32 {
         let mut sum = 0;
@@ -41,7 +41,7 @@ pub mod stream {
         sum
     }
 
-    /// The blocks load in turns, a whole tile for both.
+    /// The blocks alternate in loading a whole tile for both.
     #[tma_kernel(threads = 160, cluster = 2, instances(six = <6>, twelve = <12>))]
     pub fn multicast_in_turns<const STAGES: u32>(
         src: TensorMap<Whole>,
@@ -51,7 +51,7 @@ pub mod stream {
     ) {
         let ring: Pipeline<(Whole,), STAGES> = shared();
         if thread_idx().x == 0 {
-            ring.init(2 * 4); // the warps of both blocks
+            ring.init(2 * 4); // one arrival per warp of both blocks
             fence_barrier_init();
         }
         sync_cluster();
@@ -76,7 +76,7 @@ pub mod stream {
         }
     }
 
-    /// Each block loads half of each tile, for both.
+    /// Each block loads half of each tile for both.
     #[tma_kernel(threads = 160, cluster = 2, instances(six = <6>, twelve = <12>))]
     pub fn multicast_in_slices<const STAGES: u32>(
         src: TensorMap<Slice>,
@@ -86,7 +86,7 @@ pub mod stream {
     ) {
         let ring: Pipeline<(Whole,), STAGES> = shared();
         if thread_idx().x == 0 {
-            ring.init(2 * 4); // the warps of both blocks
+            ring.init(2 * 4); // one arrival per warp of both blocks
             fence_barrier_init();
         }
         sync_cluster();
@@ -109,8 +109,8 @@ pub mod stream {
         }
     }
 
-    /// Each block loads each tile for itself; the blocks of a pair are neighbours in a cluster or
-    /// not.
+    /// Each block loads each tile for itself. The launch decides whether the blocks of a pair form
+    /// a cluster.
     #[tma_kernel(threads = 160, cluster = launch, instances(six = <6>, twelve = <12>))]
     pub fn load_by_each<const STAGES: u32>(
         src: TensorMap<Whole>,

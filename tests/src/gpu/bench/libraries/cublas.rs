@@ -1,4 +1,4 @@
-//! cuBLAS's product of matrices.
+//! GEMMs by cuBLAS.
 //!
 //! Source of types, values and rules: NVIDIA, "cuBLAS", sections "cublasCreate()",
 //! "cublasSetStream()", "cublasSetWorkspace()" and "cublasGemmEx()".
@@ -20,7 +20,7 @@ const PLAIN: c_int = 0;
 const TRANSPOSED: c_int = 1;
 /// `CUBLAS_GEMM_DEFAULT`.
 const DEFAULT_ALGORITHM: c_int = -1;
-/// What the documentation recommends for Hopper: 32 MiB.
+/// 32 MiB, the size that the documentation recommends for Hopper.
 pub(super) const WORKSPACE_BYTES: usize = 32 << 20;
 
 type Handle = *mut c_void;
@@ -35,28 +35,28 @@ type GemmEx = unsafe extern "C" fn(
     *const c_void, u64, c_int, c_int, c_int, c_int,
 ) -> c_int;
 
-/// A handle of the library, which multiplies on one stream.
+/// A handle of the library, for one stream.
 pub struct Cublas {
     handle: Handle,
     destroy: Destroy,
     gemm: GemmEx,
-    /// `130100` is 13.1.0.
+    /// The version: `130100` is 13.1.0.
     pub version: c_int,
-    /// The handle's for as long as it lives.
+    /// The workspace of the handle, which must outlive it.
     _workspace: DeviceTensor<u8, 1>,
     /// Unloaded last.
     _library: Library,
 }
 
 impl Cublas {
-    /// Loads the library of the folder, or the newest that is found, for `stream`.
+    /// Loads the library from the folder, or the newest that is found, for `stream`.
     ///
     /// # Errors
     ///
-    /// That there is none, or which call failed.
+    /// A library that is not found, or a call that failed.
     pub fn load(folder: Option<&Path>, stream: &Stream) -> anyhow::Result<Self> {
         let library = open_versioned("libcublas.so", folder)?;
-        // SAFETY: each symbol has the type that the documentation gives.
+        // SAFETY: each symbol has its documented type.
         let (create, destroy, version_of, set_stream, set_workspace, gemm) = unsafe {
             (
                 *library.get::<Create>(c"cublasCreate_v2")?,
@@ -67,15 +67,15 @@ impl Cublas {
                 *library.get::<GemmEx>(c"cublasGemmEx")?,
             )
         };
-        // Makes the device's context current on this thread, which the library then uses.
+        // Makes the device's context current on this thread, for the library to use.
         let workspace = stream.device().zeros([WORKSPACE_BYTES])?;
         let mut handle = std::ptr::null_mut();
-        // SAFETY: writes a handle.
+        // SAFETY: the call writes a handle.
         succeeded("cublasCreate_v2", unsafe { create(&mut handle) })?;
         let mut cublas = Self { handle, destroy, gemm, version: 0, _workspace: workspace, _library: library };
-        // SAFETY: the handle lives, and so do the version, the stream and the workspace, which is
-        // aligned to 256 bytes as an allocation of its own. Setting the stream resets the
-        // workspace, so it is set afterwards.
+        // SAFETY: the handle lives, and so do the variable for the version, the stream and the
+        // workspace, which is aligned to 256 bytes as an allocation of its own. Setting the stream
+        // resets the workspace, so it is set afterwards.
         unsafe {
             succeeded("cublasGetVersion_v2", version_of(handle, &mut cublas.version))?;
             succeeded("cublasSetStream_v2", set_stream(handle, stream.raw()))?;
@@ -89,7 +89,7 @@ impl Cublas {
     ///
     /// # Errors
     ///
-    /// The library's.
+    /// Errors of the library.
     pub fn multiply<T: Scalar, C: Scalar>(
         &self,
         types: Types,
@@ -99,11 +99,10 @@ impl Cublas {
     ) -> anyhow::Result<()> {
         let [m, n, k] = extents(a, b, c)?;
         let factors = types.compute.factors();
-        // The library's matrices are column-major: a row-major C is its Cᵀ = B · Aᵀ, where what it
-        // sees of B and A is K × N and K × M.
-        // SAFETY: the tensors have the extents and strides that are passed, and the element types
-        // that `Types` stands for; they live on the handle's device. Alpha and beta are read
-        // during the call, on the host.
+        // The library's matrices are column-major: a row-major C is its Cᵀ = B · Aᵀ, in which B and
+        // A are K × N and K × M to it. SAFETY: the tensors have the extents and strides that are
+        // passed, and the element types that `Types` describes; they live on the handle's device.
+        // Alpha and beta are read during the call, on the host.
         let status = unsafe {
             (self.gemm)(
                 self.handle,
@@ -133,13 +132,13 @@ impl Cublas {
 
 impl Drop for Cublas {
     fn drop(&mut self) {
-        // SAFETY: the handle lives until here. That it fails after a fault of a kernel is of no
-        // consequence.
+        // SAFETY: the handle lives until here. An error of the call after a fault of a kernel can
+        // be ignored.
         unsafe { (self.destroy)(self.handle) };
     }
 }
 
-/// M, N and K, if the matrices fit.
+/// Returns M, N and K, if the extents of the matrices agree.
 pub(super) fn extents<T: Scalar, C: Scalar>(
     a: &DeviceTensor<T, 2>,
     b: &DeviceTensor<T, 2>,
@@ -151,7 +150,7 @@ pub(super) fn extents<T: Scalar, C: Scalar>(
     Ok([m?, n?, k?])
 }
 
-/// That a call of cuBLAS or cuBLASLt succeeded.
+/// Checks that a call of cuBLAS or cuBLASLt succeeded.
 pub(super) fn succeeded(call: &str, status: c_int) -> anyhow::Result<()> {
     ensure!(status == SUCCESS, "{call} failed with status {status}");
     Ok(())

@@ -1,4 +1,4 @@
-//! cuBLASLt's product of matrices, by each of the algorithms that its heuristics propose.
+//! GEMMs by cuBLASLt, with each of the algorithms that its heuristics propose.
 //!
 //! Source of types, values and rules: NVIDIA, "cuBLAS", section "Using the cuBLASLt API":
 //! "cublasLtMatmul()", "cublasLtMatmulAlgoGetHeuristic()", "cublasLtMatmulDescAttributes_t" and
@@ -26,9 +26,9 @@ const SEARCH_MODE: c_int = 0;
 const MAX_WORKSPACE_BYTES: c_int = 1;
 /// `CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID`.
 const LIMITED_BY_ID: u32 = 1;
-/// Kinds of algorithms, at most.
+/// The largest number of kinds of algorithms.
 const IDS: usize = 128;
-/// Algorithms of a kind, at first.
+/// The number of algorithms of a kind that are requested first.
 const PER_ID: usize = 4;
 
 type Handle = *mut c_void;
@@ -67,7 +67,7 @@ struct Heuristic {
     reserved: [c_int; 4],
 }
 
-/// The functions that are used.
+/// The functions of the library that are used.
 struct Functions {
     destroy: Destroy,
     create_operation: CreateOperation,
@@ -89,21 +89,21 @@ pub struct CublasLt {
     handle: Handle,
     functions: Functions,
     workspace: DeviceTensor<u8, 1>,
-    /// `130100` is 13.1.0.
+    /// The version: `130100` is 13.1.0.
     pub version: usize,
     /// Unloaded last.
     _library: Library,
 }
 
 impl CublasLt {
-    /// Loads the library of the folder, or the newest that is found, for a device.
+    /// Loads the library from the folder, or the newest that is found, for a device.
     ///
     /// # Errors
     ///
-    /// That there is none, or which call failed.
+    /// A library that is not found, or a call that failed.
     pub fn load(folder: Option<&Path>, device: &Device) -> anyhow::Result<Self> {
         let library = open_versioned("libcublasLt.so", folder)?;
-        // SAFETY: each symbol has the type that `cublasLt.h` gives.
+        // SAFETY: each symbol has its type in `cublasLt.h`.
         let (create, version_of, functions) = unsafe {
             let functions = Functions {
                 destroy: *library.get::<Destroy>(c"cublasLtDestroy")?,
@@ -123,30 +123,31 @@ impl CublasLt {
             let create = *library.get::<Create>(c"cublasLtCreate")?;
             (create, *library.get::<GetVersion>(c"cublasLtGetVersion")?, functions)
         };
-        // Makes the device's context current on this thread, which the library then uses.
+        // Makes the device's context current on this thread, for the library to use.
         let workspace = device.zeros([WORKSPACE_BYTES])?;
         let mut handle = ptr::null_mut();
-        // SAFETY: writes a handle.
+        // SAFETY: the call writes a handle.
         succeeded("cublasLtCreate", unsafe { create(&mut handle) })?;
-        // SAFETY: has no requirements.
+        // SAFETY: the call has no requirements.
         let version = unsafe { version_of() };
         Ok(Self { handle, functions, workspace, version, _library: library })
     }
 
     /// Asks the heuristics for up to `most` algorithms for C = A · Bᵀ, all row-major: A is M × K, B
-    /// is N × K and C is M × N. The one that they expect to be fastest comes first. For some types
-    /// they propose but one; the others are what they propose of each kind of algorithm.
+    /// is N × K and C is M × N. The algorithm that they expect to be fastest comes first. For some
+    /// types they propose only one; the remaining ones are their proposals for each kind of
+    /// algorithm.
     ///
     /// # Errors
     ///
-    /// The library's; that there is no algorithm.
+    /// Errors of the library, and a shape without any algorithm.
     pub fn product(&self, types: Types, shape: [usize; 3], most: usize) -> anyhow::Result<Product<'_>> {
         let Functions { destroy_operation, destroy_layout, destroy_preference, .. } = self.functions;
         let [m, n, k] = shape.map(|extent| extent as u64);
-        // As for cuBLAS, the column-major product is Cᵀ = B · Aᵀ.
+        // The column-major matmul is Cᵀ = B · Aᵀ, as for cuBLAS.
         let layout = |cuda_type, rows: u64, columns| {
             made("cublasLtMatrixLayoutCreate", destroy_layout, |layout| {
-                // SAFETY: writes a layout.
+                // SAFETY: the call writes a layout.
                 unsafe { (self.functions.create_layout)(layout, cuda_type, rows, columns, rows as i64) }
             })
         };
@@ -154,7 +155,7 @@ impl CublasLt {
         let result = layout(types.result, n, m)?;
         let operation = made("cublasLtMatmulDescCreate", destroy_operation, |operation| {
             let (compute, scale) = (types.compute.number(), types.compute.scale());
-            // SAFETY: writes a description.
+            // SAFETY: the call writes a description.
             unsafe { (self.functions.create_operation)(operation, compute, scale) }
         })?;
         let set = self.functions.set_of_operation;
@@ -163,7 +164,7 @@ impl CublasLt {
             operation.set(set, FAST_ACCUMULATION, &1_i8)?;
         }
         let preference = made("cublasLtMatmulPreferenceCreate", destroy_preference, |preference| {
-            // SAFETY: writes a preference.
+            // SAFETY: the call writes a preference.
             unsafe { (self.functions.create_preference)(preference) }
         })?;
         preference.set(self.functions.set_of_preference, MAX_WORKSPACE_BYTES, &(WORKSPACE_BYTES as u64))?;
@@ -173,11 +174,12 @@ impl CublasLt {
         product.propose(&preference, vec![Heuristic::default(); most])?;
         preference.set(self.functions.set_of_preference, SEARCH_MODE, &LIMITED_BY_ID)?;
         let ids = self.ids(types)?;
-        // First some of each kind, then as many as it takes.
+        // First a few of each kind, then as many as are missing.
         for of_each in [PER_ID, most] {
             for &id in &ids {
                 if product.algorithms.len() < most {
-                    // A kind that does not fit the shape is refused, and left out.
+                    // A kind that does not fit the shape is an error of the library, and is
+                    // skipped.
                     let _ = product.propose(&preference, vec![self.algorithm(types, id)?; of_each]);
                     product.algorithms.truncate(most);
                 }
@@ -187,11 +189,11 @@ impl CublasLt {
         Ok(product)
     }
 
-    /// The kinds of algorithms that there are for these types.
+    /// Returns the kinds of algorithms that the library has for these types.
     fn ids(&self, types: Types) -> anyhow::Result<Vec<c_int>> {
         let Types { operand, result, compute } = types;
         let (mut ids, mut count) = (vec![0; IDS], 0);
-        // SAFETY: `ids` has room for as many as are asked for.
+        // SAFETY: `ids` has room for the number that is requested.
         let status = unsafe {
             (self.functions.ids)(
                 self.handle,
@@ -211,11 +213,11 @@ impl CublasLt {
         Ok(ids)
     }
 
-    /// What asks the heuristics for algorithms of this kind.
+    /// Returns the request to the heuristics for algorithms of this kind.
     fn algorithm(&self, types: Types, id: c_int) -> anyhow::Result<Heuristic> {
         let Types { operand, result, compute } = types;
-        let mut asked = Heuristic::default();
-        // SAFETY: writes an algorithm.
+        let mut request = Heuristic::default();
+        // SAFETY: the call writes an algorithm.
         let status = unsafe {
             (self.functions.init_algorithm)(
                 self.handle,
@@ -226,11 +228,11 @@ impl CublasLt {
                 result,
                 result,
                 id,
-                &raw mut asked.algorithm,
+                &raw mut request.algorithm,
             )
         };
         succeeded("cublasLtMatmulAlgoInit", status)?;
-        Ok(asked)
+        Ok(request)
     }
 }
 
@@ -241,7 +243,7 @@ impl Drop for CublasLt {
     }
 }
 
-/// A product of matrices of one shape.
+/// A GEMM of one shape, with its algorithms.
 pub struct Product<'a> {
     library: &'a CublasLt,
     types: Types,
@@ -254,11 +256,11 @@ pub struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// Adds what the heuristics propose, as many as there is room for in `found`, but for those that
-    /// are there already.
+    /// Adds the proposals of the heuristics, at most as many as `found` has room for, without those
+    /// that are already known.
     fn propose(&mut self, preference: &Owned, mut found: Vec<Heuristic>) -> anyhow::Result<()> {
         let mut count = 0;
-        // SAFETY: all descriptions live, and `found` has room for as many as are asked for.
+        // SAFETY: all descriptions live, and `found` has room for the number that is requested.
         let status = unsafe {
             (self.library.functions.heuristic)(
                 self.library.handle,
@@ -284,7 +286,7 @@ impl Product<'_> {
         Ok(())
     }
 
-    /// How many algorithms there are.
+    /// Returns the number of algorithms.
     pub fn algorithms(&self) -> usize {
         self.algorithms.len()
     }
@@ -293,7 +295,7 @@ impl Product<'_> {
     ///
     /// # Errors
     ///
-    /// Matrices of other extents or types; the library's.
+    /// Matrices of other extents or types, and errors of the library.
     pub fn multiply<T: Scalar, C: Scalar>(
         &self,
         algorithm: usize,
@@ -305,9 +307,9 @@ impl Product<'_> {
         let fits = extents(a, b, c)?.map(i64::from) == self.shape.map(|extent| extent as i64);
         ensure!(fits && algorithm < self.algorithms.len(), "the matrices do not fit");
         let factors = self.types.compute.factors();
-        // SAFETY: the tensors have the extents that the layouts were made of, and the element types
-        // that `Types` stands for; they live on the handle's device. Alpha and beta are read
-        // during the call, on the host. C is not read, since beta is zero.
+        // SAFETY: the tensors have the extents of the layouts, and the element types that `Types`
+        // describes; they live on the handle's device. Alpha and beta are read during the call, on
+        // the host. C is not read, since beta is zero.
         let status = unsafe {
             (self.library.functions.matmul)(
                 self.library.handle,
@@ -332,13 +334,13 @@ impl Product<'_> {
     }
 }
 
-/// A description that belongs to the library's user.
+/// A description of the library that its user has to destroy.
 struct Owned {
     handle: Handle,
     destroy: Destroy,
 }
 
-/// What `create` makes.
+/// Calls `create`, and returns the description that it made.
 fn made(
     call: &'static str,
     destroy: Destroy,
@@ -350,7 +352,7 @@ fn made(
 }
 
 impl Owned {
-    /// Sets an attribute, whose type is the one that `cublasLt.h` gives.
+    /// Sets an attribute, whose type must be the one in `cublasLt.h`.
     fn set<T>(&self, set: SetAttribute, attribute: c_int, value: &T) -> anyhow::Result<()> {
         let value = ptr::from_ref(value).cast();
         // SAFETY: the description lives, and so does the value, during the call.
@@ -360,7 +362,7 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: made by the call that this one undoes.
+        // SAFETY: the description was created by the call that `destroy` undoes.
         unsafe { (self.destroy)(self.handle) };
     }
 }

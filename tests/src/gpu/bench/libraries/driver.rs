@@ -1,5 +1,5 @@
-//! The CUDA driver, for graphs of whatever is queued on a stream: the runtime's own graphs hold
-//! only its own launches, and libraries are measured against them.
+//! The CUDA driver, for graphs of any work that is queued on a stream. The runtime's own graphs
+//! hold only its own launches, and are measured against libraries.
 //!
 //! Source of types and values: NVIDIA, "CUDA Driver API", and `cuda.h`.
 
@@ -14,7 +14,7 @@ use super::open_first;
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const RELAXED: c_int = 2;
-/// Characters of a place on the bus, as `0000:00:00.0`, with the last zero and some room.
+/// The number of bytes for a PCI address, such as `0000:00:00.0` and a zero, with some room.
 const BUS_ID_BYTES: usize = 32;
 
 type Handle = *mut c_void;
@@ -26,7 +26,7 @@ type Destroy = unsafe extern "C" fn(Handle) -> c_int;
 type GetDevice = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
 type GetBusId = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
 
-/// The driver's functions that are used.
+/// The functions of the driver that are used.
 pub struct Driver {
     begin: BeginCapture,
     end: EndCapture,
@@ -41,14 +41,14 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Loads it. A [`Device`] of the driver has been opened before.
+    /// Loads the driver. A [`Device`] of it must have been opened before.
     ///
     /// # Errors
     ///
-    /// That there is none.
+    /// A driver that is not found.
     pub fn load() -> anyhow::Result<Self> {
         let library = open_first("libcuda.so", &["libcuda.so.1".into()])?;
-        // SAFETY: each symbol has the type that `cuda.h` gives.
+        // SAFETY: each symbol has its type in `cuda.h`.
         unsafe {
             Ok(Self {
                 begin: *library.get::<BeginCapture>(c"cuStreamBeginCapture_v2")?,
@@ -64,39 +64,39 @@ impl Driver {
         }
     }
 
-    /// The place on the bus of the GPU with this ordinal.
+    /// Returns the PCI address of the GPU with this ordinal.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// Errors of the driver.
     pub fn bus_id(&self, ordinal: u32) -> anyhow::Result<CString> {
         let mut device = 0;
         let mut text = [0_u8; BUS_ID_BYTES];
-        // SAFETY: writes a number.
+        // SAFETY: the call writes a number.
         succeeded("cuDeviceGet", unsafe { (self.device)(&mut device, c_int::try_from(ordinal)?) })?;
-        // SAFETY: writes as many bytes as are passed, at most.
+        // SAFETY: the call writes at most the number of bytes that is passed.
         let status = unsafe { (self.bus_id)(text.as_mut_ptr().cast(), BUS_ID_BYTES as c_int, device) };
         succeeded("cuDeviceGetPCIBusId", status)?;
         let text: Vec<u8> = text.into_iter().take_while(|&byte| byte != 0).collect();
         CString::new(text).context("no place on the bus")
     }
 
-    /// Records what `work` queues on the stream, and runs none of it.
+    /// Records the work that `work` queues on the stream, without running it.
     ///
     /// # Errors
     ///
-    /// Those of `work`, which may not wait for the stream; the driver's.
+    /// Errors of `work`, which must not wait for the stream, and of the driver.
     pub fn record<'a>(
         &'a self,
         stream: &'a Stream,
         work: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<Recorded<'a>> {
-        // SAFETY: the stream lives, and so does each handle that is written.
+        // SAFETY: the stream lives, and so does the variable for each handle that is written.
         succeeded("cuStreamBeginCapture", unsafe { (self.begin)(stream.raw(), RELAXED) })?;
         let worked = work();
         let mut recorded =
             Recorded { driver: self, stream, graph: ptr::null_mut(), instance: ptr::null_mut() };
-        // SAFETY: as above. The capture ends also when the work failed.
+        // SAFETY: as above. The capture must end even if `work` failed.
         let ended = unsafe { (self.end)(stream.raw(), &mut recorded.graph) };
         worked?;
         succeeded("cuStreamEndCapture", ended)?;
@@ -109,7 +109,7 @@ impl Driver {
 
 /// Work that was recorded on a stream.
 ///
-/// It names memory, but does not keep it: what it works on must live when it is launched.
+/// The work refers to memory, but does not keep it: that memory must be alive at each launch.
 pub struct Recorded<'a> {
     driver: &'a Driver,
     stream: &'a Stream,
@@ -118,17 +118,17 @@ pub struct Recorded<'a> {
 }
 
 impl Recorded<'_> {
-    /// Queues all of it.
+    /// Queues all of the work.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// Errors of the driver.
     ///
     /// # Safety
     ///
-    /// The memory that was named when it was recorded lives until it has run.
+    /// The memory that was used when the work was recorded must live until it has run.
     pub unsafe fn launch(&self) -> anyhow::Result<()> {
-        // SAFETY: as the caller promises; graph and stream live.
+        // SAFETY: the caller keeps the memory alive; graph and stream live.
         let status = unsafe { (self.driver.launch)(self.instance, self.stream.raw()) };
         succeeded("cuGraphLaunch", status)
     }
@@ -136,7 +136,7 @@ impl Recorded<'_> {
 
 impl Drop for Recorded<'_> {
     fn drop(&mut self) {
-        // SAFETY: each was made by this value; null stands for none.
+        // SAFETY: both were made by this value. Null is none.
         unsafe {
             if !self.instance.is_null() {
                 (self.driver.destroy_instance)(self.instance);

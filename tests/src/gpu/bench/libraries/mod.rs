@@ -1,5 +1,5 @@
-//! Libraries that a machine may have, loaded at run time: those that kernels are measured against,
-//! and those that measure. All FFI of this package is here.
+//! The libraries that a machine may have, loaded at run time: rivals of the kernels, and
+//! instruments to measure with. All FFI of this package is here.
 
 pub mod cublas;
 pub mod cublaslt;
@@ -13,15 +13,15 @@ use std::process::Command;
 use anyhow::Context;
 use libloading::Library;
 
-/// The versions of NVIDIA's libraries of mathematics, newest first.
+/// The versions of NVIDIA's math libraries, newest first.
 const VERSIONS: [&str; 2] = ["13", "12"];
 
-/// Where the wheel `nvidia-cublas` has its libraries, below the package `nvidia`: since CUDA 13,
-/// and before.
+/// The folders of the libraries in the wheel `nvidia-cublas`, below the package `nvidia`: since
+/// CUDA 13, and before.
 const IN_WHEEL: [&str; 2] = ["cu13/lib", "cublas/lib"];
 
-/// Loads the newest version of a library: from `folder`, if one is given, else from where the
-/// loader looks, else from the wheel of the Python in the path.
+/// Loads the newest version of a library: from `folder` if there is one, else from the loader's
+/// search path, else from the wheel of the Python in the path.
 fn open_versioned(name: &str, folder: Option<&Path>) -> anyhow::Result<Library> {
     let files = VERSIONS.map(|version| format!("{name}.{version}"));
     let in_folder = |folder: &Path| files.iter().map(|file| folder.join(file)).collect::<Vec<_>>();
@@ -39,7 +39,7 @@ fn open_versioned(name: &str, folder: Option<&Path>) -> anyhow::Result<Library> 
 fn open_first(name: &str, candidates: &[PathBuf]) -> anyhow::Result<Library> {
     let mut failure = None;
     for candidate in candidates {
-        // SAFETY: the libraries named in this module may be initialised at any time.
+        // SAFETY: the initialisers of the libraries named in this module may run at any time.
         match unsafe { Library::new(candidate) } {
             Ok(library) => return Ok(library),
             Err(error) => failure = failure.or(Some(error)),
@@ -48,12 +48,13 @@ fn open_first(name: &str, candidates: &[PathBuf]) -> anyhow::Result<Library> {
     Err(failure.context("no file to try")?).with_context(|| format!("{name} is not here"))
 }
 
-/// The folders in which the Python in the path may have the wheel's libraries; none without Python.
+/// Returns the folders in which the Python in the path may have the wheel's libraries; none without
+/// Python.
 fn wheel_folders() -> Vec<PathBuf> {
     let question = "import nvidia; print(*nvidia.__path__, sep='\\n')";
-    let answer = Command::new("python3").args(["-c", question]).output();
+    let result = Command::new("python3").args(["-c", question]).output();
     let packages =
-        answer.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        result.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     packages.lines().flat_map(|package| IN_WHEEL.map(|folder| Path::new(package).join(folder))).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Clock, power and temperature of a GPU, by NVIDIA's management library.
+//! Clock, power and temperature of a GPU, from NVIDIA's management library.
 //!
 //! Source of types and values: NVIDIA, "NVML API Reference Guide", and `nvml.h`.
 
@@ -15,7 +15,7 @@ use super::open_first;
 const CLOCK_OF_MULTIPROCESSORS: c_int = 1;
 /// `NVML_TEMPERATURE_GPU`.
 const TEMPERATURE_OF_CHIP: c_int = 0;
-/// `NVML_FI_DEV_POWER_INSTANT`. `nvmlDeviceGetPowerUsage` is the mean of a second.
+/// `NVML_FI_DEV_POWER_INSTANT`. `nvmlDeviceGetPowerUsage` would be the mean of a second.
 const INSTANT_POWER: c_uint = 186;
 
 type Handle = *mut c_void;
@@ -24,7 +24,7 @@ type GetHandle = unsafe extern "C" fn(*const c_char, *mut Handle) -> c_int;
 type GetNumber = unsafe extern "C" fn(Handle, c_int, *mut c_uint) -> c_int;
 type GetFields = unsafe extern "C" fn(Handle, c_int, *mut Field) -> c_int;
 
-/// `nvmlFieldValue_t`. The value is a union, whose first 4 bytes are the milliwatts.
+/// `nvmlFieldValue_t`. The first 4 bytes of its union are the milliwatts.
 #[repr(C)]
 #[derive(Default)]
 struct Field {
@@ -37,7 +37,7 @@ struct Field {
     value: [c_uint; 2],
 }
 
-/// The library, initialised, and a GPU.
+/// The initialised library, and a GPU.
 pub struct Nvml {
     gpu: Handle,
     clock: GetNumber,
@@ -52,7 +52,7 @@ pub struct Nvml {
 // Reference").
 unsafe impl Sync for Nvml {}
 
-/// How a GPU was at a moment.
+/// The state of a GPU at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct State {
     /// Clock of the multiprocessors in MHz.
@@ -64,14 +64,14 @@ pub struct State {
 }
 
 impl Nvml {
-    /// Loads the library for the GPU at this place on the bus.
+    /// Loads the library for the GPU with this PCI address.
     ///
     /// # Errors
     ///
-    /// That there is no library, or which call failed.
+    /// A library that is not found, or a call that failed.
     pub fn load(bus_id: &CStr) -> anyhow::Result<Self> {
         let library = open_first("libnvidia-ml.so", &["libnvidia-ml.so.1".into()])?;
-        // SAFETY: each symbol has the type that `nvml.h` gives.
+        // SAFETY: each symbol has its type in `nvml.h`.
         let (init, get_handle) = unsafe {
             let init = *library.get::<Init>(c"nvmlInit_v2")?;
             (init, *library.get::<GetHandle>(c"nvmlDeviceGetHandleByPciBusId_v2")?)
@@ -85,31 +85,31 @@ impl Nvml {
                 *library.get::<Init>(c"nvmlShutdown")?,
             )
         };
-        // SAFETY: may be called at any time.
+        // SAFETY: the call is allowed at any time.
         succeeded("nvmlInit_v2", unsafe { init() })?;
         let null = ptr::null_mut();
         let mut nvml = Self { gpu: null, clock, temperature, fields, shutdown, _library: library };
-        // SAFETY: the text ends with a zero, and a handle is written.
+        // SAFETY: the text ends with a zero, and the call writes a handle.
         let status = unsafe { get_handle(bus_id.as_ptr(), &mut nvml.gpu) };
         succeeded("nvmlDeviceGetHandleByPciBusId_v2", status)?;
         Ok(nvml)
     }
 
-    /// How the GPU is now.
+    /// Returns the present state of the GPU.
     ///
     /// # Errors
     ///
-    /// Which call failed.
+    /// The call that failed.
     pub fn state(&self) -> anyhow::Result<State> {
         let (mut mhz, mut celsius) = (0, 0);
         let mut power = Field { id: INSTANT_POWER, ..Field::default() };
-        // SAFETY: the handle lives as long as the library is initialised; a number is written.
+        // SAFETY: the handle lives as long as the library is initialised; the call writes a number.
         let status = unsafe { (self.clock)(self.gpu, CLOCK_OF_MULTIPROCESSORS, &mut mhz) };
         succeeded("nvmlDeviceGetClockInfo", status)?;
         // SAFETY: as above.
         let status = unsafe { (self.temperature)(self.gpu, TEMPERATURE_OF_CHIP, &mut celsius) };
         succeeded("nvmlDeviceGetTemperature", status)?;
-        // SAFETY: as above, and one field is written.
+        // SAFETY: as above, and the call writes one field.
         let status = unsafe { (self.fields)(self.gpu, 1, &mut power) };
         succeeded("nvmlDeviceGetFieldValues", status)?;
         succeeded("the field of the power", power.status)?;
@@ -120,7 +120,7 @@ impl Nvml {
 
 impl Drop for Nvml {
     fn drop(&mut self) {
-        // SAFETY: initialised once, and undone once.
+        // SAFETY: the library was initialised once, and is shut down once.
         unsafe { (self.shutdown)() };
     }
 }

@@ -1,11 +1,11 @@
-//! How NVIDIA's libraries are told of a product's types.
+//! The types of a GEMM as NVIDIA's libraries name them.
 //!
 //! Source: `library_types.h` of the CUDA toolkit for `cudaDataType`, and `cublas_api.h` for
 //! `cublasComputeType_t`.
 
 use std::ffi::{c_int, c_void};
 
-/// `CUDA_R_32F`, and so on.
+/// `CUDA_R_32F`, as the following constants are those of their types.
 pub const F32: c_int = 0;
 /// See [`F32`].
 pub const F16: c_int = 2;
@@ -25,25 +25,25 @@ pub struct Types {
     pub operand: c_int,
     /// `cudaDataType` of C.
     pub result: c_int,
-    /// How it is computed.
+    /// How C is computed.
     pub compute: Compute,
 }
 
-/// How a product is computed.
+/// How a GEMM is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compute {
-    /// With sums in `f32`.
+    /// Sums are `f32`.
     F32,
-    /// With sums in `f32`, of which 8-bit floats need not be added with all bits.
+    /// Sums are `f32`, but 8-bit floats may be summed with fewer bits.
     F32Fast,
-    /// With operands of `f32` rounded to `tf32`.
+    /// Operands are `f32`, rounded to `tf32`.
     Tf32,
-    /// In `i32`.
+    /// Sums are `i32`.
     I32,
 }
 
 impl Compute {
-    /// The number in `cublasComputeType_t`.
+    /// Returns the number in `cublasComputeType_t`.
     pub const fn number(self) -> c_int {
         match self {
             Self::F32 | Self::F32Fast => 68,
@@ -52,7 +52,7 @@ impl Compute {
         }
     }
 
-    /// `cudaDataType` of the factors alpha and beta.
+    /// Returns the `cudaDataType` of the factors alpha and beta.
     pub const fn scale(self) -> c_int {
         match self {
             Self::F32 | Self::F32Fast | Self::Tf32 => F32,
@@ -60,7 +60,7 @@ impl Compute {
         }
     }
 
-    /// One and zero, of [`scale`](Self::scale), for alpha and beta.
+    /// Returns one and zero of the type [`scale`](Self::scale), for alpha and beta.
     pub fn factors(self) -> Factors {
         match self {
             Self::F32 | Self::F32Fast | Self::Tf32 => Factors([1f32.to_bits(), 0]),
@@ -69,16 +69,16 @@ impl Compute {
     }
 }
 
-/// One and zero as the host passes them to a library.
+/// One and zero, as the host passes them to a library.
 pub struct Factors([u32; 2]);
 
 impl Factors {
-    /// The address of a one.
+    /// Returns the address of the one.
     pub fn one(&self) -> *const c_void {
         (&raw const self.0[0]).cast()
     }
 
-    /// The address of a zero.
+    /// Returns the address of the zero.
     pub fn zero(&self) -> *const c_void {
         (&raw const self.0[1]).cast()
     }

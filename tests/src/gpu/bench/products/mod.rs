@@ -1,5 +1,4 @@
-//! Products of matrices by the tensor cores, against cuBLAS and cuBLASLt: on the same matrices, in
-//! turns.
+//! GEMMs by the tensor cores, against cuBLAS and cuBLASLt: on the same matrices, in alternation.
 
 pub mod contestants;
 pub mod precision;
@@ -24,34 +23,34 @@ use super::libraries::{cublas::Cublas, cublaslt::CublasLt, types};
 use super::measure::Plan;
 use super::slices::{Instruments, Measured, Slices};
 
-/// What the example and the fastest kernel without specialised warps must reach of cuBLAS, and
-/// where.
+/// The least ratio to cuBLAS of the example and of the fastest kernel without specialised warps,
+/// and the shapes and precisions for which it is required.
 const TARGET: f64 = 0.90;
 const TARGET_SHAPES: [[usize; 3]; 2] = [[4096; 3], [8192; 3]];
 const TARGET_PRECISIONS: [&str; 2] = [F16::NAME, Bf16::NAME];
 const EXAMPLE: &str = "dense_gemm::";
 const CUBLAS: &str = "cublas";
 
-/// Shapes whose edges fall within tiles, and small ones, for checks.
+/// Small shapes, and shapes whose edges fall within tiles, for checks.
 const RAGGED: [[usize; 3]; 5] =
     [[1000, 1040, 528], [128, 256, 64], [64, 16, 16], [136, 528, 208], [2056, 1296, 144]];
 
-/// How products are measured.
+/// How GEMMs are measured.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// M, N and K of each product; if there are none, those of the targets, or of the checks.
+    /// M, N and K of each GEMM; if empty, the shapes of the targets, or of the checks.
     pub shapes: Vec<[usize; 3]>,
-    /// Instead, the [suite](Precision::SUITE) of each precision.
+    /// Use the [suite](Precision::SUITE) of each precision instead.
     pub suite: bool,
-    /// Rounds that are measured.
+    /// The number of measured rounds.
     pub rounds: usize,
-    /// Milliseconds of a slice.
+    /// The milliseconds of a slice.
     pub slice_ms: f64,
     /// The folder of cuBLAS's libraries.
     pub cublas: Option<PathBuf>,
-    /// Of how many algorithms cuBLASLt's fastest is chosen.
+    /// The number of algorithms of cuBLASLt among which the fastest is chosen.
     pub algorithms: usize,
-    /// What `tma_kernels::gemm` is told to choose, each a contestant.
+    /// The choices for `tma_kernels::gemm`, each a contestant.
     pub choices: Vec<Choice>,
     /// A folder with PTX from elsewhere.
     pub yardstick: Option<PathBuf>,
@@ -75,11 +74,11 @@ impl Default for Options {
     }
 }
 
-/// `4096` or `4096x8192x1024`.
+/// Parses `4096` or `4096x8192x1024`.
 ///
 /// # Errors
 ///
-/// What is neither.
+/// A text of another form.
 pub fn shape(text: &str) -> anyhow::Result<[usize; 3]> {
     let extents: Vec<usize> = text.split('x').map(str::parse).collect::<Result<_, _>>()?;
     let shape = match extents[..] {
@@ -94,7 +93,7 @@ pub fn shape(text: &str) -> anyhow::Result<[usize; 3]> {
     Ok(shape)
 }
 
-/// The names of all kernels: precision and kernel.
+/// Returns the names of all kernels: precision and kernel.
 pub fn names() -> Vec<String> {
     fn of<P: Precision>() -> impl Iterator<Item = String> {
         contestants::kernels::<P>().into_iter().map(|kernel| format!("{}/{}", P::NAME, kernel.name))
@@ -102,12 +101,12 @@ pub fn names() -> Vec<String> {
     of::<F16>().chain(of::<Bf16>()).chain(of::<Tf32>()).chain(of::<E4m3>()).chain(of::<S8>()).collect()
 }
 
-/// Checks the planned contestants, and measures those that are right; a verdict for each, and one
-/// for each shape with a target.
+/// Checks the planned contestants, and measures those with right results. Returns a verdict for
+/// each, and one for each shape with a target.
 ///
 /// # Errors
 ///
-/// Those of the device, outside of the contestants.
+/// Errors of the device outside of the contestants.
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let stream = device.stream()?;
     let rivals = Rivals::load(device, &stream, &plan.products);
@@ -123,21 +122,21 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     Ok(verdicts)
 }
 
-/// The libraries that this machine has.
+/// The libraries that are installed on this machine.
 struct Rivals {
     cublas: Option<Cublas>,
     cublaslt: Option<CublasLt>,
 }
 
 impl Rivals {
-    /// Loads what there is, and says what that is.
+    /// Loads the available libraries, and prints their versions.
     fn load(device: &Device, stream: &Stream, options: &Options) -> Self {
         if matches!(device.id(), DeviceId::Simulator(_)) {
             return Self { cublas: None, cublaslt: None };
         }
         let folder = options.cublas.as_deref();
-        let cublas = told("cuBLAS", Cublas::load(folder, stream));
-        let cublaslt = told("cuBLASLt", CublasLt::load(folder, device));
+        let cublas = available("cuBLAS", Cublas::load(folder, stream));
+        let cublaslt = available("cuBLASLt", CublasLt::load(folder, device));
         let line = json!({
             "benchmark": "products", "device": device.name(),
             "cublas": cublas.as_ref().map(|library| library.version),
@@ -149,12 +148,12 @@ impl Rivals {
     }
 }
 
-/// A library, or why it is not there on the standard error.
-fn told<T>(name: &str, library: anyhow::Result<T>) -> Option<T> {
+/// Returns the library, or prints the reason why it is missing on the standard error.
+fn available<T>(name: &str, library: anyhow::Result<T>) -> Option<T> {
     library.inspect_err(|error| eprintln!("without {name}: {error:#}")).ok()
 }
 
-/// All that the benchmark needs but the precision and the shape.
+/// Everything that the benchmark needs besides the precision and the shape.
 struct Products<'a> {
     device: &'a Device,
     stream: &'a Stream,
@@ -203,7 +202,7 @@ impl Products<'_> {
             return self.launched(&mut problem, &kernels, launches).map(|()| vec![]);
         }
         let product = self.rivals.cublaslt.as_ref().and_then(|library| {
-            told("cuBLASLt's product", library.product(P::TYPES, shape, options.algorithms))
+            available("cuBLASLt's product", library.product(P::TYPES, shape, options.algorithms))
         });
         let cublas = self.rivals.cublas.as_ref().filter(|_| P::TYPES.operand != types::E4M3);
         let mut all: Vec<_> = cublas.into_iter().map(contestants::cublas::<P>).collect();
@@ -217,27 +216,27 @@ impl Products<'_> {
         let (right, mut verdicts) = self.checked(&mut problem, all);
         if !self.plan.check_only && !right.is_empty() {
             let measured = self.race.run(&mut problem, &right)?;
-            let told = report::lines(&right, &measured, shape);
+            let lines_of_shape = report::lines(&right, &measured, shape);
             let judged = judge(&right, &measured, shape);
             match options.format {
                 Format::Json => {
-                    told.iter().for_each(|line| println!("{}", json!(line)));
+                    lines_of_shape.iter().for_each(|line| println!("{}", json!(line)));
                     judged.iter().for_each(|verdict| println!("{}", json!(verdict)));
                 }
                 Format::Table => {
-                    print!("{}", report::table(&told));
+                    print!("{}", report::table(&lines_of_shape));
                     judged.iter().for_each(|verdict| println!("{}", verdict.text()));
                     println!();
                 }
             }
-            lines.extend(told);
+            lines.extend(lines_of_shape);
             verdicts.extend(judged.iter().map(Verdict::is_met));
         }
         Ok(verdicts)
     }
 
-    /// Which of cuBLASLt's algorithms is fastest. Those that are wrong, or cannot be launched, do
-    /// not take part.
+    /// Returns the fastest of cuBLASLt's algorithms, ignoring those that are wrong or cannot be
+    /// launched.
     fn best<P: Precision>(
         &self,
         problem: &mut Problem<P>,
@@ -247,7 +246,7 @@ impl Products<'_> {
         let mut taking_part: Vec<usize> = algorithms.collect();
         taking_part.retain(|&algorithm| {
             let contestant = contestants::cublaslt("cublaslt", product, algorithm);
-            told("an algorithm of cuBLASLt", problem.check(&contestant, self.stream, None)).is_some()
+            available("an algorithm of cuBLASLt", problem.check(&contestant, self.stream, None)).is_some()
         });
         let contestant = |&algorithm: &usize| contestants::cublaslt("cublaslt", product, algorithm);
         let contestants: Vec<_> = taking_part.iter().map(contestant).collect();
@@ -261,7 +260,7 @@ impl Products<'_> {
         Ok(best)
     }
 
-    /// The contestants that give the right product, and of each but the libraries whether it does.
+    /// Returns the contestants with right results, and a verdict for each that is not a library.
     fn checked<'a, P: Precision>(
         &self,
         problem: &mut Problem<P>,
@@ -294,7 +293,7 @@ impl Products<'_> {
         (right, verdicts)
     }
 
-    /// Launches each kernel so often, for a profiler.
+    /// Launches each kernel this many times, for a profiler.
     fn launched<P: Precision>(
         &self,
         problem: &mut Problem<P>,
@@ -311,7 +310,7 @@ impl Products<'_> {
     }
 }
 
-/// Judges the example, and the fastest kernel without specialised warps, where there is a target.
+/// Judges the example, and the fastest kernel without specialised warps, for shapes with a target.
 fn judge<P: Precision>(
     contestants: &[Contestant<'_, P>],
     measured: &[Vec<Measured>],

@@ -1,4 +1,4 @@
-//! The types that products are measured with.
+//! The types of the measured GEMMs.
 
 use tma_kernels::gemm::Product;
 use tma_runtime::prelude::*;
@@ -9,12 +9,12 @@ use crate::random::Sample;
 
 /// An element of a matrix.
 pub trait Number: Sample + Send + Sync {
-    /// The greatest relative error of rounding to it.
+    /// The largest relative error of rounding to the type.
     const ROUNDING: f64;
 
-    /// The nearest.
+    /// Returns the nearest element.
     fn of(value: f64) -> Self;
-    /// Its value.
+    /// Returns the value of the element.
     fn value(self) -> f64;
 }
 
@@ -44,7 +44,7 @@ numbers! {
     i32, 0.0, |value: f64| value.round() as i32, f64::from;
 }
 
-/// The twelve shapes that are compared with cuBLASLt: M, N and K.
+/// The twelve shapes, as M, N and K, that are compared with cuBLASLt.
 const SHAPES: [[usize; 3]; 12] = [
     [2048, 2048, 2048],
     [4096, 4096, 4096],
@@ -60,25 +60,25 @@ const SHAPES: [[usize; 3]; 12] = [
     [64, 14336, 4096],
 ];
 
-/// The types of a product C = A · Bᵀ, and the kernels that compute it.
+/// The types of a GEMM C = A · Bᵀ, and the kernels that compute it.
 pub trait Precision: 'static {
-    /// Elements of A and B.
+    /// The elements of A and B.
     type Operand: Number + Product<Self::Result>;
-    /// Elements of C.
+    /// The elements of C.
     type Result: Number;
 
-    /// As in the contestants' names.
+    /// The name in those of the contestants.
     const NAME: &'static str;
-    /// What libraries are told.
+    /// The types, as libraries name them.
     const TYPES: Types;
     /// The standard deviation of the operands.
     const DEVIATION: f64;
-    /// How far a sum of K products may be off, as a multiple of √K.
+    /// The error of a sum of K products, as a multiple of √K.
     const SUM_ERROR: f64;
     /// The shapes of the suite.
     const SUITE: &'static [[usize; 3]];
 
-    /// The kernels of this repository that take all tiles in one launch.
+    /// Returns the kernels of this repository that compute all tiles in one launch.
     fn tiled() -> Vec<Tiled>;
 }
 
@@ -110,8 +110,8 @@ macro_rules! precisions {
     )+ };
 }
 
-// An H200 truncates its sums, of 8-bit floats to 13 bits. Integers of deviation 1 would be mostly
-// zeros and ones, which cost the chip little power.
+// An H200 truncates sums, those of 8-bit floats to 13 bits. Integers of deviation 1 would be mostly
+// zeros and ones, which need little power.
 precisions! {
     F16, "f16": f16 as F16 -> f16 as F16, F32, deviation 1.0, error 1e-3, &[[8192; 3]], tiled::of_f16;
     Bf16, "bf16": bf16 as BF16 -> bf16 as BF16, F32, deviation 1.0, error 1e-3, &SHAPES, tiled::of_bf16;

@@ -1,4 +1,4 @@
-//! Two matrices to multiply, and whether a product of them is right.
+//! Two matrices to multiply, and checks of their GEMM.
 
 use std::thread;
 
@@ -9,7 +9,7 @@ use super::contestants::Contestant;
 use super::precision::{Number, Precision};
 use crate::random::{hash, noise_of, threads};
 
-/// Elements of the product that the host computes, if the shape is large.
+/// The number of elements of C that the host computes, if the shape is large.
 const SAMPLES: usize = 4096;
 
 /// C = A · Bᵀ on the device: A is M × K, B is N × K and C is M × N, all row-major.
@@ -23,30 +23,30 @@ pub struct Matrices<P: Precision> {
 }
 
 impl<P: Precision> Matrices<P> {
-    /// M, N and K.
+    /// Returns M, N and K.
     pub fn shape(&self) -> [usize; 3] {
         let ([m, k], [n, _]) = (self.a.shape(), self.b.shape());
         [m, n, k]
     }
 }
 
-/// Matrices of normally distributed numbers, with what is known of their product.
+/// Matrices of normally distributed numbers, on the device and on the host.
 pub struct Problem<P: Precision> {
     /// M, N and K.
     pub shape: [usize; 3],
     /// The matrices.
     pub matrices: Matrices<P>,
     host: [Vec<P::Operand>; 2],
-    /// C, as it is read back.
+    /// C, as read back from the device.
     found: Vec<P::Result>,
 }
 
 impl<P: Precision> Problem<P> {
-    /// Makes the matrices.
+    /// Allocates and fills the matrices.
     ///
     /// # Errors
     ///
-    /// Those of the device.
+    /// Errors of the device.
     pub fn new(device: &Device, shape: [usize; 3]) -> Result<Self, Error> {
         let [m, n, k] = shape;
         let host = [(91, m * k), (92, n * k)]
@@ -56,17 +56,18 @@ impl<P: Precision> Problem<P> {
         Ok(Self { shape, matrices: Matrices { a, b, c }, host, found: vec![P::Result::default(); m * n] })
     }
 
-    /// Operations of the product: a multiplication and an addition for each of M · N · K.
+    /// Returns the number of operations: a multiplication and an addition for each of M · N · K.
     pub fn operations(&self) -> f64 {
         2.0 * self.shape.iter().map(|&extent| extent as f64).product::<f64>()
     }
 
-    /// Multiplies once, into poisoned memory, and compares with what the host computes, element by
-    /// element or a sample of them; then all with `wanted`, the product by another contestant.
+    /// Runs the contestant once, into poisoned memory, and compares C with what the host computes:
+    /// all elements, or a sample. Then compares all of it with `wanted`, the result of another
+    /// contestant.
     ///
     /// # Errors
     ///
-    /// Those of the contestant; how many elements are wrong, and the first.
+    /// Errors of the contestant; the number of wrong elements, and the first of them.
     pub fn check(
         &mut self,
         contestant: &Contestant<'_, P>,
@@ -75,7 +76,7 @@ impl<P: Precision> Problem<P> {
     ) -> anyhow::Result<()> {
         let c = &mut self.matrices.c;
         c.fill_bytes(0xff)?;
-        c.device().synchronize()?; // a stream does not wait for it
+        c.device().synchronize()?; // the copy is not ordered with the stream
         contestant.multiply(stream, &mut self.matrices)?;
         stream.synchronize()?;
         self.matrices.c.copy_to(&mut self.found)?;
@@ -83,7 +84,7 @@ impl<P: Precision> Problem<P> {
         wanted.map_or(Ok(()), |wanted| self.check_against(wanted))
     }
 
-    /// The product that was checked last.
+    /// Returns the result that was checked last.
     pub fn found(&self) -> Vec<P::Result> {
         self.found.clone()
     }
@@ -146,15 +147,15 @@ impl<P: Precision> Problem<P> {
         Ok(())
     }
 
-    /// Whether two results are one within the rounding of each, and of sums of K products in an
-    /// unknown order, which an H200 truncates. No NaN agrees with anything.
+    /// Returns whether two results agree within the rounding of each and the error of sums of K
+    /// products in an unknown order, which an H200 truncates. NaN agrees with nothing.
     fn agree(&self, found: f64, wanted: f64) -> bool {
         let sums = P::SUM_ERROR * P::DEVIATION.powi(2) * (self.shape[2] as f64).sqrt();
         (found - wanted).abs() <= 2.0 * P::Result::ROUNDING * wanted.abs() + sums
     }
 }
 
-/// A normally distributed number, of mean 0 and deviation 1 (Box and Muller, "A Note on the
+/// Returns a normally distributed number, of mean 0 and deviation 1 (Box and Muller, "A Note on the
 /// Generation of Random Normal Deviates").
 pub fn normal(seed: u64, index: u64) -> f64 {
     let bits = hash(seed, index);

@@ -1,5 +1,6 @@
-//! Contestants in turns: the rounds of a shape. In a round each has one slice, in an order by which
-//! none has the same one before it each time; ratios are taken within a round.
+//! The rounds of a shape, with contestants in alternation. Each contestant has one slice per round.
+//! The order changes so that no contestant always follows the same one; ratios are taken within a
+//! round.
 
 use super::contestants::Contestant;
 use super::precision::Precision;
@@ -8,21 +9,21 @@ use super::report::of_speeds;
 use crate::gpu::bench::slices::{Measured, Slices};
 use tma_runtime::tune::turns;
 
-/// How often contestants take turns.
+/// The number of rounds, and how each slice runs.
 #[derive(Clone, Copy)]
 pub struct Race<'a> {
-    /// How each runs.
+    /// How each slice runs.
     pub slices: Slices<'a>,
-    /// Rounds.
+    /// The number of rounds.
     pub rounds: usize,
 }
 
 impl Race<'_> {
-    /// What each contestant reaches in each round.
+    /// Measures each contestant in each round.
     ///
     /// # Errors
     ///
-    /// Those of the launches and of the instruments.
+    /// Errors of the launches and of the instruments.
     pub fn run<P: Precision>(
         &self,
         problem: &mut Problem<P>,
@@ -36,7 +37,7 @@ impl Race<'_> {
         let slices = contestants.iter().map(prepare).collect::<anyhow::Result<Vec<_>>>()?;
         let mut slice = |index: usize| {
             let mut queue = || contestants[index].multiply(stream, matrices);
-            // SAFETY: `matrices` are those of the graph, and borrowed.
+            // SAFETY: `matrices` are those of the graph, and are borrowed.
             unsafe { self.slices.run(&slices[index], operations, &mut queue) }
         };
         let mut measured = vec![vec![]; contestants.len()];
@@ -51,11 +52,11 @@ impl Race<'_> {
         Ok(measured)
     }
 
-    /// Which of the contestants is fastest in a short race; none of none.
+    /// Returns the fastest of the contestants in a short race, or `None` if there are none.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run).
+    /// The errors of [`run`](Self::run).
     pub fn fastest<P: Precision>(
         &self,
         problem: &mut Problem<P>,

@@ -1,4 +1,4 @@
-//! What is told of a race: JSON lines, or a table for people.
+//! The report of a race: JSON lines, or a table for people.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::gpu::bench::slices::Measured;
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// A JSON line a contestant.
+    /// A JSON line per contestant.
     #[default]
     Json,
-    /// A table a shape.
+    /// A table per shape.
     Table,
 }
 
@@ -26,36 +26,36 @@ pub enum Format {
 pub struct Line {
     /// `products/PRECISION/CONTESTANT`.
     pub benchmark: String,
-    /// What the contestant is.
+    /// The kind of contestant.
     #[serde(skip)]
     pub role: Role,
     /// M, N and K.
     pub shape: [usize; 3],
-    /// Median of the rounds.
+    /// The median of the rounds.
     pub tflops: f64,
     /// See [`Spread`].
     pub spread: f64,
-    /// Medians of what was read in the middle of each slice.
+    /// The medians of the states that were read in the middle of each slice.
     #[serde(flatten)]
     pub state: Option<State>,
-    /// The speeds, of all rounds, as parts of each library's.
+    /// The speeds of all rounds, relative to each library's.
     pub ratios: BTreeMap<String, Ratio>,
-    /// TFLOP/s of each round.
+    /// The speed of each round in TFLOP/s.
     pub rounds: Vec<f64>,
 }
 
-/// A contestant's speed as a part of another's, in the same rounds.
+/// A contestant's speed relative to another's, in the same rounds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ratio {
-    /// The middle one.
+    /// The median.
     pub median: f64,
     /// See [`Spread`].
     pub spread: f64,
-    /// That of each round.
+    /// The ratio in each round.
     pub rounds: Vec<f64>,
 }
 
-/// The middle of the speeds, and how far apart they lie.
+/// Returns the median and the spread of the speeds.
 pub fn of_speeds(rounds: &[Measured]) -> Spread {
     Spread::of(&speeds(rounds))
 }
@@ -64,7 +64,7 @@ fn speeds(rounds: &[Measured]) -> Vec<f64> {
     rounds.iter().map(|round| round.tflops).collect()
 }
 
-/// The ratio of one contestant's rounds to another's.
+/// Computes the ratio of one contestant's rounds to another's.
 pub fn ratio_of(rounds: &[Measured], to: &[Measured]) -> Ratio {
     let (figures, to) = (speeds(rounds), speeds(to));
     let Spread { median, width } = ratio(&figures, &to);
@@ -72,7 +72,7 @@ pub fn ratio_of(rounds: &[Measured], to: &[Measured]) -> Ratio {
     Ratio { median: rounded(median), spread: rounded(width), rounds: each }
 }
 
-/// What is told of each contestant, slowest first.
+/// Returns the line of each contestant, slowest first.
 pub fn lines<P: Precision>(
     contestants: &[Contestant<'_, P>],
     measured: &[Vec<Measured>],
@@ -98,7 +98,7 @@ pub fn lines<P: Precision>(
     lines
 }
 
-/// The medians of clock, power and temperature.
+/// Returns the medians of clock, power and temperature.
 fn middle(rounds: &[Measured]) -> Option<State> {
     let states: Vec<State> = rounds.iter().map(|round| round.state).collect::<Option<_>>()?;
     let median = |field: fn(&State) -> f64| Spread::of(&states.iter().map(field).collect::<Vec<_>>()).median;
@@ -109,12 +109,12 @@ fn middle(rounds: &[Measured]) -> Option<State> {
     })
 }
 
-/// To as many digits as mean anything.
+/// Rounds to the significant digits.
 pub fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// The lines of one shape as a table, in columns.
+/// Formats the lines of one shape as a table.
 pub fn table(lines: &[Line]) -> String {
     let Some(first) = lines.first() else { return String::new() };
     let [m, n, k] = first.shape;
@@ -138,8 +138,8 @@ pub fn table(lines: &[Line]) -> String {
             state(|state| state.watts),
         ];
         let ratio = |library: &&String| {
-            let told = |ratio: &Ratio| format!("{:.3} ± {:.3}", ratio.median, ratio.spread / 2.0);
-            line.ratios.get(*library).map_or("-".to_owned(), told)
+            let text = |ratio: &Ratio| format!("{:.3} ± {:.3}", ratio.median, ratio.spread / 2.0);
+            line.ratios.get(*library).map_or("-".to_owned(), text)
         };
         cells.extend(libraries.iter().map(ratio));
         cells
@@ -148,7 +148,7 @@ pub fn table(lines: &[Line]) -> String {
     format!("{m} × {n} × {k}\n{}", aligned(&rows))
 }
 
-/// Rows with columns of equal widths: the first to the left, the others to the right.
+/// Aligns rows in columns: the first to the left, the others to the right.
 fn aligned(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -163,7 +163,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
     rows.iter().map(text).collect()
 }
 
-/// The summaries as a table, in columns.
+/// Formats the summaries as a table.
 pub fn table_of(summaries: &[Summary]) -> String {
     let head = ["contestant", "of", "shapes", "geometric mean", "least"].map(str::to_owned).to_vec();
     let row = |summary: &Summary| {
@@ -175,14 +175,14 @@ pub fn table_of(summaries: &[Summary]) -> String {
     aligned(&rows)
 }
 
-/// Whether a contestant reaches what is wanted of it.
+/// Whether a contestant reaches a target.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
     /// `products/PRECISION`.
     pub benchmark: String,
     /// M, N and K.
     pub shape: [usize; 3],
-    /// Which target: `example` or `fastest_dense`.
+    /// The name of the target: `example` or `fastest_dense`.
     pub target: &'static str,
     /// The contestant that is judged.
     pub contestant: String,
@@ -190,17 +190,17 @@ pub struct Verdict {
     pub ratio: f64,
     /// See [`Spread`].
     pub spread: f64,
-    /// The ratio that is wanted.
+    /// The least ratio that is required.
     pub wanted: f64,
 }
 
 impl Verdict {
-    /// Whether it does.
+    /// Returns whether the target is reached.
     pub fn is_met(&self) -> bool {
         self.ratio >= self.wanted
     }
 
-    /// For people.
+    /// Returns the line for people.
     pub fn text(&self) -> String {
         let Self { contestant, ratio, wanted, .. } = self;
         let verdict = if self.is_met() { "met" } else { "missed" };
@@ -208,23 +208,23 @@ impl Verdict {
     }
 }
 
-/// Speeds of a contestant as parts of a library's over several shapes.
+/// A contestant's speeds relative to a library's over several shapes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// `products/PRECISION/CONTESTANT`.
     pub benchmark: String,
     /// The library.
     pub against: String,
-    /// How many shapes.
+    /// The number of shapes.
     pub shapes: usize,
-    /// Geometric mean of the medians.
+    /// The geometric mean of the medians.
     pub geometric_mean: f64,
-    /// The least of the medians.
+    /// The smallest of the medians.
     pub least: f64,
 }
 
-/// A summary of each pair of a contestant, which is no library, and a library that met at more than
-/// one shape, and at all of them.
+/// Returns a summary for each pair of a library and another contestant that were compared at all of
+/// the shapes, if there is more than one.
 pub fn summaries(lines: &[Line]) -> Vec<Summary> {
     let mut shapes: Vec<_> = lines.iter().map(|line| line.shape).collect();
     shapes.sort_unstable();

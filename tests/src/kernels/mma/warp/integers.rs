@@ -1,4 +1,4 @@
-//! Products of integers that saturate, and of bits.
+//! Integer matmuls that saturate, and matmuls of bits.
 
 use tma_runtime::prelude::*;
 
@@ -6,7 +6,7 @@ use super::super::integers::{Bits, Byte, bytes, starts, words};
 use crate::case::Case;
 use crate::compare::same;
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     Case { name: "mma::warp_saturating_i8", run: |device, _| check_saturating::<i8, i8>(device) },
     Case { name: "mma::warp_saturating_i8_u8", run: |device, _| check_saturating::<i8, u8>(device) },
@@ -16,8 +16,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "mma::warp_bits_u64", run: |device, _| check_bits::<u64, 6>(device) },
 ];
 
-/// `c += a · bᵀ`, of 16 × 48 and 16 × 48, from the sums that are there: it saturates after the
-/// first 32 products and after the 16 others.
+/// `c += a · bᵀ`, of 16 × 48 and 16 × 48, added to existing sums, which saturate after the first 32
+/// products and after the other 16.
 #[tma_kernel(threads = 32, instances((E, F) in [(i8, i8), (i8, u8), (u8, i8), (u8, u8)]))]
 pub fn mma_sync_saturating<E: WarpElement, F: WarpMultiply<E, i32>>(
     a: Global<E>,
@@ -71,8 +71,8 @@ where
     same("the sums", &c.to_vec()?, &wanted)
 }
 
-/// `c` has how many bits rows of `a` and `b` have in common, `d` in how many they differ: 16 rows of
-/// 384 bits each, in `K` integers.
+/// `c` is the number of bits that rows of `a` and `b` have in common, `d` the number in which they
+/// differ: 16 rows of 384 bits each, in `K` integers.
 #[tma_kernel(threads = 32, instances((E, K) in [(u8, 48), (u64, 6)]))]
 pub fn mma_sync_bits<E: WarpElement + BitElement, const K: u32>(
     a: Global<E>,

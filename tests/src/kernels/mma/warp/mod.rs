@@ -1,4 +1,4 @@
-//! Multiplications by a warp: every type, every layout of operands, and what is done with sums.
+//! Matmuls by one warp: every type, every layout of operands, and every use of sums.
 
 mod integers;
 mod operands;
@@ -7,5 +7,5 @@ mod types;
 
 use crate::case::Case;
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: [&[Case]; 4] = [types::CASES, operands::CASES, rows::CASES, integers::CASES];

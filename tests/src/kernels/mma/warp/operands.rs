@@ -1,5 +1,5 @@
-//! Operands of every layout, as they are and transposed, and parts of tiles that are chosen at run
-//! time.
+//! Operands of every layout, as they are and transposed, and parts of tiles that are selected at
+//! run time.
 
 use tma_runtime::prelude::*;
 
@@ -7,7 +7,7 @@ use super::super::{inputs, product, scalars, transposed};
 use crate::case::Case;
 use crate::compare::same;
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     Case { name: "mma::warp_no_swizzle", run: |device, _| check::<NoSwizzle>(device) },
     Case { name: "mma::warp_panels16", run: |device, _| check::<Panels16>(device) },
@@ -21,7 +21,7 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 /// `c = a · bᵀ` and `d = atᵀ · bt`, of 64 × 64 and 32 × 64: each of four warps multiplies 16 rows,
-/// step by step along K. The copies of `a` and `b` lie transposed.
+/// one step of K after the other. `at` and `bt` are the transposes of `a` and `bᵀ`.
 #[tma_kernel(threads = 128, instances(
     none = <NoSwizzle>, panels = <Panels16>, b32 = <Swizzle32>, b64 = <Swizzle64>, b128 = <Swizzle128>,
 ))]
@@ -91,8 +91,8 @@ where
     same("that of transposed operands", &d.to_vec()?, &scalars::<f16>(&wanted))
 }
 
-/// `c = a · bᵀ`, of 64 × 128 in two panels and 40 × 128: each of two warps multiplies 32 rows of a
-/// band, and as many columns of the batch of one as there are from `column` on.
+/// `c = a · bᵀ`, of 64 × 128 in two panels and 40 × 128: each of two warps multiplies its band of
+/// 32 rows with 8 rows of `b`, from `column` on.
 #[tma_kernel(threads = 64, checked)]
 pub fn mma_sync_parts(a: Global<bf16>, b: Global<bf16>, c: Global<f32>, column: u32) {
     let left: Tile<bf16, Shape2<64, 128>, Swizzle128> = shared();
@@ -120,14 +120,14 @@ fn check_parts(device: &Device) -> anyhow::Result<()> {
     let left = device.tensor(&scalars::<bf16>(&a), [a.len()])?;
     let right = device.tensor(&scalars::<bf16>(&b), [b.len()])?;
     let mut c = device.tensor(&vec![0.0_f32; 64 * 40], [64 * 40])?;
-    // A row of a tile need not be a multiple of 8.
+    // The first row need not be a multiple of 8.
     for column in [0, 5, 13, 21, 29, 32] {
         mma_sync_parts::launch(device, 1, &left, &right, &mut c, column)?;
     }
     same("the product", &c.to_vec()?, &scalars::<f32>(&product(&a, &b, 128)))
 }
 
-/// `c = aᵀ · b + b · aᵀ`, of 16 × 16: of f64 the elements lie one by one, in every direction.
+/// `c[i] = (a · aᵀ)[i] + i`, of 16 × 16: elements of f64 are loaded and stored one by one.
 #[tma_kernel(threads = 32)]
 pub fn mma_sync_doubles(a: TensorMap<Tile<f64, Shape2<16, 16>, Swizzle128>>, c: Global<f64>) {
     let tile: Tile<f64, Shape2<16, 16>, Swizzle128> = shared();
@@ -146,7 +146,7 @@ pub fn mma_sync_doubles(a: TensorMap<Tile<f64, Shape2<16, 16>, Swizzle128>>, c: 
         let at = sum.at(i);
         sum[i] += (at[0] * 16 + at[1]) as f64;
     }
-    // Behind what all lanes have read.
+    // After all lanes have read their operands.
     sync_warp();
     sum.store(tile, [0, 0]);
     sync_warp();
@@ -197,8 +197,8 @@ fn check_handed_over(device: &Device) -> anyhow::Result<()> {
     same("the sums", &c.to_vec()?, &scalars::<f32>(&wanted))
 }
 
-/// `y = x · weightsᵀ`, of 16 × 64 · `steps` and 64 rows a block: each of four warps has 16 columns of
-/// the product, and a fifth one loads.
+/// `y = x · weightsᵀ`, of 16 × 64 · `steps` and 64 rows per block: each of four warps computes 16
+/// columns, and a fifth one loads.
 #[tma_kernel(threads = 160)]
 pub fn mma_sync_few_rows(
     x: TensorMap<Tile<bf16, Shape2<16, 64>, Swizzle128>>,
@@ -209,7 +209,7 @@ pub fn mma_sync_few_rows(
     let ring: Pipeline<(Tile<bf16, Shape2<16, 64>, Swizzle128>, Tile<bf16, Shape2<64, 64>, Swizzle128>), 4> =
         shared();
     if thread_idx().x == 0 {
-        ring.init(4); // each warp that multiplies
+        ring.init(4); // one arrival per multiplying warp
         fence_barrier_init();
     }
     sync_threads();

@@ -1,4 +1,4 @@
-//! Sums of a warp: their rows, their elements, and as operands of another product.
+//! Sums of a warp: their rows, their elements, and as operands of another matmul.
 
 use tma_runtime::prelude::*;
 
@@ -6,15 +6,15 @@ use super::super::{inputs, product, scalars, transposed};
 use crate::case::Case;
 use crate::compare::same;
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     Case { name: "mma::warp_rows", run: |device, _| check_rows(device) },
     Case { name: "mma::warp_halves", run: |device, _| check_halves(device) },
 ];
 
-/// `c = (a · bᵀ - greatest of each row) · b`, the first product as a left operand in registers: of
-/// 32 × 32 and 32 × 32, 32 rows a warp. `rows` has the greatest of each row of the first and its
-/// sum.
+/// `c = (a · bᵀ - maximum of each row) · b`, of 32 × 32 and 32 × 32, 32 rows per warp, where the
+/// first matmul is a left operand in registers. `rows` has the maximum and the sum of each row of
+/// the first matmul.
 #[tma_kernel(threads = 32)]
 pub fn mma_sync_rows(a: Global<f16>, b: Global<f16>, c: Global<f32>, rows: Global<f32>) {
     let left: Tile<f16, Shape2<32, 32>, Swizzle64> = shared();
@@ -61,8 +61,8 @@ fn check_rows(device: &Device) -> anyhow::Result<()> {
     same("the product", &c.to_vec()?, &scalars::<f32>(&product(&less, &transposed(&b, 32), 32)))
 }
 
-/// `c = 2 (a · bᵀ) + row`, of 16 × 16 and 16 × 16, summed in f16, and stored beside what is in `d`
-/// already.
+/// `c = 2 (a · bᵀ) + row`, of 16 × 16 and 16 × 16, summed in f16: each element starts at the index
+/// of its row.
 #[tma_kernel(threads = 32)]
 pub fn mma_sync_halves(a: Global<f16>, b: Global<f16>, c: Global<f16>) {
     let left: Tile<f16, Shape2<16, 16>, Swizzle32> = shared();

@@ -1,4 +1,4 @@
-//! Products of every type, in every type that they are summed in.
+//! Matmuls of every operand type, with every type of sums.
 
 use tma_runtime::prelude::*;
 
@@ -17,7 +17,7 @@ macro_rules! case {
     };
 }
 
-/// What is checked here.
+/// The cases of this module.
 pub(super) const CASES: &[Case] = &[
     case!("f16", f16, f16, f32, f32, 24),
     case!("f16_in_f16", f16, f16, f16, f16, 24),
@@ -39,8 +39,8 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "mma::warp_f64_rounded", run: |device, _| check_rounded(device) },
 ];
 
-/// `c = a · bᵀ`, where `a` is 32 × K and `b` is 24 × K: each warp multiplies 16 rows. K is no
-/// multiple of what an instruction takes, so that the last ones are of smaller shapes.
+/// `c = a · bᵀ`, where `a` is 32 × K and `b` is 24 × K: each warp multiplies 16 rows. K is not a
+/// multiple of the K of an instruction, so the last instructions have smaller shapes.
 #[tma_kernel(threads = 64, instances((E, F, T, O, K) in [
     (f16, f16, f32, f32, 24), (f16, f16, f16, f16, 24), (bf16, bf16, f32, bf16, 24), (tf32, tf32, f32, f32, 12),
     (e4m3, e4m3, f32, e4m3, 48), (e4m3, e5m2, f32, f16, 48), (e5m2, e4m3, f32, e5m2, 48),
@@ -94,7 +94,7 @@ where
     same("the product", &c.to_vec()?, &scalars::<O>(&product(&a, &b, k)))
 }
 
-/// Numbers whose products and sums are rounded: each is added by one `fma`, in the order of K.
+/// Numbers whose products and sums are rounded: one `fma` adds each product, in the order of K.
 fn check_rounded(device: &Device) -> anyhow::Result<()> {
     let number = |seed, i| (hash(seed, i) >> 11) as f64 / (1_u64 << 53) as f64 - 0.5;
     let a: Vec<f64> = (0..32 * 28).map(|i| number(53, i)).collect();

@@ -4,10 +4,10 @@ use super::{Driver, NO_DEVICE, Status, checked};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-/// Bytes of a device's name, which the driver cuts to that.
+/// Size of the buffer for a device's name, in bytes. The driver truncates longer names.
 const NAME_BYTES: usize = 256;
 
-/// `CUdevice_attribute`, as far as it is asked for.
+/// The values of `CUdevice_attribute` that are queried here.
 #[derive(Clone, Copy, Debug)]
 #[repr(i32)]
 pub(in crate::backend::cuda) enum Attribute {
@@ -22,7 +22,7 @@ pub(in crate::backend::cuda) enum Attribute {
 }
 
 /// A reference to a GPU's primary context. The driver counts the references of a process, and
-/// destroys the context with the last one.
+/// destroys the context with the last of them.
 #[derive(Debug)]
 pub(in crate::backend::cuda) struct PrimaryContext {
     driver: &'static Driver,
@@ -31,7 +31,7 @@ pub(in crate::backend::cuda) struct PrimaryContext {
 }
 
 impl PrimaryContext {
-    /// Makes the context unless somebody has. It does not become current.
+    /// Takes a reference, and creates the context if it does not exist. It does not become current.
     pub(in crate::backend::cuda) fn retain(driver: &'static Driver, device: c_int) -> Result<Self, Status> {
         let mut raw = ptr::null_mut();
         // SAFETY: the driver writes the context's handle.
@@ -52,7 +52,7 @@ impl Drop for PrimaryContext {
 }
 
 impl Driver {
-    /// How many GPUs the process sees.
+    /// Returns the number of GPUs that the process sees.
     pub(in crate::backend::cuda) fn device_count(&self) -> Result<u32, Status> {
         let mut count = 0;
         // SAFETY: the driver writes one number.
@@ -62,7 +62,7 @@ impl Driver {
         }
     }
 
-    /// The handle of the GPU with this ordinal.
+    /// Returns the handle of the GPU with this ordinal.
     pub(in crate::backend::cuda) fn device(&self, ordinal: u32) -> Result<c_int, Status> {
         let mut device = 0;
         let ordinal = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
@@ -71,16 +71,16 @@ impl Driver {
         Ok(device)
     }
 
-    /// The product's name.
+    /// Returns the product name of a device.
     pub(in crate::backend::cuda) fn device_name(&self, device: c_int) -> Result<String, Status> {
         let mut name = [0u8; NAME_BYTES];
-        // SAFETY: the driver writes at most as many bytes as it is told, the last of them 0.
+        // SAFETY: the driver writes at most `NAME_BYTES` bytes, the last of which is 0.
         checked(unsafe { (self.device_get_name)(name.as_mut_ptr().cast(), NAME_BYTES as c_int, device) })?;
         let name = CStr::from_bytes_until_nul(&name).map(CStr::to_string_lossy).unwrap_or_default();
         Ok(name.into_owned())
     }
 
-    /// An attribute of a device, none of which is negative.
+    /// Returns an attribute of a device. None of these attributes is negative.
     pub(in crate::backend::cuda) fn attribute(
         &self,
         device: c_int,

@@ -16,11 +16,11 @@ pub(in crate::backend::cuda) struct Event {
 
 // SAFETY: the driver's handles may be used from any thread.
 unsafe impl Send for Event {}
-// SAFETY: as above, also at the same time.
+// SAFETY: as above, also concurrently.
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// Makes an event in the current context.
+    /// Creates an event in the current context.
     pub(in crate::backend::cuda) fn new(driver: &'static Driver, timed: bool) -> Result<Self, Status> {
         let mut raw = ptr::null_mut();
         // SAFETY: the driver writes the event's handle.
@@ -28,7 +28,7 @@ impl Event {
         Ok(Self { driver, raw })
     }
 
-    /// Moves it to the end of the stream's queue.
+    /// Moves the event to the end of the stream's queue.
     ///
     /// # Safety
     ///
@@ -38,13 +38,13 @@ impl Event {
         checked(unsafe { (self.driver.event_record)(self.raw, stream) })
     }
 
-    /// Makes what is queued on the stream from now on wait for the event.
+    /// Makes work that is queued on the stream from now on wait for the event.
     ///
     /// # Safety
     ///
     /// The stream is alive.
     pub(in crate::backend::cuda) unsafe fn hold(&self, stream: *mut c_void) -> Result<(), Status> {
-        // SAFETY: as the caller promises; the driver keeps what it needs of the event.
+        // SAFETY: as the caller promises; the driver keeps whatever it needs of the event.
         checked(unsafe { (self.driver.stream_wait_event)(stream, self.raw, 0) })
     }
 
@@ -53,7 +53,7 @@ impl Event {
         checked(unsafe { (self.driver.event_synchronize)(self.raw) })
     }
 
-    /// The milliseconds from `start` to this event, both of which have been reached.
+    /// Returns the milliseconds from `start` to this event. Both must have been reached.
     pub(in crate::backend::cuda) fn elapsed_ms(&self, start: &Self) -> Result<f32, Status> {
         let mut milliseconds = 0.0;
         // SAFETY: both events are alive, and the driver writes one number.

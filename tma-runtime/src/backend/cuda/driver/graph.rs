@@ -1,4 +1,4 @@
-//! Stream capture, and the graphs that result.
+//! Stream capture, and the graphs that it produces.
 
 use super::stream::{NON_BLOCKING, OwnedStream};
 use super::{Driver, Status, checked};
@@ -8,12 +8,13 @@ use std::ptr;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const CAPTURE_MODE_RELAXED: c_uint = 2;
 
-/// A stream whose work is recorded instead of run.
+/// A stream whose work is recorded rather than run.
 ///
-/// It is a separate stream, so that nothing else is recorded, and does not wait for the default
-/// stream, which the whole process could otherwise not use in the meantime. Calls that a stricter
-/// mode rejects, such as loading a kernel, do not affect it. Source: CUDA C++ Programming Guide,
-/// "Stream Capture", "Prohibited and Unhandled Operations".
+/// The stream is a separate one, so that nothing else is recorded. It does not wait for the default
+/// stream, which would otherwise be unusable for the whole process during the recording. The
+/// capture mode is the relaxed one: calls that a stricter mode rejects, such as loading a kernel,
+/// remain possible. Source: CUDA C++ Programming Guide, "Stream Capture", "Prohibited and Unhandled
+/// Operations".
 #[derive(Debug)]
 pub(in crate::backend::cuda) struct Recording {
     driver: &'static Driver,
@@ -21,7 +22,7 @@ pub(in crate::backend::cuda) struct Recording {
     open: bool,
 }
 
-/// A graph, ready to be launched.
+/// A graph that is ready to be launched.
 #[derive(Debug)]
 pub(in crate::backend::cuda) struct ExecutableGraph {
     driver: &'static Driver,
@@ -48,7 +49,8 @@ impl Recording {
     pub(in crate::backend::cuda) fn finish(mut self) -> Result<ExecutableGraph, Status> {
         let (driver, graph) = (self.driver, self.end()?);
         let mut raw = ptr::null_mut();
-        // SAFETY: the graph is alive until it is destroyed; the executable graph does not need it.
+        // SAFETY: the graph is alive until it is destroyed, and the executable graph does not need
+        // it.
         unsafe {
             let made = checked((driver.graph_instantiate)(&mut raw, graph, 0));
             (driver.graph_destroy)(graph);
@@ -66,7 +68,7 @@ impl Recording {
     }
 }
 
-/// An unfinished recording is discarded; a failure here cannot be reported.
+/// Discards an unfinished recording. A failure here cannot be reported.
 impl Drop for Recording {
     fn drop(&mut self) {
         if self.open

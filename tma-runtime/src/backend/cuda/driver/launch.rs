@@ -23,24 +23,24 @@ pub(in crate::backend::cuda) struct LaunchAttribute {
 }
 
 impl LaunchAttribute {
-    /// The blocks of a cluster.
+    /// The extents of a cluster, in blocks.
     pub(in crate::backend::cuda) fn cluster(extents: [u32; 3]) -> Self {
         let mut value = [0; 16];
         value[..3].copy_from_slice(&extents);
         Self { id: CLUSTER_DIMENSION, padding: 0, value }
     }
 
-    /// All blocks run at the same time.
+    /// Requires that all blocks run at the same time.
     pub(in crate::backend::cuda) fn cooperative() -> Self {
         Self::switched_on(COOPERATIVE)
     }
 
-    /// May start once the previous kernel allows it or has ended.
+    /// Lets the kernel start once the previous one allows it or has ended.
     pub(in crate::backend::cuda) fn programmatic_stream_serialization() -> Self {
         Self::switched_on(PROGRAMMATIC_STREAM_SERIALIZATION)
     }
 
-    /// An `int` attribute, set to 1.
+    /// Returns an `int` attribute with the value 1.
     fn switched_on(id: c_uint) -> Self {
         let mut value = [0; 16];
         value[0] = 1;
@@ -48,7 +48,7 @@ impl LaunchAttribute {
     }
 }
 
-/// `CUlaunchConfig`, which points to its attributes.
+/// `CUlaunchConfig`, with a pointer to its attributes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(in crate::backend::cuda) struct LaunchConfig<'a> {
@@ -73,7 +73,7 @@ const _: () = assert!(
 );
 
 impl<'a> LaunchConfig<'a> {
-    /// A null `stream` is the default stream.
+    /// Describes a launch. A null `stream` is the default stream.
     pub(in crate::backend::cuda) fn new(
         grid: [u32; 3],
         block: [u32; 3],
@@ -91,8 +91,9 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// `params` points to one pointer for each parameter of the function, each to a value of the
-    /// parameter's size, all valid for the call; the stream of `config` is alive.
+    /// `params` points to one pointer per parameter of the function. Each of these points to a
+    /// value of the parameter's size, and all are valid for the duration of the call. The stream of
+    /// `config` is alive.
     pub(in crate::backend::cuda) unsafe fn launch(
         &self,
         config: &LaunchConfig<'_>,
@@ -103,8 +104,8 @@ impl Driver {
         checked(unsafe { (self.launch_kernel_ex)(config, function.0, params, ptr::null_mut()) })
     }
 
-    /// How many blocks with this many threads and bytes of dynamic shared memory a multiprocessor
-    /// runs at the same time.
+    /// Returns how many blocks with this many threads and bytes of dynamic shared memory a
+    /// multiprocessor runs at the same time.
     pub(in crate::backend::cuda) fn blocks_per_multiprocessor(
         &self,
         function: Function,
@@ -117,7 +118,7 @@ impl Driver {
         Ok(u32::try_from(blocks).unwrap_or_default())
     }
 
-    /// How many clusters of a launch the device runs at the same time.
+    /// Returns how many clusters of a launch the device runs at the same time.
     pub(in crate::backend::cuda) fn clusters(
         &self,
         function: Function,

@@ -1,4 +1,4 @@
-//! Questions about contexts, streams and addresses that other libraries made.
+//! Queries about contexts, streams and addresses that other libraries made.
 
 use super::stream::NON_BLOCKING;
 use super::{Driver, Status, checked};
@@ -6,8 +6,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// `CUpointer_attribute`: the context, the type of the memory, whether it is managed, the device's
-/// ordinal, and the start and length of the allocation.
+/// Values of `CUpointer_attribute`: the context, the memory type, whether the memory is managed,
+/// the device's ordinal, and the start and length of the allocation.
 const CONTEXT: c_int = 1;
 const MEMORY_TYPE: c_int = 2;
 const IS_MANAGED: c_int = 8;
@@ -18,33 +18,33 @@ const RANGE_SIZE: c_int = 12;
 /// `CU_MEMORYTYPE_DEVICE`.
 const DEVICE_MEMORY: c_uint = 2;
 
-/// The allocation, or the part of mapped memory, that an address lies in.
+/// The allocation, or the part of mapped memory, that contains an address.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::backend::cuda) struct Range {
     pub(in crate::backend::cuda) end: u64,
-    pub(in crate::backend::cuda) held: Held,
+    pub(in crate::backend::cuda) residence: Residence,
 }
 
-/// Where an allocation is, as far as it matters who may use it.
+/// The location of an allocation, as far as it decides who may use it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::backend::cuda) enum Held {
-    /// In the memory of a GPU; the context is null for memory of pools and mapped memory.
+pub(in crate::backend::cuda) enum Residence {
+    /// Memory of a GPU. The context is null for memory of pools and for mapped memory.
     Device { ordinal: c_int, context: *mut c_void },
-    /// Page-locked on the host, or managed: every context reaches it.
+    /// Page-locked memory of the host or managed memory, which every context can access.
     Everywhere,
 }
 
 impl Driver {
-    /// The context that is current on this thread; null if there is none.
+    /// Returns the context that is current on this thread, or null if there is none.
     pub(in crate::backend::cuda) fn current_context(&self) -> *mut c_void {
         let mut context = ptr::null_mut();
-        // SAFETY: the driver writes one pointer. If it fails there is no current context, and null
+        // SAFETY: the driver writes one pointer. If the call fails, no context is current, and null
         // is correct.
         unsafe { (self.ctx_get_current)(&mut context) };
         context
     }
 
-    /// Makes a context current on this thread; null for none.
+    /// Makes a context current on this thread. Null means none.
     ///
     /// # Safety
     ///
@@ -54,7 +54,7 @@ impl Driver {
         checked(unsafe { (self.ctx_set_current)(context) })
     }
 
-    /// The GPU of the current context.
+    /// Returns the GPU of the current context.
     pub(in crate::backend::cuda) fn current_device(&self) -> Result<c_int, Status> {
         let mut device = 0;
         // SAFETY: the driver writes one number.
@@ -62,7 +62,7 @@ impl Driver {
         Ok(device)
     }
 
-    /// Whether somebody has opened the GPU's primary context.
+    /// Returns whether the GPU's primary context is open in this process.
     pub(in crate::backend::cuda) fn primary_is_open(&self, device: c_int) -> Result<bool, Status> {
         let (mut flags, mut active) = (0, 0);
         // SAFETY: the driver writes two numbers.
@@ -70,7 +70,7 @@ impl Driver {
         Ok(active != 0)
     }
 
-    /// The context of a stream; of the default stream, the current one.
+    /// Returns the context of a stream. For the default stream this is the current context.
     ///
     /// # Safety
     ///
@@ -85,7 +85,7 @@ impl Driver {
         Ok(context)
     }
 
-    /// Whether a stream waits for the default stream, and the default stream for it.
+    /// Returns whether a stream and the default stream wait for each other.
     ///
     /// # Safety
     ///
@@ -100,7 +100,7 @@ impl Driver {
         Ok(flags & NON_BLOCKING == 0)
     }
 
-    /// Whether what is queued on the stream is being recorded.
+    /// Returns whether work queued on the stream is being captured.
     ///
     /// # Safety
     ///
@@ -112,29 +112,29 @@ impl Driver {
         Ok(status != 0)
     }
 
-    /// The memory at an address; an error for addresses that the driver does not know.
+    /// Returns the memory at an address, or an error for addresses unknown to the driver.
     pub(in crate::backend::cuda) fn range(&self, address: u64) -> Result<Range, Status> {
         let start: u64 = self.pointer(RANGE_START, address)?;
         let bytes: usize = self.pointer(RANGE_SIZE, address)?;
         let kind: c_uint = self.pointer(MEMORY_TYPE, address)?;
         let managed: bool = self.pointer::<u32>(IS_MANAGED, address).unwrap_or_default() != 0;
-        let held = if kind == DEVICE_MEMORY && !managed {
+        let residence = if kind == DEVICE_MEMORY && !managed {
             let ordinal = self.pointer(DEVICE_ORDINAL, address)?;
-            // Pools and mapped memory have no context.
+            // Memory of pools and mapped memory have no context.
             let context = self.pointer::<usize>(CONTEXT, address).unwrap_or_default();
-            Held::Device { ordinal, context: ptr::without_provenance_mut(context) }
+            Residence::Device { ordinal, context: ptr::without_provenance_mut(context) }
         } else {
-            Held::Everywhere
+            Residence::Everywhere
         };
-        Ok(Range { end: start.saturating_add(bytes as u64), held })
+        Ok(Range { end: start.saturating_add(bytes as u64), residence })
     }
 
-    /// An attribute of an address, which the driver writes as a number of `T`'s size or less.
+    /// Returns an attribute of an address. The driver writes it as a number no larger than `T`.
     fn pointer<T: Copy + Default>(&self, attribute: c_int, address: u64) -> Result<T, Status> {
         const { assert!(size_of::<T>() <= 8) };
         let mut value = MaybeUninit::new(T::default());
-        // SAFETY: each attribute that is asked for is a number or pointer of the size of its type
-        // above, which any bits are valid for.
+        // SAFETY: each attribute queried above is a number or pointer of the size of its type, for
+        // which any bits are valid.
         checked(unsafe { (self.pointer_get_attribute)(value.as_mut_ptr().cast(), attribute, address) })?;
         // SAFETY: initialised above.
         Ok(unsafe { value.assume_init() })

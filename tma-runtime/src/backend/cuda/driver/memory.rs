@@ -1,13 +1,13 @@
-//! Memory of the device and of the host, and copies.
+//! Device memory, page-locked host memory, and copies.
 
 use super::{Driver, Status, checked};
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-/// Page-locked memory of the host, `N` words of 32 bits.
+/// Page-locked memory of the host: `N` words of 32 bits.
 ///
-/// Devices reach it at its address on the host. Source: CUDA driver API, "Unified Addressing",
-/// "Automatic Mapping of Host Allocated Host Memory".
+/// Devices access it at its host address. Source: CUDA driver API, "Unified Addressing", "Automatic
+/// Mapping of Host Allocated Host Memory".
 #[derive(Debug)]
 pub(in crate::backend::cuda) struct PageLocked<const N: usize> {
     driver: &'static Driver,
@@ -18,39 +18,40 @@ pub(in crate::backend::cuda) struct PageLocked<const N: usize> {
 unsafe impl<const N: usize> Send for PageLocked<N> {}
 
 impl<const N: usize> PageLocked<N> {
-    /// Allocates words of 0 in the current context.
+    /// Allocates words that are 0, in the current context.
     pub(in crate::backend::cuda) fn zeroed(driver: &'static Driver) -> Result<Self, Status> {
         let mut address = ptr::null_mut();
         // SAFETY: the driver writes the address of the allocation.
         checked(unsafe { (driver.mem_alloc_host)(&mut address, size_of::<[u32; N]>()) })?;
         let words = NonNull::new(address.cast::<[u32; N]>()).ok_or(super::OUT_OF_MEMORY)?;
-        // SAFETY: the allocation is as large as the array, begins at a page, and nobody else has
+        // SAFETY: the allocation is as large as the array, begins at a page, and nothing else uses
         // it.
         unsafe { words.write([0; N]) };
         Ok(Self { driver, words })
     }
 
-    /// The address, of the host and of all devices.
+    /// Returns the address, which is the same on the host and on all devices.
     pub(in crate::backend::cuda) fn address(&self) -> u64 {
         self.words.addr().get() as u64
     }
 
-    /// What the words are now: a kernel may be writing them.
+    /// Returns the current words. A kernel may be writing them at the same time.
     pub(in crate::backend::cuda) fn read(&self) -> [u32; N] {
-        // SAFETY: the allocation is alive, was initialised, and any bits are numbers.
+        // SAFETY: the allocation is alive and initialised, and any bits are valid numbers.
         unsafe { self.words.read_volatile() }
     }
 }
 
 impl<const N: usize> Drop for PageLocked<N> {
     fn drop(&mut self) {
-        // SAFETY: the allocation is not shared, and kernels that know its address run no more.
+        // SAFETY: the allocation is not shared, and no kernel that knows its address is still
+        // running.
         unsafe { (self.driver.mem_free_host)(self.words.as_ptr().cast()) };
     }
 }
 
 impl Driver {
-    /// Allocates memory of the device in the current context, and returns its address.
+    /// Allocates device memory in the current context, and returns its address.
     pub(in crate::backend::cuda) fn allocate(&self, bytes: usize) -> Result<u64, Status> {
         let mut address = 0;
         // SAFETY: the driver writes one address.
@@ -58,7 +59,7 @@ impl Driver {
         Ok(address)
     }
 
-    /// Frees memory of the device.
+    /// Frees device memory.
     ///
     /// # Safety
     ///
@@ -115,11 +116,11 @@ impl Driver {
         checked(unsafe { (self.memcpy_dtod_async)(to, from, bytes, stream) })
     }
 
-    /// Queues setting bytes, on the default stream.
+    /// Sets bytes asynchronously, on the default stream.
     ///
     /// # Safety
     ///
-    /// The range of `bytes` bytes is valid until it is done.
+    /// The range of `bytes` bytes is valid until the operation is done.
     pub(in crate::backend::cuda) unsafe fn fill(
         &self,
         to: u64,

@@ -1,10 +1,11 @@
-//! The driver's entry points. Only this folder has FFI.
+//! The driver's entry points. All FFI is in this folder.
 //!
-//! They are looked up once by name in the driver's library, so that a program builds where CUDA is
-//! not installed, starts without a driver, and can report it. Statuses are plain numbers, because a
-//! newer driver returns some that no enumeration of today has.
+//! The entry points are looked up once, by name, in the driver's library. A program therefore
+//! builds without CUDA installed, and starts without a driver and can report that there is none.
+//! Statuses are plain numbers, because a newer driver may return statuses that no enum of today
+//! has.
 //!
-//! What has to be given back to the driver is owned: by [`PrimaryContext`], [`Module`],
+//! Resources of the driver that must be released have owners: [`PrimaryContext`], [`Module`],
 //! [`OwnedStream`](stream::OwnedStream), [`Event`], [`Recording`], [`ExecutableGraph`] and
 //! [`PageLocked`].
 
@@ -21,7 +22,7 @@ pub(super) use device::{Attribute, PrimaryContext};
 pub(super) use event::Event;
 pub(super) use graph::{ExecutableGraph, Recording};
 pub(super) use launch::{LaunchAttribute, LaunchConfig};
-pub(super) use lookup::Held;
+pub(super) use lookup::Residence;
 pub(super) use memory::PageLocked;
 pub(super) use module::{Function, Module};
 
@@ -54,7 +55,7 @@ const LIBRARY: &str = "libcuda.so.1";
 
 macro_rules! entry_points {
     ($($field:ident = $symbol:literal ($($arg:ty),*);)+) => {
-        /// The entry points, looked up.
+        /// The driver's entry points.
         #[derive(Debug)]
         pub(super) struct Driver {
             $($field: unsafe extern "C" fn($($arg),*) -> Status,)+
@@ -138,21 +139,21 @@ entry_points! {
 
 static DRIVER: OnceCell<Driver> = OnceCell::new();
 
-/// Opens the driver's library, starts the driver and looks up its entry points.
+/// Opens the driver's library, initialises the driver and looks up its entry points.
 ///
 /// # Errors
 ///
-/// [`Error::NoDriver`], or [`Error::MissingEntryPoint`] if it is too old. A driver without a device
-/// counts as started: devices are counted later.
+/// [`Error::NoDriver`], or [`Error::MissingEntryPoint`] if the driver is too old. A driver without
+/// a device counts as initialised: devices are counted later.
 pub(super) fn driver() -> Result<&'static Driver, Error> {
     DRIVER.get_or_try_init(|| {
         // SAFETY: the driver may be loaded at any time, from any thread.
         let library = unsafe { Library::new(LIBRARY) }.map_err(|error| {
-            // The loader's message, which names the library.
+            // The loader's message names the library.
             let description = error.source().map_or_else(|| error.to_string(), ToString::to_string);
             Error::NoDriver { status: DriverStatus { description, ..unnamed(SHARED_OBJECT_INIT_FAILED) } }
         })?;
-        // SAFETY: `cuInit` takes flags, which must be 0, and may be called again.
+        // SAFETY: `cuInit` takes flags, which must be 0, and may be called more than once.
         let code = unsafe {
             let init = library.get::<unsafe extern "C" fn(c_uint) -> Status>(c"cuInit");
             init.map_err(|_| Error::MissingEntryPoint { name: "cuInit" })?(0)
@@ -173,13 +174,13 @@ fn unnamed(code: Status) -> DriverStatus {
     DriverStatus { code, name: String::new(), description: String::new() }
 }
 
-/// A status as a result.
+/// Converts a status to a result.
 fn checked(code: Status) -> Result<(), Status> {
     if code == SUCCESS { Ok(()) } else { Err(code) }
 }
 
 impl Driver {
-    /// The name and description of a status.
+    /// Returns the name and the description of a status.
     pub(super) fn status(&self, code: Status) -> DriverStatus {
         let text = |ask: unsafe extern "C" fn(Status, *mut *const c_char) -> Status| {
             let mut text = ptr::null();
@@ -206,8 +207,8 @@ impl Driver {
         let (interleave, swizzle) = (map.interleave as c_uint, map.swizzle as c_uint);
         let (promotion, fill) = (l2_promotion(*promotion), map.fill as c_uint);
         checked(match &map.mode {
-            // SAFETY: the arrays have as many elements as the rank says (strides one fewer), and
-            // the descriptor is aligned.
+            // SAFETY: the arrays have as many elements as the rank says (the strides have one
+            // fewer), and the descriptor is aligned.
             Mode::Tiled { box_extents } => unsafe {
                 (self.tensor_map_encode_tiled)(
                     to,
@@ -224,7 +225,7 @@ impl Driver {
                     fill,
                 )
             },
-            // SAFETY: as above, and the corners have two elements fewer than the rank says.
+            // SAFETY: as above, and the corners have two elements fewer than the rank.
             Mode::Im2col { lower, upper, channels, pixels } => unsafe {
                 (self.tensor_map_encode_im2col)(
                     to,
@@ -245,12 +246,12 @@ impl Driver {
                 )
             },
         })?;
-        // SAFETY: on success the driver has written all of it.
+        // SAFETY: on success the driver has written the whole descriptor.
         Ok(unsafe { descriptor.assume_init() })
     }
 }
 
-/// `CUtensorMapL2promotion`.
+/// Returns the `CUtensorMapL2promotion` of an L2 promotion.
 fn l2_promotion(promotion: L2Promotion) -> c_uint {
     match promotion {
         L2Promotion::None => 0,

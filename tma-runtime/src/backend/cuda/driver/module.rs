@@ -1,4 +1,4 @@
-//! Modules: PTX that the driver compiles, and the functions in it.
+//! Modules: PTX compiled by the driver, and the functions in it.
 
 use super::{Driver, SUCCESS, Status, checked};
 use std::ffi::{CStr, c_int, c_uint, c_void};
@@ -11,12 +11,12 @@ const NON_PORTABLE_CLUSTER_SIZE_ALLOWED: c_int = 14;
 /// `CU_JIT_GENERATE_LINE_INFO`.
 const LINE_INFO: c_int = 13;
 /// `CU_JIT_INFO_LOG_BUFFER`, `CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES`, `CU_JIT_ERROR_LOG_BUFFER`,
-/// `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`, `CU_JIT_LOG_VERBOSE` and the line information.
+/// `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`, `CU_JIT_LOG_VERBOSE` and [`LINE_INFO`].
 const LOG_OPTIONS: [c_int; 6] = [3, 4, 5, 6, 12, LINE_INFO];
-/// Bytes of each log of the driver's compiler.
+/// Size of each log of the driver's compiler, in bytes.
 const LOG_BYTES: usize = 16 * 1024;
 
-/// `CUfunction`, valid for as long as its module.
+/// `CUfunction`, which is valid as long as its module.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::backend::cuda) struct Function(pub(in crate::backend::cuda) *mut c_void);
 
@@ -34,15 +34,15 @@ pub(in crate::backend::cuda) struct Module {
 unsafe impl Send for Module {}
 
 impl Module {
-    /// Lets the driver compile PTX for the current context, with line information for profilers and
+    /// Has the driver compile PTX for the current context, with line information for profilers and
     /// debuggers.
     pub(in crate::backend::cuda) fn load(driver: &'static Driver, ptx: &CStr) -> Result<Self, Status> {
-        // SAFETY: the value is a number, as the option wants.
+        // SAFETY: the value is a number, as the option requires.
         let raw = unsafe { driver.load(ptx, &mut [LINE_INFO], &mut [number(1)])? };
         Ok(Self { driver, raw })
     }
 
-    /// The function with this name.
+    /// Returns the function with this name.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl Module {
         Ok(Function(function))
     }
 
-    /// The address on the device and the bytes of the global variable with this name.
+    /// Returns the device address and the size in bytes of the global variable with this name.
     pub(in crate::backend::cuda) fn global(&self, name: &CStr) -> Result<(u64, usize), Status> {
         let (mut address, mut bytes) = (0, 0);
         // SAFETY: the module is loaded, and the driver writes an address and a number.
@@ -67,7 +67,8 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: the handle is not shared, and functions are used for as long as their module.
+        // SAFETY: the handle is not shared, and functions are not used after their module is
+        // dropped.
         unsafe { (self.driver.module_unload)(self.raw) };
     }
 }
@@ -77,7 +78,7 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// There are as many values as options, each of which is what its option wants.
+    /// There are as many values as options, each of the kind that its option requires.
     unsafe fn load(
         &self,
         ptx: &CStr,
@@ -94,7 +95,7 @@ impl Driver {
         Ok(module)
     }
 
-    /// Compiles PTX again for the compiler's status and logs.
+    /// Compiles PTX again, to get the compiler's status and logs.
     pub(in crate::backend::cuda) fn jit_log(&self, ptx: &CStr) -> (Status, String) {
         let mut info = vec![0u8; LOG_BYTES];
         let mut error = vec![0u8; LOG_BYTES];
@@ -106,7 +107,7 @@ impl Driver {
             number(1),
             number(1),
         ];
-        // SAFETY: the buffers have the lengths that the options give.
+        // SAFETY: the buffers have the lengths given by the options.
         let code = unsafe {
             match self.load(ptx, &mut LOG_OPTIONS.clone(), &mut values) {
                 Ok(module) => {
@@ -134,7 +135,7 @@ impl Driver {
         checked(unsafe { (self.func_set_attribute)(function.0, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes) })
     }
 
-    /// Opts a function in to clusters that not every device supports.
+    /// Opts a function in to cluster sizes that not every device supports.
     pub(in crate::backend::cuda) fn allow_nonportable_clusters(
         &self,
         function: Function,
@@ -144,7 +145,7 @@ impl Driver {
     }
 }
 
-/// A number as the value of an option, which takes it in place of a pointer.
+/// Converts a number to the value of an option, which is passed as a pointer.
 fn number(value: usize) -> *mut c_void {
     ptr::without_provenance_mut(value)
 }

@@ -6,7 +6,7 @@ use std::ptr;
 
 /// `CU_STREAM_DEFAULT`: the stream and the default stream wait for each other.
 pub(in crate::backend::cuda) const DEFAULT: c_uint = 0;
-/// `CU_STREAM_NON_BLOCKING`: they do not.
+/// `CU_STREAM_NON_BLOCKING`: they do not wait for each other.
 pub(in crate::backend::cuda) const NON_BLOCKING: c_uint = 1;
 
 /// A stream that is destroyed with its handle.
@@ -17,7 +17,7 @@ pub(in crate::backend::cuda) struct OwnedStream {
 }
 
 impl OwnedStream {
-    /// Makes a stream in the current context.
+    /// Creates a stream in the current context.
     pub(in crate::backend::cuda) fn new(driver: &'static Driver, flags: c_uint) -> Result<Self, Status> {
         let mut raw = ptr::null_mut();
         // SAFETY: the driver writes the stream's handle.

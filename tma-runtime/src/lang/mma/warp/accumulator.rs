@@ -1,4 +1,4 @@
-//! Sums of products, in the registers of a warp.
+//! Sums of products in the registers of a warp.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -6,9 +6,9 @@ use std::ops::{Index, IndexMut};
 use super::{AnyMatrix, WarpElement, WarpLeft, WarpMultiply, WarpRight, WarpRows, WarpStoreAs, WarpSum};
 use crate::lang::{BitElement, GlobalMatrix, MatrixSwizzle, PackAs, Scalar, Tile, TileElement, device_only};
 
-/// M × N sums in the registers of a warp: what [`mma_sync`](WarpAccumulator::mma_sync) adds
-/// products to. For what [`Accumulator`](crate::lang::Accumulator) does not serve: fewer than 64
-/// rows, `f64`, chips without `wgmma`, warps that work each on its own.
+/// M × N sums in the registers of a warp, to which [`mma_sync`](WarpAccumulator::mma_sync) adds
+/// products. It covers the cases that [`Accumulator`](crate::lang::Accumulator) does not: fewer
+/// than 64 rows, `f64`, chips without `wgmma`, and warps that work independently.
 ///
 /// `T` is `f32`, `f16`, `i32` or `f64`. M is a multiple of 16, N of 8. Source: PTX ISA, "mma",
 /// `.m16n8k*`.
@@ -24,7 +24,7 @@ use crate::lang::{BitElement, GlobalMatrix, MatrixSwizzle, PackAs, Scalar, Tile,
 /// which [`at`](WarpAccumulator::at) returns. Source: PTX ISA, "Matrix Fragments for
 /// mma.m16n8k16", matrix C.
 ///
-/// `sum[i]` reads and writes an element; an index is a constant, such as the variable of an
+/// `sum[i]` reads and writes an element. An index is a constant, such as the variable of an
 /// [unrolled](crate::lang::unroll) loop, because registers have no addresses.
 ///
 /// ```
@@ -45,21 +45,23 @@ use crate::lang::{BitElement, GlobalMatrix, MatrixSwizzle, PackAs, Scalar, Tile,
 /// # }
 /// ```
 ///
-/// It is neither `Copy` nor `Clone`: a copy would be as many moves as it has registers.
+/// An accumulator is neither `Copy` nor `Clone`: a copy would take as many moves as it has
+/// registers.
 pub struct WarpAccumulator<T: WarpSum, const M: u32, const N: u32>(PhantomData<T>);
 
 impl<T: WarpSum, const M: u32, const N: u32> WarpAccumulator<T, M, N> {
-    /// An accumulator of zeros.
+    /// Returns an accumulator of zeros.
     #[must_use]
     pub fn zero() -> Self {
         device_only()
     }
 
-    /// Adds `a · bᵀ`, where `a` is M × K and `b` is N × K. All lanes of the warp call it. The sum
-    /// is there when it returns.
+    /// Adds `a · bᵀ`, where `a` is M × K and `b` is N × K. All lanes of the warp must call it. The
+    /// sum is complete when it returns.
     ///
-    /// Elements: [`WarpMultiply`]. An instruction adds up to 32 bytes of K at once, of `f64` 128.
-    /// On an H200 its sum is truncated to `f32`, and rounded to nearest, ties to even, to `f16`.
+    /// Elements: [`WarpMultiply`]. An instruction adds up to 32 bytes of K at once, or 128 bytes
+    /// for `f64`. On an H200 its sum is truncated to `f32`, and rounded to nearest, ties to even,
+    /// to `f16`.
     ///
     /// PTX: `mma.sync.aligned.m16n8kK.row.col`, for each 16 rows, 8 columns and step of K (PTX ISA,
     /// "mma").
@@ -75,7 +77,7 @@ impl<T: WarpSum, const M: u32, const N: u32> WarpAccumulator<T, M, N> {
     /// # }
     /// ```
     ///
-    /// K is the same in both operands:
+    /// K must be the same in both operands:
     ///
     /// ```compile_fail,E0308
     /// # use tma_runtime::prelude::*;
@@ -84,8 +86,8 @@ impl<T: WarpSum, const M: u32, const N: u32> WarpAccumulator<T, M, N> {
     /// sum.mma_sync(a, b); // error: expected `32`, found `16`
     /// # }
     /// ```
-    // `EA` and `EB` are parameters, and `WarpMultiply` is asked of the right element, for the sake
-    // of rustc's errors: they point at the operand that does not fit, and say why.
+    // `EA` and `EB` are parameters, and the bound `WarpMultiply` is on the right element, to
+    // improve rustc's errors: they point at the operand that does not fit, and state the reason.
     #[doc(alias = "mma.sync")]
     pub fn mma_sync<EA, EB, const K: u32>(&mut self, a: WarpLeft<EA, M, K>, b: WarpRight<EB, N, K>)
     where
@@ -95,32 +97,32 @@ impl<T: WarpSum, const M: u32, const N: u32> WarpAccumulator<T, M, N> {
         device_only()
     }
 
-    /// The number of elements that a lane holds, M · N / 32. A constant.
+    /// Returns the number of elements that a lane holds, M · N / 32. A constant.
     #[must_use]
     pub fn len(&self) -> usize {
         device_only()
     }
 
-    /// The index in [`WarpRows`] of the row of this lane's element `i`:
+    /// Returns the index in [`WarpRows`] of the row of this lane's element `i`:
     /// `2 * (i / (N / 2)) + i / 2 % 2`. A constant for a constant `i`.
     #[must_use]
     pub fn row(&self, i: usize) -> usize {
         device_only()
     }
 
-    /// Row and column of this lane's element `i` within the accumulator.
+    /// Returns row and column of this lane's element `i` within the accumulator.
     #[must_use]
     pub fn at(&self, i: usize) -> [u32; 2] {
         device_only()
     }
 
     /// Converts the elements to the tile's type and writes them to M rows and N columns of `tile`,
-    /// from row and column `at` on. The swizzle is applied. All lanes of the warp call it, with the
-    /// same arguments.
+    /// from row and column `at` on. The swizzle is applied. All lanes of the warp must call it,
+    /// with the same arguments.
     ///
-    /// The first column is at a multiple of 16 bytes of a row (docs/errors/TMA0261.md), and all of
-    /// the part lies within the tile. Conversions and fences are those of
-    /// [`Accumulator::store`](crate::lang::Accumulator::store); a warp that reads what it stored
+    /// The first column must be at a multiple of 16 bytes of a row (docs/errors/TMA0261.md), and
+    /// the whole part within the tile. Conversions and fences are those of
+    /// [`Accumulator::store`](crate::lang::Accumulator::store). A warp that reads what it stored
     /// calls [`sync_warp`](crate::lang::sync_warp) in between.
     ///
     /// PTX: `cvt.rn`, `stmatrix.sync.aligned.m8n8.x4.shared.b16` for 16-bit elements, `st.shared`
@@ -137,7 +139,7 @@ impl<T: WarpSum, const M: u32, const N: u32> WarpAccumulator<T, M, N> {
     }
 
     /// Converts the elements and writes those that are inside to rows of global memory, from row
-    /// and column `at` of `matrix` on. As
+    /// and column `at` of `matrix` on, like
     /// [`Accumulator::store_to`](crate::lang::Accumulator::store_to).
     pub fn store_to<E: Scalar>(&self, matrix: GlobalMatrix<E>, at: [u32; 2])
     where
@@ -146,7 +148,7 @@ impl<T: WarpSum, const M: u32, const N: u32> WarpAccumulator<T, M, N> {
         device_only()
     }
 
-    /// Converts the elements to 16 bits, as the left operand of another product: M × K, where this
+    /// Converts the elements to 16 bits, as the left operand of another matmul: M × K, where this
     /// accumulator's N is its K, a multiple of 16. Each lane keeps its elements.
     ///
     /// PTX: `cvt.rn.{f16x2|bf16x2}.f32` for each pair.
@@ -165,7 +167,7 @@ impl<T: WarpSum, const M: u32, const N: u32> WarpAccumulator<T, M, N> {
         device_only()
     }
 
-    /// The maximum of each row, of `f32`. As
+    /// Returns the maximum of each row, for `f32`, like
     /// [`Accumulator::row_max`](crate::lang::Accumulator::row_max).
     #[doc(alias = "shfl.sync")]
     #[must_use]
@@ -173,7 +175,7 @@ impl<T: WarpSum, const M: u32, const N: u32> WarpAccumulator<T, M, N> {
         device_only()
     }
 
-    /// The sum of each row, of `f32`, in an unspecified order. As
+    /// Returns the sum of each row, for `f32`, in an unspecified order, like
     /// [`Accumulator::row_sum`](crate::lang::Accumulator::row_sum).
     #[doc(alias = "shfl.sync")]
     #[must_use]
@@ -184,8 +186,8 @@ impl<T: WarpSum, const M: u32, const N: u32> WarpAccumulator<T, M, N> {
 
 /// # Integers
 impl<const M: u32, const N: u32> WarpAccumulator<i32, M, N> {
-    /// As [`mma_sync`](WarpAccumulator::mma_sync), of `i8` and `u8`, but sums do not wrap: where an
-    /// instruction's sum is not an `i32`, it is `i32::MIN` or `i32::MAX`.
+    /// Adds like [`mma_sync`](WarpAccumulator::mma_sync), for `i8` and `u8`, but sums do not wrap:
+    /// if an instruction's sum does not fit in an `i32`, it becomes `i32::MIN` or `i32::MAX`.
     ///
     /// PTX: `mma.sync` with `.satfinite` (PTX ISA, "mma").
     #[doc(alias = "satfinite")]
@@ -198,7 +200,7 @@ impl<const M: u32, const N: u32> WarpAccumulator<i32, M, N> {
     }
 
     /// Adds, for each row of `a` and each row of `b`, the number of bits that are set in both. K
-    /// counts the unsigned integers whose bits they are.
+    /// counts the unsigned integers that contain the bits.
     ///
     /// PTX: `mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc` (PTX ISA, "mma").
     #[doc(alias = "b1")]
@@ -210,7 +212,7 @@ impl<const M: u32, const N: u32> WarpAccumulator<i32, M, N> {
     }
 
     /// Adds, for each row of `a` and each row of `b`, the number of bits that differ: their Hamming
-    /// distance. As [`mma_sync_and_popc`](WarpAccumulator::mma_sync_and_popc).
+    /// distance. K is that of [`mma_sync_and_popc`](WarpAccumulator::mma_sync_and_popc).
     ///
     /// PTX: `mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc` (PTX ISA, "mma").
     ///

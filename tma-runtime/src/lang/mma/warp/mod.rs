@@ -1,9 +1,10 @@
-//! Products of a warp: operands in registers, multiplied at once.
+//! Matmuls of a warp: synchronous, with operands in registers.
 //!
-//! What [`Accumulator`](super::Accumulator) is to a warpgroup, [`WarpAccumulator`] is to a single
-//! warp: of 16 rows instead of 64, of any number of columns, also of `f64`, and on every chip. Its
-//! operands are loaded into registers first, [`WarpLeft`] and [`WarpRight`], and
-//! [`mma_sync`](WarpAccumulator::mma_sync) has the sum when it returns: nothing is under way.
+//! A [`WarpAccumulator`] is to a single warp what an [`Accumulator`](super::Accumulator) is to a
+//! warpgroup. It has a multiple of 16 rows instead of 64, any number of columns, supports `f64`,
+//! and works on every chip. Its operands, [`WarpLeft`] and [`WarpRight`], are loaded into registers
+//! first. The sum is complete when [`mma_sync`](WarpAccumulator::mma_sync) returns: nothing is in
+//! flight.
 //!
 //! Sources: PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions".
 

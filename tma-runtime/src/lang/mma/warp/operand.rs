@@ -7,25 +7,25 @@ use crate::lang::{
     MatrixSwizzle, Shape, Shape2, Shape3, Tile, Transposed, TransposedElement, device_only, sealed::Sealed,
 };
 
-/// The left operand of a product of a warp, M × K, in its registers. M is a multiple of 16; K is a
-/// multiple of 16 bytes of elements, of `f64` of 32 bytes.
+/// The left operand of a matmul of a warp, M × K, in its registers. M is a multiple of 16. A row of
+/// K elements is a multiple of 16 bytes, or of 32 bytes for `f64`.
 ///
-/// [`load`](WarpLeft::load) reads it from a tile, and
-/// [`pack`](super::WarpAccumulator::pack) makes it of an accumulator. A product is over when
-/// [`mma_sync`](super::WarpAccumulator::mma_sync) returns, so an operand may be used again: it is
-/// `Copy`.
+/// [`load`](WarpLeft::load) reads it from a tile, and [`pack`](super::WarpAccumulator::pack) makes
+/// it from an accumulator. A matmul is complete when [`mma_sync`](super::WarpAccumulator::mma_sync)
+/// returns, so an operand may be used again: it is `Copy`.
 ///
 /// # Elements
 ///
 /// Each lane holds M / 16 · K · 16 / 32 elements, in registers of 32 bits, or of 64 for `f64`. Of
-/// 16 rows and 16 bytes of a row, lane `l` has the 4 bytes `4 * (l % 4)` and those after of rows
-/// `l / 4` and `l / 4 + 8`, a register each. Source: PTX ISA, "Matrix Fragments for mma.m16n8k*".
+/// 16 rows and 16 bytes of a row, lane `l` has the 4 bytes from `4 * (l % 4)` on, in rows `l / 4`
+/// and `l / 4 + 8`, with one register for each row. Source: PTX ISA, "Matrix Fragments for
+/// mma.m16n8k*".
 pub struct WarpLeft<E: WarpElement, const M: u32, const K: u32>(PhantomData<E>);
 
-/// The right operand of a product of a warp, N × K, in its registers: a row for each column of the
-/// sum. N is a multiple of 8; otherwise as [`WarpLeft`].
+/// The right operand of a matmul of a warp, N × K, in its registers: a row for each column of the
+/// sum. N is a multiple of 8. Otherwise the rules of [`WarpLeft`] apply.
 ///
-/// Its elements lie in other lanes than those of a left operand, so rustc tells the two apart:
+/// Its elements are in other lanes than those of a left operand, so the two are different types:
 ///
 /// ```compile_fail,E0308
 /// # use tma_runtime::prelude::*;
@@ -38,24 +38,24 @@ pub struct WarpLeft<E: WarpElement, const M: u32, const K: u32>(PhantomData<E>);
 /// ```
 pub struct WarpRight<E: WarpElement, const N: u32, const K: u32>(PhantomData<E>);
 
-/// The shape of a matrix of any extents: `Shape2<ROWS, COLUMNS>`, or that in a batch,
+/// The shape of a matrix of any extents: `Shape2<ROWS, COLUMNS>`, or in a batch
 /// `Shape3<1, ROWS, COLUMNS>`.
 #[diagnostic::on_unimplemented(
-    message = "a tile of two dimensions is wanted here, but this one is `{Self}`",
-    label = "no matrix",
-    note = "a matrix of a batch is `tile.batch(i)`"
+    message = "expected a tile of two dimensions, found `{Self}`",
+    label = "not a matrix",
+    note = "use `tile.batch(i)` for a matrix of a batch"
 )]
 pub trait AnyMatrix: Shape {}
 
 impl<const ROWS: u32, const COLUMNS: u32> AnyMatrix for Shape2<ROWS, COLUMNS> {}
 impl<const ROWS: u32, const COLUMNS: u32> AnyMatrix for Shape3<1, ROWS, COLUMNS> {}
 
-/// What an operand of `E` is loaded from: a [`Tile`] of these elements, or [`tile.t()`](Tile::t) of
+/// The source of an operand of `E`: a [`Tile`] of these elements, or [`tile.t()`](Tile::t) of
 /// 16-bit ones.
 #[diagnostic::on_unimplemented(
-    message = "an operand of `{E}` is not loaded from `{Self}`",
-    label = "not what this operand is loaded from",
-    note = "it is loaded from a tile of `{E}` of two dimensions, or from `tile.t()` of one; nothing is converted on the way"
+    message = "an operand of `{E}` cannot be loaded from `{Self}`",
+    label = "not a source of this operand",
+    note = "load it from a tile of `{E}` of two dimensions, or from `tile.t()` of one; elements are not converted"
 )]
 pub trait WarpSource<E>: Sealed {}
 
@@ -82,15 +82,15 @@ registers!(WarpLeft WarpRight);
 
 impl<E: WarpElement, const M: u32, const K: u32> WarpLeft<E, M, K> {
     /// Loads M rows and K columns of `tile`, from row and column `at` on. With `tile.t()` they are
-    /// rows and columns of the transposed tile. The swizzle is undone. All lanes of the warp call
-    /// it, with the same arguments.
+    /// rows and columns of the transposed tile. The swizzle is undone. All lanes of the warp must
+    /// call it, with the same arguments.
     ///
-    /// In its rows, a tile is read by chunks of 16 bytes: where the part begins there is a multiple
-    /// of 16 bytes (docs/errors/TMA0261.md). All of the part lies within the tile.
+    /// A tile is read in chunks of 16 bytes along its rows, so the part must begin at a multiple of
+    /// 16 bytes of a row (docs/errors/TMA0261.md). The whole part must be within the tile.
     ///
-    /// It reads as [`Tile::get`] does: after a load by TMA the wait on its barrier suffices, after
-    /// [`Tile::set`] the threads that wrote and the warp have met ([`sync_warp`] if it wrote for
-    /// itself).
+    /// The read is synchronised like [`Tile::get`]. After a load by TMA the wait on its barrier
+    /// suffices. After [`Tile::set`] the threads that wrote must have synchronised with the warp
+    /// ([`sync_warp`] if the warp itself wrote).
     ///
     /// PTX: `ldmatrix.sync.aligned.m8n8.x4.shared.b16`, with `.trans` for `tile.t()`; `ld.shared`
     /// for `f64` (PTX ISA, "ldmatrix").
@@ -110,7 +110,7 @@ impl<E: WarpElement, const M: u32, const K: u32> WarpLeft<E, M, K> {
     /// # }
     /// ```
     ///
-    /// Elements of 8 or 32 bits are not transposed:
+    /// Elements of 8 or 32 bits cannot be transposed:
     ///
     /// ```compile_fail,E0277
     /// # use tma_runtime::prelude::*;
@@ -128,7 +128,7 @@ impl<E: WarpElement, const M: u32, const K: u32> WarpLeft<E, M, K> {
 }
 
 impl<E: WarpElement, const N: u32, const K: u32> WarpRight<E, N, K> {
-    /// Loads N rows and K columns of `tile`, from row and column `at` on. As [`WarpLeft::load`].
+    /// Loads N rows and K columns of `tile`, from row and column `at` on, like [`WarpLeft::load`].
     #[doc(alias = "ldmatrix")]
     #[must_use]
     pub fn load<X: WarpSource<E>>(tile: X, at: [u32; 2]) -> Self {

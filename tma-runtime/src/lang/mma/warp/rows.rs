@@ -6,21 +6,22 @@ use std::ops::{Index, IndexMut};
 use super::WarpSum;
 use crate::lang::device_only;
 
-/// A value for each row of a [`WarpAccumulator`](super::WarpAccumulator) of M rows: its maximum,
-/// its sum, a factor.
+/// A value for each row of a [`WarpAccumulator`](super::WarpAccumulator) of M rows, such as its
+/// maximum, its sum or a factor.
 ///
-/// Each lane holds the values of the M / 8 rows in which it has elements of the accumulator; the
-/// four lanes that share a row hold the same value. Otherwise as [`Rows`](crate::lang::Rows).
+/// Each lane holds the values of the M / 8 rows in which it has elements of the accumulator. The
+/// four lanes that share a row hold the same value. Otherwise the rules of
+/// [`Rows`](crate::lang::Rows) apply.
 pub struct WarpRows<T: WarpSum, const M: u32>(PhantomData<T>);
 
 impl<T: WarpSum, const M: u32> WarpRows<T, M> {
-    /// The same value for every row.
+    /// Returns the same value for every row.
     #[must_use]
     pub fn filled(value: T) -> Self {
         device_only()
     }
 
-    /// The number of values that a lane holds, M / 8. A constant.
+    /// Returns the number of values that a lane holds, M / 8. A constant.
     #[must_use]
     pub fn len(&self) -> usize {
         device_only()

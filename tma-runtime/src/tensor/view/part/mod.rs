@@ -1,6 +1,5 @@
-//! Views of a part of a tensor, or of its memory with another shape. None reaches an element
-//! outside of its tensor, and a mutable view is consumed by the one made from it, so nothing here
-//! is unsafe.
+//! Views of a part of a tensor, or of its memory with another shape. No such view extends beyond
+//! its tensor, and a mutable view is consumed by the one made from it, so nothing here is unsafe.
 
 use super::{RawView, TensorView, TensorViewMut};
 use crate::error::{Error, ViewError};
@@ -11,11 +10,11 @@ use std::ops::Range;
 macro_rules! parts {
     ($View:ident, $checked:expr, $strides_doc:literal) => {
         impl<'a, T: Scalar, const N: usize> $View<'a, T, N> {
-            /// The elements of `ranges`, one for each dimension, outermost first: a box within the
-            /// tensor, at the same strides.
+            /// Returns the elements in `ranges`, one range per dimension, outermost first: a box
+            /// within the tensor, with the same strides.
             ///
             /// A tensor map still requires the first element's address to be a multiple of 16
-            /// bytes, and a `Global` requires contiguous elements, such as whole rows: the launch
+            /// bytes, and a `Global` requires contiguous elements, such as whole rows. The launch
             /// checks both.
             ///
             /// ```
@@ -36,11 +35,11 @@ macro_rules! parts {
                 Ok(Self { raw: self.raw.sliced(ranges, size_of::<T>())?, elements: PhantomData })
             }
 
-            /// The same elements with their dimensions in another order: dimension `i` of the
-            /// result is dimension `order[i]` of this view.
+            /// Returns the same elements with their dimensions in another order: dimension `i` of
+            /// the result is dimension `order[i]` of this view.
             ///
-            /// A tensor map requires the innermost dimension to be contiguous, and a `Global` all
-            /// of them: the launch checks it.
+            /// A tensor map requires the innermost dimension to be contiguous, and a `Global`
+            /// requires this of all dimensions. The launch checks it.
             ///
             /// ```
             /// # use tma_runtime::prelude::*;
@@ -60,20 +59,21 @@ macro_rules! parts {
                 Ok(Self { raw: self.raw.permuted(order)?, elements: PhantomData })
             }
 
-            /// The memory from this view's first element on, with another shape and strides, in
-            /// elements, outermost first.
+            /// Returns the memory from this view's first element on, with another shape and
+            /// strides, in elements, outermost first.
             ///
-            /// It must stay within the memory of the underlying
-            /// [`DeviceTensor`](crate::DeviceTensor); if the view was made from an address
-            /// ([`from_raw`](Self::from_raw)), within this view, which must be contiguous.
+            /// The result must stay within the memory of the underlying
+            /// [`DeviceTensor`](crate::DeviceTensor). If the view was made from an address
+            /// ([`from_raw`](Self::from_raw)), the result must stay within this view, which must be
+            /// contiguous.
             ///
             #[doc = $strides_doc]
             ///
             /// # Errors
             ///
-            /// [`ViewError::Reach`] if it would reach further, [`ViewError::UnknownMemory`] if the
-            /// view was made from an address and has gaps, and [`ViewError::Overlap`] if it is
-            /// mutable and two elements might share memory.
+            /// [`ViewError::Reach`] if the result would extend further,
+            /// [`ViewError::UnknownMemory`] if the view was made from an address and has gaps, and
+            /// [`ViewError::Overlap`] if it is mutable and two elements might share memory.
             pub fn with_strides<const M: usize>(
                 self,
                 shape: [usize; M],
@@ -86,13 +86,13 @@ macro_rules! parts {
                 Ok($View { raw, elements: PhantomData })
             }
 
-            /// Checks that elements of a mutable view lie apart.
-            pub(super) fn apart(&self) -> Result<(), ViewError> {
+            /// Checks that elements of a mutable view do not overlap.
+            pub(super) fn check_disjoint(&self) -> Result<(), ViewError> {
                 let check: fn([usize; N], [usize; N]) -> Result<(), ViewError> = $checked;
                 check(self.raw.shape, self.raw.strides)
             }
 
-            /// The number of elements of the memory from the view's first one on.
+            /// Returns the number of elements of the memory from the view's first one on.
             fn available(&self) -> Result<u64, ViewError> {
                 match self.raw.memory {
                     Some(memory) => {
@@ -125,7 +125,7 @@ parts!(
 
 parts!(
     TensorViewMut,
-    apart,
+    check_disjoint,
     "Its elements do not overlap: each stride is at least the reach of the dimensions with shorter \
      strides. Two dimensions merged into one:\n\n\
      ```\n\
@@ -157,12 +157,12 @@ impl<const N: usize> RawView<'_, N> {
         for (dimension, Range { start, end }) in ranges.into_iter().enumerate() {
             let extent = self.shape[dimension];
             if start > end || end > extent {
-                return Err(ViewError::Slice { dimension, start, end, extent });
+                return Err(ViewError::Slice { dimension, rank: N, start, end, extent });
             }
             self.shape[dimension] = end - start;
             first = first.wrapping_add(start.wrapping_mul(self.strides[dimension]));
         }
-        // An empty slice keeps the address, which might otherwise be past the tensor's end.
+        // An empty slice keeps the address, since that of its start might be past the tensor's end.
         if self.shape.iter().all(|&extent| extent > 0) {
             self.address = self.address.wrapping_add(first.wrapping_mul(bytes) as u64);
         }
@@ -198,15 +198,16 @@ impl<'a, const N: usize> RawView<'a, N> {
     }
 }
 
-/// The distance in elements from the first to one past the last, for these extents, above zero, and
-/// strides.
+/// Returns the distance in elements from the first element to one past the last. The extents must
+/// be greater than zero.
 pub(super) fn reach(dimensions: impl Iterator<Item = (usize, usize)>) -> u128 {
     let steps = dimensions.map(|(extent, stride)| (extent as u128 - 1).saturating_mul(stride as u128));
     steps.fold(1, u128::saturating_add)
 }
 
-/// Checks that no two elements share memory: each dimension strides over everything inside it.
-fn apart<const N: usize>(shape: [usize; N], strides: [usize; N]) -> Result<(), ViewError> {
+/// Checks that no two elements share memory. Each stride must be at least the reach of the
+/// dimensions with shorter strides.
+fn check_disjoint<const N: usize>(shape: [usize; N], strides: [usize; N]) -> Result<(), ViewError> {
     if shape.contains(&0) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Parts of tensors: where they lie, and what is refused.
+//! Tests of parts of tensors: their positions, and the errors.
 
 use super::*;
 use crate::device::Device;
@@ -26,7 +26,7 @@ fn a_slice_begins_at_its_first_element() {
 }
 
 #[test]
-fn tma0540_a_slice_lies_within_the_view() {
+fn tma0540_a_slice_is_within_the_view() {
     let tensor = tensor();
     assert_eq!(code(tensor.view().slice([0..4, 0..6, 0..8])), None);
     assert_eq!(code(tensor.view().slice([0..5, 0..6, 0..8])), Some("TMA0540"));
@@ -47,7 +47,7 @@ fn a_permutation_takes_extents_and_strides_along() {
 }
 
 #[test]
-fn tma0541_each_dimension_comes_once() {
+fn tma0541_each_dimension_occurs_once() {
     let tensor = tensor();
     assert_eq!(code(tensor.view().permute([0, 1, 2])), None);
     assert_eq!(code(tensor.view().permute([0, 1, 1])), Some("TMA0541"));
@@ -65,7 +65,7 @@ fn tma0542_the_memory_is_not_left() {
     assert_eq!(strided([186, 8], [1, 1]), Some("TMA0542"));
     assert_eq!(strided([0, 999], [1, 1]), None);
     assert_eq!(strided([usize::MAX, usize::MAX], [usize::MAX, usize::MAX]), Some("TMA0542"));
-    // From the first element of a slice to the end of the tensor, not of the slice.
+    // The limit is the end of the tensor, not that of the slice.
     let part = tensor.view().slice([1..2, 0..6, 0..8]).expect("it lies within");
     assert_eq!(code(part.with_strides([144], [1])), None);
     assert_eq!(code(part.with_strides([145], [1])), Some("TMA0542"));
@@ -74,7 +74,7 @@ fn tma0542_the_memory_is_not_left() {
 }
 
 #[test]
-fn tma0543_elements_to_write_lie_apart() {
+fn tma0543_writable_elements_are_disjoint() {
     let mut tensor = tensor();
     let mut strided = |shape: [usize; 3], strides| code(tensor.view_mut().with_strides(shape, strides));
     assert_eq!(strided([2, 3, 8], [24, 8, 1]), None);
@@ -89,19 +89,19 @@ fn tma0543_elements_to_write_lie_apart() {
 }
 
 #[test]
-fn what_lies_apart_has_no_two_elements_in_one_place() {
+fn disjoint_views_have_distinct_addresses() {
     for case in 0..20_000_usize {
         let shape = [1 + case % 3, 1 + case / 3 % 3, 1 + case / 9 % 4];
         let strides = [case / 36 % 11, case / 400 % 7, case / 2800 % 8];
-        let mut places: Vec<usize> = (0..shape.iter().product())
+        let mut addresses: Vec<usize> = (0..shape.iter().product())
             .map(|i| [i % shape[0], i / shape[0] % shape[1], i / shape[0] / shape[1]])
             .map(|index| index.iter().zip(strides).map(|(i, stride)| i * stride).sum())
             .collect();
-        let (all, last) = (places.len(), places.iter().max().copied().unwrap_or_default());
+        let (all, last) = (addresses.len(), addresses.iter().max().copied().unwrap_or_default());
         assert_eq!(reach(shape.into_iter().zip(strides)), last as u128 + 1);
-        places.sort_unstable();
-        places.dedup();
-        assert!(apart(shape, strides).is_err() || places.len() == all, "{shape:?}, {strides:?}");
+        addresses.sort_unstable();
+        addresses.dedup();
+        assert!(check_disjoint(shape, strides).is_err() || addresses.len() == all, "{shape:?}, {strides:?}");
     }
 }
 

@@ -1,13 +1,13 @@
 //! Every warp multiplies, and one thread loads ahead: no specialised warps, one tile per block.
 //!
-//! Loads run ahead of the product under way: with a `LAG` of 1 by all stages, so that they wait for
-//! the product that has just ended, with 2 by one stage less, and then the slot has been free for a
-//! step. `OUTS` buffers take the result on its way out. If `ELECTED`, the thread that loads is the
-//! one that `elect_one` picks, which lets ptxas issue loads without a loop over lanes.
+//! Loads run ahead of the matmul. With a `LAG` of 1 they fill all stages, and wait for the matmul
+//! that has just ended. With 2 they fill one stage less, and reuse a slot that became free a step
+//! before. The epilogue has `OUTS` buffers. If `ELECTED`, `elect_one` picks the loader, and ptxas
+//! needs no loop over lanes.
 
 use tma_runtime::tma_module;
 
-/// Tiles of C of 128 × 128 by one warpgroup, and of 128 × 256 and 256 × 128 by two.
+/// Tiles of C: 128 × 128 by one warpgroup; 128 × 256 and 256 × 128 by two.
 #[tma_module]
 pub mod products {
     use tma_runtime::prelude::*;
@@ -16,7 +16,7 @@ pub mod products {
     type Rows128 = Tile<f16, Shape2<128, 64>, Swizzle128>;
     type Rows256 = Tile<f16, Shape2<256, 64>, Swizzle128>;
 
-    /// Row and column of the `tile`-th tile, if tiles are taken in bands of `group` rows.
+    /// Returns row and column of the `tile`-th tile, if tiles are taken in bands of `group` rows.
     #[tma_device]
     fn place(tile: u32, down: u32, across: u32, group: u32) -> [u32; 2] {
         let first = tile / (group * across) * group;
@@ -25,7 +25,7 @@ pub mod products {
         [first + rest % height, rest / height]
     }
 
-    /// 128 × 128 by one warpgroup. With three stages, two blocks share a multiprocessor.
+    /// A tile of 128 × 128 by one warpgroup. With three stages, two blocks share a multiprocessor.
     #[tma_kernel(threads = 128, instances(
         (STAGES, OUTS, LAG) in [(3, 1, 1), (3, 1, 2), (4, 2, 1), (4, 2, 2), (5, 2, 1), (5, 2, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
         (STAGES, OUTS, LAG) in [(3, 1, 1), (5, 2, 2)], GROUP in [16], ELECTED in [lane = true];
@@ -48,7 +48,7 @@ pub mod products {
         let ring: Pipeline<(Rows128, Rows128), STAGES> = shared();
         let outs: Stages<Rows128, OUTS> = shared();
         if thread_idx().x == 0 {
-            ring.init(4); // each warp
+            ring.init(4); // one arrival per warp
             fence_barrier_init();
         }
         sync_threads();
@@ -112,7 +112,7 @@ pub mod products {
         }
     }
 
-    /// 128 × 256 by two warpgroups, 64 × 256 each.
+    /// A tile of 128 × 256 by two warpgroups, 64 × 256 each.
     #[tma_kernel(threads = 256, instances(
         (STAGES, OUTS, LAG) in [(3, 4, 1), (3, 4, 2), (4, 4, 1), (4, 4, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
         (STAGES, OUTS, LAG) in [(4, 4, 1), (4, 4, 2)], GROUP in [16], ELECTED in [lane = true];
@@ -129,7 +129,7 @@ pub mod products {
         let ring: Pipeline<(Rows128, Rows256), STAGES> = shared();
         let outs: Stages<Rows64, OUTS> = shared();
         if thread_idx().x == 0 {
-            ring.init(8); // each warp
+            ring.init(8); // one arrival per warp
             fence_barrier_init();
         }
         sync_threads();
@@ -195,7 +195,7 @@ pub mod products {
         }
     }
 
-    /// 256 × 128 by two warpgroups, 128 × 128 each.
+    /// A tile of 256 × 128 by two warpgroups, 128 × 128 each.
     #[tma_kernel(threads = 256, instances(
         (STAGES, OUTS, LAG) in [(3, 4, 1), (4, 2, 1), (4, 2, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
         (STAGES, OUTS, LAG) in [(4, 2, 1)], GROUP in [16], ELECTED in [lane = true];
@@ -212,7 +212,7 @@ pub mod products {
         let ring: Pipeline<(Rows256, Rows128), STAGES> = shared();
         let outs: Stages<Rows128, OUTS> = shared();
         if thread_idx().x == 0 {
-            ring.init(8); // each warp
+            ring.init(8); // one arrival per warp
             fence_barrier_init();
         }
         sync_threads();

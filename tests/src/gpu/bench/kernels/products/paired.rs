@@ -1,9 +1,9 @@
-//! Every warp multiplies, and one thread loads ahead; clusters of two blocks, one below the other,
-//! load half of B each, for both. `LAG` and `OUTS` are those of the kernels in [`super::dense`].
+//! Every warp multiplies, and one thread loads ahead. The two stacked blocks of a cluster load half
+//! of B each, for both. `LAG` and `OUTS` have the meaning of [`super::dense`].
 
 use tma_runtime::tma_module;
 
-/// Tiles of C of 128 × 128 by one warpgroup, and of 128 × 256 and 256 × 128 by two.
+/// Tiles of C: 128 × 128 by one warpgroup; 128 × 256 and 256 × 128 by two.
 #[tma_module]
 pub mod products {
     use tma_runtime::prelude::*;
@@ -12,7 +12,7 @@ pub mod products {
     type Rows128 = Tile<f16, Shape2<128, 64>, Swizzle128>;
     type Rows256 = Tile<f16, Shape2<256, 64>, Swizzle128>;
 
-    /// Row and column of the `tile`-th tile, if tiles are taken in bands of `group` rows.
+    /// Returns row and column of the `tile`-th tile, if tiles are taken in bands of `group` rows.
     #[tma_device]
     fn place(tile: u32, down: u32, across: u32, group: u32) -> [u32; 2] {
         let first = tile / (group * across) * group;
@@ -21,7 +21,7 @@ pub mod products {
         [first + rest % height, rest / height]
     }
 
-    /// 128 × 128 by one warpgroup. With three stages, two blocks share a multiprocessor.
+    /// A tile of 128 × 128 by one warpgroup. With three stages, two blocks share a multiprocessor.
     #[tma_kernel(threads = 128, cluster = 2, instances(
         (STAGES, OUTS, LAG) in [(3, 1, 1), (3, 1, 2), (4, 2, 1), (4, 2, 2), (5, 2, 1), (5, 2, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
         (STAGES, OUTS, LAG) in [(3, 1, 1), (5, 2, 2)], GROUP in [16], ELECTED in [lane = true];
@@ -44,7 +44,7 @@ pub mod products {
         let ring: Pipeline<(Rows128, Rows128), STAGES> = shared();
         let outs: Stages<Rows128, OUTS> = shared();
         if thread_idx().x == 0 {
-            ring.init(2 * 4); // each warp of both blocks
+            ring.init(2 * 4); // one arrival per warp of both blocks
             fence_barrier_init();
         }
         sync_cluster();
@@ -110,11 +110,11 @@ pub mod products {
             bulk_wait_group_read::<0>();
         }
         if loader {
-            producer.drain(); // the other block has released all that was loaded into it from here
+            producer.drain(); // the other block has released every slot that was loaded from here
         }
     }
 
-    /// 128 × 256 by two warpgroups, 64 × 256 each.
+    /// A tile of 128 × 256 by two warpgroups, 64 × 256 each.
     #[tma_kernel(threads = 256, cluster = 2, instances(
         (STAGES, OUTS, LAG) in [(3, 4, 1), (3, 4, 2), (4, 4, 1), (4, 4, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
         (STAGES, OUTS, LAG) in [(4, 4, 1), (4, 4, 2)], GROUP in [16], ELECTED in [lane = true];
@@ -137,7 +137,7 @@ pub mod products {
         let ring: Pipeline<(Rows128, Rows256), STAGES> = shared();
         let outs: Stages<Rows64, OUTS> = shared();
         if thread_idx().x == 0 {
-            ring.init(2 * 8); // each warp of both blocks
+            ring.init(2 * 8); // one arrival per warp of both blocks
             fence_barrier_init();
         }
         sync_cluster();
@@ -205,11 +205,11 @@ pub mod products {
             bulk_wait_group_read::<0>();
         }
         if loader {
-            producer.drain(); // the other block has released all that was loaded into it from here
+            producer.drain(); // the other block has released every slot that was loaded from here
         }
     }
 
-    /// 256 × 128 by two warpgroups, 128 × 128 each.
+    /// A tile of 256 × 128 by two warpgroups, 128 × 128 each.
     #[tma_kernel(threads = 256, cluster = 2, instances(
         (STAGES, OUTS, LAG) in [(3, 4, 1), (4, 2, 1), (4, 2, 2)], GROUP in [8], ELECTED in [thread = false, lane = true];
         (STAGES, OUTS, LAG) in [(4, 2, 1)], GROUP in [16], ELECTED in [lane = true];
@@ -232,7 +232,7 @@ pub mod products {
         let ring: Pipeline<(Rows256, Rows128), STAGES> = shared();
         let outs: Stages<Rows128, OUTS> = shared();
         if thread_idx().x == 0 {
-            ring.init(2 * 8); // each warp of both blocks
+            ring.init(2 * 8); // one arrival per warp of both blocks
             fence_barrier_init();
         }
         sync_cluster();
@@ -300,7 +300,7 @@ pub mod products {
             bulk_wait_group_read::<0>();
         }
         if loader {
-            producer.drain(); // the other block has released all that was loaded into it from here
+            producer.drain(); // the other block has released every slot that was loaded from here
         }
     }
 }

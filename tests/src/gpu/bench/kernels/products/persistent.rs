@@ -1,9 +1,9 @@
-//! A persistent product of 16-bit floats: in each block a warpgroup loads and two multiply; clusters
-//! of two blocks, one below the other, share what they load of B.
+//! A persistent GEMM of 16-bit floats: in each block one warpgroup loads and two multiply; clusters
+//! of two stacked blocks share their loads of B.
 
 use tma_runtime::tma_module;
 
-/// Tiles of C of 128 × 256 a block.
+/// Tiles of C of 128 × 256 per block.
 #[tma_module]
 pub mod products {
     use tma_runtime::prelude::*;
@@ -13,7 +13,7 @@ pub mod products {
     type HalfOfB = Shape2<128, 64>;
     type OfC = Shape2<64, 64>;
 
-    /// Row and column of the `tile`-th tile, if tiles are taken in bands of `group` rows.
+    /// Returns row and column of the `tile`-th tile, if tiles are taken in bands of `group` rows.
     #[tma_device]
     fn place(tile: u32, down: u32, across: u32, group: u32) -> [u32; 2] {
         let first = tile / (group * across) * group;
@@ -22,7 +22,7 @@ pub mod products {
         [first + rest % height, rest / height]
     }
 
-    /// `down` and `across` count tiles of 256 × 256, those of a cluster.
+    /// `down` and `across` count tiles of 256 × 256, which are those of a cluster.
     #[tma_kernel(threads = 384, cluster = 2, instances(T in [f16, bf16], GROUP in [8, 16]))]
     pub fn persistent<T, const GROUP: u32>(
         a: TensorMap<Tile<T, OfA, Swizzle128>>,
@@ -39,7 +39,7 @@ pub mod products {
         let ring: Pipeline<(Tile<T, OfA, Swizzle128>, Tile<T, OfB, Swizzle128>), 4> = shared();
         let outs: Stages<Tile<T, OfC, Swizzle128>, 4> = shared();
         if thread_idx().x == 0 {
-            ring.init(2 * 2 * 4); // each warp that multiplies, in both blocks
+            ring.init(2 * 2 * 4); // one arrival per multiplying warp of both blocks
             fence_barrier_init();
         }
         sync_cluster();

@@ -1,14 +1,14 @@
-//! What `tma_kernels::gemm` may be told to choose, as a word: `pair`, `square:halved`, `low64:4`
-//! for parts of a tile, `pair:even`.
+//! The choices of `tma_kernels::gemm` as words: `pair`, `square:halved`, `low64:4` for a tile in
+//! parts, `pair:even`.
 
 use anyhow::Context;
 use tma_kernels::gemm::{Choice, Division, Tile};
 
-/// The choice that a word stands for.
+/// Parses the word of a choice.
 ///
 /// # Errors
 ///
-/// What stands for none.
+/// A word that is not the name of any choice.
 pub fn parse(text: &str) -> anyhow::Result<Choice> {
     let (tile, division) = text.split_once(':').unwrap_or((text, ""));
     let known = || Tile::ALL.map(word_of).join("`, `");
@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> anyhow::Result<Choice> {
     Ok(Choice { tile, division })
 }
 
-/// The word for a choice.
+/// Returns the word of a choice.
 pub fn word(Choice { tile, division }: Choice) -> String {
     let tile = word_of(tile);
     match division {
@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn other_words_are_explained() {
-        let told = |text| parse(text).expect_err(text).to_string();
-        assert!(told("round").contains("`round` names no tile: it begins with `pair`, `turns176`"));
-        assert!(told("pair:half").contains("`pair:half` divides nothing: write `:halved`"));
+        let error = |text| parse(text).expect_err(text).to_string();
+        assert!(error("round").contains("`round` names no tile: it begins with `pair`, `turns176`"));
+        assert!(error("pair:half").contains("`pair:half` divides nothing: write `:halved`"));
     }
 }

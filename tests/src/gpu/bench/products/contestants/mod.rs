@@ -1,4 +1,5 @@
-//! What multiplies: kernels, the functions of libraries, and PTX from elsewhere.
+//! The contestants of the GEMM benchmarks: kernels, the functions of libraries, and PTX from
+//! elsewhere.
 //!
 //! To add one, push it in [`kernels`]: a name, and a closure that queues C = A · Bᵀ.
 
@@ -17,10 +18,10 @@ use super::problem::Matrices;
 use crate::gpu::bench::libraries::cublas::Cublas;
 use crate::gpu::bench::libraries::cublaslt::Product;
 
-/// What a contestant is, which decides what it is compared with.
+/// The kind of a contestant, which decides what it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A vendor's library: every other contestant is compared with it.
+    /// A vendor's library, which every other contestant is compared with.
     Library,
     /// A kernel of this repository without specialised warps.
     Dense,
@@ -30,20 +31,20 @@ pub enum Role {
     Yardstick,
 }
 
-/// Something that multiplies.
+/// An implementation of a GEMM.
 pub struct Contestant<'a, P: Precision> {
     /// The name in results.
     pub name: String,
-    /// What it is.
+    /// The kind of contestant.
     pub role: Role,
     multiply: Box<Multiply<'a, P>>,
 }
 
-/// Queues a product.
+/// Queues a GEMM.
 type Multiply<'a, P> = dyn Fn(&Stream, &mut Matrices<P>) -> anyhow::Result<()> + 'a;
 
 impl<'a, P: Precision> Contestant<'a, P> {
-    /// A contestant that multiplies by this function.
+    /// Creates a contestant that queues GEMMs by this function.
     pub fn new(
         name: impl Into<String>,
         role: Role,
@@ -56,13 +57,13 @@ impl<'a, P: Precision> Contestant<'a, P> {
     ///
     /// # Errors
     ///
-    /// Those of the launch, and the library's.
+    /// Errors of the launch, and of the library.
     pub fn multiply(&self, stream: &Stream, matrices: &mut Matrices<P>) -> anyhow::Result<()> {
         (self.multiply)(stream, matrices)
     }
 }
 
-/// The kernels of this repository.
+/// Returns the kernels of this repository.
 pub fn kernels<P: Precision>() -> Vec<Contestant<'static, P>> {
     let tiled = P::tiled().into_iter().map(|kernel| {
         let role = match kernel.blocks {
@@ -76,7 +77,7 @@ pub fn kernels<P: Precision>() -> Vec<Contestant<'static, P>> {
     tiled.chain([library(None)]).collect()
 }
 
-/// `tma_kernels::gemm`, by the given choice or by its own.
+/// Returns `tma_kernels::gemm`, with the given choice or with its own.
 pub fn library<P: Precision>(choice: Option<Choice>) -> Contestant<'static, P> {
     let name = match choice {
         None => "tma_kernels::gemm".to_owned(),
@@ -94,12 +95,12 @@ pub fn library<P: Precision>(choice: Option<Choice>) -> Contestant<'static, P> {
     })
 }
 
-/// cuBLAS, by the algorithm that it chooses.
+/// Returns cuBLAS, with the algorithm that it chooses.
 pub fn cublas<P: Precision>(library: &Cublas) -> Contestant<'_, P> {
     Contestant::new("cublas", Role::Library, |_, Matrices { a, b, c }| library.multiply(P::TYPES, a, b, c))
 }
 
-/// cuBLASLt, by an algorithm of those that its heuristics propose.
+/// Returns cuBLASLt, with one of the algorithms that its heuristics propose.
 pub fn cublaslt<'a, P: Precision>(
     name: &str,
     product: &'a Product<'_>,

@@ -1,7 +1,7 @@
-//! The kernels that multiply, as data: what each instance needs to be launched.
+//! The kernels of the GEMM benchmarks as data: everything that a launch of an instance needs.
 //!
-//! All take the same parameters: the maps of A, B and C, the tiles of C along M and N, and the
-//! steps along K. The rest is read from the kernel's specification.
+//! All take the same parameters: the maps of A, B and C, the number of tiles of C along M and along
+//! N, and the number of steps along K. The rest is read from the kernel's specification.
 
 use tma_runtime::launch::{Arg, KernelSpec, ParamKind, launch, resident_blocks};
 use tma_runtime::prelude::*;
@@ -13,38 +13,38 @@ use crate::gpu::bench::kernels::products::{
 use crate::gpu::bench::products::precision::Precision;
 use crate::gpu::bench::products::problem::Matrices;
 
-/// How many blocks a kernel is launched with.
+/// The number of blocks of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocks {
-    /// A block a tile. No warps of it are specialised.
+    /// One block per tile, without specialised warps.
     PerTile,
-    /// As many as run at the same time, at most one a tile.
+    /// The number of blocks that run at the same time, but at most one per tile.
     Persistent,
 }
 
-/// A kernel, and how it divides C.
+/// A kernel with its tile.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiled {
     /// The kernel.
     pub kernel: &'static KernelSpec,
-    /// Rows and columns of a block's tile of C.
+    /// The number of rows and columns of a block's tile of C.
     pub tile: [usize; 2],
-    /// How many blocks.
+    /// The number of blocks.
     pub blocks: Blocks,
 }
 
 impl Tiled {
-    /// Whether its maps have batches as their first dimension.
+    /// Returns whether the first dimension of its maps is the batch.
     pub fn has_batches(&self) -> bool {
         self.box_of_a().len() == 3
     }
 
-    /// Elements along K of a step.
+    /// Returns the number of elements along K of a step.
     pub fn step(&self) -> usize {
         self.box_of_a().last().map_or(1, |&extent| extent as usize)
     }
 
-    /// The extents of what a step loads of A.
+    /// Returns the extents of a step's load of A.
     fn box_of_a(&self) -> &'static [u32] {
         match self.kernel.params.first().map(|param| param.kind) {
             Some(ParamKind::Map(map)) => map.box_extents,
@@ -52,17 +52,17 @@ impl Tiled {
         }
     }
 
-    /// Tiles along M, counted in clusters of blocks one below the other, and along N.
+    /// Returns the number of tiles along M, counted in clusters of stacked blocks, and along N.
     pub fn tiles(&self, [m, n]: [usize; 2]) -> [u32; 2] {
         let rows = self.tile[0] * self.kernel.cluster.most_blocks() as usize;
         [m.div_ceil(rows) as u32, n.div_ceil(self.tile[1]) as u32]
     }
 
-    /// Queues the product.
+    /// Queues the GEMM.
     ///
     /// # Errors
     ///
-    /// Those of the launch.
+    /// Errors of the launch.
     pub fn multiply<P: Precision>(&self, stream: &Stream, matrices: &mut Matrices<P>) -> Result<(), Error> {
         let [m, n, k] = matrices.shape();
         let [down, across] = self.tiles([m, n]);
@@ -81,7 +81,7 @@ impl Tiled {
         launch(stream, self.kernel, self.grid(stream, down * across)?, &args)
     }
 
-    /// The blocks to launch for so many tiles.
+    /// Returns the grid for this number of tiles.
     fn grid(&self, stream: &Stream, tiles: u32) -> Result<Grid, Error> {
         let blocks = tiles * self.kernel.cluster.most_blocks();
         Ok(Grid::x(match self.blocks {
@@ -91,7 +91,7 @@ impl Tiled {
     }
 }
 
-/// All that multiply `f16`.
+/// Returns all kernels for `f16`.
 pub fn of_f16() -> Vec<Tiled> {
     [
         family([&dense_gemm::f16_f16_f32_k_k::SPEC], [128, 128], Blocks::PerTile),
@@ -106,7 +106,7 @@ pub fn of_f16() -> Vec<Tiled> {
     .concat()
 }
 
-/// All that multiply `bf16`.
+/// Returns all kernels for `bf16`.
 pub fn of_bf16() -> Vec<Tiled> {
     [
         family([&dense_gemm::bf16_bf16_f32_k_k::SPEC], [128, 128], Blocks::PerTile),
@@ -115,17 +115,17 @@ pub fn of_bf16() -> Vec<Tiled> {
     .concat()
 }
 
-/// All that multiply `tf32`.
+/// Returns all kernels for `tf32`.
 pub fn of_tf32() -> Vec<Tiled> {
     family([&dense_gemm::tf32_f32_f32_k_k::SPEC], [128, 128], Blocks::PerTile)
 }
 
-/// All that multiply `e4m3`.
+/// Returns all kernels for `e4m3`.
 pub fn of_e4m3() -> Vec<Tiled> {
     family([&dense_gemm::e4m3_bf16_f32_k_k::SPEC], [128, 128], Blocks::PerTile)
 }
 
-/// All that multiply `i8`.
+/// Returns all kernels for `i8`.
 pub fn of_s8() -> Vec<Tiled> {
     family([&dense_gemm::i8_i32_i32_k_k::SPEC], [128, 128], Blocks::PerTile)
 }

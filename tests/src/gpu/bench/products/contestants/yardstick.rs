@@ -1,9 +1,10 @@
-//! PTX from elsewhere, in the same rounds.
+//! PTX from elsewhere, measured in the same rounds.
 //!
-//! A folder has a file `NAME.ptx` for each kernel, and `index.json` says how they are launched. The
-//! entry is `gemm`. Its parameters are the maps of A, B and C, the clusters' tiles along M and N,
-//! the steps along K, how many rows of tiles are taken together, and a table of tiles with its
-//! length, which is not passed: kernels that need one are left out.
+//! A folder has a file `NAME.ptx` for each kernel, and `index.json`, which describes their
+//! launches. The entry point is `gemm`. Its parameters are the maps of A, B and C, the number of
+//! clusters' tiles along M and along N, the number of steps along K, how many rows of tiles form a
+//! group, and a table of tiles with its length. The table is never passed, so kernels that need one
+//! are skipped.
 
 use std::fs;
 use std::path::Path;
@@ -19,10 +20,10 @@ use super::{Contestant, Role};
 use crate::gpu::bench::products::precision::Precision;
 use crate::gpu::bench::products::problem::Matrices;
 
-/// Rows of tiles that are taken together.
+/// The number of rows of tiles in a group.
 const GROUP: u32 = 8;
 
-/// What `index.json` says of a kernel: the fields that a launch needs.
+/// The entry of a kernel in `index.json`, with the fields that a launch needs.
 #[derive(Clone, Debug, Deserialize)]
 struct Entry {
     name: String,
@@ -32,16 +33,16 @@ struct Entry {
     bm: u32,
     bn: u32,
     bk: u32,
-    /// Blocks of a cluster along M, which share B, and along N, which share A.
+    /// The number of blocks of a cluster along M, which share B, and along N, which share A.
     cm: u32,
     cn: u32,
     threads: u32,
     smem: u32,
-    /// `calc` if blocks compute which tiles are theirs.
+    /// `calc` if blocks compute the indices of their tiles.
     sched: String,
 }
 
-/// The kernels of a folder that multiply with these types.
+/// Returns the kernels of a folder for these types.
 ///
 /// # Errors
 ///
@@ -64,7 +65,7 @@ fn contestant<P: Precision>(folder: &Path, entry: Entry) -> anyhow::Result<Conte
     }))
 }
 
-/// The kernel's specification, which lives until the program ends, as a launch asks for.
+/// Returns the kernel's specification, which a launch requires to live until the program ends.
 fn specification<P: Precision>(entry: &Entry, ptx: String) -> &'static KernelSpec {
     let map = |name, element, extents: [u32; 2], written| ParamSpec {
         name,
@@ -101,7 +102,7 @@ fn specification<P: Precision>(entry: &Entry, ptx: String) -> &'static KernelSpe
         shared_bytes: entry.smem,
         params: Box::leak(Box::new(params)),
     };
-    // SAFETY: whoever names the folder on the command line answers for its kernels.
+    // SAFETY: the user who names the folder on the command line vouches for its kernels.
     Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }))
 }
 
@@ -115,7 +116,8 @@ fn multiply<P: Precision>(
     let (down, across) = (m.div_ceil(entry.bm * entry.cm), n.div_ceil(entry.bn * entry.cn));
     let blocks = entry.cm * entry.cn;
     let most = (resident_blocks(stream, spec)? / blocks).min(down * across).max(1);
-    // As few clusters as need no more turns: multiprocessors that idle leave power to the others.
+    // Few clusters, as long as there are no more rounds: idle multiprocessors leave the others more
+    // power.
     let clusters = (down * across).div_ceil((down * across).div_ceil(most));
     let args = [
         Arg::map(matrices.a.view()),

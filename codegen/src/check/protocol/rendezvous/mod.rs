@@ -1,0 +1,214 @@
+//! Rendezvous of threads: in warps, blocks, the cluster and the grid, and for registers that
+//! warpgroups share.
+
+mod named;
+mod registers;
+mod warp;
+
+use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
+use tma_model::sync::Epoch;
+
+use self::named::Named;
+use super::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason};
+use super::memory::Site;
+use super::run::{Run, StepFlow, StepResult};
+use super::state::{Agent, Rendezvous, RendezvousKind, WarpArrival, WarpRendezvous};
+use crate::ir::{ParamId, Stmt, StmtId, Sync};
+
+/// Returns the warp of a group that lies within one warp.
+fn warp_of(agent: &Agent) -> u32 {
+    agent.threads.first().map_or(0, |thread| thread / WARP_THREADS)
+}
+
+impl Run<'_, '_> {
+    pub(in crate::check::protocol) fn sync(&mut self, stmt: &Stmt, sync: Sync) -> StepResult<StepFlow> {
+        match sync {
+            Sync::Threads => self.named(stmt.id, Named { id: 0, threads: None, aligned: true }, false),
+            Sync::Warp => self.warp(stmt.id, WarpRendezvous::Sync, vec![]).map(|(flow, _)| flow),
+            Sync::Warpgroup => {
+                let all = self.input.kernel.barriers().of_warpgroups();
+                let id = all.get(self.warpgroup() as usize).copied().unwrap_or(0);
+                let named = Named { id, threads: Some(WARPGROUP_THREADS), aligned: false };
+                self.named(stmt.id, named, false)
+            }
+            Sync::Cluster => {
+                if self.agent().cluster_sync != Some(stmt.id) {
+                    self.arrive_in_cluster(stmt.id, true)?;
+                    self.agent_mut().cluster_sync = Some(stmt.id);
+                }
+                let flow = self.wait_in_cluster(stmt.id)?;
+                if flow == StepFlow::Next {
+                    self.agent_mut().cluster_sync = None;
+                }
+                Ok(flow)
+            }
+            Sync::ClusterArrive => self.arrive_in_cluster(stmt.id, false).map(|()| StepFlow::Next),
+            Sync::ClusterWait => self.wait_in_cluster(stmt.id),
+        }
+    }
+
+    fn live(&self, block: usize) -> u32 {
+        let live = self.agents.iter().filter(|agent| agent.block == block && !agent.is_done);
+        live.map(|agent| agent.threads.len() as u32).sum()
+    }
+
+    fn arrive_in_cluster(&mut self, stmt: StmtId, aligned: bool) -> StepResult {
+        if self.agent().cluster_round.is_some() {
+            let does = ThreadAct::ArriveTwice;
+            return self.violation(Rule::Divergence, (stmt, does), vec![], Detail::Nothing);
+        }
+        let live: u32 =
+            self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
+        let site = self.site(stmt);
+        let warps = numbered_warps(self.agent());
+        if let Some(other) = self.cluster.record_arrivals(&warps, (site, aligned)) {
+            let other = Party { site: other, does: ThreadAct::ReachElsewhere };
+            return self.violation(Rule::Divergence, (stmt, ThreadAct::Reach), vec![other], Detail::Nothing);
+        }
+        let agent = &mut self.agents[self.current];
+        agent.cluster_round = Some(self.cluster.round);
+        self.cluster.releases.release(&mut agent.view);
+        self.cluster.first.get_or_insert(site);
+        self.cluster.arrived += agent.threads.len() as u32;
+        if self.cluster.arrived >= live {
+            self.cluster.next_round();
+            self.event_count += 1;
+        }
+        Ok(())
+    }
+
+    fn wait_in_cluster(&mut self, stmt: StmtId) -> StepResult<StepFlow> {
+        let Some(round) = self.agent().cluster_round else {
+            let does = ThreadAct::WaitUnarrived;
+            return self.violation(Rule::Divergence, (stmt, does), vec![], Detail::Nothing);
+        };
+        if self.cluster.round <= round {
+            return Ok(StepFlow::Blocked);
+        }
+        let agent = &mut self.agents[self.current];
+        self.acquirer.acquire(&mut agent.view, &self.cluster.released);
+        agent.cluster_round = None;
+        Ok(StepFlow::Next)
+    }
+
+    /// Removes a group of threads that has ended from the cluster's barrier, which does not wait
+    /// for it.
+    pub(in crate::check::protocol) fn leave_cluster(&mut self) {
+        let threads = self.agent().threads.len() as u32;
+        if self.agent().cluster_round == Some(self.cluster.round) {
+            self.cluster.arrived = self.cluster.arrived.saturating_sub(threads);
+        }
+        let live: u32 =
+            self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
+        if self.cluster.arrived > 0 && self.cluster.arrived >= live {
+            self.cluster.next_round();
+            self.event_count += 1;
+        }
+    }
+
+    /// Executes `sync_grid`. The threads of the followed cluster represent those of the whole grid.
+    pub(in crate::check::protocol) fn sync_grid(
+        &mut self,
+        stmt: StmtId,
+        counter: ParamId,
+    ) -> StepResult<StepFlow> {
+        let site = self.site(stmt);
+        if let Some(span) = self.input.code.slice.by_block(stmt) {
+            self.note_undecided(UndecidedReason::Grid, span);
+        }
+        if self.agent().arrived_round.is_none() {
+            let warps = numbered_warps(self.agent());
+            if let Some(other) = self.grid.record_arrivals(&warps, (site, true)) {
+                let other = Party { site: other, does: ThreadAct::ReachElsewhere };
+                return self.violation(
+                    Rule::Divergence,
+                    (stmt, ThreadAct::Reach),
+                    vec![other],
+                    Detail::Nothing,
+                );
+            }
+        }
+        let all: u32 = self.agents.iter().map(|agent| agent.threads.len() as u32).sum();
+        let agent = &mut self.agents[self.current];
+        let round = match agent.arrived_round {
+            Some(round) => round,
+            None => {
+                self.grid.releases.release(&mut agent.view);
+                self.grid.first.get_or_insert(site);
+                self.grid.arrived += agent.threads.len() as u32;
+                (agent.arrived_round, agent.rendezvous) = (Some(self.grid.round), RendezvousKind::Grid);
+                let round = self.grid.round;
+                if self.grid.arrived >= all {
+                    // A proof repeats loops any number of times.
+                    if !self.choices.forks {
+                        self.grid_rounds.push((counter, site));
+                    }
+                    self.grid.next_round();
+                    self.event_count += 1;
+                }
+                round
+            }
+        };
+        if self.grid.round <= round {
+            return Ok(StepFlow::Blocked);
+        }
+        self.acquirer.acquire(&mut agent.view, &self.grid.released);
+        agent.arrived_round = None;
+        Ok(StepFlow::Next)
+    }
+}
+
+fn warps_of(agent: &Agent) -> Vec<u32> {
+    let mut warps: Vec<u32> = agent.threads.iter().map(|thread| thread / WARP_THREADS).collect();
+    warps.dedup();
+    warps
+}
+
+/// Returns the warps of a group, with numbers that are unique among all blocks.
+fn numbered_warps(agent: &Agent) -> Vec<u32> {
+    let of_block = agent.block as u32 * WARP_NUMBER_STRIDE;
+    warps_of(agent).into_iter().map(|warp| of_block + warp).collect()
+}
+
+/// A number greater than that of the warps of a block.
+const WARP_NUMBER_STRIDE: u32 = 1 << 8;
+
+impl Rendezvous {
+    /// Records the site at which warps arrive, and whether all their threads must arrive at one
+    /// statement (`aligned`). Returns another site at which one of the warps has arrived, if that
+    /// is a mistake.
+    fn record_arrivals(&mut self, warps: &[u32], (site, aligned): (Site, bool)) -> Option<Site> {
+        let mut elsewhere = None;
+        for warp in warps {
+            match self.arrivals.iter().find(|arrival| arrival.warp == *warp) {
+                Some(arrival)
+                    if (aligned || arrival.aligned)
+                        && (arrival.site.stmt, arrival.site.iteration) != (site.stmt, site.iteration) =>
+                {
+                    elsewhere = Some(arrival.site);
+                }
+                Some(_) => {}
+                None => self.arrivals.push(WarpArrival { warp: *warp, site, aligned }),
+            }
+        }
+        elsewhere
+    }
+
+    /// Returns the number of threads in the warps that have arrived at a barrier of the block.
+    fn of_warps(&self) -> u32 {
+        WARP_THREADS * self.warps.len() as u32
+    }
+
+    /// Completes the round.
+    fn next_round(&mut self) {
+        self.round += 1;
+        (self.arrived, self.expected, self.first) = (0, None, None);
+        self.arrivals.clear();
+        self.warps.clear();
+        self.released = std::mem::take(&mut self.releases).join();
+        if let Some(component) = self.component {
+            self.released.learn(Epoch::new(component, self.round));
+        }
+        self.result = std::mem::take(&mut self.operands).into();
+    }
+}
