@@ -67,7 +67,7 @@ fn exponentials(device: &Device, options: &Options) -> anyhow::Result<()> {
     judged("exp and log", &out.to_vec()?, &wanted, |i, found, _| {
         let x = f64::from(inputs[i / 2]);
         let exact = exact(x)[i % 2];
-        // docs/language.md, "Math".
+        // docs/language, "Math".
         let error = match i % 2 {
             0 => 2.5 * ulp(exact) + exact * x.abs() * (-23_f64).exp2(),
             _ if x > 0.5 && x < 2.0 => (-22_f64).exp2(),

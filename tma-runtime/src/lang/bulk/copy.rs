@@ -22,7 +22,7 @@ impl<T: TileElement, S: Shape> Sequence<T> for Tile<T, S, NoSwizzle> {}
 /// One thread issues the copy, and the copy engine moves `count` elements, without registers and
 /// without a tensor map. Source, destination and size must be multiples of 16 bytes: an index,
 /// offset or count that provably is not is a compile error; any other stops the grid with a
-/// hardware error, or with a message in a checked kernel (docs/language.md, "Checks"). The launcher
+/// hardware error, or with a message in a checked kernel (docs/language, "Checks"). The launcher
 /// rejects tensors that do not begin at a multiple of 16 bytes. Out-of-bounds elements, on either
 /// side, stop the grid as with [`get`](Global::get).
 impl<T: Scalar> Global<T> {

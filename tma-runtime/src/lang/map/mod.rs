@@ -40,7 +40,7 @@ impl<T: TileElement, S: Shape, W: Swizzle> TileType for Tile<T, S, W> {}
 /// the tensor, with negative `i32` coordinates. The copy engine rejects, with an
 /// illegal-instruction error, a store with a negative coordinate, and a load or store whose
 /// innermost coordinate is not a multiple of 16 bytes (observed on an H200). If constants show it,
-/// this is a compile error; a checked kernel (docs/language.md, "Checks") tests it before each copy
+/// this is a compile error; a checked kernel (docs/language, "Checks") tests it before each copy
 /// and stops with a message; the simulator always finds it.
 pub struct TensorMap<X: TileType>(PhantomData<X>);
 
