@@ -28,7 +28,7 @@ struct Args {
     /// M, N and K of the products, such as `2048,4096x4096x16384`.
     #[arg(long, value_delimiter = ',', value_parser = products::shape)]
     shapes: Vec<[usize; 3]>,
-    /// The shapes of docs/benchmarks-products.md: twelve for bf16, ten for e4m3, 8192 for others.
+    /// The shapes of docs/benchmarks-gemm.md: twelve for bf16, ten for e4m3, 8192 for others.
     #[arg(long, conflicts_with = "shapes")]
     suite: bool,
     /// Rounds in which products are measured.
