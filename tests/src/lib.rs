@@ -16,6 +16,7 @@ pub mod kept;
 pub mod kernels;
 pub mod library;
 pub mod mutation;
+pub mod outline;
 pub mod page;
 pub mod parallel;
 pub mod random;

@@ -62,18 +62,9 @@ fn index() -> String {
     HEAD.to_owned() + &rows.iter().map(line).collect::<String>()
 }
 
-/// To accept a change: run with `WORDS=overwrite`.
 #[test]
 fn the_index_of_the_book_is_that_of_the_table() {
-    let page = folder("docs/words.md");
-    if std::env::var_os("WORDS").is_some_and(|mode| mode == "overwrite") {
-        fs::write(&page, index()).expect("the page can be written");
-    }
-    let written = fs::read_to_string(page).unwrap_or_default();
-    assert!(
-        written == index(),
-        "docs/words.md is not what the table makes of it: run with `WORDS=overwrite`"
-    );
+    tma_golden::assert_all([(folder("docs/words.md"), index())]);
 }
 
 /// The text under a heading, up to the next.
