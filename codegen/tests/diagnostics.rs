@@ -3,7 +3,7 @@
 //! `docs/errors`, with the kernels that it shows as refused or warned of. The `.stderr` of a case
 //! has its diagnostics.
 //!
-//! `TMA_DIAGNOSTICS=accept cargo test -p tma-codegen --test diagnostics` writes the changed ones.
+//! `BLESS=1 cargo test -p tma-codegen --test diagnostics` accepts new texts.
 
 mod pages;
 
@@ -55,19 +55,8 @@ fn cases() -> Vec<(String, String)> {
 
 #[test]
 fn every_error_and_warning_reads_as_it_did() {
-    let accepts = std::env::var_os("TMA_DIAGNOSTICS").is_some_and(|value| value == "accept");
-    let mut wrong = String::new();
-    for (name, found) in cases() {
-        let path = folder().join(format!("{name}.stderr"));
-        if accepts {
-            fs::write(&path, &found).expect("the text can be written");
-        }
-        let wanted = fs::read_to_string(&path).unwrap_or_default();
-        if found != wanted {
-            wrong += &format!("{} has\n{wanted}\nbut found was\n{found}\n", path.display());
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
+    let texts = cases().into_iter();
+    tma_golden::assert_all(texts.map(|(name, found)| (folder().join(format!("{name}.stderr")), found)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Mistakes with their complete reports: each kernel in `findings`, in Rust or in PTX, has its
 //! report beside it.
 //!
-//! `TMA_FINDINGS=accept cargo test -p ptx-sim --test all findings` writes new reports.
+//! `BLESS=1 cargo test -p ptx-sim --test all findings` accepts new texts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -112,21 +112,12 @@ fn run_text(file: &str, source: String) -> (Report, String) {
 
 #[test]
 fn every_mistake_reads_as_it_did() {
-    let accepts = std::env::var_os("TMA_FINDINGS").is_some_and(|value| value == "accept");
-    let mut wrong = String::new();
-    for file in files().into_iter().filter(|file| !file.ends_with(".txt")) {
+    let files = files().into_iter().filter(|file| !file.ends_with(".txt"));
+    tma_golden::assert_all(files.map(|file| {
         let (_, found) = run(&file);
         assert!(!found.is_empty(), "nothing is found in {file}");
-        let path = folder().join(format!("{file}.txt"));
-        if accepts {
-            fs::write(&path, &found).expect("the text can be written");
-        }
-        let wanted = fs::read_to_string(&path).unwrap_or_default();
-        if found != wanted {
-            wrong += &format!("{} has\n{wanted}\nbut found was\n{found}\n", path.display());
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
+        (folder().join(format!("{file}.txt")), found)
+    }));
 }
 
 /// Runs the same kernels with a correct index, and without the comments at the end of the PTX,

@@ -14,6 +14,7 @@ pub mod gpu;
 pub mod kernels;
 pub mod library;
 pub mod mutation;
+pub mod outline;
 pub mod page;
 pub mod parallel;
 pub mod random;

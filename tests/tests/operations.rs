@@ -13,10 +13,10 @@
 //! its number, which may be multiplied and added to: `{8i + 4}`, `{i + len}`. `{i or _}` is `_` for
 //! the last. The operations are all, or those of one family: `ReduceFamily::Bits`.
 //!
-//! To accept a change, such as a new operation: run with `OPERATIONS=overwrite`.
+//! `BLESS=1` accepts a change, such as a new operation.
 
+use std::fs;
 use std::path::Path;
-use std::{env, fs};
 
 use tma_model::{ReduceFamily, ReduceOp};
 use tma_tests::sources::{conformance, corpus};
@@ -106,20 +106,17 @@ fn expanded(text: &str) -> Result<String, String> {
 
 #[test]
 fn kernels_have_a_line_for_each_operation() {
-    let overwrites = env::var_os("OPERATIONS").is_some_and(|mode| mode == "overwrite");
-    let mut templates = 0;
+    let (mut templates, mut wrong) = (0, vec![]);
     for source in corpus().iter().chain(conformance()) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(source.path);
         let text = fs::read_to_string(&path).expect("the file can be read");
         templates += text.matches(FOR).count();
         let wanted = expanded(&text).unwrap_or_else(|fault| panic!("{}: {fault}", source.path));
-        if overwrites && text != wanted {
-            fs::write(path, wanted).expect("the file can be written");
-        } else {
-            assert!(text == wanted, "{}: run with `OPERATIONS=overwrite`", source.path);
-        }
+        wrong.extend(tma_golden::compare(&path, &wanted).err());
     }
     assert!(templates > 0, "no kernel has such lines");
+    let wrong: Vec<_> = wrong.iter().map(ToString::to_string).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use tma_model::limits::BARRIER_BYTES;
 use tma_model::sync::{
-    Access, AccessKind, Arrival, AwaitedPhase, Epoch, MbarrierCount, MbarrierFault, PhaseOrder, Proxy, Scope, Wait,
+    Access, AccessKind, Arrival, AwaitedPhase, Epoch, MbarrierCount, MbarrierFault, PhaseOrder, Proxy, Scope,
+    Wait,
 };
 
 use super::code::LoopEnding;

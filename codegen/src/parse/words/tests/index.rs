@@ -64,18 +64,9 @@ fn index() -> String {
     HEAD.to_owned() + &rows.iter().map(line).collect::<String>()
 }
 
-/// Run with `WORDS=overwrite` to accept a change.
 #[test]
 fn the_index_of_the_book_is_that_of_the_table() {
-    let page = folder("docs/words.md");
-    if std::env::var_os("WORDS").is_some_and(|mode| mode == "overwrite") {
-        fs::write(&page, index()).expect("the page can be written");
-    }
-    let written = fs::read_to_string(page).unwrap_or_default();
-    assert!(
-        written == index(),
-        "docs/words.md is not what the table makes of it: run with `WORDS=overwrite`"
-    );
+    tma_golden::assert_all([(folder("docs/words.md"), index())]);
 }
 
 /// The pages of `docs/language`: file names and texts.
