@@ -33,7 +33,7 @@ pub fn compare(path: &Path, found: &str) -> Result<(), Mismatch> {
     }
     let path = path.to_owned();
     if !blesses() {
-        let difference = TextDiff::from_lines(&kept, found)
+        let difference = TextDiff::from_lines(kept.as_str(), found)
             .unified_diff()
             .context_radius(3)
             .header("kept", "found")
