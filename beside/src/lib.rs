@@ -1,4 +1,4 @@
-//! What the programs of this package share: a kernel, and its ways in from other languages.
+//! Code that the programs of this package share: a kernel, and bindings for other languages.
 //!
 //! Built as a C library, it is what `python/torch_scale.py` and `python/torch_dlpack.py` load.
 
@@ -43,7 +43,7 @@ pub fn matrix([rows, cols]: [usize; 2]) -> Vec<f32> {
     (0..rows * cols).map(|i| (i % 1000) as f32).collect()
 }
 
-/// What `scale` has to give, by plain Rust.
+/// Returns the expected result of `scale`, computed in plain Rust.
 pub fn scaled(values: &[f32], factor: f32) -> Vec<f32> {
     values.iter().map(|x| x * factor).collect()
 }

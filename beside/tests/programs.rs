@@ -1,4 +1,4 @@
-//! What `docs/beside.md` says of the programs: the code that it quotes, and what they print.
+//! Compares `docs/beside.md` with the programs: the code that it quotes, and their output.
 
 use std::fs;
 use std::path::Path;

@@ -27,7 +27,7 @@ const CASES: [Case; 2] = [
     Case { name: "tma_copy", element: DataType::F16, tile: [32, 256], threads: 128, shared_bytes: 16384 + 8 },
 ];
 
-/// What a launch looks at: each as well as those before it.
+/// The checks of a launch: each level adds to those before it.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Observed {
     Nothing,

@@ -63,7 +63,7 @@ fn scale_in_another_context(host: &[f32], shape: [usize; 2]) -> anyhow::Result<V
     Ok(product)
 }
 
-/// What the checks refuse.
+/// Arguments that the checks reject.
 fn refusals(queue: &CudaStream, slice: &CudaSlice<f32>, host: &[f32]) -> anyhow::Result<()> {
     let device = Device::cuda(0)?;
     let (address, _guard) = slice.device_ptr(queue);

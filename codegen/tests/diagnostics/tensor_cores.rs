@@ -1,4 +1,4 @@
-//! What is wrong with tensor cores, where it stands.
+//! Mistakes with tensor cores, each marked in its line.
 #[tma_module]
 mod m {
     type A = Tile<f16, Shape2<64, 64>, Swizzle128>;

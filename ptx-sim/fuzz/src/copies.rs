@@ -10,7 +10,7 @@ use crate::draw::{below, mostly, once_in};
 use crate::launch::{BUFFER, Launch, address};
 use crate::maps;
 
-/// What goes back to global memory: nothing by name is a plain store.
+/// The kind of copy back to global memory; an empty name is a plain store.
 const BACK: [&str; 9] = ["", ".add", ".min", ".max", ".inc", ".dec", ".and", ".or", ".xor"];
 
 /// Where the tile begins: after the mbarrier, at a multiple of what every swizzle repeats after.

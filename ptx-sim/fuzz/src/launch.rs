@@ -102,7 +102,7 @@ fn foreign(u: &mut Unstructured<'_>) -> Result<Launch> {
     Ok(Launch { module, name: kernel.name().to_owned(), config, memory, args })
 }
 
-/// What a kernel may well be launched with, as far as its parameters tell.
+/// Returns plausible launch arguments for a kernel, as far as its parameters tell.
 pub(crate) fn usual(
     kernel: &Kernel<'_>,
     u: &mut Unstructured<'_>,

@@ -1,5 +1,5 @@
-//! What the fuzz targets make of an input, and do with it. Nothing may panic, hang, overflow the
-//! stack or eat memory; what is wrong with an input has to come back as an error or a finding.
+//! Fuzz targets: how they build a case from an input, and run it. Nothing may panic, hang, overflow
+//! the stack or exhaust memory; a fault of the input has to come back as an error or a finding.
 //!
 //! It is compiled twice. As the library of this package it serves the targets in `fuzz_targets`,
 //! which libFuzzer feeds. As the test `fuzz` of `ptx-sim` it needs neither libFuzzer nor

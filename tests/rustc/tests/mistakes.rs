@@ -1,4 +1,4 @@
-//! What rustc says of kernels and of their launches.
+//! rustc's messages about kernels and their launches.
 //!
 //! The kernels in `ui` are compiled by this package's build script, as all under `tests` are.
 

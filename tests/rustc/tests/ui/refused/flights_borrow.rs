@@ -1,4 +1,4 @@
-//! What an accumulator is not used for while a multiplication is under way.
+//! Uses of an accumulator while a multiplication is in flight.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 128)]

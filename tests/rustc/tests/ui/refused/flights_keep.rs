@@ -1,4 +1,4 @@
-//! What a multiplication under way has, nobody else has.
+//! Operands of a multiplication in flight cannot be used elsewhere.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(protocol = trusted("a sketch"), threads = 128)]

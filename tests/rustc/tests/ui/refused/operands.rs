@@ -1,4 +1,4 @@
-//! What does not fit each other in a multiplication.
+//! Operands of a multiplication that do not fit each other.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 128)]

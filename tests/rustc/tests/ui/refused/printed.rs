@@ -1,4 +1,4 @@
-//! What is printed as a tile and is none.
+//! Values that cannot be printed as a tile.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 128)]

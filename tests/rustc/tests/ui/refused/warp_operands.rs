@@ -1,4 +1,4 @@
-//! What does not fit each other in a multiplication by a warp.
+//! Operands of a warp's multiplication that do not fit each other.
 use tma_runtime::prelude::*;
 
 #[tma_kernel(threads = 32)]
