@@ -199,9 +199,9 @@ mod tests {
 
     #[test]
     fn the_page_has_the_table() {
-        let page = include_str!("../../docs/conformance.md");
+        let page = include_str!("../../lab/conformance.md");
         let (summary, all) = (summary(), table().len() + arithmetic().len());
-        assert!(page.contains(&summary), "docs/conformance.md lacks this table:\n{summary}");
+        assert!(page.contains(&summary), "lab/conformance.md lacks this table:\n{summary}");
         let counts = [table().len(), arithmetic().len(), crate::warp::cases().len()];
         for (name, count) in ["*table*", "*arithmetic*", "*warps*"].iter().zip(counts) {
             assert!(page.contains(&format!("* {name}, {count} cases of")), "{name}: {count}");

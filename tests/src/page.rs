@@ -1,4 +1,4 @@
-//! Pages of the book whose tables tests write.
+//! Pages and pictures that tests write, wholly or from a mark on.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,27 +8,29 @@ use anyhow::Context;
 /// The line after which a page belongs to its test.
 const MARK: &str = "<!-- What follows is written by a test. -->\n";
 
-/// Compares the part of `docs/NAME` after its mark with `written`; `BLESS=1` writes it.
+/// Compares a page, from its mark on, with `written`; `BLESS=1` writes it. `page` is a path from the
+/// root of the repository.
 ///
 /// # Errors
 ///
 /// A difference; a page that cannot be read or written, or has no mark.
-pub fn ends_with(name: &str, written: &str) -> anyhow::Result<()> {
-    let path = path(name);
-    let page = fs::read_to_string(&path).with_context(|| format!("docs/{name}"))?;
-    let (head, _) = page.split_once(MARK).with_context(|| format!("docs/{name} lacks the line `{MARK}`"))?;
+pub fn ends_with(page: &str, written: &str) -> anyhow::Result<()> {
+    let path = path(page);
+    let text = fs::read_to_string(&path).with_context(|| page.to_owned())?;
+    let (head, _) = text.split_once(MARK).with_context(|| format!("{page} lacks the line `{MARK}`"))?;
     Ok(tma_golden::compare(&path, &format!("{head}{MARK}{written}"))?)
 }
 
-/// Compares `docs/NAME` with `written`; `BLESS=1` writes it.
+/// Compares a page with `written`; `BLESS=1` writes it. `page` is a path from the root of the
+/// repository.
 ///
 /// # Errors
 ///
 /// A difference, or a page that cannot be written.
-pub fn is(name: &str, written: &str) -> anyhow::Result<()> {
-    Ok(tma_golden::compare(&path(name), written)?)
+pub fn is(page: &str, written: &str) -> anyhow::Result<()> {
+    Ok(tma_golden::compare(&path(page), written)?)
 }
 
-fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name)
+fn path(page: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)
 }

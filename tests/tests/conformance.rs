@@ -77,5 +77,5 @@ fn every_reduction_has_its_cases() {
 
 #[test]
 fn the_page_has_every_case() -> anyhow::Result<()> {
-    page::ends_with("conformance.md", &table(&cases()))
+    page::ends_with("lab/conformance.md", &table(&cases()))
 }

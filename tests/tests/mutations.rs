@@ -1,7 +1,7 @@
 //! Mutants in which one synchronisation step of a kernel is removed or weakened: the simulator must
 //! find each within 32 seeds, and nothing in the unchanged kernels within 256. The results are in
-//! `docs/mutations.md`, which explains how to run all of them. By default it is every third mutant
-//! of one instance of each kernel. The results of `tma-kernels` are in `docs/mutations-library.md`.
+//! `lab/mutations.md`, which explains how to run all of them. By default it is every third mutant
+//! of one instance of each kernel. The results of `tma-kernels` are in `lab/mutations-library.md`.
 #![cfg(feature = "llvm")]
 
 use std::collections::BTreeSet;
@@ -39,8 +39,8 @@ static LIBRARY_SUBJECTS: LazyLock<Vec<Subject>> =
 const LIBRARY_STEP: usize = 40;
 
 /// The page with the results, and the page with those of `tma-kernels`.
-const PAGE: &str = "mutations.md";
-const PAGE_OF_LIBRARY: &str = "mutations-library.md";
+const PAGE: &str = "lab/mutations.md";
+const PAGE_OF_LIBRARY: &str = "lab/mutations-library.md";
 
 /// The variable that selects the mutants. `all` is for some instances of each kernel, and all
 /// seeds; `library` for the mutants of the kernels of `tma-kernels`, and `library/` with the
@@ -102,14 +102,14 @@ fn the_pages_are_of_these_kernels() -> anyhow::Result<()> {
     for (page, subjects) in
         [(PAGE, first_instances(&SUBJECTS, INSTANCES)), (PAGE_OF_LIBRARY, LIBRARY_SUBJECTS.clone())]
     {
-        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page))?;
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page))?;
         let rows = subjects.into_iter().map(|Subject { kernel, .. }| {
             let count = mutants(kernel.ptx).len();
             format!("| `{}` | {count} |", kernel.name)
         });
         let missing = rows.filter(|row| !text.contains(row));
         expect_none(
-            missing.map(|row| format!("docs/{page} lacks {row}: its first lines say how to write it anew")),
+            missing.map(|row| format!("{page} lacks {row}: its first lines say how to write it again")),
         );
     }
     Ok(())

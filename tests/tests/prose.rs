@@ -21,7 +21,7 @@ const BANNED: &[(&str, &str)] = &[
 
 /// Pages that tests write, from results and from the names of kernels.
 const WRITTEN_BY_TESTS: [&str; 3] =
-    ["docs/mutations.md", "docs/mutations-library.md", "docs/protocol-mutants.md"];
+    ["lab/mutations.md", "lab/mutations-library.md", "lab/protocol-mutants.md"];
 
 /// Returns the prose of a file, by line number: comments of Rust, and Markdown outside fences and code.
 fn prose(file: &File) -> Vec<(usize, String)> {

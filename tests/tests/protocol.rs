@@ -2,7 +2,7 @@
 //! launch that it names; kernels that it calls right run without a finding; and it refuses most of
 //! the mutants that the simulator finds wrong.
 //!
-//! The results for the mutants are in `docs/protocol-mutants.md`, which explains how to run all of
+//! The results for the mutants are in `lab/protocol-mutants.md`, which explains how to run all of
 //! them. By default every [`NTH`] is judged.
 #![cfg(feature = "llvm")]
 
@@ -24,7 +24,7 @@ use tma_tests::replay::Replay;
 use tma_tests::sources;
 
 /// The page with the results for mutants.
-const PAGE: &str = "protocol-mutants.md";
+const PAGE: &str = "lab/protocol-mutants.md";
 /// One in this many mutants is judged by default.
 const NTH: usize = 60;
 /// The number of seeds of a mutant.

@@ -3,7 +3,7 @@
 //! Not every mutant is wrong: some steps are redundant. The number of refused mutants is compared
 //! with the previous one, so that a change by which the checker misses more is noticed.
 //! `tests/tests/protocol.rs` finds which of them the simulator finds wrong, and
-//! `docs/protocol-mutants.md` has the results.
+//! `lab/protocol-mutants.md` has the results.
 
 use std::collections::BTreeMap;
 use std::fs;

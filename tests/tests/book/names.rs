@@ -10,10 +10,6 @@ use crate::tree::{File, expect_none, files};
 /// Pages for users of another language: the second column of their tables is of this one.
 const FROM_ELSEWHERE: [&str; 4] = ["docs/cuda.md", "docs/cute.md", "docs/triton.md", "docs/cubecl.md"];
 
-/// Lists that are generated from kernels, with the names of PTX.
-const GENERATED: [&str; 4] =
-    ["docs/conformance.md", "docs/mutations.md", "docs/mutations-library.md", "docs/protocol-mutants.md"];
-
 /// Other names on pages: instructions, Rust's own words, options, and names that are placeholders
 /// for any other.
 const OTHERS: [&str; 10] =
@@ -97,8 +93,7 @@ fn unknown(page: &File, known: &BTreeSet<&str>) -> Vec<String> {
 fn words_that_pages_name_exist() {
     let files = files();
     let known = known(&files);
-    let pages = pages(&files).filter(|page| !GENERATED.contains(&&*page.path));
-    expect_none(pages.flat_map(|page| unknown(page, &known)));
+    expect_none(pages(&files).flat_map(|page| unknown(page, &known)));
 }
 
 #[test]
