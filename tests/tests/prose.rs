@@ -62,7 +62,7 @@ fn checked(files: &[File]) -> impl Iterator<Item = &File> {
 fn prose_uses_the_words_of_the_field() {
     let files = files();
     expect_none(checked(&files).flat_map(|file| {
-        prose(file).into_iter().flat_map(|(line, text)| {
+        prose(file).into_iter().flat_map(move |(line, text)| {
             let text = text.to_lowercase();
             let found = BANNED.iter().filter(move |(phrase, _)| has_phrase(&text, phrase));
             found.map(move |(phrase, instead)| format!("{}:{line}: not `{phrase}`, but {instead}", file.path))
