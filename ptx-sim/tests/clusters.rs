@@ -218,7 +218,7 @@ fn a_multicast_brings_the_bytes_to_each_block() {
     let text = kernel.lacks(FindingKind::TransactionBytes);
     assert!(text.contains("block 1"), "{text}");
     let beyond = body.replace("[[3||1]]", "[[3||7]]");
-    assert!(cluster(2, 64, &beyond).lacks(FindingKind::IllegalCopy).contains("a cluster that has 2"));
+    assert!(cluster(2, 64, &beyond).lacks(FindingKind::IllegalCopy).contains("but the cluster has 2"));
     let early = body
         .replace("[[3||1]]", "3")
         .replace(WAIT, &format!("[[{WAIT}]]"))

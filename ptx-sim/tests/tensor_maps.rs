@@ -165,7 +165,7 @@ fn a_warp_writes_a_map_to_global_memory() {
 fn copies_take_maps_of_parameters_and_global_memory_only() {
     replaced("[%rd3, {0, %r6}]", "[%rd5, {0, %r6}]", FindingKind::IllegalCopy, "in shared memory");
     replaced(PUT, "", FindingKind::IllegalCopy, "there is no tensor map at");
-    replaced("[%rd3, {0, %r6}]", "[%rd3+16, {0, %r6}]", FindingKind::Misaligned, "not a multiple of 64");
+    replaced("[%rd3, {0, %r6}]", "[%rd3+16, {0, %r6}]", FindingKind::Misaligned, "not aligned to 64 bytes");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn a_warp_multiplies() {
 fn all_lanes_of_a_warp_multiply() {
     let body = format!("{PRODUCT} setp.lt.u32 %p2, %r1, 4; [[||@%p2 exit;]] {MMA}");
     let text = block(32, &body).lacks(FindingKind::Execution);
-    assert!(text.contains("moved or multiplied by lanes 0xfffffff0"), "{text}");
+    assert!(text.contains("only lanes 0xfffffff0 move or multiply"), "{text}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn opcode(line: &str) -> Option<&str> {
         Some(guarded) => guarded.split_once(char::is_whitespace)?.1.trim_start(),
         None => line,
     };
-    let is_instruction = instruction.starts_with(|c: char| c.is_ascii_alphabetic()) && !line.ends_with(':');
+    let is_instruction = instruction.starts_with(|c: char| c.is_ascii_alphabetic()) && line.ends_with(';');
     is_instruction.then(|| instruction.split([' ', '\t', ';']).next().unwrap_or_default())
 }
 

@@ -168,6 +168,6 @@ fn an_error_names_the_use_that_decided() {
     );
     says(
         "let i = 1;\ntile.get([i, 0]);\nlongs.set(0, i);",
-        "TMA0102: coordinates are `u32` or `i32`, not `i64`\nhelp: cast them: `x as u32`; line 11 makes it `i64`",
+        "TMA0102: coordinates must be `u32` or `i32`, not `i64`\nnote: its type is `i64`, as inferred from line 11\nhelp: cast them: `x as u32`",
     );
 }

@@ -86,8 +86,8 @@ fn is_refused(body: &str, wanted: &[&str]) {
 fn orders_that_an_access_cannot_have() {
     let wanted = [
         "TMA0245",
-        "only a write can release: `load` with `Order::AcqRel`",
-        "`load` takes `Order::Relaxed` and `Order::Acquire`",
+        "only a write can release, but `load` has `Order::AcqRel`",
+        "use `Order::Relaxed` or `Order::Acquire`",
     ];
     is_refused("let x = a.load(0, Order::AcqRel, Scope::Device);", &wanted);
     is_refused(
@@ -108,11 +108,11 @@ fn orders_that_an_access_cannot_have() {
 fn orders_and_scopes_are_named() {
     is_refused(
         "let x = a.load(0, Order::SeqCst, Scope::Device);",
-        &["there is no `Order::SeqCst`", "there are `Relaxed`, `Acquire`, `Release` and `AcqRel`"],
+        &["`Order` has no variant `SeqCst`", "use `Relaxed`, `Acquire`, `Release` or `AcqRel`"],
     );
     is_refused(
         "let x = a.load(0, Order::Relaxed, Scope::Gpu);",
-        &["there is no `Scope::Gpu`", "there are `Block`, `Cluster`, `Device` and `System`"],
+        &["`Scope` has no variant `Gpu`", "use `Block`, `Cluster`, `Device` or `System`"],
     );
     is_refused("let x = a.load(0, Scope::Device, Order::Relaxed);", &["Order", "Scope"]);
     is_refused("let x = a.load(0);", &["load(i, order, scope)"]);
@@ -126,15 +126,15 @@ fn orders_and_scopes_are_named() {
 fn elements_that_an_access_does_not_have() {
     is_refused(
         "h.fetch_max(0, f16::ONE, Order::Relaxed, Scope::Device);",
-        &["there is no `fetch_max` on `f16`", "can be i32, u32, i64, u64 or usize"],
+        &["`fetch_max` does not support `f16` elements", "can be i32, u32, i64, u64 or usize"],
     );
     is_refused(
         "h.compare_exchange(0, f16::ONE, f16::ONE, Order::Relaxed, Scope::Device);",
-        &["there is no `compare_exchange` on `f16`"],
+        &["`compare_exchange` does not support `f16` elements"],
     );
     is_refused(
         "d.add_vec(0, [1.0, 2.0], Order::Relaxed, Scope::Device);",
-        &["there is no `add_vec` on `f64`", "can be f16, bf16 or f32"],
+        &["`add_vec` does not support `f64` elements", "can be f16, bf16 or f32"],
     );
     is_refused("a.atomic_add(0, 1.5);", &["u32"]);
 }

@@ -99,7 +99,7 @@ fn indices_are_as_coordinates_are() {
     );
     refuses(
         "map.load(t, map.tile_at([w, w]), b);",
-        &["TMA0102", "coordinates are `u32` or `i32`, not `u64`"],
+        &["TMA0102", "coordinates must be `u32` or `i32`, not `u64`"],
     );
     refuses("map.load(t, map.tile_at([x, x]), b);", &["TMA0102", "not `f32`"]);
     refuses("map.load(t, map.tile_at([0.5, 1.0]), b);", &["TMA0102", "not a float"]);

@@ -115,7 +115,7 @@ fn tma0263_barriers_for_all_warpgroups() {
         ),
         (
             format!("sync_warpgroup(); {}", all(1..=15)),
-            "names 15",
+            "the kernel uses 15 of 15",
             format!("sync_threads(); {}", all(1..=15)),
         ),
     ] {

@@ -43,7 +43,11 @@ fn each_wrong_kernel_is_refused_in_its_line() {
 /// Returns the line and the code of the error.
 fn found(kernel: &CheckedKernel) -> (usize, String) {
     match judge(kernel, Budget::MACRO).verdict {
-        Verdict::Broken(diagnostic) => (diagnostic.span.start().line, diagnostic.code().to_string()),
+        Verdict::Broken(diagnostic) => {
+            // A repair may show that another line is to blame.
+            let diagnostic = with_missing_step(kernel, diagnostic, Budget::MACRO);
+            (diagnostic.span.start().line, diagnostic.code().to_string())
+        }
         other => (0, format!("{}: {other:?}", kernel.kernel().name)),
     }
 }

@@ -79,7 +79,7 @@ impl Executor<'_, '_> {
         for lane in issue.lanes() {
             let start = addresses[lane.index as usize];
             if !start.is_multiple_of(whole) {
-                let message = format!("the vector at {start:#x} is not at a multiple of its {whole} bytes");
+                let message = format!("the vector at {start:#x} is not aligned to its {whole} bytes");
                 return self.fail(warp, lane, FindingKind::Misaligned, message);
             }
             let values: Vec<u64> =

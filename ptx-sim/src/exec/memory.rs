@@ -203,7 +203,7 @@ impl Executor<'_, '_> {
         for lane in issue.lanes() {
             let start = addresses[lane.index as usize];
             if !start.is_multiple_of(LINE) {
-                let message = format!("the cache line at {start:#x} is not at a multiple of {LINE}");
+                let message = format!("the cache line at {start:#x} is not aligned to {LINE} bytes");
                 return self.fail(warp, lane, FindingKind::Misaligned, message);
             }
             let (memory, piece) = (Memory::Machine(Space::Global), [0xff; 16]);

@@ -47,7 +47,7 @@ impl Executor<'_, '_> {
         if address.is_multiple_of(ALIGNMENT) {
             return Ok(address);
         }
-        let message = format!("the tensor map at {address:#x} is not at a multiple of {ALIGNMENT}");
+        let message = format!("the tensor map at {address:#x} is not aligned to {ALIGNMENT} bytes");
         self.fail(warp, lane, FindingKind::Misaligned, message)
     }
 

@@ -7,8 +7,8 @@ use super::{SUM, flipped};
 fn tma0208_elements_that_are_not_there() {
     let rows = "let mut rows = Rows::<f32, 64>::filled(0.0);";
     for (broken, message, kept) in [
-        ("out.set(0, sum[64]);", "index 64 is out of range", "out.set(0, sum[63]);"),
-        ("sum[64] = 1.0;", "index 64 is out of range", "sum[63] = 1.0;"),
+        ("out.set(0, sum[64]);", "index 64 is out of bounds", "out.set(0, sum[63]);"),
+        ("sum[64] = 1.0;", "index 64 is out of bounds", "sum[63] = 1.0;"),
         ("rows[2] = 1.0;", "a thread holds 2 elements", "rows[1] = 1.0;"),
     ] {
         let of = |body: &str| format!("{SUM} {rows} {body}");

@@ -274,7 +274,7 @@ fn tma0260_metadata_is_of_all_rows() {
     let f16 =
         |registers| sparse("f16, Shape2<64, 64>, Swizzle128", registers, "f16, Shape2<64, 128>, Swizzle128");
     flipped(&f16(1), "TMA0260", "64 rows of 128 elements needs 2 registers", &f16(2));
-    flipped(&f16(4), "TMA0260", "metadata of 4 registers", &f16(2));
+    flipped(&f16(4), "TMA0260", "needs 2 registers, not 4", &f16(2));
     // Half of the last register is used.
     accepted("", &sparse("f16, Shape2<64, 48>, Swizzle128", 2, "f16, Shape2<64, 96>, Swizzle64"));
     let e4m3 =

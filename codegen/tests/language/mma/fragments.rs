@@ -44,7 +44,7 @@ fn a_sparse_fragment_has_elements_of_any_size() {
                 2 * half
             )
         };
-        flipped(&of(registers + 1), "TMA0260", &format!("has {registers}"), &of(registers));
+        flipped(&of(registers + 1), "TMA0260", &format!("needs {registers} register"), &of(registers));
     }
 }
 
@@ -62,7 +62,7 @@ fn what_a_fragment_is_loaded_from() {
         ),
         (load("f64, Shape2<64, 128>", "f64, 64, 64", "[0, 0]"), "TMA0252", "f64"),
         (load("tf32, Shape2<256, 128>", "tf32, 256, 128", "[0, 0]"), "TMA0251", "needs 256"),
-        (load("e4m3, Shape2<64, 128>", "e4m3, 64, 64", "[0, 8]"), "TMA0261", "not a multiple of 16"),
+        (load("e4m3, Shape2<64, 128>", "e4m3, 64, 64", "[0, 8]"), "TMA0261", "must be a multiple of 16"),
         (load("e4m3, Shape2<64, 128>", "e4m3, 64, 64", "[0, 80]"), "TMA0208", "columns 80 to 143"),
         (load("e4m3, Shape2<64, 128>", "e4m3, 64, 64", "[8, 0]"), "TMA0208", "rows 8 to 71"),
     ] {

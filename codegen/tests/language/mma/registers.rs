@@ -31,7 +31,7 @@ fn tma0265_all_warpgroups_together() {
     }
     let text = refused(&roles("threads = 384", 40, 240));
     assert!(text.contains("note: each thread of this warpgroup keeps 40: line 2"), "{text}");
-    assert!(text.contains("help: take 232 here"), "{text}");
+    assert!(text.contains("help: request 232 here"), "{text}");
 }
 
 #[test]

@@ -150,7 +150,7 @@ fn tma0252_elements() {
             "let x = WarpLeft::<i8, 16, 32>::load(bytes.t(), [0, 0]);".to_owned(),
             "can transpose only elements of 16 bits",
         ),
-        ("let sum = WarpAccumulator::<bf16, 16, 8>::zero();".to_owned(), "holds f32, f16, i32 or f64"),
+        ("let sum = WarpAccumulator::<bf16, 16, 8>::zero();".to_owned(), "must hold f32, f16, i32 or f64"),
         (
             "let sum = WarpAccumulator::<i32, 16, 16>::zero(); sum.store(a, [0, 0]);".to_owned(),
             "an accumulator of i32 cannot be stored to a tile of f16",
@@ -197,7 +197,7 @@ fn tma0208_parts_are_in_the_tile() {
     flipped(
         "for i in unroll(0..5u32) { let x = WarpLeft::<f16, 16, 16>::load(a, [i * 16, 0]); }",
         "TMA0208",
-        "in which `i` is 4",
+        "where `i` is 4",
         "for i in unroll(0..4u32) { let x = WarpLeft::<f16, 16, 16>::load(a, [i * 16, 0]); }",
     );
     flipped(
