@@ -162,12 +162,9 @@ fn operand_of(op: MmaOp, element: Scalar, span: Span, sink: &mut Sink) -> Option
 fn is_made(kernel: &Kernel, ty: FragmentType) -> bool {
     let mut is_made = false;
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        let dest = match &stmt.kind {
-            StmtKind::LoadFragment(load) => load.dest,
-            StmtKind::Pack { dest, .. } => *dest,
-            _ => return,
-        };
-        is_made |= kernel.local(dest).ty == Type::Fragment(ty);
+        let is_of_type = |dest| kernel.local(dest).ty == Type::Fragment(ty);
+        is_made |= matches!(&stmt.kind, StmtKind::LoadFragment(load) if is_of_type(load.dest))
+            || matches!(&stmt.kind, StmtKind::Pack { dest, .. } if is_of_type(*dest));
     });
     is_made
 }

@@ -73,7 +73,7 @@
 //! | `groups`, `lanes`, `value` | groups of threads, and the values of expressions in them |
 //! | `run`, `state`, `choices`, `decide` | one execution: its schedule, its state, its decisions |
 //! | `history` | records of an execution that only messages use |
-//! | `effects`, `accesses`, `atomics`, `barriers` | effects of statements |
+//! | `effects`, `accesses`, `barriers` | effects of statements |
 //! | `copies`, `multiplications`, `rendezvous` | effects of copies, tensor cores and barriers |
 //! | `memory` | accesses to shared and global memory, and pairs that nothing orders |
 //! | `banks` | bank conflicts of accesses whose addresses are known |
@@ -84,7 +84,6 @@
 //! | `outline` | a text that instances share if they are right or wrong together |
 
 mod accesses;
-mod atomics;
 mod banks;
 mod barriers;
 mod choices;

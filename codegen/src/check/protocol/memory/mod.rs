@@ -4,6 +4,7 @@
 //! repeats it. The bytes of two accesses are compared only if nothing orders the accesses, which
 //! never happens in a correct kernel.
 
+mod atomics;
 pub(super) mod global;
 pub(super) mod region;
 pub(super) mod tiles;

@@ -2,14 +2,14 @@
 
 use tma_model::sync::{Access, AccessKind, Proxy};
 
-use super::finding::UndecidedReason;
-use super::run::{Run, StepResult};
+use crate::check::protocol::finding::UndecidedReason;
+use crate::check::protocol::run::{Run, StepResult};
 use crate::ir::{Atomic, AtomicMemory, Expr, MemoryScope, Stmt, Type};
 
 impl Run<'_, '_> {
     /// Executes a strong access, which does not race with other strong accesses. The value that it
     /// reads may be anything, and the order that it establishes is not followed.
-    pub(super) fn atomic(&mut self, stmt: &Stmt, atomic: &Atomic) -> StepResult {
+    pub(in crate::check::protocol) fn atomic(&mut self, stmt: &Stmt, atomic: &Atomic) -> StepResult {
         let kind = if atomic.writes() { AccessKind::Write } else { AccessKind::Read };
         let access = Access { proxy: Proxy::Generic, kind, strong: true };
         // Whether threads of other blocks take part is not followed.
