@@ -12,6 +12,7 @@ mod editor;
 mod fuzz;
 mod protocol;
 mod ptx;
+mod quick;
 mod setup;
 mod test;
 mod workspace;
@@ -36,7 +37,14 @@ enum Task {
     /// without a GPU
     Demo,
     /// Sets up, then checks format, lints, features, tests and documentation
-    Test,
+    Test {
+        /// Run only the tests that the changed files call for
+        #[arg(long)]
+        quick: bool,
+        /// With --quick: the revision to compare with
+        #[arg(long, requires = "quick", default_value = "HEAD")]
+        since: String,
+    },
     /// Writes the PTX of every kernel of the examples and tests, one file per instance
     Ptx {
         /// Folder to write to [default: target/ptx]
@@ -88,7 +96,8 @@ fn main() -> Result<()> {
     match Arguments::parse().task {
         Task::Setup => setup::run().map(|_| ()),
         Task::Demo => demo::run(),
-        Task::Test => test::run(),
+        Task::Test { quick: false, .. } => test::run(),
+        Task::Test { quick: true, since } => test::run_quick(&since),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
         Task::Protocol { paths, budget } => protocol::run(&paths, budget),
         Task::Beside => beside::run(),

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use tma_setup::{llvm, process};
 
 use crate::{
+    quick,
     setup::{self, Tools},
     workspace,
 };
@@ -22,10 +23,10 @@ const CUDA_OF_OTHERS: &str = "tma-examples/cuda,tma-conformance/cuda,tma-tests/c
 const CUST: &str = "tma-runtime/cust,tma-tests/cust";
 
 /// The feature with the command `ptx-sim`, which is off by default. It does not affect the library.
-const SIMULATOR_COMMAND: &str = "ptx-sim/cli";
+pub(crate) const SIMULATOR_COMMAND: &str = "ptx-sim/cli";
 
 /// The packages that are published.
-const PUBLISHED: [&str; 8] = [
+pub(crate) const PUBLISHED: [&str; 8] = [
     "tma-model",
     "tma-setup",
     "tma-codegen",
@@ -41,7 +42,7 @@ const FEATURES_OF_DOCS_RS: &str = "ptx-sim/cli,tma-setup/install,tma-kernels/ptx
 
 /// The setting that builds the compiler of kernels in a third of the time, which pays off where it
 /// compiles no PTX.
-const QUICKLY: &str = "profile.dev.package.tma-codegen.opt-level=0";
+pub(crate) const QUICKLY: &str = "profile.dev.package.tma-codegen.opt-level=0";
 
 /// Runs the steps in order and prints how long each took.
 pub(crate) fn run() -> Result<()> {
@@ -51,8 +52,20 @@ pub(crate) fn run() -> Result<()> {
         provide_components()?;
         setup::run()
     })?;
-    for (name, mut command) in steps(&tools) {
-        step(name, &mut times, || process::run(&mut command))?;
+    let steps = steps(&tools).into_iter().map(|(name, command)| (name.to_owned(), command));
+    run_all(steps.collect(), times, start)
+}
+
+/// Runs the steps that the changes since revision `base` call for.
+pub(crate) fn run_quick(base: &str) -> Result<()> {
+    let start = Instant::now();
+    let tools = setup::run()?;
+    run_all(quick::steps(&tools, base)?, Vec::new(), start)
+}
+
+fn run_all(steps: Vec<(String, Command)>, mut times: Vec<(String, Duration)>, start: Instant) -> Result<()> {
+    for (name, mut command) in steps {
+        step(&name, &mut times, || process::run(&mut command))?;
     }
     println!("\nAll steps passed in {}", seconds(start.elapsed()));
     for (name, time) in times {
@@ -72,16 +85,12 @@ fn provide_components() -> Result<()> {
     Ok(())
 }
 
-fn step<T>(
-    name: &'static str,
-    times: &mut Vec<(&'static str, Duration)>,
-    work: impl FnOnce() -> Result<T>,
-) -> Result<T> {
+fn step<T>(name: &str, times: &mut Vec<(String, Duration)>, work: impl FnOnce() -> Result<T>) -> Result<T> {
     println!("\n== {name}");
     let start = Instant::now();
     let result = work().with_context(|| format!("step `{name}` failed"))?;
     println!("== {name}: {}", seconds(start.elapsed()));
-    times.push((name, start.elapsed()));
+    times.push((name.to_owned(), start.elapsed()));
     Ok(result)
 }
 

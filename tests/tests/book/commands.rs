@@ -3,8 +3,9 @@
 
 use tma_tests::sources::code_blocks;
 
+use tma_tests_repository::{expect_none, files, root};
+
 use crate::pages;
-use crate::tree::{expect_none, files, root};
 
 /// Returns every command of every shell block, with its location.
 fn commands() -> Vec<(String, String)> {

@@ -6,13 +6,11 @@ mod code;
 mod commands;
 mod names;
 mod parts;
-#[path = "../tree/mod.rs"]
-mod tree;
 
 use std::fs;
 
 use tma_tests::sources::{CodeBlock, code_blocks};
-use tree::{File, expect_none, files, root};
+use tma_tests_repository::{File, expect_none, files, root};
 
 /// Blocks that a test compiles, runs or compares: prefixes of paths of pages, the words after the
 /// fence, and the test. Blocks that quote a file, `LANGUAGE,from:PATH`, are compared here, and

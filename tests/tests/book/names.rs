@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use tma_tests_repository::{File, expect_none, files};
+
 use crate::pages;
-use crate::tree::{File, expect_none, files};
 
 /// Pages for users of another language: the second column of their tables is of this one.
 const FROM_ELSEWHERE: [&str; 4] = ["docs/cuda.md", "docs/cute.md", "docs/triton.md", "docs/cubecl.md"];

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use crate::tree::{File, expect_none, files};
+use tma_tests_repository::{File, expect_none, files};
 
 /// Returns the text of a page without its blocks of code.
 fn prose(page: &str) -> String {

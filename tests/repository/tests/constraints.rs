@@ -2,16 +2,13 @@
 //! tensor maps.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use tma_tests_repository::root;
 
 /// Texts by which pages about tensor maps and copies cite their source.
 const SOURCES: [&str; 5] =
     ["`cuTensorMapEncode", "\"cp.async.bulk", "\"cp.reduce", "mbarrier object", "Thread Block Clusters"];
-
-fn root() -> &'static Path {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().expect("the package lies in the workspace")
-}
 
 fn page() -> String {
     fs::read_to_string(root().join("docs/constraints.md")).expect("there is a page of constraints")
@@ -65,9 +62,9 @@ fn each_rule_says_where_it_is_held_and_what_breaks_it() {
 
 #[test]
 fn what_is_not_there_is_noticed() {
-    assert!(exists("tests/tests/constraints.rs::what_is_not_there_is_noticed"));
-    assert!(!exists("tests/tests/constraints.rs::what_is_there_is_noticed"));
-    assert!(!exists("tests/tests/constraint.rs"));
+    assert!(exists("tests/repository/tests/constraints.rs::what_is_not_there_is_noticed"));
+    assert!(!exists("tests/repository/tests/constraints.rs::what_is_there_is_noticed"));
+    assert!(!exists("tests/repository/tests/constraint.rs"));
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprMethodCall, Lit, Macro};
 
-use crate::tree::{File, expect_none, files};
+use tma_tests_repository::{File, expect_none, files};
+
 use crate::{code, planted, sources};
 
 /// The packages that users call, or that run in their builds.

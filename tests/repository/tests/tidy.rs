@@ -1,10 +1,8 @@
 //! The health of the tree: rules that no compiler checks, and that should hold in every commit.
 
-mod tree;
-
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use tree::{File, expect_none, files, root};
+use tma_tests_repository::{File, expect_none, files, root};
 
 /// The limit of docs/ARCHITECTURE.md: longer files hide their subject.
 const LONGEST_FILE: usize = 500;

@@ -8,7 +8,8 @@ use quote::ToTokens;
 use syn::Attribute;
 use syn::visit::{self, Visit};
 
-use crate::tree::{File, expect_none, files};
+use tma_tests_repository::{File, expect_none, files};
+
 use crate::{Enum, code, enums, planted, sources};
 
 const ASSEMBLY: &str = "codegen/src/lower/nvvm/";

@@ -10,11 +10,9 @@ mod map;
 mod matches;
 mod panics;
 mod parameters;
-#[path = "../tree/mod.rs"]
-mod tree;
 
 use proc_macro2::{TokenStream, TokenTree};
-use tree::File;
+use tma_tests_repository::File;
 
 /// Folders of files that tests read.
 const DATA: [&str; 4] = ["/tests/ui/", "/tests/packages/", "/tests/diagnostics/", "/tests/findings/"];

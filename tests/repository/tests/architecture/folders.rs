@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::tree::{File, expect_none, files};
+use tma_tests_repository::{File, expect_none, files};
+
 use crate::{planted, sources};
 
 /// The largest number of modules in one folder, not counting folders.

@@ -1,9 +1,7 @@
 //! Words and idioms that comments and pages do not use, so that a reader who knows CUDA, LLVM or Miri
 //! meets none that only this project has.
 
-mod tree;
-
-use tree::{File, expect_none, files};
+use tma_tests_repository::{File, expect_none, files};
 
 /// Phrases that are not used, in lower case, each with its replacement. They match whole words.
 const BANNED: &[(&str, &str)] = &[
@@ -54,7 +52,7 @@ fn has_phrase(text: &str, phrase: &str) -> bool {
 fn checked(files: &[File]) -> impl Iterator<Item = &File> {
     files.iter().filter(|file| {
         let is_page = file.path.ends_with(".md") && !WRITTEN_BY_TESTS.contains(&&*file.path);
-        (file.is_rust() || is_page) && file.path != "tests/tests/prose.rs"
+        (file.is_rust() || is_page) && file.path != "tests/repository/tests/prose.rs"
     })
 }
 

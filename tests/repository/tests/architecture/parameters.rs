@@ -3,7 +3,8 @@
 use syn::visit::{self, Visit};
 use syn::{Attribute, FnArg, Signature, Type};
 
-use crate::tree::{File, expect_none, files};
+use tma_tests_repository::{File, expect_none, files};
+
 use crate::{parse, planted, sources};
 
 const MOST_PARAMETERS: usize = 6;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{Item, UseTree};
 
-use crate::tree::{File, expect_none, files};
+use tma_tests_repository::{File, expect_none, files};
+
 use crate::{parse, planted, sources};
 
 /// A stage, which is a module of the package's root, and the stages that it may import.

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
 use syn::{ExprMatch, ItemImpl, Pat, Type};
 
-use crate::tree::{File, expect_none, files};
+use tma_tests_repository::{File, expect_none, files};
+
 use crate::{code, enums, planted, sources};
 
 /// The modules in which, with their submodules, clippy rejects `_` for any enum.

@@ -1,6 +1,7 @@
 //! The code map of docs/ARCHITECTURE.md matches the tree.
 
-use crate::tree::{File, expect_none, files};
+use tma_tests_repository::{File, expect_none, files};
+
 use crate::{planted, sources};
 
 const PAGE: &str = "docs/ARCHITECTURE.md";
