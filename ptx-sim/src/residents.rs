@@ -89,7 +89,7 @@ impl Residents {
             match state {
                 Ok(ClusterState::Running) => {}
                 Ok(ClusterState::Polling) if self.wait_for_change(&mut own, cluster.changes()) => {
-                    cluster.notify_change()
+                    cluster.notify_change();
                 }
                 Ok(ClusterState::Polling) => {
                     break Err(cluster.deadlock());

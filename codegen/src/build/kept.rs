@@ -91,7 +91,7 @@ impl fmt::Display for StaleKeptPtx {
             StaleReason::Absent => write!(f, "is missing")?,
             StaleReason::Changed => write!(f, "is out of date: the kernel has changed since")?,
             StaleReason::OtherTarget { found, wanted } => {
-                write!(f, "is for {found}, but the build is for {wanted}")?
+                write!(f, "is for {found}, but the build is for {wanted}")?;
             }
             StaleReason::OtherGenerator { found } => {
                 write!(f, "was written by tma-codegen {found}, but this is {}", env!("CARGO_PKG_VERSION"))?;

@@ -66,11 +66,11 @@ impl Machine {
     fn report_start_conflict(&mut self, start_conflict: StartConflict) {
         match start_conflict {
             StartConflict::Shared { action, later_access, rank, conflict } => {
-                self.conflict(action, later_access, rank, conflict)
+                self.conflict(action, later_access, rank, conflict);
             }
             StartConflict::NotStored { action, address, store } => self.not_stored(action, address, store),
             StartConflict::Global { action, attributes, conflict } => {
-                self.global_conflict(action, attributes, conflict)
+                self.global_conflict(action, attributes, conflict);
             }
         }
     }

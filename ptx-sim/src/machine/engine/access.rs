@@ -67,7 +67,7 @@ impl AsyncOp {
             }
             match self.writes {
                 Target::Global { done } => {
-                    start_conflicts.extend(self.write_global(&part, done, memory, order))
+                    start_conflicts.extend(self.write_global(&part, done, memory, order));
                 }
                 Target::Shared(_) => {}
             }

@@ -205,7 +205,7 @@ pub(crate) fn replace(bytes: &mut Descriptor, field: Field, value: u64) -> Resul
         Field::Rank => bytes[RANK] = value as u8,
         Field::BoxDim(dimension) => put(bytes, field_offset(BOX, 2, dimension), (less as u16).to_le_bytes()),
         Field::GlobalDim(dimension) => {
-            put(bytes, field_offset(EXTENTS, 4, dimension), (less as u32).to_le_bytes())
+            put(bytes, field_offset(EXTENTS, 4, dimension), (less as u32).to_le_bytes());
         }
         Field::GlobalStride(index) => put(bytes, field_offset(STRIDES, 8, index), value.to_le_bytes()),
         Field::ElementStride(dimension) => bytes[field_offset(STEPS, 1, dimension)] = less as u8,

@@ -310,9 +310,10 @@ fn readable(swizzle: TileSwizzle) -> &'static str {
 
 /// Lists the elements that an accumulator of `sum` is stored as.
 fn stored_as(sum: Scalar) -> String {
-    match sum {
-        Scalar::F32 => "store f32 as f32, f16, bf16, e4m3 or e5m2".to_owned(),
-        other => format!("store {other} as {other}: only f32 is converted"),
+    if sum == Scalar::F32 {
+        "store f32 as f32, f16, bf16, e4m3 or e5m2".to_owned()
+    } else {
+        format!("store {sum} as {sum}: only f32 is converted")
     }
 }
 
