@@ -2,7 +2,7 @@
 //!
 //! A [`Case`] is an instruction with its operands: types, shape, layouts, negations, and the kind
 //! of numbers that go in. It runs as PTX made here, without the compiler, on a GPU and on the
-//! simulator, which must agree in every bit. It also runs as [plain Rust](plain) in `f64`, which
+//! simulator, which must agree in every bit. It also runs as [plain Rust](mod@reference) in `f64`, which
 //! must agree within the bounds of the hardware's arithmetic.
 //!
 //! | module | contents |
@@ -15,7 +15,7 @@
 //! | [`number`] | the types of elements, as bits and as `f64` |
 //! | [`draw`] | random numbers of many kinds |
 //! | [`operand`] | matrices, and their layouts in shared memory and registers |
-//! | [`reference`] | sums in `f64`, with error bounds |
+//! | [`mod@reference`] | sums in `f64`, with error bounds |
 //! | [`batch`] | several cases in one kernel |
 //! | [`layout`] | the elements that descriptors address, as tested on the hardware |
 //! | [`metadata`] | the meaning of a sparse A's metadata, as tested on the hardware |
