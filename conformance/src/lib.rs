@@ -2,8 +2,8 @@
 //!
 //! A [`Case`] is an instruction with its operands: types, shape, layouts, negations, and the kind
 //! of numbers that go in. It runs as PTX made here, without the compiler, on a GPU and on the
-//! simulator, which must agree in every bit. It also runs as [plain Rust](mod@reference) in `f64`, which
-//! must agree within the bounds of the hardware's arithmetic.
+//! simulator, which must agree in every bit. It also runs as [plain Rust](mod@reference) in `f64`,
+//! which must agree within the bounds of the hardware's arithmetic.
 //!
 //! | module | contents |
 //! | --- | --- |

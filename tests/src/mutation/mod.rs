@@ -5,8 +5,8 @@
 //! kernels with the checks that launch them, [`trial`] runs the mutants, [`unreported`] lists those
 //! that are not found, and [`table`] shows the results.
 //!
-//! [`ir`] makes mutants of the compiler's IR instead. [`judged`] has them judged by the protocol
-//! checker and run by the simulator, and [`judged_table`] shows the verdicts of both.
+//! [`ir`] makes mutants of the compiler's IR instead. [`judgement`] has them judged by the
+//! protocol checker and run by the simulator, and [`judgement_table`] shows the verdicts of both.
 
 pub mod ir;
 #[cfg(feature = "llvm")]
