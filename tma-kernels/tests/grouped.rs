@@ -209,6 +209,10 @@ fn invalid_arguments_are_rejected() -> Result<(), GemmError> {
     assert_eq!(code, "TMA0558");
     assert!(text.contains("at most 512 groups: B has 513"), "{text}");
     assert_eq!(refused(&b, &ends, Some(Tile::Low64)).expect_err("no such tile").0, "TMA0547");
+    let mut narrow = device.zeros::<bf16, 2>([64, 8])?;
+    let options = GroupedOptions::default();
+    let text = gemm_grouped(&device, &a, &b, &ends, &mut narrow, options).expect_err("another N").to_string();
+    assert!(text.contains("C is [64, 8], but must be [64, 16]"), "{text}");
     Ok(())
 }
 

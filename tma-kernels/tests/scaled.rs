@@ -182,5 +182,9 @@ fn invalid_arguments_are_rejected() -> Result<(), GemmError> {
     let (code, text) = refused(&short, of_a.view(), of_b.view()).expect_err("another K");
     assert_eq!(code, "TMA0557");
     assert!(text.contains("B is [16, 160], but must be"), "{text}");
+    let scales = Scales { a: of_a.view(), b: of_b.view() };
+    let mut narrow = device.zeros::<bf16, 2>([64, 8])?;
+    let text = gemm_scaled(&device, &a, &b, Some(scales), &mut narrow).expect_err("another N").to_string();
+    assert!(text.contains("C is [64, 8], but must be [64, 16]"), "{text}");
     Ok(())
 }

@@ -87,6 +87,6 @@ fn shown(verdict: &Verdict) -> String {
             format!("not decided{}", undecided.collect::<String>())
         }
         Verdict::Proved => "proved".to_owned(),
-        Verdict::CheckedUpTo(turns) => format!("checked up to {turns} iterations"),
+        Verdict::CheckedUpTo(iterations) => format!("checked up to {iterations} iterations"),
     }
 }

@@ -104,14 +104,15 @@ pub fn gemm_grouped<AB: Product<C>, C: Scalar>(
     options: GroupedOptions<'_>,
 ) -> Result<(), GemmError> {
     let (a, b, ends, c) = (a.view(), b.view(), ends.view(), c.view_mut());
-    let ([m, n], k) = (c.shape(), a.shape()[1]);
-    let groups = b.shape()[0];
+    let [m, k] = a.shape();
+    let [groups, rows, columns] = b.shape();
+    let n = if options.transpose_b { rows } else { columns };
     let fits = |tensor, found: &[usize], wanted: &[usize]| {
         let (found, wanted) = (found.to_vec(), wanted.to_vec());
         if found == wanted { Ok(()) } else { Err(GemmError::Grouped { tensor, found, wanted }) }
     };
-    fits("A", &a.shape(), &[m, k])?;
     fits("B", &b.shape(), &if options.transpose_b { [groups, n, k] } else { [groups, k, n] })?;
+    fits("C", &c.shape(), &[m, n])?;
     fits("`ends`", &ends.shape(), &[groups])?;
     if groups > MOST_GROUPS {
         return Err(GemmError::Groups { groups, most: MOST_GROUPS });

@@ -90,10 +90,9 @@ pub fn gemm_scaled<C: Promoted>(
     mut c: impl MapArgMut<C, 2>,
 ) -> Result<(), GemmError> {
     let (a, b, c) = (a.view(), b.view(), c.view_mut());
-    let [m, n] = c.shape();
-    let k = a.shape()[1];
-    fits("A", a.shape(), [m, k])?;
+    let ([m, k], n) = (a.shape(), b.shape()[0]);
     fits("B", b.shape(), [n, k])?;
+    fits("C", c.shape(), [m, n])?;
     let steps = k.div_ceil(BLOCK);
     if let Some(scales) = &scales {
         fits("`scales.a`", scales.a.shape(), [m, steps])?;
