@@ -4,10 +4,10 @@
 use tma_model::limits::RESERVED_SHARED_BYTES;
 
 use crate::backend::Backend;
+use crate::binding::shape::{Shape, cluster, volume};
 use crate::device::Device;
 use crate::error::Error;
-use crate::launch::LaunchOn;
-use crate::launch::shape::{Shape, cluster, volume};
+use crate::launch::on::LaunchOn;
 use crate::spec::{KernelParts, KernelSpec};
 
 /// Maximum threads, blocks and bytes of shared memory per multiprocessor. Source: CUDA C++

@@ -2,8 +2,8 @@
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::launch::args::GlobalSliceMut;
 use crate::tensor::DeviceTensor;
+use crate::tensor::slice::GlobalSliceMut;
 
 /// Size of a tensor map in 64-bit words.
 const MAP_WORDS: usize = 16;

@@ -7,8 +7,8 @@ use tma_model::tensor_map::MapFault;
 use tma_model::tile::{TileFault, TileMode};
 
 use crate::error::MapError;
+use crate::layout::Layout;
 use crate::spec::{MapMode, MapSpec};
-use crate::tensor::layout::Layout;
 
 /// Returns the error of a tile that a map cannot move, if it breaks a rule.
 pub(super) fn tile_error(tensor: &'static str, tile: &TileType, spec: &MapSpec) -> Option<MapError> {

@@ -5,9 +5,9 @@ use tma_model::tensor_map::Fill;
 use tma_model::{DataType, Swizzle as Pattern};
 
 use super::*;
+use crate::layout::{DeviceId, row_major_strides};
 use crate::map::options::{Corners, MapOptions};
 use crate::spec::{Scalar, TileSwizzle};
-use crate::tensor::layout::{DeviceId, row_major_strides};
 
 fn boxed(extents: &[u32]) -> Mode {
     Mode::Tiled { box_extents: extents.to_vec() }

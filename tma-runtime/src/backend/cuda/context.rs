@@ -4,11 +4,10 @@
 use super::driver::{self, Attribute, Driver, PrimaryContext, Residence, Status};
 use super::kernel::Kernels;
 use super::non_blocking::NonBlockingStreams;
-use super::stream::Stream;
-use crate::device::Properties;
+use crate::backend::properties::Properties;
 use crate::error::{DriverStatus, Error, ForeignError};
+use crate::layout::DeviceId;
 use crate::map::{Descriptor, MapParams};
-use crate::tensor::layout::DeviceId;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -183,10 +182,6 @@ impl Context {
     /// ignored.
     pub(super) fn kernels(&self) -> MutexGuard<'_, Kernels> {
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn stream(&'static self) -> Result<Stream, Error> {
-        Stream::new(self)
     }
 
     pub(crate) fn synchronize(&self) -> Result<(), Error> {

@@ -1,9 +1,10 @@
 //! Borrowed tensors: an address with a shape and strides.
 
 use crate::device::Device;
+use crate::device::memory::Memory;
 use crate::error::Error;
-use crate::tensor::layout::{DeviceId, Layout, row_major_strides};
-use crate::tensor::{Memory, Scalar};
+use crate::layout::{DeviceId, Layout, row_major_strides};
+use crate::scalar::Scalar;
 use std::marker::PhantomData;
 use std::sync::Arc;
 

@@ -1,29 +1,21 @@
-//! Matches the arguments of a launch with the kernel's parameters, in the same way for every
-//! backend.
+//! Matches what a launch passes with the kernel's specification, in the same way for every backend:
+//! arguments with parameters here, grid and options in [`shape`].
+//!
+//! An [`Argument`] is plain data. What it borrows is known above, to `launch::Arg`.
 
-use crate::device::stream::same_device;
+pub(crate) mod grid;
+pub(crate) mod shape;
+
 use crate::error::{ArgumentKind, Error};
-use crate::launch::args::{GlobalSlice, GlobalSliceMut};
+use crate::layout::{DeviceId, Layout};
 use crate::map::options::{MapOptions, MapSource};
+use crate::scalar::Scalar;
 use crate::spec::{KernelSpec, MapMode, MapSpec, ParamKind};
-use crate::tensor::layout::{DeviceId, Layout};
-use crate::tensor::{Memory, Scalar, TensorView, TensorViewMut};
-use std::sync::Arc;
 
-/// A type-erased argument of a launch. Like `&mut`, an argument that is borrowed mutably cannot be
-/// copied:
-///
-/// ```compile_fail,E0382
-/// # use tma_runtime::{DeviceTensor, launch::Arg};
-/// fn refused<'a>(tensor: &'a mut DeviceTensor<f32, 1>) -> [Arg<'a>; 2] {
-///     let arg = Arg::global_mut(tensor.slice_mut());
-///     [arg, arg]
-/// }
-/// ```
-#[derive(Debug)]
-pub struct Arg<'a> {
+/// The value of an argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Argument {
     value: Value,
-    memory: Option<&'a Arc<Memory>>,
     /// Whether the tensor is borrowed mutably.
     mutable: bool,
 }
@@ -44,60 +36,36 @@ enum Value {
     },
 }
 
-impl Value {
-    fn global(layout: Layout) -> Self {
+impl Argument {
+    /// Makes a tensor for a map with the default options.
+    pub(crate) fn map(layout: Layout, mutable: bool) -> Self {
+        Self { value: Value::Map(layout.into()), mutable }
+    }
+
+    /// Makes the elements of a tensor.
+    pub(crate) fn global(layout: Layout, mutable: bool) -> Self {
         let len = layout.contiguous_len();
         let (contiguous, address) = (len.is_some(), layout.address());
-        Self::Global { layout, contiguous, address, len: len.unwrap_or_default() }
-    }
-}
-
-impl<'a> Arg<'a> {
-    /// Passes a tensor to a `TensorMap` parameter that the kernel only reads.
-    pub fn map<T: Scalar, const N: usize>(tensor: TensorView<'a, T, N>) -> Self {
-        Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory(), mutable: false }
+        Self { value: Value::Global { layout, contiguous, address, len: len.unwrap_or_default() }, mutable }
     }
 
-    /// Passes a tensor to a `TensorMap` parameter that the kernel writes.
-    pub fn map_mut<T: Scalar, const N: usize>(tensor: TensorViewMut<'a, T, N>) -> Self {
-        Self { value: Value::Map(tensor.layout().into()), memory: tensor.memory(), mutable: true }
+    /// Makes a scalar.
+    pub(crate) fn scalar<T: Scalar>(value: T) -> Self {
+        Self { value: Value::Scalar { bits: value.raw_bits(), bytes: T::ELEMENT.bytes() }, mutable: false }
     }
 
-    /// Sets the options of the tensor's map. It has no effect on other arguments.
-    #[must_use]
-    pub fn with(mut self, options: MapOptions) -> Self {
+    /// Sets the options of a tensor's map. It has no effect on other arguments.
+    pub(crate) fn set_options(&mut self, options: MapOptions) {
         if let Value::Map(source) = &mut self.value {
             source.options = options;
         }
-        self
     }
 
-    /// Passes the elements of a tensor to a `Global` parameter that the kernel only reads.
-    pub fn global<T: Scalar>(slice: GlobalSlice<'a, T>) -> Self {
-        Self { value: Value::global(slice.layout), memory: slice.memory, mutable: false }
-    }
-
-    /// Passes the elements of a tensor to a `Global` parameter that the kernel writes.
-    pub fn global_mut<T: Scalar>(slice: GlobalSliceMut<'a, T>) -> Self {
-        Self { value: Value::global(slice.layout), memory: slice.memory, mutable: true }
-    }
-
-    /// Passes a value to a scalar parameter.
-    pub fn scalar<T: Scalar>(value: T) -> Self {
-        let value = Value::Scalar { bits: value.raw_bits(), bytes: T::ELEMENT.bytes() };
-        Self { value, memory: None, mutable: false }
-    }
-
-    /// Returns the allocation of a tensor.
-    ///
-    /// # Errors
-    ///
-    /// An error if the tensor is a view of memory whose owner is unknown.
-    pub(crate) fn memory(&self) -> Result<Option<&'a Arc<Memory>>, ()> {
-        match (&self.value, self.memory) {
-            (Value::Scalar { .. }, _) => Ok(None),
-            (Value::Map(_) | Value::Global { .. }, Some(memory)) => Ok(Some(memory)),
-            (Value::Map(_) | Value::Global { .. }, None) => Err(()),
+    /// Returns whether the argument is a tensor or its elements.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        match self.value {
+            Value::Map(_) | Value::Global { .. } => true,
+            Value::Scalar { .. } => false,
         }
     }
 
@@ -116,12 +84,10 @@ impl<'a> Arg<'a> {
 
 /// An argument that fits its parameter.
 #[derive(Debug)]
-pub enum Bound<'a> {
+pub(crate) enum Bound<'a> {
     /// One PTX parameter: a tensor map. [`map_params`](crate::map::map_params) has not checked it
     /// yet.
     Map {
-        /// The index of the kernel's parameter.
-        index: usize,
         /// The parameter's name.
         tensor: &'static str,
         /// The box.
@@ -143,32 +109,31 @@ pub enum Bound<'a> {
     },
 }
 
-/// Matches arguments with parameters, and passes them to `visit` in the order of the PTX
-/// parameters.
+/// Matches arguments with parameters, and calls `visit` once for each parameter, in order.
 ///
 /// # Errors
 ///
 /// [`Error::ArgumentCount`], [`Error::ArgumentMismatch`], [`Error::OtherDevice`],
 /// [`Error::ElementMismatch`], [`Error::NotContiguous`], [`Error::MisalignedGlobal`],
 /// [`Error::NotMutable`], and those of `visit`.
-pub fn bind<'a>(
+pub(crate) fn bind<'a>(
     device: DeviceId,
     spec: &'static KernelSpec,
-    args: &'a [Arg<'_>],
+    args: &'a [impl AsRef<Argument>],
     mut visit: impl FnMut(Bound<'a>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     if args.len() != spec.params.len() {
         let (found, wanted) = (args.len(), spec.params.len());
         return Err(Error::ArgumentCount { kernel: spec.name, found, wanted });
     }
-    for (index, (param, arg)) in spec.params.iter().zip(args).enumerate() {
-        let tensor = param.name;
+    for (param, arg) in spec.params.iter().zip(args) {
+        let (tensor, arg) = (param.name, arg.as_ref());
         let bound = match (&param.kind, &arg.value) {
             (ParamKind::Map(spec), Value::Map(source))
                 if matches!(spec.mode, MapMode::Im2col { .. }) == source.options.corners.is_some() =>
             {
                 same_device(tensor, source.layout.device(), device)?;
-                Bound::Map { index, tensor, spec, source }
+                Bound::Map { tensor, spec, source }
             }
             (
                 &ParamKind::Global { element: wanted, alignment, .. },
@@ -198,6 +163,11 @@ pub fn bind<'a>(
         visit(bound)?;
     }
     Ok(())
+}
+
+/// Checks that `found`, the device of `what`, is `wanted`.
+pub(crate) fn same_device(what: &'static str, found: DeviceId, wanted: DeviceId) -> Result<(), Error> {
+    if found == wanted { Ok(()) } else { Err(Error::OtherDevice { what, found, wanted }) }
 }
 
 #[cfg(test)]
