@@ -157,4 +157,17 @@ impl<T: Scalar, const N: usize> TensorViewMut<'_, T, N> {
     pub fn reborrow(&mut self) -> TensorViewMut<'_, T, N> {
         TensorViewMut { raw: self.raw, elements: PhantomData }
     }
+
+    /// Returns the view twice, for a kernel that writes some elements of the tensor through one
+    /// parameter, and others through another: by copies of whole tiles, and by threads where a tile
+    /// is not stored as a whole.
+    ///
+    /// # Safety
+    ///
+    /// Both views are passed to one launch, of a kernel that accesses each element that it writes
+    /// through only one of them.
+    pub unsafe fn alias(self) -> [Self; 2] {
+        let Self { raw, elements } = self;
+        [Self { raw, elements }, Self { raw, elements }]
+    }
 }
