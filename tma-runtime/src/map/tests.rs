@@ -415,6 +415,26 @@ fn interleaved_layouts_step_along_pixels() {
 }
 
 #[test]
+fn tma0520_interleaved_boxes_end_before_the_next_pixel() {
+    for (stride, most) in [(2, 128), (3, 80), (5, 48), (8, 32)] {
+        let tiles: &'static [[u32; 4]] =
+            &[[2, 1, 3, 128 * 8], [2, 1, 3, 80 * 8], [2, 1, 3, 48 * 8], [2, 1, 3, 32 * 8]];
+        for tile in tiles {
+            let mut case = Case { tile, ..interleaved(TileSwizzle::Interleave16, 8) };
+            case.options.element_strides = [1, 1, 1, stride, 1];
+            if tile[3] <= most * 8 {
+                case.accepted();
+            } else {
+                case.refused(
+                    "TMA0520",
+                    &["at most 256 pixels", &format!("reduce the tile to {most} pixels")],
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn tma0522_interleaved_boxes_are_of_one_slice_and_whole_pixels() {
     let case = interleaved(TileSwizzle::Interleave16, 8);
     case.accepted();
