@@ -99,7 +99,7 @@ impl Context {
         // SAFETY: as the caller promises. The driver refuses null.
         unsafe { driver.set_current(raw).map_err(&failed)? };
         let device = driver.current_device().map_err(&failed)?;
-        let ordinal = u32::try_from(device).unwrap_or_default();
+        let ordinal = driver::from_int(device).map_err(&failed)?;
         if driver.primary_is_open(device).map_err(&failed)? {
             let primary = Self::open(ordinal)?;
             if primary.raw == raw {
@@ -259,8 +259,8 @@ impl Context {
             let Ok(range) = self.driver.range(at) else { break };
             match range.residence {
                 Residence::Everywhere => {}
-                Residence::Device { ordinal, .. } if u32::try_from(ordinal) != Ok(self.ordinal) => {
-                    let found = DeviceId::Cuda(u32::try_from(ordinal).unwrap_or_default());
+                Residence::Device { ordinal, .. } if ordinal != self.ordinal => {
+                    let found = DeviceId::Cuda(ordinal);
                     return Err(Error::OtherDevice { what: "the memory", found, wanted: self.id });
                 }
                 Residence::Device { context, .. } if !context.is_null() && context != self.raw => {
