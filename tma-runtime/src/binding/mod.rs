@@ -23,12 +23,11 @@ pub(crate) struct Argument {
 #[derive(Clone, Copy, Debug)]
 enum Value {
     Map(MapSource),
-    /// `len` is meaningless unless the elements are contiguous.
+    /// `len` is `None` unless the elements are contiguous.
     Global {
         layout: Layout,
-        contiguous: bool,
         address: u64,
-        len: u64,
+        len: Option<u64>,
     },
     Scalar {
         bits: u64,
@@ -44,9 +43,8 @@ impl Argument {
 
     /// Makes the elements of a tensor.
     pub(crate) fn global(layout: Layout, mutable: bool) -> Self {
-        let len = layout.contiguous_len();
-        let (contiguous, address) = (len.is_some(), layout.address());
-        Self { value: Value::Global { layout, contiguous, address, len: len.unwrap_or_default() }, mutable }
+        let (address, len) = (layout.address(), layout.contiguous_len());
+        Self { value: Value::Global { layout, address, len }, mutable }
     }
 
     /// Makes a scalar.
@@ -137,16 +135,18 @@ pub(crate) fn bind<'a>(
             }
             (
                 &ParamKind::Global { element: wanted, alignment, .. },
-                Value::Global { layout, contiguous, address, len },
+                Value::Global { layout, address, len },
             ) => {
                 same_device(tensor, layout.device(), device)?;
-                match layout.element() {
-                    found if found != wanted => return Err(Error::ElementMismatch { tensor, found, wanted }),
-                    _ if !contiguous => return Err(Error::NotContiguous { tensor }),
-                    _ if !address.is_multiple_of(u64::from(alignment)) => {
+                match (layout.element(), len) {
+                    (found, _) if found != wanted => {
+                        return Err(Error::ElementMismatch { tensor, found, wanted });
+                    }
+                    (_, None) => return Err(Error::NotContiguous { tensor }),
+                    (_, Some(_)) if !address.is_multiple_of(u64::from(alignment)) => {
                         return Err(Error::MisalignedGlobal { tensor, address: *address, alignment });
                     }
-                    _ => Bound::Global { address, len },
+                    (_, Some(len)) => Bound::Global { address, len },
                 }
             }
             (ParamKind::Scalar { bytes: wanted }, Value::Scalar { bits, bytes }) if bytes == wanted => {

@@ -213,7 +213,8 @@ impl Context {
 
     /// Runs a kernel to completion. A dependent launch is no different, since previous kernels have
     /// already ended.
-    pub(crate) fn run(&self, Launch { spec, shape, module, args }: &Launch) -> Result<(), Error> {
+    pub(crate) fn run(&self, launch: &Launch) -> Result<(), Error> {
+        let Launch { spec, shape, module, args } = launch;
         speed::warn_if_slow();
         let watch = self.hooks.watch();
         let default = LaunchConfig::default();
