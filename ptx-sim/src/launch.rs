@@ -247,11 +247,12 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     if grid.contains(&0) || block.contains(&0) || cluster.contains(&0) {
         return shape(format!("grid {grid:?}, block {block:?} and cluster {cluster:?} must not have a 0"));
     }
+    let most_blocks = limits::GRID_BLOCKS.map(|most| most as u32);
     let most_threads = limits::BLOCK_THREADS as u32;
     let most = [
-        (grid[0], i32::MAX as u32),
-        (grid[1], 65535),
-        (grid[2], 65535),
+        (grid[0], most_blocks[0]),
+        (grid[1], most_blocks[1]),
+        (grid[2], most_blocks[2]),
         (block[0], most_threads),
         (block[1], most_threads),
         (block[2], limits::BLOCK_THREADS_Z),
@@ -278,7 +279,7 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     if shared > u64::from(MOST_SHARED_BYTES) {
         return shape(format!("{shared} bytes of shared memory; {MOST_SHARED_BYTES} is the most"));
     }
-    let resident = resident_blocks(volume(block), shared);
+    let resident = MULTIPROCESSORS * limits::resident_blocks(volume(block), shared);
     if config.cooperative && volume(grid) > resident {
         let blocks = volume(grid);
         return shape(format!(
@@ -287,15 +288,6 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
     }
     let (found, limit) = (volume(grid), config.block_limit);
     if found > limit { Err(Error::Blocks { found, limit }) } else { Ok(()) }
-}
-
-/// Returns how many blocks of this size a GPU runs at a time. Threads are allocated in whole warps.
-fn resident_blocks(threads: u64, shared_bytes: u64) -> u64 {
-    let by_threads =
-        limits::MULTIPROCESSOR_THREADS / threads.next_multiple_of(u64::from(limits::WARP_THREADS));
-    let of_block = shared_bytes + u64::from(limits::RESERVED_SHARED_BYTES);
-    let by_shared_bytes = limits::MULTIPROCESSOR_SHARED_BYTES / of_block;
-    MULTIPROCESSORS * u64::from(limits::MULTIPROCESSOR_BLOCKS).min(by_threads).min(by_shared_bytes)
 }
 
 /// Returns the bytes of all parameters.

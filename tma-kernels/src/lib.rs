@@ -35,7 +35,6 @@
 //! * `ptx-sim` (on by default): runs them on the simulator.
 //! * `cuda`: runs them on GPUs, through NVIDIA's driver.
 
-mod alias;
 pub mod attention;
 pub mod conv;
 mod dependent;

@@ -20,6 +20,10 @@ pub const RESERVED_SHARED_BYTES: u32 = 1024;
 /// %total_smem_size", `sm_9x`.
 pub const SHARED_UNIT_BYTES: u32 = 128;
 
+/// Maximum blocks of a grid along x, y and z. Source: CUDA C++ Programming Guide, "Compute
+/// Capabilities", technical specifications.
+pub const GRID_BLOCKS: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
+
 /// Maximum threads of one block. Source: as above.
 pub const BLOCK_THREADS: u64 = 1024;
 
@@ -37,6 +41,14 @@ pub const MULTIPROCESSOR_BLOCKS: u32 = 32;
 
 /// Maximum threads resident on a multiprocessor at once. Source: as above.
 pub const MULTIPROCESSOR_THREADS: u64 = 2048;
+
+/// Returns how many blocks of this size a multiprocessor runs at once. Threads are allocated in
+/// whole warps. Registers are not considered.
+pub fn resident_blocks(threads: u64, shared_bytes: u64) -> u64 {
+    let by_threads = MULTIPROCESSOR_THREADS / threads.max(1).next_multiple_of(u64::from(WARP_THREADS));
+    let by_shared_bytes = MULTIPROCESSOR_SHARED_BYTES / (shared_bytes + u64::from(RESERVED_SHARED_BYTES));
+    u64::from(MULTIPROCESSOR_BLOCKS).min(by_threads).min(by_shared_bytes)
+}
 
 /// Returns the maximum number of blocks in a cluster. Every device with clusters supports the
 /// portable size; a device may support the nonportable one on request. Source: CUDA C++ Programming

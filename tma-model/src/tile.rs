@@ -160,7 +160,7 @@ impl TileType {
 
     /// Returns the number of pixels of which an interleaved tile's innermost extent must be a
     /// multiple.
-    fn pixel_unit(&self) -> u32 {
+    pub fn pixel_unit(&self) -> u32 {
         limits::BOX_INNER_BYTES as u32 / self.element.bytes()
     }
 

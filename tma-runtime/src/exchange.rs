@@ -5,11 +5,13 @@
 
 use crate::backend::{Backend, cuda};
 use crate::device::Device;
+use crate::device::memory::Memory;
 use crate::device::stream::{self, Stream};
 use crate::error::{Error, ForeignError};
 use crate::map::Descriptor;
+use crate::scalar::Scalar;
 use crate::spec::KernelSpec;
-use crate::tensor::{DeviceTensor, Memory, Scalar, byte_len, same_length};
+use crate::tensor::{DeviceTensor, byte_len, same_length};
 use cust::memory::bytemuck::Pod;
 use cust::memory::{DeviceBuffer, DeviceCopy, DeviceMemory, DevicePointer};
 use std::marker::PhantomData;

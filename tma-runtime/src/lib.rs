@@ -88,31 +88,40 @@
 // The vocabulary of kernels, for rustc and for readers. Never executed.
 pub mod lang;
 
-// The remaining modules are listed in the order in which a launch uses them. A compiled kernel: its
-// PTX, block and parameters.
+// Each of the remaining modules imports only those before it. A compiled kernel: its PTX, block and
+// parameters.
 pub mod spec;
 
-// The device that a kernel runs on, with streams and events.
-mod device;
+// Address, shape and strides of a tensor, as values.
+pub mod layout;
 
-// Memory of the device, with element type, shape and strides.
-mod tensor;
+// Element types.
+mod scalar;
+
+// Every error of this crate, with its code.
+mod error;
 
 // Parameters of a tensor map, from a tensor and the kernel's tile, with every rule checked.
 pub mod map;
 
-// Arguments, grid and options, checked against the specification; graphs of launches.
-pub mod launch;
+// Arguments, grid and options, checked against the specification.
+mod binding;
 
 // The backends that run a kernel: the NVIDIA driver and the simulator.
 mod backend;
 
+// Devices, with memory, streams and events.
+mod device;
+
+// Memory of a device, with element type, shape and strides.
+mod tensor;
+
+// Arguments of launchers, launches and graphs of them.
+pub mod launch;
+
 // Exchange of objects with cust.
 #[cfg(feature = "cust")]
 mod exchange;
-
-// Every error of this crate, with its code.
-mod error;
 
 // A progress bar for long operations.
 mod progress;
@@ -136,8 +145,9 @@ pub use map::picture;
 #[cfg(feature = "ptx-sim")]
 /// The simulator. [`Device::reporting`] passes on its report.
 pub use ptx_sim;
-pub use tensor::layout;
-pub use tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};
+pub use scalar::Scalar;
+pub use tensor::DeviceTensor;
+pub use tensor::view::{TensorView, TensorViewMut};
 pub use tma_macros::{tma_device, tma_kernel, tma_module};
 
 /// Everything that a file with kernels and their launches needs.

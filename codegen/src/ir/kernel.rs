@@ -52,7 +52,7 @@ pub enum Argument {
 }
 
 /// The constraints on every launch of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct LaunchBounds {
     /// Threads per block along x, y, z.
     pub threads: [u32; 3],
@@ -81,7 +81,7 @@ pub enum Cluster {
     AtLaunch,
 }
 
-/// Source spans of [`LaunchBounds`]. Equal to any other, as spans carry no meaning.
+/// Source spans of [`LaunchBounds`].
 #[derive(Clone, Debug)]
 pub struct LaunchSpans {
     /// Span of `threads = ..`.
@@ -93,14 +93,6 @@ pub struct LaunchSpans {
     /// Span of `cluster = ..`.
     pub cluster: Span,
 }
-
-impl PartialEq for LaunchSpans {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for LaunchSpans {}
 
 impl LaunchBounds {
     /// Returns the number of threads per block.

@@ -9,7 +9,6 @@ use tma_runtime::prelude::*;
 use super::kernel::forward::attention::INSTANCES;
 use super::shape::Problem;
 use super::{AttentionError, AttentionOptions};
-use crate::alias::alias_mut;
 
 mod sealed {
     pub trait Sealed {
@@ -68,7 +67,8 @@ pub(super) fn queue<T: AttentionElement>(
     let reach = (problem.heads - 1) * head_stride + (problem.queries - 1) * row_stride + problem.depth;
     // SAFETY: both views go to this launch, whose kernel stores each tile either by copies or by
     // threads.
-    let rows = unsafe { alias_mut(&o) }.with_strides([if lengths.is_some() { reach } else { 0 }], [1])?;
+    let [o, rows] = unsafe { o.alias() };
+    let rows = rows.with_strides([if lengths.is_some() { reach } else { 0 }], [1])?;
     let (none_f32, none_u32) = (on.device().tensor(&[], [0])?, on.device().tensor(&[], [0])?);
     let mut none_f32: DeviceTensor<f32, 1> = none_f32;
     let lse = match lse {

@@ -3,7 +3,6 @@
 //! The copy engine writes whole units of 16 bytes, at multiples of 16 bytes
 //! (`docs/errors/TMA0518.md`). If rows of C begin or end elsewhere, threads store the rest.
 
-use crate::alias::alias_mut;
 use tma_runtime::launch::{Arg, GlobalSliceMut, MapOptions};
 use tma_runtime::prelude::*;
 use tma_runtime::{Scalar, ViewError};
@@ -66,7 +65,10 @@ impl Edge {
             return Ok((Arg::map_mut(c).with(options), rest(nothing.slice_mut(), u32::MAX)));
         }
         let [batches, height, _] = c.shape();
-        let rows = flat(device, &c)?;
+        // SAFETY: each element is written through one of the two views: those before the edge by
+        // copies, and the others by threads.
+        let [c, rows] = unsafe { c.alias() };
+        let rows = flat(device, rows)?;
         let stored = if self.column > 0 {
             c.slice([0..batches, 0..height, 0..self.column])?
         } else {
@@ -76,21 +78,19 @@ impl Edge {
     }
 }
 
-/// Makes a second view of C: all of its memory, from the first element to the last.
+/// Returns all of the memory of C, from the first element to the last.
 fn flat<'a, C: Scalar>(
     device: &Device,
-    c: &TensorViewMut<'a, C, 3>,
+    c: TensorViewMut<'a, C, 3>,
 ) -> Result<TensorViewMut<'a, C, 1>, Error> {
+    let address = c.as_ptr();
     let ([batches, rows, columns], [matrix, row, _]) = (c.shape(), c.strides());
     let reach = (batches - 1) * matrix + (rows - 1) * row + columns;
-    // SAFETY: each element is written through one of the two views: those before the edge by
-    // copies, and the others by threads.
-    let second = unsafe { alias_mut(c) };
-    match second.with_strides([reach], [1]) {
+    match c.with_strides([reach], [1]) {
         Err(Error::View(ViewError::UnknownMemory)) => {
             // SAFETY: the code that made `c` from an address vouches for its elements, and no
             // others are accessed.
-            Ok(unsafe { TensorViewMut::from_raw(device, c.as_ptr(), [reach], [1]) })
+            Ok(unsafe { TensorViewMut::from_raw(device, address, [reach], [1]) })
         }
         view => view,
     }

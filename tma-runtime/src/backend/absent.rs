@@ -2,13 +2,13 @@
 //!
 //! This keeps every `match` over backends exhaustive in every build.
 
-use crate::device::Properties;
+use crate::backend::properties::Properties;
+use crate::binding::Argument;
+use crate::binding::shape::Shape;
 use crate::error::Error;
-use crate::launch::bind::Arg;
-use crate::launch::shape::Shape;
+use crate::layout::DeviceId;
 use crate::map::{Descriptor, MapParams};
 use crate::spec::KernelSpec;
-use crate::tensor::layout::DeviceId;
 use std::convert::Infallible;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -31,7 +31,7 @@ pub(crate) enum Graph {}
 #[derive(Debug)]
 pub(crate) struct Prepared<'a> {
     never: Infallible,
-    args: PhantomData<Arg<'a>>,
+    _stream: PhantomData<&'a Stream>,
 }
 
 impl Context {
@@ -112,7 +112,7 @@ impl Context {
         _stream: Option<&Stream>,
         _spec: &'static KernelSpec,
         _shape: Shape,
-        _args: &[Arg<'_>],
+        _args: &[impl AsRef<Argument>],
     ) -> Result<(), Error> {
         match *self {}
     }
@@ -122,7 +122,7 @@ impl Context {
         _stream: Option<&'a Stream>,
         _spec: &'static KernelSpec,
         _shape: Shape,
-        _args: &[Arg<'a>],
+        _args: &[impl AsRef<Argument>],
     ) -> Result<Prepared<'a>, Error> {
         match *self {}
     }
@@ -169,7 +169,7 @@ impl Capture {
         &self,
         _spec: &'static KernelSpec,
         _shape: Shape,
-        _args: &[Arg<'_>],
+        _args: &[impl AsRef<Argument>],
     ) -> Result<(), Error> {
         match *self {}
     }

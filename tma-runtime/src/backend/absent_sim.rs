@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::device::Properties;
+use crate::backend::properties::Properties;
+use crate::binding::Argument;
+use crate::binding::shape::Shape;
 use crate::error::Error;
-use crate::launch::bind::Arg;
-use crate::launch::shape::Shape;
+use crate::layout::DeviceId;
 use crate::map::{Descriptor, MapParams};
 use crate::spec::KernelSpec;
-use crate::tensor::layout::DeviceId;
 
 #[derive(Debug)]
 pub(crate) enum Context {}
@@ -70,7 +70,7 @@ impl Context {
         &self,
         _spec: &'static KernelSpec,
         _shape: Shape,
-        _args: &[Arg<'_>],
+        _args: &[impl AsRef<Argument>],
     ) -> Result<Launch, Error> {
         match *self {}
     }

@@ -12,6 +12,7 @@ pub(crate) mod cuda;
 #[cfg(not(feature = "cuda"))]
 #[path = "absent.rs"]
 pub(crate) mod cuda;
+pub(crate) mod properties;
 #[cfg(feature = "ptx-sim")]
 pub(crate) mod sim;
 #[cfg(not(feature = "ptx-sim"))]

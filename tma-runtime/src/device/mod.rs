@@ -1,6 +1,6 @@
 //! Devices that kernels run on, independent of the backend.
 
-mod properties;
+pub(crate) mod memory;
 #[cfg(feature = "ptx-sim")]
 mod simulated;
 pub(crate) mod stream;
@@ -8,30 +8,25 @@ pub(crate) mod stream;
 use std::ffi::c_void;
 use std::ptr;
 
+use crate::backend::properties::Properties;
 use crate::backend::{Backend, cuda, sim};
-use crate::device::stream::{Event, Stream};
 use crate::error::Error;
-use crate::tensor::DeviceTensor;
-use crate::tensor::layout::DeviceId;
-pub(crate) use properties::Properties;
+use crate::layout::DeviceId;
 
 /// A device: a GPU or a simulator. It is cheap to clone and may be shared between threads.
 ///
 /// Opening the same GPU again returns the same device: its memory and loaded kernels belong to the
-/// process until it ends. Work without a [`Stream`] runs on the device's default stream, which is
+/// process until it ends. Work without a [`Stream`](crate::Stream) runs on the device's default stream, which is
 /// ordered with all of the device's streams.
 #[derive(Clone, Debug)]
 pub struct Device {
     backend: Backend,
 }
 
-/// Asserts that devices, tensors, streams, events and errors may be used from any thread.
+/// Asserts that devices and errors may be used from any thread.
 const _: () = {
     const fn any_thread<T: Send + Sync>() {}
     any_thread::<Device>();
-    any_thread::<DeviceTensor<u8, 1>>();
-    any_thread::<Stream>();
-    any_thread::<Event>();
     any_thread::<Error>();
 };
 
@@ -167,18 +162,6 @@ impl Device {
     /// Returns the maximum shared memory per block, in bytes.
     pub fn shared_bytes(&self) -> u32 {
         self.properties().shared_bytes
-    }
-
-    /// Creates a stream. Work queued on it runs in order, and concurrently with other streams.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Driver`].
-    pub fn stream(&self) -> Result<Stream, Error> {
-        match &self.backend {
-            Backend::Cuda(context) => Ok(Stream::cuda(self.clone(), context.stream()?)),
-            Backend::Sim(_) => Ok(Stream::simulated(self.clone())),
-        }
     }
 
     /// Waits until everything queued on the device has run.

@@ -1,9 +1,10 @@
 //! Streams and events: ordering and timing of work.
 
 use crate::backend::{self, cuda};
+use crate::binding::same_device;
 use crate::device::Device;
 use crate::error::{Error, ForeignError};
-use crate::tensor::layout::DeviceId;
+use crate::layout::DeviceId;
 use std::ffi::c_void;
 use std::ptr;
 use std::time::Instant;
@@ -34,6 +35,27 @@ pub struct Event {
 enum EventBackend {
     Cuda(cuda::Event),
     Sim(Instant),
+}
+
+/// Asserts that streams and events may be used from any thread.
+const _: () = {
+    const fn any_thread<T: Send + Sync>() {}
+    any_thread::<Stream>();
+    any_thread::<Event>();
+};
+
+impl Device {
+    /// Creates a stream. Work queued on it runs in order, and concurrently with other streams.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Driver`].
+    pub fn stream(&self) -> Result<Stream, Error> {
+        match self.backend() {
+            backend::Backend::Cuda(context) => Ok(Stream::cuda(self.clone(), context.stream()?)),
+            backend::Backend::Sim(_) => Ok(Stream::simulated(self.clone())),
+        }
+    }
 }
 
 impl Stream {
@@ -170,11 +192,6 @@ impl Event {
     }
 }
 
-/// Checks that `found`, the device of `what`, is `wanted`.
-pub(crate) fn same_device(what: &'static str, found: DeviceId, wanted: DeviceId) -> Result<(), Error> {
-    if found == wanted { Ok(()) } else { Err(Error::OtherDevice { what, found, wanted }) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,15 +205,5 @@ mod tests {
         // SAFETY: refused.
         let other = unsafe { Stream::from_raw(&device, ptr::dangling_mut()) };
         assert_eq!(other.err().map(|error| error.code()), Some("TMA0564"));
-    }
-
-    #[test]
-    fn tma0514_everything_belongs_to_one_device() {
-        let (first, second) = (DeviceId::Cuda(0), DeviceId::Cuda(1));
-        assert!(same_device("src", first, first).is_ok());
-        let error = same_device("src", second, first).expect_err("two devices");
-        assert_eq!(error.code(), "TMA0514");
-        assert!(error.to_string().starts_with("TMA0514: "), "{error}");
-        assert!(error.to_string().contains("`src` belongs to GPU 1, but this runs on GPU 0"), "{error}");
     }
 }

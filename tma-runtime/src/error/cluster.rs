@@ -1,5 +1,7 @@
 //! Rules for clusters.
 
+use tma_model::limits::cluster_blocks;
+
 /// A rule for clusters that a launch breaks. Displays the rule; [`Error`](super::Error) adds kernel
 /// and code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +27,7 @@ pub enum ClusterError {
         .found[0], .found[1], .found[2],
         if .found.contains(&0) {
             "make each extent at least 1"
-        } else if *.most < 16 {
+        } else if *.most < cluster_blocks(true) {
             "use fewer, or `nonportable_cluster` for up to 16, which not every device supports"
         } else {
             "use fewer"

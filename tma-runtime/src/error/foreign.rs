@@ -1,7 +1,7 @@
 //! Rules for streams, contexts and addresses that other libraries made.
 
+use crate::layout::DeviceId;
 use crate::spec::Scalar;
-use crate::tensor::layout::DeviceId;
 
 /// The reason why an object of another library cannot be used. Displays the rule;
 /// [`Error`](super::Error) adds the code.

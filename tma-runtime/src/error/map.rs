@@ -139,21 +139,25 @@ pub enum MapError {
 
     /// A strided box spans more than 256 of the tensor's elements.
     #[error(
-        "a box spans at most 256 elements of the tensor along each dimension: {tile} elements of \
-         `{tensor}`, {stride} apart along dimension {dimension}, span {extent}; reduce the tile to {} \
-         elements, or reduce the stride", 255 / .stride + 1
+        "a box spans at most 256 {unit} of the tensor along each dimension: {tile} {unit} of `{tensor}`, \
+         {stride} apart along dimension {dimension}, span {extent}; reduce the tile to {most} {unit}, or \
+         reduce the stride", unit = if *.pixels { "pixels" } else { "elements" }
     )]
     StridedBox {
         /// The name of the kernel's parameter.
         tensor: &'static str,
         /// The dimension, counted from the outermost.
         dimension: usize,
-        /// The tile's extent in elements.
+        /// The tile's extent, in elements or pixels.
         tile: u32,
         /// The element stride.
         stride: u32,
-        /// The extent of the box, in elements of the tensor.
+        /// The extent of the box, in elements or pixels of the tensor.
         extent: u32,
+        /// The maximum extent of the tile with this stride.
+        most: u32,
+        /// Whether these are pixels: along the innermost dimension of an interleaved layout.
+        pixels: bool,
     },
 
     /// NaN fill was requested for an element type without NaN.

@@ -17,8 +17,8 @@ mod view;
 
 use std::path::PathBuf;
 
+use crate::layout::DeviceId;
 use crate::spec::Scalar;
-use crate::tensor::layout::DeviceId;
 pub use argument::ArgumentKind;
 pub use cluster::ClusterError;
 pub use foreign::ForeignError;

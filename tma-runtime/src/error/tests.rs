@@ -52,7 +52,16 @@ fn every_error() -> Vec<Error> {
         Error::MapRefused { tensor, status: status(1, "CUDA_ERROR_INVALID_VALUE"), map: Box::new(map) },
         MapError::StoreRowBytes { tensor, bytes: 148 }.into(),
         MapError::ElementStride { tensor, dimension: 0, stride: 9, inner: false }.into(),
-        MapError::StridedBox { tensor, dimension: 0, tile: 128, stride: 4, extent: 509 }.into(),
+        MapError::StridedBox {
+            tensor,
+            dimension: 0,
+            tile: 128,
+            stride: 4,
+            extent: 509,
+            most: 64,
+            pixels: false,
+        }
+        .into(),
         MapError::NanFill { tensor, element: Scalar::U32 }.into(),
         MapError::InterleavedBox { tensor, extents: &[1, 2, 64], pixel: 8, unit: 8 }.into(),
         MapError::PartialPixel { tensor, extent: 60, pixel: 8 }.into(),

@@ -6,7 +6,7 @@ pub use crate::Scalar;
 pub use float8::{F8E4M3 as e4m3, F8E5M2 as e5m2};
 pub use half::{bf16, f16};
 
-pub use crate::tensor::tf32::tf32;
+pub use crate::scalar::tf32;
 
 /// A [`Scalar`] that can be an element of a tensor map, and therefore of a [`Tile`](super::Tile).
 ///

@@ -1,9 +1,10 @@
 //! The arguments of a kernel as bytes, for launches that other libraries make.
 
 use crate::backend::Backend;
+use crate::binding::{Bound, bind, same_device};
 use crate::device::Device;
 use crate::error::Error;
-use crate::launch::bind::{Arg, Bound, bind};
+use crate::launch::args::erased::Arg;
 use crate::map::options::MapSource;
 use crate::map::{Descriptor, map_params};
 use crate::spec::{KernelSpec, MapSpec};
@@ -48,7 +49,7 @@ pub fn encode(
     source: &MapSource,
     spec: &MapSpec,
 ) -> Result<Descriptor, Error> {
-    crate::device::stream::same_device(tensor, source.layout.device(), device.id())?;
+    same_device(tensor, source.layout.device(), device.id())?;
     let params = map_params(tensor, source, spec)?;
     match device.backend() {
         Backend::Cuda(context) => context.encode(tensor, &params),
@@ -99,7 +100,7 @@ pub fn parameters(
     let mut all = Vec::with_capacity(2 * args.len());
     bind(device.id(), spec, args, |bound| {
         match bound {
-            Bound::Map { tensor, spec, source, .. } => {
+            Bound::Map { tensor, spec, source } => {
                 all.push(Parameter::Map(encode(device, tensor, source, spec)?));
             }
             Bound::Global { address, len } => all.extend([*address, *len].map(Parameter::Number)),

@@ -26,109 +26,34 @@
 //! copies from the device yield valid values whatever the bytes are.
 
 pub(crate) mod args;
-pub(crate) mod bind;
 mod encode;
 pub(crate) mod graph;
-mod grid;
 mod occupancy;
-pub(crate) mod shape;
+mod on;
 mod with;
 mod workspace;
 
+pub use crate::binding::grid::{Grid, MAX_GRID};
+pub use crate::binding::shape::LaunchOptions;
 pub use crate::map::options::{Corners, Fill, L2Promotion, MapOptions, MapSource};
 pub use crate::spec::{KernelParts, KernelSpec, ParamKind, ParamSpec};
+pub use crate::tensor::slice::{GlobalSlice, GlobalSliceMut};
+pub use args::erased::Arg;
 pub use args::im2col::{Im2col, Im2colArg, Im2colArgMut, Im2colExt, WithColumns};
 pub use args::options::{MapArgExt, WithOptions};
-pub use args::{GlobalArg, GlobalArgMut, GlobalSlice, GlobalSliceMut, MapArg, MapArgMut};
-pub use bind::{Arg, Bound, bind};
+pub use args::{GlobalArg, GlobalArgMut, MapArg, MapArgMut};
 pub use encode::{Parameter, encode, parameters};
-pub use grid::{Grid, MAX_GRID};
 pub use occupancy::resident_blocks;
-pub use with::{LaunchOptions, With};
+pub use on::LaunchOn;
+pub use with::With;
 pub use workspace::MapWorkspace;
 
 use crate::backend::{Backend, cuda, sim};
-use crate::device::Device;
+use crate::binding::shape::shape;
 use crate::device::stream::{self, Stream};
 use crate::error::Error;
-use graph::Capture;
 use occupancy::fits;
-use shape::shape;
-
-/// The target of a launch: `&Device` (its default stream), `&Stream`, or `&Capture` (recorded, to
-/// run later); each optionally [`With`] options.
-pub trait LaunchOn: sealed::Sealed {
-    /// Returns the device that runs the kernel.
-    fn device(&self) -> &Device;
-
-    /// Returns the stream that the kernel is queued on; `None` is the device's default stream.
-    fn stream(&self) -> Option<&Stream> {
-        None
-    }
-
-    /// Returns the capture that records the launch instead of running it.
-    fn capture(&self) -> Option<&Capture> {
-        None
-    }
-
-    /// Returns the options of the launch.
-    fn options(&self) -> LaunchOptions {
-        LaunchOptions::default()
-    }
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for crate::Device {}
-    impl Sealed for crate::Stream {}
-    impl Sealed for crate::Capture {}
-    impl Sealed for super::With<'_> {}
-    impl<L: Sealed> Sealed for &L {}
-}
-
-impl LaunchOn for Device {
-    fn device(&self) -> &Device {
-        self
-    }
-}
-
-impl LaunchOn for Stream {
-    fn device(&self) -> &Device {
-        self.device()
-    }
-
-    fn stream(&self) -> Option<&Stream> {
-        Some(self)
-    }
-}
-
-impl LaunchOn for Capture {
-    fn device(&self) -> &Device {
-        self.device()
-    }
-
-    fn capture(&self) -> Option<&Capture> {
-        Some(self)
-    }
-}
-
-impl<L: LaunchOn> LaunchOn for &L {
-    fn device(&self) -> &Device {
-        (**self).device()
-    }
-
-    fn stream(&self) -> Option<&Stream> {
-        (**self).stream()
-    }
-
-    fn capture(&self) -> Option<&Capture> {
-        (**self).capture()
-    }
-
-    fn options(&self) -> LaunchOptions {
-        (**self).options()
-    }
-}
+use std::marker::PhantomData;
 
 /// Queues a kernel: checks the arguments against `spec`, loads the kernel if this is its first
 /// launch on the device, encodes tensor maps that are not cached, and launches. It does not wait
@@ -166,6 +91,8 @@ pub fn launch(
 #[derive(Debug)]
 pub struct Prepared<'a> {
     backend: PreparedBackend<'a>,
+    /// Keeps the tensors borrowed.
+    _lent: PhantomData<Arg<'a>>,
 }
 
 #[derive(Debug)]
@@ -201,7 +128,7 @@ pub fn prepare<'a>(
             PreparedBackend::Sim { context, launch: context.prepare(spec, shape, args)? }
         }
     };
-    Ok(Prepared { backend })
+    Ok(Prepared { backend, _lent: PhantomData })
 }
 
 impl Prepared<'_> {

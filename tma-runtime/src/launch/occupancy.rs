@@ -1,22 +1,14 @@
 //! The number of blocks of a kernel that run at the same time, as reported by the driver or
 //! computed for simulated devices.
 
-use tma_model::limits::RESERVED_SHARED_BYTES;
+use tma_model::limits;
 
 use crate::backend::Backend;
+use crate::binding::shape::{Shape, cluster, volume};
 use crate::device::Device;
 use crate::error::Error;
-use crate::launch::LaunchOn;
-use crate::launch::shape::{Shape, cluster, volume};
+use crate::launch::on::LaunchOn;
 use crate::spec::{KernelParts, KernelSpec};
-
-/// Maximum threads, blocks and bytes of shared memory per multiprocessor. Source: CUDA C++
-/// Programming Guide, "Technical Specifications per Compute Capability", 9.0.
-const THREADS: u32 = 2048;
-const BLOCKS: u32 = 32;
-const SHARED_BYTES: u32 = 228 * 1024;
-/// Granularity in which threads are allocated: one warp.
-const WARP: u32 = 32;
 
 /// Returns how many blocks of a kernel the device runs at the same time if it runs nothing else.
 /// This is the limit for a kernel that calls `sync_grid`, and the right number of persistent
@@ -61,10 +53,9 @@ fn resident(device: &Device, spec: &'static KernelSpec, cluster: [u32; 3]) -> Re
 /// Returns how many blocks fit on this many Hopper multiprocessors, in whole clusters. Registers
 /// are not considered.
 fn simulated(multiprocessors: u32, spec: &KernelParts, cluster: [u32; 3]) -> u32 {
-    let threads = volume(spec.threads).max(1);
-    let by_threads = THREADS / threads.checked_next_multiple_of(WARP).unwrap_or(u32::MAX);
-    let by_shared_bytes = SHARED_BYTES / spec.shared_bytes.saturating_add(RESERVED_SHARED_BYTES);
-    let blocks = multiprocessors * BLOCKS.min(by_threads).min(by_shared_bytes);
+    // At most 32.
+    let each = limits::resident_blocks(volume(spec.threads).into(), spec.shared_bytes.into()) as u32;
+    let blocks = multiprocessors * each;
     blocks - blocks % volume(cluster).max(1)
 }
 

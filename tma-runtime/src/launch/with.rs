@@ -1,22 +1,13 @@
 //! Options of a launch.
 
+use crate::binding::shape::LaunchOptions;
 use crate::device::Device;
 use crate::device::stream::Stream;
 use crate::error::Error;
-use crate::launch::LaunchOn;
 use crate::launch::graph::Capture;
 use crate::launch::occupancy::resident_blocks;
+use crate::launch::on::{LaunchOn, sealed::Sealed};
 use crate::spec::KernelSpec;
-
-/// Requirements of a launch besides grid and arguments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LaunchOptions {
-    /// Blocks of a cluster along x, y and z.
-    pub cluster: Option<[u32; 3]>,
-    /// Whether the kernel may start before the previous one has ended.
-    pub dependent: bool,
-}
 
 /// The target of a launch with options: made by [`Device::with`], [`Stream::with`] and
 /// [`Capture::with`], and passed to a kernel's `launch` in their place.
@@ -99,6 +90,8 @@ impl Capture {
         With { device: self.device(), stream: None, capture: Some(self), options: LaunchOptions::default() }
     }
 }
+
+impl Sealed for With<'_> {}
 
 impl LaunchOn for With<'_> {
     fn device(&self) -> &Device {

@@ -2,11 +2,12 @@
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::launch::args::GlobalSliceMut;
 use crate::tensor::DeviceTensor;
+use crate::tensor::slice::GlobalSliceMut;
+use tma_model::limits::MAP_BYTES;
 
 /// Size of a tensor map in 64-bit words.
-const MAP_WORDS: usize = 16;
+const MAP_WORDS: usize = MAP_BYTES as usize / size_of::<u64>();
 
 /// Device memory for tensor maps that kernels make: the argument of a `Maps` parameter. Maps
 /// published by one launch remain available to the next, including the addresses in them. A tensor

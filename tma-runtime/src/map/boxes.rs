@@ -22,16 +22,18 @@ pub(super) fn strided_box(
     let (mut box_extents, mut strides) = (Vec::new(), Vec::new());
     for (dimension, &extent) in tile.extents.iter().enumerate().rev() {
         let stride = options.element_strides[dimension];
-        let (taken, steps) = match tile.pixel_elements() {
-            Some(pixel) if dimension == inner => (extent / pixel, true),
-            Some(_) | None => (extent, dimension != inner),
-        };
+        let pixel = tile.pixel_elements().filter(|_| dimension == inner);
+        let (taken, steps) = (extent / pixel.unwrap_or(1), pixel.is_some() || dimension != inner);
         if !(1..=ELEMENT_STRIDE).contains(&stride) || (!steps && stride != 1) {
             return Err(MapError::ElementStride { tensor, dimension, stride, inner: !steps });
         }
-        let extent = if dimension == inner { taken * stride } else { (taken - 1) * stride + 1 };
+        let (extent, most) = match pixel {
+            Some(_) => (taken * stride, BOX_EXTENT / stride / tile.pixel_unit() * tile.pixel_unit()),
+            None => ((taken - 1) * stride + 1, (BOX_EXTENT - 1) / stride + 1),
+        };
         if extent > BOX_EXTENT {
-            return Err(MapError::StridedBox { tensor, dimension, tile: taken, stride, extent });
+            let (tile, pixels) = (taken, pixel.is_some());
+            return Err(MapError::StridedBox { tensor, dimension, tile, stride, extent, most, pixels });
         }
         box_extents.push(extent);
         strides.push(stride);

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tma_model::limits::MAP_BYTES;
+
 /// A tensor map as the 128 bytes of a kernel's parameter: CUDA's `CUtensorMap`. It is aligned to
 /// 128 bytes: the driver requires 64, its header since CUDA 13 128.
 ///
@@ -11,7 +13,7 @@ use std::fmt;
 #[repr(C, align(128))]
 pub struct Descriptor([u8; 128]);
 
-const _: () = assert!(size_of::<Descriptor>() == 128);
+const _: () = assert!(size_of::<Descriptor>() == MAP_BYTES as usize);
 
 impl Descriptor {
     pub(crate) const fn new(bytes: [u8; 128]) -> Self {

@@ -2,13 +2,13 @@
 //! dimensions from the outermost, and suggest a fix.
 
 use tma_model::TileType;
-use tma_model::limits::{BOX_BYTES, BOX_EXTENT, BOX_INNER_BYTES, STRIDE_LIMIT, corner_range};
+use tma_model::limits::{BOX_BYTES, BOX_EXTENT, STRIDE_LIMIT, corner_range};
 use tma_model::tensor_map::MapFault;
 use tma_model::tile::{TileFault, TileMode};
 
 use crate::error::MapError;
+use crate::layout::Layout;
 use crate::spec::{MapMode, MapSpec};
-use crate::tensor::layout::Layout;
 
 /// Returns the error of a tile that a map cannot move, if it breaks a rule.
 pub(super) fn tile_error(tensor: &'static str, tile: &TileType, spec: &MapSpec) -> Option<MapError> {
@@ -16,13 +16,11 @@ pub(super) fn tile_error(tensor: &'static str, tile: &TileType, spec: &MapSpec) 
         MapMode::Tiled => TileMode::Box,
         MapMode::Im2col { .. } => TileMode::Columns,
     };
-    let pixel = tile.pixel_elements().unwrap_or_default();
-    tile.faults(mode).into_iter().find_map(|fault| tile_fault(tensor, fault, spec, pixel))
+    tile.faults(mode).into_iter().find_map(|fault| tile_fault(tensor, fault, tile, spec))
 }
 
-/// Converts a fault of a tile. `pixel` is the number of elements in a pixel's slice of channels in
-/// an interleaved layout.
-fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec, pixel: u32) -> Option<MapError> {
+/// Converts a fault of a tile.
+fn tile_fault(tensor: &'static str, fault: TileFault, tile: &TileType, spec: &MapSpec) -> Option<MapError> {
     Some(match fault {
         // The language has no such maps, but copies move the bits of any type.
         TileFault::Element => return None,
@@ -39,7 +37,7 @@ fn tile_fault(tensor: &'static str, fault: TileFault, spec: &MapSpec, pixel: u32
             MapError::BoxExtent { tensor, dimension, extent: inner, most: BOX_EXTENT }
         }
         TileFault::InterleavedRank | TileFault::Slices { .. } | TileFault::Pixels { .. } => {
-            let unit = BOX_INNER_BYTES as u32 / spec.element.bytes();
+            let (pixel, unit) = (tile.pixel_elements().unwrap_or_default(), tile.pixel_unit());
             MapError::InterleavedBox { tensor, extents: spec.box_extents, pixel, unit }
         }
     })

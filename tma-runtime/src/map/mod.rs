@@ -17,9 +17,9 @@ use tma_model::tensor_map::Mode;
 use tma_model::{Interleave, TensorMap, TileType};
 
 use crate::error::{Error, MapError};
+use crate::layout::{Layout, MAX_RANK};
 use crate::map::options::{L2Promotion, MapSource};
 use crate::spec::{MapMode, MapSpec};
-use crate::tensor::layout::{Layout, MAX_RANK};
 use boxes::strided_box;
 use columns::columns;
 pub use descriptor::Descriptor;

@@ -3,7 +3,7 @@
 
 pub use tma_model::tensor_map::Fill;
 
-use crate::tensor::layout::{Layout, MAX_RANK};
+use crate::layout::{Layout, MAX_RANK};
 
 /// The number of bytes fetched into L2 when a load misses. Source: CUDA driver API,
 /// `CUtensorMapL2promotion`.

@@ -5,7 +5,7 @@
 //! strides, and loads through them are well defined: a window that slides over a signal is a matrix
 //! whose rows overlap. Overlapping stores race, and the last one wins.
 
-use crate::tensor::layout::{Layout, MAX_RANK};
+use crate::layout::{Layout, MAX_RANK};
 
 /// The maximum number of search steps. If each stride exceeds the reach of the dimensions inside
 /// it, one step per dimension suffices. A layout that takes more steps than this is accepted.
@@ -78,8 +78,8 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::DeviceId;
     use crate::spec::Scalar;
-    use crate::tensor::layout::DeviceId;
 
     fn found<const N: usize>(shape: [usize; N], strides: [usize; N]) -> Option<[Vec<u64>; 2]> {
         overlap(&Layout::new(DeviceId::Cuda(0), Scalar::F32, 0, shape, strides))

@@ -5,9 +5,9 @@ use tma_model::tensor_map::Fill;
 use tma_model::{DataType, Swizzle as Pattern};
 
 use super::*;
+use crate::layout::{DeviceId, row_major_strides};
 use crate::map::options::{Corners, MapOptions};
 use crate::spec::{Scalar, TileSwizzle};
-use crate::tensor::layout::{DeviceId, row_major_strides};
 
 fn boxed(extents: &[u32]) -> Mode {
     Mode::Tiled { box_extents: extents.to_vec() }
@@ -412,6 +412,26 @@ fn interleaved_layouts_step_along_pixels() {
     assert_eq!(map.mode, boxed(&[128, 5, 1, 2]));
     case.options.element_strides = [1, 1, 1, 9, 1];
     case.refused("TMA0519", &["9"]);
+}
+
+#[test]
+fn tma0520_interleaved_boxes_end_before_the_next_pixel() {
+    for (stride, most) in [(2, 128), (3, 80), (5, 48), (8, 32)] {
+        let tiles: &'static [[u32; 4]] =
+            &[[2, 1, 3, 128 * 8], [2, 1, 3, 80 * 8], [2, 1, 3, 48 * 8], [2, 1, 3, 32 * 8]];
+        for tile in tiles {
+            let mut case = Case { tile, ..interleaved(TileSwizzle::Interleave16, 8) };
+            case.options.element_strides = [1, 1, 1, stride, 1];
+            if tile[3] <= most * 8 {
+                case.accepted();
+            } else {
+                case.refused(
+                    "TMA0520",
+                    &["at most 256 pixels", &format!("reduce the tile to {most} pixels")],
+                );
+            }
+        }
+    }
 }
 
 #[test]

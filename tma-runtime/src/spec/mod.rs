@@ -7,6 +7,8 @@ pub(crate) mod ptx;
 
 use std::ops::Deref;
 
+use tma_model::limits::MAP_BYTES;
+
 pub use tma_model::{Scalar, TileSwizzle};
 
 /// A kernel that may be launched: its [parts](KernelParts), which can be read as fields, and the
@@ -125,7 +127,7 @@ impl KernelParts {
     /// Returns the sizes in bytes of the PTX parameters that follow from `params`.
     pub(crate) fn ptx_params(&self) -> Vec<Option<u64>> {
         let sizes = self.params.iter().flat_map(|param| match param.kind {
-            ParamKind::Map(_) => vec![Some(128)],
+            ParamKind::Map(_) => vec![Some(u64::from(MAP_BYTES))],
             ParamKind::Global { .. } => vec![Some(8), Some(8)],
             ParamKind::Scalar { bytes } => vec![Some(u64::from(bytes))],
         });

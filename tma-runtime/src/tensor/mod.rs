@@ -1,20 +1,17 @@
 //! Tensors in a device's memory.
 
-pub mod layout;
-mod memory;
-pub(crate) mod scalar;
-pub(crate) mod tf32;
-mod view;
-
-pub(crate) use memory::Memory;
-pub use scalar::Scalar;
-pub use view::{TensorView, TensorViewMut};
+pub(crate) mod slice;
+pub(crate) mod view;
 
 use crate::backend::Backend;
+use crate::binding::same_device;
 use crate::device::Device;
-use crate::device::stream::{self, Stream, same_device};
+use crate::device::memory::Memory;
+use crate::device::stream::{self, Stream};
 use crate::error::Error;
-use crate::launch::args::{GlobalSlice, GlobalSliceMut};
+use crate::scalar::Scalar;
+use crate::tensor::slice::{GlobalSlice, GlobalSliceMut};
+use crate::tensor::view::{TensorView, TensorViewMut};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -30,6 +27,12 @@ pub struct DeviceTensor<T, const N: usize> {
     pub(crate) shape: [usize; N],
     pub(crate) elements: PhantomData<T>,
 }
+
+/// Asserts that tensors may be used from any thread.
+const _: () = {
+    const fn any_thread<T: Send + Sync>() {}
+    any_thread::<DeviceTensor<u8, 1>>();
+};
 
 impl Device {
     /// Copies a host slice into a new tensor of `shape`, outermost extent first.

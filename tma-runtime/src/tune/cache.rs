@@ -19,8 +19,8 @@ use std::{fs, io, process};
 
 use super::{Outcome, Unit};
 use crate::device::Device;
+use crate::layout::DeviceId;
 use crate::spec::KernelSpec;
-use crate::tensor::layout::DeviceId;
 
 /// The version of the format. It changes whenever the format does.
 const VERSION: &str = "tma-tune 1";

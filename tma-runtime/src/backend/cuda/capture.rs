@@ -4,9 +4,9 @@ use super::context::Context;
 use super::driver::{ExecutableGraph, Recording};
 use super::kernel::Launches;
 use super::stream::Stream;
+use crate::binding::Argument;
+use crate::binding::shape::Shape;
 use crate::error::Error;
-use crate::launch::bind::Arg;
-use crate::launch::shape::Shape;
 use crate::spec::KernelSpec;
 use std::cell::RefCell;
 
@@ -43,7 +43,7 @@ impl Capture {
         &self,
         spec: &'static KernelSpec,
         shape: Shape,
-        args: &[Arg<'_>],
+        args: &[impl AsRef<Argument>],
     ) -> Result<(), Error> {
         // SAFETY: the recording's stream is alive.
         unsafe {

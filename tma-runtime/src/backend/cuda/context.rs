@@ -4,11 +4,10 @@
 use super::driver::{self, Attribute, Driver, PrimaryContext, Residence, Status};
 use super::kernel::Kernels;
 use super::non_blocking::NonBlockingStreams;
-use super::stream::Stream;
-use crate::device::Properties;
+use crate::backend::properties::Properties;
 use crate::error::{DriverStatus, Error, ForeignError};
+use crate::layout::DeviceId;
 use crate::map::{Descriptor, MapParams};
-use crate::tensor::layout::DeviceId;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -100,7 +99,7 @@ impl Context {
         // SAFETY: as the caller promises. The driver refuses null.
         unsafe { driver.set_current(raw).map_err(&failed)? };
         let device = driver.current_device().map_err(&failed)?;
-        let ordinal = u32::try_from(device).unwrap_or_default();
+        let ordinal = driver::from_int(device).map_err(&failed)?;
         if driver.primary_is_open(device).map_err(&failed)? {
             let primary = Self::open(ordinal)?;
             if primary.raw == raw {
@@ -185,10 +184,6 @@ impl Context {
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn stream(&'static self) -> Result<Stream, Error> {
-        Stream::new(self)
-    }
-
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
         let _current = self.make_current()?;
         let waited = self.driver.synchronize_context();
@@ -264,8 +259,8 @@ impl Context {
             let Ok(range) = self.driver.range(at) else { break };
             match range.residence {
                 Residence::Everywhere => {}
-                Residence::Device { ordinal, .. } if u32::try_from(ordinal) != Ok(self.ordinal) => {
-                    let found = DeviceId::Cuda(u32::try_from(ordinal).unwrap_or_default());
+                Residence::Device { ordinal, .. } if ordinal != self.ordinal => {
+                    let found = DeviceId::Cuda(ordinal);
                     return Err(Error::OtherDevice { what: "the memory", found, wanted: self.id });
                 }
                 Residence::Device { context, .. } if !context.is_null() && context != self.raw => {

@@ -2,11 +2,11 @@
 
 use super::context::Context;
 use super::driver::{Driver, Function, Status};
-use super::kernel::refusal;
+use super::kernel::{opt_in, refusal};
 use super::stream::{Handle, Stream};
 use crate::error::{Error, ForeignError};
+use crate::layout::DeviceId;
 use crate::spec::KernelSpec;
-use crate::tensor::layout::DeviceId;
 use cust::error::{CudaError, CudaResult};
 use cust::module::{Module, ModuleJitOption};
 use cust::stream::StreamFlags;
@@ -56,7 +56,7 @@ impl Context {
             CudaError::NotFound => missing(),
             error => refused(error),
         })?;
-        self.opt_in(Function(function.to_raw().cast()), spec)?;
+        opt_in(self.driver, Function(function.to_raw().cast()), spec)?;
         Ok(module)
     }
 

@@ -1,9 +1,9 @@
 //! Kernels loaded into a context, each compiled once, with their cached descriptors.
 
-use super::context::Context;
 use super::descriptor::DescriptorCache;
 use super::driver::{self, Driver, Function, Module, Status};
 use super::failure::Listener;
+use crate::backend::properties::Properties;
 use crate::error::{DriverStatus, Error};
 use crate::map::Descriptor;
 use crate::map::options::MapSource;
@@ -13,14 +13,11 @@ use std::ffi::{CStr, CString};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tma_model::limits::cluster_blocks;
 
 /// Dynamic shared memory that a function may use without opting in, in bytes. Source: CUDA C++
 /// Programming Guide, "Compute Capability 9.0", shared memory.
 const DEFAULT_SHARED_BYTES: u32 = 48 * 1024;
-
-/// Blocks per cluster that any function may be launched with. Source: CUDA C++ Programming Guide,
-/// "Thread Block Clusters".
-const PORTABLE_CLUSTER_BLOCKS: u32 = 8;
 
 /// The kernels of a context.
 #[derive(Debug, Default)]
@@ -57,7 +54,12 @@ impl Launches {
 
 impl Kernels {
     /// Returns the kernel of a specification, and loads it at its first launch.
-    pub(super) fn get(&mut self, context: &Context, spec: &'static KernelSpec) -> Result<&mut Kernel, Error> {
+    pub(super) fn get(
+        &mut self,
+        driver: &'static Driver,
+        properties: &Properties,
+        spec: &'static KernelSpec,
+    ) -> Result<&mut Kernel, Error> {
         let address = ptr::from_ref(spec).addr();
         let index = match self.by_spec.get(&address) {
             Some(&index) => index,
@@ -65,7 +67,8 @@ impl Kernels {
                 let index = match self.loaded.iter().position(|kernel| kernel.spec == spec) {
                     Some(index) => index,
                     None => {
-                        let kernel = Kernel::load(context, spec).map_err(|error| self.fault_or(error))?;
+                        let kernel =
+                            Kernel::load(driver, properties, spec).map_err(|error| self.fault_or(error))?;
                         self.loaded.push(kernel);
                         self.loaded.len() - 1
                     }
@@ -108,18 +111,22 @@ impl Kernels {
 }
 
 impl Kernel {
-    fn load(context: &Context, spec: &'static KernelSpec) -> Result<Self, Error> {
-        context.properties().accept(spec)?;
+    fn load(
+        driver: &'static Driver,
+        properties: &Properties,
+        spec: &'static KernelSpec,
+    ) -> Result<Self, Error> {
+        properties.accept(spec)?;
         let kernel = spec.name;
-        let (module, function) = compile(context.driver, spec)?;
-        context.opt_in(function, spec)?;
-        let listener = Listener::attach(context.driver, &module, spec)
-            .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
+        let (module, function) = compile(driver, spec)?;
+        opt_in(driver, function, spec)?;
+        let listener = Listener::attach(driver, &module, spec)
+            .map_err(|code| Error::Launch { kernel, status: driver.status(code) })?;
         if listener.is_some() {
             // Streams of other libraries do not wait for the copy of the record's address. SAFETY:
             // the default stream is alive.
-            unsafe { context.driver.synchronize(ptr::null_mut()) }
-                .map_err(|code| Error::Launch { kernel, status: context.driver.status(code) })?;
+            unsafe { driver.synchronize(ptr::null_mut()) }
+                .map_err(|code| Error::Launch { kernel, status: driver.status(code) })?;
         }
         let descriptors = spec.params.iter().map(|_| DescriptorCache::default()).collect();
         Ok(Self { function, launches: Launches::default(), spec, descriptors, listener, _module: module })
@@ -139,18 +146,20 @@ impl Kernel {
     }
 }
 
-impl Context {
-    /// Opts a function in to the shared memory and the clusters that its kernel needs.
-    pub(super) fn opt_in(&self, function: Function, spec: &'static KernelSpec) -> Result<(), Error> {
-        let refused = |code| Error::Launch { kernel: spec.name, status: self.driver.status(code) };
-        if spec.shared_bytes > DEFAULT_SHARED_BYTES {
-            self.driver.allow_shared_bytes(function, spec.shared_bytes).map_err(refused)?;
-        }
-        if spec.cluster.most_blocks() > PORTABLE_CLUSTER_BLOCKS {
-            self.driver.allow_nonportable_clusters(function).map_err(refused)?;
-        }
-        Ok(())
+/// Opts a function in to the shared memory and the clusters that its kernel needs.
+pub(super) fn opt_in(
+    driver: &'static Driver,
+    function: Function,
+    spec: &'static KernelSpec,
+) -> Result<(), Error> {
+    let refused = |code| Error::Launch { kernel: spec.name, status: driver.status(code) };
+    if spec.shared_bytes > DEFAULT_SHARED_BYTES {
+        driver.allow_shared_bytes(function, spec.shared_bytes).map_err(refused)?;
     }
+    if spec.cluster.most_blocks() > cluster_blocks(false) {
+        driver.allow_nonportable_clusters(function).map_err(refused)?;
+    }
+    Ok(())
 }
 
 /// Has the driver compile the PTX, and looks up the kernel's function.

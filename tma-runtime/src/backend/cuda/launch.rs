@@ -5,9 +5,9 @@ use super::descriptor;
 use super::driver::{Driver, Function, LaunchAttribute, LaunchConfig, Status};
 use super::kernel::Launches;
 use super::stream::Stream;
+use crate::binding::shape::{Shape, volume};
+use crate::binding::{Argument, Bound, bind};
 use crate::error::Error;
-use crate::launch::bind::{Arg, Bound, bind};
-use crate::launch::shape::{Shape, volume};
 use crate::map::Descriptor;
 use crate::spec::{Cluster, KernelSpec};
 use std::ffi::c_void;
@@ -56,7 +56,7 @@ impl Context {
         stream: Option<&Stream>,
         spec: &'static KernelSpec,
         shape: Shape,
-        args: &[Arg<'_>],
+        args: &[impl AsRef<Argument>],
     ) -> Result<(), Error> {
         // SAFETY: the stream is borrowed.
         unsafe { self.queue(raw(stream), spec, shape, args, Launches::note) }
@@ -72,18 +72,18 @@ impl Context {
         stream: *mut c_void,
         spec: &'static KernelSpec,
         shape: Shape,
-        args: &[Arg<'_>],
+        args: &[impl AsRef<Argument>],
         launched: impl FnOnce(&Launches),
     ) -> Result<(), Error> {
         let _current = self.make_current()?;
         // Descriptors must stay in the cache while the driver copies them, so the lock is held
         // across the launch.
         let mut kernels = self.kernels();
-        let kernel = kernels.get(self, spec)?;
-        let mut pointers = Pointers::new();
+        let kernel = kernels.get(self.driver, self.properties(), spec)?;
+        let (mut pointers, mut index) = (Pointers::new(), 0);
         bind(self.id(), spec, args, |bound| {
             match bound {
-                Bound::Map { index, tensor, spec, source } => {
+                Bound::Map { tensor, spec, source } => {
                     pointers.push(kernel.descriptor(self.driver, index, tensor, spec, source)?);
                 }
                 Bound::Global { address, len } => {
@@ -92,6 +92,7 @@ impl Context {
                 }
                 Bound::Scalar { bits } => pointers.push(bits),
             }
+            index += 1;
             Ok(())
         })?;
         // SAFETY: `bind` passed a pointer for each parameter, into `args` and the locked cache, and
@@ -119,7 +120,7 @@ impl Context {
     /// Returns how many blocks of a kernel run at the same time, in clusters of this size.
     pub(crate) fn resident_blocks(&self, spec: &'static KernelSpec, cluster: [u32; 3]) -> Result<u32, Error> {
         let _current = self.make_current()?;
-        let function = self.kernels().get(self, spec)?.function;
+        let function = self.kernels().get(self.driver, self.properties(), spec)?.function;
         let of_cluster = volume(cluster);
         let counted = if of_cluster == 1 {
             let threads = volume(spec.threads);
@@ -139,11 +140,11 @@ impl Context {
         stream: Option<&'a Stream>,
         spec: &'static KernelSpec,
         shape: Shape,
-        args: &[Arg<'a>],
+        args: &[impl AsRef<Argument>],
     ) -> Result<Prepared<'a>, Error> {
         let _current = self.make_current()?;
         let mut kernels = self.kernels();
-        let kernel = kernels.get(self, spec)?;
+        let kernel = kernels.get(self.driver, self.properties(), spec)?;
         let (function, launches) = (kernel.function, kernel.launches.clone());
         drop(kernels);
 
@@ -157,7 +158,7 @@ impl Context {
                 numbers.last().into_iter().for_each(|number| pointers.push(number));
             };
             match bound {
-                Bound::Map { tensor, spec, source, .. } => {
+                Bound::Map { tensor, spec, source } => {
                     descriptors.push(descriptor::encode(self.driver, tensor, spec, source)?);
                     descriptors.last().into_iter().for_each(|descriptor| pointers.push(descriptor));
                 }
@@ -178,7 +179,7 @@ impl Context {
             launches,
             pointers,
             _values: (numbers, descriptors),
-            _lent: PhantomData,
+            _stream: PhantomData,
         })
     }
 
@@ -189,7 +190,8 @@ impl Context {
     }
 }
 
-/// A prepared launch. The pointers make it `!Send`.
+/// A prepared launch. It holds addresses, but does not keep their memory alive. The pointers make it
+/// `!Send`.
 #[derive(Debug)]
 pub(crate) struct Prepared<'a> {
     context: &'static Context,
@@ -201,8 +203,7 @@ pub(crate) struct Prepared<'a> {
     pointers: Pointers,
     /// The targets of the pointers: addresses, lengths, scalars and descriptors.
     _values: (Vec<u64>, Vec<Descriptor>),
-    /// Keeps the tensors borrowed.
-    _lent: PhantomData<Arg<'a>>,
+    _stream: PhantomData<&'a Stream>,
 }
 
 impl Prepared<'_> {

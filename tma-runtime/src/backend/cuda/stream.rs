@@ -45,6 +45,13 @@ pub(crate) struct Event {
 }
 
 impl Context {
+    pub(crate) fn stream(&'static self) -> Result<Stream, Error> {
+        let _current = self.make_current()?;
+        let stream = OwnedStream::new(self.driver, DEFAULT);
+        let stream = stream.map_err(|code| self.failure("create a stream", code))?;
+        Ok(Stream { context: self, handle: Handle::Own(stream) })
+    }
+
     /// Checks that a stream of another library belongs to this context, which is current.
     ///
     /// # Safety
@@ -62,13 +69,6 @@ impl Context {
 }
 
 impl Stream {
-    pub(super) fn new(context: &'static Context) -> Result<Self, Error> {
-        let _current = context.make_current()?;
-        let stream = OwnedStream::new(context.driver, DEFAULT);
-        let stream = stream.map_err(|code| context.failure("create a stream", code))?;
-        Ok(Self { context, handle: Handle::Own(stream) })
-    }
-
     /// Wraps a stream of another library. Null is the default stream.
     ///
     /// # Safety

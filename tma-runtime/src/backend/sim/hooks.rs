@@ -3,11 +3,14 @@
 //! No lock is held while they run, so they may use the device. The launches that they make run
 //! unchanged and unreported, since each would otherwise trigger the next without end.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use super::locked;
 use crate::spec::KernelSpec;
+
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Returns the PTX to run in place of a kernel's own, if any.
 pub(crate) type Rewrite = Arc<dyn Fn(&'static KernelSpec) -> Option<String> + Send + Sync>;

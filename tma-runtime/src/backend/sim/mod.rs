@@ -13,18 +13,18 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
-use crate::device::Properties;
+use crate::backend::properties::Properties;
+use crate::binding::shape::Shape;
+use crate::binding::{Argument, Bound, bind};
 use crate::error::Error;
-use crate::launch::bind::{Arg, Bound, bind};
-use crate::launch::shape::Shape;
+use crate::layout::DeviceId;
 use crate::map::{Descriptor, MapParams, map_params};
 use crate::spec::{KernelSpec, ParamKind};
-use crate::tensor::layout::DeviceId;
-use hooks::{Hooks, Rewrite, Watch};
+use hooks::{Hooks, Rewrite, Watch, locked};
 use loaded::Loaded;
 
 /// Multiprocessors that a simulated device reports. This is enough for persistent blocks to share
@@ -65,10 +65,6 @@ impl fmt::Debug for Context {
 }
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Context {
     pub(crate) fn new() -> Self {
@@ -208,7 +204,7 @@ impl Context {
         &self,
         spec: &'static KernelSpec,
         shape: Shape,
-        args: &[Arg<'_>],
+        args: &[impl AsRef<Argument>],
     ) -> Result<Launch, Error> {
         let module = self.module(spec)?;
         let args = self.arguments(spec, args)?;
@@ -217,7 +213,8 @@ impl Context {
 
     /// Runs a kernel to completion. A dependent launch is no different, since previous kernels have
     /// already ended.
-    pub(crate) fn run(&self, Launch { spec, shape, module, args }: &Launch) -> Result<(), Error> {
+    pub(crate) fn run(&self, launch: &Launch) -> Result<(), Error> {
+        let Launch { spec, shape, module, args } = launch;
         speed::warn_if_slow();
         let watch = self.hooks.watch();
         let default = LaunchConfig::default();
@@ -277,7 +274,11 @@ impl Context {
         Ok(locked(&self.modules).entry(key).or_insert_with(|| Loaded::new(module)).clone())
     }
 
-    fn arguments(&self, spec: &'static KernelSpec, args: &[Arg<'_>]) -> Result<Vec<ptx_sim::Arg>, Error> {
+    fn arguments(
+        &self,
+        spec: &'static KernelSpec,
+        args: &[impl AsRef<Argument>],
+    ) -> Result<Vec<ptx_sim::Arg>, Error> {
         let mut sizes = spec.params.iter().map(|param| match param.kind {
             ParamKind::Scalar { bytes } => bytes as usize,
             ParamKind::Map(_) | ParamKind::Global { .. } => 8,
@@ -286,7 +287,7 @@ impl Context {
         bind(self.id(), spec, args, |bound| {
             let size = sizes.next().unwrap_or(8);
             match bound {
-                Bound::Map { tensor, spec, source, .. } => {
+                Bound::Map { tensor, spec, source } => {
                     all.push(ptx_sim::Arg::Map(map_params(tensor, source, spec)?.map));
                 }
                 Bound::Global { address, len } => {

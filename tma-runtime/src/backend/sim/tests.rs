@@ -10,8 +10,8 @@ use super::*;
 use crate::backend::Backend;
 use crate::device::Device;
 use crate::launch::{Grid, launch};
+use crate::scalar::{Scalar, sealed};
 use crate::spec::{self, KernelParts};
-use crate::tensor::scalar::{Scalar, sealed};
 
 const fn spec(parts: KernelParts) -> KernelSpec {
     // SAFETY: the entries touch no memory.

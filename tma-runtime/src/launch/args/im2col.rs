@@ -3,7 +3,9 @@
 
 use crate::launch::args::{MapArg, MapArgMut};
 use crate::map::options::{Corners, Fill, L2Promotion, MapOptions};
-use crate::tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};
+use crate::scalar::Scalar;
+use crate::tensor::DeviceTensor;
+use crate::tensor::view::{TensorView, TensorViewMut};
 
 /// The selection of a tensor's pixels that form columns, in `N` spatial dimensions, outermost
 /// first: depth, height, width.

@@ -3,14 +3,15 @@
 //! A parameter that the kernel writes through requires the `Mut` trait, which only `&mut` tensors
 //! implement.
 
+pub(crate) mod erased;
 pub(crate) mod im2col;
 pub(crate) mod options;
 
 use crate::map::options::MapOptions;
-use crate::tensor::layout::Layout;
-use crate::tensor::{DeviceTensor, Memory, Scalar, TensorView, TensorViewMut};
-use std::marker::PhantomData;
-use std::sync::Arc;
+use crate::scalar::Scalar;
+use crate::tensor::DeviceTensor;
+use crate::tensor::slice::{GlobalSlice, GlobalSliceMut};
+use crate::tensor::view::{TensorView, TensorViewMut};
 
 /// A tensor of `N` dimensions with elements of `T` that a kernel reads through a tensor map.
 #[diagnostic::on_unimplemented(
@@ -80,61 +81,6 @@ pub trait GlobalArg<T: Scalar> {
 pub trait GlobalArgMut<T: Scalar> {
     /// Returns the tensor's elements, borrowed mutably.
     fn slice_mut(&mut self) -> GlobalSliceMut<'_, T>;
-}
-
-macro_rules! slice {
-    ($(#[$doc:meta])* $Slice:ident of $View:ident, $borrow:ty) => {
-        $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $Slice<'a, T> {
-            pub(crate) layout: Layout,
-            pub(crate) memory: Option<&'a Arc<Memory>>,
-            elements: PhantomData<$borrow>,
-        }
-
-        impl<'a, T: Scalar> $Slice<'a, T> {
-            /// Returns the elements of a tensor.
-            pub fn new<const N: usize>(tensor: $View<'a, T, N>) -> Self {
-                Self { layout: tensor.layout(), memory: tensor.memory(), elements: PhantomData }
-            }
-        }
-    };
-}
-
-slice! {
-    /// The elements of a tensor, for a `Global` parameter that the kernel only reads. The launch
-    /// checks that they are contiguous.
-    #[derive(Clone, Copy)]
-    GlobalSlice of TensorView, &'a T
-}
-
-slice! {
-    /// The elements of a tensor, for a `Global` parameter that the kernel writes. The launch checks
-    /// that they are contiguous.
-    ///
-    /// A shared borrow does not suffice:
-    ///
-    /// ```
-    /// # use tma_runtime::{DeviceTensor, launch::{Arg, GlobalSliceMut}};
-    /// fn accepted(tensor: &mut DeviceTensor<f32, 2>) -> Arg<'_> {
-    ///     Arg::global_mut(tensor.slice_mut())
-    /// }
-    /// ```
-    ///
-    /// ```compile_fail,E0596
-    /// # use tma_runtime::{DeviceTensor, launch::{Arg, GlobalSliceMut}};
-    /// fn refused(tensor: &DeviceTensor<f32, 2>) -> Arg<'_> {
-    ///     Arg::global_mut(tensor.slice_mut())
-    /// }
-    /// ```
-    ///
-    /// ```compile_fail,E0308
-    /// # use tma_runtime::{DeviceTensor, launch::{Arg, GlobalSliceMut}};
-    /// fn refused(tensor: &DeviceTensor<f32, 2>) -> Arg<'_> {
-    ///     Arg::global_mut(tensor.slice())
-    /// }
-    /// ```
-    GlobalSliceMut of TensorViewMut, &'a mut T
 }
 
 /// Implements the traits of arguments that the kernel reads, for types with a view.

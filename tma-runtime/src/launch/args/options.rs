@@ -2,7 +2,9 @@
 
 use crate::launch::args::{MapArg, MapArgMut};
 use crate::map::options::{Fill, L2Promotion, MapOptions};
-use crate::tensor::{DeviceTensor, Scalar, TensorView, TensorViewMut};
+use crate::scalar::Scalar;
+use crate::tensor::DeviceTensor;
+use crate::tensor::view::{TensorView, TensorViewMut};
 
 /// A tensor as an argument of a launch, with options for its map, made by [`MapArgExt`].
 #[derive(Clone, Copy, Debug)]

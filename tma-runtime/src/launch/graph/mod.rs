@@ -3,13 +3,14 @@
 use crate::backend::Backend;
 use crate::backend::cuda;
 use crate::backend::sim;
+use crate::binding::same_device;
+use crate::binding::shape::Shape;
 use crate::device::Device;
-use crate::device::stream::{self, Stream, same_device};
+use crate::device::memory::Memory;
+use crate::device::stream::{self, Stream};
 use crate::error::Error;
-use crate::launch::bind::Arg;
-use crate::launch::shape::Shape;
+use crate::launch::args::erased::Arg;
 use crate::spec::KernelSpec;
-use crate::tensor::Memory;
 use std::cell::RefCell;
 use std::sync::Arc;
 

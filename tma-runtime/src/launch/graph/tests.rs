@@ -3,7 +3,7 @@
 use super::*;
 use crate::launch::{Grid, launch, prepare};
 use crate::spec::{KernelParts, ParamKind, ParamSpec, Scalar};
-use crate::tensor::{DeviceTensor, TensorView};
+use crate::{DeviceTensor, TensorView};
 
 /// Computes `out[i] = 2 * src[i] + 1` for 32 numbers.
 const PARTS: KernelParts = KernelParts {

@@ -57,18 +57,18 @@ impl Drawing {
             svg +=
                 &format!("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{head}</text>\n", MARGIN - 6, y + 15);
             for (column, cell) in (0..).zip(cells) {
-                svg += &boxed(cell.as_ref(), [MARGIN + column * self.width, y], self.width);
+                svg += &boxed(cell.as_ref(), MARGIN + column * self.width, y, self.width);
             }
         }
         for (column, cell) in (0..).zip(&self.legend) {
-            svg += &boxed(Some(cell), [MARGIN + column * self.width, below + HEIGHT / 2], self.width);
+            svg += &boxed(Some(cell), MARGIN + column * self.width, below + HEIGHT / 2, self.width);
         }
         svg + "</svg>\n"
     }
 }
 
 /// Renders a box at this corner, with its label in the middle.
-fn boxed(cell: Option<&Cell>, [x, y]: [u64; 2], width: u64) -> String {
+fn boxed(cell: Option<&Cell>, x: u64, y: u64, width: u64) -> String {
     let (fill, label) = cell.map_or(("white", ""), |cell| (&cell.fill, &cell.label));
     format!(
         "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{HEIGHT}\" fill=\"{fill}\" stroke=\"black\"/>\n\

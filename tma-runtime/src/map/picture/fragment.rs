@@ -85,8 +85,8 @@ impl FragmentLayout {
     }
 
     /// Returns the index of the element at a place among those of its thread: the `i` of `sum[i]`.
-    pub fn index(&self, FragmentSlot { thread: _, register, part }: FragmentSlot) -> u32 {
-        register * self.per_register() + part
+    pub fn index(&self, place: FragmentSlot) -> u32 {
+        place.register * self.per_register() + place.part
     }
 
     /// Returns row and column of a thread's element `i`, as `sum.at(i)` does. The result is `None`
@@ -127,7 +127,8 @@ impl FragmentLayout {
 
     /// Returns the thread and register that hold this row and column, or `None` if the matrix has
     /// no such element. Registers are numbered over the whole matrix.
-    pub fn place(&self, [row, column]: [u32; 2]) -> Option<FragmentSlot> {
+    pub fn place(&self, at: [u32; 2]) -> Option<FragmentSlot> {
+        let [row, column] = at;
         (row < self.extents[0] && column < self.extents[1]).then(|| {
             let place = match self.matrix {
                 Matrix::Accumulator(d) => d.slot([row % ROWS, column]),

@@ -60,7 +60,8 @@ impl MetadataLayout {
     /// Returns the location of the bits of the group with this row and element, or `None` if the
     /// operand has no such element. The part counts groups of four bits in the register, from the
     /// low bits up.
-    pub fn place(&self, [row, k]: [u32; 2]) -> Option<FragmentSlot> {
+    pub fn place(&self, at: [u32; 2]) -> Option<FragmentSlot> {
+        let [row, k] = at;
         (row < self.extents[0] && k < self.extents[1]).then(|| {
             let (instruction, k) = (k / step(self.element), k % step(self.element));
             let selectors = self.element.selectors();
@@ -105,7 +106,8 @@ impl MetadataLayout {
     }
 }
 
-fn cell(FragmentSlot { thread, register, part }: FragmentSlot) -> Cell {
+fn cell(place: FragmentSlot) -> Cell {
+    let FragmentSlot { thread, register, part } = place;
     let label = format!("T{thread} r{register}.{}", GROUP_BITS * part);
     Cell { fill: shade(thread / 4, 62 + 8 * (thread % 4)), label }
 }

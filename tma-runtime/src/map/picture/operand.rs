@@ -141,7 +141,8 @@ impl OperandLayout {
         Drawing { title: self.to_title(), heads: banks(), lines, width: 106, legend }
     }
 
-    fn label(&self, step: u32, Chunk { first: [row, k], .. }: &Chunk) -> String {
+    fn label(&self, step: u32, chunk: &Chunk) -> String {
+        let [row, k] = chunk.first;
         let last = self.tile.element.per_chunk() - 1;
         match self.tile.major {
             Major::K if self.sparse => format!("{step}: r{row} k{}-{}", 2 * k, 2 * (k + last) + 1),

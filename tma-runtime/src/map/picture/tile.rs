@@ -161,35 +161,35 @@ impl TileLayout {
     }
 
     /// Returns the layout of the metadata of a sparse left operand, in the registers that
-    /// `tile.sparse(..)` takes. The operand has `rows` rows of `depth` elements, half of which are
-    /// stored.
+    /// `tile.sparse(..)` takes. The extents of the operand are its rows and the elements of each, half
+    /// of which are stored.
     ///
     /// # Errors
     ///
     /// [`PictureError::Metadata`](crate::PictureError::Metadata) if there is no such operand.
-    pub fn metadata(element: Scalar, [rows, depth]: [u32; 2]) -> Result<MetadataLayout, Error> {
-        Ok(MetadataLayout::new(element, [rows, depth])?)
+    pub fn metadata(element: Scalar, extents: [u32; 2]) -> Result<MetadataLayout, Error> {
+        Ok(MetadataLayout::new(element, extents)?)
     }
 
-    /// Returns the layout of an `Accumulator<element, rows, columns>`: the thread and element that
+    /// Returns the layout of an `Accumulator<element, rows, columns>` of these extents: the thread and element that
     /// hold each row and column.
     ///
     /// # Errors
     ///
     /// [`PictureError::Accumulator`](crate::PictureError::Accumulator) if there is no such
     /// accumulator.
-    pub fn accumulator(element: Scalar, [rows, columns]: [u32; 2]) -> Result<FragmentLayout, Error> {
-        Ok(FragmentLayout::accumulator(element, [rows, columns])?)
+    pub fn accumulator(element: Scalar, extents: [u32; 2]) -> Result<FragmentLayout, Error> {
+        Ok(FragmentLayout::accumulator(element, extents)?)
     }
 
-    /// Returns the layout of a `Fragment<element, rows, columns>`, a left operand in registers: the
+    /// Returns the layout of a `Fragment<element, rows, columns>` of these extents, a left operand in registers: the
     /// thread and register that hold each row and column.
     ///
     /// # Errors
     ///
     /// [`PictureError::Fragment`](crate::PictureError::Fragment) if there is no such fragment.
-    pub fn fragment(element: Scalar, [rows, columns]: [u32; 2]) -> Result<FragmentLayout, Error> {
-        Ok(FragmentLayout::left(element, [rows, columns])?)
+    pub fn fragment(element: Scalar, extents: [u32; 2]) -> Result<FragmentLayout, Error> {
+        Ok(FragmentLayout::left(element, extents)?)
     }
 }
 

@@ -43,8 +43,10 @@ impl Target {
         Some(Self { capability: digits.parse().ok()?, reach })
     }
 
-    /// Returns whether a device of compute capability `(major, minor)` runs code for this target.
-    pub(crate) fn runs_on(self, (major, minor): (u32, u32)) -> bool {
+    /// Returns whether a device of this compute capability, major and minor, runs code for this
+    /// target.
+    pub(crate) fn runs_on(self, capability: (u32, u32)) -> bool {
+        let (major, minor) = capability;
         let device = major * 10 + minor;
         match self.reach {
             Reach::Onwards => device >= self.capability,

@@ -1,9 +1,10 @@
 //! Borrowed tensors: an address with a shape and strides.
 
 use crate::device::Device;
+use crate::device::memory::Memory;
 use crate::error::Error;
-use crate::tensor::layout::{DeviceId, Layout, row_major_strides};
-use crate::tensor::{Memory, Scalar};
+use crate::layout::{DeviceId, Layout, row_major_strides};
+use crate::scalar::Scalar;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -155,5 +156,18 @@ impl<T: Scalar, const N: usize> TensorViewMut<'_, T, N> {
     /// Returns a mutable view of the same tensor, with a shorter lifetime.
     pub fn reborrow(&mut self) -> TensorViewMut<'_, T, N> {
         TensorViewMut { raw: self.raw, elements: PhantomData }
+    }
+
+    /// Returns the view twice, for a kernel that writes some elements of the tensor through one
+    /// parameter, and others through another: by copies of whole tiles, and by threads where a tile
+    /// is not stored as a whole.
+    ///
+    /// # Safety
+    ///
+    /// Both views are passed to one launch, of a kernel that accesses each element that it writes
+    /// through only one of them.
+    pub unsafe fn alias(self) -> [Self; 2] {
+        let Self { raw, elements } = self;
+        [Self { raw, elements }, Self { raw, elements }]
     }
 }

@@ -1,6 +1,6 @@
 //! Devices, their attributes, and their primary contexts.
 
-use super::{Driver, NO_DEVICE, Status, checked};
+use super::{Driver, NO_DEVICE, Status, checked, from_int, to_int};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
@@ -58,14 +58,14 @@ impl Driver {
         // SAFETY: the driver writes one number.
         match unsafe { (self.device_get_count)(&mut count) } {
             NO_DEVICE => Ok(0),
-            code => checked(code).map(|()| u32::try_from(count).unwrap_or_default()),
+            code => checked(code).and_then(|()| from_int(count)),
         }
     }
 
     /// Returns the handle of the GPU with this ordinal.
     pub(in crate::backend::cuda) fn device(&self, ordinal: u32) -> Result<c_int, Status> {
         let mut device = 0;
-        let ordinal = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
+        let ordinal = to_int(ordinal)?;
         // SAFETY: the driver writes one number.
         checked(unsafe { (self.device_get)(&mut device, ordinal) })?;
         Ok(device)
@@ -80,7 +80,7 @@ impl Driver {
         Ok(name.into_owned())
     }
 
-    /// Returns an attribute of a device. None of these attributes is negative.
+    /// Returns an attribute of a device.
     pub(in crate::backend::cuda) fn attribute(
         &self,
         device: c_int,
@@ -89,7 +89,7 @@ impl Driver {
         let mut value = 0;
         // SAFETY: the driver writes one number.
         checked(unsafe { (self.device_get_attribute)(&mut value, attribute as c_int, device) })?;
-        Ok(u32::try_from(value).unwrap_or_default())
+        from_int(value)
     }
 
     /// Waits until everything queued in the current context has run.

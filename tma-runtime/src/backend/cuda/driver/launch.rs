@@ -1,7 +1,7 @@
 //! Launches with attributes, and occupancy.
 
-use super::{Driver, Function, Status, checked};
-use std::ffi::{c_int, c_uint, c_void};
+use super::{Driver, Function, Status, checked, from_int, to_int};
+use std::ffi::{c_uint, c_void};
 use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ptr;
@@ -112,10 +112,10 @@ impl Driver {
         threads: u32,
         shared_bytes: u32,
     ) -> Result<u32, Status> {
-        let (mut blocks, threads) = (0, c_int::try_from(threads).unwrap_or(c_int::MAX));
+        let (mut blocks, threads) = (0, to_int(threads)?);
         // SAFETY: the function's module is loaded.
         checked(unsafe { (self.most_blocks)(&mut blocks, function.0, threads, shared_bytes as usize) })?;
-        Ok(u32::try_from(blocks).unwrap_or_default())
+        from_int(blocks)
     }
 
     /// Returns how many clusters of a launch the device runs at the same time.
@@ -127,6 +127,6 @@ impl Driver {
         let mut clusters = 0;
         // SAFETY: the function's module is loaded, and the attributes are borrowed by `config`.
         checked(unsafe { (self.most_clusters)(&mut clusters, function.0, config) })?;
-        Ok(u32::try_from(clusters).unwrap_or_default())
+        from_int(clusters)
     }
 }

@@ -1,7 +1,7 @@
 //! Queries about contexts, streams and addresses that other libraries made.
 
 use super::stream::NON_BLOCKING;
-use super::{Driver, Status, checked};
+use super::{Driver, Status, checked, from_int};
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -29,7 +29,7 @@ pub(in crate::backend::cuda) struct Range {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::backend::cuda) enum Residence {
     /// Memory of a GPU. The context is null for memory of pools and for mapped memory.
-    Device { ordinal: c_int, context: *mut c_void },
+    Device { ordinal: u32, context: *mut c_void },
     /// Page-locked memory of the host or managed memory, which every context can access.
     Everywhere,
 }
@@ -119,7 +119,7 @@ impl Driver {
         let kind: c_uint = self.pointer(MEMORY_TYPE, address)?;
         let managed: bool = self.pointer::<u32>(IS_MANAGED, address).unwrap_or_default() != 0;
         let residence = if kind == DEVICE_MEMORY && !managed {
-            let ordinal = self.pointer(DEVICE_ORDINAL, address)?;
+            let ordinal = from_int(self.pointer(DEVICE_ORDINAL, address)?)?;
             // Memory of pools and mapped memory have no context.
             let context = self.pointer::<usize>(CONTEXT, address).unwrap_or_default();
             Residence::Device { ordinal, context: ptr::without_provenance_mut(context) }

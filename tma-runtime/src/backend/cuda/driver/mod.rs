@@ -41,6 +41,8 @@ use tma_model::tensor_map::Mode;
 pub(super) type Status = c_int;
 /// `CUDA_SUCCESS`.
 pub(super) const SUCCESS: Status = 0;
+/// `CUDA_ERROR_INVALID_VALUE`.
+const INVALID_VALUE: Status = 1;
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 pub(super) const OUT_OF_MEMORY: Status = 2;
 /// `CUDA_ERROR_NO_DEVICE`.
@@ -49,6 +51,8 @@ const NO_DEVICE: Status = 100;
 const SHARED_OBJECT_INIT_FAILED: Status = 303;
 /// `CUDA_ERROR_NOT_FOUND`.
 pub(super) const NOT_FOUND: Status = 500;
+/// `CUDA_ERROR_UNKNOWN`.
+const UNKNOWN: Status = 999;
 
 /// The driver's library, whose name has not changed since CUDA 1.
 const LIBRARY: &str = "libcuda.so.1";
@@ -177,6 +181,16 @@ fn unnamed(code: Status) -> DriverStatus {
 /// Converts a status to a result.
 fn checked(code: Status) -> Result<(), Status> {
     if code == SUCCESS { Ok(()) } else { Err(code) }
+}
+
+/// Converts a number for the driver. One that it cannot represent is an invalid argument.
+fn to_int(number: u32) -> Result<c_int, Status> {
+    c_int::try_from(number).map_err(|_| INVALID_VALUE)
+}
+
+/// Converts a number of the driver. None of those that are asked for is negative.
+pub(super) fn from_int(number: c_int) -> Result<u32, Status> {
+    u32::try_from(number).map_err(|_| UNKNOWN)
 }
 
 impl Driver {

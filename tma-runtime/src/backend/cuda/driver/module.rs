@@ -1,6 +1,6 @@
 //! Modules: PTX compiled by the driver, and the functions in it.
 
-use super::{Driver, SUCCESS, Status, checked};
+use super::{Driver, SUCCESS, Status, checked, to_int};
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ptr;
 
@@ -130,7 +130,7 @@ impl Driver {
         function: Function,
         bytes: u32,
     ) -> Result<(), Status> {
-        let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+        let bytes = to_int(bytes)?;
         // SAFETY: the function's module is loaded.
         checked(unsafe { (self.func_set_attribute)(function.0, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes) })
     }

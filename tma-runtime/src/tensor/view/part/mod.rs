@@ -3,7 +3,7 @@
 
 use super::{RawView, TensorView, TensorViewMut};
 use crate::error::{Error, ViewError};
-use crate::tensor::Scalar;
+use crate::scalar::Scalar;
 use std::marker::PhantomData;
 use std::ops::Range;
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::device::Device;
+use crate::layout::DeviceId;
 use crate::tensor::DeviceTensor;
-use crate::tensor::layout::DeviceId;
 
 fn tensor() -> DeviceTensor<u16, 3> {
     Device::simulator().zeros([4, 6, 8]).expect("the simulator has memory")

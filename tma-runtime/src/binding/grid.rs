@@ -2,9 +2,7 @@
 
 use crate::error::Error;
 
-/// The maximum number of blocks along x, y and z. Source: CUDA C++ Programming Guide, "Compute
-/// Capabilities", technical specifications.
-pub const MAX_GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
+pub use tma_model::limits::GRID_BLOCKS as MAX_GRID;
 
 /// The blocks of a launch along x, y and z. The x index varies fastest.
 ///
@@ -76,14 +74,14 @@ impl From<u32> for Grid {
 }
 
 impl From<(u32, u32)> for Grid {
-    fn from((x, y): (u32, u32)) -> Self {
-        Self::new(x, y, 1)
+    fn from(xy: (u32, u32)) -> Self {
+        Self::new(xy.0, xy.1, 1)
     }
 }
 
 impl From<(u32, u32, u32)> for Grid {
-    fn from((x, y, z): (u32, u32, u32)) -> Self {
-        Self::new(x, y, z)
+    fn from(xyz: (u32, u32, u32)) -> Self {
+        Self::new(xyz.0, xyz.1, xyz.2)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Tests of matching arguments to parameters, in flipped pairs.
 
 use super::*;
+use crate::launch::{Arg, GlobalSlice, GlobalSliceMut};
 use crate::spec::{KernelParts, ParamSpec, Scalar, TileSwizzle};
+use crate::{TensorView, TensorViewMut};
 
 const HERE: DeviceId = DeviceId::Cuda(0);
 const ELSEWHERE: DeviceId = DeviceId::Cuda(1);
@@ -48,8 +50,8 @@ fn bound(args: &[Arg<'_>]) -> Result<Vec<u64>, Error> {
     let mut params = Vec::new();
     bind(HERE, &SPEC, args, |bound| {
         match bound {
-            Bound::Map { index, tensor, source, .. } => {
-                assert_eq!((index, tensor), (0, "src"));
+            Bound::Map { tensor, source, .. } => {
+                assert_eq!(tensor, "src");
                 params.push(source.layout.address());
             }
             Bound::Global { address, len } => params.extend([*address, *len]),
@@ -153,4 +155,14 @@ fn tma0516_arguments_are_those_of_the_kernel() {
     );
     let [src, out, _] = good();
     refused(&[src, out, Arg::scalar(7u64)], "TMA0516", "a scalar of 4 bytes for `n`, but got a scalar of 8");
+}
+
+#[test]
+fn tma0514_everything_belongs_to_one_device() {
+    let (first, second) = (DeviceId::Cuda(0), DeviceId::Cuda(1));
+    assert!(same_device("src", first, first).is_ok());
+    let error = same_device("src", second, first).expect_err("two devices");
+    assert_eq!(error.code(), "TMA0514");
+    assert!(error.to_string().starts_with("TMA0514: "), "{error}");
+    assert!(error.to_string().contains("`src` belongs to GPU 1, but this runs on GPU 0"), "{error}");
 }

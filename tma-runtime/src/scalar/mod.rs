@@ -1,10 +1,12 @@
 //! The element types of tensors, which kernels also take by value.
 
+mod tensor_float;
+
 use crate::spec;
-use crate::tensor::tf32::tf32;
 use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 use std::mem::MaybeUninit;
+pub use tensor_float::tf32;
 
 /// A scalar with the same layout on host and device: `bool`, an integer, `f32` or `f64`, a 16-bit
 /// float or an 8-bit float.

@@ -1,9 +1,18 @@
 //! Grid, clusters and start conditions of a launch, checked before it reaches a backend.
 
+use crate::binding::grid::Grid;
 use crate::error::{ClusterError, Error};
-use crate::launch::LaunchOptions;
-use crate::launch::grid::Grid;
 use crate::spec::{Cluster, KernelParts};
+
+/// Requirements of a launch besides grid and arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LaunchOptions {
+    /// Blocks of a cluster along x, y and z.
+    pub cluster: Option<[u32; 3]>,
+    /// Whether the kernel may start before the previous one has ended.
+    pub dependent: bool,
+}
 
 /// The grid of a launch, its clusters, and the conditions under which it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,174 @@
+//! Matches what a launch passes with the kernel's specification, in the same way for every backend:
+//! arguments with parameters here, grid and options in [`shape`].
+//!
+//! An [`Argument`] is plain data. What it borrows is known above, to `launch::Arg`.
+
+pub(crate) mod grid;
+pub(crate) mod shape;
+
+use crate::error::{ArgumentKind, Error};
+use crate::layout::{DeviceId, Layout};
+use crate::map::options::{MapOptions, MapSource};
+use crate::scalar::Scalar;
+use crate::spec::{KernelSpec, MapMode, MapSpec, ParamKind};
+
+/// The value of an argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Argument {
+    value: Value,
+    /// Whether the tensor is borrowed mutably.
+    mutable: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Map(MapSource),
+    /// `len` is `None` unless the elements are contiguous.
+    Global {
+        layout: Layout,
+        address: u64,
+        len: Option<u64>,
+    },
+    Scalar {
+        bits: u64,
+        bytes: u32,
+    },
+}
+
+impl Argument {
+    /// Makes a tensor for a map with the default options.
+    pub(crate) fn map(layout: Layout, mutable: bool) -> Self {
+        Self { value: Value::Map(layout.into()), mutable }
+    }
+
+    /// Makes the elements of a tensor.
+    pub(crate) fn global(layout: Layout, mutable: bool) -> Self {
+        let (address, len) = (layout.address(), layout.contiguous_len());
+        Self { value: Value::Global { layout, address, len }, mutable }
+    }
+
+    /// Makes a scalar.
+    pub(crate) fn scalar<T: Scalar>(value: T) -> Self {
+        Self { value: Value::Scalar { bits: value.raw_bits(), bytes: T::ELEMENT.bytes() }, mutable: false }
+    }
+
+    /// Sets the options of a tensor's map. It has no effect on other arguments.
+    pub(crate) fn set_options(&mut self, options: MapOptions) {
+        if let Value::Map(source) = &mut self.value {
+            source.options = options;
+        }
+    }
+
+    /// Returns whether the argument is a tensor or its elements.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        match self.value {
+            Value::Map(_) | Value::Global { .. } => true,
+            Value::Scalar { .. } => false,
+        }
+    }
+
+    /// Returns the kind of the argument.
+    fn kind(&self) -> ArgumentKind {
+        match &self.value {
+            Value::Map(MapSource { layout, options }) if options.corners.is_some() => {
+                ArgumentKind::Im2colMap { element: layout.element() }
+            }
+            Value::Map(source) => ArgumentKind::TensorMap { element: source.layout.element() },
+            Value::Global { layout, .. } => ArgumentKind::Global { element: layout.element() },
+            &Value::Scalar { bytes, .. } => ArgumentKind::Scalar { bytes },
+        }
+    }
+}
+
+/// An argument that fits its parameter.
+#[derive(Debug)]
+pub(crate) enum Bound<'a> {
+    /// One PTX parameter: a tensor map. [`map_params`](crate::map::map_params) has not checked it
+    /// yet.
+    Map {
+        /// The parameter's name.
+        tensor: &'static str,
+        /// The box.
+        spec: &'static MapSpec,
+        /// The tensor and the options of its map.
+        source: &'a MapSource,
+    },
+    /// Two PTX parameters.
+    Global {
+        /// The address of the first element.
+        address: &'a u64,
+        /// The number of elements.
+        len: &'a u64,
+    },
+    /// One PTX parameter.
+    Scalar {
+        /// The value, zero-extended. The kernel declares its size in bytes.
+        bits: &'a u64,
+    },
+}
+
+/// Matches arguments with parameters, and calls `visit` once for each parameter, in order.
+///
+/// # Errors
+///
+/// [`Error::ArgumentCount`], [`Error::ArgumentMismatch`], [`Error::OtherDevice`],
+/// [`Error::ElementMismatch`], [`Error::NotContiguous`], [`Error::MisalignedGlobal`],
+/// [`Error::NotMutable`], and those of `visit`.
+pub(crate) fn bind<'a>(
+    device: DeviceId,
+    spec: &'static KernelSpec,
+    args: &'a [impl AsRef<Argument>],
+    mut visit: impl FnMut(Bound<'a>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if args.len() != spec.params.len() {
+        let (found, wanted) = (args.len(), spec.params.len());
+        return Err(Error::ArgumentCount { kernel: spec.name, found, wanted });
+    }
+    for (param, arg) in spec.params.iter().zip(args) {
+        let (tensor, arg) = (param.name, arg.as_ref());
+        let bound = match (&param.kind, &arg.value) {
+            (ParamKind::Map(spec), Value::Map(source))
+                if matches!(spec.mode, MapMode::Im2col { .. }) == source.options.corners.is_some() =>
+            {
+                same_device(tensor, source.layout.device(), device)?;
+                Bound::Map { tensor, spec, source }
+            }
+            (
+                &ParamKind::Global { element: wanted, alignment, .. },
+                Value::Global { layout, address, len },
+            ) => {
+                same_device(tensor, layout.device(), device)?;
+                match (layout.element(), len) {
+                    (found, _) if found != wanted => {
+                        return Err(Error::ElementMismatch { tensor, found, wanted });
+                    }
+                    (_, None) => return Err(Error::NotContiguous { tensor }),
+                    (_, Some(_)) if !address.is_multiple_of(u64::from(alignment)) => {
+                        return Err(Error::MisalignedGlobal { tensor, address: *address, alignment });
+                    }
+                    (_, Some(len)) => Bound::Global { address, len },
+                }
+            }
+            (ParamKind::Scalar { bytes: wanted }, Value::Scalar { bits, bytes }) if bytes == wanted => {
+                Bound::Scalar { bits }
+            }
+            (kind, _) => {
+                let (found, wanted) = (arg.kind(), kind.into());
+                return Err(Error::ArgumentMismatch { kernel: spec.name, parameter: tensor, found, wanted });
+            }
+        };
+        if param.kind.written() && !arg.mutable {
+            return Err(Error::NotMutable { kernel: spec.name, tensor });
+        }
+        visit(bound)?;
+    }
+    Ok(())
+}
+
+/// Checks that `found`, the device of `what`, is `wanted`.
+pub(crate) fn same_device(what: &'static str, found: DeviceId, wanted: DeviceId) -> Result<(), Error> {
+    if found == wanted { Ok(()) } else { Err(Error::OtherDevice { what, found, wanted }) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Arguments of any type in one list, as a launch takes them.
+
+use crate::binding::Argument;
+use crate::device::memory::Memory;
+use crate::map::options::MapOptions;
+use crate::scalar::Scalar;
+use crate::tensor::slice::{GlobalSlice, GlobalSliceMut};
+use crate::tensor::view::{TensorView, TensorViewMut};
+use std::sync::Arc;
+
+/// A type-erased argument of a launch. Like `&mut`, an argument that is borrowed mutably cannot be
+/// copied:
+///
+/// ```compile_fail,E0382
+/// # use tma_runtime::{DeviceTensor, launch::Arg};
+/// fn refused<'a>(tensor: &'a mut DeviceTensor<f32, 1>) -> [Arg<'a>; 2] {
+///     let arg = Arg::global_mut(tensor.slice_mut());
+///     [arg, arg]
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Arg<'a> {
+    argument: Argument,
+    memory: Option<&'a Arc<Memory>>,
+}
+
+impl<'a> Arg<'a> {
+    /// Passes a tensor to a `TensorMap` parameter that the kernel only reads.
+    pub fn map<T: Scalar, const N: usize>(tensor: TensorView<'a, T, N>) -> Self {
+        Self { argument: Argument::map(tensor.layout(), false), memory: tensor.memory() }
+    }
+
+    /// Passes a tensor to a `TensorMap` parameter that the kernel writes.
+    pub fn map_mut<T: Scalar, const N: usize>(tensor: TensorViewMut<'a, T, N>) -> Self {
+        Self { argument: Argument::map(tensor.layout(), true), memory: tensor.memory() }
+    }
+
+    /// Sets the options of the tensor's map. It has no effect on other arguments.
+    #[must_use]
+    pub fn with(mut self, options: MapOptions) -> Self {
+        self.argument.set_options(options);
+        self
+    }
+
+    /// Passes the elements of a tensor to a `Global` parameter that the kernel only reads.
+    pub fn global<T: Scalar>(slice: GlobalSlice<'a, T>) -> Self {
+        Self { argument: Argument::global(slice.layout, false), memory: slice.memory }
+    }
+
+    /// Passes the elements of a tensor to a `Global` parameter that the kernel writes.
+    pub fn global_mut<T: Scalar>(slice: GlobalSliceMut<'a, T>) -> Self {
+        Self { argument: Argument::global(slice.layout, true), memory: slice.memory }
+    }
+
+    /// Passes a value to a scalar parameter.
+    pub fn scalar<T: Scalar>(value: T) -> Self {
+        Self { argument: Argument::scalar(value), memory: None }
+    }
+
+    /// Returns the allocation of a tensor.
+    ///
+    /// # Errors
+    ///
+    /// An error if the tensor is a view of memory whose owner is unknown.
+    pub(crate) fn memory(&self) -> Result<Option<&'a Arc<Memory>>, ()> {
+        if self.argument.is_in_memory() { self.memory.ok_or(()).map(Some) } else { Ok(None) }
+    }
+}
+
+impl AsRef<Argument> for Arg<'_> {
+    fn as_ref(&self) -> &Argument {
+        &self.argument
+    }
+}
