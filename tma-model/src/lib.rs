@@ -8,6 +8,7 @@
 //! | [`tile`] | the geometry of a tile, and the tiles that a tensor map can move |
 //! | [`tensor_map`] | the parameters of a tensor map, and the driver's rules for them |
 //! | [`operation`] | reductions and atomics, with the types that they support |
+//! | [`rule`] | the rules of synchronisation, which compiler and simulator check |
 //! | [`sync`] | vector clocks, mbarriers, groups of copies and conflicting accesses |
 //! | [`mma`] | tensor cores: types, shapes, fragments, descriptors, layouts |
 //! | [`banks`] | the wavefronts of an access to shared memory |
@@ -34,6 +35,7 @@ pub mod banks;
 pub mod limits;
 pub mod mma;
 pub mod operation;
+pub mod rule;
 pub mod scalar;
 pub mod swizzle;
 pub mod sync;
