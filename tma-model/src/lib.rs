@@ -13,6 +13,7 @@
 //! | [`mma`] | tensor cores: types, shapes, fragments, descriptors, layouts |
 //! | [`banks`] | the wavefronts of an access to shared memory |
 //! | [`assertion`] | reports of failed assertions, from kernels without calls |
+//! | [`help`] | the changes that findings suggest, in the words of both languages |
 //! | [`limits`] | all other numbers that the hardware fixes, with their sources |
 //!
 //! ```
@@ -32,6 +33,7 @@
 
 pub mod assertion;
 pub mod banks;
+pub mod help;
 pub mod limits;
 pub mod mma;
 pub mod operation;

@@ -2,18 +2,17 @@
 
 use std::fmt::{self, Write as _};
 
+use tma_model::help::Help;
 use tma_model::rule::Rule;
 
 use crate::machine::{Site, ThreadId};
 
 mod findings;
-mod help;
 mod repeats;
 #[cfg(test)]
 mod tests;
 
 pub use findings::{Findings, Stop};
-pub use help::Help;
 pub use repeats::Repeats;
 
 /// The rule that a finding violates.
@@ -223,7 +222,7 @@ impl Finding {
         self
     }
 
-    /// Adds the suggested change, in the form that [`Help`] describes.
+    /// Adds the suggested change.
     #[must_use]
     pub fn help(mut self, help: impl Into<Help>) -> Self {
         self.help = Some(help.into());
