@@ -65,27 +65,9 @@ fn found_in(replay: &Replay, seeds: Range<u64>) -> anyhow::Result<Vec<String>> {
     Ok(all)
 }
 
-/// Whether a finding of the simulator is of the rule that the compiler names.
+/// Whether a finding of the simulator may be due to the violation that the compiler names.
 fn is_same(code: Code, kind: FindingKind) -> bool {
-    use FindingKind as Kind;
-    let kinds: &[Kind] = match code {
-        Code::Deadlock => &[Kind::Deadlock, Kind::InstructionLimit, Kind::DivergentBarrier],
-        // With unannounced bytes, a phase completes before its copies do.
-        Code::PhaseBytes => &[Kind::TransactionBytes, Kind::Deadlock, Kind::ReadBeforeWait],
-        Code::PhaseArrivals => &[Kind::BarrierMisuse, Kind::Overrun, Kind::DivergentBarrier],
-        Code::SharedRace => &[Kind::Race],
-        Code::ReadBeforeWait => &[Kind::ReadBeforeWait],
-        Code::EarlyRefill => &[Kind::InFlight, Kind::RefillBeforeRelease],
-        Code::MissingFence => &[Kind::MissingProxyFence, Kind::UnfencedRefill],
-        Code::BarrierInit => &[Kind::BarrierNotVisible, Kind::BarrierMisuse],
-        Code::Overrun => &[Kind::Overrun],
-        Code::OpenCopy => &[Kind::Leak],
-        Code::BlockGone => &[Kind::BlockGone],
-        Code::UnorderedBlocks => &[Kind::Race, Kind::ScopeTooNarrow],
-        Code::DivergentBarrier => &[Kind::DivergentBarrier, Kind::Deadlock],
-        _ => &[],
-    };
-    kinds.contains(&kind)
+    code.rule().zip(kind.rule()).is_some_and(|(broken, found)| broken.may_show_as(found))
 }
 
 /// Whether the simulator finds the error: the same rule, at one of the lines.

@@ -8,10 +8,12 @@
 //! | [`tile`] | the geometry of a tile, and the tiles that a tensor map can move |
 //! | [`tensor_map`] | the parameters of a tensor map, and the driver's rules for them |
 //! | [`operation`] | reductions and atomics, with the types that they support |
+//! | [`rule`] | the rules of synchronisation, which compiler and simulator check |
 //! | [`sync`] | vector clocks, mbarriers, groups of copies and conflicting accesses |
 //! | [`mma`] | tensor cores: types, shapes, fragments, descriptors, layouts |
 //! | [`banks`] | the wavefronts of an access to shared memory |
 //! | [`assertion`] | reports of failed assertions, from kernels without calls |
+//! | [`help`] | the changes that findings suggest, in the words of both languages |
 //! | [`limits`] | all other numbers that the hardware fixes, with their sources |
 //!
 //! ```
@@ -31,9 +33,11 @@
 
 pub mod assertion;
 pub mod banks;
+pub mod help;
 pub mod limits;
 pub mod mma;
 pub mod operation;
+pub mod rule;
 pub mod scalar;
 pub mod swizzle;
 pub mod sync;

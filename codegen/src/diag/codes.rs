@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use tma_model::rule::Rule;
+
 macro_rules! codes {
     ($($(#[doc = $rule:literal])+ $name:ident = $code:literal $(($severity:ident))?,)+) => {
         /// A rule that a kernel can break.
@@ -265,6 +267,35 @@ codes! {
     Unwatchable = "TMA0904",
     /// Saved PTX that does not belong to the current version of the kernel.
     KeptPtx = "TMA0905",
+}
+
+impl Code {
+    /// Returns the code of a rule of synchronisation.
+    pub const fn of(rule: Rule) -> Self {
+        match rule {
+            Rule::Deadlock => Self::Deadlock,
+            Rule::Bytes => Self::PhaseBytes,
+            Rule::Count => Self::PhaseArrivals,
+            Rule::Race => Self::SharedRace,
+            Rule::ReadBeforeWait => Self::ReadBeforeWait,
+            Rule::Refill => Self::EarlyRefill,
+            Rule::Fence => Self::MissingFence,
+            Rule::NotVisible => Self::BarrierInit,
+            Rule::Overrun => Self::Overrun,
+            Rule::Leak => Self::OpenCopy,
+            Rule::BlockGone => Self::BlockGone,
+            Rule::Divergence => Self::DivergentBarrier,
+        }
+    }
+
+    /// Returns the rule of synchronisation that a kernel with this code breaks, if it is one.
+    pub fn rule(self) -> Option<Rule> {
+        match self {
+            // A race as well, but found without following threads.
+            Self::UnorderedBlocks => Some(Rule::Race),
+            code => Rule::ALL.into_iter().find(|rule| Self::of(*rule) == code),
+        }
+    }
 }
 
 impl fmt::Display for Code {

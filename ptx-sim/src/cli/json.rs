@@ -1,8 +1,10 @@
 //! A report as JSON, for programs.
 
+use tma_model::help::Help;
+
 use crate::Report;
 use crate::machine::Site;
-use crate::report::{Finding, Findings, Help, Sources};
+use crate::report::{Finding, Findings, Sources};
 use serde_json::{Value, json};
 
 use super::npy::Array;

@@ -6,6 +6,7 @@
 //! instruction's use of a register and a multiplication's. Multiplications of the same shape on the
 //! same accumulators need no fence between them. Source: PTX ISA, "wgmma.fence", "wgmma.mma_async".
 
+use tma_model::help::Help;
 use tma_model::mma::Form;
 
 use super::alu::Lanes;
@@ -18,11 +19,6 @@ use crate::report::{Finding, FindingKind};
 
 /// The contents of a register of D while a multiplication is in flight: a NaN in each type.
 const POISON: u64 = 0xffff_ffff;
-
-const WAIT: &str = "call [[`flight.wait()`||`wgmma.wait_group`]] for the group of the multiplication before \
-    this";
-const FENCE: &str = "use `wgmma.fence` before the first multiplication, and after each use of accumulators \
-                     or of A's registers by other instructions[[; `mma` begins with it||]]";
 
 /// The role of a register in a multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,27 +219,27 @@ impl Executor<'_, '_> {
                 FindingKind::RegisterInFlight,
                 "one multiplication uses a register as accumulator and another as A, with no wait between \
                  the two",
-                WAIT,
+                Help::WaitForRegisters,
                 Some((site, "issued the other one")),
             ),
             Misuse::NoFence(LastUse::BeforeFirstFence | LastUse::Unused) => (
                 FindingKind::MissingRegisterFence,
                 "the first multiplication of a warp has no `wgmma.fence` before it",
-                FENCE,
+                Help::FenceRegisters,
                 None,
             ),
             Misuse::NoFence(LastUse::Used(site)) => (
                 FindingKind::MissingRegisterFence,
                 "a multiplication uses registers that another instruction has used, with no `wgmma.fence` in \
                  between",
-                FENCE,
+                Help::FenceRegisters,
                 Some((site, "used one of them")),
             ),
             Misuse::NoFence(LastUse::Accumulator(_, site)) => (
                 FindingKind::MissingRegisterFence,
                 "a multiplication uses registers that were accumulators of another shape, with no \
                  `wgmma.fence` in between",
-                FENCE,
+                Help::FenceRegisters,
                 Some((site, "issued that multiplication")),
             ),
         };
@@ -307,7 +303,7 @@ impl Executor<'_, '_> {
         let finding = Finding::new(FindingKind::RegisterInFlight, message)
             .with(self.machine.party(thread, issue.site, "uses it"))
             .with(self.machine.party(thread, in_flight_use.site, "issued the multiplication"))
-            .help(WAIT);
+            .help(Help::WaitForRegisters);
         self.machine.report(finding);
     }
 }

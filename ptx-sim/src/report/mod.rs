@@ -2,16 +2,17 @@
 
 use std::fmt::{self, Write as _};
 
+use tma_model::help::Help;
+use tma_model::rule::Rule;
+
 use crate::machine::{Site, ThreadId};
 
 mod findings;
-mod help;
 mod repeats;
 #[cfg(test)]
 mod tests;
 
 pub use findings::{Findings, Stop};
-pub use help::Help;
 pub use repeats::Repeats;
 
 /// The rule that a finding violates.
@@ -109,79 +110,59 @@ enum Role {
 }
 
 impl FindingKind {
-    fn role(self) -> Role {
+    /// Returns the name, the role, and the rule that the compiler checks as well, if there is one.
+    const fn facts(self) -> (&'static str, Role, Option<Rule>) {
         match self {
-            Self::Internal => Role::Unreliable,
-            Self::ReadBeforeWait => Role::Wait,
-            Self::InFlight
-            | Self::RegisterInFlight
-            | Self::MissingRegisterFence
-            | Self::DivergentMultiplication
-            | Self::RefillBeforeRelease
-            | Self::MissingProxyFence
-            | Self::UnfencedRefill
-            | Self::Overrun
-            | Self::BarrierNotVisible
-            | Self::BarrierMisuse
-            | Self::TransactionBytes
-            | Self::DivergentBarrier
-            | Self::Race
-            | Self::ScopeTooNarrow
-            | Self::MixedProxies
-            | Self::OpaqueAccess
-            | Self::BlockGone
-            | Self::SwizzleMismatch
-            | Self::LayoutMismatch
-            | Self::BoxOutside => Role::Cause,
-            Self::Uninitialised
-            | Self::OutOfBounds
-            | Self::Misaligned
-            | Self::IllegalCopy
-            | Self::IllegalMultiplication
-            | Self::Trap
-            | Self::Execution => Role::Consequence,
-            Self::Deadlock | Self::Leak | Self::UnwaitedMultiplication | Self::InstructionLimit => Role::End,
+            Self::ReadBeforeWait => ("read before the wait", Role::Wait, Some(Rule::ReadBeforeWait)),
+            Self::InFlight => ("copy in flight", Role::Cause, Some(Rule::Refill)),
+            Self::RefillBeforeRelease => ("refill before release", Role::Cause, Some(Rule::Refill)),
+            Self::MissingProxyFence => ("missing proxy fence", Role::Cause, Some(Rule::Fence)),
+            Self::UnfencedRefill => ("refill without a proxy fence", Role::Cause, Some(Rule::Fence)),
+            Self::RegisterInFlight => ("register in flight", Role::Cause, None),
+            Self::MissingRegisterFence => ("missing wgmma fence", Role::Cause, None),
+            Self::DivergentMultiplication => ("divergent multiplication", Role::Cause, None),
+            Self::BarrierNotVisible => ("mbarrier not visible", Role::Cause, Some(Rule::NotVisible)),
+            Self::BarrierMisuse => ("mbarrier misused", Role::Cause, Some(Rule::Count)),
+            Self::TransactionBytes => ("wrong transaction bytes", Role::Cause, Some(Rule::Bytes)),
+            Self::Overrun => ("wait overrun", Role::Cause, Some(Rule::Overrun)),
+            Self::Deadlock => ("deadlock", Role::End, Some(Rule::Deadlock)),
+            Self::Race => ("race", Role::Cause, Some(Rule::Race)),
+            Self::ScopeTooNarrow => ("scope too narrow", Role::Cause, Some(Rule::Race)),
+            Self::MixedProxies => ("mixed proxies", Role::Cause, Some(Rule::Race)),
+            Self::DivergentBarrier => ("divergent barrier", Role::Cause, Some(Rule::Divergence)),
+            Self::Uninitialised => ("uninitialised read", Role::Consequence, None),
+            Self::OutOfBounds => ("out of bounds", Role::Consequence, None),
+            Self::Misaligned => ("misaligned", Role::Consequence, None),
+            Self::IllegalCopy => ("illegal copy", Role::Consequence, None),
+            Self::IllegalMultiplication => ("illegal multiplication", Role::Consequence, None),
+            Self::SwizzleMismatch => ("swizzle mismatch", Role::Cause, None),
+            Self::LayoutMismatch => ("layout mismatch", Role::Cause, None),
+            Self::UnwaitedMultiplication => ("multiplication not waited for", Role::End, None),
+            Self::Leak => ("leaked copy", Role::End, Some(Rule::Leak)),
+            Self::BlockGone => ("block gone", Role::Cause, Some(Rule::BlockGone)),
+            Self::OpaqueAccess => ("mbarrier accessed as data", Role::Cause, Some(Rule::Count)),
+            Self::Trap => ("trap", Role::Consequence, None),
+            Self::Execution => ("execution", Role::Consequence, None),
+            Self::InstructionLimit => ("instruction limit", Role::End, Some(Rule::Deadlock)),
+            Self::BoxOutside => ("note: box outside of the tensor", Role::Cause, None),
+            Self::Internal => ("internal error", Role::Unreliable, None),
         }
+    }
+
+    /// Returns the rule of synchronisation that the finding violates. Findings about bounds, values,
+    /// registers and layouts violate none.
+    pub const fn rule(self) -> Option<Rule> {
+        self.facts().2
+    }
+
+    const fn role(self) -> Role {
+        self.facts().1
     }
 }
 
 impl fmt::Display for FindingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ReadBeforeWait => "read before the wait",
-            Self::InFlight => "copy in flight",
-            Self::RefillBeforeRelease => "refill before release",
-            Self::MissingProxyFence => "missing proxy fence",
-            Self::UnfencedRefill => "refill without a proxy fence",
-            Self::RegisterInFlight => "register in flight",
-            Self::MissingRegisterFence => "missing wgmma fence",
-            Self::DivergentMultiplication => "divergent multiplication",
-            Self::BarrierNotVisible => "mbarrier not visible",
-            Self::BarrierMisuse => "mbarrier misused",
-            Self::TransactionBytes => "wrong transaction bytes",
-            Self::Overrun => "wait overrun",
-            Self::Deadlock => "deadlock",
-            Self::Race => "race",
-            Self::ScopeTooNarrow => "scope too narrow",
-            Self::MixedProxies => "mixed proxies",
-            Self::DivergentBarrier => "divergent barrier",
-            Self::Uninitialised => "uninitialised read",
-            Self::OutOfBounds => "out of bounds",
-            Self::Misaligned => "misaligned",
-            Self::IllegalCopy => "illegal copy",
-            Self::IllegalMultiplication => "illegal multiplication",
-            Self::SwizzleMismatch => "swizzle mismatch",
-            Self::LayoutMismatch => "layout mismatch",
-            Self::UnwaitedMultiplication => "multiplication not waited for",
-            Self::Leak => "leaked copy",
-            Self::BlockGone => "block gone",
-            Self::OpaqueAccess => "mbarrier accessed as data",
-            Self::Trap => "trap",
-            Self::Execution => "execution",
-            Self::InstructionLimit => "instruction limit",
-            Self::BoxOutside => "note: box outside of the tensor",
-            Self::Internal => "internal error",
-        })
+        f.write_str(self.facts().0)
     }
 }
 
@@ -241,7 +222,7 @@ impl Finding {
         self
     }
 
-    /// Adds the suggested change, in the form that [`Help`] describes.
+    /// Adds the suggested change.
     #[must_use]
     pub fn help(mut self, help: impl Into<Help>) -> Self {
         self.help = Some(help.into());

@@ -1,3 +1,5 @@
+use tma_model::sync::Memory;
+
 use super::*;
 
 const PTX: &str = ".version 8.0\n  st.shared.f32 [%r1], %f1;\n  ld.shared.f32 %f2, [%r1];\n";
@@ -11,7 +13,7 @@ fn race(reader: u32) -> Finding {
     Finding::new(FindingKind::Race, "shared memory at 0x10 is read while another thread may still write it")
         .with(party(reader, 3, "reads"))
         .with(party(2, 2, "wrote"))
-        .help("a barrier: [[`sync_threads()`||`bar.sync`]]")
+        .help(Help::Order(Memory::Shared))
 }
 
 /// Returns a finding at `site`.
@@ -36,7 +38,8 @@ race: shared memory at 0x10 is read while another thread may still write it
   thread 2 (warp 0, lane 2) of block (4, 0, 0) wrote
     at PTX line 2: st.shared.f32 [%r1], %f1;
     from src/kernel.rs:1: tile.set(at, x);
-  help: a barrier: `sync_threads()` (`bar.sync`)
+  help: insert a barrier of both threads between the two accesses: `sync_threads()` (`bar.sync`) within a \
+        block, `sync_cluster()` (`barrier.cluster.arrive` and `.wait`) between blocks
 ";
     assert_eq!(text, wanted);
 }
@@ -137,5 +140,5 @@ fn internal_errors_request_a_report() {
 fn no_text_is_needed_to_show_a_finding() {
     let text = race(0).render(&Sources::default());
     assert!(text.contains("at PTX line 3\n    from file 1:2\n"), "{text}");
-    assert!(text.contains("help: a barrier: `bar.sync`\n"), "{text}");
+    assert!(text.contains("accesses: `bar.sync` within a block, "), "{text}");
 }

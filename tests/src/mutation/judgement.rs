@@ -72,50 +72,10 @@ pub struct MutantJudgement {
     pub simulator: Simulator,
 }
 
-/// Returns whether the protocol checker looks for violations of a rule of the simulator. Rules
-/// about the bounds of memory and about registers do not belong to it.
-pub fn is_of_protocol(kind: FindingKind) -> bool {
-    match kind {
-        FindingKind::ReadBeforeWait
-        | FindingKind::InFlight
-        | FindingKind::RefillBeforeRelease
-        | FindingKind::MissingProxyFence
-        | FindingKind::UnfencedRefill
-        | FindingKind::BarrierNotVisible
-        | FindingKind::BarrierMisuse
-        | FindingKind::TransactionBytes
-        | FindingKind::Overrun
-        | FindingKind::Deadlock
-        | FindingKind::Race
-        | FindingKind::ScopeTooNarrow
-        | FindingKind::MixedProxies
-        | FindingKind::DivergentBarrier
-        | FindingKind::Leak
-        | FindingKind::BlockGone
-        | FindingKind::OpaqueAccess
-        | FindingKind::InstructionLimit => true,
-        FindingKind::RegisterInFlight
-        | FindingKind::MissingRegisterFence
-        | FindingKind::DivergentMultiplication
-        | FindingKind::UnwaitedMultiplication
-        | FindingKind::Uninitialised
-        | FindingKind::OutOfBounds
-        | FindingKind::Misaligned
-        | FindingKind::IllegalCopy
-        | FindingKind::IllegalMultiplication
-        | FindingKind::SwizzleMismatch
-        | FindingKind::LayoutMismatch
-        | FindingKind::Trap
-        | FindingKind::Execution
-        | FindingKind::BoxOutside
-        | FindingKind::Internal => false,
-    }
-}
-
 impl MutantJudgement {
     /// Returns whether the simulator finds a violation of a protocol rule.
     pub fn is_wrong(&self) -> bool {
-        matches!(self.simulator, Simulator::Found { kind, .. } if is_of_protocol(kind))
+        matches!(self.simulator, Simulator::Found { kind, .. } if kind.rule().is_some())
     }
 
     /// Returns whether the simulator's finding is about global memory. The compiler decides little
@@ -243,7 +203,7 @@ fn simulate(subject: &Subject, ptx: &str, seeds: u64) -> anyhow::Result<Simulato
 /// Returns the first finding about the protocol, or else the first of all, with the lines of all.
 fn simulator_verdict(findings: &Findings) -> Option<Simulator> {
     let is_global = |finding: &Finding| finding.message.contains("global memory");
-    let of_protocol = |finding: &&Finding| is_of_protocol(finding.kind) && !is_global(finding);
+    let of_protocol = |finding: &&Finding| finding.kind.rule().is_some() && !is_global(finding);
     let first = findings.iter().find(of_protocol).or(findings.iter().next())?;
     let lines = findings.iter().flat_map(lines_of).collect();
     Some(Simulator::Found { kind: first.kind, seed: 0, lines, is_global: is_global(first) })

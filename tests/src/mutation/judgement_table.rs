@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::judgement::{Compiler, MutantJudgement, Simulator, is_of_protocol};
+use super::judgement::{Compiler, MutantJudgement, Simulator};
 
 /// Counts of mutants of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +87,7 @@ fn reason(judgement: &MutantJudgement) -> String {
         return format!("not decided: {why}");
     }
     match &judgement.simulator {
-        Simulator::Found { kind, .. } if !is_of_protocol(*kind) => {
+        Simulator::Found { kind, .. } if kind.rule().is_none() => {
             format!(
                 "the simulator finds it ({kind}): bounds, values and registers are no matter of the protocol"
             )

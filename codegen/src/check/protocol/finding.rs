@@ -1,8 +1,10 @@
 //! A violation: the rule, the steps that break it, and the threads that took them.
 
+pub(super) use tma_model::rule::Rule;
+
 use super::memory::Site;
 pub use crate::diag::UndecidedReason;
-pub(super) use crate::diag::mistake::{ProtocolRule as Rule, ThreadAct};
+pub(super) use crate::diag::mistake::ThreadAct;
 use crate::ir::{ParamId, Span};
 
 /// A step that takes part in a violation.

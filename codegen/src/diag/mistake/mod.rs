@@ -45,8 +45,8 @@ pub(crate) use mma::{Axis, Difference, Mma, MmaSync, RegisterIndex, Warpgroup};
 pub(crate) use name::{HostItem, Name};
 pub use protocol::{Counterexample, LaunchInput};
 pub(crate) use protocol::{
-    Counts, Destination, Lack, Movable, PlainPoll, Protocol, ProtocolRule, Repair, SourceLocation, StageRole,
-    Subject, ThreadAct, ThreadSet, ThreadStep, Unordered,
+    Counts, Destination, Lack, Movable, PlainPoll, Protocol, Repair, SourceLocation, StageRole, Subject,
+    ThreadAct, ThreadSet, ThreadStep, Unordered,
 };
 pub(crate) use shared::{Pipeline, Shared};
 pub(crate) use signature::{Qualifier, Signature};

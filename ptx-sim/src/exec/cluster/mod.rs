@@ -1,5 +1,7 @@
 //! The execution of one cluster: schedules its warps until all have exited or none can go on.
 
+use tma_model::help::Help;
+
 use super::executor::Executor;
 use super::observe::Count;
 use super::warp::Warp;
@@ -256,10 +258,7 @@ fn too_long(limit: u64) -> Finding {
         FindingKind::InstructionLimit,
         format!("a cluster has not ended after {limit} thread instructions, its `instruction_limit`"),
     )
-    .help(
-        "raise [[`Device::instruction_limit`||`LaunchConfig::instruction_limit`]] if the kernel merely \
-        takes long",
-    )
+    .help(Help::RaiseLimit)
 }
 
 fn all_waiting(warps: &[Warp]) -> Vec<Waiting> {

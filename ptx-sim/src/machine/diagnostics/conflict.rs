@@ -1,13 +1,14 @@
 //! Findings for conflicts between two accesses to shared memory.
 
-use tma_model::sync::{Epoch, Hazard};
+use tma_model::help::Help;
+use tma_model::sync::{Epoch, Hazard, Memory};
 
 use crate::machine::Machine;
 use crate::machine::global::mixed_sizes;
 use crate::machine::index::{BlockRank, OperationId, ThreadId};
 use crate::machine::memory::{Conflict, IN_FLIGHT, OPAQUE, Problem, SharedLocation};
 use crate::machine::types::Action;
-use crate::report::{Finding, FindingKind, Help};
+use crate::report::{Finding, FindingKind};
 
 /// The kind of the later access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,34 +38,10 @@ enum EarlierAccess {
     Mbarrier,
 }
 
-const RELEASE: &str = "make the reading threads arrive at an mbarrier, [[`slot.release()` or \
-                       `empty.arrive()`||`mbarrier.arrive`]], or synchronise all threads, \
-                       [[`sync_threads()`||`bar.sync`]], and wait for that before issuing the load";
-const FENCE: &str = "insert [[`fence_proxy_async()`||`fence.proxy.async`]] after the writes, before the \
-                     barrier that orders them with the copy";
-const FENCE_OPERANDS: &str = "insert [[`fence_proxy_async()`||`fence.proxy.async.shared::cta`]] in each \
-                              thread that has written, after its writes and before the barrier that orders \
-                              them with the multiplication";
-const WAIT_MULTIPLICATION: &str = "call [[`flight.wait()`||`wgmma.wait_group`]] in the warpgroup that \
-                                   multiplies, before it signals that the operands may be overwritten";
-const FENCE_READS: &str = "insert [[`fence_proxy_async()`||`fence.proxy.async.shared::cta`]] in each thread \
-                           that has read, after its reads and before it arrives or synchronises: threads \
-                           read through the generic proxy, copies write through the asynchronous one[[; the \
-                           `release` of a pipeline's slot includes this fence||]]";
-const WAIT_READ: &str = "call [[`bulk_commit_group()`||`cp.async.bulk.commit_group`]] and \
-                         [[`bulk_wait_group_read::<0>()`||`cp.async.bulk.wait_group.read`]] before this, in \
-                         the thread that issued the store, and then a barrier if this is another thread";
 const WAIT_COPY: &str = "wait for the mbarrier that the copy completes on before this; for a `cp.async` with \
                          groups, use `cp.async.commit_group` and `cp.async.wait_group` (or \
                          `cp.async.wait_all`) in the thread that issued it, and then a barrier if this is \
                          another thread";
-const RELEASE_TO_CLUSTER: &str = "arrive with [[`remote(barrier, rank).arrive()`||`mbarrier.arrive.release.cluster`]] in \
-                    the thread that wrote, and wait for that[[|| with `.acquire.cluster`]]: with the scope \
-                    of a block, [[as in a pipeline's `release_to(..)`||the default]], an arrival at another \
-                    block's mbarrier does not publish writes";
-const ORDER: &str = "insert a barrier of both threads between the two accesses: \
-                     [[`sync_threads()`||`bar.sync`]] within a block, \
-                     [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] between blocks";
 
 impl Machine {
     /// Reports a conflict between `action` and an earlier access, in the shared memory of block
@@ -111,12 +88,8 @@ impl Machine {
             _ if self.tensor_cores.is_group(conflict.other) => EarlierAccess::Multiplication,
             _ => EarlierAccess::Copy,
         };
-        let (kind, description, remedy) = explain(later_access, earlier, hazard, conflict.other_writes);
-        let help = match remedy {
-            Remedy::Text(text) => text.into(),
-            Remedy::Wait if conflict.copied => WAIT_COPY.into(),
-            Remedy::Wait => self.wait_for(conflict.other),
-        };
+        let wait = if conflict.copied { WAIT_COPY.into() } else { self.wait_for(conflict.other) };
+        let (kind, description, help) = explain(later_access, earlier, hazard, conflict.other_writes, wait);
         let (thread, does) = match earlier {
             EarlierAccess::Thread if conflict.other_writes => (self.shape.thread(conflict.other), "wrote"),
             EarlierAccess::Thread => (self.shape.thread(conflict.other), "read"),
@@ -146,8 +119,7 @@ impl Machine {
         };
         let wait = location
             .map_or_else(|| "barrier.wait(..)".to_owned(), |location| self.diagnostics.wait_at(location.at));
-        let help = "wait for the phase of the mbarrier that the load completes on before this";
-        format!("{help}: [[`{wait}`||`mbarrier.try_wait`]]").into()
+        Help::WaitForLoad(wait)
     }
 
     /// Adds the last wait of the reader to the finding, if it was at the mbarrier of the load but
@@ -173,11 +145,11 @@ impl Machine {
         let log = &self.diagnostics;
         let wait =
             Action { thread: action.thread, site: completed_wait.site, does: "waited for an earlier phase" };
-        finding.with(log.party(wait)).help(format!(
-            "wait for parity {wanted}[[, `wait({wanted})`||]], instead of parity {waited}: the load \
-             completes a later phase of the mbarrier at {} than the one waited for",
-            log.location_text(completed_wait.location)
-        ))
+        finding.with(log.party(wait)).help(Help::WaitForParity {
+            wanted,
+            waited,
+            mbarrier: log.location_text(completed_wait.location),
+        })
     }
 
     /// Returns the thread that issued the copy of an asynchronous step.
@@ -189,105 +161,87 @@ impl Machine {
     }
 }
 
-/// The fix that a finding suggests.
-#[derive(Clone, Copy, Debug)]
-enum Remedy {
-    /// A wait for a load or for a `cp.async`.
-    Wait,
-    Text(&'static str),
-}
-
 fn explain(
     later_access: LaterAccess,
     earlier: EarlierAccess,
     hazard: Hazard,
     wrote: bool,
-) -> (FindingKind, &'static str, Remedy) {
+    wait: Help,
+) -> (FindingKind, &'static str, Help) {
     use FindingKind::{InFlight, MissingProxyFence, OpaqueAccess, Race, ReadBeforeWait};
     use FindingKind::{RefillBeforeRelease, UnfencedRefill};
     match (later_access, earlier) {
-        (_, EarlierAccess::Mbarrier) => (
-            OpaqueAccess,
-            "holds an mbarrier, whose bits are opaque",
-            Remedy::Text(
-                "call [[`invalidate()`||`mbarrier.inval`]] before using its memory for anything \
-                else",
-            ),
-        ),
+        (_, EarlierAccess::Mbarrier) => {
+            (OpaqueAccess, "holds an mbarrier, whose bits are opaque", Help::Invalidate)
+        }
         (_, EarlierAccess::Thread | EarlierAccess::Copy | EarlierAccess::Multiplication)
             if hazard == Hazard::ScopeTooNarrow =>
         {
-            (Race, "was written, but another block may not see the write", Remedy::Text(RELEASE_TO_CLUSTER))
+            (Race, "was written, but another block may not see the write", Help::ReleaseToCluster)
         }
-        (LaterAccess::CopyIn, EarlierAccess::Thread) if hazard == Hazard::NoProxyFence && !wrote => (
-            UnfencedRefill,
-            "may be overwritten by a load before a thread has read it",
-            Remedy::Text(FENCE_READS),
-        ),
+        (LaterAccess::CopyIn, EarlierAccess::Thread) if hazard == Hazard::NoProxyFence && !wrote => {
+            (UnfencedRefill, "may be overwritten by a load before a thread has read it", Help::FenceReads)
+        }
         (LaterAccess::Multiply, _) if hazard == Hazard::NoProxyFence => (
             MissingProxyFence,
             "was written by a thread, but the multiplication may not see the write",
-            Remedy::Text(FENCE_OPERANDS),
+            Help::FenceOperands,
         ),
         (LaterAccess::CopyOut | LaterAccess::CopyIn, _) if hazard == Hazard::NoProxyFence => (
             MissingProxyFence,
             "was written by a thread, but the copy may not see the write",
-            Remedy::Text(FENCE),
+            Help::FenceWrites(Memory::Shared),
         ),
         (LaterAccess::Read, EarlierAccess::Copy) => {
-            (ReadBeforeWait, "is read, but the load that fills it may not be complete", Remedy::Wait)
+            (ReadBeforeWait, "is read, but the load that fills it may not be complete", wait)
         }
         (LaterAccess::CopyOut, EarlierAccess::Copy) => {
-            (ReadBeforeWait, "is stored from, but the load that fills it may not be complete", Remedy::Wait)
+            (ReadBeforeWait, "is stored from, but the load that fills it may not be complete", wait)
         }
         (LaterAccess::Multiply, EarlierAccess::Copy) => {
-            (ReadBeforeWait, "is multiplied, but the load that fills it may not be complete", Remedy::Wait)
+            (ReadBeforeWait, "is multiplied, but the load that fills it may not be complete", wait)
         }
         (LaterAccess::Multiply, EarlierAccess::Thread) => {
-            (Race, "is multiplied while a thread may still write it", Remedy::Text(ORDER))
+            (Race, "is multiplied while a thread may still write it", Help::Order(Memory::Shared))
         }
-        (LaterAccess::Write, EarlierAccess::Multiplication) => (
-            InFlight,
-            "is written while a multiplication may still read it",
-            Remedy::Text(WAIT_MULTIPLICATION),
-        ),
-        (LaterAccess::CopyIn, EarlierAccess::Multiplication) => (
-            InFlight,
-            "is loaded into while a multiplication may still read it",
-            Remedy::Text(WAIT_MULTIPLICATION),
-        ),
+        (LaterAccess::Write, EarlierAccess::Multiplication) => {
+            (InFlight, "is written while a multiplication may still read it", Help::WaitForOperands)
+        }
+        (LaterAccess::CopyIn, EarlierAccess::Multiplication) => {
+            (InFlight, "is loaded into while a multiplication may still read it", Help::WaitForOperands)
+        }
         (LaterAccess::Read | LaterAccess::CopyOut | LaterAccess::Multiply, EarlierAccess::Multiplication) => {
-            (InFlight, "is read while a multiplication may still read it", Remedy::Text(WAIT_MULTIPLICATION))
+            (InFlight, "is read while a multiplication may still read it", Help::WaitForOperands)
         }
         (LaterAccess::Write, EarlierAccess::Copy) if wrote => {
-            (InFlight, "is written while a load may still write it", Remedy::Wait)
+            (InFlight, "is written while a load may still write it", wait)
         }
         (LaterAccess::CopyIn, EarlierAccess::Copy) if wrote => {
-            (InFlight, "is loaded into while another load may still write it", Remedy::Wait)
+            (InFlight, "is loaded into while another load may still write it", wait)
         }
         (LaterAccess::Write, EarlierAccess::Copy) => {
-            (InFlight, "is written while a store may still read it", Remedy::Text(WAIT_READ))
+            (InFlight, "is written while a store may still read it", Help::WaitForRead)
         }
         (LaterAccess::CopyIn, EarlierAccess::Copy) => {
-            (InFlight, "is loaded into while a store may still read it", Remedy::Text(WAIT_READ))
+            (InFlight, "is loaded into while a store may still read it", Help::WaitForRead)
         }
         (LaterAccess::CopyIn, EarlierAccess::Thread) if !wrote => {
-            (RefillBeforeRelease, "is loaded into while a thread may still read it", Remedy::Text(RELEASE))
+            (RefillBeforeRelease, "is loaded into while a thread may still read it", Help::ReleaseTile)
         }
         (LaterAccess::CopyIn, EarlierAccess::Thread) => {
-            (Race, "is loaded into while a thread may still write it", Remedy::Text(ORDER))
+            (Race, "is loaded into while a thread may still write it", Help::Order(Memory::Shared))
         }
         (LaterAccess::CopyOut, EarlierAccess::Thread) => {
-            (Race, "is stored from while a thread may still write it", Remedy::Text(ORDER))
+            (Race, "is stored from while a thread may still write it", Help::Order(Memory::Shared))
         }
         (LaterAccess::Read, EarlierAccess::Thread) => {
-            (Race, "is read while another thread may still write it", Remedy::Text(ORDER))
+            (Race, "is read while another thread may still write it", Help::Order(Memory::Shared))
         }
         (LaterAccess::Write, EarlierAccess::Thread) if wrote => {
-            (Race, "is written by two threads, and nothing orders the writes", Remedy::Text(ORDER))
+            (Race, "is written by two threads, and nothing orders the writes", Help::Order(Memory::Shared))
         }
         (LaterAccess::Write, EarlierAccess::Thread) => {
-            (Race, "is written while another thread may still read it", Remedy::Text(ORDER))
+            (Race, "is written while another thread may still read it", Help::Order(Memory::Shared))
         }
     }
 }

@@ -1,17 +1,15 @@
 //! Deadlocks. The finding lists everything that threads wait for.
 
+use tma_model::help::Help;
+
 use crate::machine::Machine;
 use crate::machine::address::{Target, resolve};
 use crate::machine::barrier::{BYTES, Mbarrier};
 use crate::machine::index::{BlockRank, ThreadIndex};
 use crate::machine::memory::SharedLocation;
 use crate::machine::types::{Actor, Phase, Waiting, WaitingFor};
-use crate::report::{Finding, FindingKind, Help, Stop, counted};
+use crate::report::{Finding, FindingKind, Stop};
 
-/// The help for a loop that waits for global memory to change.
-const POLLS_GLOBAL: &str = "launch blocks that wait for each other together, with a cooperative launch, and \
-                            let all of them synchronise[[, such as with `sync_grid(..)`||]]: no running \
-                            thread can change this memory any more";
 /// The help for a loop that waits for shared memory to change.
 const POLLS_SHARED: &str = "check that the thread that has to change this memory gets there: no running thread and no copy can \
      change it any more";
@@ -51,10 +49,10 @@ impl Machine {
             Some(resolve(pointer, waiter.thread.block))
         };
         let polled = waiting.iter().find_map(polled).map(|target| match target {
-            Target::Global(_) => POLLS_GLOBAL,
-            Target::Shared(..) => POLLS_SHARED,
+            Target::Global(_) => Help::LaunchTogether,
+            Target::Shared(..) => POLLS_SHARED.into(),
         });
-        finding.help = finding.help.or(polled.map(Help::from));
+        finding.help = finding.help.or(polled);
         finding
     }
 
@@ -133,19 +131,9 @@ fn explain(mbarrier: &Mbarrier, finding: &mut Finding) {
     let (expected, copied) = (count.expected_bytes(), count.received_bytes());
     if count.tx() != 0 && (count.pending() == 0 || count.tx() < 0) {
         finding.kind = FindingKind::TransactionBytes;
-        let help = format!(
-            "announce in [[`arrive_expect_tx(..)`||`mbarrier.arrive.expect_tx`]] what the copies bring: the \
-             phase expects {expected} bytes, but {copied} were copied"
-        );
-        finding.help = Some(help.into());
+        finding.help = Some(Help::AnnounceBytes { expected, copied });
     } else if finding.help.is_none() && count.pending() > 0 {
-        let (pending, all) = (count.pending(), count.expected());
-        let (all, are) = (counted(all, "arrival"), if pending == 1 { "is" } else { "are" });
-        let help = format!(
-            "check whether a thread does not arrive, the count of [[`init(..)`||`mbarrier.init`]] is too \
-             high, or the parity is wrong: {pending} of {all} {are} missing"
-        );
-        finding.help = Some(help.into());
+        finding.help = Some(Help::FindArrivals { pending: count.pending(), expected: count.expected() });
     }
 }
 

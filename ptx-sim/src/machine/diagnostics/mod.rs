@@ -18,10 +18,6 @@ use super::index::{BlockRank, Shape, ThreadId};
 use super::types::{Action, Actor, MachineConfig, Site};
 use crate::report::{Finding, Findings, Party, Stop};
 
-/// The help to keep a block's shared memory alive for other blocks.
-pub(super) const KEEP_BLOCK_ALIVE: &str = "call [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] at the end, \
-    so that no block ends while others use its memory";
-
 /// The help for addresses in the reserved part of shared memory.
 pub(super) const RESERVED: &str = "take addresses from variables, with `mov` or `cvta`, instead of counting \
     from 0: the first 1024 bytes of each block's shared memory are reserved for the system";

@@ -6,6 +6,8 @@
 //! on purpose, grids are rounded up to whole clusters, and a tile that is moved in several boxes
 //! may have some beyond the edge.
 
+use tma_model::help::Help;
+
 use super::Diagnostics;
 use crate::machine::types::{Action, TensorAction, TensorCopy};
 use crate::report::{Finding, FindingKind};
@@ -39,11 +41,9 @@ impl Diagnostics {
             "a box at {at} is entirely outside of a tensor of {extents} (outermost dimension first), so \
              {effect}"
         );
-        let note = Finding::new(FindingKind::BoxOutside, message).with(self.party(action)).help(
-            "check whether two coordinates are swapped: they count elements, [[outermost dimension \
-                 first, as `[row, column]`||innermost dimension first]]; ignore this if it is intended, as \
-                 in a pipeline that loads past the end",
-        );
+        let note = Finding::new(FindingKind::BoxOutside, message)
+            .with(self.party(action))
+            .help(Help::SwapCoordinates);
         self.note(note);
     }
 }

@@ -12,15 +12,13 @@
 //! when they were issued. The latter is knowledge of the *past*, which orders phases but no
 //! accesses to memory. Relaxed arrivals release only this, and relaxed waits acquire only this.
 
+use tma_model::help::Help;
+
 use crate::machine::Machine;
 use crate::machine::barrier::Completer;
 use crate::machine::memory::SharedLocation;
 use crate::machine::types::{Action, Actor, Phase};
 use crate::report::{Finding, FindingKind};
-
-const HELP: &str = "make the waiting threads arrive after the wait, or synchronise, \
-                    [[`sync_threads()`||`bar.sync`]], before the next phase can complete: an mbarrier \
-                    distinguishes two phases only, so a wait that comes later waits for the phase after next";
 
 impl Machine {
     /// Checks a thread's query for a phase of an mbarrier. Reports an overrun if a later phase is
@@ -80,12 +78,11 @@ impl Machine {
             }
         };
         let message = format!("nothing orders {wait} before phase {awaited} (parity {parity}) completes");
-        let help = format!("{HELP}; to wait for phase {awaited} instead, use parity {parity}");
         let waits = log.party(waits.does("waits"));
         let mut finding = Finding::new(FindingKind::Overrun, message).with(waits);
         if let Some(Completer { action, .. }) = completer {
             finding = finding.with(log.party(action));
         }
-        log.report(finding.help(help));
+        log.report(finding.help(Help::WaitInTime { next: awaited }));
     }
 }

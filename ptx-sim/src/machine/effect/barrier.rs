@@ -1,5 +1,6 @@
 //! Barriers of blocks, warps and clusters, and waits in general.
 
+use tma_model::help::Help;
 use tma_model::limits::WARP_THREADS;
 
 use crate::machine::Machine;
@@ -91,10 +92,8 @@ impl Machine {
             }
             Divergence::Exited { first, .. } => {
                 let party = self.diagnostics.party(first.does("waits"));
-                let finding = Finding::new(FindingKind::DivergentBarrier, message).with(party).help(
-                    "move the barrier to where all threads reach it, or name the number of threads that do: \
-                     [[`named_barrier_sync(id, threads)`||`barrier.sync id, threads`]]",
-                );
+                let finding =
+                    Finding::new(FindingKind::DivergentBarrier, message).with(party).help(Help::ReachBarrier);
                 self.report(finding);
             }
         }

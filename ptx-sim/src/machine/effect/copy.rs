@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use tma_model::help::Help;
 use tma_model::sync::Issue;
 
 use super::mbarrier::MBARRIER;
@@ -53,7 +54,7 @@ impl Machine {
         let action = issuer.does("issues the copy");
         let TensorCopy { map: number, descriptor, at, offsets, .. } = *copy;
         let Some(map) = self.memory.maps.get(number).map(Rc::clone) else {
-            return self.illegal(action, format!("tensor map {number} is unknown"), "");
+            return self.illegal(action, format!("tensor map {number} is unknown"), None);
         };
         if let Err(refusal) = refusal::check(copy, &map) {
             return self.illegal(action, refusal.message, refusal.help);
@@ -127,7 +128,7 @@ impl Machine {
         let bytes = copy.bytes;
         if !bytes.is_multiple_of(UNIT) {
             let message = format!("a bulk copy has {bytes} bytes, which is not a multiple of 16");
-            return self.illegal(action, message, "");
+            return self.illegal(action, message, None);
         }
         let layout = AccessLayout { bytes, align: UNIT };
         match copy.action {
@@ -185,7 +186,7 @@ impl Machine {
                 "a load into block {to} of the cluster completes on an mbarrier of block \
                 {with}"
             );
-            return self.illegal(action, message, "use an mbarrier of the block that receives the bytes");
+            return self.illegal(action, message, Some(Help::CompleteAtReceiver));
         }
         let ranks: Vec<BlockRank> = match target.multicast {
             None => vec![to.rank],
@@ -197,7 +198,7 @@ impl Machine {
             if rank.0 >= self.shape.blocks {
                 let blocks = counted(self.shape.blocks, "block");
                 let message = format!("a multicast goes to block {rank}, but the cluster has {blocks}");
-                return self.illegal(action, message, "");
+                return self.illegal(action, message, None);
             }
             let barrier = SharedLocation { rank, ..barrier };
             self.mbarrier_for_copy(action, barrier)?;
@@ -241,9 +242,7 @@ impl Machine {
         let barrier = self.locate_shared(action, Pointer::cluster(barrier), MBARRIER)?;
         if to.rank == source.rank && combination.is_none() {
             let message = format!("a copy between blocks stays in block {}", to.rank);
-            let help = "copy within a block by threads: [[`bulk_copy_to(..)`||`cp.async.bulk` from shared \
-                        memory]] goes to another block of the cluster";
-            return self.illegal(action, message, help);
+            return self.illegal(action, message, Some(Help::CopyToOtherBlock));
         }
         if to.rank != barrier.rank {
             let (to, with) = (to.rank, barrier.rank);
@@ -251,7 +250,7 @@ impl Machine {
                 "a copy to block {to} of the cluster completes on an mbarrier of block \
                 {with}"
             );
-            return self.illegal(action, message, "use an mbarrier of the block that receives the bytes");
+            return self.illegal(action, message, Some(Help::CompleteAtReceiver));
         }
         self.mbarrier_for_copy(action, barrier)?;
         let Some(mbarrier) = self.barriers.mbarrier(barrier) else {
@@ -298,7 +297,7 @@ impl Machine {
                 "a store to block {to} of the cluster completes on an mbarrier of block \
                 {with}"
             );
-            return self.illegal(action, message, "use an mbarrier of the block that receives the bytes");
+            return self.illegal(action, message, Some(Help::CompleteAtReceiver));
         }
         let op = AsyncOp {
             issuer,

@@ -1,8 +1,9 @@
 //! The exit of threads, blocks and the cluster.
 
+use tma_model::help::Help;
+
 use crate::machine::Machine;
 use crate::machine::barrier::Mbarrier;
-use crate::machine::diagnostics::KEEP_BLOCK_ALIVE;
 use crate::machine::index::BlockRank;
 use crate::machine::memory::SharedLocation;
 use crate::machine::types::Actor;
@@ -49,12 +50,7 @@ impl Machine {
     /// memory ends with the block.
     fn check_groups(&mut self, exiting: Actor) {
         let Some((site, committed)) = self.engines.unwaited_group(exiting.thread) else { return };
-        let help = if committed {
-            "call [[`bulk_wait_group_read::<0>()`||`cp.async.bulk.wait_group.read 0`]] before the thread ends"
-        } else {
-            "call [[`bulk_commit_group()`||`cp.async.bulk.commit_group`]] and \
-             [[`bulk_wait_group_read::<0>()`||`cp.async.bulk.wait_group.read 0`]] before the thread ends"
-        };
+        let help = Help::WaitForReadBeforeEnd { committed };
         let issuer = Actor { site, ..exiting };
         let message = "a store may still read shared memory when the thread that issued it ends";
         self.report_leak(message, issuer, exiting, help);
@@ -66,10 +62,10 @@ impl Machine {
         let Some(site) = self.engines.unwaited_copy(exiting.thread) else { return };
         let issuer = Actor { site, ..exiting };
         let message = "a thread ends without a wait for its `cp.async`";
-        self.report_leak(message, issuer, exiting, "use `cp.async.wait_all` before the thread ends");
+        self.report_leak(message, issuer, exiting, "use `cp.async.wait_all` before the thread ends".into());
     }
 
-    fn report_leak(&mut self, message: &str, issuer: Actor, exiting: Actor, help: &str) {
+    fn report_leak(&mut self, message: &str, issuer: Actor, exiting: Actor, help: Help) {
         let log = &mut self.diagnostics;
         let finding = Finding::new(FindingKind::Leak, message)
             .with(log.party(issuer.does("issued the copy")))
@@ -94,7 +90,7 @@ impl Machine {
         let finding = Finding::new(FindingKind::BlockGone, message)
             .with(log.party(log.actor_at(other, line).does("used it")))
             .with(log.party(exiting.does("ends")))
-            .help(KEEP_BLOCK_ALIVE);
+            .help(Help::KeepBlockAlive);
         log.report(finding);
     }
 
@@ -113,7 +109,7 @@ impl Machine {
         let message = format!(
             "block {rank} of the cluster may end while a copy into another block reads its shared memory"
         );
-        self.report_leak(&message, copy.issuer, exiting, KEEP_BLOCK_ALIVE);
+        self.report_leak(&message, copy.issuer, exiting, Help::KeepBlockAlive);
     }
 
     /// Reports mbarriers of a block that are not settled when the block ends.
@@ -132,10 +128,7 @@ impl Machine {
             None => log.party(mbarrier.init.does("initialised it")),
         };
         let name = format!("the mbarrier at {}", log.location_text(location));
-        let wait = format!(
-            "wait for the phase before the block ends: [[`{}`||`mbarrier.try_wait`]]",
-            log.wait_at(location.at)
-        );
+        let wait = Help::WaitBeforeEnd(log.wait_at(location.at));
         let finding = if mbarrier.has_loads_in_flight() {
             let message = format!("{name} ends while loads that complete on it are in flight");
             Finding::new(FindingKind::Leak, message).help(wait)
@@ -145,9 +138,7 @@ impl Machine {
                 ({})",
                 mbarrier.describe()
             );
-            let help = "announce in [[`arrive_expect_tx(..)`||`mbarrier.arrive.expect_tx`]] what the copies \
-                of each phase bring";
-            Finding::new(FindingKind::TransactionBytes, message).help(help)
+            Finding::new(FindingKind::TransactionBytes, message).help(Help::Announce)
         } else if mbarrier.has_unobserved_load() {
             let message = format!("{name} ends, but no thread has waited for a load that completes on it");
             Finding::new(FindingKind::Leak, message).help(wait)

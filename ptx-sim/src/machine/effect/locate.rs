@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use tma_model::help::Help;
+
 use crate::machine::Machine;
 use crate::machine::address::NO_RANK;
-use crate::machine::diagnostics::{KEEP_BLOCK_ALIVE, RESERVED};
+use crate::machine::diagnostics::RESERVED;
 use crate::machine::index::BlockRank;
 use crate::machine::memory::{
     AccessLayout, GlobalFault, LocationFault, MemoryLocation, SharedLocation, UnfinishedStore,
@@ -87,19 +89,24 @@ impl Machine {
         action: Action,
         kind: FindingKind,
         message: String,
-        help: &str,
+        help: impl Into<Help>,
     ) -> Result<T, Stop> {
         let party = self.diagnostics.party(action);
         self.stop(Finding::new(kind, message).with(party).help(help))
     }
 
     /// Records that the copy engine refuses a copy, with help if there is any.
-    pub(super) fn illegal<T>(&mut self, action: Action, message: String, help: &str) -> Result<T, Stop> {
+    pub(super) fn illegal<T>(
+        &mut self,
+        action: Action,
+        message: String,
+        help: Option<Help>,
+    ) -> Result<T, Stop> {
         let kind = FindingKind::IllegalCopy;
-        if help.is_empty() {
-            return self.refuse(action, kind, message);
+        match help {
+            Some(help) => self.refuse_with_help(action, kind, message, help),
+            None => self.refuse(action, kind, message),
         }
-        self.refuse_with_help(action, kind, message, help)
     }
 
     #[cold]
@@ -126,10 +133,7 @@ impl Machine {
                     "an access to shared memory of rank {rank}{or_more} in a cluster of \
                     {blocks}"
                 );
-                Finding::new(FindingKind::OutOfBounds, message).help(
-                    "use ranks as in [[`cluster_rank()`||`%cluster_ctarank`]], from 0: to wrap around, take \
-                     them modulo the number of blocks",
-                )
+                Finding::new(FindingKind::OutOfBounds, message).help(Help::UseRanks)
             }
             LocationFault::OutsideShared { at } => {
                 let (bytes, Range { start, end }) = (counted(layout.bytes, "byte"), &self.memory.window);
@@ -180,11 +184,7 @@ impl Machine {
         let finding = Finding::new(FindingKind::InFlight, message)
             .with(log.party(action))
             .with(log.party(store.issuer.does("issued the store")))
-            .help(
-                "call [[`bulk_wait_group::<0>()`||`cp.async.bulk.wait_group`]] in the thread that issued the \
-                 store: [[`bulk_wait_group_read` waits||with `.read` it waits]] only until the tile is read, \
-                 not until it is written",
-            );
+            .help(Help::WaitForStore);
         log.report(finding);
     }
 
@@ -193,7 +193,7 @@ impl Machine {
         let message =
             format!("shared memory of block {rank} of the cluster is used after all its threads have ended");
         let party = self.diagnostics.party(action);
-        self.report(Finding::new(FindingKind::BlockGone, message).with(party).help(KEEP_BLOCK_ALIVE));
+        self.report(Finding::new(FindingKind::BlockGone, message).with(party).help(Help::KeepBlockAlive));
     }
 }
 

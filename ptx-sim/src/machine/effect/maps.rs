@@ -1,5 +1,7 @@
 //! Tensor maps in global memory: their use, change and acquire.
 
+use tma_model::help::Help;
+
 use crate::machine::Machine;
 use crate::machine::address::{Target, resolve};
 use crate::machine::index::MapId;
@@ -7,12 +9,6 @@ use crate::machine::memory::{MapMisuse, Mark};
 use crate::machine::types::{Action, Actor, Pointer, Space};
 use crate::report::{Finding, FindingKind, Stop};
 use crate::tensor_map::{DESCRIPTOR_BYTES, Descriptor};
-
-const ACQUIRE: &str = "call [[`maps.acquire(i)`||`fence.proxy.tensormap::generic.acquire.gpu [map], 128`]] \
-                       in this block after the change, and then a barrier if another thread copies";
-const RELEASE: &str = "call [[`map.publish(maps, i)`||`fence.proxy.tensormap::generic.release.gpu`]] after \
-                       the change[[||, or `tensormap.cp_fenceproxy` from shared memory]], and then a barrier \
-                       if another thread acquires";
 
 impl Machine {
     /// Returns the map that a descriptor encodes, or `None` if the bytes are no valid descriptor.
@@ -43,10 +39,10 @@ impl Machine {
     #[cold]
     fn report_map_misuse(&mut self, action: Action, global: u64, misuse: MapMisuse, change: Option<Mark>) {
         let (problem, help) = match misuse {
-            MapMisuse::NotAcquired => ("is used, but was not acquired", ACQUIRE),
-            MapMisuse::Changed => ("is used, but has changed since it was acquired", ACQUIRE),
+            MapMisuse::NotAcquired => ("is used, but was not acquired", Help::AcquireMap),
+            MapMisuse::Changed => ("is used, but has changed since it was acquired", Help::AcquireMap),
             MapMisuse::NotReleased => {
-                ("is used, but its change was not released before it was acquired", RELEASE)
+                ("is used, but its change was not released before it was acquired", Help::ReleaseMap)
             }
         };
         let log = &mut self.diagnostics;
@@ -68,8 +64,7 @@ impl Machine {
         self.illegal(
             actor.does("uses the map"),
             format!("there is no tensor map at {address:#x}"),
-            "make tensor maps on the host, or [[in a `SharedMap`||from 128 zeros with `tensormap.replace` of \
-             all fields]]",
+            Some(Help::MakeMap),
         )
     }
 
@@ -86,8 +81,7 @@ impl Machine {
             Target::Shared(..) => self.illegal(
                 action,
                 format!("the tensor map at {address:#x} is in shared memory"),
-                "copy it to global memory with [[`publish(..)`||`tensormap.cp_fenceproxy`]]: copies take \
-                 maps in the kernel's parameters, in constant or in global memory",
+                Some(Help::PublishMap),
             ),
         }
     }

@@ -1,5 +1,6 @@
 //! Instructions on mbarriers: the checks on their use, and the order that they establish.
 
+use tma_model::help::Help;
 use tma_model::limits::BARRIER_ARRIVALS;
 use tma_model::sync::{Issue, MbarrierCount, MbarrierFault, Memory, View, Wait};
 
@@ -240,11 +241,7 @@ impl Machine {
             return Err(self.no_mbarrier(action, location));
         };
         if self.order.is_checked() && !self.order.view(action.thread).follows(mbarrier.init_step) {
-            let help = "synchronise between the initialisation and the use: with \
-                        [[`sync_threads()`||`bar.sync`]], or with \
-                        [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] for another block's \
-                        mbarrier";
-            self.not_visible(action, location, mbarrier.init, help);
+            self.not_visible(action, location, mbarrier.init, Help::SynchroniseInit);
         }
         Ok(location)
     }
@@ -256,14 +253,8 @@ impl Machine {
         };
         let view = self.order.view(action.thread);
         if self.order.is_checked() && !is_ready(mbarrier, view) {
-            let help = if view.follows(mbarrier.init_step) {
-                "call [[`fence_barrier_init()`||`fence.mbarrier_init.release.cluster`]] after the \
-                 initialisation"
-            } else {
-                "call [[`fence_barrier_init()`||`fence.mbarrier_init.release.cluster`]] after the \
-                 initialisation, and synchronise before the copy"
-            };
-            self.not_visible(action, location, mbarrier.init, help);
+            let unordered = !view.follows(mbarrier.init_step);
+            self.not_visible(action, location, mbarrier.init, Help::FenceInit { unordered });
         }
         Ok(())
     }
@@ -292,15 +283,12 @@ impl Machine {
         let finding = Finding::new(FindingKind::BarrierMisuse, message)
             .with(log.party(action))
             .with(log.party(init.does("initialised it")))
-            .help(
-                "initialise an mbarrier once, in one thread, and call [[`invalidate()`||`mbarrier.inval`]] \
-                 before using its memory for anything else",
-            );
+            .help(Help::InitialiseOnce);
         log.report(finding);
     }
 
     #[cold]
-    fn not_visible(&mut self, action: Action, location: SharedLocation, init: Actor, help: &str) {
+    fn not_visible(&mut self, action: Action, location: SharedLocation, init: Actor, help: Help) {
         let log = &mut self.diagnostics;
         let message = format!(
             "the mbarrier at {} is used, but its initialisation may not be visible there",
@@ -326,10 +314,8 @@ impl Machine {
             "a thread arrives at the mbarrier at {at} in phase {phase} before any thread has waited for \
              phase {before}"
         );
-        let finding = Finding::new(FindingKind::BarrierMisuse, message).with(party).help(format!(
-            "wait for each phase before any thread arrives in the next one, or raise the count of \
-             [[`init({count})`||`mbarrier.init`]] if more than {count} arrivals belong to a phase"
-        ));
+        let finding =
+            Finding::new(FindingKind::BarrierMisuse, message).with(party).help(Help::CountArrivals(count));
         log.report(finding);
     }
 
@@ -341,13 +327,7 @@ impl Machine {
                 invalidated",
             log.location_text(location)
         );
-        let help = if location.rank == action.thread.block {
-            "initialise it in one thread, [[`init(..)`||`mbarrier.init`]], and synchronise all threads, \
-             [[`sync_threads()`||`bar.sync`]], before the first use"
-        } else {
-            "initialise it in a thread of its block, [[`init(..)`||`mbarrier.init`]], and synchronise the \
-             blocks, [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]], before others use it"
-        };
+        let help = Help::Initialise { remotely: location.rank != action.thread.block };
         let party = log.party(action);
         log.stop(Finding::new(FindingKind::BarrierMisuse, message).with(party).help(help))
     }

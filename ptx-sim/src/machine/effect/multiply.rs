@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use tma_model::help::Help;
 use tma_model::mma::{CHUNK_BYTES, Form, MetadataLocation, Operand};
 use tma_model::sync::Epoch;
 
@@ -22,8 +23,6 @@ use crate::report::{Finding, FindingKind, Stop};
 const WHOLE_WARPGROUP: &str = "issue the same `wgmma` instructions with the same descriptors in all four warps of a \
                         warpgroup (which starts at a multiple of 4 warps), and none under a condition that \
                         differs between them";
-const WAIT: &str = "use [[`flight.wait()`||`wgmma.commit_group` and `wgmma.wait_group 0`]] before the warps \
-    end";
 
 /// Returns the warp of a thread.
 const fn warp_of(thread: ThreadId) -> WarpIndex {
@@ -201,7 +200,7 @@ impl Machine {
             let finding = Finding::new(FindingKind::UnwaitedMultiplication, message)
                 .with(log.party(Actor { site, ..exiting }.does("issued the multiplication")))
                 .with(log.party(exiting.does("ends")))
-                .help(WAIT);
+                .help(Help::WaitForMultiplication);
             log.report(finding);
         }
         if let Some((other, site)) = self.tensor_cores.unissued(member) {

@@ -6,6 +6,8 @@
 //! compiler merges accesses to neighbours into one instruction, which carries the line of one of
 //! them.
 
+use tma_model::help::Help;
+
 use crate::machine::Machine;
 use crate::machine::address::{Target, resolve};
 use crate::machine::types::{Action, Actor, Pointer};
@@ -53,11 +55,9 @@ impl Machine {
             counted(bytes, "byte"),
             self.diagnostics.offset(at)
         );
-        let help = format!(
-            "keep the index within {meant}; with `checked` in its attribute, a kernel stops at the index \
-             itself"
-        );
         let party = self.diagnostics.party(action);
-        self.stop(Finding::new(FindingKind::OutOfBounds, message).with(party).help(help))
+        self.stop(
+            Finding::new(FindingKind::OutOfBounds, message).with(party).help(Help::KeepIndexWithin(meant)),
+        )
     }
 }

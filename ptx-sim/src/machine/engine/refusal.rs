@@ -6,22 +6,23 @@
 use crate::machine::types::{Reduction, TensorAction, TensorCopy};
 use crate::tensor_map::{DataType, Mode, TensorMap, UNIT};
 use tma_model::Scalar;
+use tma_model::help::Help;
 
 /// The reason why a copy is refused, and help.
 #[derive(Debug)]
 pub(in crate::machine) struct Refusal {
     pub(in crate::machine) message: String,
-    pub(in crate::machine) help: &'static str,
+    pub(in crate::machine) help: Option<Help>,
 }
 
-fn refuse(message: String, help: &'static str) -> Result<(), Refusal> {
-    Err(Refusal { message, help })
+fn refuse(message: String, help: impl Into<Option<&'static str>>) -> Result<(), Refusal> {
+    Err(Refusal { message, help: help.into().map(Help::from) })
 }
 
 /// Checks a copy against its map, and the map itself.
 pub(in crate::machine) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<(), Refusal> {
     if let Err(error) = map.check() {
-        return refuse(format!("a tensor map with {error}"), "");
+        return refuse(format!("a tensor map with {error}"), None);
     }
     if copy.rank as usize != map.rank() {
         let message = format!(
@@ -30,7 +31,7 @@ pub(in crate::machine) fn check(copy: &TensorCopy, map: &TensorMap) -> Result<()
             copy.rank,
             map.rank()
         );
-        return refuse(message, "");
+        return refuse(message, None);
     }
     inner(copy, map)?;
     let stores = match copy.action {
@@ -131,7 +132,7 @@ fn columns(
                 {most}",
                 map.rank()
             ),
-            "",
+            None,
         ),
         None => Ok(()),
     }

@@ -1,35 +1,18 @@
 //! Messages for conflicts in global memory.
 
-use tma_model::sync::{AccessKind, Proxy};
+use tma_model::help::Help;
+use tma_model::sync::{AccessKind, Memory, Proxy};
 
 use super::footprint::Extent;
 use super::mark::{AccessAttributes, AccessRule};
 use crate::report::{Finding, FindingKind};
 
-const BARRIER: &str = "insert a barrier of both threads between the two accesses: \
-                       [[`sync_threads()`||`bar.sync`]] within a block, \
-                       [[`sync_cluster()`||`barrier.cluster.arrive` and `.wait`]] between blocks of a \
-                       cluster; a bulk store must be complete first, \
-                       [[`bulk_wait_group::<0>()`||`cp.async.bulk.wait_group 0`]]";
-const FLAG: &str = "set a flag in global memory with release semantics after the first access, and read it \
-                    with acquire semantics before the second, both at a scope that includes the other thread \
-                    (or with [[`fence()`||`fence.acq_rel.gpu`]] around relaxed accesses): nothing else \
-                    orders accesses between clusters";
 const LAUNCH: &str =
     "write a separate part in each cluster, or use two launches: nothing orders the clusters of this kernel";
-const SCOPE: &str = "use the narrowest scope that includes both threads: [[`Scope::Block`||`.cta`]] is a \
-    block, [[`Scope::Cluster`||`.cluster`]] a cluster, [[`Scope::Device`||`.gpu`]] the device";
 const ONE_SIZE: &str = "use one size for all strong operations on the same bytes, or order them with a \
                         barrier: operations of different sizes are not atomic with respect to each other, \
                         and neither sees all writes of the other";
 const ONE_PROXY: &str = "use one proxy: either only atomics of threads, or only reductions of copies";
-const FENCE: &str = "insert [[`fence_proxy_async_global()`||`fence.proxy.async.global`]] after the writes, \
-                     before the barrier that orders them with the copy";
-const READ_FENCE: &str = "insert [[`fence_proxy_async_global()`||`fence.proxy.async.global`]] after the \
-                          reads, before the barrier that orders them with the copy; reads whose values were \
-                          stored to shared memory before that barrier need no fence";
-const FENCE_AFTER: &str = "insert [[`fence_proxy_async_global()`||`fence.proxy.async.global`]] in the block \
-                            that issues the copy, between the acquire and the copy";
 
 /// Two accesses that violate a rule.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +71,7 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
     let location = format!("global memory at {address:#x}");
     let (kind, message, help) = match rule {
         AccessRule::Race => {
-            let help = if same_cluster { BARRIER } else { FLAG };
+            let help = if same_cluster { Help::Order(Memory::Global) } else { Help::OrderByFlag };
             (FindingKind::Race, format!("{location} {}", race(earlier, later)), help)
         }
         AccessRule::ScopeTooNarrow => {
@@ -97,7 +80,7 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
                 "two threads access {location} with scopes `.{one}` and `.{two}`, one of which does not \
                  include the other thread"
             );
-            (FindingKind::ScopeTooNarrow, message, SCOPE)
+            (FindingKind::ScopeTooNarrow, message, Help::WidenScope)
         }
         AccessRule::ReleaseTooNarrow => {
             let message = format!(
@@ -105,7 +88,7 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
                  not include the other thread",
                 race(earlier, later)
             );
-            (FindingKind::ScopeTooNarrow, message, SCOPE)
+            (FindingKind::ScopeTooNarrow, message, Help::WidenScope)
         }
         AccessRule::MixedSizes => {
             return mixed_sizes(&location, [earlier, later].map(|attributes| attributes.sizes.bytes()));
@@ -115,14 +98,14 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
                 "a thread's strong operation and a copy's reduction access {location}, and nothing orders \
                  the two"
             );
-            (FindingKind::MixedProxies, message, ONE_PROXY)
+            (FindingKind::MixedProxies, message, ONE_PROXY.into())
         }
         AccessRule::MissingProxyFence => {
             let message = format!("{location} {}", crossing(earlier, later));
             let help = match earlier.kind {
-                _ if !same_cluster => FENCE_AFTER,
-                AccessKind::Read => READ_FENCE,
-                AccessKind::Write | AccessKind::Reduce => FENCE,
+                _ if !same_cluster => Help::FenceAfterAcquire,
+                AccessKind::Read => Help::FenceGlobalReads,
+                AccessKind::Write | AccessKind::Reduce => Help::FenceWrites(Memory::Global),
             };
             (FindingKind::MissingProxyFence, message, help)
         }

@@ -1,9 +1,11 @@
 //! The changes that are tried, the likeliest first.
 
+use tma_model::rule::Rule;
+
 use super::edit::{Edit, Gap, copies, flipped, parity_of, plus, release};
 use super::moves::moves;
 use super::openings::{self, Opening, before_stmt, is_alone};
-use crate::diag::mistake::{Protocol, ProtocolRule as Rule, Repair, SourceLocation, ThreadAct};
+use crate::diag::mistake::{Protocol, Repair, SourceLocation, ThreadAct};
 use crate::ir::{
     BarrierOp, Block, Const, CopyKind, Expr, ExprKind, Fence, FencedMemory, Kernel, LocalId, Scope, SharedId,
     Stmt, StmtId, StmtKind, Sync, visit,

@@ -9,11 +9,13 @@ mod edit;
 mod moves;
 mod openings;
 
+use tma_model::rule::Rule;
+
 use self::candidates::{Candidate, candidates};
 use super::explore::{Budget, Judgement, Verdict, judge};
 use super::finding::UndecidedReason;
 use crate::check::{CheckedKernel, check};
-use crate::diag::mistake::{Protocol, ProtocolRule, Repair};
+use crate::diag::mistake::{Protocol, Repair};
 use crate::diag::{Diagnostic, Sink};
 use crate::ir::Kernel;
 
@@ -28,7 +30,7 @@ pub fn with_missing_step(kernel: &CheckedKernel, found: Box<Diagnostic>, budget:
     match search(kernel.kernel(), protocol, budget) {
         Some(repair) => {
             // An overrun because of a wait with the wrong parity is reported at that wait.
-            let at = repair.wrong_parity().filter(|_| protocol.rule == ProtocolRule::Overrun);
+            let at = repair.wrong_parity().filter(|_| protocol.rule == Rule::Overrun);
             let protocol = Protocol { repair: Some(repair), ..protocol.clone() };
             Box::new(Diagnostic::new(protocol, at.unwrap_or(found.span)))
         }

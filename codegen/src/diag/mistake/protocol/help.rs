@@ -1,34 +1,34 @@
 //! General advice, for mistakes that no single change corrects.
 
-use super::{Protocol, ProtocolRule, ThreadAct};
+use tma_model::rule::Rule;
+
+use super::{Protocol, ThreadAct};
 
 impl Protocol {
     /// Returns advice on how to follow the rule.
     pub(super) fn help(&self) -> &'static str {
         let is_global = self.subject.as_ref().is_some_and(|subject| subject.is_global);
         match self.rule {
-            ProtocolRule::Deadlock | ProtocolRule::Divergence
-                if self.counts.is_none() && self.has_returned() =>
-            {
+            Rule::Deadlock | Rule::Divergence if self.counts.is_none() && self.has_returned() => {
                 "put the work into an `if` that ends before the barrier instead of returning early, so that \
                  all threads reach the barrier"
             }
-            ProtocolRule::Deadlock => of(WAITS, self.step.does).unwrap_or(
+            Rule::Deadlock => of(WAITS, self.step.does).unwrap_or(
                 "make each phase get as many arrivals as `init(..)` counts, and wait for the parities 0, 1, \
                  0, .. in this order",
             ),
-            ProtocolRule::Bytes if !self.without.is_empty() => {
+            Rule::Bytes if !self.without.is_empty() => {
                 "call `load_sliced` in all blocks along its axis, outside of conditions on the block; to \
                  load for all of them in one block, use `load_multicast`"
             }
-            ProtocolRule::Bytes => {
+            Rule::Bytes => {
                 "announce the bytes of all copies that complete in the phase, such as `tile.bytes()`"
             }
-            ProtocolRule::Count => of(USES, self.step.does).unwrap_or(
+            Rule::Count => of(USES, self.step.does).unwrap_or(
                 "initialise the barrier once, count the arrivals of each phase in `init(..)`, and wait for a \
                  phase before arriving in the next one",
             ),
-            ProtocolRule::Race | ProtocolRule::Refill if self.is_done_by_several() => {
+            Rule::Race | Rule::Refill if self.is_done_by_several() => {
                 if self.step.threads.block == self.others.first().and_then(|other| other.threads.block) {
                     "restrict the statement to one thread, such as with `if thread_idx().x == 0 { .. }`, or \
                      give each thread a part of its own"
@@ -37,54 +37,54 @@ impl Protocol {
                      give each block a part of its own"
                 }
             }
-            ProtocolRule::Race if is_global => {
+            Rule::Race if is_global => {
                 "wait for the copy before accessing its elements: call `bulk_commit_group()` and \
                  `bulk_wait_group::<0>()` in the thread that issued a store, then synchronise"
             }
-            ProtocolRule::Race => {
+            Rule::Race => {
                 "order the two accesses: with `sync_threads()`, with an arrival and a wait at a barrier, or \
                  with a store with `Order::Release` and a load with `Order::Acquire` in between"
             }
-            ProtocolRule::ReadBeforeWait => {
+            Rule::ReadBeforeWait => {
                 "wait for the barrier that the copy completes on, in each thread that reads, or in one \
                  thread before it synchronises with the readers"
             }
-            ProtocolRule::Refill => {
+            Rule::Refill => {
                 "delay this until all earlier users of the memory have arrived at a barrier that is waited \
                  for here, have synchronised with this thread, or have waited for their copies"
             }
-            ProtocolRule::Fence if is_global => {
+            Rule::Fence if is_global => {
                 "call `fence_proxy_async_global()` after the threads' accesses, before the barrier that \
                  orders them with the copy"
             }
-            ProtocolRule::Fence => {
+            Rule::Fence => {
                 "call `fence_proxy_async()` after the threads' accesses, before the arrival or barrier that \
                  orders them with the copy"
             }
-            ProtocolRule::NotVisible => {
+            Rule::NotVisible => {
                 "call `init(..)` and then `fence_barrier_init()` in one thread, and synchronise before the \
                  first use: with `sync_threads()`, or with `sync_cluster()` if other blocks use it"
             }
-            ProtocolRule::Overrun if self.is_idle_wait() => {
+            Rule::Overrun if self.is_idle_wait() => {
                 "wait for the parities 0, 1, 0, .. in this order, once for each phase; a `Phase` and \
                  `wait_next` count them"
             }
-            ProtocolRule::Overrun => {
+            Rule::Overrun => {
                 "make each waiting thread arrive after its wait, at this barrier or another one, before the \
                  next phase can complete"
             }
-            ProtocolRule::Leak if self.step.does == ThreadAct::InvalidateUnderCopy => {
+            Rule::Leak if self.step.does == ThreadAct::InvalidateUnderCopy => {
                 "wait for the copy before invalidating its barrier"
             }
-            ProtocolRule::Leak if self.step.does == ThreadAct::IssueLoad => {
+            Rule::Leak if self.step.does == ThreadAct::IssueLoad => {
                 "wait for the barrier of the load before the kernel ends"
             }
-            ProtocolRule::Leak => {
+            Rule::Leak => {
                 "call `bulk_commit_group()` and `bulk_wait_group_read::<0>()` in the thread that issues the \
                  store"
             }
-            ProtocolRule::BlockGone => "call `sync_cluster()` at the end of the kernel",
-            ProtocolRule::Divergence => of(USES, self.step.does).unwrap_or(
+            Rule::BlockGone => "call `sync_cluster()` at the end of the kernel",
+            Rule::Divergence => of(USES, self.step.does).unwrap_or(
                 "move the barrier to one statement that all threads reach, or name the number of threads \
                  that do: `named_barrier_sync(id, threads)`",
             ),

@@ -9,6 +9,8 @@ mod unordered;
 
 use std::fmt;
 
+use tma_model::rule::Rule;
+
 use crate::diag::Code;
 use crate::diag::text::Text;
 use crate::ir::Axis;
@@ -21,7 +23,7 @@ pub(crate) use unordered::{Lack, Unordered};
 /// A mistake in the synchronisation of a kernel's threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Protocol {
-    pub(crate) rule: ProtocolRule,
+    pub(crate) rule: Rule,
     /// The barrier or the memory concerned.
     pub(crate) subject: Option<Subject>,
     /// The counts of the barrier.
@@ -94,52 +96,6 @@ impl fmt::Display for LaunchInput {
     }
 }
 
-/// A rule of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum ProtocolRule {
-    /// A wait never ends.
-    Deadlock,
-    /// A phase expects a different number of bytes than is copied.
-    Bytes,
-    /// A barrier receives more or other arrivals than it counts.
-    Count,
-    /// Nothing orders two accesses.
-    Race,
-    /// Data of a load is read without a wait for the load.
-    ReadBeforeWait,
-    /// A load or a write overwrites memory that may still be read.
-    Refill,
-    /// Accesses of threads and copies are ordered, but no proxy fence separates them.
-    Fence,
-    /// A barrier is used where its initialisation may not be visible.
-    NotVisible,
-    /// A wait may be overrun.
-    Overrun,
-    /// A copy is still in flight when its thread or block ends.
-    Leak,
-    /// A block may end while others use its shared memory.
-    BlockGone,
-    /// Not all threads reach a rendezvous in the same way.
-    Divergence,
-}
-
-impl ProtocolRule {
-    /// Returns whether a violation means that nothing orders two steps.
-    pub(crate) const fn is_of_order(self) -> bool {
-        match self {
-            Self::Count
-            | Self::Race
-            | Self::ReadBeforeWait
-            | Self::Refill
-            | Self::Fence
-            | Self::NotVisible
-            | Self::Overrun
-            | Self::BlockGone => true,
-            Self::Deadlock | Self::Bytes | Self::Leak | Self::Divergence => false,
-        }
-    }
-}
-
 /// A shared variable, as the source names it.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
@@ -189,47 +145,36 @@ impl Protocol {
         let barrier = self.subject.as_ref().map_or("the barrier".to_owned(), Subject::text);
         let threads = self.step.threads.name();
         let (iteration, does) = (self.step.iteration(), self.step.verb());
-        let (code, message) = match self.rule {
-            ProtocolRule::Deadlock => {
-                (Code::Deadlock, format!("deadlock: {}{iteration}{}", self.waiting(), self.lacking()))
-            }
-            ProtocolRule::Bytes if !self.without.is_empty() => (Code::PhaseBytes, self.slices(&barrier)),
-            ProtocolRule::Bytes => (Code::PhaseBytes, self.bytes(&barrier)),
-            ProtocolRule::Count => {
+        let message = match self.rule {
+            Rule::Deadlock => format!("deadlock: {}{iteration}{}", self.waiting(), self.lacking()),
+            Rule::Bytes if !self.without.is_empty() => self.slices(&barrier),
+            Rule::Bytes => self.bytes(&barrier),
+            Rule::Count => {
                 let (misuse, rest) = self.miscounted(&barrier);
-                let message =
-                    format!("mbarrier misused: {threads} {misuse}{iteration}{rest}{}", self.counted());
-                (Code::PhaseArrivals, message)
+                format!("mbarrier misused: {threads} {misuse}{iteration}{rest}{}", self.counted())
             }
-            ProtocolRule::Race => (Code::SharedRace, self.race(&subject)),
-            ProtocolRule::ReadBeforeWait => {
+            Rule::Race => self.race(&subject),
+            Rule::ReadBeforeWait => {
                 let rest = "but the copy that fills it may not be complete";
-                (
-                    Code::ReadBeforeWait,
-                    format!("read before the wait: {threads} {does} {subject}{iteration}, {rest}"),
-                )
+                format!("read before the wait: {threads} {does} {subject}{iteration}, {rest}")
             }
-            ProtocolRule::Refill => (
-                Code::EarlyRefill,
-                format!("refill before release: {threads} {does} {subject}{iteration}{}", self.user()),
-            ),
-            ProtocolRule::Fence => (Code::MissingFence, self.fence(&subject)),
-            ProtocolRule::NotVisible => (Code::BarrierInit, self.not_visible(&barrier)),
-            ProtocolRule::Overrun => (Code::Overrun, self.overrun(&barrier)),
-            ProtocolRule::Leak if self.step.does == ThreadAct::InvalidateUnderCopy => {
-                (Code::OpenCopy, self.under_copy(&barrier))
+            Rule::Refill => {
+                format!("refill before release: {threads} {does} {subject}{iteration}{}", self.user())
             }
-            ProtocolRule::Leak => {
+            Rule::Fence => self.fence(&subject),
+            Rule::NotVisible => self.not_visible(&barrier),
+            Rule::Overrun => self.overrun(&barrier),
+            Rule::Leak if self.step.does == ThreadAct::InvalidateUnderCopy => self.under_copy(&barrier),
+            Rule::Leak => {
                 let rest = "but no thread waits for it before the kernel ends";
-                (Code::OpenCopy, format!("leaked copy: {threads} {does}{iteration}, {rest}"))
+                format!("leaked copy: {threads} {does}{iteration}, {rest}")
             }
-            ProtocolRule::BlockGone => (
-                Code::BlockGone,
-                format!("block gone: {threads} {does}{iteration}, but that block may have ended"),
-            ),
-            ProtocolRule::Divergence => (Code::DivergentBarrier, self.diverged()),
+            Rule::BlockGone => {
+                format!("block gone: {threads} {does}{iteration}, but that block may have ended")
+            }
+            Rule::Divergence => self.diverged(),
         };
-        let mut text = Text::new(code, message);
+        let mut text = Text::new(Code::of(self.rule), message);
         if self.is_parity_elsewhere() {
             text = text.label(self.step.at, self.reported_wait(&barrier, " here"));
         }

@@ -1,6 +1,8 @@
 //! Explanations of mistakes that the rule alone does not explain.
 
-use super::{Counts, Protocol, ProtocolRule, ThreadAct, ThreadSet, ThreadStep};
+use tma_model::rule::Rule;
+
+use super::{Counts, Protocol, ThreadAct, ThreadSet, ThreadStep};
 use crate::ir::Span;
 
 impl Protocol {
@@ -51,7 +53,7 @@ impl Protocol {
 
     /// Returns the wait whose parity has to change, if that makes the kernel correct.
     fn wrong_parity(&self) -> Option<Span> {
-        self.repair.as_ref().filter(|_| self.rule == ProtocolRule::Overrun)?.wrong_parity()
+        self.repair.as_ref().filter(|_| self.rule == Rule::Overrun)?.wrong_parity()
     }
 
     /// Returns whether a different parity at a wait other than the overrun one makes the kernel
