@@ -14,8 +14,9 @@ use std::collections::hash_map::Entry;
 use crate::diag::Sink;
 use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
-    BarrierOp, Block, Expr, For, Kernel, Label, LocalId, MapEdit, RowOp, Span, Stmt, StmtId, StmtKind, Sync,
-    Team, visit,
+    Block, DefinedValue, Definition, Effect, Expr, Facts as StmtFacts, Flow, For, Group, Kernel, Label,
+    LoadedType, LocalId, Loop, LoopExit, MemoryAccess, MemoryObject, Span, Stmt, StmtId, StmtKind,
+    Synchronization, Team, Wait, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 use facts::{Fact, Facts, Level};
@@ -24,7 +25,7 @@ use facts::{Fact, Facts, Level};
 /// differ.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut is_needed = false;
-    visit::for_each_stmt(&kernel.body, &mut |stmt| is_needed |= collective(kernel, &stmt.kind).is_some());
+    visit::for_each_stmt(&kernel.body, &mut |stmt| is_needed |= stmt.facts().uniform.is_some());
     if !is_needed {
         return;
     }
@@ -49,7 +50,8 @@ impl Reach {
     pub(super) fn of(kernel: &Kernel) -> Self {
         let mut is_needed = false;
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
-            is_needed |= is_of_warp(&stmt.kind) || matches!(stmt.kind, StmtKind::SyncGrid { .. });
+            let facts = stmt.facts();
+            is_needed |= facts.is_of_warp() || facts.group == Some(Group::Grid);
         });
         if !is_needed {
             return Self::default();
@@ -75,109 +77,27 @@ impl Reach {
     }
 }
 
-/// Returns the name of an operation that threads execute together, and which threads these are.
-fn collective(kernel: &Kernel, kind: &StmtKind) -> Option<(&'static str, Level)> {
-    Some(match kind {
-        StmtKind::Mma(_) => ("mma", Level::Warpgroup),
-        StmtKind::MmaWait { .. } => ("wait", Level::Warpgroup),
-        StmtKind::StoreAccumulator { .. } => ("store", Level::Warpgroup),
-        StmtKind::SetMaxRegisters { increase: true, .. } => ("setmaxnreg_inc", Level::Warpgroup),
-        StmtKind::SetMaxRegisters { increase: false, .. } => ("setmaxnreg_dec", Level::Warpgroup),
-        StmtKind::Sync(Sync::Warpgroup) => ("sync_warpgroup", Level::Warpgroup),
-        StmtKind::LoadFragment(load) => match load.team(kernel) {
-            Some(Team::Warpgroup) => ("load", Level::Warpgroup),
-            Some(Team::Warp) | None => ("load", Level::Warp),
+/// Returns the threads among which a statement must be reached alike.
+fn level(kernel: &Kernel, group: Group) -> Level {
+    match group {
+        Group::Warp => Level::Warp,
+        Group::TeamOf(local) => match LoadedType::of(&kernel.local(local).ty).map(LoadedType::team) {
+            Some(Team::Warpgroup) => Level::Warpgroup,
+            Some(Team::Warp) | None => Level::Warp,
         },
-        StmtKind::MmaSync(mma) => (mma.op.name(), Level::Warp),
-        StmtKind::StoreWarp(_) => ("store", Level::Warp),
-        StmtKind::ReduceRows { op: RowOp::Max, .. } => ("row_max", Level::Warp),
-        StmtKind::ReduceRows { op: RowOp::Sum, .. } => ("row_sum", Level::Warp),
-        StmtKind::Assign { .. }
-        | StmtKind::If { .. }
-        | StmtKind::Match { .. }
-        | StmtKind::Loop { .. }
-        | StmtKind::While { .. }
-        | StmtKind::For(_)
-        | StmtKind::Labelled { .. }
-        | StmtKind::Break(_)
-        | StmtKind::Continue(_)
-        | StmtKind::Leave(_)
-        | StmtKind::Return
-        | StmtKind::TileGet { .. }
-        | StmtKind::TileSet { .. }
-        | StmtKind::SharedGet { .. }
-        | StmtKind::SharedSet { .. }
-        | StmtKind::GlobalGet { .. }
-        | StmtKind::GlobalSet { .. }
-        | StmtKind::Atomic(_)
-        | StmtKind::TileCopy(_)
-        | StmtKind::BulkCopy(_)
-        | StmtKind::RemoteCopy(_)
-        | StmtKind::PrefetchMap(_)
-        | StmtKind::Barrier { .. }
-        | StmtKind::EditMap { .. }
-        | StmtKind::AcquireMap { .. }
-        | StmtKind::BulkCommitGroup
-        | StmtKind::BulkWaitGroup { .. }
-        | StmtKind::Pack { .. }
-        | StmtKind::CheckMatrix(_)
-        // Each thread stores its own elements.
-        | StmtKind::StoreMatrix(_)
-        | StmtKind::Fence(_)
-        | StmtKind::Sync(_)
-        | StmtKind::NamedBarrierSync { .. }
-        | StmtKind::NamedBarrierArrive { .. }
-        | StmtKind::SyncGrid { .. }
-        | StmtKind::GridDependency(_)
-        | StmtKind::ElectOne { .. }
-        | StmtKind::Warp { .. }
-        | StmtKind::Trap
-        | StmtKind::Assert { .. }
-        | StmtKind::Printf { .. }
-        | StmtKind::PrintTile { .. } => return None,
-    })
+        Group::Warpgroup | Group::Named | Group::Block | Group::Cluster | Group::Grid => Level::Warpgroup,
+    }
 }
 
 /// Whether threads may wait at a statement for other threads.
-fn waits(kind: &StmtKind) -> bool {
-    if let StmtKind::Barrier { op, .. } = kind {
-        return matches!(
-            op,
-            BarrierOp::Wait { .. }
-                | BarrierOp::WaitToken { .. }
-                | BarrierOp::TestWait { .. }
-                | BarrierOp::TryWait { .. }
-                | BarrierOp::TryWaitFor { .. }
-        );
-    }
-    is_of_warp(kind)
-        || matches!(
-            kind,
-            StmtKind::Sync(_)
-                | StmtKind::NamedBarrierSync { .. }
-                | StmtKind::NamedBarrierArrive { .. }
-                | StmtKind::SyncGrid { .. }
-                | StmtKind::GridDependency(_)
-                | StmtKind::Mma(_)
-                | StmtKind::MmaWait { .. }
-                | StmtKind::StoreAccumulator { .. }
-                | StmtKind::SetMaxRegisters { .. }
-                | StmtKind::Atomic(_)
-        )
+fn may_wait(facts: &StmtFacts<'_>) -> bool {
+    let is_of_barrier = matches!(facts.synchronization, Synchronization::Waits(Wait::Phase | Wait::Token));
+    is_of_barrier || facts.group.is_some() || facts.effect == Effect::Strong
 }
 
 /// Whether the threads of a warp execute a statement together, other than `sync_warp`.
 pub(super) fn is_of_warp(kind: &StmtKind) -> bool {
-    matches!(
-        kind,
-        StmtKind::Warp { .. }
-            | StmtKind::ElectOne { .. }
-            | StmtKind::MmaSync(_)
-            | StmtKind::LoadFragment(_)
-            | StmtKind::StoreWarp(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::EditMap { edit: MapEdit::Publish { .. }, .. }
-    )
+    kind.facts().is_of_warp()
 }
 
 /// The target of a jump out of a loop or block.
@@ -288,127 +208,79 @@ impl Walk<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
-        let span = stmt.origin.span;
-        self.judge(stmt);
-        self.note_reach(stmt);
-        match &stmt.kind {
-            StmtKind::Assign { local, index, value } => {
-                let mut fact = self.facts.of(value);
-                for index in index {
-                    fact = fact.and(self.facts.of(index));
+        let facts = stmt.facts();
+        self.judge(stmt, &facts);
+        self.note_reach(stmt, &facts);
+        match facts.flow {
+            Flow::Fallthrough => {
+                if let Some(definition) = facts.defines {
+                    self.define(stmt, &facts, definition);
                 }
-                self.set(*local, fact, index.is_empty());
             }
-            StmtKind::If { condition, then, otherwise } => {
-                self.choose(condition, [then, otherwise].into_iter());
-            }
-            StmtKind::Match { value, arms, otherwise } => {
+            Flow::If(condition, blocks) => self.choose(condition, blocks.into_iter()),
+            Flow::Match(value, arms, otherwise) => {
                 self.choose(value, arms.iter().map(|arm| &arm.body).chain([otherwise]));
             }
-            StmtKind::Loop { label, body } => self.repeat(*label, |walk| walk.block(body)),
-            StmtKind::While { label, header, condition, body } => self.repeat(*label, |walk| {
-                walk.block(header);
-                let condition = walk.facts.of(condition);
-                walk.under(condition, |walk| {
-                    // Threads that do not get here have left the loop.
-                    walk.leave(Target::After(*label));
-                    walk.block(body);
-                });
-            }),
-            StmtKind::For(inner) => self.count(inner),
-            StmtKind::Labelled { label, body } => {
+            Flow::Loop(Loop { label, exit, body }) => match exit {
+                LoopExit::Never => self.repeat(label, |walk| walk.block(body)),
+                LoopExit::WhenFalse(header, condition) => self.repeat(label, |walk| {
+                    walk.block(header);
+                    let condition = walk.facts.of(condition);
+                    walk.under(condition, |walk| {
+                        // Threads that do not get here have left the loop.
+                        walk.leave(Target::After(label));
+                        walk.block(body);
+                    });
+                }),
+                LoopExit::Counted(inner) => self.count(inner),
+            },
+            Flow::Labelled(label, body) => {
                 self.block(body);
-                self.arrive(Target::After(*label));
+                self.arrive(Target::After(label));
             }
-            StmtKind::Break(label) | StmtKind::Leave(label) => self.leave(Target::After(*label)),
-            StmtKind::Continue(label) => self.leave(Target::NextIteration(*label)),
-            StmtKind::Return => self.leave(Target::Return),
-            // These end the whole grid.
-            StmtKind::Trap | StmtKind::Assert { .. } => {}
-            StmtKind::TileGet { dest, tile, at } => {
-                let location = at.iter().fold(self.facts.of(tile), |fact, at| fact.and(self.facts.of(at)));
-                self.set(*dest, location.in_blocks(span), true);
-            }
-            StmtKind::SharedGet { dest, array, index } => {
-                self.set(*dest, self.facts.of_all(&[array, index]).in_blocks(span), true);
-            }
-            StmtKind::GlobalGet { dest, global, index } => {
-                let read = self.facts.of_all(&[index]);
-                // Memory that the kernel writes may change between the reads of two blocks.
-                let is_written = self.kernel.param(*global).written;
-                let mut read = if is_written { read.in_blocks(span) } else { read };
-                read.by_memory |= is_written;
-                self.set(*dest, read, true);
-            }
-            StmtKind::Atomic(atomic) => {
-                let difference = if atomic.writes() { Difference::Atomic } else { Difference::PollTiming };
-                if let Some(dest) = atomic.dest() {
-                    let fact = Fact::differs(Level::Thread, difference, span);
-                    self.set(dest, fact.in_blocks(span), true);
-                }
-            }
-            StmtKind::Barrier { op, .. } => self.barrier(op, span),
-            StmtKind::ElectOne { dest } => {
-                self.set(*dest, Fact::differs(Level::Thread, Difference::Elected, span), true);
-            }
-            StmtKind::Warp { dest, value, op } => self.set(*dest, self.facts.of_lanes(value, op, span), true),
-            StmtKind::ReduceRows { dest, .. } | StmtKind::Pack { dest, .. } => {
-                let fact = Fact::differs(Level::Thread, Difference::Elements, span);
-                self.set(*dest, fact.in_blocks(span), true);
-            }
-            StmtKind::LoadFragment(load) => {
-                let fact = Fact::differs(Level::Thread, Difference::Elements, span);
-                self.set(load.dest, fact.in_blocks(span), true);
-            }
-            StmtKind::TileSet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::MmaSync(_)
-            | StmtKind::StoreWarp(_)
-            | StmtKind::TileCopy(_)
-            | StmtKind::BulkCopy(_)
-            | StmtKind::RemoteCopy(_)
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::EditMap { .. }
-            | StmtKind::AcquireMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Mma(_)
-            | StmtKind::MmaWait { .. }
-            | StmtKind::StoreAccumulator { .. }
-            | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
-            | StmtKind::SetMaxRegisters { .. }
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::NamedBarrierSync { .. }
-            | StmtKind::NamedBarrierArrive { .. }
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::GridDependency(_)
-            | StmtKind::Printf { .. }
-            | StmtKind::PrintTile { .. } => {}
+            Flow::After(label) => self.leave(Target::After(label)),
+            Flow::NextIteration(label) => self.leave(Target::NextIteration(label)),
+            Flow::Return => self.leave(Target::Return),
+            // It ends the whole grid.
+            Flow::Trap => {}
         }
     }
 
-    /// Assigns the result of an operation on an mbarrier. It depends on when each thread executes
-    /// it.
-    fn barrier(&mut self, op: &BarrierOp, span: Span) {
-        let when = Fact::differs(Level::Thread, Difference::PollTiming, span).in_blocks(span);
-        match op {
-            BarrierOp::TestWait { dest, .. }
-            | BarrierOp::TryWait { dest, .. }
-            | BarrierOp::TryWaitFor { dest, .. }
-            | BarrierOp::ArriveToken { dest } => self.set(*dest, when, true),
-            BarrierOp::Init { .. }
-            | BarrierOp::Invalidate
-            | BarrierOp::Arrive
-            | BarrierOp::ArriveMany { .. }
-            | BarrierOp::ArriveDrop
-            | BarrierOp::ArriveExpectTx { .. }
-            | BarrierOp::ExpectTx { .. }
-            | BarrierOp::Wait { .. }
-            | BarrierOp::WaitToken { .. } => {}
-        }
+    /// Assigns the value that a statement defines.
+    fn define(
+        &mut self,
+        stmt: &Stmt,
+        facts: &StmtFacts<'_>,
+        Definition { local, index, value }: Definition<'_>,
+    ) {
+        let span = stmt.origin.span;
+        let differs = |difference| Fact::differs(Level::Thread, difference, span);
+        let fact = match value {
+            DefinedValue::Expr(value) => {
+                index.iter().fold(self.facts.of(value), |fact, index| fact.and(self.facts.of(index)))
+            }
+            DefinedValue::Load => {
+                let location = self.facts.of_all(&visit::operands(&stmt.kind));
+                // Global memory that the kernel writes may change between the reads of two blocks.
+                let is_written = |access: &MemoryAccess<'_>| match access.object {
+                    MemoryObject::Global(param) => Some(self.kernel.param(param).written),
+                    MemoryObject::Shared(_) | MemoryObject::Mbarrier(_) | MemoryObject::Map(_) => None,
+                };
+                match facts.accesses.iter().find_map(is_written) {
+                    Some(false) => location,
+                    Some(true) => Fact { by_memory: true, ..location.in_blocks(span) },
+                    None => location.in_blocks(span),
+                }
+            }
+            DefinedValue::Atomic(atomic) if atomic.writes() => differs(Difference::Atomic).in_blocks(span),
+            // The result depends on when each thread executes the statement.
+            DefinedValue::Atomic(_) | DefinedValue::Phase => differs(Difference::PollTiming).in_blocks(span),
+            DefinedValue::Election => differs(Difference::Elected),
+            DefinedValue::Lanes(value, op) => self.facts.of_lanes(value, op, span),
+            DefinedValue::Matrix => differs(Difference::Elements).in_blocks(span),
+            DefinedValue::Range(inner) => self.bounds(inner),
+        };
+        self.set(local, fact, index.is_empty());
     }
 
     /// Walks a loop, of which `iteration` walks an iteration. Threads that have left the loop do
@@ -442,9 +314,13 @@ impl Walk<'_> {
         self.arrive(exit);
     }
 
+    fn bounds(&self, inner: &For) -> Fact {
+        self.facts.of_all(&[&inner.start, &inner.end, &inner.step])
+    }
+
     /// Walks a counted loop. Threads whose bounds differ take different numbers of iterations.
     fn count(&mut self, inner: &For) {
-        let bounds = self.facts.of_all(&[&inner.start, &inner.end, &inner.step]);
+        let bounds = self.bounds(inner);
         self.repeat(inner.label, |walk| {
             walk.under(bounds, |walk| {
                 walk.set(inner.variable, bounds, true);
@@ -454,7 +330,7 @@ impl Walk<'_> {
     }
 
     /// Records whether all threads of a warp, or of the grid, reach a statement alike.
-    fn note_reach(&mut self, stmt: &Stmt) {
+    fn note_reach(&mut self, stmt: &Stmt, facts: &StmtFacts<'_>) {
         if self.reach.is_none() {
             return;
         }
@@ -465,8 +341,8 @@ impl Walk<'_> {
             reach.numbered.get_or_insert(stmt.origin.span);
         }
         let is_apart = here.level > Level::Warp || here.by_memory;
-        reach.may_wait_diverged |= is_apart && waits(&stmt.kind);
-        if is_apart && is_of_warp(&stmt.kind) {
+        reach.may_wait_diverged |= is_apart && may_wait(facts);
+        if is_apart && facts.is_of_warp() {
             reach.diverged.insert(stmt.id);
         }
         if let StmtKind::SyncGrid { .. } = stmt.kind {
@@ -476,8 +352,9 @@ impl Walk<'_> {
 
     /// Reports an operation of a warp or warpgroup if its threads may have diverged, or if its
     /// arguments differ.
-    fn judge(&mut self, stmt: &Stmt) {
-        let Some((word, needed)) = collective(self.kernel, &stmt.kind) else { return };
+    fn judge(&mut self, stmt: &Stmt, facts: &StmtFacts<'_>) {
+        let Some((word, group)) = facts.uniform.zip(facts.group) else { return };
+        let needed = level(self.kernel, group);
         let here = self.here();
         let given =
             visit::operands(&stmt.kind).into_iter().map(|operand| (operand.span, self.facts.of(operand)));

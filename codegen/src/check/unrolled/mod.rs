@@ -16,8 +16,8 @@ use super::mma::{columns_within, warp};
 use crate::diag::Sink;
 use crate::diag::mistake::{Mma, RegisterIndex, UnrolledIteration};
 use crate::ir::{
-    Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, LoopExit, Span, Stmt, StmtKind, Type,
-    visit,
+    Accessor, Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, LoopExit, MemoryObject, Span,
+    Stmt, StmtKind, Type, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 use values::Value;
@@ -183,23 +183,18 @@ impl Walk<'_, '_> {
                 }
             });
         }
+        for access in stmt.facts().accesses {
+            if let (MemoryObject::Shared(object), Accessor::Threads) = (access.object, access.by) {
+                for (index, bound) in access.at.into_iter().zip(limits::bounds(&object.ty)) {
+                    self.within(index, bound, state);
+                }
+            }
+        }
         if let StmtKind::Assign { local, index: indices, value: _ } = &stmt.kind {
             let mut ty = self.kernel.local(*local).ty.clone();
             for index in indices {
                 self.index(&ty, index, state);
                 ty = ty.elements().map_or(Type::Error, |(element, _)| element);
-            }
-        } else if let StmtKind::SharedGet { array, index, .. } | StmtKind::SharedSet { array, index, .. } =
-            &stmt.kind
-        {
-            self.index(&array.ty, index, state);
-        } else if let StmtKind::Atomic(atomic) = &stmt.kind
-            && let Some(array) = atomic.shared()
-        {
-            self.index(&array.ty, &atomic.index, state);
-        } else if let StmtKind::TileGet { tile, at, .. } | StmtKind::TileSet { tile, at, .. } = &stmt.kind {
-            for (coordinate, bound) in at.iter().zip(limits::tile_bounds(&tile.ty)) {
-                self.within(coordinate, bound, state);
             }
         } else if let StmtKind::StoreAccumulator { accumulator, first, tile } = &stmt.kind
             && let Type::Tile(to) = &tile.ty

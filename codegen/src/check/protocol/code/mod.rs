@@ -7,8 +7,8 @@ mod reads;
 pub(super) use self::reads::Used;
 use super::slice::Slice;
 use crate::ir::{
-    BarrierOp, Block, Expr, ExprKind, Fence, Flow, For, Kernel, Label, LocalId, Loop, LoopExit, Stmt, StmtId,
-    StmtKind, visit,
+    BarrierOp, Block, Effect, Expr, ExprKind, Fence, Flow, For, Kernel, Label, LocalId, Loop, LoopExit, Stmt,
+    StmtId, StmtKind, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
@@ -257,7 +257,7 @@ fn outer(steps: &[Step<'_>]) -> QuickSet<StmtId> {
 
 /// Returns the loops in which nothing synchronises.
 fn silent(steps: &[Step<'_>]) -> QuickSet<StmtId> {
-    let is_loud = |step: &&Step<'_>| matches!(step.op, Op::Do(stmt) if !is_silent(&stmt.kind));
+    let is_loud = |step: &&Step<'_>| matches!(step.op, Op::Do(stmt) if !is_silent(stmt));
     let loud: QuickSet<StmtId> =
         steps.iter().filter(is_loud).flat_map(|step| step.loops.iter().copied()).collect();
     let all = steps.iter().flat_map(|step| step.loops.iter().copied());
@@ -265,22 +265,11 @@ fn silent(steps: &[Step<'_>]) -> QuickSet<StmtId> {
 }
 
 /// Whether a statement only computes or accesses memory, for a thread or a warp.
-fn is_silent(stmt: &StmtKind) -> bool {
-    matches!(
-        stmt,
-        StmtKind::Assign { .. }
-            | StmtKind::TileGet { .. }
-            | StmtKind::TileSet { .. }
-            | StmtKind::SharedGet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalGet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::Atomic(_)
-            | StmtKind::Warp { .. }
-            | StmtKind::Assert { .. }
-            | StmtKind::ElectOne { .. }
-            | StmtKind::Trap
-    )
+fn is_silent(stmt: &Stmt) -> bool {
+    match stmt.facts().effect {
+        Effect::Local | Effect::Loads | Effect::Stores | Effect::Strong | Effect::Exchanges => true,
+        Effect::Orders | Effect::Visible => false,
+    }
 }
 
 /// The target of a jump: after a loop or block, the next iteration of a loop, or the end of the
