@@ -95,18 +95,14 @@ impl State {
         });
     }
 
-    /// Joins the states of two paths. `None` is a path that does not get there.
-    pub(in crate::check) fn join(one: Option<Self>, other: Option<Self>) -> Option<Self> {
-        let (mut one, other) = match (one, other) {
-            (Some(one), Some(other)) => (one, other),
-            (only, None) | (None, only) => return only,
-        };
+    /// Joins the states of two paths.
+    pub(in crate::check) fn join(mut self, other: Self) -> Self {
         for (local, value) in other.values {
             // A variable that only one path assigns is not read after the paths have joined.
-            let joined = one.values.remove(&local).map_or(value.clone(), |mine| mine.join(value));
-            one.values.insert(local, joined);
+            let joined = self.values.remove(&local).map_or(value.clone(), |mine| mine.join(value));
+            self.values.insert(local, joined);
         }
-        Some(one)
+        self
     }
 
     /// Returns an element of `array`, if the elements are known individually.
