@@ -6,7 +6,7 @@
 //! iteration.
 
 use super::unrolled::Value;
-use crate::ir::{Block, Expr, Flow, For, Label, Loop, LoopExit, Stmt};
+use crate::ir::{Block, Expr, Flow, For, JumpTarget, Loop, LoopExit, Stmt};
 use crate::quick::QuickMap;
 
 /// An analysis: the facts at a point of the kernel, and their changes.
@@ -61,14 +61,7 @@ pub(super) fn run<A: Analysis>(analysis: &mut A, body: &Block, start: A::State) 
 struct Walk<'a, A: Analysis> {
     analysis: &'a mut A,
     /// The facts at jumps whose targets have not been reached.
-    jumps: QuickMap<Target, A::State>,
-}
-
-/// The target of a jump.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Target {
-    After(Label),
-    NextIteration(Label),
+    jumps: QuickMap<JumpTarget, A::State>,
 }
 
 impl<A: Analysis> Walk<'_, A> {
@@ -84,7 +77,7 @@ impl<A: Analysis> Walk<'_, A> {
         }
     }
 
-    fn jump(&mut self, to: Target, state: A::State, at: &Stmt) {
+    fn jump(&mut self, to: JumpTarget, state: A::State, at: &Stmt) {
         let before = self.jumps.remove(&to);
         let joined = self.join(before, Some(state), at);
         self.jumps.extend(joined.map(|joined| (to, joined)));
@@ -124,12 +117,11 @@ impl<A: Analysis> Walk<'_, A> {
             }
             Flow::Labelled(label, body) => {
                 let end = self.block(body, Some(state));
-                let left = self.jumps.remove(&Target::After(label));
+                let left = self.jumps.remove(&JumpTarget::After(label));
                 return self.join(end, left, stmt);
             }
-            Flow::After(label) => self.jump(Target::After(label), state, stmt),
-            Flow::NextIteration(label) => self.jump(Target::NextIteration(label), state, stmt),
-            Flow::Return => self.analysis.finish(&state),
+            Flow::Jump(JumpTarget::Return) => self.analysis.finish(&state),
+            Flow::Jump(target) => self.jump(target, state, stmt),
             Flow::Trap => {}
         }
         None
@@ -165,8 +157,8 @@ impl<A: Analysis> Walk<'_, A> {
             ended.clone_from(&iteration);
         }
         let end = self.block(inner.body, iteration);
-        let next = self.jumps.remove(&Target::NextIteration(inner.label));
-        let left = self.jumps.remove(&Target::After(inner.label));
+        let next = self.jumps.remove(&JumpTarget::NextIteration(inner.label));
+        let left = self.jumps.remove(&JumpTarget::After(inner.label));
         self.analysis.leave(stmt, inner, &state, [end, next, left.clone()]);
         self.join(ended, left, stmt)
     }
@@ -179,10 +171,10 @@ impl<A: Analysis> Walk<'_, A> {
             self.analysis.begin(inner, value, &mut before);
             let end = self.block(&inner.body, Some(before));
             self.analysis.end();
-            let next = self.jumps.remove(&Target::NextIteration(inner.label));
+            let next = self.jumps.remove(&JumpTarget::NextIteration(inner.label));
             state = self.join(end, next, stmt);
         }
-        let left = self.jumps.remove(&Target::After(inner.label));
+        let left = self.jumps.remove(&JumpTarget::After(inner.label));
         self.join(state, left, stmt)
     }
 }

@@ -10,8 +10,8 @@
 use crate::diag::Sink;
 use crate::diag::mistake::PlainPoll;
 use crate::ir::{
-    Atomic, AtomicAccess, AtomicOp, Block, DefinedValue, Definition, Effect, Expr, ExprKind, Flow, Kernel,
-    Label, LocalId, Loop, LoopExit, Span, Stmt, StmtKind, visit,
+    Atomic, AtomicAccess, AtomicOp, Block, DefinedValue, Definition, Effect, Expr, ExprKind, Flow,
+    JumpTarget, Kernel, Label, LocalId, Loop, LoopExit, Span, Stmt, StmtKind, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
@@ -175,9 +175,9 @@ impl<'k> LoopIteration<'k> {
                 self.block(body, own, &under(condition));
             }
             Flow::Loop(Loop { body, .. }) | Flow::Labelled(_, body) => self.block(body, own, conditions),
-            Flow::NextIteration(label) if label == own => self.continued.extend(conditions),
+            Flow::Jump(JumpTarget::NextIteration(label)) if label == own => self.continued.extend(conditions),
             // A jump out of an inner loop is assumed to leave this one as well.
-            Flow::NextIteration(_) | Flow::After(_) | Flow::Return => self.end(conditions),
+            Flow::Jump(_) => self.end(conditions),
         }
     }
 

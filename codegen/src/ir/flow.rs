@@ -15,14 +15,21 @@ pub enum Flow<'a> {
     Loop(Loop<'a>),
     /// A block that may be left early.
     Labelled(Label, &'a Block),
+    /// The target of a jump.
+    Jump(JumpTarget),
+    /// None: the grid stops.
+    Trap,
+}
+
+/// The target of a jump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JumpTarget {
     /// The statement after the loop or block with this label.
     After(Label),
     /// The next iteration of this loop.
     NextIteration(Label),
-    /// None: the thread ends.
+    /// The end of the thread.
     Return,
-    /// None: the grid stops.
-    Trap,
 }
 
 /// A loop of any kind.

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::{
-    Accessor, CopyKind, Expr, Kernel, MemoryAccess, MemoryObject, ParamId, ReduceOp, Stmt, StmtKind, visit,
-};
+use crate::ir::{Accessor, CopyKind, Expr, Kernel, MemoryAccess, ParamId, ReduceOp, Stmt, StmtKind, visit};
 
 /// An access to the memory of a parameter.
 #[derive(Clone, Debug)]
@@ -25,7 +23,7 @@ impl<'k> GlobalAccess<'k> {
     /// Returns the access of a statement of a kernel, if it makes one.
     pub(super) fn of(kernel: &Kernel, stmt: &'k Stmt) -> Option<Self> {
         stmt.facts().accesses.into_iter().find_map(|access| {
-            let MemoryObject::Global(param) = access.object else { return None };
+            let param = access.object.global()?;
             let len = access.elements.count(kernel);
             let MemoryAccess { at, by, writes, is_strong, .. } = access;
             Some(Self { stmt, param, by_copy: by == Accessor::Copy, writes, is_strong, at, len })

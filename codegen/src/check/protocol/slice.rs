@@ -5,8 +5,8 @@
 use crate::check::global::{GlobalAccess, reduction};
 use crate::check::uniform::Reach;
 use crate::ir::{
-    Accessor, BarrierOp, Block, DefinedValue, Definition, Expr, Facts, Flow, Kernel, Label, LocalId, Loop,
-    MemoryAccess, MemoryObject, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Synchronization,
+    Accessor, BarrierOp, Block, DefinedValue, Definition, Expr, Facts, Flow, JumpTarget, Kernel, Label,
+    LocalId, Loop, MemoryAccess, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Synchronization,
     visit,
 };
 use crate::quick::{QuickMap, QuickSet};
@@ -116,10 +116,7 @@ impl Slice {
 
     /// Whether an access matters by itself.
     fn is_followed(&self, access: &MemoryAccess<'_>) -> bool {
-        match access.object {
-            MemoryObject::Shared(_) | MemoryObject::Mbarrier(_) | MemoryObject::Map(_) => true,
-            MemoryObject::Global(param) => self.is_shared_with_copies(param),
-        }
+        access.object.global().is_none_or(|param| self.is_shared_with_copies(param))
     }
 
     /// Whether a statement matters by itself.
@@ -142,8 +139,10 @@ impl Slice {
             return !self.reach.is_whole_warp(stmt.id);
         }
         let ends = match facts.flow {
-            Flow::Return | Flow::Trap => true,
-            Flow::After(label) | Flow::NextIteration(label) => self.labels.contains(&label),
+            Flow::Jump(JumpTarget::Return) | Flow::Trap => true,
+            Flow::Jump(JumpTarget::After(label) | JumpTarget::NextIteration(label)) => {
+                self.labels.contains(&label)
+            }
             Flow::Fallthrough | Flow::If(..) | Flow::Match(..) | Flow::Loop(_) | Flow::Labelled(..) => false,
         };
         let synchronises = match facts.synchronization {

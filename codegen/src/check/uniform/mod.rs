@@ -7,19 +7,18 @@
 //! checked: memory is assumed to be the same for all threads that read one location. Values that
 //! differ because they are read before all are written are races, which the simulator finds.
 
-mod facts;
+mod variation;
 
 use std::collections::hash_map::Entry;
 
 use crate::diag::Sink;
 use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
-    Block, DefinedValue, Definition, Effect, Expr, Facts as StmtFacts, Flow, For, Group, Kernel, Label,
-    LoadedType, LocalId, Loop, LoopExit, MemoryAccess, MemoryObject, Span, Stmt, StmtId, StmtKind,
-    Synchronization, Team, Wait, visit,
+    Block, DefinedValue, Definition, Effect, Expr, Facts, Flow, For, Group, JumpTarget, Kernel, Label,
+    LoadedType, LocalId, Loop, LoopExit, Span, Stmt, StmtId, StmtKind, Synchronization, Team, Wait, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
-use facts::{Fact, Facts, Level};
+use variation::{Level, Variables, Variation};
 
 /// Reports operations of a warp or warpgroup whose threads have diverged, or whose arguments
 /// differ.
@@ -90,7 +89,7 @@ fn level(kernel: &Kernel, group: Group) -> Level {
 }
 
 /// Whether threads may wait at a statement for other threads.
-fn may_wait(facts: &StmtFacts<'_>) -> bool {
+fn may_wait(facts: &Facts<'_>) -> bool {
     let is_of_barrier = matches!(facts.synchronization, Synchronization::Waits(Wait::Phase | Wait::Token));
     is_of_barrier || facts.group.is_some() || facts.effect == Effect::Strong
 }
@@ -100,52 +99,41 @@ pub(super) fn is_of_warp(kind: &StmtKind) -> bool {
     kind.facts().is_of_warp()
 }
 
-/// The target of a jump out of a loop or block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Target {
-    /// The end of the loop or block.
-    After(Label),
-    /// The next iteration of the loop.
-    NextIteration(Label),
-    /// The end of the kernel.
-    Return,
-}
-
 /// Threads that have jumped to a target.
 struct JumpedThreads {
     /// The threads that may have jumped.
-    threads: Fact,
-    /// The facts about variables at the jumps.
-    facts: Facts,
+    threads: Variation,
+    /// The variables at the jumps.
+    variables: Variables,
 }
 
 struct Walk<'s> {
     kernel: &'s Kernel,
-    facts: Facts,
+    variables: Variables,
     /// The threads that reach this point, as far as the conditions around it tell.
-    control: Fact,
+    control: Variation,
     /// The threads that have jumped out of the statements around this point.
-    jumped: QuickMap<Target, JumpedThreads>,
+    jumped: QuickMap<JumpTarget, JumpedThreads>,
     /// The locations that were reported.
     reported: QuickSet<(usize, usize)>,
     /// Receives how threads reach statements, if that is needed.
     reach: Option<Reach>,
-    /// Receives the errors, once the facts are complete.
+    /// Receives the errors, once the variation of variables is complete.
     sink: Option<&'s mut Sink>,
 }
 
 impl<'s> Walk<'s> {
     /// Starts a walk at the beginning of the kernel that reports nothing.
     fn new(kernel: &'s Kernel) -> Self {
-        let facts = Facts::new(kernel.launch.threads);
+        let variables = Variables::new(kernel.launch.threads);
         let (jumped, reported) = (QuickMap::default(), QuickSet::default());
-        Self { kernel, facts, control: Fact::default(), jumped, reported, reach: None, sink: None }
+        Self { kernel, variables, control: Variation::default(), jumped, reported, reach: None, sink: None }
     }
 }
 
 impl Walk<'_> {
     /// Returns the threads that are at this point.
-    fn here(&self) -> Fact {
+    fn here(&self) -> Variation {
         self.jumped.values().fold(self.control, |here, left| here.and(left.threads))
     }
 
@@ -156,55 +144,57 @@ impl Walk<'_> {
     }
 
     /// Runs `f` for the threads that `condition` selects.
-    fn under(&mut self, condition: Fact, f: impl FnOnce(&mut Self)) {
+    fn under(&mut self, condition: Variation, f: impl FnOnce(&mut Self)) {
         let around = self.control;
         self.control = around.and(condition);
         f(self);
         self.control = around;
     }
 
-    fn leave(&mut self, target: Target) {
+    fn leave(&mut self, target: JumpTarget) {
         let threads = self.here();
         match self.jumped.entry(target) {
-            Entry::Vacant(entry) => _ = entry.insert(JumpedThreads { threads, facts: self.facts.clone() }),
+            Entry::Vacant(entry) => {
+                _ = entry.insert(JumpedThreads { threads, variables: self.variables.clone() })
+            }
             Entry::Occupied(mut left) => {
                 let left = left.get_mut();
                 left.threads = left.threads.and(threads);
-                left.facts.join(&self.facts);
+                left.variables.join(&self.variables);
             }
         }
     }
 
     /// Lets the threads that have jumped to a target arrive there.
-    fn arrive(&mut self, target: Target) {
+    fn arrive(&mut self, target: JumpTarget) {
         if let Some(left) = self.jumped.remove(&target) {
-            self.facts.join(&left.facts);
+            self.variables.join(&left.variables);
         }
     }
 
     /// Assigns a value that was computed here to a local. Threads that are not here keep the old
     /// value.
-    fn set(&mut self, local: LocalId, fact: Fact, is_whole: bool) {
+    fn set(&mut self, local: LocalId, variation: Variation, is_whole: bool) {
         let here = self.here();
         // If all threads get here, the value still counts threads.
-        let unit = fact.unit.filter(|_| here.level <= fact.level);
-        self.facts.set(local, fact.and(here).counting(unit), is_whole);
+        let unit = variation.unit.filter(|_| here.level <= variation.level);
+        self.variables.set(local, variation.and(here).counting(unit), is_whole);
     }
 
     /// Walks blocks of which each thread takes one.
     fn choose<'b>(&mut self, by: &Expr, blocks: impl Iterator<Item = &'b Block>) {
-        let before = self.facts.clone();
-        let mut after: Option<Facts> = None;
-        let by = self.facts.of(by);
+        let before = self.variables.clone();
+        let mut after: Option<Variables> = None;
+        let by = self.variables.of(by);
         for block in blocks {
-            self.facts = before.clone();
+            self.variables = before.clone();
             self.under(by, |walk| walk.block(block));
             match &mut after {
-                Some(after) => _ = after.join(&self.facts),
-                None => after = Some(self.facts.clone()),
+                Some(after) => _ = after.join(&self.variables),
+                None => after = Some(self.variables.clone()),
             }
         }
-        self.facts = after.unwrap_or(before);
+        self.variables = after.unwrap_or(before);
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
@@ -225,10 +215,10 @@ impl Walk<'_> {
                 LoopExit::Never => self.repeat(label, |walk| walk.block(body)),
                 LoopExit::WhenFalse(header, condition) => self.repeat(label, |walk| {
                     walk.block(header);
-                    let condition = walk.facts.of(condition);
+                    let condition = walk.variables.of(condition);
                     walk.under(condition, |walk| {
                         // Threads that do not get here have left the loop.
-                        walk.leave(Target::After(label));
+                        walk.leave(JumpTarget::After(label));
                         walk.block(body);
                     });
                 }),
@@ -236,39 +226,29 @@ impl Walk<'_> {
             },
             Flow::Labelled(label, body) => {
                 self.block(body);
-                self.arrive(Target::After(label));
+                self.arrive(JumpTarget::After(label));
             }
-            Flow::After(label) => self.leave(Target::After(label)),
-            Flow::NextIteration(label) => self.leave(Target::NextIteration(label)),
-            Flow::Return => self.leave(Target::Return),
+            Flow::Jump(target) => self.leave(target),
             // It ends the whole grid.
             Flow::Trap => {}
         }
     }
 
     /// Assigns the value that a statement defines.
-    fn define(
-        &mut self,
-        stmt: &Stmt,
-        facts: &StmtFacts<'_>,
-        Definition { local, index, value }: Definition<'_>,
-    ) {
+    fn define(&mut self, stmt: &Stmt, facts: &Facts<'_>, Definition { local, index, value }: Definition<'_>) {
         let span = stmt.origin.span;
-        let differs = |difference| Fact::differs(Level::Thread, difference, span);
-        let fact = match value {
-            DefinedValue::Expr(value) => {
-                index.iter().fold(self.facts.of(value), |fact, index| fact.and(self.facts.of(index)))
-            }
+        let differs = |difference| Variation::differs(Level::Thread, difference, span);
+        let variation = match value {
+            DefinedValue::Expr(value) => index
+                .iter()
+                .fold(self.variables.of(value), |variation, index| variation.and(self.variables.of(index))),
             DefinedValue::Load => {
-                let location = self.facts.of_all(&visit::operands(&stmt.kind));
-                // Global memory that the kernel writes may change between the reads of two blocks.
-                let is_written = |access: &MemoryAccess<'_>| match access.object {
-                    MemoryObject::Global(param) => Some(self.kernel.param(param).written),
-                    MemoryObject::Shared(_) | MemoryObject::Mbarrier(_) | MemoryObject::Map(_) => None,
-                };
-                match facts.accesses.iter().find_map(is_written) {
+                let location = self.variables.of_all(&visit::operands(&stmt.kind));
+                let param = facts.accesses.iter().find_map(|access| access.object.global());
+                match param.map(|param| self.kernel.param(param).written) {
+                    // Memory that the kernel writes may change between the reads of two blocks.
                     Some(false) => location,
-                    Some(true) => Fact { by_memory: true, ..location.in_blocks(span) },
+                    Some(true) => Variation { by_memory: true, ..location.in_blocks(span) },
                     None => location.in_blocks(span),
                 }
             }
@@ -276,31 +256,26 @@ impl Walk<'_> {
             // The result depends on when each thread executes the statement.
             DefinedValue::Atomic(_) | DefinedValue::Phase => differs(Difference::PollTiming).in_blocks(span),
             DefinedValue::Election => differs(Difference::Elected),
-            DefinedValue::Lanes(value, op) => self.facts.of_lanes(value, op, span),
+            DefinedValue::Lanes(value, op) => self.variables.of_lanes(value, op, span),
             DefinedValue::Matrix => differs(Difference::Elements).in_blocks(span),
             DefinedValue::Range(inner) => self.bounds(inner),
         };
-        self.set(local, fact, index.is_empty());
+        self.set(local, variation, index.is_empty());
     }
 
     /// Walks a loop, of which `iteration` walks an iteration. Threads that have left the loop do
-    /// not come back. Nothing is reported before the facts about its variables are complete.
+    /// not come back. Nothing is reported before the variation of its variables is complete.
     fn repeat(&mut self, label: Label, mut iteration: impl FnMut(&mut Self)) {
-        let (next, exit) = (Target::NextIteration(label), Target::After(label));
+        let (next, exit) = (JumpTarget::NextIteration(label), JumpTarget::After(label));
         let sink = self.sink.take();
-        let mut head = self.facts.clone();
+        let mut head = self.variables.clone();
         loop {
-            let level = |walk: &Self| {
-                let of = |fact: Fact| {
-                    (fact.level, fact.by_block.is_some(), [fact.by_lane, fact.by_election, fact.by_memory])
-                };
-                walk.jumped.get(&exit).map(|left| of(left.threads))
-            };
+            let level = |walk: &Self| walk.jumped.get(&exit).map(|left| left.threads.without_spans());
             let before = level(self);
             iteration(self);
             self.arrive(next);
-            let has_changed = head.join(&self.facts);
-            self.facts = head.clone();
+            let has_changed = head.join(&self.variables);
+            self.variables = head.clone();
             if !has_changed && level(self) == before {
                 break;
             }
@@ -309,13 +284,13 @@ impl Walk<'_> {
         if self.sink.is_some() {
             iteration(self);
             self.arrive(next);
-            self.facts = head;
+            self.variables = head;
         }
         self.arrive(exit);
     }
 
-    fn bounds(&self, inner: &For) -> Fact {
-        self.facts.of_all(&[&inner.start, &inner.end, &inner.step])
+    fn bounds(&self, inner: &For) -> Variation {
+        self.variables.of_all(&[&inner.start, &inner.end, &inner.step])
     }
 
     /// Walks a counted loop. Threads whose bounds differ take different numbers of iterations.
@@ -330,13 +305,13 @@ impl Walk<'_> {
     }
 
     /// Records whether all threads of a warp, or of the grid, reach a statement alike.
-    fn note_reach(&mut self, stmt: &Stmt, facts: &StmtFacts<'_>) {
+    fn note_reach(&mut self, stmt: &Stmt, facts: &Facts<'_>) {
         if self.reach.is_none() {
             return;
         }
         let here = self.here();
         let Some(reach) = &mut self.reach else { return };
-        let all = here.and(self.facts.of_all(&visit::operands(&stmt.kind)));
+        let all = here.and(self.variables.of_all(&visit::operands(&stmt.kind)));
         if all.by_lane && all.by_election {
             reach.numbered.get_or_insert(stmt.origin.span);
         }
@@ -352,15 +327,16 @@ impl Walk<'_> {
 
     /// Reports an operation of a warp or warpgroup if its threads may have diverged, or if its
     /// arguments differ.
-    fn judge(&mut self, stmt: &Stmt, facts: &StmtFacts<'_>) {
+    fn judge(&mut self, stmt: &Stmt, facts: &Facts<'_>) {
         let Some((word, group)) = facts.uniform.zip(facts.group) else { return };
         let needed = level(self.kernel, group);
         let here = self.here();
         let given =
-            visit::operands(&stmt.kind).into_iter().map(|operand| (operand.span, self.facts.of(operand)));
-        let given = given.max_by_key(|(_, fact)| fact.level);
-        let (diverged, differs) = (here.level > needed, given.filter(|(_, fact)| fact.level > needed));
-        let cause = if diverged { here.cause } else { differs.and_then(|(_, fact)| fact.cause) };
+            visit::operands(&stmt.kind).into_iter().map(|operand| (operand.span, self.variables.of(operand)));
+        let given = given.max_by_key(|(_, variation)| variation.level);
+        let (diverged, differs) =
+            (here.level > needed, given.filter(|(_, variation)| variation.level > needed));
+        let cause = if diverged { here.cause } else { differs.and_then(|(_, variation)| variation.cause) };
         let location = cause.map_or(stmt.origin.span, |(_, span)| span).start();
         let Some(sink) = &mut self.sink else { return };
         // A cause is reported once, whatever operations it affects.

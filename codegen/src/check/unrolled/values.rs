@@ -1,6 +1,6 @@
 //! The values of variables, as far as they are known at compile time.
 
-use crate::ir::{Block, Const, Expr, ExprKind, LocalId, Scalar, Special, StmtKind, eval, visit};
+use crate::ir::{Block, Const, Expr, ExprKind, LocalId, Scalar, Special, eval, visit};
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 use crate::quick::QuickMap;
 
@@ -87,10 +87,8 @@ impl State {
     /// Forgets the variables that `block` assigns.
     pub(in crate::check) fn forget(&mut self, block: &Block) {
         visit::for_each_stmt(block, &mut |stmt| {
-            if let StmtKind::Assign { local, .. } = &stmt.kind {
-                self.set(*local, Value::Unknown);
-            } else if let StmtKind::For(inner) = &stmt.kind {
-                self.set(inner.variable, Value::Unknown);
+            if let Some(defined) = stmt.facts().defines {
+                self.set(defined.local, Value::Unknown);
             }
         });
     }

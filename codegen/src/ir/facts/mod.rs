@@ -200,6 +200,11 @@ impl<'k> MemoryObject<'k> {
             Self::Global(_) => None,
         }
     }
+
+    /// Returns the parameter, if the object is in global memory.
+    pub fn global(self) -> Option<ParamId> {
+        if let Self::Global(param) = self { Some(param) } else { None }
+    }
 }
 
 impl Elements<'_> {

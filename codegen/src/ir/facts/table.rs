@@ -3,8 +3,9 @@
 use super::{Accessor, DefinedValue, Definition, Effect, Elements, Facts, Group, MemoryAccess, MemoryObject};
 use super::{Synchronization, Wait};
 use crate::ir::{
-    Atomic, AtomicAccess, AtomicMemory, BarrierOp, BulkCopy, CopyKind, Expr, Flow, For, LeftOperand, Loop,
-    LoopExit, MapEdit, Multicast, ParamId, RemoteCopy, RowOp, SharedRange, StmtKind, Sync, TileCopy, WarpOp,
+    Atomic, AtomicAccess, AtomicMemory, BarrierOp, BulkCopy, CopyKind, Expr, Flow, For, JumpTarget,
+    LeftOperand, Loop, LoopExit, MapEdit, Multicast, ParamId, RemoteCopy, RowOp, SharedRange, StmtKind, Sync,
+    TileCopy, WarpOp,
 };
 use crate::target::Feature;
 
@@ -38,9 +39,9 @@ impl StmtKind {
                     .controls(vec![start, end, step])
             }
             Self::Labelled { label, body } => Facts::flow(Flow::Labelled(*label, body)),
-            Self::Break(label) | Self::Leave(label) => Facts::flow(Flow::After(*label)),
-            Self::Continue(label) => Facts::flow(Flow::NextIteration(*label)),
-            Self::Return => Facts::flow(Flow::Return),
+            Self::Break(label) | Self::Leave(label) => Facts::flow(Flow::Jump(JumpTarget::After(*label))),
+            Self::Continue(label) => Facts::flow(Flow::Jump(JumpTarget::NextIteration(*label))),
+            Self::Return => Facts::flow(Flow::Jump(JumpTarget::Return)),
             Self::Trap => Facts::flow(Flow::Trap),
             Self::Assert { condition, .. } => Facts::flow(Flow::Fallthrough).controls(vec![condition]),
 
