@@ -10,6 +10,7 @@ mod map;
 mod matches;
 mod panics;
 mod parameters;
+mod statements;
 #[path = "../tree/mod.rs"]
 mod tree;
 
