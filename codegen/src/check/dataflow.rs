@@ -6,7 +6,7 @@
 //! iteration.
 
 use super::unrolled::Value;
-use crate::ir::{Block, Expr, Flow, For, JumpTarget, Loop, LoopExit, Stmt};
+use crate::ir::{Block, Expr, Facts, Flow, For, JumpTarget, Loop, LoopExit, Stmt};
 use crate::quick::QuickMap;
 
 /// An analysis: the facts at a point of the kernel, and their changes.
@@ -18,7 +18,7 @@ pub(super) trait Analysis {
     fn join(&mut self, one: Self::State, other: Self::State, at: &Stmt) -> Self::State;
 
     /// Looks at the operands of a statement where they are evaluated.
-    fn evaluate(&mut self, _: &Stmt, _: &Self::State) {}
+    fn evaluate(&mut self, _: &Stmt, _: &Facts<'_>, _: &Self::State) {}
 
     /// Changes the facts by the effect of a statement.
     fn transfer(&mut self, stmt: &Stmt, state: &mut Self::State);
@@ -84,13 +84,13 @@ impl<A: Analysis> Walk<'_, A> {
     }
 
     fn stmt(&mut self, stmt: &Stmt, mut state: A::State) -> Option<A::State> {
-        let flow = stmt.flow();
+        let facts = stmt.facts();
         // The operands of a `while` are evaluated after its header.
-        if !matches!(flow, Flow::Loop(Loop { exit: LoopExit::WhenFalse(..), .. })) {
-            self.analysis.evaluate(stmt, &state);
+        if !matches!(facts.flow, Flow::Loop(Loop { exit: LoopExit::WhenFalse(..), .. })) {
+            self.analysis.evaluate(stmt, &facts, &state);
         }
         self.analysis.transfer(stmt, &mut state);
-        match flow {
+        match facts.flow {
             Flow::Fallthrough => return Some(state),
             Flow::If(condition, blocks) => {
                 let holds = self.analysis.decide(condition, &state).as_bool();
@@ -152,7 +152,7 @@ impl<A: Analysis> Walk<'_, A> {
         if let LoopExit::WhenFalse(header, _) = inner.exit {
             iteration = self.block(header, iteration);
             if let Some(state) = &iteration {
-                self.analysis.evaluate(stmt, state);
+                self.analysis.evaluate(stmt, &stmt.facts(), state);
             }
             ended.clone_from(&iteration);
         }

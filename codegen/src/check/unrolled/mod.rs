@@ -17,8 +17,8 @@ use super::mma::{columns_within, warp};
 use crate::diag::Sink;
 use crate::diag::mistake::{Mma, RegisterIndex, UnrolledIteration};
 use crate::ir::{
-    Accessor, Expr, ExprKind, For, Kernel, LocalId, Loop, LoopExit, MemoryObject, Span, Stmt, StmtKind, Type,
-    visit,
+    Accessor, Expr, ExprKind, Facts, For, Kernel, LocalId, Loop, LoopExit, MemoryObject, Span, Stmt,
+    StmtKind, Type, visit,
 };
 use crate::quick::QuickSet;
 
@@ -58,8 +58,39 @@ impl Analysis for Walk<'_, '_> {
         one.join(other)
     }
 
-    fn evaluate(&mut self, stmt: &Stmt, state: &State) {
-        self.judge(stmt, state);
+    /// Checks the indices in `stmt`.
+    fn evaluate(&mut self, stmt: &Stmt, facts: &Facts<'_>, state: &State) {
+        for operand in visit::operands(&stmt.kind) {
+            visit::within(operand, &mut |node| {
+                if let ExprKind::Index(of, index) | ExprKind::Stage(of, index) = &node.kind {
+                    self.index(&of.ty, index, state);
+                }
+            });
+        }
+        for access in &facts.accesses {
+            if let (MemoryObject::Shared(object), Accessor::Threads) = (access.object, access.by) {
+                for (index, bound) in access.at.iter().zip(limits::bounds(&object.ty)) {
+                    self.within(index, bound, state);
+                }
+            }
+        }
+        if let StmtKind::Assign { local, index: indices, value: _ } = &stmt.kind {
+            let mut ty = self.kernel.local(*local).ty.clone();
+            for index in indices {
+                self.index(&ty, index, state);
+                ty = ty.elements().map_or(Type::Error, |(element, _)| element);
+            }
+        } else if let StmtKind::StoreAccumulator { accumulator, first, tile } = &stmt.kind
+            && let Type::Tile(to) = &tile.ty
+        {
+            self.columns(*accumulator, (first, to.inner_extent()), tile.span, state);
+        } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
+            self.columns(store.accumulator, (&store.first, store.columns), stmt.origin.span, state);
+        } else if let StmtKind::LoadFragment(load) = &stmt.kind {
+            self.part(warp::loaded_part(self.kernel, load), state);
+        } else if let StmtKind::StoreWarp(store) = &stmt.kind {
+            self.part(warp::stored_part(self.kernel, store), state);
+        }
     }
 
     /// Statements other than assignments set values that are known at run time only, and that have
@@ -98,41 +129,6 @@ impl Analysis for Walk<'_, '_> {
 }
 
 impl Walk<'_, '_> {
-    /// Checks the indices in `stmt`.
-    fn judge(&mut self, stmt: &Stmt, state: &State) {
-        for operand in visit::operands(&stmt.kind) {
-            visit::within(operand, &mut |node| {
-                if let ExprKind::Index(of, index) | ExprKind::Stage(of, index) = &node.kind {
-                    self.index(&of.ty, index, state);
-                }
-            });
-        }
-        for access in stmt.facts().accesses {
-            if let (MemoryObject::Shared(object), Accessor::Threads) = (access.object, access.by) {
-                for (index, bound) in access.at.into_iter().zip(limits::bounds(&object.ty)) {
-                    self.within(index, bound, state);
-                }
-            }
-        }
-        if let StmtKind::Assign { local, index: indices, value: _ } = &stmt.kind {
-            let mut ty = self.kernel.local(*local).ty.clone();
-            for index in indices {
-                self.index(&ty, index, state);
-                ty = ty.elements().map_or(Type::Error, |(element, _)| element);
-            }
-        } else if let StmtKind::StoreAccumulator { accumulator, first, tile } = &stmt.kind
-            && let Type::Tile(to) = &tile.ty
-        {
-            self.columns(*accumulator, (first, to.inner_extent()), tile.span, state);
-        } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
-            self.columns(store.accumulator, (&store.first, store.columns), stmt.origin.span, state);
-        } else if let StmtKind::LoadFragment(load) = &stmt.kind {
-            self.part(warp::loaded_part(self.kernel, load), state);
-        } else if let StmtKind::StoreWarp(store) = &stmt.kind {
-            self.part(warp::stored_part(self.kernel, store), state);
-        }
-    }
-
     /// Checks where a part of a tile begins.
     fn part(&mut self, part: Option<warp::Part<'_>>, state: &State) {
         let Some(part) = part else { return };

@@ -267,8 +267,8 @@ impl<'k> Facts<'k> {
         Self { accesses, ..Self::visible() }
     }
 
-    /// A load or store of all elements that threads hold of a matrix.
-    fn matrix(object: MemoryObject<'k>, writes: bool) -> Self {
+    /// A load or store by threads that counts as one of the whole object.
+    fn whole(object: MemoryObject<'k>, writes: bool) -> Self {
         Self::accesses(vec![MemoryAccess::new(object, Accessor::Threads, writes)])
     }
 

@@ -1,7 +1,9 @@
 //! The properties of each kind of statement.
 
-use super::{Accessor, DefinedValue, Definition, Effect, Elements, Facts, Group, MemoryAccess, MemoryObject};
-use super::{Synchronization, Wait};
+use super::{
+    Accessor, DefinedValue, Definition, Effect, Elements, Facts, Group, MemoryAccess, MemoryObject,
+    Synchronization, Wait,
+};
 use crate::ir::{
     Atomic, AtomicAccess, AtomicMemory, BarrierOp, BulkCopy, CopyKind, Expr, Flow, For, JumpTarget,
     LeftOperand, Loop, LoopExit, MapEdit, Multicast, ParamId, RemoteCopy, RowOp, SharedRange, StmtKind, Sync,
@@ -88,10 +90,10 @@ impl StmtKind {
             Self::MmaWait { .. } => Facts::waits(Wait::Multiplications).uniform(Group::Warpgroup, "wait"),
             Self::Pack { dest, accumulator: _ } => Facts::visible().defines(*dest, DefinedValue::Matrix),
             Self::StoreAccumulator { tile, .. } => {
-                Facts::matrix(Shared(tile), true).uniform(Group::Warpgroup, "store")
+                Facts::whole(Shared(tile), true).uniform(Group::Warpgroup, "store")
             }
             // Each thread stores its own elements.
-            Self::StoreMatrix(store) => Facts::matrix(Global(store.matrix.global), true),
+            Self::StoreMatrix(store) => Facts::whole(Global(store.matrix.global), true),
             Self::ReduceRows { dest, op, accumulator: _ } => {
                 let word = match op {
                     RowOp::Max => "row_max",
@@ -100,13 +102,13 @@ impl StmtKind {
                 Facts::visible().defines(*dest, DefinedValue::Matrix).uniform(Group::Warp, word)
             }
             // Every chip has `ldmatrix` and `mma.sync`.
-            Self::LoadFragment(load) => Facts::matrix(Shared(&load.from.tile), false)
+            Self::LoadFragment(load) => Facts::whole(Shared(&load.from.tile), false)
                 .defines(load.dest, DefinedValue::Matrix)
                 .uniform(Group::TeamOf(load.dest), "load"),
             Self::MmaSync(mma) => Facts::visible()
                 .defines(mma.accumulator, DefinedValue::Matrix)
                 .uniform(Group::Warp, mma.op.name()),
-            Self::StoreWarp(store) => Facts::matrix(Shared(&store.tile), true)
+            Self::StoreWarp(store) => Facts::whole(Shared(&store.tile), true)
                 .uniform(Group::Warp, "store")
                 .controls(store.at.iter().collect()),
             Self::SetMaxRegisters { increase, registers: _ } => {
@@ -150,7 +152,7 @@ impl StmtKind {
                     .together(Group::Warp)
                     .controls([value].into_iter().chain(by).collect())
             }
-            Self::PrintTile { tile } => Facts::matrix(Shared(tile), false),
+            Self::PrintTile { tile } => Facts::whole(Shared(tile), false),
         }
     }
 }
