@@ -155,7 +155,7 @@ impl Walk<'_> {
         let threads = self.here();
         match self.jumped.entry(target) {
             Entry::Vacant(entry) => {
-                _ = entry.insert(JumpedThreads { threads, variables: self.variables.clone() })
+                entry.insert(JumpedThreads { threads, variables: self.variables.clone() });
             }
             Entry::Occupied(mut left) => {
                 let left = left.get_mut();
