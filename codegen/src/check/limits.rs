@@ -127,10 +127,10 @@ fn empty(len: u32, name: &str, span: Span, sink: &mut Sink) {
     }
 }
 
-/// Checks the coordinates of an element of a tile, as far as they are constants.
-pub(super) fn tile_element(tile: &Expr, at: &[Expr], sink: &mut Sink) {
-    for (coordinate, bound) in at.iter().zip(tile_bounds(&tile.ty)) {
-        within(coordinate, bound, sink);
+/// Checks the index or coordinates of an element, as far as they are constants.
+pub(super) fn location(of: &Type, at: &[&Expr], sink: &mut Sink) {
+    for (index, bound) in at.iter().zip(bounds(of)) {
+        within(index, bound, sink);
     }
 }
 
@@ -178,9 +178,10 @@ pub(super) fn bound(of: &Type) -> Option<Bound> {
     Some(Bound { extent, of })
 }
 
-/// Returns the bounds of coordinates in a tile, outermost first.
-pub(super) fn tile_bounds(tile: &Type) -> Vec<Bound> {
-    let Type::Tile(tile) = tile.local() else { return vec![] };
+/// Returns the bounds of an index into a value of this type, or of coordinates in a tile, outermost
+/// first.
+pub(super) fn bounds(of: &Type) -> Vec<Bound> {
+    let Type::Tile(tile) = of.local() else { return bound(of).into_iter().collect() };
     let rank = tile.rank();
     let bound = |(dimension, &extent)| Bound { extent, of: Indexed::Tile { dimension, rank } };
     tile.extents.iter().enumerate().map(bound).collect()

@@ -34,6 +34,9 @@
 //! * `layout`: all shared variables fit the shared memory of a block, with the alignment that the
 //!   hardware needs.
 //!
+//! `dataflow` is the engine of analyses along the control flow. Most analyses read
+//! [`Stmt::facts`](crate::ir::Stmt::facts) instead of listing statements.
+//!
 //! Not checked here: rules that depend on the tensor, which the runtime checks when it encodes the
 //! descriptor, and values that are only known at run time.
 
@@ -43,6 +46,7 @@ pub mod barriers;
 mod bulk;
 mod clusters;
 mod coordinates;
+mod dataflow;
 mod descriptors;
 pub mod flights;
 mod global;

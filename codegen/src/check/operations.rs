@@ -1,10 +1,10 @@
-//! The rules of each operation, in one list of all statements and one of all expressions. A new
-//! operation is added here, with the rules that it has to keep.
+//! The rules of single operations, in a list of the statements that have any and one of all
+//! expressions.
 
 use super::low_bits::Variables;
 use super::{bulk, clusters, coordinates, descriptors, inferred, limits, mma, vectors, warp};
 use crate::diag::Sink;
-use crate::ir::{AtomicAccess, AtomicMemory, Expr, ExprKind, Kernel, MathOp, Stmt, StmtKind, visit};
+use crate::ir::{Accessor, Expr, ExprKind, Kernel, MathOp, MemoryObject, Stmt, StmtKind, visit};
 
 /// The context of the rules of an operation.
 pub(super) struct Rules<'k> {
@@ -27,97 +27,66 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
 }
 
 fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
+    let facts = stmt.facts();
+    for access in facts.accesses.iter().filter(|access| access.by == Accessor::Threads) {
+        if let MemoryObject::Shared(object) = access.object {
+            limits::location(&object.ty, &access.at, sink);
+        }
+        vectors::access(rules, access, sink);
+    }
     let span = stmt.origin.span;
-    match &stmt.kind {
-        StmtKind::For(inner) => limits::for_loop(inner, sink),
-        StmtKind::TileGet { tile, at, dest } => {
-            limits::tile_element(tile, at, sink);
-            vectors::tile(rules, tile, at, vectors::read(rules, *dest), sink);
-        }
-        StmtKind::TileSet { tile, at, value } => {
-            limits::tile_element(tile, at, sink);
-            vectors::tile(rules, tile, at, vectors::length(&value.ty), sink);
-        }
-        StmtKind::GlobalGet { global, index, dest } => {
-            vectors::global(rules, *global, index, vectors::read(rules, *dest), sink);
-        }
-        StmtKind::GlobalSet { global, index, value } => {
-            vectors::global(rules, *global, index, vectors::length(&value.ty), sink);
-        }
-        StmtKind::SharedGet { array, index, dest } => {
-            limits::element(&array.ty, index, sink);
-            vectors::shared(rules, array, index, vectors::read(rules, *dest), sink);
-        }
-        StmtKind::SharedSet { array, index, value } => {
-            limits::element(&array.ty, index, sink);
-            vectors::shared(rules, array, index, vectors::length(&value.ty), sink);
-        }
-        StmtKind::Atomic(atomic) => {
-            if let Some(array) = atomic.shared() {
-                limits::element(&array.ty, &atomic.index, sink);
-            }
-            if let (AtomicMemory::Global(global), AtomicAccess::AddVector { value }) =
-                (&atomic.memory, &atomic.access)
-            {
-                vectors::global(rules, *global, &atomic.index, vectors::length(&value.ty), sink);
-            }
-        }
-        StmtKind::TileCopy(copy) => {
-            coordinates::tile_copy(rules, copy, sink);
-            clusters::tile_copy(rules, copy, span, sink);
-        }
-        StmtKind::BulkCopy(copy) => {
-            bulk::bulk_copy(rules, copy, sink);
-            clusters::bulk_copy(rules, copy, span, sink);
-        }
-        StmtKind::RemoteCopy(copy) => {
-            bulk::remote_copy(rules, copy, sink);
-            clusters::remote_copy(rules, copy, sink);
-        }
-        StmtKind::Barrier { op, barrier: _, scope: _ } => limits::barrier(op, sink),
-        StmtKind::EditMap { map, edit } => descriptors::edit(rules, map, edit, sink),
-        StmtKind::Sync(sync) => clusters::sync(rules, *sync, span, sink),
-        StmtKind::Warp { value, op, dest: _ } => warp::operation(rules, value, op, span, sink),
-        StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
-            limits::named_barrier(id, threads, sink);
-        }
-        StmtKind::Mma(multiplication) => mma::multiplication(rules, multiplication, span, sink),
-        StmtKind::StoreAccumulator { accumulator, first, tile } => {
-            mma::store(rules, *accumulator, first, tile, sink);
-        }
-        StmtKind::StoreMatrix(store) => mma::store_matrix(rules, store, span, sink),
-        StmtKind::Pack { dest, accumulator } => mma::pack(rules, *dest, *accumulator, span, sink),
-        StmtKind::ReduceRows { accumulator, .. } => mma::reduce_rows(rules, *accumulator, span, sink),
-        StmtKind::LoadFragment(load) => mma::warp::load(rules, load, span, sink),
-        StmtKind::MmaSync(multiplication) => mma::warp::multiplication(rules, multiplication, span, sink),
-        StmtKind::StoreWarp(store) => mma::warp::store(rules, store, span, sink),
-        StmtKind::SetMaxRegisters { registers, .. } => mma::registers(*registers, span, sink),
-        StmtKind::PrintTile { tile } => limits::printed_tile(tile, sink),
-        StmtKind::Assign { local, index, value: _ } => limits::assigned(rules.kernel.local(*local), index, sink),
-        // The operands of these are checked as expressions. No other rule applies to them.
-        StmtKind::If { .. }
-        | StmtKind::Match { .. }
-        | StmtKind::Loop { .. }
-        | StmtKind::While { .. }
-        | StmtKind::Labelled { .. }
-        | StmtKind::Break(_)
-        | StmtKind::Continue(_)
-        | StmtKind::Leave(_)
-        | StmtKind::Return
-        | StmtKind::CheckMatrix(_)
-        | StmtKind::PrefetchMap(_)
-        | StmtKind::AcquireMap { .. }
-        | StmtKind::BulkCommitGroup
-        | StmtKind::BulkWaitGroup { .. }
-        | StmtKind::Fence(_)
-        // `flights` follows these through the kernel.
-        | StmtKind::MmaWait { .. }
-        | StmtKind::SyncGrid { .. }
-        | StmtKind::GridDependency(_)
-        | StmtKind::ElectOne { .. }
-        | StmtKind::Trap
-        | StmtKind::Assert { .. }
-        | StmtKind::Printf { .. } => {}
+    if let StmtKind::Assign { local, index, value: _ } = &stmt.kind {
+        limits::assigned(rules.kernel.local(*local), index, sink);
+    } else if let StmtKind::For(inner) = &stmt.kind {
+        limits::for_loop(inner, sink);
+    } else if let StmtKind::TileCopy(copy) = &stmt.kind {
+        coordinates::tile_copy(rules, copy, sink);
+        clusters::tile_copy(rules, copy, span, sink);
+    } else if let StmtKind::BulkCopy(copy) = &stmt.kind {
+        bulk::bulk_copy(rules, copy, sink);
+        clusters::bulk_copy(rules, copy, span, sink);
+    } else if let StmtKind::RemoteCopy(copy) = &stmt.kind {
+        bulk::remote_copy(rules, copy, sink);
+        clusters::remote_copy(rules, copy, sink);
+    } else if let StmtKind::Barrier { op, barrier: _, scope: _ } = &stmt.kind {
+        limits::barrier(op, sink);
+    } else if let StmtKind::EditMap { map, edit } = &stmt.kind {
+        descriptors::edit(rules, map, edit, sink);
+    } else if let StmtKind::Sync(sync) = stmt.kind {
+        clusters::sync(rules, sync, span, sink);
+    } else if let StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } =
+        &stmt.kind
+    {
+        limits::named_barrier(id, threads, sink);
+    } else if let StmtKind::Warp { value, op, dest: _ } = &stmt.kind {
+        warp::operation(rules, value, op, span, sink);
+    } else if let StmtKind::PrintTile { tile } = &stmt.kind {
+        limits::printed_tile(tile, sink);
+    } else {
+        matrices(rules, stmt, sink);
+    }
+}
+
+fn matrices(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
+    let span = stmt.origin.span;
+    if let StmtKind::Mma(multiplication) = &stmt.kind {
+        mma::multiplication(rules, multiplication, span, sink);
+    } else if let StmtKind::StoreAccumulator { accumulator, first, tile } = &stmt.kind {
+        mma::store(rules, *accumulator, first, tile, sink);
+    } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
+        mma::store_matrix(rules, store, span, sink);
+    } else if let StmtKind::Pack { dest, accumulator } = stmt.kind {
+        mma::pack(rules, dest, accumulator, span, sink);
+    } else if let StmtKind::ReduceRows { accumulator, .. } = stmt.kind {
+        mma::reduce_rows(rules, accumulator, span, sink);
+    } else if let StmtKind::LoadFragment(load) = &stmt.kind {
+        mma::warp::load(rules, load, span, sink);
+    } else if let StmtKind::MmaSync(multiplication) = &stmt.kind {
+        mma::warp::multiplication(rules, multiplication, span, sink);
+    } else if let StmtKind::StoreWarp(store) = &stmt.kind {
+        mma::warp::store(rules, store, span, sink);
+    } else if let StmtKind::SetMaxRegisters { registers, .. } = stmt.kind {
+        mma::registers(registers, span, sink);
     }
 }
 

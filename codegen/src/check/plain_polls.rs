@@ -10,8 +10,8 @@
 use crate::diag::Sink;
 use crate::diag::mistake::PlainPoll;
 use crate::ir::{
-    Atomic, AtomicAccess, AtomicOp, Block, Expr, ExprKind, Kernel, Label, LocalId, Span, Stmt, StmtKind,
-    Sync, visit,
+    Atomic, AtomicAccess, AtomicOp, Block, DefinedValue, Definition, Effect, Expr, ExprKind, Flow,
+    JumpTarget, Kernel, Label, LocalId, Loop, LoopExit, Span, Stmt, StmtKind, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
@@ -117,16 +117,17 @@ impl<'k> LoopIteration<'k> {
     /// Collects the facts about an iteration of a loop without a counter.
     fn of(stmt: &'k Stmt) -> Option<Self> {
         let mut iteration = Self::default();
-        if let StmtKind::Loop { label, body } = &stmt.kind {
-            iteration.block(body, *label, &[]);
-        } else if let StmtKind::While { label, header, condition, body } = &stmt.kind {
-            iteration.block(header, *label, &[]);
-            iteration.read(condition);
-            iteration.ends.push(vec![condition]);
-            iteration.block(body, *label, &[]);
-        } else {
-            return None;
+        let Flow::Loop(Loop { label, exit, body }) = stmt.flow() else { return None };
+        match exit {
+            LoopExit::Never => {}
+            LoopExit::WhenFalse(header, condition) => {
+                iteration.block(header, label, &[]);
+                iteration.read(condition);
+                iteration.ends.push(vec![condition]);
+            }
+            LoopExit::Counted(_) => return None,
         }
+        iteration.block(body, label, &[]);
         Some(iteration)
     }
 
@@ -141,75 +142,42 @@ impl<'k> LoopIteration<'k> {
     fn stmt(&mut self, stmt: &'k Stmt, own: Label, conditions: &[&'k Expr]) {
         visit::operands(&stmt.kind).into_iter().for_each(|operand| self.read(operand));
         let under = |condition: &'k Expr| conditions.iter().copied().chain([condition]).collect::<Vec<_>>();
-        match &stmt.kind {
-            StmtKind::Assign { local, index, .. } => self.assign(*local, stmt, conditions, index.is_empty()),
-            StmtKind::GlobalGet { dest, .. }
-            | StmtKind::SharedGet { dest, .. }
-            | StmtKind::TileGet { dest, .. }
-            | StmtKind::Warp { dest, .. }
-            | StmtKind::ElectOne { dest } => self.assign(*dest, stmt, conditions, true),
-            StmtKind::Atomic(atomic) if waits_for_others(atomic) => {
-                self.has_strong = true;
-                atomic.dest().into_iter().for_each(|dest| self.assign(dest, stmt, conditions, true));
+        let facts = stmt.facts();
+        let is_poll = matches!(&stmt.kind, StmtKind::Atomic(atomic) if waits_for_others(atomic));
+        self.has_strong |= is_poll;
+        let is_observable = match facts.effect {
+            Effect::Local | Effect::Loads | Effect::Exchanges | Effect::Orders => false,
+            Effect::Strong => !is_poll,
+            Effect::Stores | Effect::Visible => true,
+        };
+        self.is_observable |= is_observable;
+        if let Some(Definition { local, index, value }) = facts.defines
+            && !is_observable
+        {
+            self.assign(local, stmt, conditions, index.is_empty());
+            if let DefinedValue::Range(_) = value {
+                self.set_in_each.insert(local);
             }
-            StmtKind::If { condition, then, otherwise } => {
+        }
+        match facts.flow {
+            Flow::Fallthrough | Flow::Trap => {}
+            Flow::If(condition, blocks) => {
                 let conditions = under(condition);
-                self.block(then, own, &conditions);
-                self.block(otherwise, own, &conditions);
+                blocks.into_iter().for_each(|block| self.block(block, own, &conditions));
             }
-            StmtKind::Match { value, arms, otherwise } => {
+            Flow::Match(value, arms, otherwise) => {
                 let conditions = under(value);
-                arms.iter().for_each(|arm| self.block(&arm.body, own, &conditions));
-                self.block(otherwise, own, &conditions);
+                let blocks = arms.iter().map(|arm| &arm.body).chain([otherwise]);
+                blocks.for_each(|block| self.block(block, own, &conditions));
             }
-            StmtKind::For(inner) => {
-                self.assign(inner.variable, stmt, conditions, true);
-                self.set_in_each.insert(inner.variable);
-                self.block(&inner.body, own, conditions);
-            }
-            StmtKind::Labelled { body, .. } | StmtKind::Loop { body, .. } => {
-                self.block(body, own, conditions);
-            }
-            StmtKind::While { header, condition, body, .. } => {
+            Flow::Loop(Loop { exit: LoopExit::WhenFalse(header, condition), body, .. }) => {
                 self.block(header, own, conditions);
                 self.block(body, own, &under(condition));
             }
+            Flow::Loop(Loop { body, .. }) | Flow::Labelled(_, body) => self.block(body, own, conditions),
+            Flow::Jump(JumpTarget::NextIteration(label)) if label == own => self.continued.extend(conditions),
             // A jump out of an inner loop is assumed to leave this one as well.
-            StmtKind::Break(_) | StmtKind::Leave(_) | StmtKind::Return => self.end(conditions),
-            StmtKind::Continue(label) if *label != own => self.end(conditions),
-            StmtKind::Continue(_) => self.continued.extend(conditions),
-            StmtKind::Assert { .. } | StmtKind::Trap | StmtKind::Fence(_) | StmtKind::Sync(Sync::Warp) => {}
-            StmtKind::TileSet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::Atomic(_)
-            | StmtKind::TileCopy(_)
-            | StmtKind::BulkCopy(_)
-            | StmtKind::RemoteCopy(_)
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::Barrier { .. }
-            | StmtKind::EditMap { .. }
-            | StmtKind::AcquireMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Mma(_)
-            | StmtKind::MmaWait { .. }
-            | StmtKind::Pack { .. }
-            | StmtKind::StoreAccumulator { .. }
-            | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::LoadFragment(_)
-            | StmtKind::MmaSync(_)
-            | StmtKind::StoreWarp(_)
-            | StmtKind::SetMaxRegisters { .. }
-            | StmtKind::Sync(_)
-            | StmtKind::NamedBarrierSync { .. }
-            | StmtKind::NamedBarrierArrive { .. }
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::GridDependency(_)
-            | StmtKind::Printf { .. }
-            | StmtKind::PrintTile { .. } => self.is_observable = true,
+            Flow::Jump(_) => self.end(conditions),
         }
     }
 

@@ -13,7 +13,7 @@ use super::mma::is_valid_register_count;
 use super::unrolled::State;
 use crate::diag::Sink;
 use crate::diag::mistake::Warpgroup;
-use crate::ir::{Block, Flow, Kernel, Label, Span, Stmt, StmtKind, visit};
+use crate::ir::{Block, Flow, JumpTarget, Kernel, Label, Span, Stmt, StmtKind, visit};
 use crate::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
 
 /// Returns the registers that each thread begins with, if warpgroups ask for more or fewer: the
@@ -142,8 +142,10 @@ impl Walk {
                 let flow = self.block(body);
                 if flow == ControlFlow::After(label) { ControlFlow::Fallthrough } else { flow }
             }
-            Flow::After(label) | Flow::NextIteration(label) => ControlFlow::After(label),
-            Flow::Return | Flow::Trap => ControlFlow::Leaves,
+            Flow::Jump(JumpTarget::After(label) | JumpTarget::NextIteration(label)) => {
+                ControlFlow::After(label)
+            }
+            Flow::Jump(JumpTarget::Return) | Flow::Trap => ControlFlow::Leaves,
         }
     }
 }

@@ -4,43 +4,35 @@ use super::low_bits::LowBits;
 use super::operations::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, VectorNumber};
-use crate::ir::{Expr, LocalId, ParamId, Type};
+use crate::ir::{Expr, MemoryAccess, MemoryObject, Type};
 
-/// Returns the length of a vector that is read into `dest`, or `None` for a single element.
-pub(super) fn read(rules: &Rules<'_>, dest: LocalId) -> Option<u32> {
-    length(&rules.kernel.local(dest).ty)
-}
-
-/// Returns the length of a vector that is written, or `None` for a single element.
-pub(super) fn length(value: &Type) -> Option<u32> {
-    if let Type::Array(_, len) = value { Some(*len) } else { None }
-}
-
-/// Checks a vector in global memory.
-pub(super) fn global(rules: &Rules<'_>, global: ParamId, index: &Expr, len: Option<u32>, sink: &mut Sink) {
-    let Some(len) = len else { return };
-    let slice = rules.kernel.param(global).name.clone();
-    whole(index, rules.variables.of(index), len, VectorNumber::GlobalIndex { slice }, sink);
-}
-
-/// Checks a vector in a tile.
-pub(super) fn tile(rules: &Rules<'_>, tile: &Expr, at: &[Expr], len: Option<u32>, sink: &mut Sink) {
-    let (Some(len), Type::Tile(ty), Some(inner)) = (len, tile.ty.local(), at.last()) else { return };
-    if !ty.inner_extent().is_multiple_of(len) {
-        sink.error(mistake::Tile::VectorRows { tile: ty.clone(), len }, tile.span);
-        return;
-    }
-    whole(inner, rules.variables.of(inner), len, VectorNumber::Coordinate, sink);
-}
-
-/// Checks a vector in a shared array.
-pub(super) fn shared(rules: &Rules<'_>, array: &Expr, index: &Expr, len: Option<u32>, sink: &mut Sink) {
-    let (Some(len), Type::SharedArray(_, elements)) = (len, array.ty.local()) else { return };
-    if !elements.is_multiple_of(len) {
-        sink.error(mistake::Tile::VectorArray { elements: *elements, len }, array.span);
-        return;
-    }
-    whole(index, rules.variables.of(index), len, VectorNumber::Index, sink);
+/// Checks a vector that threads load or store.
+pub(super) fn access(rules: &Rules<'_>, access: &MemoryAccess<'_>, sink: &mut Sink) {
+    let (Some(len), Some(first)) = (access.elements.count(rules.kernel), access.at.last()) else { return };
+    let number = match access.object {
+        MemoryObject::Global(param) => {
+            VectorNumber::GlobalIndex { slice: rules.kernel.param(param).name.clone() }
+        }
+        MemoryObject::Shared(object) => {
+            if let Type::Tile(ty) = object.ty.local() {
+                if !ty.inner_extent().is_multiple_of(len) {
+                    sink.error(mistake::Tile::VectorRows { tile: ty.clone(), len }, object.span);
+                    return;
+                }
+                VectorNumber::Coordinate
+            } else if let Type::SharedArray(_, elements) = object.ty.local() {
+                if !elements.is_multiple_of(len) {
+                    sink.error(mistake::Tile::VectorArray { elements: *elements, len }, object.span);
+                    return;
+                }
+                VectorNumber::Index
+            } else {
+                return;
+            }
+        }
+        MemoryObject::Mbarrier(_) | MemoryObject::Map(_) => return,
+    };
+    whole(first, rules.variables.of(first), len, number, sink);
 }
 
 /// Checks the alignment of a vector. Source: PTX ISA, "ld" and "st": an address is a multiple of

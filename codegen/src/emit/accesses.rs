@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::escape::{self, SHARED_LINE};
 use crate::ir::visit::{for_each_stmt, within};
-use crate::ir::{Expr, ExprKind, Kernel, LocalId, MapEdit, SharedId, StmtKind};
+use crate::ir::{Accessor, Expr, ExprKind, Kernel, LocalId, SharedId, StmtKind};
 
 /// Ids of shared variables, in the order of the kernel.
 type Variables = BTreeSet<u32>;
@@ -26,22 +26,17 @@ struct Line {
     writes: Variables,
 }
 
-/// An access of threads to shared memory, with the handle of the variable.
-enum Access<'k> {
-    Read(&'k Expr),
-    Write(&'k Expr),
-}
-
 /// Returns the comments, one per line, in the order of the source.
 pub(super) fn comments(kernel: &Kernel) -> String {
     let handles = handles(kernel);
     let mut lines = BTreeMap::<usize, Line>::new();
     for_each_stmt(&kernel.body, &mut |stmt| {
-        let Some(access) = access(&stmt.kind) else { return };
-        let line = lines.entry(stmt.origin.span.first_line()).or_default();
-        match access {
-            Access::Read(thing) => line.reads.extend(variables(thing, &handles)),
-            Access::Write(thing) => line.writes.extend(variables(thing, &handles)),
+        let facts = stmt.facts();
+        for access in facts.accesses.iter().filter(|access| access.by == Accessor::Threads) {
+            let Some(object) = access.object.shared() else { continue };
+            let line = lines.entry(stmt.origin.span.first_line()).or_default();
+            let accessed = if access.writes { &mut line.writes } else { &mut line.reads };
+            accessed.extend(variables(object, &handles));
         }
     });
     lines.iter().map(|(number, line)| comment(kernel, *number, line)).collect()
@@ -92,71 +87,6 @@ fn variables(expr: &Expr, handles: &HashMap<LocalId, Variables>) -> Variables {
         }
     });
     found
-}
-
-/// Returns the access of a statement by loads or stores of threads.
-fn access(kind: &StmtKind) -> Option<Access<'_>> {
-    match kind {
-        StmtKind::TileGet { tile, .. } | StmtKind::PrintTile { tile } => Some(Access::Read(tile)),
-        StmtKind::SharedGet { array, .. } => Some(Access::Read(array)),
-        StmtKind::LoadFragment(load) => Some(Access::Read(&load.from.tile)),
-        StmtKind::TileSet { tile, .. } | StmtKind::StoreAccumulator { tile, .. } => Some(Access::Write(tile)),
-        StmtKind::SharedSet { array, .. } => Some(Access::Write(array)),
-        StmtKind::Atomic(atomic) => atomic
-            .shared()
-            .map(|array| if atomic.writes() { Access::Write(array) } else { Access::Read(array) }),
-        StmtKind::StoreWarp(store) => Some(Access::Write(&store.tile)),
-        StmtKind::EditMap { map, edit: MapEdit::CopyFrom { .. } } => Some(Access::Write(map)),
-        // These use `tensormap.replace` and `tensormap.cp_fenceproxy`.
-        StmtKind::EditMap {
-            edit:
-                MapEdit::Address { .. }
-                | MapEdit::Extent { .. }
-                | MapEdit::Stride { .. }
-                | MapEdit::Publish { .. },
-            ..
-        } => None,
-        StmtKind::TileCopy(_)
-        | StmtKind::BulkCopy(_)
-        | StmtKind::RemoteCopy(_)
-        | StmtKind::PrefetchMap(_)
-        | StmtKind::Barrier { .. }
-        | StmtKind::Mma(_) => None,
-        StmtKind::Assign { .. }
-        | StmtKind::If { .. }
-        | StmtKind::Match { .. }
-        | StmtKind::Loop { .. }
-        | StmtKind::While { .. }
-        | StmtKind::For(_)
-        | StmtKind::Labelled { .. }
-        | StmtKind::Break(_)
-        | StmtKind::Continue(_)
-        | StmtKind::Leave(_)
-        | StmtKind::Return
-        | StmtKind::GlobalGet { .. }
-        | StmtKind::GlobalSet { .. }
-        | StmtKind::AcquireMap { .. }
-        | StmtKind::BulkCommitGroup
-        | StmtKind::BulkWaitGroup { .. }
-        | StmtKind::MmaWait { .. }
-        | StmtKind::Pack { .. }
-        | StmtKind::CheckMatrix(_)
-        | StmtKind::StoreMatrix(_)
-        | StmtKind::ReduceRows { .. }
-        | StmtKind::MmaSync(_)
-        | StmtKind::SetMaxRegisters { .. }
-        | StmtKind::Fence(_)
-        | StmtKind::Sync(_)
-        | StmtKind::NamedBarrierSync { .. }
-        | StmtKind::NamedBarrierArrive { .. }
-        | StmtKind::SyncGrid { .. }
-        | StmtKind::GridDependency(_)
-        | StmtKind::ElectOne { .. }
-        | StmtKind::Warp { .. }
-        | StmtKind::Trap
-        | StmtKind::Assert { .. }
-        | StmtKind::Printf { .. } => None,
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Control flow of statements, for analyses that follow the threads of a kernel.
 
-use super::{Arm, Block, Expr, For, Label, Stmt, StmtKind};
+use super::{Arm, Block, Expr, For, Label};
 
 /// The successors of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -15,14 +15,21 @@ pub enum Flow<'a> {
     Loop(Loop<'a>),
     /// A block that may be left early.
     Labelled(Label, &'a Block),
+    /// The target of a jump.
+    Jump(JumpTarget),
+    /// None: the grid stops.
+    Trap,
+}
+
+/// The target of a jump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JumpTarget {
     /// The statement after the loop or block with this label.
     After(Label),
     /// The next iteration of this loop.
     NextIteration(Label),
-    /// None: the thread ends.
+    /// The end of the thread.
     Return,
-    /// None: the grid stops.
-    Trap,
 }
 
 /// A loop of any kind.
@@ -70,66 +77,5 @@ impl Arm {
     /// Whether the arm's ranges contain this value.
     pub fn holds(&self, value: i128) -> bool {
         self.ranges.iter().any(|&(least, most)| (least..=most).contains(&value))
-    }
-}
-
-impl Stmt {
-    /// Returns the control flow of this statement.
-    pub fn flow(&self) -> Flow<'_> {
-        match &self.kind {
-            StmtKind::If { condition, then, otherwise } => Flow::If(condition, [then, otherwise]),
-            StmtKind::Match { value, arms, otherwise } => Flow::Match(value, arms, otherwise),
-            StmtKind::Loop { label, body } => Flow::Loop(Loop { label: *label, exit: LoopExit::Never, body }),
-            StmtKind::While { label, header, condition, body } => {
-                Flow::Loop(Loop { label: *label, exit: LoopExit::WhenFalse(header, condition), body })
-            }
-            StmtKind::For(inner) => {
-                Flow::Loop(Loop { label: inner.label, exit: LoopExit::Counted(inner), body: &inner.body })
-            }
-            StmtKind::Labelled { label, body } => Flow::Labelled(*label, body),
-            StmtKind::Break(label) | StmtKind::Leave(label) => Flow::After(*label),
-            StmtKind::Continue(label) => Flow::NextIteration(*label),
-            StmtKind::Return => Flow::Return,
-            StmtKind::Trap => Flow::Trap,
-            StmtKind::Assign { .. }
-            | StmtKind::TileGet { .. }
-            | StmtKind::TileSet { .. }
-            | StmtKind::SharedGet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalGet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::Atomic(_)
-            | StmtKind::TileCopy(_)
-            | StmtKind::BulkCopy(_)
-            | StmtKind::RemoteCopy(_)
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::Barrier { .. }
-            | StmtKind::EditMap { .. }
-            | StmtKind::AcquireMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Mma(_)
-            | StmtKind::MmaWait { .. }
-            | StmtKind::Pack { .. }
-            | StmtKind::StoreAccumulator { .. }
-            | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::LoadFragment(_)
-            | StmtKind::MmaSync(_)
-            | StmtKind::StoreWarp(_)
-            | StmtKind::SetMaxRegisters { .. }
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::NamedBarrierSync { .. }
-            | StmtKind::NamedBarrierArrive { .. }
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::GridDependency(_)
-            | StmtKind::ElectOne { .. }
-            | StmtKind::Warp { .. }
-            | StmtKind::Assert { .. }
-            | StmtKind::Printf { .. }
-            | StmtKind::PrintTile { .. } => Flow::Fallthrough,
-        }
     }
 }

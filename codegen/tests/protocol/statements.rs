@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use tma_codegen::ir::{CopyKind, Fence, MapEdit, StmtKind, Sync, visit};
+use tma_codegen::ir::{CopyKind, Fence, MapEdit, Stmt, StmtKind, Sync, visit};
 
 use crate::tree::{root, sources};
 
@@ -143,20 +143,40 @@ fn the_book_has_a_row_for_every_statement() {
     assert_eq!(rows, ["statement", "---"].into_iter().chain(ROWS).collect::<Vec<_>>());
 }
 
-/// The kernels of the tree have a statement of nearly every row, each of which is in the table.
-#[test]
-fn every_statement_of_the_tree_has_a_row() {
-    let mut seen = BTreeSet::new();
+/// Calls `f` for every statement of the kernels of the tree.
+fn for_each_statement(f: &mut impl FnMut(&Stmt)) {
     for path in ["examples/src", "tests/src/kernels"].iter().flat_map(|folder| sources(&root().join(folder)))
     {
         let source = fs::read_to_string(&path).expect("a source file");
         let Ok(accepted) = tma_codegen::check("kernels.rs", &source) else { continue };
         for checked in &accepted.kernels {
-            visit::for_each_stmt(&checked.kernel.kernel().body, &mut |stmt| _ = seen.insert(row(&stmt.kind)));
+            visit::for_each_stmt(&checked.kernel.kernel().body, &mut |stmt| f(stmt));
         }
     }
+}
+
+/// The kernels of the tree have a statement of nearly every row, each of which is in the table.
+#[test]
+fn every_statement_of_the_tree_has_a_row() {
+    let mut seen = BTreeSet::new();
+    for_each_statement(&mut |stmt| _ = seen.insert(row(&stmt.kind)));
     let unknown: Vec<_> = seen.iter().filter(|row| !ROWS.contains(row)).collect();
     assert!(unknown.is_empty(), "{unknown:?} are not in the table");
     let unseen: Vec<_> = ROWS.iter().filter(|row| !seen.contains(*row)).collect();
     assert!(unseen.len() <= 3, "no kernel has {unseen:?}");
+}
+
+/// The facts of a statement refer to its own operands, and each operand to at most one fact.
+#[test]
+fn facts_share_out_the_operands_of_their_statement() {
+    for_each_statement(&mut |stmt| {
+        let facts = stmt.facts();
+        let objects = facts.accesses.iter().filter_map(|access| access.object.shared());
+        let named: Vec<_> = objects.chain(facts.controls).map(std::ptr::from_ref).collect();
+        let operands = visit::operands(&stmt.kind).into_iter().map(std::ptr::from_ref);
+        let operands: BTreeSet<_> = operands.collect();
+        let distinct: BTreeSet<_> = named.iter().copied().collect();
+        assert!(distinct.is_subset(&operands), "an operand of another statement: {:?}", stmt.kind);
+        assert_eq!(distinct.len(), named.len(), "an operand in two facts: {:?}", stmt.kind);
+    });
 }

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::{
-    AtomicAccess, AtomicMemory, CopyKind, Expr, Kernel, MapEdit, ParamId, ReduceOp, Stmt, StmtKind, Type,
-    visit,
-};
+use crate::ir::{Accessor, CopyKind, Expr, Kernel, MemoryAccess, ParamId, ReduceOp, Stmt, StmtKind, visit};
 
 /// An access to the memory of a parameter.
 #[derive(Clone, Debug)]
@@ -25,42 +22,12 @@ pub(in crate::check) struct GlobalAccess<'k> {
 impl<'k> GlobalAccess<'k> {
     /// Returns the access of a statement of a kernel, if it makes one.
     pub(super) fn of(kernel: &Kernel, stmt: &'k Stmt) -> Option<Self> {
-        let copied = |param, writes: Option<bool>, at: Vec<&'k Expr>, len| {
-            writes.map(|writes| Self { stmt, param, by_copy: true, writes, is_strong: false, at, len })
-        };
-        let by_threads = |param, writes, at: Vec<&'k Expr>, len| {
-            Some(Self { stmt, param, by_copy: false, writes, is_strong: false, at, len })
-        };
-        let elements = |ty: &Type| Some(ty.elements().map_or(1, |(_, len)| len));
-        if let StmtKind::TileCopy(copy) = &stmt.kind {
-            let at = copy.map.index.iter().chain(&copy.at).collect();
-            copied(copy.map.param, writes(&copy.kind), at, None)
-        } else if let StmtKind::BulkCopy(copy) = &stmt.kind {
-            let len = copy.count.as_int().and_then(|count| u32::try_from(count).ok());
-            copied(copy.global, writes(&copy.kind), vec![&copy.index], len)
-        } else if let StmtKind::GlobalGet { dest, global, index } = &stmt.kind {
-            by_threads(*global, false, vec![index], elements(&kernel.local(*dest).ty))
-        } else if let StmtKind::GlobalSet { global, index, value } = &stmt.kind {
-            by_threads(*global, true, vec![index], elements(&value.ty))
-        } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
-            by_threads(store.matrix.global, true, vec![], None)
-        } else if let StmtKind::EditMap { edit: MapEdit::Publish { maps, index }, .. } = &stmt.kind {
-            by_threads(*maps, true, vec![index], None)
-        } else if let StmtKind::Atomic(atomic) = &stmt.kind
-            && let AtomicMemory::Global(global) = atomic.memory
-        {
-            let len = match &atomic.access {
-                AtomicAccess::AddVector { value } => elements(&value.ty),
-                AtomicAccess::Load { .. }
-                | AtomicAccess::Store { .. }
-                | AtomicAccess::Update { .. }
-                | AtomicAccess::CompareExchange { .. } => Some(1),
-            };
-            let access = by_threads(global, atomic.writes(), vec![&atomic.index], len);
-            access.map(|access| Self { is_strong: true, ..access })
-        } else {
-            None
-        }
+        stmt.facts().accesses.into_iter().find_map(|access| {
+            let param = access.object.global()?;
+            let len = access.elements.count(kernel);
+            let MemoryAccess { at, by, writes, is_strong, .. } = access;
+            Some(Self { stmt, param, by_copy: by == Accessor::Copy, writes, is_strong, at, len })
+        })
     }
 
     /// Returns all accesses of a kernel, in the order of the source.
@@ -84,15 +51,6 @@ pub(in crate::check) fn reduction(stmt: &Stmt) -> Option<ReduceOp> {
 
 fn reduces<S>(kind: &CopyKind<S>) -> Option<ReduceOp> {
     if let CopyKind::Reduce { op, .. } = kind { Some(*op) } else { None }
-}
-
-/// Returns whether a copy writes global memory, if it accesses it at all.
-fn writes<S>(kind: &CopyKind<S>) -> Option<bool> {
-    match kind {
-        CopyKind::Load { .. } => Some(false),
-        CopyKind::Store { .. } | CopyKind::Reduce { .. } => Some(true),
-        CopyKind::Prefetch => None,
-    }
 }
 
 /// Returns the parameters that threads or copies write without an order. Each is assumed to write

@@ -7,7 +7,10 @@ use std::rc::Rc;
 use super::access::GlobalAccess;
 use super::numbers::{ValueNumber, ValueNumbers};
 use super::unordered::Ordering;
-use crate::ir::{Arm, Block, ExprKind, Kernel, LocalId, Scalar, SharedId, Stmt, StmtId, StmtKind, visit};
+use crate::ir::{
+    Arm, Block, ExprKind, Flow, JumpTarget, Kernel, LocalId, Loop, Scalar, SharedId, Stmt, StmtId, StmtKind,
+    visit,
+};
 use crate::quick::{QuickMap, QuickSet};
 
 /// An access, its location, and the threads that make it.
@@ -331,19 +334,13 @@ fn set_once(kernel: &Kernel) -> QuickSet<SharedId> {
 fn leaves(stmt: &Stmt) -> bool {
     let (mut inside, mut left): (BTreeSet<u32>, BTreeSet<u32>) = (BTreeSet::new(), BTreeSet::new());
     let mut ends = false;
-    let mut look = |stmt: &Stmt| {
-        if let StmtKind::Loop { label, .. }
-        | StmtKind::While { label, .. }
-        | StmtKind::Labelled { label, .. } = &stmt.kind
-        {
-            inside.insert(label.0);
-        } else if let StmtKind::For(inner) = &stmt.kind {
-            inside.insert(inner.label.0);
-        } else if let StmtKind::Break(label) | StmtKind::Continue(label) | StmtKind::Leave(label) = &stmt.kind
-        {
+    let mut look = |stmt: &Stmt| match stmt.flow() {
+        Flow::Loop(Loop { label, .. }) | Flow::Labelled(label, _) => _ = inside.insert(label.0),
+        Flow::Jump(JumpTarget::After(label) | JumpTarget::NextIteration(label)) => {
             left.insert(label.0);
         }
-        ends |= matches!(stmt.kind, StmtKind::Return);
+        Flow::Jump(JumpTarget::Return) => ends = true,
+        Flow::Fallthrough | Flow::If(..) | Flow::Match(..) | Flow::Trap => {}
     };
     look(stmt);
     for block in visit::blocks(&stmt.kind) {

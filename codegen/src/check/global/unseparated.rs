@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::access::GlobalAccess;
 use super::located::GlobalSummary;
-use crate::ir::{Block, Kernel, Label, Stmt, StmtId, StmtKind, Sync, visit};
+use crate::ir::{Block, Flow, JumpTarget, Kernel, Label, Stmt, StmtId, StmtKind, Sync, visit};
 use crate::quick::QuickMap;
 
 /// The threads of a rendezvous.
@@ -99,25 +99,22 @@ impl Walk<'_> {
             since.retain(|earlier| self.open.contains(earlier));
             return since;
         }
-        if let StmtKind::Break(label) | StmtKind::Continue(label) | StmtKind::Leave(label) = stmt.kind {
-            self.exits.entry(label).or_default().extend(&since);
-            return since;
-        }
-        if let StmtKind::Labelled { label, body } = &stmt.kind {
-            let end = self.block(body, since);
-            return union(end, self.exits.get(label));
-        }
-        let (label, may_end) = if let StmtKind::Loop { label, .. } = &stmt.kind {
-            (*label, false)
-        } else if let StmtKind::While { label, .. } = &stmt.kind {
-            (*label, true)
-        } else if let StmtKind::For(inner) = &stmt.kind {
-            (inner.label, true)
-        } else {
-            let arms = visit::blocks(&stmt.kind);
-            let ends =
-                arms.iter().map(|arm| self.block(arm, since.clone())).reduce(|a, b| union(a, Some(&b)));
-            return ends.unwrap_or(since);
+        let (label, may_end) = match stmt.flow() {
+            Flow::Jump(JumpTarget::After(label) | JumpTarget::NextIteration(label)) => {
+                self.exits.entry(label).or_default().extend(&since);
+                return since;
+            }
+            Flow::Labelled(label, body) => {
+                let end = self.block(body, since);
+                return union(end, self.exits.get(&label));
+            }
+            Flow::Loop(inner) => (inner.label, inner.may_end()),
+            Flow::Fallthrough | Flow::If(..) | Flow::Match(..) | Flow::Jump(_) | Flow::Trap => {
+                let arms = visit::blocks(&stmt.kind);
+                let ends =
+                    arms.iter().map(|arm| self.block(arm, since.clone())).reduce(|a, b| union(a, Some(&b)));
+                return ends.unwrap_or(since);
+            }
         };
         if let Some((before, ended)) = self.loops.get(&label) {
             if since.is_subset(before) {

@@ -6,7 +6,7 @@ use super::memory::Site;
 use super::run::{Run, Stop};
 use super::state::Agent;
 use super::value::Value;
-use crate::ir::{BarrierOp, Stmt, StmtKind, Sync};
+use crate::ir::{Group, Stmt, StmtKind, Synchronization, Wait};
 
 /// The most other parties that a message names.
 const MAX_OTHERS: usize = 3;
@@ -108,60 +108,23 @@ fn detail(run: &mut Run<'_, '_>, stmt: &Stmt) -> Detail {
 }
 
 fn does(stmt: &Stmt) -> ThreadAct {
-    match &stmt.kind {
-        StmtKind::Barrier { op: BarrierOp::WaitToken { .. }, .. } => ThreadAct::WaitForToken,
-        StmtKind::Barrier { .. } => ThreadAct::WaitForBarrier,
-        StmtKind::Sync(Sync::Threads) => ThreadAct::WaitInThreads,
-        StmtKind::Sync(Sync::Warp) => ThreadAct::WaitInWarp,
-        StmtKind::Sync(Sync::Warpgroup) => ThreadAct::WaitInWarpgroup,
-        StmtKind::Sync(Sync::Cluster | Sync::ClusterArrive | Sync::ClusterWait) => ThreadAct::WaitForCluster,
-        StmtKind::NamedBarrierSync { .. } => ThreadAct::WaitInNamed,
-        StmtKind::SetMaxRegisters { .. } => ThreadAct::WaitForRegisters,
-        StmtKind::MmaWait { .. } => ThreadAct::WaitForMultiplication,
-        StmtKind::Warp { .. } => ThreadAct::WaitForLanes,
-        StmtKind::SyncGrid { .. } => ThreadAct::WaitForGrid,
-        StmtKind::Assign { .. }
-        | StmtKind::If { .. }
-        | StmtKind::Match { .. }
-        | StmtKind::Loop { .. }
-        | StmtKind::While { .. }
-        | StmtKind::For(_)
-        | StmtKind::Labelled { .. }
-        | StmtKind::Break(_)
-        | StmtKind::Continue(_)
-        | StmtKind::Leave(_)
-        | StmtKind::Return
-        | StmtKind::TileGet { .. }
-        | StmtKind::TileSet { .. }
-        | StmtKind::SharedGet { .. }
-        | StmtKind::SharedSet { .. }
-        | StmtKind::GlobalGet { .. }
-        | StmtKind::GlobalSet { .. }
-        | StmtKind::Atomic(_)
-        | StmtKind::TileCopy(_)
-        | StmtKind::BulkCopy(_)
-        | StmtKind::RemoteCopy(_)
-        | StmtKind::PrefetchMap(_)
-        | StmtKind::EditMap { .. }
-        | StmtKind::AcquireMap { .. }
-        | StmtKind::BulkCommitGroup
-        | StmtKind::BulkWaitGroup { .. }
-        | StmtKind::Mma(_)
-        | StmtKind::Pack { .. }
-        | StmtKind::StoreAccumulator { .. }
-        | StmtKind::CheckMatrix(_)
-        | StmtKind::StoreMatrix(_)
-        | StmtKind::ReduceRows { .. }
-        | StmtKind::LoadFragment(_)
-        | StmtKind::MmaSync(_)
-        | StmtKind::StoreWarp(_)
-        | StmtKind::Fence(_)
-        | StmtKind::NamedBarrierArrive { .. }
-        | StmtKind::GridDependency(_)
-        | StmtKind::ElectOne { .. }
-        | StmtKind::Trap
-        | StmtKind::Assert { .. }
-        | StmtKind::Printf { .. }
-        | StmtKind::PrintTile { .. } => ThreadAct::Wait,
+    let facts = stmt.facts();
+    let Synchronization::Waits(wait) = facts.synchronization else { return ThreadAct::Wait };
+    match wait {
+        Wait::Phase => ThreadAct::WaitForBarrier,
+        Wait::Token => ThreadAct::WaitForToken,
+        Wait::Lanes => ThreadAct::WaitForLanes,
+        Wait::Registers => ThreadAct::WaitForRegisters,
+        Wait::Multiplications => ThreadAct::WaitForMultiplication,
+        Wait::BulkGroups => ThreadAct::Wait,
+        Wait::Threads => match facts.group {
+            Some(Group::Block) => ThreadAct::WaitInThreads,
+            Some(Group::Warp) => ThreadAct::WaitInWarp,
+            Some(Group::Warpgroup) => ThreadAct::WaitInWarpgroup,
+            Some(Group::Cluster) => ThreadAct::WaitForCluster,
+            Some(Group::Named) => ThreadAct::WaitInNamed,
+            Some(Group::Grid) => ThreadAct::WaitForGrid,
+            Some(Group::TeamOf(_)) | None => ThreadAct::Wait,
+        },
     }
 }

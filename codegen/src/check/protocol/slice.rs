@@ -5,8 +5,9 @@
 use crate::check::global::{GlobalAccess, reduction};
 use crate::check::uniform::Reach;
 use crate::ir::{
-    AtomicMemory, BarrierOp, Block, CopyKind, Expr, Kernel, Label, LeftOperand, LocalId, MapEdit, Multicast,
-    ParamId, ParamKind, Scalar, SharedRange, Span, Stmt, StmtId, StmtKind, WarpOp, visit,
+    Accessor, BarrierOp, Block, DefinedValue, Definition, Expr, Facts, Flow, JumpTarget, Kernel, Label,
+    LocalId, Loop, MemoryAccess, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Synchronization,
+    visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
@@ -103,78 +104,53 @@ impl Slice {
         for block in visit::blocks(&stmt.kind) {
             inner |= self.block(block);
         }
-        let is_kept = inner || self.is_effect(stmt);
+        let facts = stmt.facts();
+        let is_kept = inner || self.is_effect(stmt, &facts);
         // Values in shared arrays may turn out to matter later.
         let may_read_more = matches!(stmt.kind, StmtKind::SharedGet { .. } | StmtKind::SharedSet { .. });
         if is_kept && (self.kept.insert(stmt.id) || may_read_more) {
-            self.read(&stmt.kind);
+            self.read(stmt, &facts);
         }
         is_kept
     }
 
+    /// Whether an access matters by itself.
+    fn is_followed(&self, access: &MemoryAccess<'_>) -> bool {
+        access.object.global().is_none_or(|param| self.is_shared_with_copies(param))
+    }
+
     /// Whether a statement matters by itself.
-    fn is_effect(&self, stmt: &Stmt) -> bool {
-        match &stmt.kind {
-            StmtKind::TileGet { .. }
-            | StmtKind::TileSet { .. }
-            | StmtKind::SharedGet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::RemoteCopy(_)
-            | StmtKind::Barrier { .. }
-            | StmtKind::EditMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Mma(_)
-            | StmtKind::MmaWait { .. }
-            | StmtKind::StoreAccumulator { .. }
-            | StmtKind::LoadFragment(_)
-            | StmtKind::StoreWarp(_)
-            | StmtKind::SetMaxRegisters { .. }
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::NamedBarrierSync { .. }
-            | StmtKind::NamedBarrierArrive { .. }
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::PrintTile { .. }
-            | StmtKind::Return
-            | StmtKind::Trap => true,
-            StmtKind::Assert { condition, .. } => is_integral(condition),
-            StmtKind::AcquireMap { .. } => true,
-            StmtKind::TileCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
-            StmtKind::BulkCopy(copy) => !matches!(copy.kind, CopyKind::Prefetch),
-            StmtKind::Assign { local, .. } => self.needs(*local),
-            StmtKind::GlobalGet { dest, global, .. } => {
-                self.needs(*dest) || self.is_shared_with_copies(*global)
-            }
-            StmtKind::Atomic(atomic) => {
-                atomic.dest().is_some_and(|dest| self.needs(dest))
-                    || match &atomic.memory {
-                        AtomicMemory::Global(param) => self.is_shared_with_copies(*param),
-                        AtomicMemory::Shared(_) => true,
-                    }
-            }
-            StmtKind::GlobalSet { global, .. } => self.is_shared_with_copies(*global),
-            StmtKind::StoreMatrix(store) => self.is_shared_with_copies(store.matrix.global),
-            // If a whole warp arrives, the rendezvous cannot fail.
-            StmtKind::ElectOne { dest } | StmtKind::Warp { dest, .. } => {
-                self.needs(*dest) || !self.reach.is_whole_warp(stmt.id)
-            }
-            StmtKind::ReduceRows { .. } | StmtKind::MmaSync(_) => !self.reach.is_whole_warp(stmt.id),
-            StmtKind::Break(label) | StmtKind::Continue(label) | StmtKind::Leave(label) => {
-                self.labels.contains(label)
-            }
-            StmtKind::If { .. }
-            | StmtKind::Match { .. }
-            | StmtKind::Loop { .. }
-            | StmtKind::While { .. }
-            | StmtKind::For(_)
-            | StmtKind::Labelled { .. }
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::Pack { .. }
-            | StmtKind::CheckMatrix(_)
-            | StmtKind::GridDependency(_)
-            | StmtKind::Printf { .. } => false,
+    fn is_effect(&self, stmt: &Stmt, facts: &Facts<'_>) -> bool {
+        // Matrices are not followed, and ranges only with their loops.
+        let is_needed = facts.defines.is_some_and(|Definition { local, value, .. }| match value {
+            DefinedValue::Matrix | DefinedValue::Range(_) => false,
+            DefinedValue::Expr(_)
+            | DefinedValue::Load
+            | DefinedValue::Atomic(_)
+            | DefinedValue::Phase
+            | DefinedValue::Election
+            | DefinedValue::Lanes(..) => self.needs(local),
+        });
+        if is_needed || facts.accesses.iter().any(|access| self.is_followed(access)) {
+            return true;
         }
+        if facts.is_of_warp() {
+            // If a whole warp arrives, the rendezvous cannot fail.
+            return !self.reach.is_whole_warp(stmt.id);
+        }
+        let ends = match facts.flow {
+            Flow::Jump(JumpTarget::Return) | Flow::Trap => true,
+            Flow::Jump(JumpTarget::After(label) | JumpTarget::NextIteration(label)) => {
+                self.labels.contains(&label)
+            }
+            Flow::Fallthrough | Flow::If(..) | Flow::Match(..) | Flow::Loop(_) | Flow::Labelled(..) => false,
+        };
+        let synchronises = match facts.synchronization {
+            Synchronization::Signals | Synchronization::Waits(_) => true,
+            Synchronization::None | Synchronization::Grids => false,
+        };
+        let asserts = matches!(&stmt.kind, StmtKind::Assert { condition, .. } if is_integral(condition));
+        ends || synchronises || asserts
     }
 
     fn need(&mut self, expr: &Expr) {
@@ -186,136 +162,23 @@ impl Slice {
     }
 
     /// Adds the operands of a statement that matters.
-    fn read(&mut self, kind: &StmtKind) {
-        match kind {
-            StmtKind::Assign { index, value, .. } => {
-                self.need_all(index);
-                self.need(value);
-            }
-            StmtKind::If { condition, .. } | StmtKind::Assert { condition, .. } => self.need(condition),
-            StmtKind::Match { value, .. } => self.need(value),
-            StmtKind::Loop { label, .. } | StmtKind::Labelled { label, .. } => {
-                self.labels.insert(*label);
-            }
-            StmtKind::While { label, condition, .. } => {
-                self.labels.insert(*label);
-                self.need(condition);
-            }
-            StmtKind::For(inner) => {
-                self.labels.insert(inner.label);
-                self.need_all([&inner.start, &inner.end, &inner.step]);
-            }
-            StmtKind::TileGet { tile, at, .. } | StmtKind::TileSet { tile, at, .. } => {
-                self.need(tile);
-                self.need_all(at);
-            }
-            StmtKind::SharedGet { dest, array, index } => {
-                self.need_all([array, index]);
-                self.reads_shared |= self.needs(*dest);
-            }
-            StmtKind::SharedSet { array, index, value } => {
-                self.need_all([array, index]);
-                if self.reads_shared {
-                    self.need(value);
-                }
-            }
-            StmtKind::GlobalGet { index, .. } | StmtKind::GlobalSet { index, .. } => self.need(index),
-            StmtKind::Atomic(atomic) => {
-                self.need_all(atomic.shared());
-                self.need(&atomic.index);
-            }
-            StmtKind::TileCopy(copy) => {
-                if self.is_shared_with_copies(copy.map.param) {
-                    self.need_all(copy.map.index.iter().chain(&copy.at));
-                }
-                match &copy.kind {
-                    CopyKind::Load { to, barrier, multicast } => {
-                        self.need_all([to, barrier]);
-                        self.mask(multicast.as_ref());
-                    }
-                    CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => self.need(from),
-                    CopyKind::Prefetch => {}
-                }
-            }
-            StmtKind::BulkCopy(copy) => {
-                self.need(&copy.count);
-                if self.is_shared_with_copies(copy.global) {
-                    self.need(&copy.index);
-                }
-                match &copy.kind {
-                    CopyKind::Load { to: SharedRange { array, at }, barrier, multicast } => {
-                        self.need_all([array, at, barrier]);
-                        self.mask(multicast.as_ref());
-                    }
-                    CopyKind::Store { from: SharedRange { array, at } }
-                    | CopyKind::Reduce { from: SharedRange { array, at }, op: _ } => {
-                        self.need_all([array, at]);
-                    }
-                    CopyKind::Prefetch => {}
-                }
-            }
-            StmtKind::RemoteCopy(copy) => {
-                self.need_all([&copy.from, &copy.to, &copy.at, &copy.count, &copy.barrier]);
-            }
-            StmtKind::Barrier { barrier, op, .. } => {
-                self.need(barrier);
-                self.need_all(operand(op));
-            }
-            StmtKind::EditMap { map, edit } => {
-                self.need(map);
-                if let MapEdit::Publish { index, .. } = edit {
-                    self.need(index);
-                }
-            }
-            StmtKind::Mma(mma) => {
-                self.need(&mma.right.tile);
-                if let LeftOperand::Shared(left) = &mma.left {
-                    self.need(&left.tile);
-                }
-            }
-            StmtKind::StoreAccumulator { tile, .. } | StmtKind::PrintTile { tile } => self.need(tile),
-            StmtKind::LoadFragment(load) => self.need(&load.from.tile),
-            StmtKind::StoreWarp(store) => {
-                self.need(&store.tile);
-                self.need_all(&store.at);
-            }
-            StmtKind::NamedBarrierSync { id, threads } | StmtKind::NamedBarrierArrive { id, threads } => {
-                self.need_all([id, threads]);
-            }
-            StmtKind::Warp { value, op, .. } => {
-                self.need(value);
-                if let WarpOp::Shuffle { by, .. } = op {
-                    self.need(by);
-                }
-            }
-            StmtKind::Break(_)
-            | StmtKind::Continue(_)
-            | StmtKind::Leave(_)
-            | StmtKind::Return
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::AcquireMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::MmaWait { .. }
-            | StmtKind::Pack { .. }
-            | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::MmaSync(_)
-            | StmtKind::SetMaxRegisters { .. }
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::GridDependency(_)
-            | StmtKind::ElectOne { .. }
-            | StmtKind::Trap
-            | StmtKind::Printf { .. } => {}
+    fn read(&mut self, stmt: &Stmt, facts: &Facts<'_>) {
+        if let Flow::Loop(Loop { label, .. }) | Flow::Labelled(label, _) = facts.flow {
+            self.labels.insert(label);
         }
-    }
-
-    fn mask(&mut self, multicast: Option<&Multicast>) {
-        if let Some(Multicast::Mask(mask)) = multicast {
-            self.need(mask);
+        self.need_all(facts.controls.iter().copied());
+        for access in &facts.accesses {
+            self.need_all(access.object.shared());
+            if access.by != Accessor::Copy || self.is_followed(access) {
+                self.need_all(access.at.iter().copied());
+            }
+        }
+        if let StmtKind::SharedGet { dest, .. } = stmt.kind {
+            self.reads_shared |= self.needs(dest);
+        } else if let StmtKind::SharedSet { value, .. } = &stmt.kind
+            && self.reads_shared
+        {
+            self.need(value);
         }
     }
 }
@@ -344,24 +207,6 @@ fn shared_with_copies(kernel: &Kernel, accesses: &[GlobalAccess<'_>]) -> QuickSe
         (loaded || stored) && written || stored && (loaded || read || is_slice || is_mixed)
     };
     accesses.iter().map(|access| access.param).filter(|param| is_shared(*param)).collect()
-}
-
-/// Returns the operand of an operation on a barrier.
-pub(super) fn operand(op: &BarrierOp) -> Option<&Expr> {
-    match op {
-        BarrierOp::Init { count: operand }
-        | BarrierOp::ArriveMany { count: operand }
-        | BarrierOp::ArriveExpectTx { bytes: operand }
-        | BarrierOp::ExpectTx { bytes: operand }
-        | BarrierOp::Wait { parity: operand }
-        | BarrierOp::WaitToken { token: operand }
-        | BarrierOp::TestWait { parity: operand, .. }
-        | BarrierOp::TryWait { parity: operand, .. }
-        | BarrierOp::TryWaitFor { parity: operand, .. } => Some(operand),
-        BarrierOp::Invalidate | BarrierOp::Arrive | BarrierOp::ArriveToken { .. } | BarrierOp::ArriveDrop => {
-            None
-        }
-    }
 }
 
 /// Returns the parity that an operation waits for.

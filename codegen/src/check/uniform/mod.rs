@@ -7,24 +7,24 @@
 //! checked: memory is assumed to be the same for all threads that read one location. Values that
 //! differ because they are read before all are written are races, which the simulator finds.
 
-mod facts;
+mod variation;
 
 use std::collections::hash_map::Entry;
 
 use crate::diag::Sink;
 use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
-    BarrierOp, Block, Expr, For, Kernel, Label, LocalId, MapEdit, RowOp, Span, Stmt, StmtId, StmtKind, Sync,
-    Team, visit,
+    Block, DefinedValue, Definition, Effect, Expr, Facts, Flow, For, Group, JumpTarget, Kernel, Label,
+    LoadedType, LocalId, Loop, LoopExit, Span, Stmt, StmtId, StmtKind, Synchronization, Team, Wait, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
-use facts::{Fact, Facts, Level};
+use variation::{Level, Variables, Variation};
 
 /// Reports operations of a warp or warpgroup whose threads have diverged, or whose arguments
 /// differ.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut is_needed = false;
-    visit::for_each_stmt(&kernel.body, &mut |stmt| is_needed |= collective(kernel, &stmt.kind).is_some());
+    visit::for_each_stmt(&kernel.body, &mut |stmt| is_needed |= stmt.facts().uniform.is_some());
     if !is_needed {
         return;
     }
@@ -49,7 +49,8 @@ impl Reach {
     pub(super) fn of(kernel: &Kernel) -> Self {
         let mut is_needed = false;
         visit::for_each_stmt(&kernel.body, &mut |stmt| {
-            is_needed |= is_of_warp(&stmt.kind) || matches!(stmt.kind, StmtKind::SyncGrid { .. });
+            let facts = stmt.facts();
+            is_needed |= facts.is_of_warp() || facts.group == Some(Group::Grid);
         });
         if !is_needed {
             return Self::default();
@@ -75,157 +76,64 @@ impl Reach {
     }
 }
 
-/// Returns the name of an operation that threads execute together, and which threads these are.
-fn collective(kernel: &Kernel, kind: &StmtKind) -> Option<(&'static str, Level)> {
-    Some(match kind {
-        StmtKind::Mma(_) => ("mma", Level::Warpgroup),
-        StmtKind::MmaWait { .. } => ("wait", Level::Warpgroup),
-        StmtKind::StoreAccumulator { .. } => ("store", Level::Warpgroup),
-        StmtKind::SetMaxRegisters { increase: true, .. } => ("setmaxnreg_inc", Level::Warpgroup),
-        StmtKind::SetMaxRegisters { increase: false, .. } => ("setmaxnreg_dec", Level::Warpgroup),
-        StmtKind::Sync(Sync::Warpgroup) => ("sync_warpgroup", Level::Warpgroup),
-        StmtKind::LoadFragment(load) => match load.team(kernel) {
-            Some(Team::Warpgroup) => ("load", Level::Warpgroup),
-            Some(Team::Warp) | None => ("load", Level::Warp),
+/// Returns the threads among which a statement must be reached alike.
+fn level(kernel: &Kernel, group: Group) -> Level {
+    match group {
+        Group::Warp => Level::Warp,
+        Group::TeamOf(local) => match LoadedType::of(&kernel.local(local).ty).map(LoadedType::team) {
+            Some(Team::Warpgroup) => Level::Warpgroup,
+            Some(Team::Warp) | None => Level::Warp,
         },
-        StmtKind::MmaSync(mma) => (mma.op.name(), Level::Warp),
-        StmtKind::StoreWarp(_) => ("store", Level::Warp),
-        StmtKind::ReduceRows { op: RowOp::Max, .. } => ("row_max", Level::Warp),
-        StmtKind::ReduceRows { op: RowOp::Sum, .. } => ("row_sum", Level::Warp),
-        StmtKind::Assign { .. }
-        | StmtKind::If { .. }
-        | StmtKind::Match { .. }
-        | StmtKind::Loop { .. }
-        | StmtKind::While { .. }
-        | StmtKind::For(_)
-        | StmtKind::Labelled { .. }
-        | StmtKind::Break(_)
-        | StmtKind::Continue(_)
-        | StmtKind::Leave(_)
-        | StmtKind::Return
-        | StmtKind::TileGet { .. }
-        | StmtKind::TileSet { .. }
-        | StmtKind::SharedGet { .. }
-        | StmtKind::SharedSet { .. }
-        | StmtKind::GlobalGet { .. }
-        | StmtKind::GlobalSet { .. }
-        | StmtKind::Atomic(_)
-        | StmtKind::TileCopy(_)
-        | StmtKind::BulkCopy(_)
-        | StmtKind::RemoteCopy(_)
-        | StmtKind::PrefetchMap(_)
-        | StmtKind::Barrier { .. }
-        | StmtKind::EditMap { .. }
-        | StmtKind::AcquireMap { .. }
-        | StmtKind::BulkCommitGroup
-        | StmtKind::BulkWaitGroup { .. }
-        | StmtKind::Pack { .. }
-        | StmtKind::CheckMatrix(_)
-        // Each thread stores its own elements.
-        | StmtKind::StoreMatrix(_)
-        | StmtKind::Fence(_)
-        | StmtKind::Sync(_)
-        | StmtKind::NamedBarrierSync { .. }
-        | StmtKind::NamedBarrierArrive { .. }
-        | StmtKind::SyncGrid { .. }
-        | StmtKind::GridDependency(_)
-        | StmtKind::ElectOne { .. }
-        | StmtKind::Warp { .. }
-        | StmtKind::Trap
-        | StmtKind::Assert { .. }
-        | StmtKind::Printf { .. }
-        | StmtKind::PrintTile { .. } => return None,
-    })
+        Group::Warpgroup | Group::Named | Group::Block | Group::Cluster | Group::Grid => Level::Warpgroup,
+    }
 }
 
 /// Whether threads may wait at a statement for other threads.
-fn waits(kind: &StmtKind) -> bool {
-    if let StmtKind::Barrier { op, .. } = kind {
-        return matches!(
-            op,
-            BarrierOp::Wait { .. }
-                | BarrierOp::WaitToken { .. }
-                | BarrierOp::TestWait { .. }
-                | BarrierOp::TryWait { .. }
-                | BarrierOp::TryWaitFor { .. }
-        );
-    }
-    is_of_warp(kind)
-        || matches!(
-            kind,
-            StmtKind::Sync(_)
-                | StmtKind::NamedBarrierSync { .. }
-                | StmtKind::NamedBarrierArrive { .. }
-                | StmtKind::SyncGrid { .. }
-                | StmtKind::GridDependency(_)
-                | StmtKind::Mma(_)
-                | StmtKind::MmaWait { .. }
-                | StmtKind::StoreAccumulator { .. }
-                | StmtKind::SetMaxRegisters { .. }
-                | StmtKind::Atomic(_)
-        )
+fn may_wait(facts: &Facts<'_>) -> bool {
+    let is_of_barrier = matches!(facts.synchronization, Synchronization::Waits(Wait::Phase | Wait::Token));
+    is_of_barrier || facts.group.is_some() || facts.effect == Effect::Strong
 }
 
 /// Whether the threads of a warp execute a statement together, other than `sync_warp`.
 pub(super) fn is_of_warp(kind: &StmtKind) -> bool {
-    matches!(
-        kind,
-        StmtKind::Warp { .. }
-            | StmtKind::ElectOne { .. }
-            | StmtKind::MmaSync(_)
-            | StmtKind::LoadFragment(_)
-            | StmtKind::StoreWarp(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::EditMap { edit: MapEdit::Publish { .. }, .. }
-    )
-}
-
-/// The target of a jump out of a loop or block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Target {
-    /// The end of the loop or block.
-    After(Label),
-    /// The next iteration of the loop.
-    NextIteration(Label),
-    /// The end of the kernel.
-    Return,
+    kind.facts().is_of_warp()
 }
 
 /// Threads that have jumped to a target.
 struct JumpedThreads {
     /// The threads that may have jumped.
-    threads: Fact,
-    /// The facts about variables at the jumps.
-    facts: Facts,
+    threads: Variation,
+    /// The variables at the jumps.
+    variables: Variables,
 }
 
 struct Walk<'s> {
     kernel: &'s Kernel,
-    facts: Facts,
+    variables: Variables,
     /// The threads that reach this point, as far as the conditions around it tell.
-    control: Fact,
+    control: Variation,
     /// The threads that have jumped out of the statements around this point.
-    jumped: QuickMap<Target, JumpedThreads>,
+    jumped: QuickMap<JumpTarget, JumpedThreads>,
     /// The locations that were reported.
     reported: QuickSet<(usize, usize)>,
     /// Receives how threads reach statements, if that is needed.
     reach: Option<Reach>,
-    /// Receives the errors, once the facts are complete.
+    /// Receives the errors, once the variation of variables is complete.
     sink: Option<&'s mut Sink>,
 }
 
 impl<'s> Walk<'s> {
     /// Starts a walk at the beginning of the kernel that reports nothing.
     fn new(kernel: &'s Kernel) -> Self {
-        let facts = Facts::new(kernel.launch.threads);
+        let variables = Variables::new(kernel.launch.threads);
         let (jumped, reported) = (QuickMap::default(), QuickSet::default());
-        Self { kernel, facts, control: Fact::default(), jumped, reported, reach: None, sink: None }
+        Self { kernel, variables, control: Variation::default(), jumped, reported, reach: None, sink: None }
     }
 }
 
 impl Walk<'_> {
     /// Returns the threads that are at this point.
-    fn here(&self) -> Fact {
+    fn here(&self) -> Variation {
         self.jumped.values().fold(self.control, |here, left| here.and(left.threads))
     }
 
@@ -236,199 +144,138 @@ impl Walk<'_> {
     }
 
     /// Runs `f` for the threads that `condition` selects.
-    fn under(&mut self, condition: Fact, f: impl FnOnce(&mut Self)) {
+    fn under(&mut self, condition: Variation, f: impl FnOnce(&mut Self)) {
         let around = self.control;
         self.control = around.and(condition);
         f(self);
         self.control = around;
     }
 
-    fn leave(&mut self, target: Target) {
+    fn leave(&mut self, target: JumpTarget) {
         let threads = self.here();
         match self.jumped.entry(target) {
-            Entry::Vacant(entry) => _ = entry.insert(JumpedThreads { threads, facts: self.facts.clone() }),
+            Entry::Vacant(entry) => {
+                entry.insert(JumpedThreads { threads, variables: self.variables.clone() });
+            }
             Entry::Occupied(mut left) => {
                 let left = left.get_mut();
                 left.threads = left.threads.and(threads);
-                left.facts.join(&self.facts);
+                left.variables.join(&self.variables);
             }
         }
     }
 
     /// Lets the threads that have jumped to a target arrive there.
-    fn arrive(&mut self, target: Target) {
+    fn arrive(&mut self, target: JumpTarget) {
         if let Some(left) = self.jumped.remove(&target) {
-            self.facts.join(&left.facts);
+            self.variables.join(&left.variables);
         }
     }
 
     /// Assigns a value that was computed here to a local. Threads that are not here keep the old
     /// value.
-    fn set(&mut self, local: LocalId, fact: Fact, is_whole: bool) {
+    fn set(&mut self, local: LocalId, variation: Variation, is_whole: bool) {
         let here = self.here();
         // If all threads get here, the value still counts threads.
-        let unit = fact.unit.filter(|_| here.level <= fact.level);
-        self.facts.set(local, fact.and(here).counting(unit), is_whole);
+        let unit = variation.unit.filter(|_| here.level <= variation.level);
+        self.variables.set(local, variation.and(here).counting(unit), is_whole);
     }
 
     /// Walks blocks of which each thread takes one.
     fn choose<'b>(&mut self, by: &Expr, blocks: impl Iterator<Item = &'b Block>) {
-        let before = self.facts.clone();
-        let mut after: Option<Facts> = None;
-        let by = self.facts.of(by);
+        let before = self.variables.clone();
+        let mut after: Option<Variables> = None;
+        let by = self.variables.of(by);
         for block in blocks {
-            self.facts = before.clone();
+            self.variables = before.clone();
             self.under(by, |walk| walk.block(block));
             match &mut after {
-                Some(after) => _ = after.join(&self.facts),
-                None => after = Some(self.facts.clone()),
+                Some(after) => _ = after.join(&self.variables),
+                None => after = Some(self.variables.clone()),
             }
         }
-        self.facts = after.unwrap_or(before);
+        self.variables = after.unwrap_or(before);
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
-        let span = stmt.origin.span;
-        self.judge(stmt);
-        self.note_reach(stmt);
-        match &stmt.kind {
-            StmtKind::Assign { local, index, value } => {
-                let mut fact = self.facts.of(value);
-                for index in index {
-                    fact = fact.and(self.facts.of(index));
+        let facts = stmt.facts();
+        self.judge(stmt, &facts);
+        self.note_reach(stmt, &facts);
+        match facts.flow {
+            Flow::Fallthrough => {
+                if let Some(definition) = facts.defines {
+                    self.define(stmt, &facts, definition);
                 }
-                self.set(*local, fact, index.is_empty());
             }
-            StmtKind::If { condition, then, otherwise } => {
-                self.choose(condition, [then, otherwise].into_iter());
-            }
-            StmtKind::Match { value, arms, otherwise } => {
+            Flow::If(condition, blocks) => self.choose(condition, blocks.into_iter()),
+            Flow::Match(value, arms, otherwise) => {
                 self.choose(value, arms.iter().map(|arm| &arm.body).chain([otherwise]));
             }
-            StmtKind::Loop { label, body } => self.repeat(*label, |walk| walk.block(body)),
-            StmtKind::While { label, header, condition, body } => self.repeat(*label, |walk| {
-                walk.block(header);
-                let condition = walk.facts.of(condition);
-                walk.under(condition, |walk| {
-                    // Threads that do not get here have left the loop.
-                    walk.leave(Target::After(*label));
-                    walk.block(body);
-                });
-            }),
-            StmtKind::For(inner) => self.count(inner),
-            StmtKind::Labelled { label, body } => {
+            Flow::Loop(Loop { label, exit, body }) => match exit {
+                LoopExit::Never => self.repeat(label, |walk| walk.block(body)),
+                LoopExit::WhenFalse(header, condition) => self.repeat(label, |walk| {
+                    walk.block(header);
+                    let condition = walk.variables.of(condition);
+                    walk.under(condition, |walk| {
+                        // Threads that do not get here have left the loop.
+                        walk.leave(JumpTarget::After(label));
+                        walk.block(body);
+                    });
+                }),
+                LoopExit::Counted(inner) => self.count(inner),
+            },
+            Flow::Labelled(label, body) => {
                 self.block(body);
-                self.arrive(Target::After(*label));
+                self.arrive(JumpTarget::After(label));
             }
-            StmtKind::Break(label) | StmtKind::Leave(label) => self.leave(Target::After(*label)),
-            StmtKind::Continue(label) => self.leave(Target::NextIteration(*label)),
-            StmtKind::Return => self.leave(Target::Return),
-            // These end the whole grid.
-            StmtKind::Trap | StmtKind::Assert { .. } => {}
-            StmtKind::TileGet { dest, tile, at } => {
-                let location = at.iter().fold(self.facts.of(tile), |fact, at| fact.and(self.facts.of(at)));
-                self.set(*dest, location.in_blocks(span), true);
-            }
-            StmtKind::SharedGet { dest, array, index } => {
-                self.set(*dest, self.facts.of_all(&[array, index]).in_blocks(span), true);
-            }
-            StmtKind::GlobalGet { dest, global, index } => {
-                let read = self.facts.of_all(&[index]);
-                // Memory that the kernel writes may change between the reads of two blocks.
-                let is_written = self.kernel.param(*global).written;
-                let mut read = if is_written { read.in_blocks(span) } else { read };
-                read.by_memory |= is_written;
-                self.set(*dest, read, true);
-            }
-            StmtKind::Atomic(atomic) => {
-                let difference = if atomic.writes() { Difference::Atomic } else { Difference::PollTiming };
-                if let Some(dest) = atomic.dest() {
-                    let fact = Fact::differs(Level::Thread, difference, span);
-                    self.set(dest, fact.in_blocks(span), true);
-                }
-            }
-            StmtKind::Barrier { op, .. } => self.barrier(op, span),
-            StmtKind::ElectOne { dest } => {
-                self.set(*dest, Fact::differs(Level::Thread, Difference::Elected, span), true);
-            }
-            StmtKind::Warp { dest, value, op } => self.set(*dest, self.facts.of_lanes(value, op, span), true),
-            StmtKind::ReduceRows { dest, .. } | StmtKind::Pack { dest, .. } => {
-                let fact = Fact::differs(Level::Thread, Difference::Elements, span);
-                self.set(*dest, fact.in_blocks(span), true);
-            }
-            StmtKind::LoadFragment(load) => {
-                let fact = Fact::differs(Level::Thread, Difference::Elements, span);
-                self.set(load.dest, fact.in_blocks(span), true);
-            }
-            StmtKind::TileSet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::MmaSync(_)
-            | StmtKind::StoreWarp(_)
-            | StmtKind::TileCopy(_)
-            | StmtKind::BulkCopy(_)
-            | StmtKind::RemoteCopy(_)
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::EditMap { .. }
-            | StmtKind::AcquireMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Mma(_)
-            | StmtKind::MmaWait { .. }
-            | StmtKind::StoreAccumulator { .. }
-            | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
-            | StmtKind::SetMaxRegisters { .. }
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::NamedBarrierSync { .. }
-            | StmtKind::NamedBarrierArrive { .. }
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::GridDependency(_)
-            | StmtKind::Printf { .. }
-            | StmtKind::PrintTile { .. } => {}
+            Flow::Jump(target) => self.leave(target),
+            // It ends the whole grid.
+            Flow::Trap => {}
         }
     }
 
-    /// Assigns the result of an operation on an mbarrier. It depends on when each thread executes
-    /// it.
-    fn barrier(&mut self, op: &BarrierOp, span: Span) {
-        let when = Fact::differs(Level::Thread, Difference::PollTiming, span).in_blocks(span);
-        match op {
-            BarrierOp::TestWait { dest, .. }
-            | BarrierOp::TryWait { dest, .. }
-            | BarrierOp::TryWaitFor { dest, .. }
-            | BarrierOp::ArriveToken { dest } => self.set(*dest, when, true),
-            BarrierOp::Init { .. }
-            | BarrierOp::Invalidate
-            | BarrierOp::Arrive
-            | BarrierOp::ArriveMany { .. }
-            | BarrierOp::ArriveDrop
-            | BarrierOp::ArriveExpectTx { .. }
-            | BarrierOp::ExpectTx { .. }
-            | BarrierOp::Wait { .. }
-            | BarrierOp::WaitToken { .. } => {}
-        }
+    /// Assigns the value that a statement defines.
+    fn define(&mut self, stmt: &Stmt, facts: &Facts<'_>, Definition { local, index, value }: Definition<'_>) {
+        let span = stmt.origin.span;
+        let differs = |difference| Variation::differs(Level::Thread, difference, span);
+        let variation = match value {
+            DefinedValue::Expr(value) => index
+                .iter()
+                .fold(self.variables.of(value), |variation, index| variation.and(self.variables.of(index))),
+            DefinedValue::Load => {
+                let location = self.variables.of_all(&visit::operands(&stmt.kind));
+                let param = facts.accesses.iter().find_map(|access| access.object.global());
+                match param.map(|param| self.kernel.param(param).written) {
+                    // Memory that the kernel writes may change between the reads of two blocks.
+                    Some(false) => location,
+                    Some(true) => Variation { by_memory: true, ..location.in_blocks(span) },
+                    None => location.in_blocks(span),
+                }
+            }
+            DefinedValue::Atomic(atomic) if atomic.writes() => differs(Difference::Atomic).in_blocks(span),
+            // The result depends on when each thread executes the statement.
+            DefinedValue::Atomic(_) | DefinedValue::Phase => differs(Difference::PollTiming).in_blocks(span),
+            DefinedValue::Election => differs(Difference::Elected),
+            DefinedValue::Lanes(value, op) => self.variables.of_lanes(value, op, span),
+            DefinedValue::Matrix => differs(Difference::Elements).in_blocks(span),
+            DefinedValue::Range(inner) => self.bounds(inner),
+        };
+        self.set(local, variation, index.is_empty());
     }
 
     /// Walks a loop, of which `iteration` walks an iteration. Threads that have left the loop do
-    /// not come back. Nothing is reported before the facts about its variables are complete.
+    /// not come back. Nothing is reported before the variation of its variables is complete.
     fn repeat(&mut self, label: Label, mut iteration: impl FnMut(&mut Self)) {
-        let (next, exit) = (Target::NextIteration(label), Target::After(label));
+        let (next, exit) = (JumpTarget::NextIteration(label), JumpTarget::After(label));
         let sink = self.sink.take();
-        let mut head = self.facts.clone();
+        let mut head = self.variables.clone();
         loop {
-            let level = |walk: &Self| {
-                let of = |fact: Fact| {
-                    (fact.level, fact.by_block.is_some(), [fact.by_lane, fact.by_election, fact.by_memory])
-                };
-                walk.jumped.get(&exit).map(|left| of(left.threads))
-            };
+            let level = |walk: &Self| walk.jumped.get(&exit).map(|left| left.threads.without_spans());
             let before = level(self);
             iteration(self);
             self.arrive(next);
-            let has_changed = head.join(&self.facts);
-            self.facts = head.clone();
+            let has_changed = head.join(&self.variables);
+            self.variables = head.clone();
             if !has_changed && level(self) == before {
                 break;
             }
@@ -437,14 +284,18 @@ impl Walk<'_> {
         if self.sink.is_some() {
             iteration(self);
             self.arrive(next);
-            self.facts = head;
+            self.variables = head;
         }
         self.arrive(exit);
     }
 
+    fn bounds(&self, inner: &For) -> Variation {
+        self.variables.of_all(&[&inner.start, &inner.end, &inner.step])
+    }
+
     /// Walks a counted loop. Threads whose bounds differ take different numbers of iterations.
     fn count(&mut self, inner: &For) {
-        let bounds = self.facts.of_all(&[&inner.start, &inner.end, &inner.step]);
+        let bounds = self.bounds(inner);
         self.repeat(inner.label, |walk| {
             walk.under(bounds, |walk| {
                 walk.set(inner.variable, bounds, true);
@@ -454,19 +305,19 @@ impl Walk<'_> {
     }
 
     /// Records whether all threads of a warp, or of the grid, reach a statement alike.
-    fn note_reach(&mut self, stmt: &Stmt) {
+    fn note_reach(&mut self, stmt: &Stmt, facts: &Facts<'_>) {
         if self.reach.is_none() {
             return;
         }
         let here = self.here();
         let Some(reach) = &mut self.reach else { return };
-        let all = here.and(self.facts.of_all(&visit::operands(&stmt.kind)));
+        let all = here.and(self.variables.of_all(&visit::operands(&stmt.kind)));
         if all.by_lane && all.by_election {
             reach.numbered.get_or_insert(stmt.origin.span);
         }
         let is_apart = here.level > Level::Warp || here.by_memory;
-        reach.may_wait_diverged |= is_apart && waits(&stmt.kind);
-        if is_apart && is_of_warp(&stmt.kind) {
+        reach.may_wait_diverged |= is_apart && may_wait(facts);
+        if is_apart && facts.is_of_warp() {
             reach.diverged.insert(stmt.id);
         }
         if let StmtKind::SyncGrid { .. } = stmt.kind {
@@ -476,14 +327,16 @@ impl Walk<'_> {
 
     /// Reports an operation of a warp or warpgroup if its threads may have diverged, or if its
     /// arguments differ.
-    fn judge(&mut self, stmt: &Stmt) {
-        let Some((word, needed)) = collective(self.kernel, &stmt.kind) else { return };
+    fn judge(&mut self, stmt: &Stmt, facts: &Facts<'_>) {
+        let Some((word, group)) = facts.uniform.zip(facts.group) else { return };
+        let needed = level(self.kernel, group);
         let here = self.here();
         let given =
-            visit::operands(&stmt.kind).into_iter().map(|operand| (operand.span, self.facts.of(operand)));
-        let given = given.max_by_key(|(_, fact)| fact.level);
-        let (diverged, differs) = (here.level > needed, given.filter(|(_, fact)| fact.level > needed));
-        let cause = if diverged { here.cause } else { differs.and_then(|(_, fact)| fact.cause) };
+            visit::operands(&stmt.kind).into_iter().map(|operand| (operand.span, self.variables.of(operand)));
+        let given = given.max_by_key(|(_, variation)| variation.level);
+        let (diverged, differs) =
+            (here.level > needed, given.filter(|(_, variation)| variation.level > needed));
+        let cause = if diverged { here.cause } else { differs.and_then(|(_, variation)| variation.cause) };
         let location = cause.map_or(stmt.origin.span, |(_, span)| span).start();
         let Some(sink) = &mut self.sink else { return };
         // A cause is reported once, whatever operations it affects.

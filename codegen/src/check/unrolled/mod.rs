@@ -9,18 +9,18 @@
 
 mod values;
 
-pub(super) use values::State;
+pub(super) use values::{State, Value};
 
+use super::dataflow::{self, Analysis};
 use super::limits::{self, Bound};
 use super::mma::{columns_within, warp};
 use crate::diag::Sink;
 use crate::diag::mistake::{Mma, RegisterIndex, UnrolledIteration};
 use crate::ir::{
-    Block, Expr, ExprKind, Flow, For, Kernel, Label, LocalId, Loop, LoopExit, Span, Stmt, StmtKind, Type,
-    visit,
+    Accessor, Expr, ExprKind, Facts, For, Kernel, LocalId, Loop, LoopExit, MemoryObject, Span, Stmt,
+    StmtKind, Type, visit,
 };
-use crate::quick::{QuickMap, QuickSet};
-use values::Value;
+use crate::quick::QuickSet;
 
 /// Checks the indices of a kernel whose loops are small enough to be unrolled.
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
@@ -29,8 +29,8 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         is_needed |= matches!(&stmt.kind, StmtKind::For(inner) if inner.unroll);
     });
     if is_needed {
-        let (exits, iterations, reported) = (QuickMap::default(), vec![], QuickSet::default());
-        Walk { kernel, sink, exits, iterations, reported }.block(&kernel.body, Some(State::default()));
+        let mut walk = Walk { kernel, sink, iterations: vec![], reported: QuickSet::default() };
+        dataflow::run(&mut walk, &kernel.body, State::default());
     }
 }
 
@@ -45,137 +45,21 @@ type SourceRange = [(usize, usize); 2];
 struct Walk<'k, 's> {
     kernel: &'k Kernel,
     sink: &'s mut Sink,
-    /// The states at the jumps that leave each label, and at those that continue its loop.
-    exits: QuickMap<Label, Exits>,
     /// The iterations of the unrolled loops around this point, outermost first.
     iterations: Vec<(LocalId, i128)>,
     /// The indices that were reported. The first iteration is enough.
     reported: QuickSet<SourceRange>,
 }
 
-#[derive(Default)]
-struct Exits {
-    leave: Option<State>,
-    next: Option<State>,
-}
+impl Analysis for Walk<'_, '_> {
+    type State = State;
 
-impl Walk<'_, '_> {
-    /// Returns the state after `block`, or `None` if control does not get there.
-    fn block(&mut self, block: &Block, before: Option<State>) -> Option<State> {
-        block.stmts.iter().fold(before, |state, stmt| self.stmt(stmt, state?))
-    }
-
-    fn stmt(&mut self, stmt: &Stmt, mut state: State) -> Option<State> {
-        if !matches!(stmt.kind, StmtKind::While { .. }) {
-            self.judge(stmt, &state);
-        }
-        match stmt.flow() {
-            // Other statements set values that are known at run time only, and that have no entry
-            // before either.
-            Flow::Fallthrough => {
-                if let StmtKind::Assign { local, index, value } = &stmt.kind {
-                    state.assign(*local, index, value);
-                }
-                Some(state)
-            }
-            Flow::If(condition, [then, otherwise]) => match state.of(condition).as_bool() {
-                Some(true) => self.block(then, Some(state)),
-                Some(false) => self.block(otherwise, Some(state)),
-                None => {
-                    let one = self.block(then, Some(state.clone()));
-                    State::join(one, self.block(otherwise, Some(state)))
-                }
-            },
-            Flow::Match(value, arms, otherwise) => match state.of(value).as_int() {
-                Some(value) => {
-                    let arm = arms.iter().find(|arm| arm.holds(value));
-                    self.block(arm.map_or(otherwise, |arm| &arm.body), Some(state))
-                }
-                None => {
-                    let blocks = arms.iter().map(|arm| &arm.body).chain([otherwise]);
-                    blocks.fold(None, |joined, block| {
-                        State::join(joined, self.block(block, Some(state.clone())))
-                    })
-                }
-            },
-            Flow::Loop(inner) => match inner.exit {
-                LoopExit::Counted(range) if let Some(iterations) = iterations(range) => {
-                    self.unrolled(range, iterations, state)
-                }
-                LoopExit::Counted(_) | LoopExit::Never | LoopExit::WhenFalse(..) => {
-                    self.repeat(stmt, inner, state)
-                }
-            },
-            Flow::Labelled(label, body) => {
-                self.exits.insert(label, Exits::default());
-                let end = self.block(body, Some(state));
-                let left = self.exits.remove(&label).and_then(|exits| exits.leave);
-                State::join(end, left)
-            }
-            Flow::After(label) => {
-                let exits = self.exits.entry(label).or_default();
-                exits.leave = State::join(exits.leave.take(), Some(state));
-                None
-            }
-            Flow::NextIteration(label) => {
-                let exits = self.exits.entry(label).or_default();
-                exits.next = State::join(exits.next.take(), Some(state));
-                None
-            }
-            Flow::Return | Flow::Trap => None,
-        }
-    }
-
-    /// Walks a loop with an unknown number of iterations.
-    fn repeat(&mut self, stmt: &Stmt, inner: Loop<'_>, before: State) -> Option<State> {
-        let mut state = before;
-        inner.blocks().for_each(|block| state.forget(block));
-        let mut ended = inner.may_end().then(|| state.clone());
-        if let LoopExit::Counted(range) = inner.exit {
-            state.set(range.variable, Value::Unknown);
-        }
-        self.exits.insert(inner.label, Exits::default());
-        let mut iteration = Some(state);
-        if let LoopExit::WhenFalse(header, _) = inner.exit {
-            iteration = self.block(header, iteration);
-            if let Some(state) = &iteration {
-                // The condition reads values that the header computes.
-                self.judge(stmt, state);
-            }
-            ended.clone_from(&iteration);
-        }
-        self.block(inner.body, iteration);
-        let leave = self.exits.remove(&inner.label).and_then(|exits| exits.leave);
-        State::join(ended, leave)
-    }
-
-    /// Walks a loop that is unrolled, with the values of its variable.
-    fn unrolled(
-        &mut self,
-        inner: &For,
-        iterations: impl Iterator<Item = i128>,
-        before: State,
-    ) -> Option<State> {
-        self.exits.insert(inner.label, Exits::default());
-        let mut state = Some(before);
-        for iteration in iterations {
-            let Some(state) = &mut state else { break };
-            state.set(inner.variable, Value::int(iteration));
-            self.iterations.push((inner.variable, iteration));
-            let end = self.block(&inner.body, Some(std::mem::take(state)));
-            self.iterations.pop();
-            let next = self.exits.get_mut(&inner.label).and_then(|exits| exits.next.take());
-            match State::join(end, next) {
-                Some(next) => *state = next,
-                None => return self.exits.remove(&inner.label).and_then(|exits| exits.leave),
-            }
-        }
-        let leave = self.exits.remove(&inner.label).and_then(|exits| exits.leave);
-        State::join(state, leave)
+    fn join(&mut self, one: State, other: State, _: &Stmt) -> State {
+        one.join(other)
     }
 
     /// Checks the indices in `stmt`.
-    fn judge(&mut self, stmt: &Stmt, state: &State) {
+    fn evaluate(&mut self, stmt: &Stmt, facts: &Facts<'_>, state: &State) {
         for operand in visit::operands(&stmt.kind) {
             visit::within(operand, &mut |node| {
                 if let ExprKind::Index(of, index) | ExprKind::Stage(of, index) = &node.kind {
@@ -183,23 +67,18 @@ impl Walk<'_, '_> {
                 }
             });
         }
+        for access in &facts.accesses {
+            if let (MemoryObject::Shared(object), Accessor::Threads) = (access.object, access.by) {
+                for (index, bound) in access.at.iter().zip(limits::bounds(&object.ty)) {
+                    self.within(index, bound, state);
+                }
+            }
+        }
         if let StmtKind::Assign { local, index: indices, value: _ } = &stmt.kind {
             let mut ty = self.kernel.local(*local).ty.clone();
             for index in indices {
                 self.index(&ty, index, state);
                 ty = ty.elements().map_or(Type::Error, |(element, _)| element);
-            }
-        } else if let StmtKind::SharedGet { array, index, .. } | StmtKind::SharedSet { array, index, .. } =
-            &stmt.kind
-        {
-            self.index(&array.ty, index, state);
-        } else if let StmtKind::Atomic(atomic) = &stmt.kind
-            && let Some(array) = atomic.shared()
-        {
-            self.index(&array.ty, &atomic.index, state);
-        } else if let StmtKind::TileGet { tile, at, .. } | StmtKind::TileSet { tile, at, .. } = &stmt.kind {
-            for (coordinate, bound) in at.iter().zip(limits::tile_bounds(&tile.ty)) {
-                self.within(coordinate, bound, state);
             }
         } else if let StmtKind::StoreAccumulator { accumulator, first, tile } = &stmt.kind
             && let Type::Tile(to) = &tile.ty
@@ -214,6 +93,42 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// Statements other than assignments set values that are known at run time only, and that have
+    /// no entry before either.
+    fn transfer(&mut self, stmt: &Stmt, state: &mut State) {
+        if let StmtKind::Assign { local, index, value } = &stmt.kind {
+            state.assign(*local, index, value);
+        }
+    }
+
+    fn decide(&self, by: &Expr, state: &State) -> Value {
+        state.of(by)
+    }
+
+    fn unrolls(&self, inner: &For) -> Option<Vec<i128>> {
+        let (start, step) = (inner.start.as_int()?, inner.step.as_int()?);
+        let iterations = limits::unrolled_iterations(inner).filter(|_| inner.unroll)?;
+        Some((0..iterations).map(|iteration| start + iteration * step).collect())
+    }
+
+    fn begin(&mut self, inner: &For, iteration: i128, state: &mut State) {
+        state.set(inner.variable, Value::int(iteration));
+        self.iterations.push((inner.variable, iteration));
+    }
+
+    fn end(&mut self) {
+        self.iterations.pop();
+    }
+
+    fn enter(&mut self, inner: Loop<'_>, state: &mut State) {
+        inner.blocks().for_each(|block| state.forget(block));
+        if let LoopExit::Counted(range) = inner.exit {
+            state.set(range.variable, Value::Unknown);
+        }
+    }
+}
+
+impl Walk<'_, '_> {
     /// Checks where a part of a tile begins.
     fn part(&mut self, part: Option<warp::Part<'_>>, state: &State) {
         let Some(part) = part else { return };
@@ -277,11 +192,4 @@ impl Walk<'_, '_> {
             self.reported.insert(location);
         }
     }
-}
-
-/// Returns the values that the variable of a loop takes, if the loop is unrolled.
-fn iterations(inner: &For) -> Option<impl Iterator<Item = i128> + use<>> {
-    let (start, step) = (inner.start.as_int()?, inner.step.as_int()?);
-    let iterations = limits::unrolled_iterations(inner).filter(|_| inner.unroll)?;
-    Some((0..iterations).map(move |iteration| start + iteration * step))
 }

@@ -1,6 +1,6 @@
 //! The values of variables, as far as they are known at compile time.
 
-use crate::ir::{Block, Const, Expr, ExprKind, LocalId, Scalar, Special, StmtKind, eval, visit};
+use crate::ir::{Block, Const, Expr, ExprKind, LocalId, Scalar, Special, eval, visit};
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 use crate::quick::QuickMap;
 
@@ -87,26 +87,20 @@ impl State {
     /// Forgets the variables that `block` assigns.
     pub(in crate::check) fn forget(&mut self, block: &Block) {
         visit::for_each_stmt(block, &mut |stmt| {
-            if let StmtKind::Assign { local, .. } = &stmt.kind {
-                self.set(*local, Value::Unknown);
-            } else if let StmtKind::For(inner) = &stmt.kind {
-                self.set(inner.variable, Value::Unknown);
+            if let Some(defined) = stmt.facts().defines {
+                self.set(defined.local, Value::Unknown);
             }
         });
     }
 
-    /// Joins the states of two paths. `None` is a path that does not get there.
-    pub(in crate::check) fn join(one: Option<Self>, other: Option<Self>) -> Option<Self> {
-        let (mut one, other) = match (one, other) {
-            (Some(one), Some(other)) => (one, other),
-            (only, None) | (None, only) => return only,
-        };
+    /// Joins the states of two paths.
+    pub(in crate::check) fn join(mut self, other: Self) -> Self {
         for (local, value) in other.values {
             // A variable that only one path assigns is not read after the paths have joined.
-            let joined = one.values.remove(&local).map_or(value.clone(), |mine| mine.join(value));
-            one.values.insert(local, joined);
+            let joined = self.values.remove(&local).map_or(value.clone(), |mine| mine.join(value));
+            self.values.insert(local, joined);
         }
-        Some(one)
+        self
     }
 
     /// Returns an element of `array`, if the elements are known individually.

@@ -10,6 +10,7 @@ mod map;
 mod matches;
 mod panics;
 mod parameters;
+mod statements;
 
 use proc_macro2::{TokenStream, TokenTree};
 use tma_tests_repository::File;

@@ -7,8 +7,8 @@ mod reads;
 pub(super) use self::reads::Used;
 use super::slice::Slice;
 use crate::ir::{
-    BarrierOp, Block, Expr, ExprKind, Fence, Flow, For, Kernel, Label, LocalId, Loop, LoopExit, Stmt, StmtId,
-    StmtKind, visit,
+    BarrierOp, Block, Effect, Expr, ExprKind, Fence, Flow, For, JumpTarget, Kernel, Label, LocalId, Loop,
+    LoopExit, Stmt, StmtId, StmtKind, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 
@@ -129,7 +129,7 @@ impl<'k> Steps<'k> {
         };
         flat.block(&kernel.body);
         let end = flat.steps.len();
-        flat.targets.insert(Exit::Return, end);
+        flat.targets.insert(JumpTarget::Return, end);
         flat.push(Op::End);
         for (step, exit) in std::mem::take(&mut flat.open) {
             if let (Some(&to), Some(step)) = (flat.targets.get(&exit), flat.steps.get_mut(step)) {
@@ -257,7 +257,7 @@ fn outer(steps: &[Step<'_>]) -> QuickSet<StmtId> {
 
 /// Returns the loops in which nothing synchronises.
 fn silent(steps: &[Step<'_>]) -> QuickSet<StmtId> {
-    let is_loud = |step: &&Step<'_>| matches!(step.op, Op::Do(stmt) if !is_silent(&stmt.kind));
+    let is_loud = |step: &&Step<'_>| matches!(step.op, Op::Do(stmt) if !is_silent(stmt));
     let loud: QuickSet<StmtId> =
         steps.iter().filter(is_loud).flat_map(|step| step.loops.iter().copied()).collect();
     let all = steps.iter().flat_map(|step| step.loops.iter().copied());
@@ -265,31 +265,11 @@ fn silent(steps: &[Step<'_>]) -> QuickSet<StmtId> {
 }
 
 /// Whether a statement only computes or accesses memory, for a thread or a warp.
-fn is_silent(stmt: &StmtKind) -> bool {
-    matches!(
-        stmt,
-        StmtKind::Assign { .. }
-            | StmtKind::TileGet { .. }
-            | StmtKind::TileSet { .. }
-            | StmtKind::SharedGet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalGet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::Atomic(_)
-            | StmtKind::Warp { .. }
-            | StmtKind::Assert { .. }
-            | StmtKind::ElectOne { .. }
-            | StmtKind::Trap
-    )
-}
-
-/// The target of a jump: after a loop or block, the next iteration of a loop, or the end of the
-/// thread.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Exit {
-    After(Label),
-    NextIteration(Label),
-    Return,
+fn is_silent(stmt: &Stmt) -> bool {
+    match stmt.facts().effect {
+        Effect::Local | Effect::Loads | Effect::Stores | Effect::Strong | Effect::Exchanges => true,
+        Effect::Orders | Effect::Visible => false,
+    }
 }
 
 struct Flattener<'k> {
@@ -300,8 +280,8 @@ struct Flattener<'k> {
     polls: QuickSet<StmtId>,
     counters: usize,
     /// Jumps whose targets are not known yet.
-    open: Vec<(usize, Exit)>,
-    targets: QuickMap<Exit, usize>,
+    open: Vec<(usize, JumpTarget)>,
+    targets: QuickMap<JumpTarget, usize>,
     returns: QuickMap<usize, StmtId>,
 }
 
@@ -320,12 +300,12 @@ impl<'k> Flattener<'k> {
     }
 
     /// Emits a jump to an exit.
-    fn leave(&mut self, exit: Exit) {
+    fn leave(&mut self, exit: JumpTarget) {
         let step = self.push(Op::Jump(0));
         self.open.push((step, exit));
     }
 
-    fn here(&mut self, exit: Exit) {
+    fn here(&mut self, exit: JumpTarget) {
         self.targets.insert(exit, self.steps.len());
     }
 
@@ -389,20 +369,20 @@ impl<'k> Flattener<'k> {
                     let ends = LoopEnding::Otherwise;
                     let branch = flat.push(Op::Branch { stmt, condition, otherwise: 0, ends });
                     flat.block(body);
-                    flat.leave(Exit::NextIteration(label));
+                    flat.leave(JumpTarget::NextIteration(label));
                     flat.set_otherwise(branch);
-                    flat.leave(Exit::After(label));
+                    flat.leave(JumpTarget::After(label));
                 });
             }
             Flow::Labelled(label, body) => {
                 self.block(body);
-                self.here(Exit::After(label));
+                self.here(JumpTarget::After(label));
             }
-            Flow::After(label) => self.leave(Exit::After(label)),
-            Flow::NextIteration(label) => self.leave(Exit::NextIteration(label)),
-            Flow::Return => {
-                self.returns.insert(self.steps.len(), stmt.id);
-                self.leave(Exit::Return);
+            Flow::Jump(target) => {
+                if target == JumpTarget::Return {
+                    self.returns.insert(self.steps.len(), stmt.id);
+                }
+                self.leave(target);
             }
         }
     }
@@ -412,12 +392,12 @@ impl<'k> Flattener<'k> {
         self.polls.extend(polls::only_poll(stmt, self.body, &self.slice));
         self.loops.push(stmt.id);
         self.push(Op::Enter(stmt.id));
-        self.here(Exit::NextIteration(label));
+        self.here(JumpTarget::NextIteration(label));
         self.push(Op::BeginIteration(stmt.id));
         body(self);
-        self.leave(Exit::NextIteration(label));
+        self.leave(JumpTarget::NextIteration(label));
         self.loops.pop();
-        self.here(Exit::After(label));
+        self.here(JumpTarget::After(label));
     }
 
     fn count(&mut self, stmt: &'k Stmt, inner: &'k For) {
@@ -430,23 +410,26 @@ impl<'k> Flattener<'k> {
         let count = self.push(Op::Count { stmt, inner, counter, end: 0 });
         self.push(Op::BeginIteration(stmt.id));
         self.block(&inner.body);
-        self.here(Exit::NextIteration(inner.label));
+        self.here(JumpTarget::NextIteration(inner.label));
         self.push(Op::Next { counter });
         self.push(Op::Jump(top));
         self.loops.pop();
         self.set_otherwise(count);
-        self.here(Exit::After(inner.label));
+        self.here(JumpTarget::After(inner.label));
     }
 }
 
 /// Whether a block ends by leaving a loop, or by ending the thread.
 fn leaves(block: &Block) -> bool {
-    block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::After(_) | Flow::Return))
+    block
+        .stmts
+        .last()
+        .is_some_and(|stmt| matches!(stmt.flow(), Flow::Jump(JumpTarget::After(_) | JumpTarget::Return)))
 }
 
 /// Whether a block ends by continuing with the next iteration.
 fn continues(block: &Block) -> bool {
-    block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::NextIteration(_)))
+    block.stmts.last().is_some_and(|stmt| matches!(stmt.flow(), Flow::Jump(JumpTarget::NextIteration(_))))
 }
 
 /// Whether a kernel names the shared memory of other blocks.

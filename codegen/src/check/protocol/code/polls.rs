@@ -1,7 +1,9 @@
 //! Loops that only wait: they poll an mbarrier until a phase is complete.
 
 use crate::check::protocol::slice::Slice;
-use crate::ir::{BarrierOp, Block, Expr, ExprKind, Label, LocalId, Stmt, StmtId, StmtKind, UnaryOp, visit};
+use crate::ir::{
+    BarrierOp, Block, Expr, ExprKind, Flow, Label, LocalId, Loop, Stmt, StmtId, StmtKind, UnaryOp, visit,
+};
 use crate::quick::QuickSet;
 
 /// Returns the poll that a loop repeats until it succeeds, if the loop has no other observable
@@ -31,7 +33,7 @@ impl<'k> Polling<'k> {
         }
         let polls: Vec<_> = inside.iter().filter_map(|stmt| Some((*stmt, result(&stmt.kind)?))).collect();
         let &[(poll, result)] = polls.as_slice() else { return None };
-        let own = label(&repeated.kind)?;
+        let Flow::Loop(Loop { label: own, .. }) = repeated.flow() else { return None };
         let is_quiet =
             |stmt: &Stmt| stmt.id == poll.id || !slice.keeps(stmt) || is_unobservable(&stmt.kind, own);
         if !inside.iter().all(|stmt| is_quiet(stmt)) {
@@ -109,11 +111,6 @@ fn result(kind: &StmtKind) -> Option<LocalId> {
         return Some(*dest);
     }
     None
-}
-
-/// Returns the label of a loop without a counter.
-fn label(kind: &StmtKind) -> Option<Label> {
-    if let StmtKind::Loop { label, .. } | StmtKind::While { label, .. } = kind { Some(*label) } else { None }
 }
 
 /// Whether a statement of the loop with this label has no observable effect.

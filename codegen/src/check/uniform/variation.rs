@@ -18,9 +18,9 @@ pub(super) enum Level {
     Thread,
 }
 
-/// The facts about a value.
+/// The causes by which a value differs between threads.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Fact {
+pub(super) struct Variation {
     pub(super) level: Level,
     /// The cause of a difference, and its location.
     pub(super) cause: Option<(Difference, Span)>,
@@ -38,8 +38,8 @@ pub(super) struct Fact {
     pub(super) by_memory: bool,
 }
 
-impl Fact {
-    /// Returns the fact of a value that differs.
+impl Variation {
+    /// A value that differs.
     pub(super) fn differs(level: Level, cause: Difference, span: Span) -> Self {
         let (by_lane, by_election) = match cause {
             Difference::Elected => (false, true),
@@ -61,8 +61,7 @@ impl Fact {
         }
     }
 
-    /// Returns the fact of a value that is the same in all threads of a block, but not in other
-    /// blocks.
+    /// A value that is the same in all threads of a block, but not in other blocks.
     fn of_block(span: Span) -> Self {
         Self::default().in_blocks(span)
     }
@@ -72,7 +71,7 @@ impl Fact {
         Self { by_block: Some(span), ..self }
     }
 
-    /// Returns the fact of the thread index, divided by `unit`.
+    /// The thread index, divided by `unit`.
     fn number(unit: u32, cause: Difference, span: Span) -> Self {
         let level = level_of(unit);
         let cause = (level != Level::Warpgroup).then_some((cause, span));
@@ -80,7 +79,7 @@ impl Fact {
         Self { level, cause, unit: Some(unit), by_lane, ..Self::default() }
     }
 
-    /// Returns the fact of a value that depends on both.
+    /// Returns the variation of a value that depends on both.
     pub(super) fn and(self, other: Self) -> Self {
         let worse = if other.level > self.level { other } else { self };
         Self {
@@ -93,18 +92,23 @@ impl Fact {
         }
     }
 
+    /// Returns the properties that do not depend on locations, without the unit.
+    pub(super) fn without_spans(self) -> (Level, [bool; 4]) {
+        (self.level, [self.by_block.is_some(), self.by_lane, self.by_election, self.by_memory])
+    }
+
     /// Sets the unit of which the value counts the threads, if that is known.
     pub(super) fn counting(self, unit: Option<u32>) -> Self {
         Self { unit, ..self }
     }
 
-    /// Returns the fact of a value that is one of the two.
+    /// Returns the variation of a value that is one of the two.
     fn or(self, other: Self) -> Self {
         Self { unit: self.unit.filter(|_| self.unit == other.unit), ..self.and(other) }
     }
 
-    fn all(facts: impl IntoIterator<Item = Self>) -> Self {
-        facts.into_iter().fold(Self::default(), Self::and)
+    fn all(all: impl IntoIterator<Item = Self>) -> Self {
+        all.into_iter().fold(Self::default(), Self::and)
     }
 }
 
@@ -119,40 +123,33 @@ fn level_of(threads: u32) -> Level {
     }
 }
 
-/// The facts about variables at a point of the kernel.
+/// The variation of variables at a point of the kernel.
 #[derive(Clone, Debug)]
-pub(super) struct Facts {
-    values: QuickMap<LocalId, Fact>,
+pub(super) struct Variables {
+    values: QuickMap<LocalId, Variation>,
     /// The threads of a block along x, y and z.
     threads: [u32; 3],
 }
 
-impl Facts {
+impl Variables {
     pub(super) fn new(threads: [u32; 3]) -> Self {
         Self { values: QuickMap::default(), threads }
     }
 
-    /// Sets the fact of a local. If only a part is assigned, the old fact may hold as well.
-    pub(super) fn set(&mut self, local: LocalId, fact: Fact, is_whole: bool) {
+    /// Sets the variation of a local. If only a part is assigned, the old one may hold as well.
+    pub(super) fn set(&mut self, local: LocalId, variation: Variation, is_whole: bool) {
         let known = self.values.get(&local).filter(|_| !is_whole);
-        let fact = known.map_or(fact, |known| known.or(fact));
-        self.values.insert(local, fact);
+        let variation = known.map_or(variation, |known| known.or(variation));
+        self.values.insert(local, variation);
     }
 
-    /// Joins the facts of two paths. Returns whether that changes these facts.
+    /// Joins the variables of two paths. Returns whether that changes these.
     pub(super) fn join(&mut self, other: &Self) -> bool {
         let mut has_changed = false;
-        for (&local, &fact) in &other.values {
+        for (&local, &variation) in &other.values {
             let known = self.values.get(&local).copied();
-            let joined = known.map_or(fact, |known| known.or(fact));
-            let of = |fact: Fact| {
-                (
-                    fact.level,
-                    fact.unit,
-                    fact.by_block.is_some(),
-                    [fact.by_lane, fact.by_election, fact.by_memory],
-                )
-            };
+            let joined = known.map_or(variation, |known| known.or(variation));
+            let of = |variation: Variation| (variation.unit, variation.without_spans());
             let is_same = known.is_some_and(|known| of(known) == of(joined));
             has_changed |= !is_same;
             self.values.insert(local, joined);
@@ -160,22 +157,22 @@ impl Facts {
         has_changed
     }
 
-    pub(super) fn of_all(&self, exprs: &[&Expr]) -> Fact {
-        Fact::all(exprs.iter().map(|expr| self.of(expr)))
+    pub(super) fn of_all(&self, exprs: &[&Expr]) -> Variation {
+        Variation::all(exprs.iter().map(|expr| self.of(expr)))
     }
 
-    /// Returns the fact of the value of `expr`.
-    pub(super) fn of(&self, expr: &Expr) -> Fact {
+    /// Returns the variation of the value of `expr`.
+    pub(super) fn of(&self, expr: &Expr) -> Variation {
         match &expr.kind {
             ExprKind::Local(local) => self.values.get(local).copied().unwrap_or_default(),
             ExprKind::Special(special) => self.special(*special, expr.span),
             // The elements of these belong to each thread.
             ExprKind::Index(of, _) if matches!(of.ty, Type::Accumulator(_) | Type::Rows(_)) => {
-                Fact::differs(Level::Thread, Difference::Elements, expr.span).in_blocks(expr.span)
+                Variation::differs(Level::Thread, Difference::Elements, expr.span).in_blocks(expr.span)
             }
             // A byte does not hold every thread index.
             ExprKind::Cast(a) if expr.ty.as_scalar().is_some_and(|scalar| scalar.bytes() < 2) => {
-                Fact { unit: None, ..self.of(a) }
+                Variation { unit: None, ..self.of(a) }
             }
             ExprKind::Cast(a) => self.of(a),
             ExprKind::Binary(op, a, b) => self.binary(*op, a, b),
@@ -183,7 +180,7 @@ impl Facts {
             | ExprKind::Bits(a)
             | ExprKind::Repeat(a)
             | ExprKind::CachePolicy(_, a)
-            | ExprKind::MapAt(_, a) => Fact { unit: None, ..self.of(a) },
+            | ExprKind::MapAt(_, a) => Variation { unit: None, ..self.of(a) },
             ExprKind::Index(a, b)
             | ExprKind::Stage(a, b)
             | ExprKind::Remote(a, b)
@@ -191,7 +188,7 @@ impl Facts {
             ExprKind::Math(_, all)
             | ExprKind::Integer(_, all)
             | ExprKind::Array(all)
-            | ExprKind::Compound(all) => Fact::all(all.iter().map(|part| self.of(part))),
+            | ExprKind::Compound(all) => Variation::all(all.iter().map(|part| self.of(part))),
             ExprKind::Const(_)
             | ExprKind::Shared(_)
             | ExprKind::Param(_)
@@ -199,27 +196,27 @@ impl Facts {
             | ExprKind::ZeroAccumulator
             | ExprKind::Choice(_)
             | ExprKind::Unit
-            | ExprKind::Error => Fact::default(),
+            | ExprKind::Error => Variation::default(),
         }
     }
 
-    fn special(&self, special: Special, span: Span) -> Fact {
+    fn special(&self, special: Special, span: Span) -> Variation {
         match special {
             Special::ThreadIdx(axis) => self.thread(axis, span),
-            Special::LaneIdx => Fact::differs(Level::Thread, Difference::Lane, span),
-            Special::WarpIdx => Fact::number(WARP_THREADS, Difference::Warp, span),
-            Special::WarpgroupIdx => Fact::number(WARPGROUP_THREADS, Difference::Thread, span),
+            Special::LaneIdx => Variation::differs(Level::Thread, Difference::Lane, span),
+            Special::WarpIdx => Variation::number(WARP_THREADS, Difference::Warp, span),
+            Special::WarpgroupIdx => Variation::number(WARPGROUP_THREADS, Difference::Thread, span),
             Special::BlockIdx(_)
             | Special::ClusterIdx(_)
             | Special::BlockInCluster(_)
-            | Special::ClusterRank => Fact::of_block(span),
-            Special::GridDim(_) | Special::ClusterDim(_) => Fact::default(),
+            | Special::ClusterRank => Variation::of_block(span),
+            Special::GridDim(_) | Special::ClusterDim(_) => Variation::default(),
         }
     }
 
-    /// Returns the fact of a thread coordinate. It counts threads in steps if the axes up to this
+    /// Returns the variation of a thread coordinate. It counts threads in steps if the axes up to this
     /// one make whole warpgroups, or if there are no others.
-    fn thread(&self, axis: Axis, span: Span) -> Fact {
+    fn thread(&self, axis: Axis, span: Span) -> Variation {
         let [x, y, z] = self.threads;
         let (unit, extent, others) = match axis {
             Axis::X => (1, x, y.saturating_mul(z)),
@@ -228,15 +225,15 @@ impl Facts {
         };
         let cause = Difference::Thread;
         if extent <= 1 {
-            Fact::default()
+            Variation::default()
         } else if others == 1 || unit.saturating_mul(extent).is_multiple_of(WARPGROUP_THREADS) {
-            Fact::number(unit, cause, span)
+            Variation::number(unit, cause, span)
         } else {
-            Fact::differs(level_of(unit), cause, span)
+            Variation::differs(level_of(unit), cause, span)
         }
     }
 
-    fn binary(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Fact {
+    fn binary(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Variation {
         let (left, right) = (self.of(a), self.of(b));
         let both = left.and(right);
         let known = |expr: &Expr| expr.as_int().and_then(|value| u32::try_from(value).ok());
@@ -247,17 +244,19 @@ impl Facts {
         };
         // A quotient counts in larger steps. A comparison changes at its border.
         match of_number {
-            Some(Steps::Count(unit)) => Fact { unit: Some(unit), ..limited(both, level_of(unit)) },
+            Some(Steps::Count(unit)) => Variation { unit: Some(unit), ..limited(both, level_of(unit)) },
             Some(Steps::Border(threads)) => limited(both, level_of(threads)),
             None => both,
         }
     }
 
-    /// Returns the fact of an operation on the operands of a warp's lanes.
-    pub(super) fn of_lanes(&self, value: &Expr, op: &WarpOp, span: Span) -> Fact {
-        let given = Fact { unit: None, ..self.of(value) };
-        let of_warp =
-            Fact { by_block: given.by_block, ..Fact::differs(Level::Warp, Difference::Lanes, span) };
+    /// Returns the variation of an operation on the operands of a warp's lanes.
+    pub(super) fn of_lanes(&self, value: &Expr, op: &WarpOp, span: Span) -> Variation {
+        let given = Variation { unit: None, ..self.of(value) };
+        let of_warp = Variation {
+            by_block: given.by_block,
+            ..Variation::differs(Level::Warp, Difference::Lanes, span)
+        };
         if given.level == Level::Warpgroup {
             return given;
         }
@@ -320,9 +319,15 @@ fn mirrored(op: BinaryOp) -> BinaryOp {
     }
 }
 
-/// Returns the fact with a level that is known to be no worse than this.
-fn limited(fact: Fact, level: Level) -> Fact {
-    let level = fact.level.min(level);
-    let by_lane = fact.by_lane && level == Level::Thread;
-    Fact { level, cause: fact.cause.filter(|_| level != Level::Warpgroup), unit: None, by_lane, ..fact }
+/// Returns the variation with a level that is known to be no worse than this.
+fn limited(variation: Variation, level: Level) -> Variation {
+    let level = variation.level.min(level);
+    let by_lane = variation.by_lane && level == Level::Thread;
+    Variation {
+        level,
+        cause: variation.cause.filter(|_| level != Level::Warpgroup),
+        unit: None,
+        by_lane,
+        ..variation
+    }
 }
