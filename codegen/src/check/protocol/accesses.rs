@@ -24,22 +24,26 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let site = self.site(stmt);
-        let agent = &self.agents[self.current];
+        let agent = &self.state.agents[self.state.current];
         let me = agent.view.epoch();
         let record = Record::new(access, done.unwrap_or(me), region, site, agent.threads.len());
-        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
+        let Some(memory) = self.state.blocks.get_mut(block).map(|block| &mut block.memory) else {
+            return Ok(());
+        };
         let reads = access.kind != AccessKind::Write;
         if reads && !memory.is_written(&record) {
             let span = self.span_of(stmt);
-            self.undecided.push(Undecided { reason: UndecidedReason::Unwritten, span });
+            self.findings.undecided.push(Undecided { reason: UndecidedReason::Unwritten, span });
         }
         // Strong accesses need no order among themselves.
         if !reads && !access.strong && record.region.overlaps_itself(record.threads) {
             let span = self.span_of(stmt);
-            self.undecided.push(Undecided { reason: UndecidedReason::SameBytes, span });
+            self.findings.undecided.push(Undecided { reason: UndecidedReason::SameBytes, span });
         }
-        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
-        let agent = &self.agents[self.current];
+        let Some(memory) = self.state.blocks.get_mut(block).map(|block| &mut block.memory) else {
+            return Ok(());
+        };
+        let agent = &self.state.agents[self.state.current];
         let clash = memory.access(&agent.view, record);
         match clash {
             None => Ok(()),
@@ -89,7 +93,7 @@ impl Run<'_, '_> {
     /// Returns a violation if a load brings bytes that were not announced. The previous phase is
     /// then complete without them, and a wait for it does not cover the load.
     fn unannounced(&mut self, block: usize, load: Site) -> Option<Violation> {
-        let mbarriers = &self.blocks.get(block)?.mbarriers;
+        let mbarriers = &self.state.blocks.get(block)?.mbarriers;
         let (&at, mbarrier) = mbarriers.iter().find(|(_, mbarrier)| {
             let state = mbarrier.state();
             mbarrier.load.is_some_and(|(_, site)| site == load) && state.expected_bytes < state.received_bytes
@@ -133,16 +137,16 @@ impl Run<'_, '_> {
             return Ok(());
         }
         self.charge()?;
-        let agent = &self.agents[self.current];
+        let agent = &self.state.agents[self.state.current];
         let (step, threads) = (done.unwrap_or(agent.view.epoch()), agent.threads.len());
         let record = GlobalRecord { param, access, step, at, site: self.site(stmt) };
         if access.kind == AccessKind::Reduce && self.overlaps_other_reduction(&record) {
             let span = self.span_of(stmt);
             self.note_undecided(UndecidedReason::Global, span);
         }
-        let agent = &self.agents[self.current];
+        let agent = &self.state.agents[self.state.current];
         let used = &self.input.code.used;
-        let clash = global::access(&mut self.globals, (self.terms, &agent.view), threads, used, record);
+        let clash = global::access(&mut self.state.globals, (self.terms, &agent.view), threads, used, record);
         let Some(GlobalClash { earlier, hazard, overlap }) = clash else { return Ok(()) };
         if overlap != Overlap::Yes {
             let are_stores = earlier.access.proxy == Proxy::Async && access.proxy == Proxy::Async;
@@ -168,8 +172,8 @@ impl Run<'_, '_> {
     /// but the result depends on their order.
     fn overlaps_other_reduction(&mut self, new: &GlobalRecord) -> bool {
         let own = self.reduction_of(new.site.stmt);
-        let view = &self.agents[self.current].view;
-        let in_flight = self.globals.iter().filter(|old| {
+        let view = &self.state.agents[self.state.current].view;
+        let in_flight = self.state.globals.iter().filter(|old| {
             old.param == new.param && old.access.kind == AccessKind::Reduce && !view.follows(old.step)
         });
         let others: Vec<_> = in_flight

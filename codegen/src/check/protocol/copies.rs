@@ -39,7 +39,7 @@ impl Run<'_, '_> {
             return Err(self.stop_undecided(UndecidedReason::Address, expr.span));
         };
         let (block, at) = (self.uniform(&addr.block)?, self.uniform(&addr.at)?);
-        if block < self.blocks.len() {
+        if block < self.state.blocks.len() {
             Ok((block, at))
         } else {
             Err(self.stop_undecided(UndecidedReason::Cluster, expr.span))
@@ -107,21 +107,21 @@ impl Run<'_, '_> {
             Some(Multicast::Mask(mask)) => {
                 let (span, mask) = (mask.span, self.number_u32(mask)?);
                 // PTX ISA, "cp.async.bulk.tensor": each bit is the rank of a block of the cluster.
-                if mask >> self.blocks.len() != 0 {
+                if mask >> self.state.blocks.len() != 0 {
                     return Err(self.stop_undecided(UndecidedReason::Undefined, span));
                 }
                 mask
             }
             Some(Multicast::Sliced(axis)) => self.peers(*axis),
         };
-        Ok((0..self.blocks.len()).filter(|rank| mask >> rank & 1 == 1).collect())
+        Ok((0..self.state.blocks.len()).filter(|rank| mask >> rank & 1 == 1).collect())
     }
 
     /// Returns the mask of the blocks that share a sliced load with this one.
     fn peers(&self, axis: ClusterAxis) -> u32 {
         let cluster @ [x, y, _] = self.input.cluster;
         let rank = u32::try_from(self.agent().block).unwrap_or(0);
-        let ClusterAxis::Along(axis) = axis else { return (1 << self.blocks.len()) - 1 };
+        let ClusterAxis::Along(axis) = axis else { return (1 << self.state.blocks.len()) - 1 };
         let stride = match axis {
             crate::ir::Axis::X => 1,
             crate::ir::Axis::Y => x,
@@ -137,7 +137,7 @@ impl Run<'_, '_> {
         let (peers, site) = (self.peers(axis), self.site(stmt));
         for addr in blocks.iter().map(|&block| (block, barrier)) {
             if let Some(phase) = self.mbarrier(addr).map(|mbarrier| mbarrier.count.phase()) {
-                self.history.note_slice(addr, phase, (peers, site));
+                self.state.history.note_slice(addr, phase, (peers, site));
             }
         }
     }
@@ -205,7 +205,7 @@ impl Run<'_, '_> {
             mbarrier.order.note_issue(&issue);
             self.access_shared(stmt.id, block, (WRITE, region.clone()), Some(done))?;
             let hull = region.hull();
-            self.blocks[block].numbers.retain(|at, _| !hull.contains(at));
+            self.state.blocks[block].numbers.retain(|at, _| !hull.contains(at));
             let site = self.site(stmt.id);
             if let Some(mbarrier) = self.mbarrier(addr) {
                 mbarrier.load = Some((mbarrier.count.phase() + 1, site));
@@ -272,7 +272,7 @@ impl Run<'_, '_> {
             return Err(self.stop_undecided(UndecidedReason::Operand, expr.span));
         };
         let term = self.uniform(&lanes)?;
-        let (low, high) = self.facts.range(self.terms, term);
+        let (low, high) = self.state.facts.range(self.terms, term);
         let number = high.min(i128::from(most));
         if low == high || number < low {
             return self.number_u32(expr);
@@ -281,7 +281,7 @@ impl Run<'_, '_> {
         let fixed = self.terms.number(number, scalar);
         let equal = self.terms.binary(BinaryOp::Eq, term, fixed);
         self.note_undecided(UndecidedReason::Operand, expr.span);
-        if !self.facts.assume(self.terms, equal, true) {
+        if !self.state.facts.assume(self.terms, equal, true) {
             return Err(self.stop_undecided(UndecidedReason::Operand, expr.span));
         }
         u32::try_from(number).map_err(|_| self.stop_undecided(UndecidedReason::Operand, expr.span))
@@ -294,7 +294,7 @@ impl Run<'_, '_> {
             return Err(self.stop_undecided(UndecidedReason::Operand, bytes.span));
         };
         let term = self.uniform(&lanes)?;
-        let (low, high) = self.facts.range(self.terms, term);
+        let (low, high) = self.state.facts.range(self.terms, term);
         if low == high {
             return self.number_u32(bytes);
         }
@@ -381,10 +381,10 @@ impl Run<'_, '_> {
         let write = if copy.op.is_some() { REDUCE } else { WRITE };
         self.access_shared(stmt.id, own, (READ, Region::all(from..from + bytes)), Some(done))?;
         self.access_shared(stmt.id, block, (write, Region::all(to..to + bytes)), Some(done))?;
-        self.blocks[block].numbers.retain(|at, _| !(to..to + bytes).contains(at));
+        self.state.blocks[block].numbers.retain(|at, _| !(to..to + bytes).contains(at));
         // The source is read until then, so its block must not end before.
         let site = self.site(stmt.id);
-        self.blocks[own].note_remote_use((done, site));
+        self.state.blocks[own].note_remote_use((done, site));
         if let Some(mbarrier) = self.mbarrier(addr) {
             mbarrier.load = Some((mbarrier.count.phase() + 1, site));
         }

@@ -17,16 +17,16 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
         let is_trap = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Trap);
         !agent.is_done && matches!(run.input.code.step(agent.at).op, Op::Do(stmt) if is_trap(stmt))
     };
-    if run.agents.iter().any(traps) {
+    if run.state.agents.iter().any(traps) {
         return Stop::Discarded;
     }
     let mut waits = vec![];
-    for agent in 0..run.agents.len() {
-        if run.agents[agent].is_done {
+    for agent in 0..run.state.agents.len() {
+        if run.state.agents[agent].is_done {
             continue;
         }
-        run.current = agent;
-        if let Op::Do(stmt) = run.input.code.step(run.agents[agent].at).op {
+        run.state.current = agent;
+        if let Op::Do(stmt) = run.input.code.step(run.state.agents[agent].at).op {
             waits.push((run.site(stmt.id), detail(run, stmt), does(stmt)));
         }
     }
@@ -60,8 +60,8 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
 
 /// Returns the groups of threads that have reached the end of the kernel.
 fn ended(run: &Run<'_, '_>) -> Vec<Party> {
-    let returned: Vec<usize> = run.history.returned().map(|site| site.agent).collect();
-    let all = run.agents.iter().enumerate();
+    let returned: Vec<usize> = run.state.history.returned().map(|site| site.agent).collect();
+    let all = run.state.agents.iter().enumerate();
     all.filter(|(agent, state)| state.is_done && !returned.contains(agent))
         .map(|(agent, _)| Party {
             site: Site { agent, stmt: run.last_stmt(), iteration: None },

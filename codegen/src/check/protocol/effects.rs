@@ -153,7 +153,7 @@ impl<'k> Run<'_, 'k> {
             self.input.kernel.kernel().local(dest).ty.as_scalar().filter(|scalar| is_number(*scalar));
         let value = scalar.and_then(|scalar| {
             let count = self.agent().threads.len();
-            Lanes::of((0..count).map(|_| self.terms.fresh(scalar)).collect())
+            Lanes::of((0..count).map(|_| self.fresh(scalar)).collect())
         });
         self.set(dest, value.map_or(Value::Unknown, Value::Number));
     }
@@ -175,7 +175,7 @@ impl<'k> Run<'_, 'k> {
         let Some(lanes) = self.numbers(condition) else { return Ok(()) };
         for lane in 0..self.agent().threads.len() {
             if let Some(term) = lanes.get(lane)
-                && !self.facts.assume(self.terms, term, true)
+                && !self.state.facts.assume(self.terms, term, true)
             {
                 return Err(Stop::Discarded);
             }
@@ -187,9 +187,9 @@ impl<'k> Run<'_, 'k> {
         match fence {
             Fence::ProxyAsync(memory) => self.agent_mut().view.fence_async(memory.memories()),
             Fence::MbarrierInit => {
-                let (me, step) = (self.current, self.epoch());
+                let (me, step) = (self.state.current, self.epoch());
                 self.agent_mut().view.step();
-                for mbarrier in self.blocks.iter_mut().flat_map(|block| block.mbarriers.values_mut()) {
+                for mbarrier in self.state.blocks.iter_mut().flat_map(|block| block.mbarriers.values_mut()) {
                     if mbarrier.init.agent == me && mbarrier.fenced.is_none() {
                         mbarrier.fenced = Some(step);
                     }
@@ -206,7 +206,7 @@ impl<'k> Run<'_, 'k> {
             return Err(self.stop_undecided(UndecidedReason::Address, expr.span));
         };
         let block = self.uniform(&addr.block)?;
-        if block < self.blocks.len() {
+        if block < self.state.blocks.len() {
             Ok((block, addr.at))
         } else {
             Err(self.stop_undecided(UndecidedReason::Cluster, expr.span))
@@ -216,7 +216,7 @@ impl<'k> Run<'_, 'k> {
     /// Returns the bytes within which an object lies, if it is one of several at an unknown index.
     pub(super) fn one_of(&mut self, expr: &Expr) -> Option<(usize, std::ops::Range<u32>)> {
         let Value::OneOf { block, start, end } = self.value(expr) else { return None };
-        (block < self.blocks.len()).then_some((block, start..end))
+        (block < self.state.blocks.len()).then_some((block, start..end))
     }
 
     /// Returns the bytes of an object in shared memory that is the same for all threads of the
@@ -237,7 +237,7 @@ impl<'k> Run<'_, 'k> {
     /// Charges an access by each thread, which costs more than a step of the group.
     pub(super) fn charge(&mut self) -> StepResult {
         let cost = self.agent().threads.len() as u64 / 16;
-        self.budget.take_steps(cost)
+        self.policy.budget.take_steps(cost)
     }
 
     /// Evaluates an index to known numbers.
@@ -290,7 +290,7 @@ impl<'k> Run<'_, 'k> {
         }
         // Trusted statements may write the memory meanwhile.
         let is_ordered = !self.input.code.trusts_any();
-        let numbers = &self.blocks[block].numbers;
+        let numbers = &self.state.blocks[block].numbers;
         let known = at
             .filter(|_| vector.is_none() && is_ordered)
             .and_then(|at| at.map(|at| numbers.get(&at).copied()));
@@ -313,7 +313,7 @@ impl<'k> Run<'_, 'k> {
         }
         let values = self.numbers(value);
         let count = self.agent().threads.len();
-        let numbers = &mut self.blocks[block].numbers;
+        let numbers = &mut self.state.blocks[block].numbers;
         match (at, values) {
             (Some(at), Some(values)) => {
                 for lane in 0..count {
@@ -367,23 +367,23 @@ impl<'k> Run<'_, 'k> {
         let block = self.agent().block;
         let stmt = self.last_stmt();
         self.stores_are_over(stmt)?;
-        let view = &self.agents[self.current].view;
-        self.blocks[block].remote_uses.retain(|(step, _)| !view.knows_complete(*step));
+        let view = &self.state.agents[self.state.current].view;
+        self.state.blocks[block].remote_uses.retain(|(step, _)| !view.knows_complete(*step));
         self.agent_mut().is_done = true;
-        self.event_count += 1;
+        self.state.event_count += 1;
         self.leave_cluster();
-        let is_last = !self.agents.iter().any(|agent| agent.block == block && !agent.is_done);
+        let is_last = !self.state.agents.iter().any(|agent| agent.block == block && !agent.is_done);
         if !is_last {
             return self.end_rounds(block);
         }
         self.registers_suffice(block);
-        if let Some(&(_, site)) = self.blocks[block].remote_uses.first() {
+        if let Some(&(_, site)) = self.state.blocks[block].remote_uses.first() {
             let at = Party { site, does: ThreadAct::UseRemoteMemory };
             let others = vec![Party { site: self.site(stmt), does: ThreadAct::MayHaveEnded }];
             let found = Violation { rule: Rule::BlockGone, at, others, detail: Detail::Nothing };
             return Err(Stop::Violation(Box::new(found)));
         }
-        let all: Vec<u32> = self.blocks[block].mbarriers.keys().copied().collect();
+        let all: Vec<u32> = self.state.blocks[block].mbarriers.keys().copied().collect();
         all.into_iter().try_for_each(|at| self.check_end(stmt, (block, at), ThreadAct::End))
     }
 
@@ -394,7 +394,7 @@ impl<'k> Run<'_, 'k> {
         }
         // The other block ran to its end before this use, and nothing forbids that.
         let of_block = |(_, agent): &(usize, &Agent)| agent.block == block;
-        let mut threads = self.agents.iter().enumerate().filter(of_block).peekable();
+        let mut threads = self.state.agents.iter().enumerate().filter(of_block).peekable();
         if let Some(&(agent, _)) = threads.peek()
             && threads.all(|(_, agent)| agent.is_done)
         {
@@ -410,12 +410,12 @@ impl<'k> Run<'_, 'k> {
         // PTX ISA, "barrier.cluster": only a rendezvous shows that another block has started.
         let past = self.agent().view.knows().past();
         let is_started = |(_, agent): &(usize, &Agent)| past.get(agent.view.epoch().component()) > 0;
-        if !self.agents.iter().enumerate().filter(of_block).any(|agent| is_started(&agent)) {
+        if !self.state.agents.iter().enumerate().filter(of_block).any(|agent| is_started(&agent)) {
             let span = self.span_of(stmt);
             self.note_undecided(UndecidedReason::Undefined, span);
         }
         let visit = (self.epoch(), self.site(stmt));
-        if let Some(block) = self.blocks.get_mut(block) {
+        if let Some(block) = self.state.blocks.get_mut(block) {
             block.note_remote_use(visit);
         }
         Ok(())

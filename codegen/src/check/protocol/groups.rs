@@ -75,7 +75,7 @@ impl Run<'_, '_> {
     pub(super) fn notes_classes<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> bool {
         let classes = lanes.classes();
         if !classes.is_empty() {
-            self.thread_classes.borrow_mut().push(self.threads_of(&classes));
+            self.findings.thread_classes.borrow_mut().push(self.threads_of(&classes));
         }
         !classes.is_empty()
     }
@@ -107,7 +107,7 @@ impl Run<'_, '_> {
                 && both.all(|(a, b)| a.abs_diff(*b) == distance)
                 && (distance == 0 || role(me) == role(agent) && (role(me).is_some() || is_warpgroup))
         };
-        let alike: Vec<_> = self.agents.iter().filter(is_alike).map(|agent| &agent.threads).collect();
+        let alike: Vec<_> = self.state.agents.iter().filter(is_alike).map(|agent| &agent.threads).collect();
         let class = |class: &Vec<usize>| {
             let of = |threads: &&Rc<[u32]>| class.iter().map(|&lane| threads[lane]).collect::<Vec<_>>();
             alike.iter().flat_map(of).collect()

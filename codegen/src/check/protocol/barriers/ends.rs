@@ -16,8 +16,8 @@ impl Run<'_, '_> {
         self.usable(stmt, addr, ThreadAct::Invalidate)?;
         self.check_end(stmt, addr, ThreadAct::Invalidate)?;
         self.unused(stmt, addr)?;
-        self.history.note_invalidation(addr, self.site(stmt));
-        self.blocks[addr.0].mbarriers.remove(&addr.1);
+        self.state.history.note_invalidation(addr, self.site(stmt));
+        self.state.blocks[addr.0].mbarriers.remove(&addr.1);
         // The next use of this memory must be ordered after the invalidation.
         let bytes = Region::all(addr.1..addr.1 + BARRIER_BYTES as u32);
         self.access_shared(stmt, addr.0, (WRITE, bytes), None)

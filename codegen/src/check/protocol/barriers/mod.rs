@@ -54,7 +54,7 @@ impl Run<'_, '_> {
     }
 
     pub(super) fn mbarrier(&mut self, (block, at): MbarrierAddr) -> Option<&mut Mbarrier> {
-        self.blocks.get_mut(block)?.mbarriers.get_mut(&at)
+        self.state.blocks.get_mut(block)?.mbarriers.get_mut(&at)
     }
 
     /// Executes an operation on an mbarrier.
@@ -69,12 +69,12 @@ impl Run<'_, '_> {
             return self.misuse(stmt.id, addr, ThreadAct::OutOfBounds);
         }
         let (addr, remote) = self.barrier_at(barrier)?;
-        if addr.0 >= self.blocks.len() {
+        if addr.0 >= self.state.blocks.len() {
             return Err(self.stop_undecided(UndecidedReason::Cluster, barrier.span));
         }
         // Without clusters there is only one scope. In a cluster, the instruction states the scope.
-        let in_cluster =
-            self.blocks.len() > 1 || self.input.kernel.kernel().launch.cluster != crate::ir::Cluster::None;
+        let in_cluster = self.state.blocks.len() > 1
+            || self.input.kernel.kernel().launch.cluster != crate::ir::Cluster::None;
         let scope = if in_cluster { scope } else { Scope::Block };
         let is_near = addr.0 == self.agent().block;
         let telling = ArrivalScope { scope, is_local: is_near };
@@ -143,12 +143,12 @@ impl Run<'_, '_> {
             return Err(self.stop_undecided(UndecidedReason::Operand, parity.span));
         };
         if let Some(all) = self.numbers(parity).and_then(|lanes| lanes.uniform())
-            && self.facts.range(self.terms, all).1 > 1
+            && self.state.facts.range(self.terms, all).1 > 1
         {
             self.note_undecided(UndecidedReason::Undefined, parity.span);
         }
         let term = self.uniform(&lanes)?;
-        let number = self.facts.number(self.terms, term);
+        let number = self.state.facts.number(self.terms, term);
         number
             .map(|number| number == 1)
             .ok_or_else(|| self.stop_undecided(UndecidedReason::Operand, parity.span))
@@ -186,9 +186,9 @@ impl Run<'_, '_> {
             late_announcements: vec![],
             last_uses: BTreeMap::new(),
         };
-        self.history.note_init(addr);
-        self.blocks[block].memory.forget(at, at + BARRIER_BYTES as u32);
-        self.blocks[block].mbarriers.insert(at, mbarrier);
+        self.state.history.note_init(addr);
+        self.state.blocks[block].memory.forget(at, at + BARRIER_BYTES as u32);
+        self.state.blocks[block].mbarriers.insert(at, mbarrier);
         Ok(())
     }
 
@@ -208,7 +208,7 @@ impl Run<'_, '_> {
         let init = self.mbarrier(addr).map(|mbarrier| (mbarrier.init_step, mbarrier.init));
         let Some((step, init)) = init else {
             let detail = Detail::Memory { block: addr.0, at: addr.1 };
-            if let Some(site) = self.history.invalidated(addr) {
+            if let Some(site) = self.state.history.invalidated(addr) {
                 let others = vec![Party { site: self.site(stmt), does }];
                 let at = Party { site, does: ThreadAct::InvalidateInUse };
                 let found = super::finding::Violation { rule: Rule::Count, at, others, detail };
@@ -278,8 +278,8 @@ impl Run<'_, '_> {
         self.use_remote_memory(stmt.id, addr.0)?;
         self.counts_in_order(addr, stmt);
         let (site, step) = (self.site(stmt.id), self.epoch());
-        let agent = &mut self.agents[self.current];
-        let Some(mbarrier) = self.blocks[addr.0].mbarriers.get_mut(&addr.1) else { return Ok(()) };
+        let agent = &mut self.state.agents[self.state.current];
+        let Some(mbarrier) = self.state.blocks[addr.0].mbarriers.get_mut(&addr.1) else { return Ok(()) };
         let own = agent.view.epoch().component();
         mbarrier
             .late_announcements
@@ -346,7 +346,7 @@ impl Run<'_, '_> {
         }
         let (overrun, state) = (mbarrier.order.take_overrun(), mbarrier.state());
         let multi_phase = mbarrier.multi_phase;
-        self.event_count += u64::from(state.phase != phase);
+        self.state.event_count += u64::from(state.phase != phase);
         if let Err(fault) = changed {
             let rule = match fault {
                 MbarrierFault::TransactionRange => Rule::Bytes,
@@ -377,7 +377,7 @@ impl Run<'_, '_> {
                 return Err(multi_phase_arrivals(site, wait.site, detail));
             }
             let others = vec![Party { site, does: ThreadAct::MayCompleteNext }];
-            let seen = self.history.passed_at_once(addr, wait.site);
+            let seen = self.state.history.passed_at_once(addr, wait.site);
             let does = seen.map_or(ThreadAct::Wait, |seen| ThreadAct::WaitWithParity { seen });
             let at = Party { site: wait.site, does };
             let found = super::finding::Violation { rule: Rule::Overrun, at, others, detail };
@@ -436,15 +436,15 @@ impl Run<'_, '_> {
         let Some(component) = self.mbarrier(addr).map(|mbarrier| mbarrier.component) else { return };
         let seen = self.agent().view.knows().past().get(component);
         if matches!(awaited, AwaitedPhase::Parity(_)) && awaited.phases(seen) == seen {
-            self.history.note_passed_at_once(addr, self.site(stmt), seen);
+            self.state.history.note_passed_at_once(addr, self.site(stmt), seen);
         }
     }
 
     /// Lets the current group pass a wait, and acquire what the phase released.
     fn passed(&mut self, stmt: StmtId, addr: MbarrierAddr, scope: Scope) {
         let (site, step) = (self.site(stmt), self.epoch());
-        let agent = &mut self.agents[self.current];
-        let Some(mbarrier) = self.blocks[addr.0].mbarriers.get_mut(&addr.1) else { return };
+        let agent = &mut self.state.agents[self.state.current];
+        let Some(mbarrier) = self.state.blocks[addr.0].mbarriers.get_mut(&addr.1) else { return };
         mbarrier.observed = mbarrier.count.phase();
         self.acquirer.acquire(&mut agent.view, mbarrier.order.completed(scope));
         mbarrier.order.note_wait(Wait { step, site });
@@ -468,7 +468,7 @@ impl Run<'_, '_> {
         let is_certain = awaited.phases(known) == known;
         let is_wait = self.input.code.is_wait(stmt.id) || self.agent().failed_polls > 1;
         if !is_certain && !is_wait {
-            let succeeds = self.terms.fresh(crate::ir::Scalar::Bool);
+            let succeeds = self.fresh(crate::ir::Scalar::Bool);
             let succeeds = super::lanes::Lanes::Same(succeeds);
             if self.agent().failed_polls == 0 && !self.decide(&succeeds, stmt, LoopEnding::Neither)? {
                 self.agent_mut().failed_polls += 1;

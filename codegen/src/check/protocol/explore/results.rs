@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::input::Input;
 use crate::check::protocol::launch;
 use crate::check::protocol::memory::Site;
+use crate::check::protocol::state::Execution;
 use crate::check::protocol::term::{Term, Terms};
 use crate::diag::Diagnostic;
 use crate::ir::{Kernel, ParamId, SharedVar, Type};
@@ -29,6 +30,17 @@ pub(in crate::check::protocol) struct Ended {
 }
 
 impl Ended {
+    /// Returns what is kept of an execution that has ended.
+    pub(in crate::check::protocol) fn of(state: Execution) -> Self {
+        Self {
+            iterations: state.decisions.max_iterations,
+            min_iterations: state.decisions.min_iterations,
+            decided: state.facts.decided().collect(),
+            returned: state.history.returned().collect(),
+            grid_rounds: state.history.grid_rounds,
+        }
+    }
+
     /// Whether all loops took more than `most` iterations. No kernel means to exclude such a
     /// launch.
     pub(in crate::check::protocol) fn is_typical(&self, most: u32) -> bool {

@@ -27,7 +27,7 @@ impl Run<'_, '_> {
             let hull = region.hull();
             self.access_shared(stmt.id, block, (access, region), None)?;
             if atomic.writes() {
-                self.blocks[block].numbers.retain(|at, _| !hull.contains(at));
+                self.state.blocks[block].numbers.retain(|at, _| !hull.contains(at));
             }
         }
         if let Some(dest) = atomic.dest() {

@@ -104,7 +104,7 @@ impl Run<'_, '_> {
             return Ok(StepFlow::Next);
         };
         for (warp, corner) in corners {
-            self.budget.take_work(u64::from(of.rows * of.columns))?;
+            self.policy.budget.take_work(u64::from(of.rows * of.columns))?;
             let region = match part_of_tile(ty, corner, [of.rows, of.columns]) {
                 Some(part) => {
                     let ranges = part.iter().map(|part| base + part.start..base + part.end).collect();

@@ -8,59 +8,47 @@
 
 use tma_model::sync::{Clock, Component, Epoch};
 
-use super::walk::{Visit, walk};
 use crate::check::protocol::code::Op;
+use crate::check::protocol::explore::input::Input;
+use crate::check::protocol::facts::Facts;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
-use crate::check::protocol::run::Run;
+use crate::check::protocol::state::Execution;
+use crate::check::protocol::state::visit::Visit;
+use crate::check::protocol::term::Term;
+use crate::check::protocol::to_u32;
 use crate::ir::{Stmt, StmtKind};
 use crate::quick::QuickMap;
 
 /// A normal form.
 type Key = Vec<u32>;
 
-/// Returns the normal form of a state.
-pub(super) fn of(run: &mut Run<'_, '_>) -> Key {
-    // Releases are joined first, so that clocks keep their identities.
-    walk(run, &mut Ignore);
-    let mut steps = ReferencedSteps { of: vec![], pending: most_pending(run) };
-    walk(run, &mut steps);
+/// Returns the normal form of a state. States are equal if their normal forms are.
+pub(super) fn of(input: &Input<'_>, state: &mut Execution) -> Key {
+    // This also joins releases, so that clocks keep their identities.
+    let mut steps = ReferencedSteps { of: vec![], pending: most_pending(input) };
+    state.visit(&mut steps);
     for counts in &mut steps.of {
         counts.sort_unstable();
         counts.dedup();
     }
     let mut form =
         NormalForm { steps, out: vec![], clocks: QuickMap::default(), contents: QuickMap::default() };
-    walk(run, &mut form);
-    for (term, kind, numbers) in run.facts.listed() {
-        [term.number(), kind].into_iter().for_each(|number| form.number(number));
-        numbers.into_iter().for_each(|number| form.wide(number));
-    }
+    state.visit(&mut form);
     form.out
 }
 
 /// Returns how many groups a wait may leave open.
-fn most_pending(run: &Run<'_, '_>) -> u32 {
+fn most_pending(input: &Input<'_>) -> u32 {
     let pending = |op: &Op<'_>| {
         if let Op::Do(Stmt { kind: StmtKind::BulkWaitGroup { pending, .. }, .. }) = op {
             return Some(*pending);
         }
         None
     };
-    let stores = run.input.code.steps().filter_map(|step| pending(&step.op)).max().unwrap_or(0);
-    stores.max(run.input.kernel.flights().most_pending())
-}
-
-struct Ignore;
-
-impl Visit for Ignore {
-    fn number(&mut self, _: u32) {}
-    fn step(&mut self, _: Epoch) {}
-    fn up_to(&mut self, _: Epoch) {}
-    fn group(&mut self, _: Epoch) {}
-    fn clock(&mut self, _: &Clock) {}
-    fn records(&mut self, _: &[Record]) {}
+    let stores = input.code.steps().filter_map(|step| pending(&step.op)).max().unwrap_or(0);
+    stores.max(input.kernel.flights().most_pending())
 }
 
 /// The steps of each agent that a state refers to, in order.
@@ -90,6 +78,10 @@ impl ReferencedSteps {
 impl Visit for ReferencedSteps {
     fn number(&mut self, _: u32) {}
 
+    fn term(&mut self, term: Term) -> Term {
+        term
+    }
+
     fn step(&mut self, step: Epoch) {
         self.note(step.component(), step.count());
     }
@@ -106,6 +98,8 @@ impl Visit for ReferencedSteps {
     fn records(&mut self, records: &[Record]) {
         records.iter().for_each(|record| self.step(record.step));
     }
+
+    fn facts(&mut self, _: &Facts) {}
 }
 
 /// A normal form in construction.
@@ -131,6 +125,11 @@ impl Visit for NormalForm {
         self.out.push(number);
     }
 
+    fn term(&mut self, term: Term) -> Term {
+        self.number(term.number());
+        term
+    }
+
     fn step(&mut self, step: Epoch) {
         let position = self.steps.position(step).unwrap_or(u32::MAX);
         self.out.extend([step.component().number(), position]);
@@ -152,7 +151,7 @@ impl Visit for NormalForm {
         let known = clock.steps().filter(|step| step.count() > 0);
         let position = |step: Epoch| Some([step.component().number(), self.steps.position(step)?]);
         let content: Vec<u32> = known.filter_map(position).flatten().collect();
-        let next = u32::try_from(self.contents.len()).unwrap_or(u32::MAX);
+        let next = to_u32(self.contents.len());
         let number = *self.contents.entry(content.clone()).or_insert(next);
         self.clocks.insert(clock.storage_id(), number);
         self.out.push(number);
@@ -182,6 +181,13 @@ impl Visit for NormalForm {
         all.sort_unstable();
         self.out.push(all.len() as u32);
         all.into_iter().for_each(|form| self.out.extend(form));
+    }
+
+    fn facts(&mut self, facts: &Facts) {
+        for (term, kind, numbers) in facts.listed() {
+            self.numbers([term.number(), kind]);
+            numbers.into_iter().for_each(|number| self.wide(number));
+        }
     }
 }
 

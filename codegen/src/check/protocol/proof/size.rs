@@ -2,11 +2,13 @@
 
 use tma_model::sync::{Clock, Epoch};
 
-use super::walk::{Visit, walk};
+use crate::check::protocol::facts::Facts;
+use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
-use crate::check::protocol::run::Run;
-use crate::check::protocol::state::Agent;
+use crate::check::protocol::state::visit::Visit;
+use crate::check::protocol::state::{Agent, Execution};
+use crate::check::protocol::term::Term;
 use crate::quick::QuickSet;
 
 /// Bytes of a number in a state: a value, or a part of a record.
@@ -18,17 +20,12 @@ const FACT_BYTES: u64 = 64;
 /// Bytes of a group of threads without its numbers, but with the locals of the loops around it.
 const AGENT_BYTES: u64 = size_of::<Agent>() as u64 + 256;
 
-/// Returns the memory that a state takes, with all terms, in bytes. Shared parts count once.
-pub(in crate::check::protocol) fn size(run: &mut Run<'_, '_>) -> u64 {
-    run.terms.bytes() + of_state(run)
-}
-
-/// Returns the memory that a state takes without terms, in bytes.
-pub(super) fn of_state(run: &mut Run<'_, '_>) -> u64 {
-    let mut size = Size { bytes: run.facts.len() as u64 * FACT_BYTES, clocks: QuickSet::default() };
-    walk(run, &mut size);
-    // The walk leaves out the views of groups that have ended.
-    for agent in &run.agents {
+/// Returns the memory that a state takes without terms, in bytes. Shared parts count once.
+pub(in crate::check::protocol) fn of_state(state: &mut Execution) -> u64 {
+    let mut size = Size { bytes: 0, clocks: QuickSet::default() };
+    state.visit(&mut size);
+    // The visit leaves out the views of groups that have ended.
+    for agent in &state.agents {
         size.bytes += AGENT_BYTES;
         if agent.is_done {
             agent.view.visit_state(&mut |part| size.part(part));
@@ -46,6 +43,11 @@ struct Size {
 impl Visit for Size {
     fn number(&mut self, _: u32) {
         self.bytes += NUMBER_BYTES;
+    }
+
+    fn term(&mut self, term: Term) -> Term {
+        self.bytes += NUMBER_BYTES;
+        term
     }
 
     fn step(&mut self, _: Epoch) {
@@ -71,12 +73,15 @@ impl Visit for Size {
         let of_record = |record: &Record| RECORD_BYTES + 4 * record.region.numbers() as u64;
         self.bytes += records.iter().map(of_record).sum::<u64>();
     }
+
+    fn facts(&mut self, facts: &Facts) {
+        self.bytes += facts.len() as u64 * FACT_BYTES;
+    }
 }
 
 impl Region {
     /// Returns how many numbers the region consists of.
     fn numbers(&self) -> usize {
-        use crate::check::protocol::lanes::Lanes;
         match self {
             Self::All(ranges) | Self::Shared { ranges, .. } => 2 * ranges.len(),
             Self::Each(Lanes::Each(all), _) => all.len(),

@@ -48,7 +48,7 @@ impl Run<'_, '_> {
     }
 
     fn live(&self, block: usize) -> u32 {
-        let live = self.agents.iter().filter(|agent| agent.block == block && !agent.is_done);
+        let live = self.state.agents.iter().filter(|agent| agent.block == block && !agent.is_done);
         live.map(|agent| agent.threads.len() as u32).sum()
     }
 
@@ -57,22 +57,27 @@ impl Run<'_, '_> {
             let does = ThreadAct::ArriveTwice;
             return self.violation(Rule::Divergence, (stmt, does), vec![], Detail::Nothing);
         }
-        let live: u32 =
-            self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
+        let live: u32 = self
+            .state
+            .agents
+            .iter()
+            .filter(|agent| !agent.is_done)
+            .map(|agent| agent.threads.len() as u32)
+            .sum();
         let site = self.site(stmt);
         let warps = numbered_warps(self.agent());
-        if let Some(other) = self.cluster.record_arrivals(&warps, (site, aligned)) {
+        if let Some(other) = self.state.cluster.record_arrivals(&warps, (site, aligned)) {
             let other = Party { site: other, does: ThreadAct::ReachElsewhere };
             return self.violation(Rule::Divergence, (stmt, ThreadAct::Reach), vec![other], Detail::Nothing);
         }
-        let agent = &mut self.agents[self.current];
-        agent.cluster_round = Some(self.cluster.round);
-        self.cluster.releases.release(&mut agent.view);
-        self.cluster.first.get_or_insert(site);
-        self.cluster.arrived += agent.threads.len() as u32;
-        if self.cluster.arrived >= live {
-            self.cluster.next_round();
-            self.event_count += 1;
+        let agent = &mut self.state.agents[self.state.current];
+        agent.cluster_round = Some(self.state.cluster.round);
+        self.state.cluster.releases.release(&mut agent.view);
+        self.state.cluster.first.get_or_insert(site);
+        self.state.cluster.arrived += agent.threads.len() as u32;
+        if self.state.cluster.arrived >= live {
+            self.state.cluster.next_round();
+            self.state.event_count += 1;
         }
         Ok(())
     }
@@ -82,11 +87,11 @@ impl Run<'_, '_> {
             let does = ThreadAct::WaitUnarrived;
             return self.violation(Rule::Divergence, (stmt, does), vec![], Detail::Nothing);
         };
-        if self.cluster.round <= round {
+        if self.state.cluster.round <= round {
             return Ok(StepFlow::Blocked);
         }
-        let agent = &mut self.agents[self.current];
-        self.acquirer.acquire(&mut agent.view, &self.cluster.released);
+        let agent = &mut self.state.agents[self.state.current];
+        self.acquirer.acquire(&mut agent.view, &self.state.cluster.released);
         agent.cluster_round = None;
         Ok(StepFlow::Next)
     }
@@ -95,14 +100,19 @@ impl Run<'_, '_> {
     /// for it.
     pub(in crate::check::protocol) fn leave_cluster(&mut self) {
         let threads = self.agent().threads.len() as u32;
-        if self.agent().cluster_round == Some(self.cluster.round) {
-            self.cluster.arrived = self.cluster.arrived.saturating_sub(threads);
+        if self.agent().cluster_round == Some(self.state.cluster.round) {
+            self.state.cluster.arrived = self.state.cluster.arrived.saturating_sub(threads);
         }
-        let live: u32 =
-            self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
-        if self.cluster.arrived > 0 && self.cluster.arrived >= live {
-            self.cluster.next_round();
-            self.event_count += 1;
+        let live: u32 = self
+            .state
+            .agents
+            .iter()
+            .filter(|agent| !agent.is_done)
+            .map(|agent| agent.threads.len() as u32)
+            .sum();
+        if self.state.cluster.arrived > 0 && self.state.cluster.arrived >= live {
+            self.state.cluster.next_round();
+            self.state.event_count += 1;
         }
     }
 
@@ -118,7 +128,7 @@ impl Run<'_, '_> {
         }
         if self.agent().arrived_round.is_none() {
             let warps = numbered_warps(self.agent());
-            if let Some(other) = self.grid.record_arrivals(&warps, (site, true)) {
+            if let Some(other) = self.state.grid.record_arrivals(&warps, (site, true)) {
                 let other = Party { site: other, does: ThreadAct::ReachElsewhere };
                 return self.violation(
                     Rule::Divergence,
@@ -128,31 +138,31 @@ impl Run<'_, '_> {
                 );
             }
         }
-        let all: u32 = self.agents.iter().map(|agent| agent.threads.len() as u32).sum();
-        let agent = &mut self.agents[self.current];
+        let all: u32 = self.state.agents.iter().map(|agent| agent.threads.len() as u32).sum();
+        let agent = &mut self.state.agents[self.state.current];
         let round = match agent.arrived_round {
             Some(round) => round,
             None => {
-                self.grid.releases.release(&mut agent.view);
-                self.grid.first.get_or_insert(site);
-                self.grid.arrived += agent.threads.len() as u32;
-                (agent.arrived_round, agent.rendezvous) = (Some(self.grid.round), RendezvousKind::Grid);
-                let round = self.grid.round;
-                if self.grid.arrived >= all {
+                self.state.grid.releases.release(&mut agent.view);
+                self.state.grid.first.get_or_insert(site);
+                self.state.grid.arrived += agent.threads.len() as u32;
+                (agent.arrived_round, agent.rendezvous) = (Some(self.state.grid.round), RendezvousKind::Grid);
+                let round = self.state.grid.round;
+                if self.state.grid.arrived >= all {
                     // A proof repeats loops any number of times.
-                    if !self.choices.forks {
-                        self.grid_rounds.push((counter, site));
+                    if !self.policy.forks {
+                        self.state.history.grid_rounds.push((counter, site));
                     }
-                    self.grid.next_round();
-                    self.event_count += 1;
+                    self.state.grid.next_round();
+                    self.state.event_count += 1;
                 }
                 round
             }
         };
-        if self.grid.round <= round {
+        if self.state.grid.round <= round {
             return Ok(StepFlow::Blocked);
         }
-        self.acquirer.acquire(&mut agent.view, &self.grid.released);
+        self.acquirer.acquire(&mut agent.view, &self.state.grid.released);
         agent.arrived_round = None;
         Ok(StepFlow::Next)
     }
