@@ -1,5 +1,6 @@
 //! Deadlocks: what each group waits for, and what is missing.
 
+use super::barriers::MbarrierAddr;
 use super::code::Op;
 use super::finding::{Detail, Party, Rule, ThreadAct, Violation};
 use super::memory::Site;
@@ -75,7 +76,7 @@ fn bytes(run: &mut Run<'_, '_>, waits: Site, does: ThreadAct, detail: Detail) ->
     let Detail::Barrier { block, at, state } = detail else {
         return Violation { rule: Rule::Deadlock, at: Party { site: waits, does }, others: vec![], detail };
     };
-    if let Some((site, missing)) = run.missing_slices((block, at)) {
+    if let Some((site, missing)) = run.missing_slices(MbarrierAddr { block, at }) {
         let detail = Detail::Slices { at, state, missing };
         let others = vec![Party { site: waits, does }];
         return Violation {
@@ -85,7 +86,7 @@ fn bytes(run: &mut Run<'_, '_>, waits: Site, does: ThreadAct, detail: Detail) ->
             detail,
         };
     }
-    let known = run.mbarrier((block, at)).map(|mbarrier| (mbarrier.announced, mbarrier.load));
+    let known = run.mbarrier(MbarrierAddr { block, at }).map(|mbarrier| (mbarrier.announced, mbarrier.load));
     let (announced, load) = known.unwrap_or((None, None));
     let mut others = vec![Party { site: waits, does }];
     others.extend(load.map(|(_, site)| Party { site, does: ThreadAct::IssueCopy }));
@@ -102,7 +103,7 @@ fn detail(run: &mut Run<'_, '_>, stmt: &Stmt) -> Detail {
         && let Value::Address(addr) = run.value(barrier)
         && let (Some(block), Some(at)) = (addr.block.uniform(), addr.at.uniform())
     {
-        return run.barrier_detail((block, at));
+        return run.barrier_detail(MbarrierAddr { block, at });
     }
     Detail::Nothing
 }

@@ -7,6 +7,7 @@ use super::code::{Op, Steps};
 use super::lanes::Lanes;
 use super::run::{Run, StepResult, Stop};
 use super::state::Agent;
+use super::to_u32;
 use crate::check::uniform::is_of_warp;
 use crate::ir::{Kernel, StmtKind, Sync};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
@@ -15,7 +16,7 @@ use crate::quick::QuickMap;
 /// Returns the initial groups: warps, warpgroups or the whole block, depending on which threads
 /// operate together.
 pub(super) fn first(kernel: &Kernel, code: &Steps<'_>) -> Vec<Rc<[u32]>> {
-    let threads = u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX);
+    let threads = to_u32(kernel.launch.thread_count());
     let (mut of_warp, mut of_warpgroup) = (false, false);
     for step in code.steps() {
         let Op::Do(stmt) = &step.op else { continue };

@@ -47,7 +47,7 @@ impl History {
 
     /// Records that a block loads its part of a tile. `peers` is the mask of the blocks that load
     /// one.
-    pub(super) fn note_slice(&mut self, addr: MbarrierAddr, phase: u32, (peers, site): (u32, Site)) {
+    pub(super) fn note_slice(&mut self, addr: MbarrierAddr, phase: u32, peers: u32, site: Site) {
         let slices = self.slices.entry(addr).or_insert(Slices { phase, peers, loads: vec![] });
         if slices.phase != phase {
             *slices = Slices { phase, peers, loads: vec![] };
@@ -106,7 +106,7 @@ impl Run<'_, '_> {
     /// blocks that have not loaded their parts. Returns `None` if all blocks have.
     pub(super) fn missing_slices(&self, addr: MbarrierAddr) -> Option<(Site, Vec<usize>)> {
         let slices = self.state.history.slices.get(&addr)?;
-        let mbarrier = self.state.blocks.get(addr.0)?.mbarriers.get(&addr.1)?;
+        let mbarrier = self.state.blocks.get(addr.block)?.mbarriers.get(&addr.at)?;
         let last = *slices.loads.last()?;
         if slices.phase != mbarrier.count.phase() {
             return None;

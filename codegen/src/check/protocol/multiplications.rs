@@ -2,10 +2,10 @@
 
 use tma_model::sync::{Access, AccessKind, Epoch, Proxy};
 
-use super::copies::bytes_of;
 use super::memory::region::Region;
 use super::run::{Run, StepFlow, StepResult};
 use super::state::TensorCore;
+use super::to_u32;
 use crate::check::layout;
 use crate::ir::{LeftOperand, LocalId, Mma, SharedOperand, Stmt, StmtId, Type};
 use crate::limits::WARPGROUP_THREADS;
@@ -41,7 +41,7 @@ impl Run<'_, '_> {
         self.state.event_count += 1;
         for operand in operands {
             let (block, region) = self.region_of(&operand.tile, |at| operand_region(operand, at))?;
-            self.access_shared(stmt.id, block, (READ, region), Some(done))?;
+            self.access_shared(stmt.id, block, READ, region, Some(done))?;
         }
         Ok(StepFlow::Next)
     }
@@ -75,9 +75,9 @@ impl Run<'_, '_> {
 fn operand_region(operand: &SharedOperand, at: u32) -> Region {
     let tile = &operand.ty.tile;
     match operand.ty.band {
-        None => Region::all(at..at + bytes_of(layout::size(&Type::Tile(tile.clone())))),
+        None => Region::all(at..at + to_u32(layout::size(&Type::Tile(tile.clone())))),
         Some(rows) => {
-            let (panel, band) = (bytes_of(tile.panel_bytes()), rows * bytes_of(tile.row_pitch()));
+            let (panel, band) = (to_u32(tile.panel_bytes()), rows * to_u32(tile.row_pitch()));
             let panels = u32::try_from(tile.panels()).unwrap_or(1);
             let start = |index: u32| at + index * panel;
             Region::All((0..panels).map(|index| start(index)..start(index) + band).collect())

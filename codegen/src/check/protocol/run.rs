@@ -21,7 +21,7 @@ use super::memory::Site;
 use super::state::{Agent, Counter, Execution};
 use super::term::{NumberedKind, Term, Terms};
 use super::value::{Scope, Value};
-use crate::ir::{BinaryOp, Expr, For, Scalar, Stmt, StmtId};
+use crate::ir::{BinaryOp, Expr, For, LocalId, Scalar, Span, Stmt, StmtId};
 use crate::quick::QuickSet;
 
 /// The most iterations of a loop that is followed iteration by iteration although its end is free.
@@ -47,6 +47,12 @@ pub(super) enum Stop {
     Budget,
     /// The budget of work or memory is used up: too many groups and barriers are followed at once.
     Size,
+}
+
+impl From<Violation> for Stop {
+    fn from(found: Violation) -> Self {
+        Self::Violation(Box::new(found))
+    }
 }
 
 pub(super) type StepResult<T = ()> = Result<T, Stop>;
@@ -93,6 +99,13 @@ pub(super) struct Findings {
     pub(super) thread_classes: RefCell<Vec<Vec<Vec<u32>>>>,
     /// In a proof, the loops whose ends depend on the launch or on data.
     pub(super) free_loops: QuickSet<StmtId>,
+}
+
+impl Findings {
+    /// Records a reason why the kernel is undecided.
+    pub(super) fn note(&mut self, reason: UndecidedReason, span: Span) {
+        self.undecided.push(Undecided { reason, span });
+    }
 }
 
 impl<'r, 'k> Run<'r, 'k> {
@@ -239,25 +252,26 @@ impl<'r, 'k> Run<'r, 'k> {
         u32::try_from(number).map_err(|_| self.stop_undecided(UndecidedReason::Operand, expr.span))
     }
 
-    pub(super) fn stop_undecided(&self, reason: UndecidedReason, span: crate::ir::Span) -> Stop {
+    pub(super) fn stop_undecided(&self, reason: UndecidedReason, span: Span) -> Stop {
         Stop::Undecided(Undecided { reason, span })
     }
 
     /// Records a reason why the kernel is undecided, and continues.
-    pub(super) fn note_undecided(&mut self, reason: UndecidedReason, span: crate::ir::Span) {
-        self.findings.undecided.push(Undecided { reason, span });
+    pub(super) fn note_undecided(&mut self, reason: UndecidedReason, span: Span) {
+        self.findings.note(reason, span);
     }
 
     /// Reports a violation by the current group.
     pub(super) fn violation<T>(
         &self,
         rule: Rule,
-        (stmt, does): (StmtId, ThreadAct),
+        stmt: StmtId,
+        does: ThreadAct,
         others: Vec<Party>,
         detail: Detail,
     ) -> StepResult<T> {
         let at = Party { site: self.site(stmt), does };
-        Err(Stop::Violation(Box::new(Violation { rule, at, others, detail })))
+        Err(Violation { rule, at, others, detail }.into())
     }
 
     fn step(&mut self, op: &Op<'k>) -> StepResult<StepFlow> {
@@ -390,19 +404,19 @@ impl<'r, 'k> Run<'r, 'k> {
     }
 
     /// Returns the value of a variable, if the variable matters.
-    pub(super) fn local(&self, local: crate::ir::LocalId) -> Option<&Value> {
+    pub(super) fn local(&self, local: LocalId) -> Option<&Value> {
         self.agent().locals.get(self.input.code.variable_index(local)?)
     }
 
     /// Sets the value of a local, if the local matters.
-    pub(super) fn set(&mut self, local: crate::ir::LocalId, value: Value) {
+    pub(super) fn set(&mut self, local: LocalId, value: Value) {
         if let Some(index) = self.input.code.variable_index(local) {
             self.agent_mut().locals[index] = value;
         }
     }
 
     /// Sets a local to a truth value that is the same for all threads of the group.
-    pub(super) fn set_truth(&mut self, local: crate::ir::LocalId, value: bool) {
+    pub(super) fn set_truth(&mut self, local: LocalId, value: bool) {
         let term = self.terms.truth(value);
         self.set(local, Value::Number(Lanes::Same(term)));
     }

@@ -4,10 +4,8 @@ use tma_model::limits::{NAMED_BARRIERS, WARP_THREADS};
 
 use super::warps_of;
 use crate::check::protocol::explain::span_of;
-use crate::check::protocol::finding::{
-    Detail, Party, Rule, ThreadAct, Undecided, UndecidedReason, Violation,
-};
-use crate::check::protocol::run::{Run, StepFlow, StepResult, Stop};
+use crate::check::protocol::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason, Violation};
+use crate::check::protocol::run::{Run, StepFlow, StepResult};
 use crate::check::protocol::state::{PartialWarp, RendezvousKind};
 use crate::ir::{Expr, Stmt, StmtId};
 
@@ -26,7 +24,8 @@ impl Run<'_, '_> {
     pub(in crate::check::protocol) fn named_barrier(
         &mut self,
         stmt: &Stmt,
-        (id, threads): (&Expr, &Expr),
+        id: &Expr,
+        threads: &Expr,
         arrives_only: bool,
     ) -> StepResult<StepFlow> {
         let (id, threads) = (self.number_u32(id)?, self.number_u32(threads)?);
@@ -90,17 +89,15 @@ impl Run<'_, '_> {
         // Other warps are at another statement. PTX requires a single one, but whole warps at two
         // also work.
         let is_another = with.aligned && rendezvous.first.is_some_and(|first| first.stmt != stmt);
-        let elsewhere = rendezvous.record_arrivals(&warps, (site, with.aligned));
+        let elsewhere = rendezvous.record_arrivals(&warps, site, with.aligned);
         if let Some(other) = otherwise.or(elsewhere) {
-            let other = Party { site: other, does: ThreadAct::ReachElsewhere };
-            return self.violation(Rule::Divergence, (stmt, ThreadAct::Reach), vec![other], Detail::Nothing);
+            return self.reached_elsewhere(stmt, other);
         }
         if is_another {
-            let span = span_of(self.input, stmt);
-            self.findings.undecided.push(Undecided { reason: UndecidedReason::Undefined, span });
+            self.findings.note(UndecidedReason::Undefined, span_of(self.input, stmt));
         }
         if with.threads.is_some() && warps.iter().any(|warp| rendezvous.warps.contains(warp)) {
-            return self.violation(Rule::Divergence, (stmt, ThreadAct::ArriveAgain), vec![], Detail::Nothing);
+            return self.violation(Rule::Divergence, stmt, ThreadAct::ArriveAgain, vec![], Detail::Nothing);
         }
         if rendezvous.first.is_none() {
             (rendezvous.first, rendezvous.expected) = (Some(site), with.threads);
@@ -203,7 +200,7 @@ impl Run<'_, '_> {
 
     /// Completes the round of a barrier if exactly the expected number of threads has arrived.
     fn end_round(&mut self, block: usize, id: u32) -> StepResult {
-        let (all, live) = (self.input.kernel.kernel().launch.thread_count(), self.live(block));
+        let (all, live) = (self.input.kernel.kernel().launch.thread_count(), self.live(Some(block)));
         let Some(rendezvous) = self.state.blocks[block].named.get_mut(&id) else { return Ok(()) };
         let Some(first) = rendezvous.first else { return Ok(()) };
         let is_whole = match rendezvous.expected {
@@ -227,8 +224,7 @@ impl Run<'_, '_> {
         if missing {
             let at = Party { site: first, does: ThreadAct::WaitForBlock };
             let others = self.returned(Some(block));
-            let found = Violation { rule: Rule::Divergence, at, others, detail: Detail::Nothing };
-            return Err(Stop::Violation(Box::new(found)));
+            return Err(Violation { rule: Rule::Divergence, at, others, detail: Detail::Nothing }.into());
         }
         Ok(())
     }
@@ -236,7 +232,7 @@ impl Run<'_, '_> {
     /// Completes the rounds that no longer wait for anything, after some threads of the block have
     /// ended.
     pub(in crate::check::protocol) fn end_rounds(&mut self, block: usize) -> StepResult {
-        if self.live(block) == 0 {
+        if self.live(Some(block)) == 0 {
             return Ok(());
         }
         let ids: Vec<u32> = self.state.blocks[block].named.keys().copied().collect();

@@ -6,7 +6,7 @@ use tma_model::limits::WARP_THREADS;
 
 use super::warp_of;
 use crate::check::protocol::explain::span_of;
-use crate::check::protocol::finding::{Undecided, UndecidedReason};
+use crate::check::protocol::finding::UndecidedReason;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::run::{Run, StepFlow, StepResult, Stop};
 use crate::check::protocol::state::{Agent, RendezvousKind, WarpRendezvous};
@@ -46,8 +46,7 @@ impl Run<'_, '_> {
                 // PTX allows lanes at two statements to rendezvous, but compilers may merge the
                 // statements.
                 if first.stmt != stmt && at != WarpRendezvous::Sync {
-                    let span = span_of(self.input, stmt);
-                    self.findings.undecided.push(Undecided { reason: UndecidedReason::Undefined, span });
+                    self.findings.note(UndecidedReason::Undefined, span_of(self.input, stmt));
                 }
                 (agent.arrived_round, agent.rendezvous) =
                     (Some(rendezvous.round), RendezvousKind::Warp(warp, at));
@@ -116,7 +115,8 @@ impl Run<'_, '_> {
     pub(in crate::check::protocol) fn warp_operation(
         &mut self,
         stmt: &Stmt,
-        (dest, value): (LocalId, &Expr),
+        dest: LocalId,
+        value: &Expr,
         op: &WarpOp,
     ) -> StepResult<StepFlow> {
         let values = self.numbers(value);

@@ -50,6 +50,14 @@ impl Term {
     }
 }
 
+/// Returns the result of an operation on numbers of type `scalar`.
+pub(super) fn binary_of_known(op: BinaryOp, x: i128, y: i128, scalar: Scalar) -> Option<i128> {
+    let (x, y) = (Known::Int(x), Known::Int(y));
+    let small = small::binary(op, x, y, scalar);
+    let known = small.or_else(|| eval::binary(op, x.value(), y.value(), scalar).and_then(Known::of))?;
+    Some(known.as_int())
+}
+
 impl Terms {
     pub(super) fn add(&mut self, node: Node, scalar: Scalar) -> Term {
         if let Node::Known(Known::Int(number)) = node
@@ -211,14 +219,6 @@ impl Terms {
             UnaryOp::Not if scalar == Scalar::Bool => self.not(a),
             UnaryOp::Not | UnaryOp::Neg => self.add(Node::Unary(op, a), scalar),
         }
-    }
-
-    /// Returns the result of an operation on these numbers, which have the type of `a`.
-    pub(super) fn binary_of_known(&self, op: BinaryOp, a: Term, [x, y]: [i128; 2]) -> Option<i128> {
-        let (x, y, scalar) = (Known::Int(x), Known::Int(y), self.scalar(a));
-        let small = small::binary(op, x, y, scalar);
-        let known = small.or_else(|| eval::binary(op, x.value(), y.value(), scalar).and_then(Known::of))?;
-        Some(known.as_int())
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {
