@@ -15,8 +15,7 @@ use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
 use crate::check::protocol::state::Execution;
-use crate::check::protocol::state::visit::Visit;
-use crate::check::protocol::term::Term;
+use crate::check::protocol::state::visit::{Part, Visit};
 use crate::check::protocol::to_u32;
 use crate::ir::{Stmt, StmtKind};
 use crate::quick::QuickMap;
@@ -76,30 +75,19 @@ impl ReferencedSteps {
 }
 
 impl Visit for ReferencedSteps {
-    fn number(&mut self, _: u32) {}
-
-    fn term(&mut self, term: Term) -> Term {
-        term
+    fn part(&mut self, part: Part<'_>) {
+        match part {
+            Part::Step(step) => self.note(step.component(), step.count()),
+            Part::Group(last) => {
+                let first = last.count().saturating_sub(self.pending + 1);
+                (first..=last.count() + 1).for_each(|count| self.note(last.component(), count));
+            }
+            Part::Records(records) => {
+                records.iter().for_each(|record| self.note(record.step.component(), record.step.count()));
+            }
+            Part::Number(_) | Part::Term(_) | Part::UpTo(_) | Part::Clock(_) | Part::Facts(_) => {}
+        }
     }
-
-    fn step(&mut self, step: Epoch) {
-        self.note(step.component(), step.count());
-    }
-
-    fn up_to(&mut self, _: Epoch) {}
-
-    fn group(&mut self, last: Epoch) {
-        let first = last.count().saturating_sub(self.pending + 1);
-        (first..=last.count() + 1).for_each(|count| self.note(last.component(), count));
-    }
-
-    fn clock(&mut self, _: &Clock) {}
-
-    fn records(&mut self, records: &[Record]) {
-        records.iter().for_each(|record| self.step(record.step));
-    }
-
-    fn facts(&mut self, _: &Facts) {}
 }
 
 /// A normal form in construction.
@@ -117,30 +105,6 @@ impl NormalForm {
         for part in bytes.chunks_exact(4) {
             self.out.push(part.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte)));
         }
-    }
-}
-
-impl Visit for NormalForm {
-    fn number(&mut self, number: u32) {
-        self.out.push(number);
-    }
-
-    fn term(&mut self, term: Term) -> Term {
-        self.number(term.number());
-        term
-    }
-
-    fn step(&mut self, step: Epoch) {
-        let position = self.steps.position(step).unwrap_or(u32::MAX);
-        self.out.extend([step.component().number(), position]);
-    }
-
-    fn up_to(&mut self, step: Epoch) {
-        self.step(step);
-    }
-
-    fn group(&mut self, last: Epoch) {
-        self.step(last);
     }
 
     fn clock(&mut self, clock: &Clock) {
@@ -185,8 +149,24 @@ impl Visit for NormalForm {
 
     fn facts(&mut self, facts: &Facts) {
         for (term, kind, numbers) in facts.listed() {
-            self.numbers([term.number(), kind]);
+            self.out.extend([term.number(), kind]);
             numbers.into_iter().for_each(|number| self.wide(number));
+        }
+    }
+}
+
+impl Visit for NormalForm {
+    fn part(&mut self, part: Part<'_>) {
+        match part {
+            Part::Number(number) => self.out.push(number),
+            Part::Term(term) => self.out.push(term.number()),
+            Part::Step(step) | Part::UpTo(step) | Part::Group(step) => {
+                let position = self.steps.position(step).unwrap_or(u32::MAX);
+                self.out.extend([step.component().number(), position]);
+            }
+            Part::Clock(clock) => self.clock(clock),
+            Part::Records(records) => self.records(records),
+            Part::Facts(facts) => self.facts(facts),
         }
     }
 }

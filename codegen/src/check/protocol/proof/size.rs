@@ -1,14 +1,10 @@
 //! The memory that a state takes.
 
-use tma_model::sync::{Clock, Epoch};
-
-use crate::check::protocol::facts::Facts;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
-use crate::check::protocol::state::visit::Visit;
+use crate::check::protocol::state::visit::{Part, Visit};
 use crate::check::protocol::state::{Agent, Execution};
-use crate::check::protocol::term::Term;
 use crate::quick::QuickSet;
 
 /// Bytes of a number in a state: a value, or a part of a record.
@@ -28,7 +24,7 @@ pub(in crate::check::protocol) fn of_state(state: &mut Execution) -> u64 {
     for agent in &state.agents {
         size.bytes += AGENT_BYTES;
         if agent.is_done {
-            agent.view.visit_state(&mut |part| size.part(part));
+            agent.view.visit_state(&mut |part| size.sync(part));
         }
     }
     size.bytes
@@ -41,41 +37,19 @@ struct Size {
 }
 
 impl Visit for Size {
-    fn number(&mut self, _: u32) {
-        self.bytes += NUMBER_BYTES;
-    }
-
-    fn term(&mut self, term: Term) -> Term {
-        self.bytes += NUMBER_BYTES;
-        term
-    }
-
-    fn step(&mut self, _: Epoch) {
-        self.bytes += NUMBER_BYTES;
-    }
-
-    fn up_to(&mut self, _: Epoch) {
-        self.bytes += NUMBER_BYTES;
-    }
-
-    fn group(&mut self, _: Epoch) {
-        self.bytes += NUMBER_BYTES;
-    }
-
-    fn clock(&mut self, clock: &Clock) {
-        self.bytes += NUMBER_BYTES;
-        if self.clocks.insert(clock.storage_id()) {
-            self.bytes += 4 * clock.len() as u64;
+    fn part(&mut self, part: Part<'_>) {
+        self.bytes += match part {
+            Part::Number(_) | Part::Term(_) | Part::Step(_) | Part::UpTo(_) | Part::Group(_) => NUMBER_BYTES,
+            Part::Clock(clock) => {
+                let is_new = self.clocks.insert(clock.storage_id());
+                NUMBER_BYTES + if is_new { 4 * clock.len() as u64 } else { 0 }
+            }
+            Part::Records(records) => {
+                let of_record = |record: &Record| RECORD_BYTES + 4 * record.region.numbers() as u64;
+                records.iter().map(of_record).sum()
+            }
+            Part::Facts(facts) => facts.len() as u64 * FACT_BYTES,
         }
-    }
-
-    fn records(&mut self, records: &[Record]) {
-        let of_record = |record: &Record| RECORD_BYTES + 4 * record.region.numbers() as u64;
-        self.bytes += records.iter().map(of_record).sum::<u64>();
-    }
-
-    fn facts(&mut self, facts: &Facts) {
-        self.bytes += facts.len() as u64 * FACT_BYTES;
     }
 }
 

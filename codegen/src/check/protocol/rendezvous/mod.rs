@@ -172,7 +172,7 @@ fn numbered_warps(agent: &Agent) -> Vec<u32> {
 }
 
 /// A number greater than that of the warps of a block.
-const WARP_NUMBER_STRIDE: u32 = 1 << 8;
+pub(super) const WARP_NUMBER_STRIDE: u32 = 1 << 8;
 
 impl Rendezvous {
     /// Records the site at which warps arrive, and whether all their threads must arrive at one

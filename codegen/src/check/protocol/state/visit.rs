@@ -15,39 +15,34 @@ use super::{
 use crate::check::protocol::facts::Facts;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::global::{GlobalLocation, GlobalRecord};
-use crate::check::protocol::memory::{Memory, Record};
+use crate::check::protocol::memory::{Memory, Record, Site};
+use crate::check::protocol::rendezvous::WARP_NUMBER_STRIDE;
 use crate::check::protocol::term::Term;
 use crate::check::protocol::value::{SharedAddr, Value};
-use crate::limits::WARPGROUP_THREADS;
+use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
+
+/// A part of an execution.
+pub(in crate::check::protocol) enum Part<'a> {
+    Number(u32),
+    Term(&'a mut Term),
+    /// A step that a clock may be asked about.
+    Step(Epoch),
+    /// All steps up to one.
+    UpTo(Epoch),
+    /// The groups of an agent that waits distinguish, given the last of them.
+    Group(Epoch),
+    Clock(&'a Clock),
+    /// Accesses, whose order does not matter.
+    Records(&'a [Record]),
+    Facts(&'a Facts),
+}
 
 /// A visitor of the parts of an execution.
-pub(in crate::check::protocol) trait Visit: Sized {
-    fn number(&mut self, number: u32);
-    /// Visits a term, and returns its replacement.
-    fn term(&mut self, term: Term) -> Term;
-    /// Visits a step that a clock may be asked about.
-    fn step(&mut self, step: Epoch);
-    /// Visits all steps up to one.
-    fn up_to(&mut self, step: Epoch);
-    /// Visits the groups of an agent that waits distinguish, given the last of them.
-    fn group(&mut self, last: Epoch);
-    fn clock(&mut self, clock: &Clock);
-    /// Visits accesses, whose order does not matter.
-    fn records(&mut self, records: &[Record]);
-    fn facts(&mut self, facts: &Facts);
+pub(in crate::check::protocol) trait Visit {
+    fn part(&mut self, part: Part<'_>);
 
-    /// Visits clocks and counts of `tma_model`, by calling `parts`.
-    fn parts(&mut self, parts: impl FnOnce(&mut Self)) {
-        parts(self);
-    }
-
-    fn part(&mut self, part: StatePart<'_>) {
-        match part {
-            StatePart::Clock(clock) => self.clock(clock),
-            StatePart::Step(step) => self.step(step),
-            StatePart::UpTo(step) => self.up_to(step),
-            StatePart::Number(number) => self.number(number as u32),
-        }
+    fn number(&mut self, number: u32) {
+        self.part(Part::Number(number));
     }
 
     fn numbers<const N: usize>(&mut self, numbers: [u32; N]) {
@@ -57,6 +52,23 @@ pub(in crate::check::protocol) trait Visit: Sized {
     /// Visits a number that may be missing. None of those that are visited so is `u32::MAX`.
     fn option(&mut self, number: Option<u32>) {
         self.number(number.unwrap_or(u32::MAX));
+    }
+
+    fn step(&mut self, component: Component, count: u32) {
+        self.part(Part::Step(Epoch::new(component, count)));
+    }
+
+    fn group(&mut self, component: Component, last: u32) {
+        self.part(Part::Group(Epoch::new(component, last)));
+    }
+
+    fn sync(&mut self, part: StatePart<'_>) {
+        self.part(match part {
+            StatePart::Clock(clock) => Part::Clock(clock),
+            StatePart::Step(step) => Part::Step(step),
+            StatePart::UpTo(step) => Part::UpTo(step),
+            StatePart::Number(number) => Part::Number(number as u32),
+        });
     }
 }
 
@@ -99,11 +111,11 @@ impl Execution {
                 to.number(cluster.round - round);
             }
         }
-        blocks.iter_mut().for_each(|block| visit_block(block, to));
+        blocks.iter_mut().for_each(|block| visit_block(block, agents, to));
         to.number(globals.len() as u32);
         globals.iter_mut().for_each(|record| visit_global(record, to));
-        [cluster, grid].into_iter().for_each(|rendezvous| visit_rendezvous(rendezvous, to));
-        to.facts(facts);
+        [cluster, grid].into_iter().for_each(|rendezvous| visit_rendezvous(rendezvous, agents, to));
+        to.part(Part::Facts(facts));
     }
 }
 
@@ -117,7 +129,7 @@ fn visit_agent(agent: &mut Agent, blocks: &[Block], to: &mut impl Visit) {
         counters,
         view,
         waited,
-        // They decide the order of turns, and when to widen.
+        // They decide the order of turns, and when to widen. Arrivals compare them, see there.
         iterations: _,
         is_done,
         // Its rendezvous is visited behind the group.
@@ -140,7 +152,13 @@ fn visit_agent(agent: &mut Agent, blocks: &[Block], to: &mut impl Visit) {
     to.option(cluster_sync.map(|stmt| stmt.0));
     to.number(acquired.len() as u32);
     acquired.iter().for_each(|param| to.number(param.0));
-    // A group that has ended asks for nothing any more.
+    // The warps of a warpgroup wait for each other's multiplications, even after the end of one.
+    let warpgroup = threads.first().map_or(0, |thread| thread / WARPGROUP_THREADS);
+    match blocks.get(*block).and_then(|block| block.tensor_cores.get(&warpgroup)) {
+        Some(core) => to.group(core.component, *multiplications),
+        None => to.number(*multiplications),
+    }
+    // Nothing else of a group that has ended is asked for.
     if *is_done {
         return;
     }
@@ -152,33 +170,28 @@ fn visit_agent(agent: &mut Agent, blocks: &[Block], to: &mut impl Visit) {
             to.number(*scalar as u32);
         }
     }
-    to.parts(|to| view.visit_state(&mut |part| to.part(part)));
+    view.visit_state(&mut |part| to.sync(part));
     to.number(u32::from(pending_release.is_some()));
     if let Some(knowledge) = pending_release {
-        to.parts(|to| knowledge.visit_state(&mut |part| to.part(part)));
+        knowledge.visit_state(&mut |part| to.sync(part));
     }
-    to.up_to(Epoch::new(view.epoch().component(), *waited));
+    to.part(Part::UpTo(Epoch::new(view.epoch().component(), *waited)));
     let Stores { groups, component, written, open } = stores;
     to.option(component.map(Component::number));
     to.option(written.map(Component::number));
     for (group, pieces) in groups.state() {
         match component {
-            Some(component) => to.group(Epoch::new(*component, group)),
+            Some(component) => to.group(*component, group),
             None => to.number(group),
         }
         if let Some(written) = written {
-            to.group(Epoch::new(*written, group));
+            to.group(*written, group);
         }
         to.numbers(pieces);
     }
     to.number(open.len() as u32);
     if let Some(component) = component {
-        open.iter().for_each(|(group, _)| to.step(Epoch::new(*component, *group)));
-    }
-    let warpgroup = threads.first().map_or(0, |thread| thread / WARPGROUP_THREADS);
-    match blocks.get(*block).and_then(|block| block.tensor_cores.get(&warpgroup)) {
-        Some(core) => to.group(Epoch::new(core.component, *multiplications)),
-        None => to.number(*multiplications),
+        open.iter().for_each(|(group, _)| to.step(*component, *group));
     }
 }
 
@@ -213,10 +226,10 @@ fn visit_value(value: &mut Value, blocks: &[Block], to: &mut impl Visit) {
 
 fn visit_terms(lanes: &mut Lanes<Term>, to: &mut impl Visit) {
     match lanes {
-        Lanes::Same(term) => *term = to.term(*term),
+        Lanes::Same(term) => to.part(Part::Term(term)),
         Lanes::Each(all) => {
             to.number(u32::MAX);
-            if replace_shared(all, |term| *term = to.term(*term))
+            if replace_shared(all, |term| to.part(Part::Term(term)))
                 && let Some(joined) = Lanes::of(all.to_vec())
             {
                 *lanes = joined;
@@ -252,7 +265,7 @@ fn replace_shared<T: Clone + PartialEq>(all: &mut Rc<[T]>, mut replace: impl FnM
     has_changed
 }
 
-fn visit_block(block: &mut Block, to: &mut impl Visit) {
+fn visit_block(block: &mut Block, agents: &[Agent], to: &mut impl Visit) {
     let Block {
         memory: Memory { records },
         mbarriers,
@@ -269,29 +282,29 @@ fn visit_block(block: &mut Block, to: &mut impl Visit) {
     let lengths =
         [mbarriers.len(), numbers.len(), named.len(), warps.len(), tensor_cores.len(), registers.len()];
     to.numbers(lengths.map(|length| length as u32));
-    to.records(records);
+    to.part(Part::Records(records));
     for (at, mbarrier) in mbarriers {
         to.number(*at);
         visit_mbarrier(mbarrier, to);
     }
     for (at, term) in numbers {
         to.number(*at);
-        *term = to.term(*term);
+        to.part(Part::Term(term));
     }
     for (id, rendezvous) in named {
         to.number(*id);
-        visit_rendezvous(rendezvous, to);
+        visit_rendezvous(rendezvous, agents, to);
     }
     for ((warp, at), rendezvous) in warps {
         to.number(*warp);
         visit_warp_rendezvous(*at, to);
-        visit_rendezvous(rendezvous, to);
+        visit_rendezvous(rendezvous, agents, to);
     }
     for (warpgroup, TensorCore { component, folded, issues }) in tensor_cores {
         to.number(*warpgroup);
-        to.step(Epoch::new(*component, *folded));
+        to.step(*component, *folded);
         to.number(issues.len() as u32);
-        to.parts(|to| issues.iter_mut().for_each(|issues| issues.visit_state(&mut |part| to.part(part))));
+        issues.iter_mut().for_each(|issues| issues.visit_state(&mut |part| to.sync(part)));
     }
     to.number(*free_registers);
     registers.iter().for_each(|(warpgroup, held)| to.numbers([*warpgroup, *held]));
@@ -299,11 +312,11 @@ fn visit_block(block: &mut Block, to: &mut impl Visit) {
     // Sites in the program are for messages.
     for RegisterChange { increase, amount, step, past, site: _ } in changes {
         to.numbers([u32::from(*increase), *amount]);
-        to.step(*step);
-        to.clock(past);
+        to.part(Part::Step(*step));
+        to.part(Part::Clock(past));
     }
     to.number(remote_uses.len() as u32);
-    remote_uses.iter().for_each(|(step, _)| to.step(*step));
+    remote_uses.iter().for_each(|(step, _)| to.part(Part::Step(*step)));
 }
 
 fn visit_warp_rendezvous(at: WarpRendezvous, to: &mut impl Visit) {
@@ -323,7 +336,7 @@ fn visit_global(record: &mut GlobalRecord, to: &mut impl Visit) {
     let GlobalRecord { param, access, step, at, site } = record;
     let access = (access.proxy as u32) << 3 | (access.kind as u32) << 1 | u32::from(access.strong);
     to.numbers([param.0, access, site.stmt.0, site.agent as u32]);
-    to.step(*step);
+    to.part(Part::Step(*step));
     match at {
         GlobalLocation::Elements(lanes, length) => {
             to.number(0);
@@ -333,7 +346,7 @@ fn visit_global(record: &mut GlobalRecord, to: &mut impl Visit) {
         // The tensor map determines how many coordinates there are, and the extents.
         GlobalLocation::Box(all, _) => {
             to.number(1);
-            all.iter_mut().for_each(|term| *term = to.term(*term));
+            all.iter_mut().for_each(|term| to.part(Part::Term(term)));
         }
         GlobalLocation::Anywhere => to.number(2),
     }
@@ -361,23 +374,27 @@ fn visit_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
         last_uses,
     } = mbarrier;
     to.numbers([late_announcements.len() as u32, last_uses.len() as u32]);
-    late_announcements.iter().map(|(step, _)| step).chain(last_uses.values()).for_each(|step| to.step(*step));
+    late_announcements
+        .iter()
+        .map(|(step, _)| step)
+        .chain(last_uses.values())
+        .for_each(|step| to.part(Part::Step(*step)));
     let phase = count.phase();
     to.numbers([phase & 1, count.expected(), count.pending(), count.tx() as u32, u32::from(*remote)]);
     to.number(u32::from(load.is_some()) << 1 | u32::from(fenced.is_some()));
     // A wait distinguishes the last complete phase from the one before it, and both from all
     // others.
     for step in [phase.saturating_sub(1), phase, phase + 1] {
-        to.step(Epoch::new(*component, step));
+        to.step(*component, step);
     }
     to.number(phases_behind(phase, *observed));
     let load = load.map_or(0, |(load, _)| phases_behind(phase + 1, load) << 1 | u32::from(load > *observed));
     to.number(load);
-    [Some(*init_step), *fenced].into_iter().flatten().for_each(|step| to.step(step));
-    to.parts(|to| order.visit_state(&mut |part| to.part(part)));
+    [Some(*init_step), *fenced].into_iter().flatten().for_each(|step| to.part(Part::Step(step)));
+    order.visit_state(&mut |part| to.sync(part));
 }
 
-fn visit_rendezvous(rendezvous: &mut Rendezvous, to: &mut impl Visit) {
+fn visit_rendezvous(rendezvous: &mut Rendezvous, agents: &[Agent], to: &mut impl Visit) {
     let Rendezvous {
         round,
         arrived,
@@ -400,27 +417,48 @@ fn visit_rendezvous(rendezvous: &mut Rendezvous, to: &mut impl Visit) {
     }
     to.option(component.map(Component::number));
     if let Some(component) = component {
-        to.step(Epoch::new(*component, *round));
+        to.step(*component, *round);
     }
     to.option(*expected);
     to.option(first.map(|first| first.stmt.0));
     to.number(arrivals.len() as u32);
-    for WarpArrival { warp, site, aligned } in arrivals {
-        to.numbers([*warp, site.stmt.0, u32::from(*aligned)]);
-    }
-    to.parts(|to| releases.visit_state(&mut |part| to.part(part)));
-    to.parts(|to| released.visit_state(&mut |part| to.part(part)));
+    arrivals.iter().for_each(|arrival| visit_arrival(arrival, agents, to));
+    releases.visit_state(&mut |part| to.sync(part));
+    released.visit_state(&mut |part| to.sync(part));
     to.number(operands.len() as u32);
     operands.iter_mut().for_each(|operand| visit_operand(operand, to));
     to.number(result.len() as u32);
     replace_shared(result, |operand| visit_operand(operand, to));
 }
 
+fn visit_arrival(arrival: &WarpArrival, agents: &[Agent], to: &mut impl Visit) {
+    let WarpArrival { warp, site: Site { agent, stmt, iteration }, aligned } = arrival;
+    to.numbers([*warp, stmt.0, u32::from(*aligned)]);
+    let Some((of, iteration)) = iteration else { return };
+    // The other groups of the warp have to arrive in the same iteration: so many from now on, or if
+    // they may yet enter the loop, that one.
+    let (block, first) = (agents[*agent].block, *warp % WARP_NUMBER_STRIDE * WARP_THREADS);
+    let is_of_warp = |thread: &u32| (first..first + WARP_THREADS).contains(thread);
+    for (number, other) in agents.iter().enumerate() {
+        if number == *agent || other.is_done || other.block != block || !other.threads.iter().any(is_of_warp)
+        {
+            continue;
+        }
+        let depth = other.iterations.iter().position(|(around, _)| around == of);
+        if let Some(depth) = depth {
+            to.number(iteration.wrapping_sub(other.iterations[depth].1));
+        }
+        if depth != Some(0) {
+            to.number(*iteration);
+        }
+    }
+}
+
 fn visit_operand(operand: &mut (u32, Option<Term>), to: &mut impl Visit) {
     let (thread, term) = operand;
     to.number(*thread);
     match term {
-        Some(term) => *term = to.term(*term),
+        Some(term) => to.part(Part::Term(term)),
         None => to.option(None),
     }
 }
@@ -430,29 +468,21 @@ fn phases_behind(phase: u32, other: u32) -> u32 {
     phase.wrapping_sub(other).min(2)
 }
 
-/// A visitor of terms alone.
-struct OnlyTerms<F>(F);
+/// A visitor of terms alone. Those of facts are replaced by `Facts::rewritten`, which may drop some.
+struct Terms<F>(F);
 
-impl<F: FnMut(Term) -> Term> Visit for OnlyTerms<F> {
-    fn term(&mut self, term: Term) -> Term {
-        (self.0)(term)
+impl<F: FnMut(Term) -> Term> Visit for Terms<F> {
+    fn part(&mut self, part: Part<'_>) {
+        if let Part::Term(term) = part {
+            *term = (self.0)(*term);
+        }
     }
-
-    fn number(&mut self, _: u32) {}
-    fn step(&mut self, _: Epoch) {}
-    fn up_to(&mut self, _: Epoch) {}
-    fn group(&mut self, _: Epoch) {}
-    fn clock(&mut self, _: &Clock) {}
-    fn records(&mut self, _: &[Record]) {}
-    // `Facts::rewritten` replaces these, since it may drop some.
-    fn facts(&mut self, _: &Facts) {}
-    fn parts(&mut self, _: impl FnOnce(&mut Self)) {}
 }
 
 impl Execution {
     /// Replaces all terms, except in facts.
     pub(in crate::check::protocol) fn map_terms(&mut self, replace: impl FnMut(Term) -> Term) {
-        self.visit(&mut OnlyTerms(replace));
+        self.visit(&mut Terms(replace));
     }
 
     /// Calls `f` with all terms, except those in facts.
