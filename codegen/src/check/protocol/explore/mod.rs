@@ -285,7 +285,7 @@ impl Exploration {
     fn proves(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> bool {
         let mut statics = Statics::of(&input.code, input.kernel.kernel().locals.len());
         let mut finer = Some(Precision::of_ring(max_stages(input.kernel.kernel())));
-        let mut cost = proof::Cost { left: self.to_prove, states: self.executions };
+        let mut cost = proof::ProofCost { left: self.to_prove, states: self.executions };
         let proved = loop {
             match proof::prove(input, &statics, terms, &mut self.elections, &mut cost) {
                 proof::ProofOutcome::Proved => break true,

@@ -15,7 +15,7 @@ use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
 use crate::check::protocol::state::Execution;
-use crate::check::protocol::state::visit::{Part, Visit};
+use crate::check::protocol::state::visit::{ExecutionPart, Visit};
 use crate::check::protocol::to_u32;
 use crate::ir::{Stmt, StmtKind};
 use crate::quick::QuickMap;
@@ -75,17 +75,21 @@ impl ReferencedSteps {
 }
 
 impl Visit for ReferencedSteps {
-    fn part(&mut self, part: Part<'_>) {
+    fn part(&mut self, part: ExecutionPart<'_>) {
         match part {
-            Part::Step(step) => self.note(step.component(), step.count()),
-            Part::Group(last) => {
+            ExecutionPart::Step(step) => self.note(step.component(), step.count()),
+            ExecutionPart::Group(last) => {
                 let first = last.count().saturating_sub(self.pending + 1);
                 (first..=last.count() + 1).for_each(|count| self.note(last.component(), count));
             }
-            Part::Records(records) => {
+            ExecutionPart::Records(records) => {
                 records.iter().for_each(|record| self.note(record.step.component(), record.step.count()));
             }
-            Part::Number(_) | Part::Term(_) | Part::UpTo(_) | Part::Clock(_) | Part::Facts(_) => {}
+            ExecutionPart::Number(_)
+            | ExecutionPart::Term(_)
+            | ExecutionPart::UpTo(_)
+            | ExecutionPart::Clock(_)
+            | ExecutionPart::Facts(_) => {}
         }
     }
 }
@@ -156,17 +160,17 @@ impl NormalForm {
 }
 
 impl Visit for NormalForm {
-    fn part(&mut self, part: Part<'_>) {
+    fn part(&mut self, part: ExecutionPart<'_>) {
         match part {
-            Part::Number(number) => self.out.push(number),
-            Part::Term(term) => self.out.push(term.number()),
-            Part::Step(step) | Part::UpTo(step) | Part::Group(step) => {
+            ExecutionPart::Number(number) => self.out.push(number),
+            ExecutionPart::Term(term) => self.out.push(term.number()),
+            ExecutionPart::Step(step) | ExecutionPart::UpTo(step) | ExecutionPart::Group(step) => {
                 let position = self.steps.position(step).unwrap_or(u32::MAX);
                 self.out.extend([step.component().number(), position]);
             }
-            Part::Clock(clock) => self.clock(clock),
-            Part::Records(records) => self.records(records),
-            Part::Facts(facts) => self.facts(facts),
+            ExecutionPart::Clock(clock) => self.clock(clock),
+            ExecutionPart::Records(records) => self.records(records),
+            ExecutionPart::Facts(facts) => self.facts(facts),
         }
     }
 }

@@ -53,7 +53,7 @@ const NUMBERS_PER_STEP: usize = 64;
 
 /// What attempts to prove a kernel may cost, and have cost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cost {
+pub(super) struct ProofCost {
     pub(super) left: Allowance,
     /// The states that were compared.
     pub(super) states: u32,
@@ -65,7 +65,7 @@ pub(super) fn prove(
     statics: &Statics,
     terms: &mut Terms,
     elections: &mut Elections,
-    cost: &mut Cost,
+    cost: &mut ProofCost,
 ) -> ProofOutcome {
     if Run::bytes_at_start(input) > MAX_BYTES {
         return ProofOutcome::Budget;
@@ -79,7 +79,7 @@ pub(super) fn prove(
 }
 
 /// A state whose other branch has yet to be followed.
-struct Open {
+struct OpenState {
     state: Execution,
     /// The condition, which does not hold in the branch that was followed.
     condition: Term,
@@ -105,7 +105,7 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Pro
                 if seen.insert(key) {
                     *states += 1;
                     run.policy.other_held_bytes += bytes + bytes_of(numbers);
-                    open.push(Open { state: run.state.clone(), condition, bytes });
+                    open.push(OpenState { state: run.state.clone(), condition, bytes });
                     if run.state.facts.assume(run.terms, condition, false) {
                         continue;
                     }
@@ -119,7 +119,7 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Pro
             Err(Stop::Violation(_) | Stop::Undecided(_) | Stop::IterationLimit) => return ProofOutcome::Open,
         }
         loop {
-            let Some(Open { state, condition, bytes }) = open.pop() else {
+            let Some(OpenState { state, condition, bytes }) = open.pop() else {
                 // If no execution ends, only its beginning was explored.
                 return if has_ended { ProofOutcome::Proved } else { ProofOutcome::Open };
             };

@@ -3,7 +3,7 @@
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
-use crate::check::protocol::state::visit::{Part, Visit};
+use crate::check::protocol::state::visit::{ExecutionPart, Visit};
 use crate::check::protocol::state::{Agent, Execution};
 use crate::quick::QuickSet;
 
@@ -37,18 +37,22 @@ struct Size {
 }
 
 impl Visit for Size {
-    fn part(&mut self, part: Part<'_>) {
+    fn part(&mut self, part: ExecutionPart<'_>) {
         self.bytes += match part {
-            Part::Number(_) | Part::Term(_) | Part::Step(_) | Part::UpTo(_) | Part::Group(_) => NUMBER_BYTES,
-            Part::Clock(clock) => {
+            ExecutionPart::Number(_)
+            | ExecutionPart::Term(_)
+            | ExecutionPart::Step(_)
+            | ExecutionPart::UpTo(_)
+            | ExecutionPart::Group(_) => NUMBER_BYTES,
+            ExecutionPart::Clock(clock) => {
                 let is_new = self.clocks.insert(clock.storage_id());
                 NUMBER_BYTES + if is_new { 4 * clock.len() as u64 } else { 0 }
             }
-            Part::Records(records) => {
+            ExecutionPart::Records(records) => {
                 let of_record = |record: &Record| RECORD_BYTES + 4 * record.region.numbers() as u64;
                 records.iter().map(of_record).sum()
             }
-            Part::Facts(facts) => facts.len() as u64 * FACT_BYTES,
+            ExecutionPart::Facts(facts) => facts.len() as u64 * FACT_BYTES,
         }
     }
 }

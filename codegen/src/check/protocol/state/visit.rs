@@ -22,7 +22,7 @@ use crate::check::protocol::value::{SharedAddr, Value};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
 /// A part of an execution.
-pub(in crate::check::protocol) enum Part<'a> {
+pub(in crate::check::protocol) enum ExecutionPart<'a> {
     Number(u32),
     Term(&'a mut Term),
     /// A step that a clock may be asked about.
@@ -39,10 +39,10 @@ pub(in crate::check::protocol) enum Part<'a> {
 
 /// A visitor of the parts of an execution.
 pub(in crate::check::protocol) trait Visit {
-    fn part(&mut self, part: Part<'_>);
+    fn part(&mut self, part: ExecutionPart<'_>);
 
     fn number(&mut self, number: u32) {
-        self.part(Part::Number(number));
+        self.part(ExecutionPart::Number(number));
     }
 
     fn numbers<const N: usize>(&mut self, numbers: [u32; N]) {
@@ -55,19 +55,19 @@ pub(in crate::check::protocol) trait Visit {
     }
 
     fn step(&mut self, component: Component, count: u32) {
-        self.part(Part::Step(Epoch::new(component, count)));
+        self.part(ExecutionPart::Step(Epoch::new(component, count)));
     }
 
     fn group(&mut self, component: Component, last: u32) {
-        self.part(Part::Group(Epoch::new(component, last)));
+        self.part(ExecutionPart::Group(Epoch::new(component, last)));
     }
 
     fn sync(&mut self, part: StatePart<'_>) {
         self.part(match part {
-            StatePart::Clock(clock) => Part::Clock(clock),
-            StatePart::Step(step) => Part::Step(step),
-            StatePart::UpTo(step) => Part::UpTo(step),
-            StatePart::Number(number) => Part::Number(number as u32),
+            StatePart::Clock(clock) => ExecutionPart::Clock(clock),
+            StatePart::Step(step) => ExecutionPart::Step(step),
+            StatePart::UpTo(step) => ExecutionPart::UpTo(step),
+            StatePart::Number(number) => ExecutionPart::Number(number as u32),
         });
     }
 }
@@ -115,7 +115,7 @@ impl Execution {
         to.number(globals.len() as u32);
         globals.iter_mut().for_each(|record| visit_global(record, to));
         [cluster, grid].into_iter().for_each(|rendezvous| visit_rendezvous(rendezvous, agents, to));
-        to.part(Part::Facts(facts));
+        to.part(ExecutionPart::Facts(facts));
     }
 }
 
@@ -175,7 +175,7 @@ fn visit_agent(agent: &mut Agent, blocks: &[Block], to: &mut impl Visit) {
     if let Some(knowledge) = pending_release {
         knowledge.visit_state(&mut |part| to.sync(part));
     }
-    to.part(Part::UpTo(Epoch::new(view.epoch().component(), *waited)));
+    to.part(ExecutionPart::UpTo(Epoch::new(view.epoch().component(), *waited)));
     let Stores { groups, component, written, open } = stores;
     to.option(component.map(Component::number));
     to.option(written.map(Component::number));
@@ -217,19 +217,17 @@ fn visit_value(value: &mut Value, blocks: &[Block], to: &mut impl Visit) {
         }
         Value::Array(all) => {
             to.numbers([5, all.len() as u32]);
-            replace_shared(all, |part| {
-                visit_value(part, blocks, to);
-            });
+            replace_shared(all, |part| visit_value(part, blocks, to));
         }
     }
 }
 
 fn visit_terms(lanes: &mut Lanes<Term>, to: &mut impl Visit) {
     match lanes {
-        Lanes::Same(term) => to.part(Part::Term(term)),
+        Lanes::Same(term) => to.part(ExecutionPart::Term(term)),
         Lanes::Each(all) => {
             to.number(u32::MAX);
-            if replace_shared(all, |term| to.part(Part::Term(term)))
+            if replace_shared(all, |term| to.part(ExecutionPart::Term(term)))
                 && let Some(joined) = Lanes::of(all.to_vec())
             {
                 *lanes = joined;
@@ -282,14 +280,14 @@ fn visit_block(block: &mut Block, agents: &[Agent], to: &mut impl Visit) {
     let lengths =
         [mbarriers.len(), numbers.len(), named.len(), warps.len(), tensor_cores.len(), registers.len()];
     to.numbers(lengths.map(|length| length as u32));
-    to.part(Part::Records(records));
+    to.part(ExecutionPart::Records(records));
     for (at, mbarrier) in mbarriers {
         to.number(*at);
         visit_mbarrier(mbarrier, to);
     }
     for (at, term) in numbers {
         to.number(*at);
-        to.part(Part::Term(term));
+        to.part(ExecutionPart::Term(term));
     }
     for (id, rendezvous) in named {
         to.number(*id);
@@ -312,11 +310,11 @@ fn visit_block(block: &mut Block, agents: &[Agent], to: &mut impl Visit) {
     // Sites in the program are for messages.
     for RegisterChange { increase, amount, step, past, site: _ } in changes {
         to.numbers([u32::from(*increase), *amount]);
-        to.part(Part::Step(*step));
-        to.part(Part::Clock(past));
+        to.part(ExecutionPart::Step(*step));
+        to.part(ExecutionPart::Clock(past));
     }
     to.number(remote_uses.len() as u32);
-    remote_uses.iter().for_each(|(step, _)| to.part(Part::Step(*step)));
+    remote_uses.iter().for_each(|(step, _)| to.part(ExecutionPart::Step(*step)));
 }
 
 fn visit_warp_rendezvous(at: WarpRendezvous, to: &mut impl Visit) {
@@ -336,7 +334,7 @@ fn visit_global(record: &mut GlobalRecord, to: &mut impl Visit) {
     let GlobalRecord { param, access, step, at, site } = record;
     let access = (access.proxy as u32) << 3 | (access.kind as u32) << 1 | u32::from(access.strong);
     to.numbers([param.0, access, site.stmt.0, site.agent as u32]);
-    to.part(Part::Step(*step));
+    to.part(ExecutionPart::Step(*step));
     match at {
         GlobalLocation::Elements(lanes, length) => {
             to.number(0);
@@ -346,7 +344,7 @@ fn visit_global(record: &mut GlobalRecord, to: &mut impl Visit) {
         // The tensor map determines how many coordinates there are, and the extents.
         GlobalLocation::Box(all, _) => {
             to.number(1);
-            all.iter_mut().for_each(|term| to.part(Part::Term(term)));
+            all.iter_mut().for_each(|term| to.part(ExecutionPart::Term(term)));
         }
         GlobalLocation::Anywhere => to.number(2),
     }
@@ -378,7 +376,7 @@ fn visit_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
         .iter()
         .map(|(step, _)| step)
         .chain(last_uses.values())
-        .for_each(|step| to.part(Part::Step(*step)));
+        .for_each(|step| to.part(ExecutionPart::Step(*step)));
     let phase = count.phase();
     to.numbers([phase & 1, count.expected(), count.pending(), count.tx() as u32, u32::from(*remote)]);
     to.number(u32::from(load.is_some()) << 1 | u32::from(fenced.is_some()));
@@ -390,7 +388,7 @@ fn visit_mbarrier(mbarrier: &mut Mbarrier, to: &mut impl Visit) {
     to.number(phases_behind(phase, *observed));
     let load = load.map_or(0, |(load, _)| phases_behind(phase + 1, load) << 1 | u32::from(load > *observed));
     to.number(load);
-    [Some(*init_step), *fenced].into_iter().flatten().for_each(|step| to.part(Part::Step(step)));
+    [Some(*init_step), *fenced].into_iter().flatten().for_each(|step| to.part(ExecutionPart::Step(step)));
     order.visit_state(&mut |part| to.sync(part));
 }
 
@@ -458,7 +456,7 @@ fn visit_operand(operand: &mut (u32, Option<Term>), to: &mut impl Visit) {
     let (thread, term) = operand;
     to.number(*thread);
     match term {
-        Some(term) => to.part(Part::Term(term)),
+        Some(term) => to.part(ExecutionPart::Term(term)),
         None => to.option(None),
     }
 }
@@ -469,11 +467,11 @@ fn phases_behind(phase: u32, other: u32) -> u32 {
 }
 
 /// A visitor of terms alone. Those of facts are replaced by `Facts::rewritten`, which may drop some.
-struct Terms<F>(F);
+struct TermReplacement<F>(F);
 
-impl<F: FnMut(Term) -> Term> Visit for Terms<F> {
-    fn part(&mut self, part: Part<'_>) {
-        if let Part::Term(term) = part {
+impl<F: FnMut(Term) -> Term> Visit for TermReplacement<F> {
+    fn part(&mut self, part: ExecutionPart<'_>) {
+        if let ExecutionPart::Term(term) = part {
             *term = (self.0)(*term);
         }
     }
@@ -482,7 +480,7 @@ impl<F: FnMut(Term) -> Term> Visit for Terms<F> {
 impl Execution {
     /// Replaces all terms, except in facts.
     pub(in crate::check::protocol) fn map_terms(&mut self, replace: impl FnMut(Term) -> Term) {
-        self.visit(&mut Terms(replace));
+        self.visit(&mut TermReplacement(replace));
     }
 
     /// Calls `f` with all terms, except those in facts.
