@@ -160,15 +160,17 @@ impl<S: Copy> PhaseOrder<S> {
 
     /// Visits the parts of the state, except for locations in the program.
     pub fn visit_state(&mut self, visit: &mut impl FnMut(StatePart<'_>)) {
-        let Arrived { own_block, remote_cluster, remote_block, issues } = &mut self.arrived;
+        // Whoever completes a phase takes the overrun at once.
+        let Self { arrived, completed, waits, overrun: _ } = self;
+        let Arrived { own_block, remote_cluster, remote_block, issues } = arrived;
         [own_block, remote_cluster, remote_block]
             .into_iter()
             .for_each(|releases| releases.visit_state(visit));
         issues.visit_state(visit);
-        let Completed { block, cluster } = &self.completed;
+        let Completed { block, cluster } = completed;
         [block, cluster].into_iter().for_each(|knows| knows.visit_state(visit));
-        visit(StatePart::Number(self.waits.len() as u64));
-        for (&agent, &(step, _)) in &self.waits {
+        visit(StatePart::Number(waits.len() as u64));
+        for (&agent, &mut (step, _)) in waits {
             visit(StatePart::Number(u64::from(agent.number())));
             visit(StatePart::Step(Epoch::new(agent, step)));
         }

@@ -129,12 +129,13 @@ impl Knowledge {
 
     /// Visits the parts of the knowledge.
     pub fn visit_state(&self, visit: &mut impl FnMut(StatePart<'_>)) {
-        let (ready, complete_fenced) = (&self.ready, self.complete_fenced());
+        let Self { visible, ready, complete, past } = self;
+        let complete_fenced = self.complete_fenced();
         let fenced = [&ready.shared, &ready.global, &complete_fenced.shared, &complete_fenced.global];
-        for clock in [&self.visible, self.complete(), self.past()].into_iter().chain(fenced) {
+        for clock in [visible, self.complete(), self.past()].into_iter().chain(fenced) {
             visit(StatePart::Clock(clock));
         }
-        visit(StatePart::Number(u64::from(self.complete.is_some()) << 1 | u64::from(self.past.is_some())));
+        visit(StatePart::Number(u64::from(complete.is_some()) << 1 | u64::from(past.is_some())));
     }
 
     /// Returns what another block learns of this knowledge if the release or the acquire is at the
@@ -229,12 +230,13 @@ impl View {
 
     /// Visits the parts of the view.
     pub fn visit_state(&self, visit: &mut impl FnMut(StatePart<'_>)) {
-        let ByMemory { shared, global } = self.own_fenced;
-        visit(StatePart::Step(self.epoch()));
+        // Views that are compared are in use.
+        let Self { me, own, own_fenced: ByMemory { shared, global }, knows, is_active: _ } = self;
+        visit(StatePart::Step(Epoch::new(*me, *own)));
         for fenced in [shared, global] {
-            visit(StatePart::UpTo(Epoch::new(self.me, fenced)));
+            visit(StatePart::UpTo(Epoch::new(*me, *fenced)));
         }
-        self.knows.visit_state(visit);
+        knows.visit_state(visit);
     }
 
     /// Returns what the agent knows of others.

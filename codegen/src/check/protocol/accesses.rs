@@ -2,11 +2,13 @@
 
 use tma_model::sync::{Access, AccessKind, Epoch, Hazard, Proxy};
 
-use super::finding::{Detail, Party, Rule, ThreadAct, Undecided, UndecidedReason, Violation};
+use super::explain;
+use super::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason, Violation};
 use super::memory::global::{self, GlobalClash, GlobalLocation, GlobalRecord};
 use super::memory::region::{Overlap, Region};
 use super::memory::{Clash, Record, Site};
 use super::run::{Run, StepResult, Stop};
+use super::state::{Block, Execution};
 use crate::check::global::reduction;
 use crate::ir::{Expr, ParamId, ReduceOp, Stmt, StmtId, visit};
 
@@ -17,31 +19,28 @@ impl Run<'_, '_> {
         &mut self,
         stmt: StmtId,
         block: usize,
-        (access, region): (Access, Region),
+        access: Access,
+        region: Region,
         done: Option<Epoch>,
     ) -> StepResult {
         if self.input.code.trusts(stmt) {
             return Ok(());
         }
         let site = self.site(stmt);
-        let agent = &self.agents[self.current];
-        let me = agent.view.epoch();
-        let record = Record::new(access, done.unwrap_or(me), region, site, agent.threads.len());
-        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
+        let Execution { agents, blocks, current, .. } = &mut self.state;
+        let agent = &agents[*current];
+        let step = done.unwrap_or(agent.view.epoch());
+        let record = Record::new(access, step, region, site, agent.threads.len());
+        let Some(Block { memory, .. }) = blocks.get_mut(block) else { return Ok(()) };
         let reads = access.kind != AccessKind::Write;
         if reads && !memory.is_written(&record) {
-            let span = self.span_of(stmt);
-            self.undecided.push(Undecided { reason: UndecidedReason::Unwritten, span });
+            self.findings.note(UndecidedReason::Unwritten, explain::span_of(self.input, stmt));
         }
         // Strong accesses need no order among themselves.
         if !reads && !access.strong && record.region.overlaps_itself(record.threads) {
-            let span = self.span_of(stmt);
-            self.undecided.push(Undecided { reason: UndecidedReason::SameBytes, span });
+            self.findings.note(UndecidedReason::SameBytes, explain::span_of(self.input, stmt));
         }
-        let Some(memory) = self.blocks.get_mut(block).map(|block| &mut block.memory) else { return Ok(()) };
-        let agent = &self.agents[self.current];
-        let clash = memory.access(&agent.view, record);
-        match clash {
+        match memory.access(&agent.view, record) {
             None => Ok(()),
             Some(clash) => self.clashed(stmt, block, access, &clash),
         }
@@ -51,13 +50,11 @@ impl Run<'_, '_> {
     /// otherwise as a reason undecided.
     fn clashed(&mut self, stmt: StmtId, block: usize, access: Access, clash: &Clash) -> StepResult {
         if !clash.certain {
-            let span = self.span_of(stmt);
-            self.note_undecided(UndecidedReason::Address, span);
+            self.note_undecided(UndecidedReason::Address, self.span_of(stmt));
             return Ok(());
         }
         if self.input.code.acquires && matches!(clash.hazard, Hazard::Unordered | Hazard::ScopeTooNarrow) {
-            let span = self.span_of(stmt);
-            self.note_undecided(UndecidedReason::Atomics, span);
+            self.note_undecided(UndecidedReason::Atomics, self.span_of(stmt));
             return Ok(());
         }
         let earlier = clash.earlier.access;
@@ -89,7 +86,7 @@ impl Run<'_, '_> {
     /// Returns a violation if a load brings bytes that were not announced. The previous phase is
     /// then complete without them, and a wait for it does not cover the load.
     fn unannounced(&mut self, block: usize, load: Site) -> Option<Violation> {
-        let mbarriers = &self.blocks.get(block)?.mbarriers;
+        let mbarriers = &self.state.blocks.get(block)?.mbarriers;
         let (&at, mbarrier) = mbarriers.iter().find(|(_, mbarrier)| {
             let state = mbarrier.state();
             mbarrier.load.is_some_and(|(_, site)| site == load) && state.expected_bytes < state.received_bytes
@@ -108,7 +105,8 @@ impl Run<'_, '_> {
         &mut self,
         stmt: &Stmt,
         param: ParamId,
-        (index, vector): (&Expr, u32),
+        index: &Expr,
+        vector: u32,
         access: Access,
     ) -> StepResult {
         if !self.input.code.slice.is_shared_with_copies(param) {
@@ -118,7 +116,7 @@ impl Run<'_, '_> {
             Some(index) => GlobalLocation::Elements(index, Some(vector)),
             None => GlobalLocation::Anywhere,
         };
-        self.access_global(stmt.id, param, (access, at), None)
+        self.access_global(stmt.id, param, access, at, None)
     }
 
     /// Records an access of the current group to global memory. A copy is over at step `done`.
@@ -126,23 +124,23 @@ impl Run<'_, '_> {
         &mut self,
         stmt: StmtId,
         param: ParamId,
-        (access, at): (Access, GlobalLocation),
+        access: Access,
+        at: GlobalLocation,
         done: Option<Epoch>,
     ) -> StepResult {
         if self.input.code.trusts(stmt) {
             return Ok(());
         }
         self.charge()?;
-        let agent = &self.agents[self.current];
-        let (step, threads) = (done.unwrap_or(agent.view.epoch()), agent.threads.len());
+        let agent = &self.state.agents[self.state.current];
+        let step = done.unwrap_or(agent.view.epoch());
         let record = GlobalRecord { param, access, step, at, site: self.site(stmt) };
         if access.kind == AccessKind::Reduce && self.overlaps_other_reduction(&record) {
-            let span = self.span_of(stmt);
-            self.note_undecided(UndecidedReason::Global, span);
+            self.note_undecided(UndecidedReason::Global, self.span_of(stmt));
         }
-        let agent = &self.agents[self.current];
+        let agent = &self.state.agents[self.state.current];
         let used = &self.input.code.used;
-        let clash = global::access(&mut self.globals, (self.terms, &agent.view), threads, used, record);
+        let clash = global::access(&mut self.state.globals, self.terms, agent, used, record);
         let Some(GlobalClash { earlier, hazard, overlap }) = clash else { return Ok(()) };
         if overlap != Overlap::Yes {
             let are_stores = earlier.access.proxy == Proxy::Async && access.proxy == Proxy::Async;
@@ -150,8 +148,7 @@ impl Run<'_, '_> {
             if are_stores && earlier.access.kind != AccessKind::Read && access.kind != AccessKind::Read {
                 return Ok(());
             }
-            let span = self.span_of(stmt);
-            self.note_undecided(UndecidedReason::Global, span);
+            self.note_undecided(UndecidedReason::Global, self.span_of(stmt));
             return Ok(());
         }
         let rule = match hazard {
@@ -159,7 +156,7 @@ impl Run<'_, '_> {
             Hazard::Unordered | Hazard::ScopeTooNarrow => Rule::Race,
         };
         let others = vec![Party { site: earlier.site, does: verb(earlier.access) }];
-        self.violation(rule, (stmt, verb(access)), others, Detail::Global(param))
+        self.violation(rule, stmt, verb(access), others, Detail::Global(param))
     }
 }
 
@@ -168,8 +165,8 @@ impl Run<'_, '_> {
     /// but the result depends on their order.
     fn overlaps_other_reduction(&mut self, new: &GlobalRecord) -> bool {
         let own = self.reduction_of(new.site.stmt);
-        let view = &self.agents[self.current].view;
-        let in_flight = self.globals.iter().filter(|old| {
+        let view = &self.state.agents[self.state.current].view;
+        let in_flight = self.state.globals.iter().filter(|old| {
             old.param == new.param && old.access.kind == AccessKind::Reduce && !view.follows(old.step)
         });
         let others: Vec<_> = in_flight

@@ -87,10 +87,10 @@ impl Run<'_, '_> {
     /// Records an access of the current group to shared memory, if accesses are recorded. Accesses
     /// to other blocks use another network, and are left out.
     pub(super) fn log_banks(&mut self, stmt: StmtId, block: usize, region: &Region) {
-        let me = &self.agents[self.current];
-        let Some(banks) = self.banks.as_mut().filter(|_| block == me.block) else { return };
+        let me = &self.state.agents[self.state.current];
+        let Some(banks) = self.findings.banks.as_mut().filter(|_| block == me.block) else { return };
         let Region::Each(at, bytes) = region else { return };
-        let visits = banks.visits.entry((self.current, stmt)).or_default();
+        let visits = banks.visits.entry((self.state.current, stmt)).or_default();
         let visit = *visits;
         *visits += 1;
         for (index, thread) in me.threads.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! The decisions of an execution.
+//! The policy by which executions are followed, and the decisions that they take.
 
+use super::explore::allowance::Allowance;
 use crate::ir::StmtId;
-use crate::quick::QuickSet;
 
 /// Numbers of iterations of loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,24 +20,47 @@ impl Iterations {
     }
 }
 
-/// The decisions of an execution, in order.
-#[derive(Debug, Default)]
-pub(super) struct Choices {
-    /// The decisions to begin with: for each, whether it deviates from the default.
+/// How executions are followed.
+#[derive(Debug)]
+pub(super) struct Policy {
+    /// The free decisions to begin with: for each, whether it deviates from the default.
     pub(super) path: Vec<bool>,
-    pub(super) taken: Vec<bool>,
     /// Iterations that each loop with a free end takes by default, once `path` is exhausted.
     pub(super) iterations: Iterations,
-    /// The largest number of iterations at which a free decision was taken.
-    pub(super) max_iterations: u32,
-    /// The smallest number of iterations at which a free decision ended a loop.
-    pub(super) min_iterations: Option<u32>,
-    /// The decisions that depend on loaded data.
-    pub(super) data: DataDependence,
     /// Whether a free condition stops the run, so that the caller follows both branches.
     pub(super) forks: bool,
-    /// In that mode, the loops whose ends depend on the launch or on data.
-    pub(super) free: QuickSet<StmtId>,
+    /// The budget that is left.
+    pub(super) budget: Allowance,
+    /// The work that will be left when the memory of the state is counted next.
+    pub(super) next_count: u64,
+    /// The memory that is held beside this state, in bytes.
+    pub(super) other_held_bytes: u64,
+}
+
+impl Policy {
+    /// Returns the policy of a search for mistakes, which takes free decisions by default.
+    pub(super) fn search(path: &[bool], iterations: Iterations, budget: Allowance) -> Self {
+        let path = path.to_vec();
+        Self { path, iterations, forks: false, budget, next_count: 0, other_held_bytes: 0 }
+    }
+
+    /// Returns the policy of a proof, which follows both branches of each free condition.
+    pub(super) fn proof(budget: Allowance) -> Self {
+        Self { forks: true, ..Self::search(&[], Iterations::default(), budget) }
+    }
+}
+
+/// The free decisions that an execution has taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Decisions {
+    /// For each, in order, whether it deviates from the default.
+    pub(super) taken: Vec<bool>,
+    /// The largest number of iterations at which one was taken.
+    pub(super) max_iterations: u32,
+    /// The smallest number of iterations at which one ended a loop.
+    pub(super) min_iterations: Option<u32>,
+    /// Those that depend on loaded data.
+    pub(super) data: DataDependence,
 }
 
 /// The decisions that depend on loaded data. Only the host knows which loaded numbers occur
@@ -53,12 +76,11 @@ pub(super) enum DataDependence {
     Several,
 }
 
-impl Choices {
+impl Decisions {
     /// Whether an execution that depends on `data` loaded numbers may not correspond to any launch.
-    /// Only the host knows which loaded numbers occur together.
-    pub(super) fn may_be_infeasible(&self, data: usize) -> bool {
-        // If all loops take the same number of iterations, their bounds can occur together.
-        let is_typical = self.path.is_empty();
+    /// Only the host knows which loaded numbers occur together. If all loops take the same number
+    /// of iterations (`is_typical`), their bounds can.
+    pub(super) fn may_be_infeasible(&self, data: usize, is_typical: bool) -> bool {
         match self.data {
             DataDependence::None => false,
             DataDependence::Loop(..) => !is_typical,

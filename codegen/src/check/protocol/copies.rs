@@ -6,12 +6,13 @@ use tma_model::sync::{Access, AccessKind, Epoch, GroupEnd, GroupWait, Memory, Pr
 
 use super::barriers::MbarrierAddr;
 use super::code::Op;
-use super::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason};
+use super::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason, Violation};
 use super::memory::global::GlobalLocation;
 use super::memory::region::Region;
 use super::memory::tiles::bytes_of_elements;
-use super::run::{Run, StepFlow, StepResult};
+use super::run::{Run, StepFlow, StepResult, Stop};
 use super::term::{Term, Terms};
+use super::to_u32;
 use super::value::{Value, along};
 use crate::ir::{
     BinaryOp, BulkCopy, ClusterAxis, CopyKind, Expr, Multicast, ParamId, RemoteCopy, SharedRange, Stmt,
@@ -34,12 +35,12 @@ struct Load {
 impl Run<'_, '_> {
     /// Returns the block and the address of an object that is the same for all threads of the
     /// group.
-    pub(super) fn address(&mut self, expr: &Expr) -> StepResult<MbarrierAddr> {
+    pub(super) fn address(&mut self, expr: &Expr) -> StepResult<(usize, u32)> {
         let Value::Address(addr) = self.value(expr) else {
             return Err(self.stop_undecided(UndecidedReason::Address, expr.span));
         };
         let (block, at) = (self.uniform(&addr.block)?, self.uniform(&addr.at)?);
-        if block < self.blocks.len() {
+        if block < self.state.blocks.len() {
             Ok((block, at))
         } else {
             Err(self.stop_undecided(UndecidedReason::Cluster, expr.span))
@@ -71,8 +72,8 @@ impl Run<'_, '_> {
         match &copy.kind {
             CopyKind::Load { to, barrier, multicast } => {
                 let (block, at) = self.address(to)?;
-                let ((barrier_block, barrier), _) = self.barrier_at(barrier)?;
-                if barrier_block != block {
+                let (barrier, _) = self.barrier_at(barrier)?;
+                if barrier.block != block {
                     return Err(self.stop_undecided(UndecidedReason::Operand, stmt.origin.span));
                 }
                 let blocks = self.receivers(block, multicast.as_ref())?;
@@ -81,14 +82,14 @@ impl Run<'_, '_> {
                     Some(Multicast::Sliced(axis)) => self.slice_ranges(at, &moved, whole, *axis),
                     // This includes the padding of a tile, which nothing reads.
                     Some(Multicast::Mask(_)) | None => {
-                        Vec::from([range_of(at, bytes_of(moved.shared_bytes()))])
+                        Vec::from([range_of(at, to_u32(moved.shared_bytes()))])
                     }
                 };
-                let bytes = bytes_of(moved.bytes());
+                let bytes = to_u32(moved.bytes());
                 if let Some(Multicast::Sliced(axis)) = multicast {
-                    self.note_slices(stmt.id, (&blocks, barrier), *axis);
+                    self.note_slices(stmt.id, &blocks, barrier.at, *axis);
                 }
-                self.load(stmt, &Load { ranges, bytes, barrier, blocks })?;
+                self.load(stmt, &Load { ranges, bytes, barrier: barrier.at, blocks })?;
             }
             CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => {
                 let (block, region) =
@@ -107,21 +108,21 @@ impl Run<'_, '_> {
             Some(Multicast::Mask(mask)) => {
                 let (span, mask) = (mask.span, self.number_u32(mask)?);
                 // PTX ISA, "cp.async.bulk.tensor": each bit is the rank of a block of the cluster.
-                if mask >> self.blocks.len() != 0 {
+                if mask >> self.state.blocks.len() != 0 {
                     return Err(self.stop_undecided(UndecidedReason::Undefined, span));
                 }
                 mask
             }
             Some(Multicast::Sliced(axis)) => self.peers(*axis),
         };
-        Ok((0..self.blocks.len()).filter(|rank| mask >> rank & 1 == 1).collect())
+        Ok((0..self.state.blocks.len()).filter(|rank| mask >> rank & 1 == 1).collect())
     }
 
     /// Returns the mask of the blocks that share a sliced load with this one.
     fn peers(&self, axis: ClusterAxis) -> u32 {
         let cluster @ [x, y, _] = self.input.cluster;
         let rank = u32::try_from(self.agent().block).unwrap_or(0);
-        let ClusterAxis::Along(axis) = axis else { return (1 << self.blocks.len()) - 1 };
+        let ClusterAxis::Along(axis) = axis else { return (1 << self.state.blocks.len()) - 1 };
         let stride = match axis {
             crate::ir::Axis::X => 1,
             crate::ir::Axis::Y => x,
@@ -133,11 +134,11 @@ impl Run<'_, '_> {
     }
 
     /// Records that this block loads its part of a tile. All of `blocks` wait for the whole tile.
-    fn note_slices(&mut self, stmt: StmtId, (blocks, barrier): (&[usize], u32), axis: ClusterAxis) {
+    fn note_slices(&mut self, stmt: StmtId, blocks: &[usize], barrier: u32, axis: ClusterAxis) {
         let (peers, site) = (self.peers(axis), self.site(stmt));
-        for addr in blocks.iter().map(|&block| (block, barrier)) {
+        for addr in blocks.iter().map(|&block| MbarrierAddr { block, at: barrier }) {
             if let Some(phase) = self.mbarrier(addr).map(|mbarrier| mbarrier.count.phase()) {
-                self.history.note_slice(addr, phase, (peers, site));
+                self.state.history.note_slice(addr, phase, peers, site);
             }
         }
     }
@@ -162,11 +163,11 @@ impl Run<'_, '_> {
         let along = whole.sliced_dimension();
         if along + 1 >= whole.rank() {
             // Slices along a row are panels themselves.
-            let bytes = bytes_of(slice.shared_bytes());
+            let bytes = to_u32(slice.shared_bytes());
             let start = at + number * bytes;
             return Vec::from([range_of(start, bytes)]);
         }
-        let (bytes, panel) = (bytes_of(slice.panel_bytes()), bytes_of(whole.panel_bytes()));
+        let (bytes, panel) = (to_u32(slice.panel_bytes()), to_u32(whole.panel_bytes()));
         let panels = u32::try_from(slice.panels()).unwrap_or(1);
         let start = |index: u32| at + index * panel + number * bytes;
         (0..panels).map(|index| start(index)..start(index) + bytes).collect()
@@ -177,8 +178,8 @@ impl Run<'_, '_> {
         let does = ThreadAct::IssueCopyThere;
         let known = self.mbarrier(addr).map(|mbarrier| (mbarrier.init_step, mbarrier.fenced, mbarrier.init));
         let Some((step, fenced, init)) = known else {
-            let detail = Detail::Memory { block: addr.0, at: addr.1 };
-            return self.violation(Rule::NotVisible, (stmt, does), vec![], detail);
+            let detail = Detail::Memory { block: addr.block, at: addr.at };
+            return self.violation(Rule::NotVisible, stmt, does, vec![], detail);
         };
         let view = &self.agent().view;
         let behind_fence =
@@ -188,7 +189,7 @@ impl Run<'_, '_> {
         }
         let detail = self.barrier_detail(addr);
         let other = Party { site: init, does: ThreadAct::Initialise };
-        self.violation(Rule::NotVisible, (stmt, does), vec![other], detail)
+        self.violation(Rule::NotVisible, stmt, does, vec![other], detail)
     }
 
     /// Executes a load. Its bytes count at the barrier of each receiving block, and may be read
@@ -197,15 +198,15 @@ impl Run<'_, '_> {
         let issue = self.issue();
         let region = Region::All(Rc::from(load.ranges.as_slice()));
         for &block in &load.blocks {
-            let addr = (block, load.barrier);
+            let addr = MbarrierAddr { block, at: load.barrier };
             self.usable_by_copies(stmt.id, addr)?;
             self.counts_in_order(addr, stmt);
             let Some(mbarrier) = self.mbarrier(addr) else { continue };
             let done = mbarrier.next_phase();
             mbarrier.order.note_issue(&issue);
-            self.access_shared(stmt.id, block, (WRITE, region.clone()), Some(done))?;
+            self.access_shared(stmt.id, block, WRITE, region.clone(), Some(done))?;
             let hull = region.hull();
-            self.blocks[block].numbers.retain(|at, _| !hull.contains(at));
+            self.state.blocks[block].numbers.retain(|at, _| !hull.contains(at));
             let site = self.site(stmt.id);
             if let Some(mbarrier) = self.mbarrier(addr) {
                 mbarrier.load = Some((mbarrier.count.phase() + 1, site));
@@ -230,7 +231,7 @@ impl Run<'_, '_> {
         stores.groups.read(group);
         stores.groups.written(group);
         stores.open.push((group, site));
-        self.access_shared(stmt, block, (READ, region), Some(Epoch::new(component, group)))
+        self.access_shared(stmt, block, READ, region, Some(Epoch::new(component, group)))
     }
 
     /// Records the access of a copy to global memory. A load has read it when its phase is
@@ -262,7 +263,7 @@ impl Run<'_, '_> {
             }
             CopyKind::Prefetch => return Ok(()),
         };
-        self.access_global(stmt.id, param, (access, at), done)
+        self.access_global(stmt.id, param, access, at, done)
     }
 
     /// Evaluates a number that may depend on the launch. One value is followed, the greatest up to
@@ -272,7 +273,7 @@ impl Run<'_, '_> {
             return Err(self.stop_undecided(UndecidedReason::Operand, expr.span));
         };
         let term = self.uniform(&lanes)?;
-        let (low, high) = self.facts.range(self.terms, term);
+        let (low, high) = self.state.facts.range(self.terms, term);
         let number = high.min(i128::from(most));
         if low == high || number < low {
             return self.number_u32(expr);
@@ -281,7 +282,7 @@ impl Run<'_, '_> {
         let fixed = self.terms.number(number, scalar);
         let equal = self.terms.binary(BinaryOp::Eq, term, fixed);
         self.note_undecided(UndecidedReason::Operand, expr.span);
-        if !self.facts.assume(self.terms, equal, true) {
+        if !self.state.facts.assume(self.terms, equal, true) {
             return Err(self.stop_undecided(UndecidedReason::Operand, expr.span));
         }
         u32::try_from(number).map_err(|_| self.stop_undecided(UndecidedReason::Operand, expr.span))
@@ -294,7 +295,7 @@ impl Run<'_, '_> {
             return Err(self.stop_undecided(UndecidedReason::Operand, bytes.span));
         };
         let term = self.uniform(&lanes)?;
-        let (low, high) = self.facts.range(self.terms, term);
+        let (low, high) = self.state.facts.range(self.terms, term);
         if low == high {
             return self.number_u32(bytes);
         }
@@ -308,10 +309,7 @@ impl Run<'_, '_> {
                 && known.uniform().is_some_and(|count| depends(self.terms, term, count))
             {
                 let first = self.fix_launch_number(&to.at, 0)?;
-                self.fix_launch_number(
-                    &copy.count,
-                    u32::try_from(len).unwrap_or(u32::MAX).saturating_sub(first),
-                )?;
+                self.fix_launch_number(&copy.count, to_u32(len).saturating_sub(first))?;
             }
         }
         self.number_u32(bytes)
@@ -325,7 +323,7 @@ impl Run<'_, '_> {
         };
         let Some(range) = copy.kind.shared() else { return Ok(StepFlow::Next) };
         let first = self.fix_launch_number(&range.at, 0)?;
-        let room = u32::try_from(len).unwrap_or(u32::MAX).saturating_sub(first);
+        let room = to_u32(len).saturating_sub(first);
         let elements = self.fix_launch_number(&copy.count, room)?;
         let bytes = elements.saturating_mul(element.bytes());
         let global = match self.numbers(&copy.index) {
@@ -338,16 +336,17 @@ impl Run<'_, '_> {
             let first = run.number_u32(at)?;
             if u64::from(first) + u64::from(elements) > len {
                 // Out of bounds, the copy stops the grid.
-                return Err(super::run::Stop::Discarded);
+                return Err(Stop::Discarded);
             }
             Ok((block, base + first * element.bytes()))
         };
         match &copy.kind {
             CopyKind::Load { to, barrier, multicast } => {
                 let (block, at) = addr(self, to)?;
-                let ((_, barrier), _) = self.barrier_at(barrier)?;
+                let (barrier, _) = self.barrier_at(barrier)?;
                 let blocks = self.receivers(block, multicast.as_ref())?;
-                self.load(stmt, &Load { ranges: Vec::from([range_of(at, bytes)]), bytes, barrier, blocks })?;
+                let ranges = Vec::from([range_of(at, bytes)]);
+                self.load(stmt, &Load { ranges, bytes, barrier: barrier.at, blocks })?;
             }
             CopyKind::Store { from } | CopyKind::Reduce { from, op: _ } => {
                 let (block, at) = addr(self, from)?;
@@ -367,7 +366,7 @@ impl Run<'_, '_> {
         let (addr, _) = self.barrier_at(&copy.barrier)?;
         let (first, count) = (self.number_u32(&copy.at)?, self.number_u32(&copy.count)?);
         if u64::from(first) + u64::from(count) > len {
-            return Err(super::run::Stop::Discarded);
+            return Err(Stop::Discarded);
         }
         let (offset, bytes) = (first * element.bytes(), count * element.bytes());
         self.usable_by_copies(stmt.id, addr)?;
@@ -379,12 +378,12 @@ impl Run<'_, '_> {
         mbarrier.order.note_issue(&issue);
         let (from, to) = (from + offset, to + offset);
         let write = if copy.op.is_some() { REDUCE } else { WRITE };
-        self.access_shared(stmt.id, own, (READ, Region::all(from..from + bytes)), Some(done))?;
-        self.access_shared(stmt.id, block, (write, Region::all(to..to + bytes)), Some(done))?;
-        self.blocks[block].numbers.retain(|at, _| !(to..to + bytes).contains(at));
+        self.access_shared(stmt.id, own, READ, Region::all(from..from + bytes), Some(done))?;
+        self.access_shared(stmt.id, block, write, Region::all(to..to + bytes), Some(done))?;
+        self.state.blocks[block].numbers.retain(|at, _| !(to..to + bytes).contains(at));
         // The source is read until then, so its block must not end before.
         let site = self.site(stmt.id);
-        self.blocks[own].note_remote_use((done, site));
+        self.state.blocks[own].note_remote_use((done, site));
         if let Some(mbarrier) = self.mbarrier(addr) {
             mbarrier.load = Some((mbarrier.count.phase() + 1, site));
         }
@@ -416,8 +415,7 @@ impl Run<'_, '_> {
         let Some(&(_, site)) = self.agent().stores.open.first() else { return Ok(()) };
         let at = Party { site, does: ThreadAct::IssueStore };
         let others = vec![Party { site: self.site(stmt), does: ThreadAct::End }];
-        let found = super::finding::Violation { rule: Rule::Leak, at, others, detail: Detail::Nothing };
-        Err(super::run::Stop::Violation(Box::new(found)))
+        Err(Violation { rule: Rule::Leak, at, others, detail: Detail::Nothing }.into())
     }
 }
 
@@ -429,9 +427,4 @@ fn depends(terms: &Terms, term: Term, on: Term) -> bool {
 /// Returns the range of `bytes` bytes from an address on.
 fn range_of(start: u32, bytes: u32) -> std::ops::Range<u32> {
     start..start + bytes
-}
-
-/// Converts a size in shared memory, which always fits 32 bits.
-pub(super) fn bytes_of(bytes: u64) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }

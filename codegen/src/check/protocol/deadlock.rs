@@ -1,5 +1,6 @@
 //! Deadlocks: what each group waits for, and what is missing.
 
+use super::barriers::MbarrierAddr;
 use super::code::Op;
 use super::finding::{Detail, Party, Rule, ThreadAct, Violation};
 use super::memory::Site;
@@ -17,16 +18,16 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
         let is_trap = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Trap);
         !agent.is_done && matches!(run.input.code.step(agent.at).op, Op::Do(stmt) if is_trap(stmt))
     };
-    if run.agents.iter().any(traps) {
+    if run.state.agents.iter().any(traps) {
         return Stop::Discarded;
     }
     let mut waits = vec![];
-    for agent in 0..run.agents.len() {
-        if run.agents[agent].is_done {
+    for agent in 0..run.state.agents.len() {
+        if run.state.agents[agent].is_done {
             continue;
         }
-        run.current = agent;
-        if let Op::Do(stmt) = run.input.code.step(run.agents[agent].at).op {
+        run.state.current = agent;
+        if let Op::Do(stmt) = run.input.code.step(run.state.agents[agent].at).op {
             waits.push((run.site(stmt.id), detail(run, stmt), does(stmt)));
         }
     }
@@ -60,8 +61,8 @@ pub(super) fn explain(run: &mut Run<'_, '_>) -> Stop {
 
 /// Returns the groups of threads that have reached the end of the kernel.
 fn ended(run: &Run<'_, '_>) -> Vec<Party> {
-    let returned: Vec<usize> = run.history.returned().map(|site| site.agent).collect();
-    let all = run.agents.iter().enumerate();
+    let returned: Vec<usize> = run.state.history.returned().map(|site| site.agent).collect();
+    let all = run.state.agents.iter().enumerate();
     all.filter(|(agent, state)| state.is_done && !returned.contains(agent))
         .map(|(agent, _)| Party {
             site: Site { agent, stmt: run.last_stmt(), iteration: None },
@@ -75,7 +76,7 @@ fn bytes(run: &mut Run<'_, '_>, waits: Site, does: ThreadAct, detail: Detail) ->
     let Detail::Barrier { block, at, state } = detail else {
         return Violation { rule: Rule::Deadlock, at: Party { site: waits, does }, others: vec![], detail };
     };
-    if let Some((site, missing)) = run.missing_slices((block, at)) {
+    if let Some((site, missing)) = run.missing_slices(MbarrierAddr { block, at }) {
         let detail = Detail::Slices { at, state, missing };
         let others = vec![Party { site: waits, does }];
         return Violation {
@@ -85,7 +86,7 @@ fn bytes(run: &mut Run<'_, '_>, waits: Site, does: ThreadAct, detail: Detail) ->
             detail,
         };
     }
-    let known = run.mbarrier((block, at)).map(|mbarrier| (mbarrier.announced, mbarrier.load));
+    let known = run.mbarrier(MbarrierAddr { block, at }).map(|mbarrier| (mbarrier.announced, mbarrier.load));
     let (announced, load) = known.unwrap_or((None, None));
     let mut others = vec![Party { site: waits, does }];
     others.extend(load.map(|(_, site)| Party { site, does: ThreadAct::IssueCopy }));
@@ -102,7 +103,7 @@ fn detail(run: &mut Run<'_, '_>, stmt: &Stmt) -> Detail {
         && let Value::Address(addr) = run.value(barrier)
         && let (Some(block), Some(at)) = (addr.block.uniform(), addr.at.uniform())
     {
-        return run.barrier_detail((block, at));
+        return run.barrier_detail(MbarrierAddr { block, at });
     }
     Detail::Nothing
 }

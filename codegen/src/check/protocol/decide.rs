@@ -33,12 +33,12 @@ impl Run<'_, '_> {
         stmt: &Stmt,
         ends: LoopEnding,
     ) -> StepResult<bool> {
-        if self.choices.forks && matches!(ends, LoopEnding::Then | LoopEnding::Otherwise) {
+        if self.policy.forks && matches!(ends, LoopEnding::Then | LoopEnding::Otherwise) {
             let is_free = condition.uniform().is_none_or(|term| self.terms.known(term).is_none());
             let of = self.input.code.step(self.agent().at).loops.last();
-            self.choices.free.extend(of.filter(|_| is_free));
+            self.findings.free_loops.extend(of.filter(|_| is_free));
         }
-        let known = condition.map(|term| self.facts.known(self.terms, term));
+        let known = condition.map(|term| self.state.facts.known(self.terms, term));
         if let Some(known) = known {
             return match known.uniform() {
                 Some(holds) => Ok(holds),
@@ -56,11 +56,11 @@ impl Run<'_, '_> {
         }
         let mut holds = None;
         for term in all {
-            match (self.facts.known(self.terms, term), holds) {
+            match (self.state.facts.known(self.terms, term), holds) {
                 (Some(known), Some(holds)) if known != holds => return Err(Stop::Discarded),
                 (Some(_), _) => {}
                 (None, Some(holds)) => {
-                    if !self.facts.assume_free(self.terms, term, holds) {
+                    if !self.state.facts.assume_free(self.terms, term, holds) {
                         return Err(Stop::Discarded);
                     }
                 }
@@ -93,7 +93,7 @@ impl Run<'_, '_> {
     /// false in a proof.
     fn is_in_silent_loop(&self) -> bool {
         let is_silent = |(of, _): &(StmtId, u32)| self.input.code.is_silent(*of);
-        !self.choices.forks && self.agent().iterations.last().is_some_and(is_silent)
+        !self.policy.forks && self.agent().iterations.last().is_some_and(is_silent)
     }
 
     /// Decides a loop whose iterations are distributed over lanes, as in
@@ -103,16 +103,16 @@ impl Run<'_, '_> {
         let threads = Rc::clone(&self.agent().threads);
         for (lane, thread) in threads.iter().enumerate() {
             let Some(term) = condition.get(lane) else { continue };
-            if self.facts.known(self.terms, term).is_some() {
+            if self.state.facts.known(self.terms, term).is_some() {
                 continue;
             }
             if thread % WARP_THREADS == 0 {
                 self.choose(term, self.branch_role(ends))?;
-            } else if !self.facts.assume_free(self.terms, term, false) {
+            } else if !self.state.facts.assume_free(self.terms, term, false) {
                 return Err(Stop::Discarded);
             }
         }
-        let known = condition.map(|term| self.facts.known(self.terms, term)).ok_or(Stop::Discarded)?;
+        let known = condition.map(|term| self.state.facts.known(self.terms, term)).ok_or(Stop::Discarded)?;
         known.uniform().ok_or_else(|| self.split(&known.classes()))
     }
 
@@ -127,20 +127,20 @@ impl Run<'_, '_> {
             && self.terms.scalar(condition) == Scalar::Bool
         {
             for part in [a, b] {
-                if let Some(holds) = self.facts.known(self.terms, condition) {
+                if let Some(holds) = self.state.facts.known(self.terms, condition) {
                     return Ok(holds);
                 }
-                if self.facts.known(self.terms, part).is_none() {
+                if self.state.facts.known(self.terms, part).is_none() {
                     self.choose(part, role)?;
                 }
             }
-            return self.facts.known(self.terms, condition).ok_or(Stop::Discarded);
+            return self.state.facts.known(self.terms, condition).ok_or(Stop::Discarded);
         }
         self.choose_one(condition, role)
     }
 
     fn choose_one(&mut self, condition: Term, role: BranchRole) -> StepResult<bool> {
-        if self.choices.forks {
+        if self.policy.forks {
             return Err(Stop::Fork(condition));
         }
         let innermost = self.agent().iterations.last();
@@ -152,21 +152,26 @@ impl Run<'_, '_> {
         let is_equality = self.terms.node(condition).operands_of_binary(BinaryOp::Eq).is_some();
         let first = first.unwrap_or(!is_equality);
         let iteration = in_loop.map_or(0, |(_, iteration)| iteration);
-        let iterations = in_loop.map_or(self.choices.iterations.inner, |(of, _)| self.default_iterations(of));
-        let choices = &mut self.choices;
-        let is_other = choices.path.get(choices.taken.len()).copied();
+        let iterations = in_loop.map_or(self.policy.iterations.inner, |(of, _)| self.default_iterations(of));
+        let decisions = &mut self.state.decisions;
+        let is_other = self.policy.path.get(decisions.taken.len()).copied();
         let is_other = is_other.unwrap_or(may_end && iteration < iterations);
-        choices.max_iterations = choices.max_iterations.max(iteration + u32::from(may_end && is_other));
+        decisions.max_iterations = decisions.max_iterations.max(iteration + u32::from(may_end && is_other));
         if may_end && !is_other {
-            choices.min_iterations =
-                Some(choices.min_iterations.map_or(iteration, |fewest| fewest.min(iteration)));
+            decisions.min_iterations =
+                Some(decisions.min_iterations.map_or(iteration, |fewest| fewest.min(iteration)));
         }
-        choices.taken.push(is_other);
+        decisions.taken.push(is_other);
         if launch::has_data(self.terms, condition) {
-            choices.data = choices.data.and(self.current, in_loop.filter(|_| may_end).map(|(of, _)| of));
+            let of_loop = in_loop.filter(|_| may_end).map(|(of, _)| of);
+            decisions.data = decisions.data.and(self.state.current, of_loop);
         }
         let value = first != is_other;
-        if self.facts.assume_free(self.terms, condition, value) { Ok(value) } else { Err(Stop::Discarded) }
+        if self.state.facts.assume_free(self.terms, condition, value) {
+            Ok(value)
+        } else {
+            Err(Stop::Discarded)
+        }
     }
 
     /// Returns the role of a branch. A `break` out of a loop in which nothing synchronises ends a
@@ -187,7 +192,7 @@ impl Run<'_, '_> {
 
     /// Returns how many iterations of a loop are taken by default.
     fn default_iterations(&self, of: StmtId) -> u32 {
-        let iterations = self.choices.iterations;
+        let iterations = self.policy.iterations;
         if self.input.code.is_silent(of) {
             iterations.silent
         } else if self.input.code.is_outer(of) {

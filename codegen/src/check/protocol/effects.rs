@@ -2,7 +2,7 @@
 
 use tma_model::sync::{Access, AccessKind, Proxy};
 
-use super::copies::bytes_of;
+use super::barriers::MbarrierAddr;
 use super::explain;
 use super::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason, Violation};
 use super::lanes::Lanes;
@@ -12,6 +12,7 @@ use super::memory::region::Region;
 use super::run::{Run, StepFlow, StepResult, Stop};
 use super::state::{Agent, WarpRendezvous};
 use super::term::Symbol;
+use super::to_u32;
 use super::value::Value;
 use crate::ir::{
     Expr, Fence, LocalId, MapEdit, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type,
@@ -28,23 +29,23 @@ impl<'k> Run<'_, 'k> {
             StmtKind::Assign { local, index, value } => self.assign(*local, index, value)?,
             StmtKind::TileGet { tile, at, dest } => {
                 let vector = self.input.kernel.kernel().local(*dest).ty.elements().map_or(1, |(_, len)| len);
-                self.tile_access(stmt, (tile, at), vector, READ)?;
+                self.tile_access(stmt, tile, at, vector, READ)?;
                 self.load_unknown(*dest);
             }
             StmtKind::TileSet { tile, at, value } => {
                 let vector = value.ty.elements().map_or(1, |(_, len)| len);
-                self.tile_access(stmt, (tile, at), vector, WRITE)?;
+                self.tile_access(stmt, tile, at, vector, WRITE)?;
             }
             StmtKind::SharedGet { dest, array, index } => self.shared_get(stmt, *dest, array, index)?,
             StmtKind::SharedSet { array, index, value } => self.shared_set(stmt, array, index, value)?,
             StmtKind::GlobalGet { dest, global, index } => {
                 let vector = self.input.kernel.kernel().local(*dest).ty.elements().map_or(1, |(_, len)| len);
-                self.global_access(stmt, *global, (index, vector), READ)?;
+                self.global_access(stmt, *global, index, vector, READ)?;
                 self.global_get(*dest, *global, index);
             }
             StmtKind::GlobalSet { global, index, value } => {
                 let vector = value.ty.elements().map_or(1, |(_, len)| len);
-                self.global_access(stmt, *global, (index, vector), WRITE)?;
+                self.global_access(stmt, *global, index, vector, WRITE)?;
             }
             StmtKind::Atomic(atomic) => self.atomic(stmt, atomic)?,
             StmtKind::TileCopy(copy) => return self.tile_copy(stmt, copy),
@@ -72,10 +73,10 @@ impl<'k> Run<'_, 'k> {
             StmtKind::Fence(fence) => self.fence(*fence),
             StmtKind::Sync(sync) => return self.sync(stmt, *sync),
             StmtKind::NamedBarrierSync { id, threads } => {
-                return self.named_barrier(stmt, (id, threads), false);
+                return self.named_barrier(stmt, id, threads, false);
             }
             StmtKind::NamedBarrierArrive { id, threads } => {
-                return self.named_barrier(stmt, (id, threads), true);
+                return self.named_barrier(stmt, id, threads, true);
             }
             StmtKind::SyncGrid { counter } => {
                 if let Some(span) = self.input.code.slice.accessed(*counter) {
@@ -84,7 +85,7 @@ impl<'k> Run<'_, 'k> {
                 return self.sync_grid(stmt.id, *counter);
             }
             StmtKind::ElectOne { dest } => return self.elect(stmt, *dest),
-            StmtKind::Warp { dest, value, op } => return self.warp_operation(stmt, (*dest, value), op),
+            StmtKind::Warp { dest, value, op } => return self.warp_operation(stmt, *dest, value, op),
             StmtKind::Assert { condition, .. } => self.assert(condition)?,
             // A trap does not hide violations by other groups, so they continue.
             StmtKind::Trap => return Ok(StepFlow::Blocked),
@@ -92,13 +93,13 @@ impl<'k> Run<'_, 'k> {
                 self.agent_mut().acquired.insert(*maps);
             }
             StmtKind::StoreMatrix(store) => {
-                self.access_global(stmt.id, store.matrix.global, (WRITE, GlobalLocation::Anywhere), None)?;
+                self.access_global(stmt.id, store.matrix.global, WRITE, GlobalLocation::Anywhere, None)?;
             }
             StmtKind::PrintTile { tile } => {
                 if let Type::Tile(ty) = tile.ty.local() {
-                    let bytes = bytes_of(ty.shared_bytes());
+                    let bytes = to_u32(ty.shared_bytes());
                     let (block, region) = self.region_of(tile, |at| Region::Some(at..at + bytes))?;
-                    self.access_shared(stmt.id, block, (READ, region), None)?;
+                    self.access_shared(stmt.id, block, READ, region, None)?;
                 }
             }
             StmtKind::If { .. }
@@ -153,7 +154,7 @@ impl<'k> Run<'_, 'k> {
             self.input.kernel.kernel().local(dest).ty.as_scalar().filter(|scalar| is_number(*scalar));
         let value = scalar.and_then(|scalar| {
             let count = self.agent().threads.len();
-            Lanes::of((0..count).map(|_| self.terms.fresh(scalar)).collect())
+            Lanes::of((0..count).map(|_| self.fresh(scalar)).collect())
         });
         self.set(dest, value.map_or(Value::Unknown, Value::Number));
     }
@@ -175,7 +176,7 @@ impl<'k> Run<'_, 'k> {
         let Some(lanes) = self.numbers(condition) else { return Ok(()) };
         for lane in 0..self.agent().threads.len() {
             if let Some(term) = lanes.get(lane)
-                && !self.facts.assume(self.terms, term, true)
+                && !self.state.facts.assume(self.terms, term, true)
             {
                 return Err(Stop::Discarded);
             }
@@ -187,9 +188,9 @@ impl<'k> Run<'_, 'k> {
         match fence {
             Fence::ProxyAsync(memory) => self.agent_mut().view.fence_async(memory.memories()),
             Fence::MbarrierInit => {
-                let (me, step) = (self.current, self.epoch());
+                let (me, step) = (self.state.current, self.epoch());
                 self.agent_mut().view.step();
-                for mbarrier in self.blocks.iter_mut().flat_map(|block| block.mbarriers.values_mut()) {
+                for mbarrier in self.state.blocks.iter_mut().flat_map(|block| block.mbarriers.values_mut()) {
                     if mbarrier.init.agent == me && mbarrier.fenced.is_none() {
                         mbarrier.fenced = Some(step);
                     }
@@ -206,7 +207,7 @@ impl<'k> Run<'_, 'k> {
             return Err(self.stop_undecided(UndecidedReason::Address, expr.span));
         };
         let block = self.uniform(&addr.block)?;
-        if block < self.blocks.len() {
+        if block < self.state.blocks.len() {
             Ok((block, addr.at))
         } else {
             Err(self.stop_undecided(UndecidedReason::Cluster, expr.span))
@@ -216,7 +217,7 @@ impl<'k> Run<'_, 'k> {
     /// Returns the bytes within which an object lies, if it is one of several at an unknown index.
     pub(super) fn one_of(&mut self, expr: &Expr) -> Option<(usize, std::ops::Range<u32>)> {
         let Value::OneOf { block, start, end } = self.value(expr) else { return None };
-        (block < self.blocks.len()).then_some((block, start..end))
+        (block < self.state.blocks.len()).then_some((block, start..end))
     }
 
     /// Returns the bytes of an object in shared memory that is the same for all threads of the
@@ -237,7 +238,7 @@ impl<'k> Run<'_, 'k> {
     /// Charges an access by each thread, which costs more than a step of the group.
     pub(super) fn charge(&mut self) -> StepResult {
         let cost = self.agent().threads.len() as u64 / 16;
-        self.budget.take_steps(cost)
+        self.policy.budget.take_steps(cost)
     }
 
     /// Evaluates an index to known numbers.
@@ -249,7 +250,8 @@ impl<'k> Run<'_, 'k> {
     /// are known, and their region.
     pub(super) fn elements(
         &mut self,
-        (array, index): (&Expr, &Expr),
+        array: &Expr,
+        index: &Expr,
         vector: u32,
     ) -> StepResult<(usize, Option<Lanes<u32>>, Region)> {
         if let Some((block, range)) = self.one_of(array) {
@@ -281,16 +283,16 @@ impl<'k> Run<'_, 'k> {
 
     fn shared_get(&mut self, stmt: &Stmt, dest: LocalId, array: &Expr, index: &Expr) -> StepResult {
         let vector = self.input.kernel.kernel().local(dest).ty.elements().map(|(_, len)| len);
-        let (block, at, region) = self.elements((array, index), vector.unwrap_or(1))?;
+        let (block, at, region) = self.elements(array, index, vector.unwrap_or(1))?;
         self.use_remote_memory(stmt.id, block)?;
         self.log_banks(stmt.id, block, &region);
-        self.access_shared(stmt.id, block, (READ, region), None)?;
+        self.access_shared(stmt.id, block, READ, region, None)?;
         if !self.input.code.slice.needs(dest) {
             return Ok(());
         }
         // Trusted statements may write the memory meanwhile.
         let is_ordered = !self.input.code.trusts_any();
-        let numbers = &self.blocks[block].numbers;
+        let numbers = &self.state.blocks[block].numbers;
         let known = at
             .filter(|_| vector.is_none() && is_ordered)
             .and_then(|at| at.map(|at| numbers.get(&at).copied()));
@@ -303,17 +305,17 @@ impl<'k> Run<'_, 'k> {
 
     fn shared_set(&mut self, stmt: &Stmt, array: &Expr, index: &Expr, value: &Expr) -> StepResult {
         let vector = value.ty.elements().map_or(1, |(_, len)| len);
-        let (block, at, region) = self.elements((array, index), vector)?;
+        let (block, at, region) = self.elements(array, index, vector)?;
         self.use_remote_memory(stmt.id, block)?;
         let hull = region.hull();
         self.log_banks(stmt.id, block, &region);
-        self.access_shared(stmt.id, block, (WRITE, region), None)?;
+        self.access_shared(stmt.id, block, WRITE, region, None)?;
         if !self.input.code.slice.reads_shared() {
             return Ok(());
         }
         let values = self.numbers(value);
         let count = self.agent().threads.len();
-        let numbers = &mut self.blocks[block].numbers;
+        let numbers = &mut self.state.blocks[block].numbers;
         match (at, values) {
             (Some(at), Some(values)) => {
                 for lane in 0..count {
@@ -343,7 +345,7 @@ impl<'k> Run<'_, 'k> {
             self.note_undecided(UndecidedReason::Maps, stmt.origin.span);
         }
         let (block, at) = self.address(map)?;
-        let range = at..at + bytes_of(u64::from(MAP_BYTES));
+        let range = at..at + to_u32(u64::from(MAP_BYTES));
         let (whole, some) = (Region::all(range.clone()), Region::Some(range));
         // An edit changes a few bytes of an existing map.
         let accesses = match edit {
@@ -353,7 +355,9 @@ impl<'k> Run<'_, 'k> {
             }
             MapEdit::Publish { .. } => vec![(READ, whole)],
         };
-        accesses.into_iter().try_for_each(|access| self.access_shared(stmt.id, block, access, None))?;
+        for (access, region) in accesses {
+            self.access_shared(stmt.id, block, access, region, None)?;
+        }
         Ok(StepFlow::Next)
     }
 
@@ -367,24 +371,23 @@ impl<'k> Run<'_, 'k> {
         let block = self.agent().block;
         let stmt = self.last_stmt();
         self.stores_are_over(stmt)?;
-        let view = &self.agents[self.current].view;
-        self.blocks[block].remote_uses.retain(|(step, _)| !view.knows_complete(*step));
+        let view = &self.state.agents[self.state.current].view;
+        self.state.blocks[block].remote_uses.retain(|(step, _)| !view.knows_complete(*step));
         self.agent_mut().is_done = true;
-        self.event_count += 1;
+        self.state.event_count += 1;
         self.leave_cluster();
-        let is_last = !self.agents.iter().any(|agent| agent.block == block && !agent.is_done);
+        let is_last = !self.state.agents.iter().any(|agent| agent.block == block && !agent.is_done);
         if !is_last {
             return self.end_rounds(block);
         }
         self.registers_suffice(block);
-        if let Some(&(_, site)) = self.blocks[block].remote_uses.first() {
+        if let Some(&(_, site)) = self.state.blocks[block].remote_uses.first() {
             let at = Party { site, does: ThreadAct::UseRemoteMemory };
             let others = vec![Party { site: self.site(stmt), does: ThreadAct::MayHaveEnded }];
-            let found = Violation { rule: Rule::BlockGone, at, others, detail: Detail::Nothing };
-            return Err(Stop::Violation(Box::new(found)));
+            return Err(Violation { rule: Rule::BlockGone, at, others, detail: Detail::Nothing }.into());
         }
-        let all: Vec<u32> = self.blocks[block].mbarriers.keys().copied().collect();
-        all.into_iter().try_for_each(|at| self.check_end(stmt, (block, at), ThreadAct::End))
+        let all: Vec<u32> = self.state.blocks[block].mbarriers.keys().copied().collect();
+        all.into_iter().try_for_each(|at| self.check_end(stmt, MbarrierAddr { block, at }, ThreadAct::End))
     }
 
     /// Records a use of the memory of another block, which must exist.
@@ -394,7 +397,7 @@ impl<'k> Run<'_, 'k> {
         }
         // The other block ran to its end before this use, and nothing forbids that.
         let of_block = |(_, agent): &(usize, &Agent)| agent.block == block;
-        let mut threads = self.agents.iter().enumerate().filter(of_block).peekable();
+        let mut threads = self.state.agents.iter().enumerate().filter(of_block).peekable();
         if let Some(&(agent, _)) = threads.peek()
             && threads.all(|(_, agent)| agent.is_done)
         {
@@ -402,7 +405,8 @@ impl<'k> Run<'_, 'k> {
             let ended = Party { site, does: ThreadAct::MayHaveEnded };
             return self.violation(
                 Rule::BlockGone,
-                (stmt, ThreadAct::UseRemoteMemory),
+                stmt,
+                ThreadAct::UseRemoteMemory,
                 vec![ended],
                 Detail::Nothing,
             );
@@ -410,12 +414,11 @@ impl<'k> Run<'_, 'k> {
         // PTX ISA, "barrier.cluster": only a rendezvous shows that another block has started.
         let past = self.agent().view.knows().past();
         let is_started = |(_, agent): &(usize, &Agent)| past.get(agent.view.epoch().component()) > 0;
-        if !self.agents.iter().enumerate().filter(of_block).any(|agent| is_started(&agent)) {
-            let span = self.span_of(stmt);
-            self.note_undecided(UndecidedReason::Undefined, span);
+        if !self.state.agents.iter().enumerate().filter(of_block).any(|agent| is_started(&agent)) {
+            self.note_undecided(UndecidedReason::Undefined, self.span_of(stmt));
         }
         let visit = (self.epoch(), self.site(stmt));
-        if let Some(block) = self.blocks.get_mut(block) {
+        if let Some(block) = self.state.blocks.get_mut(block) {
             block.note_remote_use(visit);
         }
         Ok(())

@@ -5,6 +5,7 @@ use super::explore::input::Input;
 use super::finding::{Detail, Party, Violation};
 use super::launch::Numbers;
 use super::term::{Node, Symbol, Terms};
+use super::to_u32;
 use crate::check::layout;
 use crate::diag::Diagnostic;
 use crate::diag::mistake::{
@@ -147,8 +148,8 @@ fn name_at(input: &Input<'_>, at: u32) -> Option<Subject> {
     let kernel = input.kernel.kernel();
     let layout = input.kernel.layout();
     let (index, var) = kernel.shared.iter().enumerate().find(|(index, var)| {
-        let start = layout.offset(crate::ir::SharedId(u32::try_from(*index).unwrap_or(u32::MAX)));
-        let size = u32::try_from(layout::size(&var.ty)).unwrap_or(u32::MAX);
+        let start = layout.offset(crate::ir::SharedId(to_u32(*index)));
+        let size = to_u32(layout::size(&var.ty));
         (start..start.saturating_add(size)).contains(&at)
     })?;
     let id = crate::ir::SharedId(u32::try_from(index).ok()?);

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use super::term::{Known, Node, Symbol, Term, Terms};
+use super::term::{Known, Node, Symbol, Term, Terms, binary_of_known};
 use crate::ir::{BinaryOp, MathOp, Scalar, Special};
 use crate::quick::{QuickMap, QuickSet};
 
@@ -182,7 +182,7 @@ impl Facts {
                 let ((low_a, high_a), (low_b, high_b)) = (of(a), of(b));
                 if low_a == high_a
                     && low_b == high_b
-                    && let Some(known) = terms.binary_of_known(op, a, [low_a, low_b])
+                    && let Some(known) = binary_of_known(op, low_a, low_b, terms.scalar(a))
                 {
                     return (known, known);
                 }

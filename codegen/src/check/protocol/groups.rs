@@ -7,6 +7,7 @@ use super::code::{Op, Steps};
 use super::lanes::Lanes;
 use super::run::{Run, StepResult, Stop};
 use super::state::Agent;
+use super::to_u32;
 use crate::check::uniform::is_of_warp;
 use crate::ir::{Kernel, StmtKind, Sync};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
@@ -15,7 +16,7 @@ use crate::quick::QuickMap;
 /// Returns the initial groups: warps, warpgroups or the whole block, depending on which threads
 /// operate together.
 pub(super) fn first(kernel: &Kernel, code: &Steps<'_>) -> Vec<Rc<[u32]>> {
-    let threads = u32::try_from(kernel.launch.thread_count()).unwrap_or(u32::MAX);
+    let threads = to_u32(kernel.launch.thread_count());
     let (mut of_warp, mut of_warpgroup) = (false, false);
     for step in code.steps() {
         let Op::Do(stmt) = &step.op else { continue };
@@ -75,7 +76,7 @@ impl Run<'_, '_> {
     pub(super) fn notes_classes<T: Copy + PartialEq>(&self, lanes: &Lanes<T>) -> bool {
         let classes = lanes.classes();
         if !classes.is_empty() {
-            self.thread_classes.borrow_mut().push(self.threads_of(&classes));
+            self.findings.thread_classes.borrow_mut().push(self.threads_of(&classes));
         }
         !classes.is_empty()
     }
@@ -107,7 +108,7 @@ impl Run<'_, '_> {
                 && both.all(|(a, b)| a.abs_diff(*b) == distance)
                 && (distance == 0 || role(me) == role(agent) && (role(me).is_some() || is_warpgroup))
         };
-        let alike: Vec<_> = self.agents.iter().filter(is_alike).map(|agent| &agent.threads).collect();
+        let alike: Vec<_> = self.state.agents.iter().filter(is_alike).map(|agent| &agent.threads).collect();
         let class = |class: &Vec<usize>| {
             let of = |threads: &&Rc<[u32]>| class.iter().map(|&lane| threads[lane]).collect::<Vec<_>>();
             alike.iter().flat_map(of).collect()

@@ -1,7 +1,5 @@
-//! Records of an execution that only messages use.
-//!
-//! No verdict depends on them, so a proof does not compare them. During a proof they may belong to
-//! another state, which is harmless because a proof reports no findings.
+//! Records of an execution that no later step reads: only messages do, and the comparison of
+//! executions that have ended.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +7,13 @@ use super::barriers::MbarrierAddr;
 use super::finding::{Party, ThreadAct};
 use super::memory::Site;
 use super::run::Run;
+use crate::ir::ParamId;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct History {
+    /// The complete rounds of `sync_grid`: their counters and sites. A proof records none, since it
+    /// repeats loops any number of times.
+    pub(super) grid_rounds: Vec<(ParamId, Site)>,
     /// The `return` of each group that ended before the end of the kernel.
     returned: BTreeMap<usize, Site>,
     /// The sliced loads that count for the current phase of each mbarrier.
@@ -24,7 +26,7 @@ pub(super) struct History {
 }
 
 /// Parts of a tile that blocks have loaded for each other.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slices {
     phase: u32,
     /// The mask of the blocks that load a part each.
@@ -45,7 +47,7 @@ impl History {
 
     /// Records that a block loads its part of a tile. `peers` is the mask of the blocks that load
     /// one.
-    pub(super) fn note_slice(&mut self, addr: MbarrierAddr, phase: u32, (peers, site): (u32, Site)) {
+    pub(super) fn note_slice(&mut self, addr: MbarrierAddr, phase: u32, peers: u32, site: Site) {
         let slices = self.slices.entry(addr).or_insert(Slices { phase, peers, loads: vec![] });
         if slices.phase != phase {
             *slices = Slices { phase, peers, loads: vec![] };
@@ -89,24 +91,29 @@ impl Run<'_, '_> {
     /// Returns the groups of threads of this block, or of all blocks, that have returned.
     pub(super) fn returned(&self, block: Option<usize>) -> Vec<Party> {
         let is_of = |site: &Site| {
-            let agent = &self.agents[site.agent];
+            let agent = &self.state.agents[site.agent];
             agent.is_done && block.is_none_or(|block| agent.block == block)
         };
-        self.history.returned().filter(is_of).map(|site| Party { site, does: ThreadAct::Return }).collect()
+        self.state
+            .history
+            .returned()
+            .filter(is_of)
+            .map(|site| Party { site, does: ThreadAct::Return })
+            .collect()
     }
 
     /// Returns the latest sliced load that counts for the current phase of an mbarrier, and the
     /// blocks that have not loaded their parts. Returns `None` if all blocks have.
     pub(super) fn missing_slices(&self, addr: MbarrierAddr) -> Option<(Site, Vec<usize>)> {
-        let slices = self.history.slices.get(&addr)?;
-        let mbarrier = self.blocks.get(addr.0)?.mbarriers.get(&addr.1)?;
+        let slices = self.state.history.slices.get(&addr)?;
+        let mbarrier = self.state.blocks.get(addr.block)?.mbarriers.get(&addr.at)?;
         let last = *slices.loads.last()?;
         if slices.phase != mbarrier.count.phase() {
             return None;
         }
         let has_loaded =
-            |block: usize| slices.loads.iter().any(|site| self.agents[site.agent].block == block);
-        let peers = (0..self.blocks.len()).filter(|block| slices.peers >> block & 1 == 1);
+            |block: usize| slices.loads.iter().any(|site| self.state.agents[site.agent].block == block);
+        let peers = (0..self.state.blocks.len()).filter(|block| slices.peers >> block & 1 == 1);
         let missing: Vec<usize> = peers.filter(|block| !has_loaded(*block)).collect();
         (!missing.is_empty()).then_some((last, missing))
     }

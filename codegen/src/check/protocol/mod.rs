@@ -71,8 +71,8 @@
 //! | `slice`, `code` | the parts of a kernel that matter, as steps with jumps |
 //! | `term`, `facts`, `launch` | symbols of a launch, facts decided about them, example launches |
 //! | `groups`, `lanes`, `value` | groups of threads, and the values of expressions in them |
-//! | `run`, `state`, `choices`, `decide` | one execution: its schedule, its state, its decisions |
-//! | `history` | records of an execution that only messages use |
+//! | `state`, `history` | one execution, and its records that no later step reads |
+//! | `run`, `choices`, `decide` | following an execution: its schedule, its policy, its decisions |
 //! | `effects`, `accesses`, `barriers` | effects of statements |
 //! | `copies`, `multiplications`, `rendezvous` | effects of copies, tensor cores and barriers |
 //! | `memory` | accesses to shared and global memory, and pairs that nothing orders |
@@ -117,3 +117,10 @@ pub use explore::{Budget, Judgement, Report, Verdict, judge, report};
 pub use finding::{Undecided, UndecidedReason};
 pub use outline::outline;
 pub use repair::with_missing_step;
+
+/// Converts the number of something that is few: groups, terms and components, which have to fit in
+/// the memory of a check, or threads and bytes, which the limits of a kernel bound. It saturates,
+/// so that a mistake in a bound shows as a limit that is exceeded.
+fn to_u32(number: impl TryInto<u32>) -> u32 {
+    number.try_into().unwrap_or(u32::MAX)
+}

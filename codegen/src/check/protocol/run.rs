@@ -8,23 +8,21 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use tma_model::sync::{Acquirer, Component, Epoch, Issue, View};
+use tma_model::sync::{Acquirer, Component, Epoch, Issue};
 
 use super::banks::BankConflictLog;
-use super::choices::Choices;
+use super::choices::Policy;
 use super::code::{LoopEnding, Op};
-use super::explore::allowance::{Allowance, WORK_BETWEEN_COUNTS};
+use super::explore::allowance::WORK_BETWEEN_COUNTS;
 use super::explore::input::Input;
-use super::facts::Facts;
 use super::finding::{Detail, Party, Rule, ThreadAct, Undecided, UndecidedReason, Violation};
-use super::history::History;
 use super::lanes::Lanes;
 use super::memory::Site;
-use super::memory::global::GlobalRecord;
-use super::state::{Agent, Block, Counter, LoopChanges, Rendezvous, RendezvousKind, Stores};
-use super::term::{Term, Terms};
+use super::state::{Agent, Counter, Execution};
+use super::term::{NumberedKind, Term, Terms};
 use super::value::{Scope, Value};
-use crate::ir::{BinaryOp, Expr, For, ParamId, Scalar, Stmt, StmtId};
+use crate::ir::{BinaryOp, Expr, For, LocalId, Scalar, Span, Stmt, StmtId};
+use crate::quick::QuickSet;
 
 /// The most iterations of a loop that is followed iteration by iteration although its end is free.
 const MAX_SHORT_ITERATIONS: i128 = 64;
@@ -51,6 +49,12 @@ pub(super) enum Stop {
     Size,
 }
 
+impl From<Violation> for Stop {
+    fn from(found: Violation) -> Self {
+        Self::Violation(Box::new(found))
+    }
+}
+
 pub(super) type StepResult<T = ()> = Result<T, Stop>;
 
 /// The control flow after a step.
@@ -72,126 +76,63 @@ pub(super) enum Transition {
     Blocked { arrived: bool },
 }
 
-/// An execution in progress.
+/// An execution that is being followed.
 pub(super) struct Run<'r, 'k> {
     pub(super) input: &'r Input<'k>,
     pub(super) terms: &'r mut Terms,
-    pub(super) facts: Facts,
-    pub(super) choices: Choices,
-    pub(super) agents: Vec<Agent>,
-    pub(super) blocks: Vec<Block>,
-    /// Accesses to global memory that copies share with threads or with each other.
-    pub(super) globals: Vec<GlobalRecord>,
-    /// The rendezvous of the cluster, and that of the grid.
-    pub(super) cluster: Rendezvous,
-    pub(super) grid: Rendezvous,
-    /// The complete rounds of `sync_grid`: their counters and sites.
-    pub(super) grid_rounds: Vec<(ParamId, Site)>,
+    pub(super) state: Execution,
+    pub(super) policy: Policy,
+    pub(super) findings: Findings,
+    /// A cache of joined clocks, which holds for any state.
     pub(super) acquirer: Acquirer,
-    pub(super) components: u32,
+}
+
+/// What following executions has brought to light. A proof collects it from all states.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
     pub(super) undecided: Vec<Undecided>,
-    /// The budget that is left.
-    pub(super) budget: Allowance,
-    /// The work that will be left when the memory of the state is counted next.
-    pub(super) next_count: u64,
-    /// The memory that is held beside this state, in bytes.
-    pub(super) other_held_bytes: u64,
-    pub(super) current: usize,
     /// The bank-conflict log, if accesses are recorded.
     pub(super) banks: Option<BankConflictLog>,
-    /// A count of events that other groups may wait for.
-    pub(super) event_count: u64,
     /// The warps that elect a thread.
     pub(super) electing_warps: BTreeSet<u32>,
     /// Classes of threads that the kernel distinguishes by thread index.
     pub(super) thread_classes: RefCell<Vec<Vec<Vec<u32>>>>,
-    /// Records that only messages use.
-    pub(super) history: History,
+    /// In a proof, the loops whose ends depend on the launch or on data.
+    pub(super) free_loops: QuickSet<StmtId>,
+}
+
+impl Findings {
+    /// Records a reason why the kernel is undecided.
+    pub(super) fn note(&mut self, reason: UndecidedReason, span: Span) {
+        self.undecided.push(Undecided { reason, span });
+    }
 }
 
 impl<'r, 'k> Run<'r, 'k> {
     /// Creates an execution at its start.
-    pub(super) fn new(
-        input: &'r Input<'k>,
-        terms: &'r mut Terms,
-        choices: Choices,
-        mut budget: Allowance,
-    ) -> Self {
+    pub(super) fn new(input: &'r Input<'k>, terms: &'r mut Terms, mut policy: Policy) -> Self {
         // If this exceeds the budget, the first step reports that.
-        _ = budget.take_work(Self::bytes_at_start(input) / 64);
-        let block_count = input.cluster.iter().product::<u32>() as usize;
-        let locals = input.code.variables.len();
-        let mut agents = vec![];
-        for block in 0..block_count {
-            for threads in &input.groups {
-                let me = Component::new(u32::try_from(agents.len()).unwrap_or(u32::MAX));
-                agents.push(Agent {
-                    block,
-                    threads: Rc::clone(threads),
-                    at: 0,
-                    locals: vec![Value::Unknown; locals],
-                    counters: vec![None; input.code.counters],
-                    view: View::new(me, true),
-                    waited: 0,
-                    iterations: vec![],
-                    is_done: false,
-                    arrived_round: None,
-                    cluster_round: None,
-                    stores: Stores::default(),
-                    multiplications: 0,
-                    failed_polls: 0,
-                    acquired: BTreeSet::new(),
-                    cluster_sync: None,
-                    rendezvous: RendezvousKind::default(),
-                    pending_release: None,
-                    loop_changes: LoopChanges::default(),
-                });
-            }
-        }
-        terms.restart();
-        let components = u32::try_from(agents.len()).unwrap_or(u32::MAX);
-        let blocks = (0..block_count).map(|_| Block::default()).collect();
-        Self {
-            input,
-            terms,
-            facts: Facts::default(),
-            choices,
-            agents,
-            blocks,
-            globals: vec![],
-            cluster: Rendezvous::default(),
-            grid: Rendezvous::default(),
-            grid_rounds: vec![],
-            acquirer: Acquirer::default(),
-            components,
-            undecided: vec![],
-            budget,
-            next_count: budget.work().saturating_sub(WORK_BETWEEN_COUNTS),
-            other_held_bytes: 0,
-            current: 0,
-            banks: None,
-            event_count: 0,
-            electing_warps: BTreeSet::new(),
-            thread_classes: RefCell::default(),
-            history: History::default(),
-        }
+        _ = policy.budget.take_work(Self::bytes_at_start(input) / 64);
+        policy.next_count = policy.budget.work().saturating_sub(WORK_BETWEEN_COUNTS);
+        let (state, findings) = (Execution::new(input), Findings::default());
+        Self { input, terms, state, policy, findings, acquirer: Acquirer::default() }
     }
 
     /// Runs to the end.
     pub(super) fn run_to_end(&mut self) -> StepResult {
         // For each waiting group, the value of `event_count` at its last attempt.
-        let mut waits = vec![None; self.agents.len()];
+        let mut waits = vec![None; self.state.agents.len()];
         loop {
             let mut any = false;
             for (agent, last_seen) in waits.iter_mut().enumerate() {
-                if !self.agents[agent].is_done && *last_seen != Some(self.event_count) {
-                    self.current = agent;
+                if !self.state.agents[agent].is_done && *last_seen != Some(self.state.event_count) {
+                    self.state.current = agent;
                     let progressed = self.advance()?;
-                    *last_seen = (!progressed).then_some(self.event_count);
+                    *last_seen = (!progressed).then_some(self.state.event_count);
                     any |= progressed;
                 }
             }
-            if self.agents.iter().all(|agent| agent.is_done) {
+            if self.state.agents.iter().all(|agent| agent.is_done) {
                 return Ok(());
             }
             if !any {
@@ -222,7 +163,7 @@ impl<'r, 'k> Run<'r, 'k> {
         let step = input.code.step(at);
         // A jump back is free, since the iteration that it leads to is charged.
         let cost = u64::from(!matches!(step.op, Op::Jump(_) | Op::Enter(_)));
-        self.budget.take_steps(cost)?;
+        self.policy.budget.take_steps(cost)?;
         self.charge_work()?;
         let depth = step.loops.len();
         let entered = usize::from(matches!(step.op, Op::Enter(_)));
@@ -238,22 +179,27 @@ impl<'r, 'k> Run<'r, 'k> {
     }
 
     pub(super) fn agent(&self) -> &Agent {
-        &self.agents[self.current]
+        &self.state.agents[self.state.current]
     }
 
     pub(super) fn agent_mut(&mut self) -> &mut Agent {
-        &mut self.agents[self.current]
+        &mut self.state.agents[self.state.current]
     }
 
     /// Allocates a clock component.
     pub(super) fn component(&mut self) -> Component {
-        self.components += 1;
-        Component::new(self.components - 1)
+        self.state.components += 1;
+        Component::new(self.state.components - 1)
+    }
+
+    /// Creates a symbol of which nothing is known.
+    pub(super) fn fresh(&mut self, scalar: Scalar) -> Term {
+        self.terms.numbered(NumberedKind::Fresh, &mut self.state.symbols, scalar)
     }
 
     /// Returns the site of the current group at a statement.
     pub(super) fn site(&self, stmt: StmtId) -> Site {
-        Site { agent: self.current, stmt, iteration: self.agent().iterations.last().copied() }
+        Site { agent: self.state.current, stmt, iteration: self.agent().iterations.last().copied() }
     }
 
     /// Returns the clock of an operation that the current group issues now.
@@ -267,12 +213,12 @@ impl<'r, 'k> Run<'r, 'k> {
     }
 
     fn scope(&mut self) -> Scope<'_> {
-        let agent = &self.agents[self.current];
+        let agent = &self.state.agents[self.state.current];
         Scope {
             kernel: self.input.kernel,
             code: &self.input.code,
             terms: self.terms,
-            facts: &self.facts,
+            facts: &self.state.facts,
             threads: &agent.threads,
             locals: &agent.locals,
             block: agent.block,
@@ -294,7 +240,8 @@ impl<'r, 'k> Run<'r, 'k> {
             return Err(self.stop_undecided(UndecidedReason::Operand, expr.span));
         };
         let term = self.uniform(&lanes)?;
-        self.facts
+        self.state
+            .facts
             .number(self.terms, term)
             .ok_or_else(|| self.stop_undecided(UndecidedReason::Operand, expr.span))
     }
@@ -305,25 +252,26 @@ impl<'r, 'k> Run<'r, 'k> {
         u32::try_from(number).map_err(|_| self.stop_undecided(UndecidedReason::Operand, expr.span))
     }
 
-    pub(super) fn stop_undecided(&self, reason: UndecidedReason, span: crate::ir::Span) -> Stop {
+    pub(super) fn stop_undecided(&self, reason: UndecidedReason, span: Span) -> Stop {
         Stop::Undecided(Undecided { reason, span })
     }
 
     /// Records a reason why the kernel is undecided, and continues.
-    pub(super) fn note_undecided(&mut self, reason: UndecidedReason, span: crate::ir::Span) {
-        self.undecided.push(Undecided { reason, span });
+    pub(super) fn note_undecided(&mut self, reason: UndecidedReason, span: Span) {
+        self.findings.note(reason, span);
     }
 
     /// Reports a violation by the current group.
     pub(super) fn violation<T>(
         &self,
         rule: Rule,
-        (stmt, does): (StmtId, ThreadAct),
+        stmt: StmtId,
+        does: ThreadAct,
         others: Vec<Party>,
         detail: Detail,
     ) -> StepResult<T> {
         let at = Party { site: self.site(stmt), does };
-        Err(Stop::Violation(Box::new(Violation { rule, at, others, detail })))
+        Err(Violation { rule, at, others, detail }.into())
     }
 
     fn step(&mut self, op: &Op<'k>) -> StepResult<StepFlow> {
@@ -362,14 +310,14 @@ impl<'r, 'k> Run<'r, 'k> {
                     Some((id, iteration)) if id == stmt => *iteration += 1,
                     Some(_) | None => self.agent_mut().iterations.push((*stmt, 1)),
                 }
-                if self.choices.forks {
+                if self.policy.forks {
                     self.note_loop_changes(*stmt);
                 }
                 Ok(StepFlow::Next)
             }
             Op::Jump(to) => {
                 if let Some(stmt) = self.input.code.returns(self.agent().at) {
-                    self.history.note_return(self.site(stmt));
+                    self.state.history.note_return(self.site(stmt));
                 }
                 Ok(StepFlow::Goto(*to))
             }
@@ -400,7 +348,7 @@ impl<'r, 'k> Run<'r, 'k> {
         let Some(more) = more else {
             return Err(self.stop_undecided(UndecidedReason::Condition, inner.end.span));
         };
-        let ends = if self.choices.forks && self.is_short(&now) {
+        let ends = if self.policy.forks && self.is_short(&now) {
             LoopEnding::Neither
         } else {
             LoopEnding::Otherwise
@@ -415,7 +363,7 @@ impl<'r, 'k> Run<'r, 'k> {
     /// Whether a loop has few iterations in any launch. Such a loop is followed iteration by
     /// iteration.
     fn is_short(&self, counter: &Counter) -> bool {
-        let most = counter.end.uniform().map(|end| self.facts.range(self.terms, end).1);
+        let most = counter.end.uniform().map(|end| self.state.facts.range(self.terms, end).1);
         most.is_some_and(|most| most <= MAX_SHORT_ITERATIONS)
     }
 
@@ -456,19 +404,19 @@ impl<'r, 'k> Run<'r, 'k> {
     }
 
     /// Returns the value of a variable, if the variable matters.
-    pub(super) fn local(&self, local: crate::ir::LocalId) -> Option<&Value> {
+    pub(super) fn local(&self, local: LocalId) -> Option<&Value> {
         self.agent().locals.get(self.input.code.variable_index(local)?)
     }
 
     /// Sets the value of a local, if the local matters.
-    pub(super) fn set(&mut self, local: crate::ir::LocalId, value: Value) {
+    pub(super) fn set(&mut self, local: LocalId, value: Value) {
         if let Some(index) = self.input.code.variable_index(local) {
             self.agent_mut().locals[index] = value;
         }
     }
 
     /// Sets a local to a truth value that is the same for all threads of the group.
-    pub(super) fn set_truth(&mut self, local: crate::ir::LocalId, value: bool) {
+    pub(super) fn set_truth(&mut self, local: LocalId, value: bool) {
         let term = self.terms.truth(value);
         self.set(local, Value::Number(Lanes::Same(term)));
     }

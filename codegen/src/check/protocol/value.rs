@@ -6,6 +6,7 @@ use super::code::Steps;
 use super::facts::Facts;
 use super::lanes::Lanes;
 use super::term::{Symbol, Term, Terms};
+use super::to_u32;
 use crate::check::CheckedKernel;
 use crate::check::layout;
 use crate::ir::{Axis, BinaryOp, Expr, ExprKind, Scalar, Special, Type};
@@ -166,14 +167,14 @@ impl Scope<'_> {
             let index = u32::try_from(self.facts.number(self.terms, index)?).ok()?;
             (index < *len).then_some(index)
         });
-        let Some(index) = index else { return self.one_of(&addr, &indices, (stride, *len)) };
+        let Some(index) = index else { return self.one_of(&addr, &indices, stride, *len) };
         let at = addr.at.zip(&index, |at, index| Some(at + index * stride))?;
         Some(Value::Address(SharedAddr { at, ..addr }))
     }
 
     /// Returns the bytes within which the element at an unknown index lies. There are `len`
     /// elements, `stride` bytes apart.
-    fn one_of(&mut self, addr: &SharedAddr, index: &Lanes<Term>, (stride, len): (u32, u32)) -> Option<Value> {
+    fn one_of(&mut self, addr: &SharedAddr, index: &Lanes<Term>, stride: u32, len: u32) -> Option<Value> {
         let (block, base) = (addr.block.uniform().filter(|_| !addr.remote)?, addr.at.uniform()?);
         let ranges = (0..self.threads.len())
             .filter_map(|lane| index.get(lane))
@@ -219,7 +220,7 @@ impl Scope<'_> {
 
     /// Returns the coordinate of the block in its cluster. Ranks count along x, then y, then z.
     fn block_in_cluster(&self, axis: Axis) -> u32 {
-        let rank = u32::try_from(self.block).unwrap_or(u32::MAX);
+        let rank = to_u32(self.block);
         let [x, y, _] = self.cluster;
         match axis {
             Axis::X => rank % x,
@@ -239,7 +240,8 @@ impl Scope<'_> {
 }
 
 /// Returns the extent along an axis.
-pub(super) fn along([x, y, z]: [u32; 3], axis: Axis) -> u32 {
+pub(super) fn along(extents: [u32; 3], axis: Axis) -> u32 {
+    let [x, y, z] = extents;
     match axis {
         Axis::X => x,
         Axis::Y => y,

@@ -7,7 +7,7 @@ use super::{MbarrierAddr, WRITE};
 use crate::check::protocol::finding::{Detail, Party, Rule, ThreadAct, Violation};
 use crate::check::protocol::memory::region::Region;
 use crate::check::protocol::memory::{Site, all_know_over};
-use crate::check::protocol::run::{Run, StepResult, Stop};
+use crate::check::protocol::run::{Run, StepResult};
 use crate::ir::StmtId;
 
 impl Run<'_, '_> {
@@ -16,11 +16,11 @@ impl Run<'_, '_> {
         self.usable(stmt, addr, ThreadAct::Invalidate)?;
         self.check_end(stmt, addr, ThreadAct::Invalidate)?;
         self.unused(stmt, addr)?;
-        self.history.note_invalidation(addr, self.site(stmt));
-        self.blocks[addr.0].mbarriers.remove(&addr.1);
+        self.state.history.note_invalidation(addr, self.site(stmt));
+        self.state.blocks[addr.block].mbarriers.remove(&addr.at);
         // The next use of this memory must be ordered after the invalidation.
-        let bytes = Region::all(addr.1..addr.1 + BARRIER_BYTES as u32);
-        self.access_shared(stmt, addr.0, (WRITE, bytes), None)
+        let bytes = Region::all(addr.at..addr.at + BARRIER_BYTES as u32);
+        self.access_shared(stmt, addr.block, WRITE, bytes, None)
     }
 
     /// Checks that an mbarrier is no longer in use: every arrival, announcement and wait there is
@@ -52,25 +52,22 @@ impl Run<'_, '_> {
             {
                 let detail = Detail::Slices { at: *at, state: *state, missing };
                 let at = party(site, ThreadAct::LoadSlice);
-                let found = Violation { rule: Rule::Bytes, at, others: vec![], detail };
-                return Err(Stop::Violation(Box::new(found)));
+                return Err(Violation { rule: Rule::Bytes, at, others: vec![], detail }.into());
             }
             let others = announced.map(|site| party(site, ThreadAct::Announce));
             let loads = load.map(|(_, site)| party(site, ThreadAct::IssueCopy));
             let mut all: Vec<_> = others.into_iter().chain(loads).collect();
             let at = if all.is_empty() { party(self.site(stmt), does) } else { all.remove(0) };
-            let found = Violation { rule: Rule::Bytes, at, others: all, detail };
-            return Err(Stop::Violation(Box::new(found)));
+            return Err(Violation { rule: Rule::Bytes, at, others: all, detail }.into());
         }
         if let Some((_, site)) = load.filter(|(phase, _)| *phase > observed) {
             if does == ThreadAct::Invalidate {
                 let others = vec![party(site, ThreadAct::ReportThere)];
-                return self.violation(Rule::Leak, (stmt, ThreadAct::InvalidateUnderCopy), others, detail);
+                return self.violation(Rule::Leak, stmt, ThreadAct::InvalidateUnderCopy, others, detail);
             }
             let others = vec![party(self.site(stmt), does)];
             let at = party(site, ThreadAct::IssueLoad);
-            let found = Violation { rule: Rule::Leak, at, others, detail };
-            return Err(Stop::Violation(Box::new(found)));
+            return Err(Violation { rule: Rule::Leak, at, others, detail }.into());
         }
         Ok(())
     }

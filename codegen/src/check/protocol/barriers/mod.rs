@@ -11,7 +11,7 @@ use tma_model::sync::{
 };
 
 use super::code::LoopEnding;
-use super::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason};
+use super::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason, Violation};
 use super::memory::Site;
 use super::memory::region::Region;
 use super::run::{Run, StepFlow, StepResult, Stop};
@@ -21,8 +21,12 @@ use crate::ir::{BarrierOp, BinaryOp, Expr, ExprKind, LocalId, Stmt, StmtId, Type
 
 const WRITE: Access = Access::weak(Proxy::Generic, AccessKind::Write);
 
-/// The location of an mbarrier: the block and the address.
-pub(super) type MbarrierAddr = (usize, u32);
+/// The location of an mbarrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MbarrierAddr {
+    pub(super) block: usize,
+    pub(super) at: u32,
+}
 
 /// The scope of an arrival, and on which side it is.
 #[derive(Clone, Copy)]
@@ -39,7 +43,8 @@ impl Run<'_, '_> {
         let Value::Address(addr) = self.value(barrier) else {
             return Err(self.stop_undecided(UndecidedReason::Operand, barrier.span));
         };
-        Ok(((self.uniform(&addr.block)?, self.uniform(&addr.at)?), addr.remote))
+        let (block, at) = (self.uniform(&addr.block)?, self.uniform(&addr.at)?);
+        Ok((MbarrierAddr { block, at }, addr.remote))
     }
 
     /// Returns the first of an array of mbarriers if the index is certainly out of bounds.
@@ -49,12 +54,12 @@ impl Run<'_, '_> {
         let index = self.numbers(index)?.uniform()?;
         let index = self.terms.int(index)?;
         let Value::Address(addr) = self.value(stages) else { return None };
-        let at = (addr.block.uniform()?, addr.at.uniform()?);
+        let at = MbarrierAddr { block: addr.block.uniform()?, at: addr.at.uniform()? };
         (index >= i128::from(*len)).then_some(at)
     }
 
-    pub(super) fn mbarrier(&mut self, (block, at): MbarrierAddr) -> Option<&mut Mbarrier> {
-        self.blocks.get_mut(block)?.mbarriers.get_mut(&at)
+    pub(super) fn mbarrier(&mut self, addr: MbarrierAddr) -> Option<&mut Mbarrier> {
+        self.state.blocks.get_mut(addr.block)?.mbarriers.get_mut(&addr.at)
     }
 
     /// Executes an operation on an mbarrier.
@@ -69,14 +74,14 @@ impl Run<'_, '_> {
             return self.misuse(stmt.id, addr, ThreadAct::OutOfBounds);
         }
         let (addr, remote) = self.barrier_at(barrier)?;
-        if addr.0 >= self.blocks.len() {
+        if addr.block >= self.state.blocks.len() {
             return Err(self.stop_undecided(UndecidedReason::Cluster, barrier.span));
         }
         // Without clusters there is only one scope. In a cluster, the instruction states the scope.
-        let in_cluster =
-            self.blocks.len() > 1 || self.input.kernel.kernel().launch.cluster != crate::ir::Cluster::None;
+        let in_cluster = self.state.blocks.len() > 1
+            || self.input.kernel.kernel().launch.cluster != crate::ir::Cluster::None;
         let scope = if in_cluster { scope } else { Scope::Block };
-        let is_near = addr.0 == self.agent().block;
+        let is_near = addr.block == self.agent().block;
         let telling = ArrivalScope { scope, is_local: is_near };
         match op {
             BarrierOp::Init { count } => {
@@ -92,11 +97,11 @@ impl Run<'_, '_> {
             | BarrierOp::ArriveMany { .. }
             | BarrierOp::ArriveToken { .. }
             | BarrierOp::ArriveDrop
-            | BarrierOp::ArriveExpectTx { .. } => self.arrive(stmt, addr, (op, remote), telling)?,
+            | BarrierOp::ArriveExpectTx { .. } => self.arrive(stmt, addr, op, remote, telling)?,
             BarrierOp::ExpectTx { bytes } => {
                 let bytes = self.bytes(bytes)?;
                 self.usable(stmt.id, addr, ThreadAct::Announce)?;
-                self.use_remote_memory(stmt.id, addr.0)?;
+                self.use_remote_memory(stmt.id, addr.block)?;
                 self.counts_in_order(addr, stmt);
                 for _ in 0..self.agent().threads.len() {
                     self.change(stmt.id, addr, ThreadAct::Announce, |count| count.expect_tx(bytes))?;
@@ -116,7 +121,7 @@ impl Run<'_, '_> {
                 let Value::Token { block, at, phase } = self.value(token) else {
                     return Err(self.stop_undecided(UndecidedReason::Operand, token.span));
                 };
-                if (block, at) != addr {
+                if (MbarrierAddr { block, at }) != addr {
                     return self.misuse(stmt.id, addr, ThreadAct::WaitWithOther);
                 }
                 return self.wait(stmt.id, addr, AwaitedPhase::Number(phase), scope);
@@ -125,7 +130,7 @@ impl Run<'_, '_> {
             | BarrierOp::TryWait { dest, parity }
             | BarrierOp::TryWaitFor { dest, parity, .. } => {
                 let parity = self.parity(parity)?;
-                return self.poll(stmt, addr, (AwaitedPhase::Parity(parity), scope), *dest);
+                return self.poll(stmt, addr, AwaitedPhase::Parity(parity), scope, *dest);
             }
         }
         Ok(StepFlow::Next)
@@ -143,18 +148,19 @@ impl Run<'_, '_> {
             return Err(self.stop_undecided(UndecidedReason::Operand, parity.span));
         };
         if let Some(all) = self.numbers(parity).and_then(|lanes| lanes.uniform())
-            && self.facts.range(self.terms, all).1 > 1
+            && self.state.facts.range(self.terms, all).1 > 1
         {
             self.note_undecided(UndecidedReason::Undefined, parity.span);
         }
         let term = self.uniform(&lanes)?;
-        let number = self.facts.number(self.terms, term);
+        let number = self.state.facts.number(self.terms, term);
         number
             .map(|number| number == 1)
             .ok_or_else(|| self.stop_undecided(UndecidedReason::Operand, parity.span))
     }
 
-    fn init(&mut self, stmt: StmtId, addr @ (block, at): MbarrierAddr, count: u32) -> StepResult {
+    fn init(&mut self, stmt: StmtId, addr: MbarrierAddr, count: u32) -> StepResult {
+        let MbarrierAddr { block, at } = addr;
         let Ok(counts) = MbarrierCount::new(count) else {
             return self.misuse(stmt, addr, ThreadAct::InitialiseWrongly);
         };
@@ -164,10 +170,10 @@ impl Run<'_, '_> {
         if let Some(old) = self.mbarrier(addr) {
             let other = Party { site: old.init, does: ThreadAct::Initialised };
             let detail = self.barrier_detail(addr);
-            return self.violation(Rule::Count, (stmt, ThreadAct::InitialiseAgain), vec![other], detail);
+            return self.violation(Rule::Count, stmt, ThreadAct::InitialiseAgain, vec![other], detail);
         }
         let site = self.site(stmt);
-        self.access_shared(stmt, block, (WRITE, Region::all(at..at + BARRIER_BYTES as u32)), None)?;
+        self.access_shared(stmt, block, WRITE, Region::all(at..at + BARRIER_BYTES as u32), None)?;
         let (component, init_step) = (self.component(), self.epoch());
         let mbarrier = Mbarrier {
             count: counts,
@@ -186,9 +192,9 @@ impl Run<'_, '_> {
             late_announcements: vec![],
             last_uses: BTreeMap::new(),
         };
-        self.history.note_init(addr);
-        self.blocks[block].memory.forget(at, at + BARRIER_BYTES as u32);
-        self.blocks[block].mbarriers.insert(at, mbarrier);
+        self.state.history.note_init(addr);
+        self.state.blocks[block].memory.forget(at, at + BARRIER_BYTES as u32);
+        self.state.blocks[block].mbarriers.insert(at, mbarrier);
         Ok(())
     }
 
@@ -207,21 +213,20 @@ impl Run<'_, '_> {
     pub(super) fn usable(&mut self, stmt: StmtId, addr: MbarrierAddr, does: ThreadAct) -> StepResult {
         let init = self.mbarrier(addr).map(|mbarrier| (mbarrier.init_step, mbarrier.init));
         let Some((step, init)) = init else {
-            let detail = Detail::Memory { block: addr.0, at: addr.1 };
-            if let Some(site) = self.history.invalidated(addr) {
+            let detail = Detail::Memory { block: addr.block, at: addr.at };
+            if let Some(site) = self.state.history.invalidated(addr) {
                 let others = vec![Party { site: self.site(stmt), does }];
                 let at = Party { site, does: ThreadAct::InvalidateInUse };
-                let found = super::finding::Violation { rule: Rule::Count, at, others, detail };
-                return Err(Stop::Violation(Box::new(found)));
+                return Err(Violation { rule: Rule::Count, at, others, detail }.into());
             }
-            return self.violation(Rule::NotVisible, (stmt, does), vec![], detail);
+            return self.violation(Rule::NotVisible, stmt, does, vec![], detail);
         };
         if self.sees(step) {
             return Ok(());
         }
         let detail = self.barrier_detail(addr);
         let other = Party { site: init, does: ThreadAct::Initialise };
-        self.violation(Rule::NotVisible, (stmt, does), vec![other], detail)
+        self.violation(Rule::NotVisible, stmt, does, vec![other], detail)
     }
 
     /// Whether all threads of the current group see the effects of a step.
@@ -236,7 +241,7 @@ impl Run<'_, '_> {
     }
 
     pub(super) fn barrier_detail(&mut self, addr: MbarrierAddr) -> Detail {
-        let (block, at) = addr;
+        let MbarrierAddr { block, at } = addr;
         match self.mbarrier(addr).map(|mbarrier| mbarrier.state()) {
             Some(state) => Detail::Barrier { block, at, state },
             None => Detail::Memory { block, at },
@@ -245,14 +250,15 @@ impl Run<'_, '_> {
 
     fn misuse<T>(&mut self, stmt: StmtId, addr: MbarrierAddr, does: ThreadAct) -> StepResult<T> {
         let detail = self.barrier_detail(addr);
-        self.violation(Rule::Count, (stmt, does), vec![], detail)
+        self.violation(Rule::Count, stmt, does, vec![], detail)
     }
 
     fn arrive(
         &mut self,
         stmt: &Stmt,
         addr: MbarrierAddr,
-        (op, remote): (&BarrierOp, bool),
+        op: &BarrierOp,
+        remote: bool,
         telling: ArrivalScope,
     ) -> StepResult {
         let (mut arrival, mut does) = (Arrival::ONE, ThreadAct::Arrive);
@@ -275,11 +281,11 @@ impl Run<'_, '_> {
             | BarrierOp::TryWaitFor { .. } => {}
         }
         self.usable(stmt.id, addr, does)?;
-        self.use_remote_memory(stmt.id, addr.0)?;
+        self.use_remote_memory(stmt.id, addr.block)?;
         self.counts_in_order(addr, stmt);
         let (site, step) = (self.site(stmt.id), self.epoch());
-        let agent = &mut self.agents[self.current];
-        let Some(mbarrier) = self.blocks[addr.0].mbarriers.get_mut(&addr.1) else { return Ok(()) };
+        let agent = &mut self.state.agents[self.state.current];
+        let Some(mbarrier) = self.state.blocks[addr.block].mbarriers.get_mut(&addr.at) else { return Ok(()) };
         let own = agent.view.epoch().component();
         mbarrier
             .late_announcements
@@ -296,7 +302,7 @@ impl Run<'_, '_> {
             mbarrier.announced = Some(site);
         }
         if let BarrierOp::ArriveToken { dest } = op {
-            let (block, at) = addr;
+            let MbarrierAddr { block, at } = addr;
             self.set(*dest, Value::Token { block, at, phase });
         }
         if !observed {
@@ -345,8 +351,9 @@ impl Run<'_, '_> {
             late_site = std::mem::take(&mut mbarrier.late_announcements).first().map(|(_, site)| *site);
         }
         let (overrun, state) = (mbarrier.order.take_overrun(), mbarrier.state());
-        let multi_phase = mbarrier.multi_phase;
-        self.event_count += u64::from(state.phase != phase);
+        let (multi_phase, MbarrierAddr { block, at }) = (mbarrier.multi_phase, addr);
+        let detail = Detail::Barrier { block, at, state };
+        self.state.event_count += u64::from(state.phase != phase);
         if let Err(fault) = changed {
             let rule = match fault {
                 MbarrierFault::TransactionRange => Rule::Bytes,
@@ -358,30 +365,23 @@ impl Run<'_, '_> {
                 | MbarrierFault::Completes
                 | MbarrierFault::NoneExpected => Rule::Count,
             };
-            let (block, at) = addr;
-            return self.violation(rule, (stmt, does), vec![], Detail::Barrier { block, at, state });
+            return self.violation(rule, stmt, does, vec![], detail);
         }
         if let Some(announces) = late_site {
             // All arrivals may come first, and complete the phase without these bytes.
-            let (block, at) = addr;
             let others = vec![Party { site, does }];
-            let at_party = Party { site: announces, does: ThreadAct::AnnounceLate };
-            let detail = Detail::Barrier { block, at, state };
-            let found = super::finding::Violation { rule: Rule::Count, at: at_party, others, detail };
-            return Err(Stop::Violation(Box::new(found)));
+            let at = Party { site: announces, does: ThreadAct::AnnounceLate };
+            return Err(Violation { rule: Rule::Count, at, others, detail }.into());
         }
         if let Some(wait) = overrun {
-            let (block, at) = addr;
-            let detail = Detail::Barrier { block, at, state };
             if let Some(site) = multi_phase {
                 return Err(multi_phase_arrivals(site, wait.site, detail));
             }
             let others = vec![Party { site, does: ThreadAct::MayCompleteNext }];
-            let seen = self.history.passed_at_once(addr, wait.site);
+            let seen = self.state.history.passed_at_once(addr, wait.site);
             let does = seen.map_or(ThreadAct::Wait, |seen| ThreadAct::WaitWithParity { seen });
             let at = Party { site: wait.site, does };
-            let found = super::finding::Violation { rule: Rule::Overrun, at, others, detail };
-            return Err(Stop::Violation(Box::new(found)));
+            return Err(Violation { rule: Rule::Overrun, at, others, detail }.into());
         }
         Ok(())
     }
@@ -408,7 +408,7 @@ impl Run<'_, '_> {
                 AwaitedPhase::Number(_) if awaited.phases(known) == known => ThreadAct::WaitAgain,
                 AwaitedPhase::Parity(_) | AwaitedPhase::Number(_) => ThreadAct::Wait,
             };
-            return self.violation(Rule::Overrun, (stmt, does), others.into_iter().collect(), detail);
+            return self.violation(Rule::Overrun, stmt, does, others.into_iter().collect(), detail);
         }
         match complete {
             Ok(complete) => Ok(complete),
@@ -436,15 +436,15 @@ impl Run<'_, '_> {
         let Some(component) = self.mbarrier(addr).map(|mbarrier| mbarrier.component) else { return };
         let seen = self.agent().view.knows().past().get(component);
         if matches!(awaited, AwaitedPhase::Parity(_)) && awaited.phases(seen) == seen {
-            self.history.note_passed_at_once(addr, self.site(stmt), seen);
+            self.state.history.note_passed_at_once(addr, self.site(stmt), seen);
         }
     }
 
     /// Lets the current group pass a wait, and acquire what the phase released.
     fn passed(&mut self, stmt: StmtId, addr: MbarrierAddr, scope: Scope) {
         let (site, step) = (self.site(stmt), self.epoch());
-        let agent = &mut self.agents[self.current];
-        let Some(mbarrier) = self.blocks[addr.0].mbarriers.get_mut(&addr.1) else { return };
+        let agent = &mut self.state.agents[self.state.current];
+        let Some(mbarrier) = self.state.blocks[addr.block].mbarriers.get_mut(&addr.at) else { return };
         mbarrier.observed = mbarrier.count.phase();
         self.acquirer.acquire(&mut agent.view, mbarrier.order.completed(scope));
         mbarrier.order.note_wait(Wait { step, site });
@@ -459,7 +459,8 @@ impl Run<'_, '_> {
         &mut self,
         stmt: &Stmt,
         addr: MbarrierAddr,
-        (awaited, scope): (AwaitedPhase, Scope),
+        awaited: AwaitedPhase,
+        scope: Scope,
         dest: LocalId,
     ) -> StepResult<StepFlow> {
         let complete = self.is_complete(stmt.id, addr, awaited)?;
@@ -468,7 +469,7 @@ impl Run<'_, '_> {
         let is_certain = awaited.phases(known) == known;
         let is_wait = self.input.code.is_wait(stmt.id) || self.agent().failed_polls > 1;
         if !is_certain && !is_wait {
-            let succeeds = self.terms.fresh(crate::ir::Scalar::Bool);
+            let succeeds = self.fresh(crate::ir::Scalar::Bool);
             let succeeds = super::lanes::Lanes::Same(succeeds);
             if self.agent().failed_polls == 0 && !self.decide(&succeeds, stmt, LoopEnding::Neither)? {
                 self.agent_mut().failed_polls += 1;
@@ -493,5 +494,5 @@ impl Run<'_, '_> {
 fn multi_phase_arrivals(arrives: Site, waits: Site, detail: Detail) -> Stop {
     let at = Party { site: arrives, does: ThreadAct::ArriveTooOften };
     let others = vec![Party { site: waits, does: ThreadAct::WaitForBarrier }];
-    Stop::Violation(Box::new(super::finding::Violation { rule: Rule::Count, at, others, detail }))
+    Violation { rule: Rule::Count, at, others, detail }.into()
 }

@@ -90,14 +90,14 @@ impl Run<'_, '_> {
     pub(in crate::check::protocol) fn charge_work(&mut self) -> StepResult {
         let threads = self.agent().threads.len() as u64;
         let operations = self.terms.take_operations();
-        self.budget.take_work(u64::from(self.components) + threads + operations)?;
-        if self.budget.work() > self.next_count {
+        self.policy.budget.take_work(u64::from(self.state.components) + threads + operations)?;
+        if self.policy.budget.work() > self.policy.next_count {
             return Ok(());
         }
-        let bytes = proof::size(self);
-        self.budget.take_work(bytes / BYTES_PER_WORK)?;
-        self.next_count =
-            self.budget.work().saturating_sub(WORK_BETWEEN_COUNTS + bytes / BYTES_BETWEEN_COUNTS);
-        if self.other_held_bytes + bytes > MAX_BYTES { Err(Stop::Size) } else { Ok(()) }
+        let bytes = self.terms.bytes() + proof::of_state(&mut self.state);
+        self.policy.budget.take_work(bytes / BYTES_PER_WORK)?;
+        self.policy.next_count =
+            self.policy.budget.work().saturating_sub(WORK_BETWEEN_COUNTS + bytes / BYTES_BETWEEN_COUNTS);
+        if self.policy.other_held_bytes + bytes > MAX_BYTES { Err(Stop::Size) } else { Ok(()) }
     }
 }

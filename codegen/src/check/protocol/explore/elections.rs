@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use super::input::Input;
 use crate::check::protocol::groups;
+use crate::check::protocol::run::Findings;
 use crate::limits::WARP_THREADS;
 
 /// The elected lanes, by warp. A warp without an entry elects its usual lane.
@@ -33,14 +34,12 @@ impl Elections {
         Self { warps: BTreeSet::new(), alike: vec![Rc::from(all)] }
     }
 
-    /// Records that these warps elect a thread, and that the kernel distinguishes these classes.
-    pub(in crate::check::protocol) fn note(
-        &mut self,
-        warps: &BTreeSet<u32>,
-        distinguished: &[Vec<Vec<u32>>],
-    ) {
-        self.warps.extend(warps);
-        distinguished.iter().for_each(|classes| _ = groups::refine(&mut self.alike, classes));
+    /// Records the warps that elect a thread, and the classes that the kernel distinguishes.
+    pub(in crate::check::protocol) fn note(&mut self, findings: &Findings) {
+        self.warps.extend(&findings.electing_warps);
+        for classes in findings.thread_classes.borrow().iter() {
+            groups::refine(&mut self.alike, classes);
+        }
     }
 
     /// Returns every kind of election, the usual one first, or `None` if there are too many.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::elections::Elected;
 use crate::check::CheckedKernel;
 use crate::check::protocol::code::Steps;
+use crate::check::protocol::to_u32;
 use crate::limits::WARP_THREADS;
 
 /// The input that all executions of a kernel have in common.
@@ -40,7 +41,7 @@ impl Input<'_> {
 
     /// Returns the number of threads of a block.
     pub(in crate::check::protocol) fn threads(&self) -> u32 {
-        u32::try_from(self.kernel.kernel().launch.thread_count()).unwrap_or(u32::MAX)
+        to_u32(self.kernel.kernel().launch.thread_count())
     }
 
     /// Returns the number of threads that a warp begins with. The last warp may have fewer.

@@ -13,10 +13,9 @@ use self::elections::{Elected, Elections};
 use self::input::Input;
 use self::results::{Conclusion, Ended, Path, Results, max_stages};
 use super::banks::{BankConflictLog, SharedAccess};
-use super::choices::{Choices, Iterations};
+use super::choices::{Iterations, Policy};
 use super::code::{Op, Steps};
 use super::explain;
-use super::facts::Facts;
 use super::finding::{Party, ThreadAct, Undecided, UndecidedReason, Violation};
 use super::groups;
 use super::launch::{self, Numbers};
@@ -286,10 +285,9 @@ impl Exploration {
     fn proves(&mut self, input: &mut Input<'_>, terms: &mut Terms) -> bool {
         let mut statics = Statics::of(&input.code, input.kernel.kernel().locals.len());
         let mut finer = Some(Precision::of_ring(max_stages(input.kernel.kernel())));
-        let mut left = self.to_prove;
+        let mut cost = proof::ProofCost { left: self.to_prove, states: self.executions };
         let proved = loop {
-            let spent = (&mut left, &mut self.executions);
-            match proof::prove((input, &statics), terms, &mut self.elections, spent) {
+            match proof::prove(input, &statics, terms, &mut self.elections, &mut cost) {
                 proof::ProofOutcome::Proved => break true,
                 proof::ProofOutcome::Open if let Some(precision) = finer.take() => {
                     statics = statics.with(precision);
@@ -299,7 +297,7 @@ impl Exploration {
                 proof::ProofOutcome::Split(_) => break false,
             }
         };
-        self.to_prove = left;
+        (self.to_prove, self.executions) = (cost.left, cost.states);
         proved
     }
 
@@ -315,7 +313,7 @@ impl Exploration {
         let [none, one, most] = [0, 1, around].map(Iterations::of_all);
         let first = nested.into_iter().chain([none, one, most]);
         for iterations in first.chain(others) {
-            if self.execution(input, terms, results, (&[], iterations)) == Next::Stop {
+            if self.execution(input, terms, results, &[], iterations) == Next::Stop {
                 return;
             }
             // An execution that stopped undecided shows nothing of a typical launch.
@@ -341,7 +339,7 @@ impl Exploration {
         let mut open = VecDeque::from([Path::default()]);
         while let Some(path) = open.pop_front() {
             let path = path.decisions();
-            if self.execution(input, terms, results, (&path, Iterations::default())) == Next::Stop {
+            if self.execution(input, terms, results, &path, Iterations::default()) == Next::Stop {
                 return Next::Stop;
             }
             if input.groups.len() > groups {
@@ -360,11 +358,12 @@ impl Exploration {
         input: &mut Input<'_>,
         terms: &mut Terms,
         results: &mut Results,
-        (path, iterations): (&[bool], Iterations),
+        path: &[bool],
+        iterations: Iterations,
     ) -> Next {
         loop {
-            let choices = Choices { path: path.to_vec(), iterations, ..Choices::default() };
-            match self.attempt(input, terms, results, choices) {
+            let policy = Policy::search(path, iterations, self.left);
+            match self.attempt(input, terms, results, policy) {
                 Ok(next) => return next,
                 Err(classes) if groups::refine(&mut input.groups, &classes) => {}
                 Err(_) => {
@@ -385,55 +384,51 @@ impl Exploration {
         input: &Input<'_>,
         terms: &mut Terms,
         results: &mut Results,
-        choices: Choices,
+        policy: Policy,
     ) -> Result<Next, Vec<Vec<u32>>> {
         self.executions += 1;
+        let span = input.kernel.kernel().span;
         if Run::bytes_at_start(input) > MAX_BYTES {
-            self.note_undecided(Undecided {
-                reason: UndecidedReason::Size,
-                span: input.kernel.kernel().span,
-            });
+            self.note_undecided(Undecided { reason: UndecidedReason::Size, span });
             return Ok(Next::Stop);
         }
-        let mut run = Run::new(input, terms, choices, self.left);
-        run.other_held_bytes = results.bytes();
-        run.banks = self.banks.take();
+        let mut run = Run::new(input, terms, policy);
+        run.policy.other_held_bytes = results.bytes();
+        run.findings.banks = self.banks.take();
         let end = run.run_to_end();
-        self.banks = run.banks.take();
+        self.banks = run.findings.banks.take();
         if let Some(banks) = &mut self.banks {
             banks.end_execution(!matches!(end, Err(Stop::Split { .. })));
         }
-        self.left = run.budget;
-        self.elections.note(&run.electing_warps, &run.thread_classes.take());
-        let (mut choices, undecided, facts, grid_rounds) =
-            (run.choices, run.undecided, run.facts, run.grid_rounds);
-        let returned: Vec<_> = run.history.returned().collect();
+        self.left = run.policy.budget;
+        self.elections.note(&run.findings);
         if let Err(Stop::Split { classes, .. }) = end {
             return Err(classes);
         }
-        (results.taken, results.iterations) = (std::mem::take(&mut choices.taken), choices.max_iterations);
+        let decisions = &mut run.state.decisions;
+        (results.taken, results.iterations) =
+            (std::mem::take(&mut decisions.taken), decisions.max_iterations);
         results.is_unknown = matches!(end, Err(Stop::Undecided(_) | Stop::Budget | Stop::Size));
-        undecided.into_iter().for_each(|case| self.note_undecided(case));
-        let (iterations, min_iterations) = (choices.max_iterations, choices.min_iterations);
-        let ended = || {
-            let (decided, grid_rounds) = (facts.decided().collect(), grid_rounds.clone());
-            Ended { iterations, min_iterations, decided, grid_rounds, returned: returned.clone() }
-        };
+        std::mem::take(&mut run.findings.undecided).into_iter().for_each(|case| self.note_undecided(case));
         match end {
-            Ok(()) => results.pass(ended()),
+            Ok(()) => results.pass(Ended::of(run.state)),
             Err(Stop::Discarded | Stop::Fork(_) | Stop::Split { .. }) => {}
             Err(Stop::IterationLimit) => self.is_cut = true,
             Err(Stop::Undecided(case)) => self.note_undecided(case),
-            Err(stop @ (Stop::Budget | Stop::Size)) => {
-                let reason =
-                    if matches!(stop, Stop::Size) { UndecidedReason::Size } else { UndecidedReason::Budget };
-                self.note_undecided(Undecided { reason, span: input.kernel.kernel().span });
+            Err(Stop::Budget) => {
+                self.note_undecided(Undecided { reason: UndecidedReason::Budget, span });
+                return Ok(Next::Stop);
+            }
+            Err(Stop::Size) => {
+                self.note_undecided(Undecided { reason: UndecidedReason::Size, span });
                 return Ok(Next::Stop);
             }
             Err(Stop::Violation(found)) => {
-                if let Some(broken) = self.found((input, terms), &facts, &choices, *found) {
-                    results.fail(ended(), broken);
-                    if ended().is_typical(max_stages(input.kernel.kernel()) + 1) {
+                if let Some(broken) = self.found(&mut run, &found) {
+                    let ended = Ended::of(run.state);
+                    let is_typical = ended.is_typical(max_stages(input.kernel.kernel()) + 1);
+                    results.fail(ended, broken);
+                    if is_typical {
                         return Ok(Next::Stop);
                     }
                 }
@@ -443,13 +438,8 @@ impl Exploration {
     }
 
     /// Judges a violation in an execution. It is an error if some launch leads to it.
-    fn found(
-        &mut self,
-        (input, terms): (&Input<'_>, &mut Terms),
-        facts: &Facts,
-        choices: &Choices,
-        found: Violation,
-    ) -> Option<Box<Diagnostic>> {
+    fn found(&mut self, run: &mut Run<'_, '_>, found: &Violation) -> Option<Box<Diagnostic>> {
+        let Run { input, terms, state, policy, .. } = run;
         let span = explain::span_of(input, found.at.site.stmt);
         let is_gone = |party: &&Party| matches!(party.does, ThreadAct::Return | ThreadAct::EndElsewhere);
         let mut parties = std::iter::once(&found.at).chain(&found.others).filter(|party| !is_gone(party));
@@ -465,18 +455,19 @@ impl Exploration {
             self.note_undecided(Undecided { reason: UndecidedReason::Atomics, span });
             return None;
         }
-        let (numbers, trials) = launch::find(terms, facts, input.cluster);
+        let (numbers, trials) = launch::find(terms, &state.facts, input.cluster);
         self.left.take_up_to(trials / TRIALS_PER_STEP);
         let Some(numbers) = numbers else {
-            let found = explain::diagnostic(input, terms, &Numbers::default(), &found);
+            let found = explain::diagnostic(input, terms, &Numbers::default(), found);
             self.suspect(UndecidedReason::Infeasible, found);
             return None;
         };
-        if choices.may_be_infeasible(launch::data(terms, &numbers)) {
-            self.suspect(UndecidedReason::Data, explain::diagnostic(input, terms, &numbers, &found));
+        let found = explain::diagnostic(input, terms, &numbers, found);
+        if state.decisions.may_be_infeasible(launch::data(terms, &numbers), policy.path.is_empty()) {
+            self.suspect(UndecidedReason::Data, found);
             return None;
         }
-        Some(Box::new(explain::diagnostic(input, terms, &numbers, &found)))
+        Some(Box::new(found))
     }
 }
 

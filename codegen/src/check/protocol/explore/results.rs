@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::input::Input;
 use crate::check::protocol::launch;
 use crate::check::protocol::memory::Site;
+use crate::check::protocol::state::Execution;
 use crate::check::protocol::term::{Term, Terms};
 use crate::diag::Diagnostic;
 use crate::ir::{Kernel, ParamId, SharedVar, Type};
@@ -29,6 +30,17 @@ pub(in crate::check::protocol) struct Ended {
 }
 
 impl Ended {
+    /// Returns what is kept of an execution that has ended.
+    pub(in crate::check::protocol) fn of(state: Execution) -> Self {
+        Self {
+            iterations: state.decisions.max_iterations,
+            min_iterations: state.decisions.min_iterations,
+            decided: state.facts.decided().collect(),
+            returned: state.history.returned().collect(),
+            grid_rounds: state.history.grid_rounds,
+        }
+    }
+
     /// Whether all loops took more than `most` iterations. No kernel means to exclude such a
     /// launch.
     pub(in crate::check::protocol) fn is_typical(&self, most: u32) -> bool {
@@ -58,11 +70,17 @@ impl Path {
     }
 }
 
+/// An execution that breaks a rule.
+struct Failed {
+    ended: Ended,
+    diagnostic: Box<Diagnostic>,
+}
+
 /// The executions of a kernel in clusters of one size.
 #[derive(Default)]
 pub(in crate::check::protocol) struct Results {
     passed: Vec<Ended>,
-    failed: Vec<(Ended, Box<Diagnostic>)>,
+    failed: Vec<Failed>,
     /// The free decisions of the last execution, and the iterations that it took.
     pub(in crate::check::protocol) taken: Vec<bool>,
     pub(in crate::check::protocol) iterations: u32,
@@ -104,7 +122,7 @@ impl Results {
     /// Records a violation in an execution.
     pub(in crate::check::protocol) fn fail(&mut self, ended: Ended, diagnostic: Box<Diagnostic>) {
         self.held_bytes += ended.bytes() + DIAGNOSTIC_BYTES;
-        self.failed.push((ended, diagnostic));
+        self.failed.push(Failed { ended, diagnostic });
     }
 
     /// Whether there were executions, and all failed.
@@ -140,13 +158,13 @@ impl Results {
             let one = &self.failed[index];
             // Some loop has no iterations. If such a violation is excused in another execution, it
             // is excused here as well.
-            let is_alike = one.0.min_iterations == Some(0) && passing_keys.contains(&mistake_key(one));
-            one.0.is_typical(most) || self.is_typical && !passes_elsewhere[index] && !is_alike
+            let is_alike = one.ended.min_iterations == Some(0) && passing_keys.contains(&mistake_key(one));
+            one.ended.is_typical(most) || self.is_typical && !passes_elsewhere[index] && !is_alike
         };
         let certain: Vec<usize> = (0..self.failed.len()).filter(|&index| is_certain(index)).collect();
         // The violation with the most iterations concerns launches that the kernel is made for. Of
         // its executions, the one with the fewest iterations has the smallest numbers.
-        let iterations = |index: &usize| self.failed[*index].0.iterations;
+        let iterations = |index: &usize| self.failed[*index].ended.iterations;
         let typical = certain
             .iter()
             .max_by_key(|index| iterations(index))
@@ -154,9 +172,11 @@ impl Results {
         let is_that = |index: &&usize| Some(mistake_key(&self.failed[**index])) == typical;
         let first = certain.iter().filter(is_that).min_by_key(|index| iterations(index)).copied();
         match first {
-            Some(index) => Conclusion { broken: Some(self.failed.swap_remove(index).1), suspects: vec![] },
+            Some(index) => {
+                Conclusion { broken: Some(self.failed.swap_remove(index).diagnostic), suspects: vec![] }
+            }
             None => {
-                let suspects = self.failed.into_iter().map(|(_, diagnostic)| *diagnostic);
+                let suspects = self.failed.into_iter().map(|failed| *failed.diagnostic);
                 Conclusion { broken: None, suspects: suspects.collect() }
             }
         }
@@ -173,14 +193,14 @@ impl Results {
             left = left.saturating_sub(1);
             passed.iterations >= iterations && differs(terms, failed, passed, &mut left) || left == 0
         };
-        let is_excused =
-            |(failed, _): &(Ended, Box<Diagnostic>)| self.passed.iter().any(|passed| excuses(failed, passed));
+        let is_excused = |failed: &Failed| self.passed.iter().any(|passed| excuses(&failed.ended, passed));
         self.failed.iter().map(is_excused).collect()
     }
 }
 
 /// Returns a key for the mistake that a diagnostic reports.
-fn mistake_key((_, diagnostic): &(Ended, Box<Diagnostic>)) -> impl Ord + use<> {
+fn mistake_key(failed: &Failed) -> impl Ord + use<> {
+    let diagnostic = &failed.diagnostic;
     (diagnostic.code(), diagnostic.span.start().line, diagnostic.span.start().column)
 }
 

@@ -19,15 +19,15 @@ impl Run<'_, '_> {
             self.note_undecided(UndecidedReason::Atomics, stmt.origin.span);
         }
         if let AtomicMemory::Global(param) = atomic.memory {
-            self.global_access(stmt, param, (&atomic.index, 1), access)?;
+            self.global_access(stmt, param, &atomic.index, 1, access)?;
         }
         if let Some(array) = atomic.shared() {
-            let (block, _, region) = self.elements((array, &atomic.index), 1)?;
+            let (block, _, region) = self.elements(array, &atomic.index, 1)?;
             self.use_remote_memory(stmt.id, block)?;
             let hull = region.hull();
-            self.access_shared(stmt.id, block, (access, region), None)?;
+            self.access_shared(stmt.id, block, access, region, None)?;
             if atomic.writes() {
-                self.blocks[block].numbers.retain(|at, _| !hull.contains(at));
+                self.state.blocks[block].numbers.retain(|at, _| !hull.contains(at));
             }
         }
         if let Some(dest) = atomic.dest() {

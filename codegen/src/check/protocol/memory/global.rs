@@ -4,12 +4,13 @@
 //! or are numbers that overlap; with other terms they may. Different parameters are different
 //! memory, like the Rust references that the host passes.
 
-use tma_model::sync::{Access, Epoch, Hazard, Memory, Proxy, Requirement, View};
+use tma_model::sync::{Access, Epoch, Hazard, Memory, Proxy, Requirement};
 
 use super::region::Overlap;
 use super::{Site, all_know_over};
 use crate::check::protocol::code::Used;
 use crate::check::protocol::lanes::Lanes;
+use crate::check::protocol::state::Agent;
 use crate::check::protocol::term::{Term, Terms};
 use crate::ir::{ParamId, StmtId};
 use crate::quick::QuickMap;
@@ -43,13 +44,13 @@ pub(in crate::check::protocol) struct GlobalClash {
     pub(in crate::check::protocol) overlap: Overlap,
 }
 
-/// Records an access by the group of `view`, which has `threads` threads. Returns its conflict with
+/// Records an access by a group of threads. Returns its conflict with
 /// an earlier one, if any, and preferably a certain one. Two accesses of threads are not compared,
 /// so their order is left to `check::global` and the host.
 pub(in crate::check::protocol) fn access(
     records: &mut Vec<GlobalRecord>,
-    (terms, view): (&mut Terms, &View),
-    threads: usize,
+    terms: &mut Terms,
+    agent: &Agent,
     used: &QuickMap<StmtId, Used>,
     new: GlobalRecord,
 ) -> Option<GlobalClash> {
@@ -63,7 +64,7 @@ pub(in crate::check::protocol) fn access(
         let crosses = requirement == Requirement::CompleteAndFenced;
         let requirement =
             if crosses && used_of(old) == Used::Surely { Requirement::Complete } else { requirement };
-        let Some(hazard) = missing(requirement, old.step, (view, threads)) else { continue };
+        let Some(hazard) = missing(requirement, old.step, agent) else { continue };
         let is_unsure = crosses && hazard == Hazard::NoProxyFence && used_of(old) == Used::Maybe;
         let found = overlap(terms, &old.at, &new.at);
         let overlap = if is_unsure && found == Overlap::Yes { Overlap::Maybe } else { found };
@@ -90,9 +91,10 @@ pub(in crate::check::protocol) fn access(
 }
 
 /// Returns the order that is missing between a step and what the threads of a group do now.
-fn missing(requirement: Requirement, step: Epoch, (view, threads): (&View, usize)) -> Option<Hazard> {
-    let hazard = requirement.missing(step, view, Memory::Global);
-    let is_ahead = || requirement != Requirement::Nothing && !all_know_over(view, step, threads);
+fn missing(requirement: Requirement, step: Epoch, agent: &Agent) -> Option<Hazard> {
+    let hazard = requirement.missing(step, &agent.view, Memory::Global);
+    let is_ahead =
+        || requirement != Requirement::Nothing && !all_know_over(&agent.view, step, agent.threads.len());
     hazard.or_else(|| is_ahead().then_some(Hazard::Unordered))
 }
 
@@ -112,7 +114,7 @@ pub(in crate::check::protocol) fn overlap(
             let mut found = Overlap::No;
             for &from in &one {
                 for &to in &other {
-                    match elements(terms, (from, *length), (to, *others)) {
+                    match elements(terms, from, *length, to, *others) {
                         Overlap::Yes => return Overlap::Yes,
                         Overlap::Maybe => found = Overlap::Maybe,
                         Overlap::No => {}
@@ -122,7 +124,7 @@ pub(in crate::check::protocol) fn overlap(
             found
         }
         (GlobalLocation::Box(one, extents), GlobalLocation::Box(other, _)) => {
-            boxes(terms, (one, other), extents)
+            boxes(terms, one, other, extents)
         }
         (GlobalLocation::Elements(..) | GlobalLocation::Box(..), _) | (GlobalLocation::Anywhere, _) => {
             Overlap::Maybe
@@ -132,7 +134,7 @@ pub(in crate::check::protocol) fn overlap(
 
 /// Whether two boxes of these extents have an element in common. Boxes are assumed to be apart if
 /// the difference of their coordinates is not known.
-fn boxes(terms: &Terms, (one, other): (&[Term], &[Term]), extents: &[u32]) -> Overlap {
+fn boxes(terms: &Terms, one: &[Term], other: &[Term], extents: &[u32]) -> Overlap {
     if one == other {
         return Overlap::Yes;
     }
@@ -147,11 +149,7 @@ fn boxes(terms: &Terms, (one, other): (&[Term], &[Term]), extents: &[u32]) -> Ov
 }
 
 /// Whether two ranges of elements have an element in common.
-fn elements(
-    terms: &mut Terms,
-    (from, length): (Term, Option<u32>),
-    (to, others): (Term, Option<u32>),
-) -> Overlap {
+fn elements(terms: &mut Terms, from: Term, length: Option<u32>, to: Term, others: Option<u32>) -> Overlap {
     if from == to {
         return Overlap::Yes;
     }

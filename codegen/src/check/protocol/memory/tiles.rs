@@ -8,11 +8,11 @@ use tma_model::sync::{Access, AccessKind, Proxy};
 
 use super::region::{Region, element_offsets, merged};
 use crate::check::layout;
-use crate::check::protocol::copies::bytes_of;
 use crate::check::protocol::finding::UndecidedReason;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::run::{Run, StepFlow, StepResult};
 use crate::check::protocol::state::WarpRendezvous;
+use crate::check::protocol::to_u32;
 use crate::ir::{Expr, Stmt, TileType, Type, WarpStore};
 use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
@@ -23,14 +23,15 @@ impl Run<'_, '_> {
     pub(in crate::check::protocol) fn tile_access(
         &mut self,
         stmt: &Stmt,
-        (tile, at): (&Expr, &[Expr]),
+        tile: &Expr,
+        at: &[Expr],
         vector: u32,
         access: Access,
     ) -> StepResult {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
         if let Some((block, range)) = self.one_of(tile) {
             self.charge()?;
-            return self.access_shared(stmt.id, block, (access, Region::Some(range)), None);
+            return self.access_shared(stmt.id, block, access, Region::Some(range), None);
         }
         let (block, base) = self.addresses(tile)?;
         self.use_remote_memory(stmt.id, block)?;
@@ -42,17 +43,17 @@ impl Run<'_, '_> {
             Some(at) => Region::Each(at, vector * ty.element.bytes()),
             None => {
                 let base = self.uniform(&base)?;
-                Region::Some(base..base + bytes_of(ty.shared_bytes()))
+                Region::Some(base..base + to_u32(ty.shared_bytes()))
             }
         };
         self.log_banks(stmt.id, block, &region);
-        self.access_shared(stmt.id, block, (access, region), None)
+        self.access_shared(stmt.id, block, access, region, None)
     }
 
     /// Stores an accumulator of a whole warpgroup. Each thread writes its own elements.
     pub(in crate::check::protocol) fn store_accumulator(&mut self, stmt: &Stmt, tile: &Expr) -> StepResult {
         let Type::Tile(ty) = tile.ty.local() else { return Ok(()) };
-        let bytes = bytes_of(layout::size(&Type::Tile(ty.clone())));
+        let bytes = to_u32(layout::size(&Type::Tile(ty.clone())));
         let rows = ty.extents.first().copied().unwrap_or(0);
         let first = self.warpgroup() * WARPGROUP_THREADS;
         let threads = first..first + WARPGROUP_THREADS;
@@ -60,7 +61,7 @@ impl Run<'_, '_> {
             let range = at..at + bytes;
             Region::Shared { ranges: Rc::from([range]), rows, threads }
         })?;
-        self.access_shared(stmt.id, block, (WRITE, region), None)
+        self.access_shared(stmt.id, block, WRITE, region, None)
     }
 
     /// Lets a warp load part of a tile.
@@ -75,9 +76,9 @@ impl Run<'_, '_> {
             return Ok(StepFlow::Blocked);
         }
         let Type::Tile(ty) = tile.ty.local() else { return Ok(StepFlow::Next) };
-        let bytes = bytes_of(ty.shared_bytes());
+        let bytes = to_u32(ty.shared_bytes());
         let (block, region) = self.region_of(tile, |at| Region::Some(at..at + bytes))?;
-        self.access_shared(stmt.id, block, (READ, region), None)?;
+        self.access_shared(stmt.id, block, READ, region, None)?;
         Ok(StepFlow::Next)
     }
 
@@ -99,28 +100,29 @@ impl Run<'_, '_> {
         let Type::Tile(ty) = store.tile.ty.local() else { return Ok(StepFlow::Next) };
         let (block, base) = self.address(&store.tile)?;
         let Some(corners) = self.corners_of_warps(&store.at) else {
-            let region = Region::Some(base..base + bytes_of(ty.shared_bytes()));
-            self.access_shared(stmt.id, block, (WRITE, region), None)?;
+            let region = Region::Some(base..base + to_u32(ty.shared_bytes()));
+            self.access_shared(stmt.id, block, WRITE, region, None)?;
             return Ok(StepFlow::Next);
         };
         for (warp, corner) in corners {
-            self.budget.take_work(u64::from(of.rows * of.columns))?;
+            self.policy.budget.take_work(u64::from(of.rows * of.columns))?;
             let region = match part_of_tile(ty, corner, [of.rows, of.columns]) {
                 Some(part) => {
                     let ranges = part.iter().map(|part| base + part.start..base + part.end).collect();
                     let threads = warp * WARP_THREADS..(warp + 1) * WARP_THREADS;
                     Region::Shared { ranges, rows: of.rows, threads }
                 }
-                None => Region::Some(base..base + bytes_of(ty.shared_bytes())),
+                None => Region::Some(base..base + to_u32(ty.shared_bytes())),
             };
-            self.access_shared(stmt.id, block, (WRITE, region), None)?;
+            self.access_shared(stmt.id, block, WRITE, region, None)?;
         }
         Ok(StepFlow::Next)
     }
 
     /// Returns the row and the column for each warp of the group, if they are known and the same
     /// for all threads of the warp.
-    fn corners_of_warps(&mut self, [row, column]: &[Expr; 2]) -> Option<BTreeMap<u32, [u32; 2]>> {
+    fn corners_of_warps(&mut self, corner: &[Expr; 2]) -> Option<BTreeMap<u32, [u32; 2]>> {
+        let [row, column] = corner;
         let (row, column) = (self.indices(row)?, self.indices(column)?);
         let mut corners = BTreeMap::new();
         for (lane, thread) in self.agent().threads.iter().enumerate() {
@@ -136,7 +138,7 @@ impl Run<'_, '_> {
 /// Returns the bytes of a tile's elements, for a tile at an address. These are fewer than the tile
 /// takes if its rows are shorter than the span of its swizzle.
 pub(in crate::check::protocol) fn bytes_of_elements(ty: &TileType, at: u32) -> Rc<[Range<u32>]> {
-    let whole = at..at + bytes_of(ty.shared_bytes());
+    let whole = at..at + to_u32(ty.shared_bytes());
     let (width, outer) = ty.extents.split_last().map_or((0, &[][..]), |(width, outer)| (*width, outer));
     if ty.bytes() == ty.shared_bytes() {
         return Rc::from([whole]);

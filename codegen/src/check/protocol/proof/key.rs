@@ -8,59 +8,46 @@
 
 use tma_model::sync::{Clock, Component, Epoch};
 
-use super::walk::{Visit, walk};
 use crate::check::protocol::code::Op;
+use crate::check::protocol::explore::input::Input;
+use crate::check::protocol::facts::Facts;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
-use crate::check::protocol::run::Run;
+use crate::check::protocol::state::Execution;
+use crate::check::protocol::state::visit::{ExecutionPart, Visit};
+use crate::check::protocol::to_u32;
 use crate::ir::{Stmt, StmtKind};
 use crate::quick::QuickMap;
 
 /// A normal form.
 type Key = Vec<u32>;
 
-/// Returns the normal form of a state.
-pub(super) fn of(run: &mut Run<'_, '_>) -> Key {
-    // Releases are joined first, so that clocks keep their identities.
-    walk(run, &mut Ignore);
-    let mut steps = ReferencedSteps { of: vec![], pending: most_pending(run) };
-    walk(run, &mut steps);
+/// Returns the normal form of a state. States are equal if their normal forms are.
+pub(super) fn of(input: &Input<'_>, state: &mut Execution) -> Key {
+    // This also joins releases, so that clocks keep their identities.
+    let mut steps = ReferencedSteps { of: vec![], pending: most_pending(input) };
+    state.visit(&mut steps);
     for counts in &mut steps.of {
         counts.sort_unstable();
         counts.dedup();
     }
     let mut form =
         NormalForm { steps, out: vec![], clocks: QuickMap::default(), contents: QuickMap::default() };
-    walk(run, &mut form);
-    for (term, kind, numbers) in run.facts.listed() {
-        [term.number(), kind].into_iter().for_each(|number| form.number(number));
-        numbers.into_iter().for_each(|number| form.wide(number));
-    }
+    state.visit(&mut form);
     form.out
 }
 
 /// Returns how many groups a wait may leave open.
-fn most_pending(run: &Run<'_, '_>) -> u32 {
+fn most_pending(input: &Input<'_>) -> u32 {
     let pending = |op: &Op<'_>| {
         if let Op::Do(Stmt { kind: StmtKind::BulkWaitGroup { pending, .. }, .. }) = op {
             return Some(*pending);
         }
         None
     };
-    let stores = run.input.code.steps().filter_map(|step| pending(&step.op)).max().unwrap_or(0);
-    stores.max(run.input.kernel.flights().most_pending())
-}
-
-struct Ignore;
-
-impl Visit for Ignore {
-    fn number(&mut self, _: u32) {}
-    fn step(&mut self, _: Epoch) {}
-    fn up_to(&mut self, _: Epoch) {}
-    fn group(&mut self, _: Epoch) {}
-    fn clock(&mut self, _: &Clock) {}
-    fn records(&mut self, _: &[Record]) {}
+    let stores = input.code.steps().filter_map(|step| pending(&step.op)).max().unwrap_or(0);
+    stores.max(input.kernel.flights().most_pending())
 }
 
 /// The steps of each agent that a state refers to, in order.
@@ -88,23 +75,22 @@ impl ReferencedSteps {
 }
 
 impl Visit for ReferencedSteps {
-    fn number(&mut self, _: u32) {}
-
-    fn step(&mut self, step: Epoch) {
-        self.note(step.component(), step.count());
-    }
-
-    fn up_to(&mut self, _: Epoch) {}
-
-    fn group(&mut self, last: Epoch) {
-        let first = last.count().saturating_sub(self.pending + 1);
-        (first..=last.count() + 1).for_each(|count| self.note(last.component(), count));
-    }
-
-    fn clock(&mut self, _: &Clock) {}
-
-    fn records(&mut self, records: &[Record]) {
-        records.iter().for_each(|record| self.step(record.step));
+    fn part(&mut self, part: ExecutionPart<'_>) {
+        match part {
+            ExecutionPart::Step(step) => self.note(step.component(), step.count()),
+            ExecutionPart::Group(last) => {
+                let first = last.count().saturating_sub(self.pending + 1);
+                (first..=last.count() + 1).for_each(|count| self.note(last.component(), count));
+            }
+            ExecutionPart::Records(records) => {
+                records.iter().for_each(|record| self.note(record.step.component(), record.step.count()));
+            }
+            ExecutionPart::Number(_)
+            | ExecutionPart::Term(_)
+            | ExecutionPart::UpTo(_)
+            | ExecutionPart::Clock(_)
+            | ExecutionPart::Facts(_) => {}
+        }
     }
 }
 
@@ -124,25 +110,6 @@ impl NormalForm {
             self.out.push(part.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte)));
         }
     }
-}
-
-impl Visit for NormalForm {
-    fn number(&mut self, number: u32) {
-        self.out.push(number);
-    }
-
-    fn step(&mut self, step: Epoch) {
-        let position = self.steps.position(step).unwrap_or(u32::MAX);
-        self.out.extend([step.component().number(), position]);
-    }
-
-    fn up_to(&mut self, step: Epoch) {
-        self.step(step);
-    }
-
-    fn group(&mut self, last: Epoch) {
-        self.step(last);
-    }
 
     fn clock(&mut self, clock: &Clock) {
         if let Some(&known) = self.clocks.get(&clock.storage_id()) {
@@ -152,7 +119,7 @@ impl Visit for NormalForm {
         let known = clock.steps().filter(|step| step.count() > 0);
         let position = |step: Epoch| Some([step.component().number(), self.steps.position(step)?]);
         let content: Vec<u32> = known.filter_map(position).flatten().collect();
-        let next = u32::try_from(self.contents.len()).unwrap_or(u32::MAX);
+        let next = to_u32(self.contents.len());
         let number = *self.contents.entry(content.clone()).or_insert(next);
         self.clocks.insert(clock.storage_id(), number);
         self.out.push(number);
@@ -182,6 +149,29 @@ impl Visit for NormalForm {
         all.sort_unstable();
         self.out.push(all.len() as u32);
         all.into_iter().for_each(|form| self.out.extend(form));
+    }
+
+    fn facts(&mut self, facts: &Facts) {
+        for (term, kind, numbers) in facts.listed() {
+            self.out.extend([term.number(), kind]);
+            numbers.into_iter().for_each(|number| self.wide(number));
+        }
+    }
+}
+
+impl Visit for NormalForm {
+    fn part(&mut self, part: ExecutionPart<'_>) {
+        match part {
+            ExecutionPart::Number(number) => self.out.push(number),
+            ExecutionPart::Term(term) => self.out.push(term.number()),
+            ExecutionPart::Step(step) | ExecutionPart::UpTo(step) | ExecutionPart::Group(step) => {
+                let position = self.steps.position(step).unwrap_or(u32::MAX);
+                self.out.extend([step.component().number(), position]);
+            }
+            ExecutionPart::Clock(clock) => self.clock(clock),
+            ExecutionPart::Records(records) => self.records(records),
+            ExecutionPart::Facts(facts) => self.facts(facts),
+        }
     }
 }
 

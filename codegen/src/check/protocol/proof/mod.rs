@@ -17,25 +17,20 @@ mod renamed;
 mod shift;
 mod size;
 mod statics;
-mod walk;
 mod widen;
 
 use std::cmp::Ordering;
 
-use tma_model::sync::Acquirer;
-
 pub(super) use self::renamed::Renaming;
-pub(super) use self::size::size;
+pub(super) use self::size::of_state;
 pub(super) use self::statics::{Precision, Statics};
-use super::choices::Choices;
+use super::choices::Policy;
 use super::explore::allowance::{Allowance, BYTES_PER_WORK, MAX_BYTES};
 use super::explore::elections::Elections;
 use super::explore::input::Input;
-use super::facts::Facts;
 use super::lanes::Lanes;
-use super::memory::global::GlobalRecord;
 use super::run::{Run, StepResult, Stop, Transition};
-use super::state::{Agent, Block, Rendezvous};
+use super::state::{Agent, Execution};
 use super::term::{Term, Terms};
 use crate::ir::StmtId;
 use crate::quick::QuickSet;
@@ -56,42 +51,47 @@ pub(super) enum ProofOutcome {
 /// How many numbers of a state's normal form cost as much as a step.
 const NUMBERS_PER_STEP: usize = 64;
 
-/// A state to continue from, and the facts there.
-struct Snapshot {
-    facts: Facts,
-    agents: Vec<Agent>,
-    blocks: Vec<Block>,
-    globals: Vec<GlobalRecord>,
-    rendezvous: [Rendezvous; 2],
-    components: u32,
-    current: usize,
-    numbered_counts: [u32; 2],
+/// What attempts to prove a kernel may cost, and have cost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProofCost {
+    pub(super) left: Allowance,
+    /// The states that were compared.
+    pub(super) states: u32,
 }
 
-/// Tries to prove a kernel within a budget, and counts the states and steps that this takes.
+/// Tries to prove a kernel.
 pub(super) fn prove(
-    (input, statics): (&Input<'_>, &Statics),
+    input: &Input<'_>,
+    statics: &Statics,
     terms: &mut Terms,
     elections: &mut Elections,
-    (left, states): (&mut Allowance, &mut u32),
+    cost: &mut ProofCost,
 ) -> ProofOutcome {
     if Run::bytes_at_start(input) > MAX_BYTES {
         return ProofOutcome::Budget;
     }
-    let choices = Choices { forks: true, ..Choices::default() };
     terms.count_in(statics.period);
-    let mut run = Run::new(input, terms, choices, *left);
-    let outcome = all_states(&mut run, statics, states);
-    *left = run.budget;
-    elections.note(&run.electing_warps, &run.thread_classes.take());
+    let mut run = Run::new(input, terms, Policy::proof(cost.left));
+    let outcome = all_states(&mut run, statics, &mut cost.states);
+    cost.left = run.policy.budget;
+    elections.note(&run.findings);
     outcome
+}
+
+/// A state whose other branch has yet to be followed.
+struct OpenState {
+    state: Execution,
+    /// The condition, which does not hold in the branch that was followed.
+    condition: Term,
+    /// The memory of the state.
+    bytes: u64,
 }
 
 fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> ProofOutcome {
     let (mut seen, mut open, mut has_ended) = (QuickSet::default(), vec![], false);
     loop {
         let end = follow(run, statics);
-        if !run.undecided.is_empty() {
+        if !run.findings.undecided.is_empty() {
             return ProofOutcome::Open;
         }
         match end {
@@ -99,15 +99,14 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Pro
                 if widen::widen(run, statics) {
                     continue;
                 }
-                let key = key::of(run);
+                let key = key::of(run.input, &mut run.state);
                 let numbers = key.len();
                 let Ok(bytes) = charge(run, numbers) else { return ProofOutcome::Budget };
                 if seen.insert(key) {
                     *states += 1;
-                    run.other_held_bytes += bytes + bytes_of(numbers);
-                    open.push((save(run), condition, bytes));
-                    run.acquirer = Acquirer::default();
-                    if run.facts.assume(run.terms, condition, false) {
+                    run.policy.other_held_bytes += bytes + bytes_of(numbers);
+                    open.push(OpenState { state: run.state.clone(), condition, bytes });
+                    if run.state.facts.assume(run.terms, condition, false) {
                         continue;
                     }
                 }
@@ -120,13 +119,13 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Pro
             Err(Stop::Violation(_) | Stop::Undecided(_) | Stop::IterationLimit) => return ProofOutcome::Open,
         }
         loop {
-            let Some((state, condition, bytes)) = open.pop() else {
+            let Some(OpenState { state, condition, bytes }) = open.pop() else {
                 // If no execution ends, only its beginning was explored.
                 return if has_ended { ProofOutcome::Proved } else { ProofOutcome::Open };
             };
-            run.other_held_bytes -= bytes;
-            restore(run, state);
-            if run.facts.assume(run.terms, condition, true) {
+            run.policy.other_held_bytes -= bytes;
+            run.state = state;
+            if run.state.facts.assume(run.terms, condition, true) {
                 break;
             }
         }
@@ -137,10 +136,14 @@ fn all_states(run: &mut Run<'_, '_>, statics: &Statics, states: &mut u32) -> Pro
 /// Returns the memory that the state takes until it is followed again. The normal form is kept for
 /// good.
 fn charge(run: &mut Run<'_, '_>, numbers: usize) -> StepResult<u64> {
-    run.budget.take_steps((numbers / NUMBERS_PER_STEP) as u64)?;
-    let bytes = size::of_state(run);
-    run.budget.take_work(bytes / BYTES_PER_WORK)?;
-    if run.other_held_bytes + bytes + bytes_of(numbers) > MAX_BYTES { Err(Stop::Size) } else { Ok(bytes) }
+    run.policy.budget.take_steps((numbers / NUMBERS_PER_STEP) as u64)?;
+    let bytes = of_state(&mut run.state);
+    run.policy.budget.take_work(bytes / BYTES_PER_WORK)?;
+    if run.policy.other_held_bytes + bytes + bytes_of(numbers) > MAX_BYTES {
+        Err(Stop::Size)
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// Returns the size of a normal form of this many numbers, in bytes.
@@ -155,7 +158,7 @@ fn alike(run: &Run<'_, '_>, mut classes: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     let Some(&first) = me.threads.first() else { return classes };
     let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
     let own_classes = classes.clone();
-    for other in &run.agents {
+    for other in &run.state.agents {
         let is_alike = other.block == me.block
             && other.threads.len() == me.threads.len()
             && !other.is_done
@@ -174,11 +177,11 @@ fn alike(run: &Run<'_, '_>, mut classes: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
 /// then always the one that has taken the fewest iterations.
 fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> StepResult {
     // For each waiting group, the value of `event_count` at its last attempt.
-    let mut waits = vec![None; run.agents.len()];
+    let mut waits = vec![None; run.state.agents.len()];
     loop {
         let (mut any, mut iterations) = (false, false);
         while !iterations {
-            let numbered_counts = run.terms.numbered_counts();
+            let symbols = run.state.symbols;
             match run.single_step() {
                 Ok(Transition::Advanced { began_iteration }) => (any, iterations) = (true, began_iteration),
                 Ok(Transition::Blocked { arrived }) => {
@@ -188,19 +191,19 @@ fn follow(run: &mut Run<'_, '_>, statics: &Statics) -> StepResult {
                 Err(stop) => {
                     // The step will be taken again, with the same symbols.
                     if let Stop::Fork(_) = stop {
-                        run.terms.set_numbered_counts(numbered_counts);
+                        run.state.symbols = symbols;
                     }
                     return Err(stop);
                 }
             }
         }
-        waits[run.current] = (!any).then_some(run.event_count);
-        let ready = (0..run.agents.len())
-            .filter(|&agent| !run.agents[agent].is_done && waits[agent] != Some(run.event_count));
-        let next = ready.min_by(|&a, &b| order(run, statics, &run.agents[a], &run.agents[b]));
+        waits[run.state.current] = (!any).then_some(run.state.event_count);
+        let ready = (0..run.state.agents.len())
+            .filter(|&agent| !run.state.agents[agent].is_done && waits[agent] != Some(run.state.event_count));
+        let next = ready.min_by(|&a, &b| order(run, statics, &run.state.agents[a], &run.state.agents[b]));
         match next {
-            Some(next) => run.current = next,
-            None if run.agents.iter().all(|agent| agent.is_done) => return Ok(()),
+            Some(next) => run.state.current = next,
+            None if run.state.agents.iter().all(|agent| agent.is_done) => return Ok(()),
             None => return Err(run.deadlock()),
         }
     }
@@ -219,28 +222,6 @@ fn order(run: &Run<'_, '_>, statics: &Statics, a: &Agent, b: &Agent) -> Ordering
             a.iterations.iter().map(iterations).cmp(b.iterations.iter().map(iterations))
         }
     }
-}
-
-fn save(run: &Run<'_, '_>) -> Snapshot {
-    Snapshot {
-        facts: run.facts.clone(),
-        agents: run.agents.clone(),
-        blocks: run.blocks.clone(),
-        globals: run.globals.clone(),
-        rendezvous: [run.cluster.clone(), run.grid.clone()],
-        components: run.components,
-        current: run.current,
-        numbered_counts: run.terms.numbered_counts(),
-    }
-}
-
-fn restore(run: &mut Run<'_, '_>, state: Snapshot) {
-    (run.facts, run.agents, run.blocks) = (state.facts, state.agents, state.blocks);
-    run.globals = state.globals;
-    [run.cluster, run.grid] = state.rendezvous;
-    (run.components, run.current) = (state.components, state.current);
-    run.terms.set_numbered_counts(state.numbered_counts);
-    run.acquirer = Acquirer::default();
 }
 
 /// Returns a number that all threads of a group share.

@@ -1,13 +1,8 @@
 //! Terms of a state, and their replacements.
 
-use std::rc::Rc;
-
-use crate::check::protocol::lanes::Lanes;
-use crate::check::protocol::memory::global::GlobalLocation;
 use crate::check::protocol::run::Run;
 use crate::check::protocol::term::linear::Linear;
-use crate::check::protocol::term::{Node, NumberedKind, Symbol, Term, Terms};
-use crate::check::protocol::value::Value;
+use crate::check::protocol::term::{Node, Symbol, SymbolCounts, Term, Terms};
 use crate::ir::BinaryOp;
 use crate::quick::{QuickMap, QuickSet};
 
@@ -104,124 +99,59 @@ pub(super) fn symbol_of(terms: &Terms, iterations: Term) -> Term {
     if let Node::Cast(symbol) = *terms.node(iterations) { symbol } else { iterations }
 }
 
-/// Replaces all terms in a state.
-pub(super) fn replace_all(run: &mut Run<'_, '_>, f: &mut impl FnMut(&mut Terms, Term) -> Term) {
-    let terms = &mut *run.terms;
-    for agent in &mut run.agents {
-        agent.locals.iter_mut().for_each(|value| replace(value, terms, f));
-        for counter in agent.counters.iter_mut().flatten() {
-            for lanes in [&mut counter.value, &mut counter.end, &mut counter.step] {
-                replace_lanes(lanes, terms, f);
-            }
-        }
-    }
-    for block in &mut run.blocks {
-        block.numbers.values_mut().for_each(|term| *term = f(terms, *term));
-    }
-    for record in &mut run.globals {
-        match &mut record.at {
-            GlobalLocation::Elements(lanes, _) => replace_lanes(lanes, terms, f),
-            GlobalLocation::Box(all, _) => all.iter_mut().for_each(|term| *term = f(terms, *term)),
-            GlobalLocation::Anywhere => {}
-        }
-    }
-    let rendezvous_list = run.blocks.iter_mut().flat_map(|block| block.warps.values_mut());
-    for rendezvous in rendezvous_list {
-        let pairs = rendezvous.operands.iter_mut().filter_map(|(_, term)| term.as_mut());
-        pairs.for_each(|term| *term = f(terms, *term));
-        if rendezvous.result.iter().any(|(_, term)| term.is_some()) {
-            let result =
-                rendezvous.result.iter().map(|(thread, term)| (*thread, term.map(|term| f(terms, term))));
-            rendezvous.result = result.collect();
-        }
-    }
-}
-
-fn replace(value: &mut Value, terms: &mut Terms, f: &mut impl FnMut(&mut Terms, Term) -> Term) {
-    match value {
-        Value::Number(lanes) => replace_lanes(lanes, terms, f),
-        Value::Array(all) => {
-            let mut parts = all.to_vec();
-            parts.iter_mut().for_each(|part| replace(part, terms, f));
-            if parts[..] != all[..] {
-                *all = parts.into();
-            }
-        }
-        Value::Address(_) | Value::OneOf { .. } | Value::Token { .. } | Value::Unknown => {}
-    }
-}
-
-fn replace_lanes(lanes: &mut Lanes<Term>, terms: &mut Terms, f: &mut impl FnMut(&mut Terms, Term) -> Term) {
-    match lanes {
-        Lanes::Same(term) => *term = f(terms, *term),
-        Lanes::Each(all) => {
-            let replaced: Rc<[Term]> = all.iter().map(|&term| f(terms, term)).collect();
-            if replaced != *all {
-                *lanes = Lanes::of(replaced.to_vec()).unwrap_or(Lanes::Each(replaced));
-            }
-        }
-    }
-}
-
 /// Numbers the symbols of a state again, in the order in which they appear, and forgets facts about
 /// other numbered symbols, which cannot occur any more. Returns whether any term has changed.
 pub(super) fn in_order(run: &mut Run<'_, '_>) -> bool {
-    let (mut renaming, mut numbered_counts, mut seen) = (Renaming::default(), [0, 0], QuickSet::default());
-    let mut is_new = false;
-    replace_all(run, &mut |terms, term| {
-        name_symbols(terms, term, (&mut seen, &mut numbered_counts), &mut |terms, symbol, (kind, number)| {
-            let scalar = terms.scalar(symbol);
-            let name = match kind {
-                NumberedKind::Fresh => terms.symbol(Symbol::Fresh(number), scalar),
-                NumberedKind::Iterations => terms.symbol(Symbol::Iterations(number), scalar),
-            };
-            is_new |= name != symbol;
-            renaming.whole.insert(symbol, name);
-        });
-        term
-    });
-    let known: QuickSet<Term> = renaming.whole.keys().copied().collect();
-    let facts = std::mem::take(&mut run.facts);
-    run.facts = facts.rewritten(run.terms, &mut |terms, term| {
-        (!has_other(terms, term, &known)).then(|| renaming.of(terms, term))
+    let Run { state, terms, .. } = run;
+    let mut naming = Naming::default();
+    state.for_each_term(|term| naming.name(terms, term));
+    let Naming { names, counts, seen: _ } = naming;
+    let is_new = names.iter().any(|(symbol, name)| symbol != name);
+    let mut renaming = Renaming { whole: names, ..Renaming::default() };
+    state.facts = state.facts.rewritten(terms, &mut |terms, term| {
+        (!has_other(terms, term, &renaming.whole)).then(|| renaming.of(terms, term))
     });
     // A step that is about to create a symbol now creates another one, so the condition that it
     // asked about has changed.
-    let are_fewer = run.terms.numbered_counts() != numbered_counts;
-    run.terms.set_numbered_counts(numbered_counts);
+    let are_fewer = std::mem::replace(&mut state.symbols, counts) != counts;
     if is_new {
-        replace_all(run, &mut |terms, term| renaming.of(terms, term));
+        state.map_terms(|term| renaming.of(terms, term));
     }
     is_new || are_fewer
 }
 
-/// Numbers the symbols within a term that have no number yet.
-fn name_symbols(
-    terms: &mut Terms,
-    term: Term,
-    (seen, numbered_counts): (&mut QuickSet<Term>, &mut [u32; 2]),
-    name: &mut impl FnMut(&mut Terms, Term, (NumberedKind, u32)),
-) {
-    if !terms.is_numbered(term) || !seen.insert(term) {
-        return;
-    }
-    if let Some(kind) = terms.node(term).numbered_kind() {
-        let numbered_counts = &mut numbered_counts[kind as usize];
-        *numbered_counts += 1;
-        name(terms, term, (kind, *numbered_counts));
-    }
-    for operand in terms.operands(term) {
-        name_symbols(terms, operand, (seen, numbered_counts), name);
+/// Names for the numbered symbols of a state.
+#[derive(Default)]
+struct Naming {
+    names: QuickMap<Term, Term>,
+    counts: SymbolCounts,
+    /// The terms whose symbols have names.
+    seen: QuickSet<Term>,
+}
+
+impl Naming {
+    /// Names the symbols within a term that have no name yet.
+    fn name(&mut self, terms: &mut Terms, term: Term) {
+        if !terms.is_numbered(term) || !self.seen.insert(term) {
+            return;
+        }
+        if let Some(kind) = terms.node(term).numbered_kind() {
+            let name = terms.numbered(kind, &mut self.counts, terms.scalar(term));
+            self.names.insert(term, name);
+        }
+        for operand in terms.operands(term) {
+            self.name(terms, operand);
+        }
     }
 }
 
-/// Whether a term contains a numbered symbol that is not among these.
-fn has_other(terms: &Terms, term: Term, known: &QuickSet<Term>) -> bool {
+/// Whether a term contains a numbered symbol that has no name.
+fn has_other(terms: &Terms, term: Term, names: &QuickMap<Term, Term>) -> bool {
     if !terms.is_numbered(term) {
         return false;
     }
     if terms.node(term).numbered_kind().is_some() {
-        return !known.contains(&term);
+        return !names.contains_key(&term);
     }
-    terms.operands(term).into_iter().any(|operand| has_other(terms, operand, known))
+    terms.operands(term).into_iter().any(|operand| has_other(terms, operand, names))
 }

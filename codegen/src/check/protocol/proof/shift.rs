@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::renamed::{Renaming, replace_all, symbol_of};
+use super::renamed::{Renaming, symbol_of};
 use super::statics::Statics;
 use super::widen::counters;
 use crate::check::protocol::code::{Op, Step};
 use crate::check::protocol::facts::split_sum;
 use crate::check::protocol::run::Run;
-use crate::check::protocol::term::{Node, Term, Terms};
+use crate::check::protocol::term::{Node, NumberedKind, SymbolCounts, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, Scalar};
 use crate::quick::QuickSet;
@@ -31,22 +31,19 @@ pub(super) fn shift(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
     // Decisions about earlier iterations are kept.
     let past = (statics.precision.past + statics.period - 1) / statics.period;
     common.periods.values_mut().for_each(|by| *by -= past);
-    let mut renaming = renaming(run.terms, &common);
+    let Run { state, terms, .. } = run;
+    let mut renaming = renaming(terms, &mut state.symbols, &common);
     if renaming.is_empty() {
         return false;
     }
-    let facts = std::mem::take(&mut run.facts);
-    run.facts = facts.rewritten(run.terms, &mut |terms, term| Some(renaming.of(terms, term)));
-    replace_all(run, &mut |terms, term| renaming.of(terms, term));
+    state.facts = state.facts.rewritten(terms, &mut |terms, term| Some(renaming.of(terms, term)));
+    state.map_terms(|term| renaming.of(terms, term));
     true
 }
 
 fn common(run: &mut Run<'_, '_>, statics: &Statics) -> Common {
     let mut all = vec![];
-    replace_all(run, &mut |_, term| {
-        all.push(term);
-        term
-    });
+    run.state.for_each_term(|term| all.push(term));
     let mut moving: QuickSet<Term> = counters(run, statics).into_iter().map(|moving| moving.term).collect();
     moving.extend(moved(run));
     let mut common = Common::default();
@@ -66,10 +63,10 @@ fn common(run: &mut Run<'_, '_>, statics: &Statics) -> Common {
     common
 }
 
-fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
+fn renaming(terms: &mut Terms, symbols: &mut SymbolCounts, common: &Common) -> Renaming {
     let mut renaming = Renaming::default();
     for (&symbol, &by) in common.periods.iter().filter(|(_, by)| **by > 0) {
-        let iterations = terms.iterations(terms.scalar(symbol));
+        let iterations = terms.numbered(NumberedKind::Iterations, symbols, terms.scalar(symbol));
         renaming.fewer_periods.insert(symbol, (by, iterations));
     }
     for (&base, &by) in &common.added {
@@ -82,7 +79,7 @@ fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
         }
         let scalar = terms.scalar(base);
         // Sums may wrap, so nothing is known about the new symbol.
-        let symbol = terms.fresh(scalar);
+        let symbol = terms.numbered(NumberedKind::Fresh, symbols, scalar);
         if by == 0 {
             renaming.whole.insert(base, symbol);
             continue;
@@ -98,9 +95,9 @@ fn renaming(terms: &mut Terms, common: &Common) -> Renaming {
 /// Returns the terms of variables that were different in the iteration before.
 fn moved(run: &Run<'_, '_>) -> Vec<Term> {
     let mut all = vec![];
-    for agent in run.agents.iter().filter(|agent| !agent.is_done) {
+    for agent in run.state.agents.iter().filter(|agent| !agent.is_done) {
         let step: &Step<'_> = run.input.code.step(agent.at);
-        if !step.loops.iter().any(|of| run.choices.free.contains(of)) {
+        if !step.loops.iter().any(|of| run.findings.free_loops.contains(of)) {
             continue;
         }
         for (value, moving) in agent.locals.iter().zip(&agent.loop_changes.has_changed) {

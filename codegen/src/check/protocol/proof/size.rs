@@ -1,12 +1,10 @@
 //! The memory that a state takes.
 
-use tma_model::sync::{Clock, Epoch};
-
-use super::walk::{Visit, walk};
+use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::memory::Record;
 use crate::check::protocol::memory::region::Region;
-use crate::check::protocol::run::Run;
-use crate::check::protocol::state::Agent;
+use crate::check::protocol::state::visit::{ExecutionPart, Visit};
+use crate::check::protocol::state::{Agent, Execution};
 use crate::quick::QuickSet;
 
 /// Bytes of a number in a state: a value, or a part of a record.
@@ -18,20 +16,15 @@ const FACT_BYTES: u64 = 64;
 /// Bytes of a group of threads without its numbers, but with the locals of the loops around it.
 const AGENT_BYTES: u64 = size_of::<Agent>() as u64 + 256;
 
-/// Returns the memory that a state takes, with all terms, in bytes. Shared parts count once.
-pub(in crate::check::protocol) fn size(run: &mut Run<'_, '_>) -> u64 {
-    run.terms.bytes() + of_state(run)
-}
-
-/// Returns the memory that a state takes without terms, in bytes.
-pub(super) fn of_state(run: &mut Run<'_, '_>) -> u64 {
-    let mut size = Size { bytes: run.facts.len() as u64 * FACT_BYTES, clocks: QuickSet::default() };
-    walk(run, &mut size);
-    // The walk leaves out the views of groups that have ended.
-    for agent in &run.agents {
+/// Returns the memory that a state takes without terms, in bytes. Shared parts count once.
+pub(in crate::check::protocol) fn of_state(state: &mut Execution) -> u64 {
+    let mut size = Size { bytes: 0, clocks: QuickSet::default() };
+    state.visit(&mut size);
+    // The visit leaves out the views of groups that have ended.
+    for agent in &state.agents {
         size.bytes += AGENT_BYTES;
         if agent.is_done {
-            agent.view.visit_state(&mut |part| size.part(part));
+            agent.view.visit_state(&mut |part| size.sync(part));
         }
     }
     size.bytes
@@ -44,39 +37,29 @@ struct Size {
 }
 
 impl Visit for Size {
-    fn number(&mut self, _: u32) {
-        self.bytes += NUMBER_BYTES;
-    }
-
-    fn step(&mut self, _: Epoch) {
-        self.bytes += NUMBER_BYTES;
-    }
-
-    fn up_to(&mut self, _: Epoch) {
-        self.bytes += NUMBER_BYTES;
-    }
-
-    fn group(&mut self, _: Epoch) {
-        self.bytes += NUMBER_BYTES;
-    }
-
-    fn clock(&mut self, clock: &Clock) {
-        self.bytes += NUMBER_BYTES;
-        if self.clocks.insert(clock.storage_id()) {
-            self.bytes += 4 * clock.len() as u64;
+    fn part(&mut self, part: ExecutionPart<'_>) {
+        self.bytes += match part {
+            ExecutionPart::Number(_)
+            | ExecutionPart::Term(_)
+            | ExecutionPart::Step(_)
+            | ExecutionPart::UpTo(_)
+            | ExecutionPart::Group(_) => NUMBER_BYTES,
+            ExecutionPart::Clock(clock) => {
+                let is_new = self.clocks.insert(clock.storage_id());
+                NUMBER_BYTES + if is_new { 4 * clock.len() as u64 } else { 0 }
+            }
+            ExecutionPart::Records(records) => {
+                let of_record = |record: &Record| RECORD_BYTES + 4 * record.region.numbers() as u64;
+                records.iter().map(of_record).sum()
+            }
+            ExecutionPart::Facts(facts) => facts.len() as u64 * FACT_BYTES,
         }
-    }
-
-    fn records(&mut self, records: &[Record]) {
-        let of_record = |record: &Record| RECORD_BYTES + 4 * record.region.numbers() as u64;
-        self.bytes += records.iter().map(of_record).sum::<u64>();
     }
 }
 
 impl Region {
     /// Returns how many numbers the region consists of.
     fn numbers(&self) -> usize {
-        use crate::check::protocol::lanes::Lanes;
         match self {
             Self::All(ranges) | Self::Shared { ranges, .. } => 2 * ranges.len(),
             Self::Each(Lanes::Each(all), _) => all.len(),

@@ -3,6 +3,7 @@
 
 use crate::check::protocol::code::{Op, Step, Steps};
 use crate::check::protocol::slice::parity;
+use crate::check::protocol::to_u32;
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, LocalId, Scalar, Stmt, StmtId, StmtKind, visit};
 use crate::quick::{QuickMap, QuickSet};
 
@@ -60,7 +61,7 @@ impl Statics {
             (QuickMap::default(), QuickMap::default(), QuickMap::default());
         for step in &steps {
             if let Op::Enter(of) = step.op {
-                let next = u32::try_from(bits.len()).unwrap_or(u32::MAX);
+                let next = to_u32(bits.len());
                 bits.insert(of, next);
             }
             if let Op::Count { stmt, inner, counter, .. } = &step.op {
@@ -70,7 +71,7 @@ impl Statics {
         }
         let counting = counting(&steps);
         let period = Periods::of(&steps).longest(counting.iter().map(|(local, _)| local), &variables);
-        let locals = u32::try_from(locals).unwrap_or(u32::MAX);
+        let locals = to_u32(locals);
         let ahead = ahead(&steps, &bits);
         let (live, precision) = (live(&steps, locals), Precision::COARSE);
         let following = QuickSet::default();
@@ -174,19 +175,19 @@ impl Locals {
         Self(vec![0; count.div_ceil(64) as usize])
     }
 
-    fn has(&self, LocalId(local): LocalId) -> bool {
-        self.0.get(local as usize / 64).is_some_and(|bits| bits >> (local % 64) & 1 == 1)
+    fn has(&self, local: LocalId) -> bool {
+        self.0.get(local.0 as usize / 64).is_some_and(|bits| bits >> (local.0 % 64) & 1 == 1)
     }
 
-    fn insert(&mut self, LocalId(local): LocalId) {
-        if let Some(bits) = self.0.get_mut(local as usize / 64) {
-            *bits |= 1 << (local % 64);
+    fn insert(&mut self, local: LocalId) {
+        if let Some(bits) = self.0.get_mut(local.0 as usize / 64) {
+            *bits |= 1 << (local.0 % 64);
         }
     }
 
-    fn remove(&mut self, LocalId(local): LocalId) {
-        if let Some(bits) = self.0.get_mut(local as usize / 64) {
-            *bits &= !(1 << (local % 64));
+    fn remove(&mut self, local: LocalId) {
+        if let Some(bits) = self.0.get_mut(local.0 as usize / 64) {
+            *bits &= !(1 << (local.0 % 64));
         }
     }
 

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use super::renamed::{in_order, replace_all};
+use super::renamed::in_order;
 use super::shift::shift;
 use super::statics::{Precision, Statics};
 use crate::check::protocol::run::Run;
 use crate::check::protocol::state::Agent;
 use crate::check::protocol::term::linear::Linear;
-use crate::check::protocol::term::{Node, Symbol, Term, Terms};
+use crate::check::protocol::term::{Node, NumberedKind, Symbol, Term, Terms};
 use crate::check::protocol::value::Value;
 use crate::ir::{BinaryOp, Scalar, StmtId};
 use crate::limits::WARPGROUP_THREADS;
@@ -31,7 +31,7 @@ pub(super) fn widen(run: &mut Run<'_, '_>, statics: &Statics) -> bool {
 /// Forgets values that are not read again.
 fn forget(run: &mut Run<'_, '_>, statics: &Statics) {
     let code = &run.input.code;
-    for agent in &mut run.agents {
+    for agent in &mut run.state.agents {
         let loops: &[StmtId] = if agent.is_done { &[] } else { &code.step(agent.at).loops };
         for (local, value) in code.variables.iter().zip(&mut agent.locals) {
             if agent.is_done || !statics.is_live(agent.at, *local) {
@@ -50,13 +50,13 @@ fn forget(run: &mut Run<'_, '_>, statics: &Statics) {
 /// Merges the issues of multiplications that every further wait covers.
 fn fold(run: &mut Run<'_, '_>) {
     let pending = run.input.kernel.flights().most_pending();
-    for (number, block) in run.blocks.iter_mut().enumerate() {
+    for (number, block) in run.state.blocks.iter_mut().enumerate() {
         for (&warpgroup, core) in &mut block.tensor_cores {
             let of_core = |agent: &&Agent| {
                 let first = agent.threads.first().map_or(0, |thread| thread / WARPGROUP_THREADS);
                 agent.block == number && first == warpgroup && !agent.is_done
             };
-            let issued = run.agents.iter().filter(of_core).map(|agent| agent.multiplications).min();
+            let issued = run.state.agents.iter().filter(of_core).map(|agent| agent.multiplications).min();
             let over = issued.unwrap_or(0).saturating_sub(pending);
             core.fold(over);
         }
@@ -65,21 +65,16 @@ fn fold(run: &mut Run<'_, '_>) {
 
 /// Replaces truth values that follow from the facts by constants. Returns whether there were any.
 fn fold_known_truths(run: &mut Run<'_, '_>) -> bool {
-    let facts = std::mem::take(&mut run.facts);
-    let mut any = false;
-    replace_all(run, &mut |terms, term| {
-        if terms.scalar(term) != Scalar::Bool || terms.known(term).is_some() {
+    let (facts, mut any) = (std::mem::take(&mut run.state.facts), false);
+    run.state.map_terms(|term| {
+        if run.terms.scalar(term) != Scalar::Bool || run.terms.known(term).is_some() {
             return term;
         }
-        match facts.known(terms, term) {
-            Some(value) => {
-                any = true;
-                terms.truth(value)
-            }
-            None => term,
-        }
+        let known = facts.known(run.terms, term);
+        any |= known.is_some();
+        known.map_or(term, |value| run.terms.truth(value))
     });
-    run.facts = facts;
+    run.state.facts = facts;
     any
 }
 
@@ -117,8 +112,8 @@ enum NumberLocation {
 
 /// Returns the counters of loops whose ends are free.
 pub(super) fn counters(run: &Run<'_, '_>, statics: &Statics) -> Vec<ChangingNumber> {
-    let (free, mut all) = (&run.choices.free, vec![]);
-    for (number, agent) in run.agents.iter().enumerate().filter(|(_, agent)| !agent.is_done) {
+    let (free, mut all) = (&run.findings.free_loops, vec![]);
+    for (number, agent) in run.state.agents.iter().enumerate().filter(|(_, agent)| !agent.is_done) {
         let loops = &run.input.code.step(agent.at).loops;
         for (index, (&local, value)) in run.input.code.variables.iter().zip(&agent.locals).enumerate() {
             let Value::Number(lanes) = value else { continue };
@@ -151,13 +146,13 @@ fn is_awaited(run: &Run<'_, '_>, statics: &Statics, group: &[(i128, ChangingNumb
     let loops = |agent: &Agent| &run.input.code.step(agent.at).loops;
     // A group within a loop of its own that has a free end is not waited for: in
     // `if x { loop } if y { loop }` it may never arrive.
-    let is_held = |agent: &Agent| loops(agent).iter().any(|of| run.choices.free.contains(of));
+    let is_held = |agent: &Agent| loops(agent).iter().any(|of| run.findings.free_loops.contains(of));
     let are_early = group.iter().all(|(_, moving)| moving.iteration <= statics.precision.awaited);
-    let mut waiting = run.agents.iter().filter(|agent| !agent.is_done && !is_held(agent));
+    let mut waiting = run.state.agents.iter().filter(|agent| !agent.is_done && !is_held(agent));
     waiting.any(|agent| {
         are_early && statics.may_loop(agent.at)
             || group.iter().any(|(_, moving)| {
-                let inside = &loops(&run.agents[moving.agent()])[..=moving.depth];
+                let inside = &loops(&run.state.agents[moving.agent()])[..=moving.depth];
                 statics.is_behind(agent.at, loops(agent), inside)
             })
     })
@@ -240,7 +235,7 @@ fn start_counting(run: &mut Run<'_, '_>, group: &[(i128, ChangingNumber)], stati
     let scalars = group.iter().map(|(_, moving)| run.terms.scalar(moving.term));
     // The widest type is used: no counter may go further than the iterations do.
     let Some(scalar) = scalars.max_by_key(|scalar| scalar.bytes()) else { return };
-    let iterations = run.terms.iterations(scalar);
+    let iterations = run.terms.numbered(NumberedKind::Iterations, &mut run.state.symbols, scalar);
     let Statics { period, precision: Precision { past, .. }, .. } = *statics;
     let base = (least - past).max(0) / period * period;
     let becomes = |terms: &mut Terms, number: i128, scalar: Scalar| {
@@ -251,17 +246,17 @@ fn start_counting(run: &mut Run<'_, '_>, group: &[(i128, ChangingNumber)], stati
         let Some(sum) = becomes(run.terms, *number, run.terms.scalar(*term)) else { continue };
         match *location {
             NumberLocation::Local(agent, local) => {
-                run.agents[agent].locals[local] = Value::Number(super::same(sum));
+                run.state.agents[agent].locals[local] = Value::Number(super::same(sum));
             }
             NumberLocation::Counter(agent, index) => {
-                if let Some(counter) = &mut run.agents[agent].counters[index] {
+                if let Some(counter) = &mut run.state.agents[agent].counters[index] {
                     counter.value = super::same(sum);
                 }
             }
         }
     }
     // Decisions about these numbers also hold for the sums, which are equal.
-    for (condition, value) in run.facts.clone().decided_in_order() {
+    for (condition, value) in run.state.facts.clone().decided_in_order() {
         let Node::Binary(op @ (BinaryOp::Lt | BinaryOp::Eq), a, b) = *run.terms.node(condition) else {
             continue;
         };
@@ -278,7 +273,7 @@ fn start_counting(run: &mut Run<'_, '_>, group: &[(i128, ChangingNumber)], stati
             && (one, other) != (a, b)
         {
             let same = run.terms.binary(op, one, other);
-            _ = run.facts.assume(run.terms, same, value);
+            _ = run.state.facts.assume(run.terms, same, value);
         }
     }
 }

@@ -12,7 +12,7 @@ use self::named::Named;
 use super::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason};
 use super::memory::Site;
 use super::run::{Run, StepFlow, StepResult};
-use super::state::{Agent, Rendezvous, RendezvousKind, WarpArrival, WarpRendezvous};
+use super::state::{Agent, Execution, Rendezvous, RendezvousKind, WarpArrival, WarpRendezvous};
 use crate::ir::{ParamId, Stmt, StmtId, Sync};
 
 /// Returns the warp of a group that lies within one warp.
@@ -47,46 +47,57 @@ impl Run<'_, '_> {
         }
     }
 
-    fn live(&self, block: usize) -> u32 {
-        let live = self.agents.iter().filter(|agent| agent.block == block && !agent.is_done);
-        live.map(|agent| agent.threads.len() as u32).sum()
+    /// Counts the threads that have not ended, of one block or of all.
+    fn live(&self, block: Option<usize>) -> u32 {
+        let is_live = |agent: &&Agent| !agent.is_done && block.is_none_or(|block| agent.block == block);
+        self.state.agents.iter().filter(is_live).map(|agent| agent.threads.len() as u32).sum()
+    }
+
+    /// Reports that threads of the group's warp have arrived at a barrier at another site.
+    fn reached_elsewhere<T>(&self, stmt: StmtId, other: Site) -> StepResult<T> {
+        let other = Party { site: other, does: ThreadAct::ReachElsewhere };
+        self.violation(Rule::Divergence, stmt, ThreadAct::Reach, vec![other], Detail::Nothing)
     }
 
     fn arrive_in_cluster(&mut self, stmt: StmtId, aligned: bool) -> StepResult {
         if self.agent().cluster_round.is_some() {
             let does = ThreadAct::ArriveTwice;
-            return self.violation(Rule::Divergence, (stmt, does), vec![], Detail::Nothing);
+            return self.violation(Rule::Divergence, stmt, does, vec![], Detail::Nothing);
         }
-        let live: u32 =
-            self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
         let site = self.site(stmt);
         let warps = numbered_warps(self.agent());
-        if let Some(other) = self.cluster.record_arrivals(&warps, (site, aligned)) {
-            let other = Party { site: other, does: ThreadAct::ReachElsewhere };
-            return self.violation(Rule::Divergence, (stmt, ThreadAct::Reach), vec![other], Detail::Nothing);
+        if let Some(other) = self.state.cluster.record_arrivals(&warps, site, aligned) {
+            return self.reached_elsewhere(stmt, other);
         }
-        let agent = &mut self.agents[self.current];
-        agent.cluster_round = Some(self.cluster.round);
-        self.cluster.releases.release(&mut agent.view);
-        self.cluster.first.get_or_insert(site);
-        self.cluster.arrived += agent.threads.len() as u32;
-        if self.cluster.arrived >= live {
-            self.cluster.next_round();
-            self.event_count += 1;
-        }
+        let Execution { agents, cluster, current, .. } = &mut self.state;
+        let agent = &mut agents[*current];
+        agent.cluster_round = Some(cluster.round);
+        cluster.releases.release(&mut agent.view);
+        cluster.first.get_or_insert(site);
+        cluster.arrived += agent.threads.len() as u32;
+        self.end_round_of_cluster();
         Ok(())
+    }
+
+    /// Completes the round of the cluster's barrier if no thread is missing.
+    fn end_round_of_cluster(&mut self) {
+        let arrived = self.state.cluster.arrived;
+        if arrived > 0 && arrived >= self.live(None) {
+            self.state.cluster.next_round();
+            self.state.event_count += 1;
+        }
     }
 
     fn wait_in_cluster(&mut self, stmt: StmtId) -> StepResult<StepFlow> {
         let Some(round) = self.agent().cluster_round else {
             let does = ThreadAct::WaitUnarrived;
-            return self.violation(Rule::Divergence, (stmt, does), vec![], Detail::Nothing);
+            return self.violation(Rule::Divergence, stmt, does, vec![], Detail::Nothing);
         };
-        if self.cluster.round <= round {
+        if self.state.cluster.round <= round {
             return Ok(StepFlow::Blocked);
         }
-        let agent = &mut self.agents[self.current];
-        self.acquirer.acquire(&mut agent.view, &self.cluster.released);
+        let agent = &mut self.state.agents[self.state.current];
+        self.acquirer.acquire(&mut agent.view, &self.state.cluster.released);
         agent.cluster_round = None;
         Ok(StepFlow::Next)
     }
@@ -95,15 +106,10 @@ impl Run<'_, '_> {
     /// for it.
     pub(in crate::check::protocol) fn leave_cluster(&mut self) {
         let threads = self.agent().threads.len() as u32;
-        if self.agent().cluster_round == Some(self.cluster.round) {
-            self.cluster.arrived = self.cluster.arrived.saturating_sub(threads);
+        if self.agent().cluster_round == Some(self.state.cluster.round) {
+            self.state.cluster.arrived = self.state.cluster.arrived.saturating_sub(threads);
         }
-        let live: u32 =
-            self.agents.iter().filter(|agent| !agent.is_done).map(|agent| agent.threads.len() as u32).sum();
-        if self.cluster.arrived > 0 && self.cluster.arrived >= live {
-            self.cluster.next_round();
-            self.event_count += 1;
-        }
+        self.end_round_of_cluster();
     }
 
     /// Executes `sync_grid`. The threads of the followed cluster represent those of the whole grid.
@@ -118,41 +124,36 @@ impl Run<'_, '_> {
         }
         if self.agent().arrived_round.is_none() {
             let warps = numbered_warps(self.agent());
-            if let Some(other) = self.grid.record_arrivals(&warps, (site, true)) {
-                let other = Party { site: other, does: ThreadAct::ReachElsewhere };
-                return self.violation(
-                    Rule::Divergence,
-                    (stmt, ThreadAct::Reach),
-                    vec![other],
-                    Detail::Nothing,
-                );
+            if let Some(other) = self.state.grid.record_arrivals(&warps, site, true) {
+                return self.reached_elsewhere(stmt, other);
             }
         }
-        let all: u32 = self.agents.iter().map(|agent| agent.threads.len() as u32).sum();
-        let agent = &mut self.agents[self.current];
+        let all: u32 = self.state.agents.iter().map(|agent| agent.threads.len() as u32).sum();
+        let Execution { agents, grid, current, event_count, history, .. } = &mut self.state;
+        let agent = &mut agents[*current];
         let round = match agent.arrived_round {
             Some(round) => round,
             None => {
-                self.grid.releases.release(&mut agent.view);
-                self.grid.first.get_or_insert(site);
-                self.grid.arrived += agent.threads.len() as u32;
-                (agent.arrived_round, agent.rendezvous) = (Some(self.grid.round), RendezvousKind::Grid);
-                let round = self.grid.round;
-                if self.grid.arrived >= all {
+                grid.releases.release(&mut agent.view);
+                grid.first.get_or_insert(site);
+                grid.arrived += agent.threads.len() as u32;
+                let round = grid.round;
+                (agent.arrived_round, agent.rendezvous) = (Some(round), RendezvousKind::Grid);
+                if grid.arrived >= all {
                     // A proof repeats loops any number of times.
-                    if !self.choices.forks {
-                        self.grid_rounds.push((counter, site));
+                    if !self.policy.forks {
+                        history.grid_rounds.push((counter, site));
                     }
-                    self.grid.next_round();
-                    self.event_count += 1;
+                    grid.next_round();
+                    *event_count += 1;
                 }
                 round
             }
         };
-        if self.grid.round <= round {
+        if grid.round <= round {
             return Ok(StepFlow::Blocked);
         }
-        self.acquirer.acquire(&mut agent.view, &self.grid.released);
+        self.acquirer.acquire(&mut agent.view, &grid.released);
         agent.arrived_round = None;
         Ok(StepFlow::Next)
     }
@@ -171,13 +172,13 @@ fn numbered_warps(agent: &Agent) -> Vec<u32> {
 }
 
 /// A number greater than that of the warps of a block.
-const WARP_NUMBER_STRIDE: u32 = 1 << 8;
+pub(super) const WARP_NUMBER_STRIDE: u32 = 1 << 8;
 
 impl Rendezvous {
     /// Records the site at which warps arrive, and whether all their threads must arrive at one
     /// statement (`aligned`). Returns another site at which one of the warps has arrived, if that
     /// is a mistake.
-    fn record_arrivals(&mut self, warps: &[u32], (site, aligned): (Site, bool)) -> Option<Site> {
+    fn record_arrivals(&mut self, warps: &[u32], site: Site, aligned: bool) -> Option<Site> {
         let mut elsewhere = None;
         for warp in warps {
             match self.arrivals.iter().find(|arrival| arrival.warp == *warp) {

@@ -4,10 +4,8 @@ use tma_model::limits::{NAMED_BARRIERS, WARP_THREADS};
 
 use super::warps_of;
 use crate::check::protocol::explain::span_of;
-use crate::check::protocol::finding::{
-    Detail, Party, Rule, ThreadAct, Undecided, UndecidedReason, Violation,
-};
-use crate::check::protocol::run::{Run, StepFlow, StepResult, Stop};
+use crate::check::protocol::finding::{Detail, Party, Rule, ThreadAct, UndecidedReason, Violation};
+use crate::check::protocol::run::{Run, StepFlow, StepResult};
 use crate::check::protocol::state::{PartialWarp, RendezvousKind};
 use crate::ir::{Expr, Stmt, StmtId};
 
@@ -26,7 +24,8 @@ impl Run<'_, '_> {
     pub(in crate::check::protocol) fn named_barrier(
         &mut self,
         stmt: &Stmt,
-        (id, threads): (&Expr, &Expr),
+        id: &Expr,
+        threads: &Expr,
         arrives_only: bool,
     ) -> StepResult<StepFlow> {
         let (id, threads) = (self.number_u32(id)?, self.number_u32(threads)?);
@@ -39,7 +38,7 @@ impl Run<'_, '_> {
 
     /// Returns the number of live threads of a warp of the block.
     fn live_of_warp(&self, block: usize, warp: u32) -> u32 {
-        let live = self.agents.iter().filter(|agent| agent.block == block && !agent.is_done);
+        let live = self.state.agents.iter().filter(|agent| agent.block == block && !agent.is_done);
         let of_warp =
             live.flat_map(|agent| agent.threads.iter()).filter(|thread| **thread / WARP_THREADS == warp);
         of_warp.count() as u32
@@ -52,11 +51,11 @@ impl Run<'_, '_> {
         let block = self.agent().block;
         let warps = warps_of(self.agent());
         if let Some(round) = self.agent().arrived_round {
-            let held = self.blocks[block]
+            let held = self.state.blocks[block]
                 .named
                 .get(&with.id)
                 .and_then(|rendezvous| rendezvous.partial_warps.get(&warps[0]));
-            if held.is_some_and(|held| held.agents.contains(&self.current)) {
+            if held.is_some_and(|held| held.agents.contains(&self.state.current)) {
                 self.arrive_if_whole(block, with.id)?;
                 return Ok(StepFlow::Blocked);
             }
@@ -80,7 +79,7 @@ impl Run<'_, '_> {
             return Err(self.split_by_warp());
         }
         let site = self.site(stmt);
-        let rendezvous = self.blocks[block].named.entry(with.id).or_default();
+        let rendezvous = self.state.blocks[block].named.entry(with.id).or_default();
         let room = with.threads.map(|threads| threads.saturating_sub(rendezvous.of_warps()));
         // Some warps would count for this round, and the others for the next.
         if room.is_some_and(|room| warps.len() as u32 * WARP_THREADS > room) && warps.len() > 1 {
@@ -90,17 +89,15 @@ impl Run<'_, '_> {
         // Other warps are at another statement. PTX requires a single one, but whole warps at two
         // also work.
         let is_another = with.aligned && rendezvous.first.is_some_and(|first| first.stmt != stmt);
-        let elsewhere = rendezvous.record_arrivals(&warps, (site, with.aligned));
+        let elsewhere = rendezvous.record_arrivals(&warps, site, with.aligned);
         if let Some(other) = otherwise.or(elsewhere) {
-            let other = Party { site: other, does: ThreadAct::ReachElsewhere };
-            return self.violation(Rule::Divergence, (stmt, ThreadAct::Reach), vec![other], Detail::Nothing);
+            return self.reached_elsewhere(stmt, other);
         }
         if is_another {
-            let span = span_of(self.input, stmt);
-            self.undecided.push(Undecided { reason: UndecidedReason::Undefined, span });
+            self.findings.note(UndecidedReason::Undefined, span_of(self.input, stmt));
         }
         if with.threads.is_some() && warps.iter().any(|warp| rendezvous.warps.contains(warp)) {
-            return self.violation(Rule::Divergence, (stmt, ThreadAct::ArriveAgain), vec![], Detail::Nothing);
+            return self.violation(Rule::Divergence, stmt, ThreadAct::ArriveAgain, vec![], Detail::Nothing);
         }
         if rendezvous.first.is_none() {
             (rendezvous.first, rendezvous.expected) = (Some(site), with.threads);
@@ -109,11 +106,11 @@ impl Run<'_, '_> {
         if with.threads.is_some() {
             self.note_round(stmt, block, with.id);
         }
-        let round = self.blocks[block].named.get(&with.id).map_or(0, |rendezvous| rendezvous.round);
+        let round = self.state.blocks[block].named.get(&with.id).map_or(0, |rendezvous| rendezvous.round);
         (self.agent_mut().arrived_round, self.agent_mut().rendezvous) =
             (Some(round), RendezvousKind::Named(with.id));
-        let agent = &mut self.agents[self.current];
-        let Some(rendezvous) = self.blocks[block].named.get_mut(&with.id) else {
+        let agent = &mut self.state.agents[self.state.current];
+        let Some(rendezvous) = self.state.blocks[block].named.get_mut(&with.id) else {
             return Ok(StepFlow::Blocked);
         };
         rendezvous.releases.release(&mut agent.view);
@@ -121,7 +118,7 @@ impl Run<'_, '_> {
             let held =
                 rendezvous.partial_warps.entry(warps[0]).or_insert(PartialWarp { stmt, agents: vec![] });
             let is_elsewhere = held.stmt != stmt;
-            held.agents.push(self.current);
+            held.agents.push(self.state.current);
             if is_elsewhere {
                 return Err(self.stop_undecided(UndecidedReason::Undefined, self.span_of(stmt)));
             }
@@ -141,12 +138,12 @@ impl Run<'_, '_> {
     /// Records a reason undecided if nothing orders an arrival after the last round of its barrier.
     /// The schedule then decides which round it counts for.
     fn note_round(&mut self, stmt: StmtId, block: usize, id: u32) {
-        let component = self.blocks[block].named.get(&id).and_then(|rendezvous| rendezvous.component);
+        let component = self.state.blocks[block].named.get(&id).and_then(|rendezvous| rendezvous.component);
         let component = match component {
             Some(component) => component,
             None => self.component(),
         };
-        let Some(rendezvous) = self.blocks[block].named.get_mut(&id) else { return };
+        let Some(rendezvous) = self.state.blocks[block].named.get_mut(&id) else { return };
         rendezvous.component = Some(component);
         let round = rendezvous.round;
         if self.agent().view.knows().past().get(component) < round {
@@ -156,24 +153,25 @@ impl Run<'_, '_> {
 
     /// Lets partial warps arrive once none of their live threads is missing.
     fn arrive_if_whole(&mut self, block: usize, id: u32) -> StepResult {
-        let held = self.blocks[block].named.get(&id).map(|rendezvous| rendezvous.partial_warps.clone());
+        let held = self.state.blocks[block].named.get(&id).map(|rendezvous| rendezvous.partial_warps.clone());
         for (warp, held) in held.into_iter().flatten() {
             let live = self.live_of_warp(block, warp);
             if live < self.input.threads_of_warp(warp) {
                 return Err(self.stop_undecided(UndecidedReason::Undefined, self.span_of(held.stmt)));
             }
-            let threads: usize = held.agents.iter().map(|agent| self.agents[*agent].threads.len()).sum();
+            let threads: usize =
+                held.agents.iter().map(|agent| self.state.agents[*agent].threads.len()).sum();
             if (threads as u32) < live {
                 continue;
             }
-            let Some(rendezvous) = self.blocks[block].named.get_mut(&id) else { continue };
+            let Some(rendezvous) = self.state.blocks[block].named.get_mut(&id) else { continue };
             rendezvous.partial_warps.remove(&warp);
             rendezvous.warps.push(warp);
             let round = rendezvous.round;
             for agent in held.agents {
-                self.agents[agent].arrived_round = Some(round);
+                self.state.agents[agent].arrived_round = Some(round);
             }
-            self.event_count += 1;
+            self.state.event_count += 1;
             self.end_round(block, id)?;
         }
         Ok(())
@@ -186,11 +184,11 @@ impl Run<'_, '_> {
     }
 
     fn leave_named(&mut self, block: usize, id: u32, round: u32) -> StepFlow {
-        let Some(rendezvous) = self.blocks[block].named.get(&id) else { return StepFlow::Blocked };
+        let Some(rendezvous) = self.state.blocks[block].named.get(&id) else { return StepFlow::Blocked };
         if rendezvous.round <= round {
             return StepFlow::Blocked;
         }
-        let agent = &mut self.agents[self.current];
+        let agent = &mut self.state.agents[self.state.current];
         // The group acquires its own round, and none that others have completed since.
         if let Some(knowledge) = agent.pending_release.take() {
             self.acquirer.acquire(&mut agent.view, &knowledge);
@@ -202,8 +200,8 @@ impl Run<'_, '_> {
 
     /// Completes the round of a barrier if exactly the expected number of threads has arrived.
     fn end_round(&mut self, block: usize, id: u32) -> StepResult {
-        let (all, live) = (self.input.kernel.kernel().launch.thread_count(), self.live(block));
-        let Some(rendezvous) = self.blocks[block].named.get_mut(&id) else { return Ok(()) };
+        let (all, live) = (self.input.kernel.kernel().launch.thread_count(), self.live(Some(block)));
+        let Some(rendezvous) = self.state.blocks[block].named.get_mut(&id) else { return Ok(()) };
         let Some(first) = rendezvous.first else { return Ok(()) };
         let is_whole = match rendezvous.expected {
             Some(expected) => rendezvous.of_warps() == expected,
@@ -215,19 +213,18 @@ impl Run<'_, '_> {
         let missing = rendezvous.expected.is_none() && u64::from(live) < all;
         let round = rendezvous.round;
         rendezvous.next_round();
-        for agent in &mut self.agents {
+        for agent in &mut self.state.agents {
             let is_inside =
                 agent.arrived_round == Some(round) && agent.rendezvous == RendezvousKind::Named(id);
             if agent.block == block && is_inside {
                 agent.pending_release = Some(rendezvous.released.clone());
             }
         }
-        self.event_count += 1;
+        self.state.event_count += 1;
         if missing {
             let at = Party { site: first, does: ThreadAct::WaitForBlock };
             let others = self.returned(Some(block));
-            let found = Violation { rule: Rule::Divergence, at, others, detail: Detail::Nothing };
-            return Err(Stop::Violation(Box::new(found)));
+            return Err(Violation { rule: Rule::Divergence, at, others, detail: Detail::Nothing }.into());
         }
         Ok(())
     }
@@ -235,10 +232,10 @@ impl Run<'_, '_> {
     /// Completes the rounds that no longer wait for anything, after some threads of the block have
     /// ended.
     pub(in crate::check::protocol) fn end_rounds(&mut self, block: usize) -> StepResult {
-        if self.live(block) == 0 {
+        if self.live(Some(block)) == 0 {
             return Ok(());
         }
-        let ids: Vec<u32> = self.blocks[block].named.keys().copied().collect();
+        let ids: Vec<u32> = self.state.blocks[block].named.keys().copied().collect();
         ids.into_iter().try_for_each(|id| {
             self.arrive_if_whole(block, id)?;
             self.end_round(block, id)

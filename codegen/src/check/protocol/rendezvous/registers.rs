@@ -19,7 +19,7 @@ impl Run<'_, '_> {
         let (index, warpgroup) = (self.agent().block, self.warpgroup());
         let (step, past) = (self.epoch(), self.agent().view.knows().past().clone());
         let site = self.site(stmt);
-        let block = &mut self.blocks[index];
+        let block = &mut self.state.blocks[index];
         let held = block.registers.get(&warpgroup).copied().unwrap_or(begins);
         let amount = held.abs_diff(registers) * WARPGROUP_THREADS;
         if increase && registers > held {
@@ -27,7 +27,7 @@ impl Run<'_, '_> {
             block.free_registers = left;
         } else if !increase && registers < held {
             block.free_registers += amount;
-            self.event_count += 1;
+            self.state.event_count += 1;
         }
         if amount > 0 {
             block.changes.push(RegisterChange { increase, amount, step, past, site });
@@ -40,7 +40,7 @@ impl Run<'_, '_> {
     /// They suffice if the releases that precede an increase in every order, or that follow no
     /// increase at all, cover it and all increases that need not follow it.
     pub(in crate::check::protocol) fn registers_suffice(&mut self, block: usize) {
-        let changes = &self.blocks[block].changes;
+        let changes = &self.state.blocks[block].changes;
         let (increases, decreases): (Vec<&RegisterChange>, Vec<&RegisterChange>) =
             changes.iter().partition(|change| change.increase);
         let is_free =

@@ -6,7 +6,7 @@ use tma_model::limits::WARP_THREADS;
 
 use super::warp_of;
 use crate::check::protocol::explain::span_of;
-use crate::check::protocol::finding::{Undecided, UndecidedReason};
+use crate::check::protocol::finding::UndecidedReason;
 use crate::check::protocol::lanes::Lanes;
 use crate::check::protocol::run::{Run, StepFlow, StepResult, Stop};
 use crate::check::protocol::state::{Agent, RendezvousKind, WarpRendezvous};
@@ -28,11 +28,12 @@ impl Run<'_, '_> {
     ) -> StepResult<(StepFlow, LaneOperands)> {
         let (block, warp) = (self.agent().block, warp_of(self.agent()));
         let of_warp = |agent: &&Agent| agent.block == block && warp_of(agent) == warp && !agent.is_done;
-        let live: u32 = self.agents.iter().filter(of_warp).map(|agent| agent.threads.len() as u32).sum();
+        let live: u32 =
+            self.state.agents.iter().filter(of_warp).map(|agent| agent.threads.len() as u32).sum();
         let site = self.site(stmt);
         let inside = self.agent().arrived_round;
-        let agent = &mut self.agents[self.current];
-        let rendezvous = self.blocks[block].warps.entry((warp, at)).or_default();
+        let agent = &mut self.state.agents[self.state.current];
+        let rendezvous = self.state.blocks[block].warps.entry((warp, at)).or_default();
         let round = match inside {
             Some(round) => round,
             None => {
@@ -45,8 +46,7 @@ impl Run<'_, '_> {
                 // PTX allows lanes at two statements to rendezvous, but compilers may merge the
                 // statements.
                 if first.stmt != stmt && at != WarpRendezvous::Sync {
-                    let span = span_of(self.input, stmt);
-                    self.undecided.push(Undecided { reason: UndecidedReason::Undefined, span });
+                    self.findings.note(UndecidedReason::Undefined, span_of(self.input, stmt));
                 }
                 (agent.arrived_round, agent.rendezvous) =
                     (Some(rendezvous.round), RendezvousKind::Warp(warp, at));
@@ -55,7 +55,7 @@ impl Run<'_, '_> {
         };
         if rendezvous.round <= round && rendezvous.arrived >= live {
             rendezvous.next_round();
-            self.event_count += 1;
+            self.state.event_count += 1;
         }
         if rendezvous.round <= round {
             return Ok((StepFlow::Blocked, Rc::from([])));
@@ -90,7 +90,7 @@ impl Run<'_, '_> {
     /// lane. The kernel is followed once for each kind of lane.
     pub(in crate::check::protocol) fn elect(&mut self, stmt: &Stmt, dest: LocalId) -> StepResult<StepFlow> {
         let threads = Rc::clone(&self.agent().threads);
-        self.electing_warps.extend(threads.iter().map(|thread| thread / WARP_THREADS));
+        self.findings.electing_warps.extend(threads.iter().map(|thread| thread / WARP_THREADS));
         // PTX ISA, "elect.sync", does not exclude lanes that have ended.
         if self.arrive_together(stmt, WarpRendezvous::Elect, UndecidedReason::Elected)? == StepFlow::Blocked {
             return Ok(StepFlow::Blocked);
@@ -102,7 +102,7 @@ impl Run<'_, '_> {
             let [picked, lane] =
                 [self.input.elected(warp), lane].map(|lane| self.terms.number(i128::from(lane), Scalar::U32));
             let is_picked = self.terms.binary(BinaryOp::Eq, symbol, picked);
-            if !self.facts.assume(self.terms, is_picked, true) {
+            if !self.state.facts.assume(self.terms, is_picked, true) {
                 return Err(Stop::Discarded);
             }
             all.push(self.terms.binary(BinaryOp::Eq, symbol, lane));
@@ -115,7 +115,8 @@ impl Run<'_, '_> {
     pub(in crate::check::protocol) fn warp_operation(
         &mut self,
         stmt: &Stmt,
-        (dest, value): (LocalId, &Expr),
+        dest: LocalId,
+        value: &Expr,
         op: &WarpOp,
     ) -> StepResult<StepFlow> {
         let values = self.numbers(value);
@@ -148,7 +149,7 @@ impl Run<'_, '_> {
                 (Some(term), _) => number(term),
                 (None, ShuffleOp::Idx) => {
                     let lane = self.numbers(by).and_then(|lanes| lanes.uniform());
-                    let lane = lane.and_then(|lane| self.facts.number(self.terms, lane));
+                    let lane = lane.and_then(|lane| self.state.facts.number(self.terms, lane));
                     let is_lane = |thread: u32| lane == Some(i128::from(thread % WARP_THREADS));
                     let read = all.iter().find(|(thread, _)| is_lane(*thread));
                     if read.is_none() && !is_whole {
@@ -171,7 +172,7 @@ impl Run<'_, '_> {
                         Some(term) if *vote != VoteOp::Ballot => number(term),
                         Some(_) | None => {
                             self.note_undecided(UndecidedReason::Condition, stmt.origin.span);
-                            number(self.terms.fresh(vote.result()))
+                            number(self.fresh(vote.result()))
                         }
                     }
                 }
@@ -189,7 +190,7 @@ impl Run<'_, '_> {
     }
 
     fn votes(&self, all: Option<&[Term]>) -> Option<Vec<(usize, bool)>> {
-        let known = |(lane, term): (usize, &Term)| Some((lane, self.facts.known(self.terms, *term)?));
+        let known = |(lane, term): (usize, &Term)| Some((lane, self.state.facts.known(self.terms, *term)?));
         all?.iter().enumerate().map(known).collect()
     }
 }

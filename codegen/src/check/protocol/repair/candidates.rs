@@ -5,6 +5,7 @@ use tma_model::rule::Rule;
 use super::edit::{Edit, Gap, copies, flipped, parity_of, plus, release};
 use super::moves::moves;
 use super::openings::{self, Opening, before_stmt, is_alone};
+use crate::check::protocol::to_u32;
 use crate::diag::mistake::{Protocol, Repair, SourceLocation, ThreadAct};
 use crate::ir::{
     BarrierOp, Block, Const, CopyKind, Expr, ExprKind, Fence, FencedMemory, Kernel, LocalId, Scope, SharedId,
@@ -323,7 +324,7 @@ impl<'k> Search<'k> {
     /// arrive.
     fn counts(&mut self) {
         let Some(counts) = self.found.counts else { return };
-        let threads = u32::try_from(self.found.step.threads.threads.len()).unwrap_or(u32::MAX);
+        let threads = to_u32(self.found.step.threads.threads.len());
         let mut tries =
             vec![self.found.step.threads.all, counts.expected.saturating_sub(counts.pending), threads];
         tries.retain(|count| *count > 0 && *count != counts.expected);

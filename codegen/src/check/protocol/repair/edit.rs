@@ -140,8 +140,8 @@ pub(super) fn find(block: &Block, id: StmtId) -> Option<&Stmt> {
 /// Returns an arrival at a pipeline's empty barrier, for a wait at one of its full barriers, with
 /// the fence that a release begins with. It is by each thread, or by one lane after its warp has
 /// synchronised.
-pub(super) fn release(full: &Expr, [from, to]: [SharedId; 2], by_lane: bool) -> Vec<StmtKind> {
-    let mut barrier = full.clone();
+pub(super) fn release(full: &Expr, ends: [SharedId; 2], by_lane: bool) -> Vec<StmtKind> {
+    let ([from, to], mut barrier) = (ends, full.clone());
     visit::within_mut(&mut barrier, &mut |part| {
         if matches!(part.kind, ExprKind::Shared(id) if id == from) {
             part.kind = ExprKind::Shared(to);

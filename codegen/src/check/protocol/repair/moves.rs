@@ -35,7 +35,7 @@ fn moves_in(kernel: &Kernel, block: &Block, around: Option<&Stmt>, all: &mut Vec
                 (after, Destination::Later),
             ];
             for (other, to) in to {
-                all.extend(other.map(|other| (stmt.id, moved(kernel, (stmt, step), other, to))));
+                all.extend(other.map(|other| (stmt.id, moved(kernel, stmt, step, other, to))));
             }
         }
         for inner in visit::blocks(&stmt.kind) {
@@ -46,7 +46,7 @@ fn moves_in(kernel: &Kernel, block: &Block, around: Option<&Stmt>, all: &mut Vec
 
 /// Returns the candidate that moves a step before or after another statement. The repair refers to
 /// their lines if these contain nothing else.
-fn moved(kernel: &Kernel, (stmt, step): (&Stmt, Movable), other: &Stmt, to: Destination) -> Candidate {
+fn moved(kernel: &Kernel, stmt: &Stmt, step: Movable, other: &Stmt, to: Destination) -> Candidate {
     let (from, at) = (stmt.origin.span, other.origin.span);
     let (gap, location) = match to {
         Destination::Earlier => (Gap::Before(other.id), SourceLocation::Before(at)),

@@ -12,9 +12,10 @@ mod small;
 mod values;
 
 use self::node::each_operand;
-pub(super) use self::node::{Known, Node, NumberedKind, Symbol, Term};
+pub(super) use self::node::{Known, Node, NumberedKind, Symbol, SymbolCounts, Term};
 use self::small::SmallNumbers;
 pub(super) use self::values::Values;
+use super::to_u32;
 use crate::ir::{BinaryOp, Const, IntegerOp, MathOp, Scalar, UnaryOp, eval};
 use crate::quick::QuickMap;
 
@@ -28,11 +29,9 @@ pub(super) struct Terms {
     /// The terms of the two truth values.
     truths: [Option<Term>; 2],
     /// For each term, whether it contains a symbol that an execution has numbered.
-    numbered: Vec<bool>,
+    has_numbered: Vec<bool>,
     /// For each term, the number of operations in it.
     sizes: Vec<u32>,
-    /// The number of fresh symbols, and that of symbols of iterations.
-    numbered_counts: [u32; 2],
     /// The period of loop counters. Iteration counts do not wrap when multiplied by a divisor of
     /// it.
     period: i128,
@@ -49,6 +48,14 @@ impl Term {
     pub(super) fn if_followable(self, terms: &Terms) -> Option<Self> {
         (terms.sizes[self.0 as usize] <= MAX_OPERATIONS).then_some(self)
     }
+}
+
+/// Returns the result of an operation on numbers of type `scalar`.
+pub(super) fn binary_of_known(op: BinaryOp, x: i128, y: i128, scalar: Scalar) -> Option<i128> {
+    let (x, y) = (Known::Int(x), Known::Int(y));
+    let small = small::binary(op, x, y, scalar);
+    let known = small.or_else(|| eval::binary(op, x.value(), y.value(), scalar).and_then(Known::of))?;
+    Some(known.as_int())
 }
 
 impl Terms {
@@ -73,7 +80,7 @@ impl Terms {
 
     /// Adds a term that does not exist yet.
     fn push(&mut self, node: Node, scalar: Scalar) -> Term {
-        let term = Term(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        let term = Term(to_u32(self.nodes.len()));
         let (mut numbered, mut size) = (node.numbered_kind().is_some(), 1_u32);
         each_operand(&node, |operand| {
             numbered |= self.is_numbered(operand);
@@ -81,7 +88,7 @@ impl Terms {
         });
         self.small.push(&node, scalar);
         self.sizes.push(size);
-        self.numbered.push(numbered);
+        self.has_numbered.push(numbered);
         self.nodes.push((node, scalar));
         term
     }
@@ -153,16 +160,19 @@ impl Terms {
         self.add(Node::Symbol(symbol), scalar)
     }
 
-    /// Creates a symbol of which nothing is known.
-    pub(super) fn fresh(&mut self, scalar: Scalar) -> Term {
-        self.numbered_counts[0] += 1;
-        self.add(Node::Symbol(Symbol::Fresh(self.numbered_counts[0])), scalar)
-    }
-
-    /// Creates a symbol for any number of iterations.
-    pub(super) fn iterations(&mut self, scalar: Scalar) -> Term {
-        self.numbered_counts[1] += 1;
-        self.add(Node::Symbol(Symbol::Iterations(self.numbered_counts[1])), scalar)
+    /// Creates a symbol of a kind that an execution numbers.
+    pub(super) fn numbered(&mut self, kind: NumberedKind, counts: &mut SymbolCounts, scalar: Scalar) -> Term {
+        let symbol = match kind {
+            NumberedKind::Fresh => {
+                counts.fresh += 1;
+                Symbol::Fresh(counts.fresh)
+            }
+            NumberedKind::Iterations => {
+                counts.iterations += 1;
+                Symbol::Iterations(counts.iterations)
+            }
+        };
+        self.symbol(symbol, scalar)
     }
 
     /// Matches `x / c + (x % c != 0)`, which is how `div_ceil` is computed. Returns `x` and `c`.
@@ -178,25 +188,9 @@ impl Terms {
         self.int(by).filter(|by| is_rest && *by > 0).map(|by| (of, by))
     }
 
-    /// Returns how many symbols have been numbered: fresh ones, and those of iterations.
-    pub(super) fn numbered_counts(&self) -> [u32; 2] {
-        self.numbered_counts
-    }
-
-    /// Sets how many symbols have been numbered.
-    pub(super) fn set_numbered_counts(&mut self, numbered_counts: [u32; 2]) {
-        self.numbered_counts = numbered_counts;
-    }
-
     /// Whether a term contains a symbol that an execution has numbered.
     pub(super) fn is_numbered(&self, term: Term) -> bool {
-        self.numbered[term.0 as usize]
-    }
-
-    /// Numbers symbols from the beginning again. An execution that decides as another one did then
-    /// has the same symbols.
-    pub(super) fn restart(&mut self) {
-        self.numbered_counts = [0; 2];
+        self.has_numbered[term.0 as usize]
     }
 
     pub(super) fn not(&mut self, a: Term) -> Term {
@@ -225,14 +219,6 @@ impl Terms {
             UnaryOp::Not if scalar == Scalar::Bool => self.not(a),
             UnaryOp::Not | UnaryOp::Neg => self.add(Node::Unary(op, a), scalar),
         }
-    }
-
-    /// Returns the result of an operation on these numbers, which have the type of `a`.
-    pub(super) fn binary_of_known(&self, op: BinaryOp, a: Term, [x, y]: [i128; 2]) -> Option<i128> {
-        let (x, y, scalar) = (Known::Int(x), Known::Int(y), self.scalar(a));
-        let small = small::binary(op, x, y, scalar);
-        let known = small.or_else(|| eval::binary(op, x.value(), y.value(), scalar).and_then(Known::of))?;
-        Some(known.as_int())
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, a: Term, b: Term) -> Term {

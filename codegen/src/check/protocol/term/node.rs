@@ -61,6 +61,14 @@ pub(in crate::check::protocol) enum NumberedKind {
     Iterations,
 }
 
+/// How many symbols of each kind an execution has numbered. An execution that decides as another one
+/// did has the same symbols.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::check::protocol) struct SymbolCounts {
+    pub(super) fresh: u32,
+    pub(super) iterations: u32,
+}
+
 impl Node {
     /// Returns the kind of a symbol that an execution has numbered.
     pub(in crate::check::protocol) fn numbered_kind(&self) -> Option<NumberedKind> {

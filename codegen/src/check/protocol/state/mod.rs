@@ -1,5 +1,7 @@
 //! The state of an execution: groups of threads, blocks and barriers.
 
+pub(super) mod visit;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -7,11 +9,72 @@ use tma_model::sync::{
     BulkGroups, Clock, Component, Epoch, Issue, Issues, Knowledge, MbarrierCount, PhaseOrder, Releases, View,
 };
 
+use super::choices::Decisions;
+use super::explore::input::Input;
+use super::facts::Facts;
 use super::finding::BarrierState;
+use super::history::History;
+use super::memory::global::GlobalRecord;
 use super::memory::{Memory, Site};
-use super::term::Term;
+use super::term::{SymbolCounts, Term};
+use super::to_u32;
 use super::value::Value;
 use crate::ir::{MatchOp, ParamId, Scalar, ShuffleOp, StmtId, VoteOp, WarpOp, WarpReduceOp};
+
+/// One execution: everything that its rest depends on, and the records of what has happened in it.
+///
+/// `visit` says of each field what it contributes to the normal form by which executions are
+/// compared.
+#[derive(Clone, Debug)]
+pub(super) struct Execution {
+    /// The path condition.
+    pub(super) facts: Facts,
+    pub(super) symbols: SymbolCounts,
+    pub(super) agents: Vec<Agent>,
+    pub(super) blocks: Vec<Block>,
+    /// Accesses to global memory that copies share with threads or with each other.
+    pub(super) globals: Vec<GlobalRecord>,
+    /// The rendezvous of the cluster, and that of the grid.
+    pub(super) cluster: Rendezvous,
+    pub(super) grid: Rendezvous,
+    /// The number of clock components that have been allocated.
+    pub(super) components: u32,
+    /// The group of threads that takes steps now.
+    pub(super) current: usize,
+    /// A count of events that other groups may wait for.
+    pub(super) event_count: u64,
+    pub(super) decisions: Decisions,
+    pub(super) history: History,
+}
+
+impl Execution {
+    /// Returns an execution at its start.
+    pub(super) fn new(input: &Input<'_>) -> Self {
+        let block_count = input.cluster.iter().product::<u32>() as usize;
+        let of_blocks = (0..block_count).flat_map(|block| input.groups.iter().map(move |of| (block, of)));
+        let agents: Vec<_> = of_blocks
+            .enumerate()
+            .map(|(number, (block, threads))| {
+                let me = Component::new(to_u32(number));
+                Agent::new(input, block, Rc::clone(threads), me)
+            })
+            .collect();
+        Self {
+            facts: Facts::default(),
+            symbols: SymbolCounts::default(),
+            components: to_u32(agents.len()),
+            agents,
+            blocks: vec![Block::default(); block_count],
+            globals: vec![],
+            cluster: Rendezvous::default(),
+            grid: Rendezvous::default(),
+            current: 0,
+            event_count: 0,
+            decisions: Decisions::default(),
+            history: History::default(),
+        }
+    }
+}
 
 /// A group of threads of one block that follow the same path.
 #[derive(Clone, Debug)]
@@ -51,6 +114,32 @@ pub(super) struct Agent {
     /// Polls that have failed since the group last passed a wait or left a barrier of the block. 2
     /// means that the group now waits until its poll succeeds.
     pub(super) failed_polls: u32,
+}
+
+impl Agent {
+    fn new(input: &Input<'_>, block: usize, threads: Rc<[u32]>, me: Component) -> Self {
+        Self {
+            block,
+            threads,
+            at: 0,
+            locals: vec![Value::Unknown; input.code.variables.len()],
+            counters: vec![None; input.code.counters],
+            view: View::new(me, true),
+            waited: 0,
+            iterations: vec![],
+            is_done: false,
+            arrived_round: None,
+            cluster_round: None,
+            stores: Stores::default(),
+            multiplications: 0,
+            failed_polls: 0,
+            acquired: BTreeSet::new(),
+            cluster_sync: None,
+            rendezvous: RendezvousKind::default(),
+            pending_release: None,
+            loop_changes: LoopChanges::default(),
+        }
+    }
 }
 
 /// A kind of rendezvous.
