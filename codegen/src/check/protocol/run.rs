@@ -87,7 +87,7 @@ pub(super) struct Run<'r, 'k> {
     pub(super) acquirer: Acquirer,
 }
 
-/// What following executions has brought to light. A proof collects it from all states.
+/// The results of following executions. A proof collects them from all states.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub(super) undecided: Vec<Undecided>,

@@ -51,7 +51,7 @@ pub(super) enum ProofOutcome {
 /// How many numbers of a state's normal form cost as much as a step.
 const NUMBERS_PER_STEP: usize = 64;
 
-/// What attempts to prove a kernel may cost, and have cost.
+/// The cost of attempts to prove a kernel: the limit, and the cost so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProofCost {
     pub(super) left: Allowance,
