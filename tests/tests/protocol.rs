@@ -116,9 +116,19 @@ fn some_launch() -> Counterexample {
 #[test]
 fn every_wrong_kernel_goes_wrong() -> anyhow::Result<()> {
     let mut right = vec![];
-    for file in
-        ["aligned", "counters", "global", "elements", "grids", "mbarriers", "memory", "named", "warps"]
-    {
+    let files = [
+        "aligned",
+        "counters",
+        "global",
+        "elements",
+        "grids",
+        "mbarriers",
+        "memory",
+        "named",
+        "stores",
+        "warps",
+    ];
+    for file in files {
         for kernel in kernels(&folder(&format!("codegen/tests/protocol/wrong_kernels/{file}.rs")))? {
             let name = kernel.kernel().path();
             let example = match judge(&kernel, Budget::MACRO).verdict {

@@ -18,7 +18,6 @@ const BY_ATOMICS: &[&str] = &[
     "vectors_added_by_all",
     "place_of_the_greatest",
     "tickets_of_warps",
-    "queue_that_is_reset",
     "from_the_other_queue",
     "last_block_acq_rel",
 ];

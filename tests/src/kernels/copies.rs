@@ -155,25 +155,20 @@ fn groups_in_flight(device: &Device, _: &Options) -> anyhow::Result<()> {
 /// Two groups: a store, then two reductions. The store is in memory once at most one group is
 /// unfinished.
 #[tma_kernel(threads = 32)]
-pub fn groups_of_two(
-    first: TensorMap<Tile<u32, Shape1<32>>>,
-    second: TensorMap<Tile<u32, Shape1<32>>>,
-    first_memory: Global<u32>,
-    seen: Global<u32>,
-) {
+pub fn groups_of_two(first: Global<u32>, second: TensorMap<Tile<u32, Shape1<32>>>, seen: Global<u32>) {
     let tile: Tile<u32, Shape1<32>> = shared();
     tile.set([lane_idx()], lane_idx() + 100);
     fence_proxy_async();
     sync_threads();
     if thread_idx().x == 0 {
-        first.store([0], tile);
+        first.bulk_store(0, tile, 0, 32);
         bulk_commit_group();
         second.reduce_add([0], tile);
         second.reduce_add([16], tile);
         bulk_commit_group();
         bulk_wait_group::<1>();
         for i in 0..32u32 {
-            seen.set(i, first_memory.get(i));
+            seen.set(i, first.get(i));
         }
         bulk_wait_group::<0>();
     }
@@ -183,9 +178,7 @@ fn groups_in_order(device: &Device, _: &Options) -> anyhow::Result<()> {
     let mut first = device.filled_bytes::<u32, 1>([32], 0xab)?;
     let mut second = device.filled_bytes::<u32, 1>([40], 0)?;
     let mut seen = device.filled_bytes([32], 0xab)?;
-    // SAFETY: the memory of `first`, which the kernel reads only after its store has completed.
-    let memory = unsafe { TensorView::<u32, 1>::from_raw(device, first.as_ptr(), [32], [1]) };
-    groups_of_two::launch(device, 1, &mut first, &mut second, memory, &mut seen)?;
+    groups_of_two::launch(device, 1, &mut first, &mut second, &mut seen)?;
     let stored: Vec<u32> = (100..132).collect();
     same("elements seen", &seen.to_vec()?, &stored)?;
     let sum = |i: u32| if i < 32 { 100 + i } else { 0 } + if i >= 16 { 84 + i } else { 0 };

@@ -7,6 +7,7 @@
 //! before it released (PTX ISA, "Memory Consistency Model", "Release and Acquire Patterns",
 //! "Causality order"). The counter is assumed to be zero when the kernel starts.
 
+use super::are_disjoint;
 use super::located::{GlobalSummary, Guard, Located};
 use super::unseparated::UnseparatedPairs;
 use crate::ir::{
@@ -16,7 +17,7 @@ use crate::ir::{
 
 /// A statement by which each block counts itself once.
 pub(super) struct Count<'a, 'k> {
-    located: &'a Located<'k>,
+    pub(super) located: &'a Located<'k>,
     /// The statement at which its thread releases what it knows, and the one at which it has
     /// acquired what others released: fences around the count, or the count itself.
     release: StmtId,
@@ -34,17 +35,26 @@ pub(super) fn orders(
     plain(write)
         && plain(read)
         && counts.iter().any(|count| {
-            let [of_write, of_count, of_read] = [write, count.located, read].map(|one| one.access.stmt.id);
-            let is_by_the_same = write.guards.starts_with(&count.located.guards);
-            is_of_the_last(read, count.located)
-                && of_write < count.release
-                && count.acquire < of_read
-                && (is_by_the_same || !unseparated.may(of_write, of_count))
+            is_of_the_last(read, count.located) && count.follows(unseparated, write) && count.precedes(read)
         })
 }
 
+impl Count<'_, '_> {
+    /// Whether the count releases an access of its block that precedes it.
+    pub(super) fn follows(&self, unseparated: &UnseparatedPairs, access: &Located<'_>) -> bool {
+        let [of_access, of_count] = [access, self.located].map(|one| one.access.stmt.id);
+        let is_by_the_same = access.guards.starts_with(&self.located.guards);
+        of_access < self.release && (is_by_the_same || !unseparated.may(of_access, of_count))
+    }
+
+    /// Whether the count has acquired what others released before an access.
+    pub(super) fn precedes(&self, access: &Located<'_>) -> bool {
+        self.acquire < access.access.stmt.id
+    }
+}
+
 /// Returns the counts of a kernel that each block executes once. Only the last block may access
-/// their counters otherwise.
+/// their elements otherwise.
 pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, summary: &'a GlobalSummary<'k>) -> Vec<Count<'a, 'k>> {
     if !summary.blocks_in_line {
         return vec![];
@@ -55,7 +65,8 @@ pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, summary: &'a GlobalSummary<'k>)
     });
     let of_all = of_all.filter(|one| {
         let others = summary.accesses.iter().filter(|other| other.access.stmt.id != one.access.stmt.id);
-        let mut others = others.filter(|other| other.access.param == one.access.param);
+        let mut others =
+            others.filter(|other| other.access.param == one.access.param && !are_disjoint(other, one));
         others.all(|other| is_of_the_last(other, one)) && !counts_grid(summary, one.access.param)
     });
     let of_all = of_all.filter_map(|located| {
@@ -66,7 +77,7 @@ pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, summary: &'a GlobalSummary<'k>)
 }
 
 /// Whether only the block that such a count has identified as the last makes an access.
-fn is_of_the_last(one: &Located<'_>, count: &Located<'_>) -> bool {
+pub(super) fn is_of_the_last(one: &Located<'_>, count: &Located<'_>) -> bool {
     let is_last = |id| one.guards.iter().any(|guard| guard.follows_all_others(id));
     count.returned.is_some_and(|returned| is_last(returned.id))
 }

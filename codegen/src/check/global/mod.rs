@@ -12,6 +12,8 @@
 //!   separate the two, or a barrier of the block if the index shows that the element belongs to the
 //!   block. The counter that identifies the last block orders as well (`last_block`). Without any
 //!   of these the kernel is undecided.
+//! * A counter that hands out tickets is written only by the last block (`tickets`). Otherwise the
+//!   kernel is undecided.
 //! * A plain access beside a strong one leaves the kernel undecided, and so does a strong access
 //!   whose scope leaves out blocks.
 //!
@@ -32,6 +34,8 @@
 //! | `numbers`, `operation` | value numbering, to recognise equal indices |
 //! | `block_range` | ranges of values, to recognise parts that belong to a block |
 //! | `located` | accesses with the numbers of their indices, and the conditions that lead to them |
+//! | `stores` | stores of copies that may write one place several times |
+//! | `tickets` | writes to counters that hand out tickets |
 //! | `unseparated` | pairs of accesses that may execute with no rendezvous between them |
 //! | `last_block` | the block that has counted itself last, and the order that this establishes |
 //! | `unordered` | blocks of which one certainly reads what another writes, without an order |
@@ -42,12 +46,15 @@ mod last_block;
 mod located;
 mod numbers;
 mod operation;
+mod stores;
+mod tickets;
 mod unordered;
 mod unseparated;
 
 pub(super) use self::access::{GlobalAccess, assumed_disjoint, reduction};
 use self::located::{GlobalSummary, Guard, GuardKind, Located};
 use self::numbers::ValueNumber;
+pub(super) use self::stores::with_repeated_stores;
 use self::unseparated::{Level, UnseparatedPairs};
 use crate::check::protocol::{Undecided, UndecidedReason};
 use crate::diag::Diagnostic;
@@ -81,6 +88,7 @@ fn undecided_accesses(kernel: &Kernel, summary: &GlobalSummary<'_>) -> Vec<Undec
     };
     let counts = last_block::counts(kernel, summary);
     let mut found = narrow(kernel, all);
+    found.extend(tickets::reset_too_early(all, &counts, &separation));
     for one in all.iter().filter(|one| !one.access.is_strong && !kernel.is_trusted(one.access.stmt.origin)) {
         let span = one.access.stmt.origin.span;
         if separation.threads > 1 && by_all_threads(one) {

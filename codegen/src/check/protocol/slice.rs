@@ -2,7 +2,7 @@
 //! barriers, the control flow around them, and the variables that these read. Sums of floats and
 //! coordinates of tensors are left out.
 
-use crate::check::global::{GlobalAccess, reduction};
+use crate::check::global::{GlobalAccess, reduction, with_repeated_stores};
 use crate::check::uniform::Reach;
 use crate::ir::{
     Accessor, BarrierOp, Block, DefinedValue, Definition, Expr, Facts, Flow, JumpTarget, Kernel, Label,
@@ -20,7 +20,7 @@ pub(super) struct Slice {
     /// Whether numbers that matter pass through shared arrays.
     reads_shared: bool,
     /// The parameters whose global memory copies access and threads write, or copies write and
-    /// others access.
+    /// others access, or copies may write repeatedly.
     shared_with_copies: QuickSet<ParamId>,
     /// The parameters whose memory statements access, and the first access to each.
     accessed: QuickMap<ParamId, Span>,
@@ -33,6 +33,7 @@ impl Slice {
         let mut slice = Self { reach: Reach::of(kernel), ..Self::default() };
         let accesses = GlobalAccess::all(kernel);
         slice.shared_with_copies = shared_with_copies(kernel, &accesses);
+        slice.shared_with_copies.extend(with_repeated_stores(kernel));
         for access in &accesses {
             slice.accessed.entry(access.param).or_insert(access.stmt.origin.span);
         }

@@ -134,3 +134,65 @@ fn halves(src: Global<f32>, out: Global<f32>) {
     full.wait(0);
     out.set(32 + lane_idx(), both.get(128 + lane_idx()));
 }
+
+/// Each warp elects a thread, and stores a tile of its own.
+#[tma_kernel(threads = 64)]
+fn each_warp_stores(dst: TensorMap<Tile<f32, Shape2<8, 32>>>) {
+    let tiles: Stages<Tile<f32, Shape2<8, 32>>, 2> = shared();
+    let warp = thread_idx().x / 32;
+    for r in 0..8 { tiles[warp].set([r, lane_idx()], 1.0); }
+    fence_proxy_async();
+    sync_warp();
+    if elect_one() {
+        dst.store([(block_idx().x * 2 + warp) as i32 * 8, 0], tiles[warp]);
+        bulk_commit_group();
+        bulk_wait_group_read::<0>();
+    }
+}
+
+/// The same box in each iteration. The wait is for the writes, too.
+#[tma_kernel(threads = 32)]
+fn one_box_in_each_iteration(dst: TensorMap<Tile<f32, Shape2<8, 32>>>, n: u32) {
+    let tile: Tile<f32, Shape2<8, 32>> = shared();
+    for _ in 0..n {
+        for r in 0..8 { tile.set([r, lane_idx()], 1.0); }
+        fence_proxy_async();
+        sync_warp();
+        if lane_idx() == 0 {
+            dst.store([0, 0], tile);
+            bulk_commit_group();
+            bulk_wait_group::<0>();
+        }
+        sync_warp();
+    }
+}
+
+/// Boxes one below the other.
+#[tma_kernel(threads = 32)]
+fn boxes_side_by_side(dst: TensorMap<Tile<f32, Shape2<8, 32>>>) {
+    let tiles: Stages<Tile<f32, Shape2<8, 32>>, 2> = shared();
+    for r in 0..8 { tiles[0].set([r, lane_idx()], 1.0); tiles[1].set([r, lane_idx()], 2.0); }
+    fence_proxy_async();
+    sync_warp();
+    if lane_idx() == 0 {
+        dst.store([0, 0], tiles[0]);
+        bulk_commit_group();
+        dst.store([8, 0], tiles[1]);
+        bulk_commit_group();
+        bulk_wait_group::<0>();
+    }
+}
+
+/// Two threads store to one box, one after the other.
+#[tma_kernel(threads = 64)]
+fn one_warp_after_the_other(dst: TensorMap<Tile<f32, Shape2<8, 32>>>) {
+    let tiles: Stages<Tile<f32, Shape2<8, 32>>, 2> = shared();
+    let t = thread_idx().x;
+    for r in 0..8 { tiles[t / 32].set([r, lane_idx()], 1.0); }
+    fence_proxy_async();
+    sync_threads();
+    let row = block_idx().x as i32 * 8;
+    if t == 0 { dst.store([row, 0], tiles[0]); bulk_commit_group(); bulk_wait_group::<0>(); }
+    sync_threads();
+    if t == 32 { dst.store([row, 0], tiles[1]); bulk_commit_group(); bulk_wait_group::<0>(); }
+}

@@ -174,3 +174,27 @@ fn told_before_it_acquires(parts: Global<u32>, count: Global<u32>, out: Global<u
         out.set(thread_idx().x, sum);
     }
 }
+
+/// Each block that is not the last resets the counter, from which others still take tickets.
+#[tma_kernel(threads = 32)]
+fn tickets_that_are_handed_out_again(work: Global<u32>, out: Global<u32>) {
+    if thread_idx().x == 0 {
+        let ticket = work.fetch_add(0, 1, Order::Relaxed, Scope::Device);
+        out.set(ticket, block_idx().x);
+        if work.fetch_add(1, 1, Order::AcqRel, Scope::Device) != grid_dim().x - 1 {
+            work.store(0, 0, Order::Relaxed, Scope::Device);
+        }
+    }
+}
+
+/// The block counts itself before it takes its ticket.
+#[tma_kernel(threads = 32)]
+fn tickets_taken_after_the_count(work: Global<u32>, out: Global<u32>) {
+    if thread_idx().x == 0 {
+        if work.fetch_add(1, 1, Order::AcqRel, Scope::Device) == grid_dim().x - 1 {
+            work.store(0, 0, Order::Relaxed, Scope::Device);
+        }
+        let ticket = work.fetch_add(0, 1, Order::Relaxed, Scope::Device);
+        out.set(ticket, block_idx().x);
+    }
+}

@@ -42,6 +42,8 @@ pub fn mutants(kernel: &Kernel) -> impl Iterator<Item = Mutant> + '_ {
         at(&mut kernel.body, stmt, &mut |stmts, index| {
             change::apply(stmts, index, change, StmtId(statements));
         });
+        // The numbers of statements are their order in the source.
+        visit::number(&mut kernel.body);
         Mutant { step, change, span, kernel }
     })
 }
