@@ -5,6 +5,8 @@ mod named;
 mod registers;
 mod warp;
 
+use std::rc::Rc;
+
 use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
 use tma_model::sync::Epoch;
 
@@ -53,6 +55,19 @@ impl Run<'_, '_> {
         self.state.agents.iter().filter(is_live).map(|agent| agent.threads.len() as u32).sum()
     }
 
+    /// Returns the arrivals of warps of the current group at a statement. With `aligned`, all threads
+    /// of a warp have to execute the statement together.
+    fn arrivals(&self, stmt: StmtId, warps: &[u32], aligned: bool) -> Vec<WarpArrival> {
+        let iterations: Rc<[_]> = self.agent().iterations.as_slice().into();
+        let arrival = |&warp: &u32| WarpArrival {
+            warp,
+            site: self.site(stmt),
+            iterations: Rc::clone(&iterations),
+            aligned,
+        };
+        warps.iter().map(arrival).collect()
+    }
+
     /// Reports that threads of the group's warp have arrived at a barrier at another site.
     fn reached_elsewhere<T>(&self, stmt: StmtId, other: Site) -> StepResult<T> {
         let other = Party { site: other, does: ThreadAct::ReachElsewhere };
@@ -65,8 +80,8 @@ impl Run<'_, '_> {
             return self.violation(Rule::Divergence, stmt, does, vec![], Detail::Nothing);
         }
         let site = self.site(stmt);
-        let warps = numbered_warps(self.agent());
-        if let Some(other) = self.state.cluster.record_arrivals(&warps, site, aligned) {
+        let arrivals = self.arrivals(stmt, &numbered_warps(self.agent()), aligned);
+        if let Some(other) = self.state.cluster.record_arrivals(arrivals) {
             return self.reached_elsewhere(stmt, other);
         }
         let Execution { agents, cluster, current, .. } = &mut self.state;
@@ -123,8 +138,8 @@ impl Run<'_, '_> {
             self.note_undecided(UndecidedReason::Grid, span);
         }
         if self.agent().arrived_round.is_none() {
-            let warps = numbered_warps(self.agent());
-            if let Some(other) = self.state.grid.record_arrivals(&warps, site, true) {
+            let arrivals = self.arrivals(stmt, &numbered_warps(self.agent()), true);
+            if let Some(other) = self.state.grid.record_arrivals(arrivals) {
                 return self.reached_elsewhere(stmt, other);
             }
         }
@@ -175,21 +190,19 @@ fn numbered_warps(agent: &Agent) -> Vec<u32> {
 pub(super) const WARP_NUMBER_STRIDE: u32 = 1 << 8;
 
 impl Rendezvous {
-    /// Records the site at which warps arrive, and whether all their threads must arrive at one
-    /// statement (`aligned`). Returns another site at which one of the warps has arrived, if that
-    /// is a mistake.
-    fn record_arrivals(&mut self, warps: &[u32], site: Site, aligned: bool) -> Option<Site> {
+    /// Records arrivals of warps. Returns another site at which one of the warps has arrived, or the
+    /// same site in other iterations, if that is a mistake.
+    fn record_arrivals(&mut self, arrivals: Vec<WarpArrival>) -> Option<Site> {
         let mut elsewhere = None;
-        for warp in warps {
-            match self.arrivals.iter().find(|arrival| arrival.warp == *warp) {
-                Some(arrival)
-                    if (aligned || arrival.aligned)
-                        && (arrival.site.stmt, arrival.site.iteration) != (site.stmt, site.iteration) =>
-                {
-                    elsewhere = Some(arrival.site);
+        for new in arrivals {
+            match self.arrivals.iter().find(|old| old.warp == new.warp) {
+                Some(old) => {
+                    let is_same = old.site.stmt == new.site.stmt && old.iterations == new.iterations;
+                    if (old.aligned || new.aligned) && !is_same {
+                        elsewhere = Some(old.site);
+                    }
                 }
-                Some(_) => {}
-                None => self.arrivals.push(WarpArrival { warp: *warp, site, aligned }),
+                None => self.arrivals.push(new),
             }
         }
         elsewhere

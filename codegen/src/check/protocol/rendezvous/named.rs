@@ -79,6 +79,7 @@ impl Run<'_, '_> {
             return Err(self.split_by_warp());
         }
         let site = self.site(stmt);
+        let arrivals = self.arrivals(stmt, &warps, with.aligned);
         let rendezvous = self.state.blocks[block].named.entry(with.id).or_default();
         let room = with.threads.map(|threads| threads.saturating_sub(rendezvous.of_warps()));
         // Some warps would count for this round, and the others for the next.
@@ -89,7 +90,7 @@ impl Run<'_, '_> {
         // Other warps are at another statement. PTX requires a single one, but whole warps at two
         // also work.
         let is_another = with.aligned && rendezvous.first.is_some_and(|first| first.stmt != stmt);
-        let elsewhere = rendezvous.record_arrivals(&warps, site, with.aligned);
+        let elsewhere = rendezvous.record_arrivals(arrivals);
         if let Some(other) = otherwise.or(elsewhere) {
             return self.reached_elsewhere(stmt, other);
         }

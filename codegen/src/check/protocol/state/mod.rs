@@ -287,10 +287,12 @@ pub(super) struct Rendezvous {
 }
 
 /// The arrival of a warp.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WarpArrival {
     pub(super) warp: u32,
     pub(super) site: Site,
+    /// The loops around the site, outermost first, and the iteration of each.
+    pub(super) iterations: Rc<[(StmtId, u32)]>,
     /// Whether all threads of the warp must execute the same instruction.
     pub(super) aligned: bool,
 }

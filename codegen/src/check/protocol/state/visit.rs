@@ -430,11 +430,10 @@ fn visit_rendezvous(rendezvous: &mut Rendezvous, agents: &[Agent], to: &mut impl
 }
 
 fn visit_arrival(arrival: &WarpArrival, agents: &[Agent], to: &mut impl Visit) {
-    let WarpArrival { warp, site: Site { agent, stmt, iteration }, aligned } = arrival;
+    let WarpArrival { warp, site: Site { agent, stmt, iteration: _ }, iterations, aligned } = arrival;
     to.numbers([*warp, stmt.0, u32::from(*aligned)]);
-    let Some((of, iteration)) = iteration else { return };
-    // The other groups of the warp have to arrive in the same iteration: so many from now on, or if
-    // they may yet enter the loop, that one.
+    // The other groups of the warp have to arrive in the same iterations: so many from now on, or if
+    // they may yet enter a loop, that one.
     let (block, first) = (agents[*agent].block, *warp % WARP_NUMBER_STRIDE * WARP_THREADS);
     let is_of_warp = |thread: &u32| (first..first + WARP_THREADS).contains(thread);
     for (number, other) in agents.iter().enumerate() {
@@ -442,12 +441,14 @@ fn visit_arrival(arrival: &WarpArrival, agents: &[Agent], to: &mut impl Visit) {
         {
             continue;
         }
-        let depth = other.iterations.iter().position(|(around, _)| around == of);
-        if let Some(depth) = depth {
-            to.number(iteration.wrapping_sub(other.iterations[depth].1));
-        }
-        if depth != Some(0) {
-            to.number(*iteration);
+        for (of, iteration) in iterations.iter() {
+            let depth = other.iterations.iter().position(|(around, _)| around == of);
+            if let Some(depth) = depth {
+                to.number(iteration.wrapping_sub(other.iterations[depth].1));
+            }
+            if depth != Some(0) {
+                to.number(*iteration);
+            }
         }
     }
 }

@@ -127,8 +127,13 @@ impl Protocol {
         }
         let others = match self.others.first() {
             Some(other) if other.does == ThreadAct::ReachElsewhere => {
+                let is_here = other.stmt == self.step.stmt;
                 let (other, verb) = (other.threads.name(), other.verb());
-                format!("{other} {verb} at another statement, or with another count")
+                let differs = match is_here {
+                    true => "in another iteration of a loop",
+                    false => "at another statement, or with another count",
+                };
+                format!("{other} {verb} {differs}")
             }
             Some(_) | None => self.gone().unwrap_or("the other threads do not".to_owned()),
         };
