@@ -3,6 +3,7 @@
 #![cfg(feature = "llvm")]
 
 mod generate;
+mod workarounds;
 
 use std::env;
 use std::path::{Path, PathBuf};
