@@ -239,10 +239,7 @@ pub fn compile_with(
     target: Target,
     checks: crate::Checks,
 ) -> Result<Accepted<Ptx>, Failure> {
-    let Accepted { kernels, warnings, rendered } = check_for(path, source, target)?;
-    let kernels = kernels.iter().map(|kernel| compile_kernel(path, kernel, checks));
-    let kernels = kernels.collect::<Result<_, Failure>>()?;
-    Ok(Accepted { kernels, warnings, rendered })
+    emitted_all(path, check_for(path, source, target)?, checks, Workarounds::ALL)
 }
 
 /// Compiles a kernel that has been checked. Line information refers to `path`.
@@ -266,11 +263,20 @@ pub fn compile_without(
     target: Target,
     workaround: Workaround,
 ) -> Result<Accepted<Ptx>, Failure> {
-    let Accepted { kernels, warnings, rendered } = check_for(path, source, target)?;
     let workarounds = Workarounds::without(workaround);
-    let kernels = kernels.iter().map(|kernel| emitted(path, kernel, crate::Checks::Off, workarounds));
-    let kernels = kernels.collect::<Result<_, Failure>>()?;
-    Ok(Accepted { kernels, warnings, rendered })
+    emitted_all(path, check_for(path, source, target)?, crate::Checks::Off, workarounds)
+}
+
+#[cfg(feature = "llvm")]
+fn emitted_all(
+    path: &str,
+    accepted: Accepted<TargetKernel>,
+    checks: crate::Checks,
+    workarounds: Workarounds,
+) -> Result<Accepted<Ptx>, Failure> {
+    let Accepted { kernels, warnings, rendered } = accepted;
+    let kernels = kernels.iter().map(|kernel| emitted(path, kernel, checks, workarounds));
+    Ok(Accepted { kernels: kernels.collect::<Result<_, _>>()?, warnings, rendered })
 }
 
 #[cfg(feature = "llvm")]

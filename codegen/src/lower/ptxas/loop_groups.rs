@@ -3,7 +3,7 @@
 //!
 //! * Cures: C7514, "Potential Performance Loss: wgmma.mma_async instructions are serialized due to
 //!   non wgmma instructions reading accumulator registers of a wgmma between start and end of the
-//!   pipeline stage".
+//!   pipeline stage". In other kernels it was C7518.
 //! * Seen with: ptxas 13.0.
 //! * Test: `Workaround::LoopGroups` in `codegen/tests/flights/workarounds.rs`.
 //!

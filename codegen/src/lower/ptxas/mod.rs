@@ -28,6 +28,10 @@
 //! [`line`] is the model of PTX that they share, [`assembly`] reads inline assembly back from a
 //! module, and [`liveness`] finds the uses of values. The tests turn off one workaround at a time,
 //! and expect the message.
+//!
+//! Two choices that also matter to ptxas are part of the code that makes them: a multiplication is
+//! a single text, so that LLVM schedules nothing into it (`nvvm/mma.rs`), and a proxy fence is for
+//! the block's own memory where this suffices, which costs less (`sync.rs`).
 
 mod assembly;
 mod conditional_traps;
