@@ -9,6 +9,8 @@ use crate::check::{CheckedKernel, TargetKernel, for_target};
 #[cfg(feature = "llvm")]
 use crate::diag;
 use crate::diag::{Diagnostic, Diagnostics, Located, Sink, render};
+#[cfg(feature = "llvm")]
+use crate::lower::ptxas::{Workaround, Workarounds};
 use crate::parse::item::{depth, file};
 use crate::pipeline::{Instance, Rules, front};
 use crate::position;
@@ -237,10 +239,7 @@ pub fn compile_with(
     target: Target,
     checks: crate::Checks,
 ) -> Result<Accepted<Ptx>, Failure> {
-    let Accepted { kernels, warnings, rendered } = check_for(path, source, target)?;
-    let kernels = kernels.iter().map(|kernel| compile_kernel(path, kernel, checks));
-    let kernels = kernels.collect::<Result<_, Failure>>()?;
-    Ok(Accepted { kernels, warnings, rendered })
+    emitted_all(path, check_for(path, source, target)?, checks, Workarounds::ALL)
 }
 
 /// Compiles a kernel that has been checked. Line information refers to `path`.
@@ -249,8 +248,46 @@ pub fn compile_with(
 /// [`Failure::Backend`].
 #[cfg(feature = "llvm")]
 pub fn compile_kernel(path: &str, kernel: &TargetKernel, checks: crate::Checks) -> Result<Ptx, Failure> {
+    emitted(path, kernel, checks, Workarounds::ALL)
+}
+
+/// Like [`compile`], without one workaround for ptxas. Only tests of that workaround call it.
+///
+/// # Errors
+/// See [`Failure`].
+#[cfg(feature = "llvm")]
+#[doc(hidden)]
+pub fn compile_without(
+    path: &str,
+    source: &str,
+    target: Target,
+    workaround: Workaround,
+) -> Result<Accepted<Ptx>, Failure> {
+    let workarounds = Workarounds::without(workaround);
+    emitted_all(path, check_for(path, source, target)?, crate::Checks::Off, workarounds)
+}
+
+#[cfg(feature = "llvm")]
+fn emitted_all(
+    path: &str,
+    accepted: Accepted<TargetKernel>,
+    checks: crate::Checks,
+    workarounds: Workarounds,
+) -> Result<Accepted<Ptx>, Failure> {
+    let Accepted { kernels, warnings, rendered } = accepted;
+    let kernels = kernels.iter().map(|kernel| emitted(path, kernel, checks, workarounds));
+    Ok(Accepted { kernels: kernels.collect::<Result<_, _>>()?, warnings, rendered })
+}
+
+#[cfg(feature = "llvm")]
+fn emitted(
+    path: &str,
+    kernel: &TargetKernel,
+    checks: crate::Checks,
+    workarounds: Workarounds,
+) -> Result<Ptx, Failure> {
     let source = crate::backend::Source { path };
-    let text = crate::emit::ptx(kernel, &source, checks).map_err(Failure::Backend)?;
+    let text = crate::emit::ptx(kernel, &source, checks, workarounds).map_err(Failure::Backend)?;
     let kernel = kernel.kernel().kernel();
     Ok(Ptx { name: kernel.path(), entry: crate::abi::entry(kernel), text })
 }

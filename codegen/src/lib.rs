@@ -63,3 +63,6 @@ pub use compile::{Accepted, Checked, Failure, check, check_for, check_in, check_
 #[cfg(feature = "llvm")]
 pub use compile::{Ptx, compile, compile_kernel, compile_with};
 pub use target::{Feature, Target, UnknownTarget};
+#[cfg(feature = "llvm")]
+#[doc(hidden)]
+pub use {compile::compile_without, lower::ptxas::Workaround};

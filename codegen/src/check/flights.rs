@@ -19,6 +19,8 @@ use crate::quick::{QuickMap, QuickSet};
 pub struct Flights {
     /// The number of groups that each wait leaves open.
     pending: QuickMap<StmtId, u32>,
+    /// The number of groups that are younger than the one that each wait is for.
+    younger: QuickMap<StmtId, u32>,
     /// The multiplications that begin a sum.
     first: QuickSet<StmtId>,
     /// The multiplications that continue a flight: an earlier one of the same accumulator is still
@@ -37,6 +39,11 @@ impl Flights {
     /// Returns how many groups may be open after this wait.
     pub fn pending(&self, wait: StmtId) -> u32 {
         self.pending.get(&wait).copied().unwrap_or(0)
+    }
+
+    /// Returns how many groups are younger than the awaited one.
+    pub fn younger(&self, wait: StmtId) -> u32 {
+        self.younger.get(&wait).copied().unwrap_or(0)
     }
 
     /// Returns how many groups may be open after any wait.
@@ -221,12 +228,11 @@ impl Walk<'_, '_> {
             groups = older.iter().rposition(|group| group.accumulator == accumulator);
         }
         let (over, younger) = state.open.split_at(groups.map_or(0, |last| last + 1));
-        // ptxas does not count groups across iterations of loops. It serialises a
-        // multiplication whose accumulator is touched while anything is in flight (its
-        // C7514, C7518).
+        // Required by ptxas: see `lower/ptxas/loop_groups.rs`.
         let crosses = over.iter().any(|group| group.accumulator == accumulator && group.crosses);
-        let pending = if crosses && awaited == Awaited::All { 0 } else { younger.len() };
-        self.flights.pending.insert(wait, u32::try_from(pending).unwrap_or(u32::MAX));
+        let count = u32::try_from(younger.len()).unwrap_or(u32::MAX);
+        self.flights.younger.insert(wait, count);
+        self.flights.pending.insert(wait, if crosses && awaited == Awaited::All { 0 } else { count });
         if over.iter().all(|group| group.accumulator == accumulator && group.begins) {
             self.flights.of_new_sums.insert(wait);
         }

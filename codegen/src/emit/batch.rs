@@ -14,7 +14,7 @@ use super::{finished, lowered};
 use crate::Checks;
 use crate::backend::{BackendError, Source};
 use crate::check::TargetKernel;
-use crate::lower::NewAccumulators;
+use crate::lower::ptxas::Workarounds;
 
 /// Kernels being compiled.
 pub(crate) struct Batch {
@@ -55,7 +55,7 @@ impl Batch {
     /// Adds a kernel of the file `path`.
     pub(crate) fn add(&mut self, kernel: TargetKernel, path: &str) {
         let number = self.kernels.len();
-        match lowered(&kernel, &Source { path }, self.checks, NewAccumulators::InPlace) {
+        match lowered(&kernel, &Source { path }, self.checks, Workarounds::ALL) {
             Ok(module) if self.jobs <= 1 => self.done.push((number, assembly(&module))),
             Ok(module) => {
                 if self.workers.len() + 1 < self.jobs {
@@ -74,7 +74,7 @@ impl Batch {
 
     /// Returns the PTX of each kernel, in the order of addition.
     pub(crate) fn finish(self) -> Vec<Result<String, BackendError>> {
-        let Self { checks, kernels, queue, waiting, workers, mut done, .. } = self;
+        let Self { kernels, queue, waiting, workers, mut done, .. } = self;
         drop(queue); // closes the queue
         done.extend(work(&waiting));
         for worker in workers {
@@ -82,7 +82,10 @@ impl Batch {
         }
         done.sort_by_key(|(number, _)| *number);
         let all = done.into_iter().zip(&kernels);
-        all.map(|((_, text), (kernel, path))| finished(kernel, &Source { path }, checks, text?)).collect()
+        all.map(|((_, text), (kernel, path))| {
+            Ok(finished(kernel, &Source { path }, &text?, Workarounds::ALL))
+        })
+        .collect()
     }
 }
 
@@ -105,7 +108,9 @@ mod tests {
         };
         let source: String = (1..9).map(kernel).collect();
         let kernels = compile::check_for("a.rs", &source, Target::default()).unwrap().kernels;
-        let alone = |kernel| super::super::ptx(kernel, &Source { path: "a.rs" }, Checks::Off).unwrap();
+        let alone = |kernel| {
+            super::super::ptx(kernel, &Source { path: "a.rs" }, Checks::Off, Workarounds::ALL).unwrap()
+        };
         let wanted: Vec<_> = kernels.iter().map(alone).collect();
         for jobs in [0, 1, 2, 5] {
             let mut batch = Batch::new(Checks::Off, jobs);

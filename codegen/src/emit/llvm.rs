@@ -17,7 +17,8 @@ use super::locations::{with_marks, with_true_lines};
 use crate::backend::BackendError;
 use crate::dump;
 use crate::limits::{OPTIMISED_BYTES, OPTIMISED_MMA_BYTES};
-use crate::lower::isolate_registers;
+use crate::lower::ptxas::new_sums::{NewSums, share_in_part};
+use crate::lower::ptxas::{Workaround, Workarounds, adapt_module};
 use crate::target::Target;
 
 /// A lowered kernel as text, which any thread can process further.
@@ -29,10 +30,27 @@ pub(super) struct Module {
     pub(super) target: Target,
     /// The minimum PTX version for the target and the instructions, as major × 10 + minor.
     pub(super) ptx_version: u32,
+    /// The waits that leave new sums in their registers.
+    pub(super) new_sums: NewSums,
+    pub(super) workarounds: Workarounds,
 }
 
 /// Compiles a kernel to assembly.
+///
+/// Only the registers that LLVM has assigned show whether multiplications share them in part. If
+/// they do, code is generated from the same module again, with
+/// [new sums in other registers](crate::lower::ptxas::new_sums).
 pub(super) fn assembly(lowered: &Module) -> Result<String, BackendError> {
+    let in_place = generate(lowered, &NewSums::default())?;
+    match lowered.workarounds.has(Workaround::NewSums) && share_in_part(&in_place) {
+        true => generate(lowered, &lowered.new_sums),
+        false => Ok(in_place),
+    }
+}
+
+/// Optimises a kernel and generates its code. `moved` are the waits after which sums are moved to
+/// other registers.
+fn generate(lowered: &Module, moved: &NewSums) -> Result<String, BackendError> {
     let failed = |step| {
         move |message: LLVMString| BackendError::Llvm {
             kernel: lowered.kernel.clone(),
@@ -45,6 +63,7 @@ pub(super) fn assembly(lowered: &Module) -> Result<String, BackendError> {
     let text = with_marks(&with_directives_only(&lowered.text));
     let text = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
     let module = context.create_module_from_ir(text).map_err(failed("read back"))?;
+    moved.move_in(&context, &module)?;
     dump::stage("llvm", Text(&module));
     module.verify().map_err(failed("verify"))?;
 
@@ -53,7 +72,7 @@ pub(super) fn assembly(lowered: &Module) -> Result<String, BackendError> {
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     module.run_passes(effort.passes(), &machine, PassBuilderOptions::create()).map_err(failed("optimise"))?;
-    isolate_registers(&context, &module)?;
+    adapt_module(&context, &module, lowered.workarounds)?;
     dump::stage("llvm", Text(&module));
 
     let buffer = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(failed("emit"))?;

@@ -21,20 +21,28 @@ pub(super) struct Index<'c> {
     pub(super) span: Span,
 }
 
+/// An object with elements.
+#[derive(Clone, Copy)]
+pub(super) struct Container<'t> {
+    pub(super) thing: &'t Expr,
+    /// The number of elements.
+    pub(super) len: u32,
+    /// The elements, as messages call them.
+    pub(super) noun: &'t str,
+}
+
 /// Emits an index, and the check that it is [within](within) an object.
-pub(super) fn index<'c>(cx: &mut Cx<'c, '_>, index: &Expr, thing: (&Expr, u32, &str)) -> Lower<IntValue<'c>> {
+pub(super) fn index<'c>(cx: &mut Cx<'c, '_>, index: &Expr, container: Container<'_>) -> Lower<IntValue<'c>> {
     let (value, not_wrapped) = exact::index(cx, index)?;
-    within(cx, Index { value, not_wrapped, span: index.span }, thing)?;
+    within(cx, Index { value, not_wrapped, span: index.span }, container)?;
     Ok(value)
 }
 
-/// Checks that an index is less than `len`, the number of `thing`'s elements, which messages call
-/// `noun`. A negative index fails, and so does one whose arithmetic has wrapped.
-pub(super) fn within<'c>(
-    cx: &mut Cx<'c, '_>,
-    Index { value, not_wrapped, span }: Index<'c>,
-    (thing, len, noun): (&Expr, u32, &str),
-) -> Lower<()> {
+/// Checks that an index is less than the number of elements. A negative index fails, and so does
+/// one whose arithmetic has wrapped.
+pub(super) fn within<'c>(cx: &mut Cx<'c, '_>, index: Index<'c>, container: Container<'_>) -> Lower<()> {
+    let Index { value, not_wrapped, span } = index;
+    let Container { thing, len, noun } = container;
     if !cx.checked || value.is_const() {
         return Ok(());
     }
@@ -120,7 +128,8 @@ pub(super) fn lane<'c>(cx: &mut Cx<'c, '_>, lane: IntValue<'c>, span: Span) -> L
 pub(super) fn clamp<'c>(
     cx: &mut Cx<'c, '_>,
     class: Class,
-    (low, high): (BasicValueEnum<'c>, BasicValueEnum<'c>),
+    low: BasicValueEnum<'c>,
+    high: BasicValueEnum<'c>,
     span: Span,
 ) -> Lower<()> {
     if !cx.checked {
@@ -149,7 +158,8 @@ pub(super) fn divisor<'c>(
     cx: &mut Cx<'c, '_>,
     op: BinaryOp,
     signed: bool,
-    (a, b): (IntValue<'c>, IntValue<'c>),
+    a: IntValue<'c>,
+    b: IntValue<'c>,
     span: Span,
 ) -> Lower<()> {
     if !cx.checked {

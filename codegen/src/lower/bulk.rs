@@ -3,8 +3,9 @@
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
+use super::ptxas::own_memory;
 use super::types::pointer;
-use super::{Cx, Lower, exact, expr, memory, nvvm, print, tma};
+use super::{Cx, Lower, exact, expr, memory, nvvm, print};
 use crate::backend::BackendError;
 use crate::ir::{BulkCopy, CopyKind, Expr, Multicast, ParamId, RemoteCopy, Scalar, Span};
 use crate::limits::BULK_BYTES;
@@ -28,7 +29,8 @@ struct Range<'c> {
 /// Emits the first element and the number of elements of a copy.
 fn range<'c>(
     cx: &mut Cx<'c, '_>,
-    (index, count): (&Expr, &Expr),
+    index: &Expr,
+    count: &Expr,
     element: Scalar,
     span: Span,
 ) -> Lower<Range<'c>> {
@@ -45,7 +47,7 @@ fn range<'c>(
 pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &BulkCopy, span: Span) -> Lower<()> {
     let BulkCopy { global, index, count, hint, kind } = copy;
     let (address, len, element) = memory::slice(cx, *global)?;
-    let range = range(cx, (index, count), element, span)?;
+    let range = range(cx, index, count, element, span)?;
     within_global(cx, &range, *global, len)?;
     let from_or_to = memory::element_address(cx, address, element, range.index)?;
     let hinted = hint.is_some();
@@ -56,7 +58,7 @@ pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &BulkCopy, span: Span) -> Lower<()
             let size = size(cx, &range)?;
             let mut args = vec![to.into(), from_or_to.into(), size.into(), barrier.into()];
             match multicast {
-                None => (nvvm::bulk_load(tma::names_own_memory(cx), hinted), args),
+                None => (nvvm::bulk_load(own_memory::is_named(cx), hinted), args),
                 Some(Multicast::Mask(mask)) => {
                     args.push(expr::value(cx, mask)?);
                     (nvvm::bulk_load_multicast(hinted), args)
@@ -95,7 +97,7 @@ pub(super) fn remote(cx: &mut Cx<'_, '_>, copy: &RemoteCopy, span: Span) -> Lowe
     let Some((element, _)) = from.ty.sequence() else {
         return Err(BackendError::Unchecked(format!("a bulk copy of `{}`", from.ty)));
     };
-    let range = range(cx, (at, count), element, span)?;
+    let range = range(cx, at, count, element, span)?;
     if cx.checked {
         whole_units(cx, &range, range.count, "the count of a bulk copy")?;
     }

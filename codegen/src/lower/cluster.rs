@@ -53,7 +53,7 @@ pub(super) fn slice<'c>(
     let dimension = whole.rank().saturating_sub(along + 1);
     // A slice of rows has a part in each panel. A slice along a row consists of whole panels.
     let bytes = if dimension == 0 { tile.shared_bytes() } else { tile.panel_bytes() };
-    let bytes = cx.u32_const(u32::try_from(bytes).unwrap_or(u32::MAX));
+    let bytes = cx.bytes_const(bytes)?;
     // Along dimension 0 of an interleaved layout, the hardware counts pixels.
     let unit = tile.pixel_elements().filter(|_| dimension == 0).unwrap_or(1);
     let extent = cx.u32_const(tile.extents.get(along).copied().unwrap_or(1) / unit);
@@ -71,7 +71,8 @@ pub(super) fn slice<'c>(
 /// Returns the mask of the blocks along `axis` from rank 0 on. Ranks count along x, then y, then z.
 ///
 /// Source: PTX ISA, "Special Registers: %cluster_ctarank".
-fn peers(extents @ [x, y, _]: [u32; 3], axis: ClusterAxis) -> u32 {
+fn peers(extents: [u32; 3], axis: ClusterAxis) -> u32 {
+    let [x, y, _] = extents;
     let stride = match axis {
         ClusterAxis::Along(Axis::X) | ClusterAxis::All => 1,
         ClusterAxis::Along(Axis::Y) => x,
@@ -81,7 +82,8 @@ fn peers(extents @ [x, y, _]: [u32; 3], axis: ClusterAxis) -> u32 {
 }
 
 /// Emits the rank of the first of the blocks along `axis` to which this one belongs.
-fn first_rank<'c>(cx: &Cx<'c, '_>, [x, y, z]: [u32; 3], axis: ClusterAxis) -> Lower<IntValue<'c>> {
+fn first_rank<'c>(cx: &Cx<'c, '_>, extents: [u32; 3], axis: ClusterAxis) -> Lower<IntValue<'c>> {
+    let [x, y, z] = extents;
     let mut first = cx.u32_const(0);
     let ClusterAxis::Along(along) = axis else { return Ok(first) };
     for (other, extent, stride) in [(Axis::X, x, 1), (Axis::Y, y, x), (Axis::Z, z, x * y)] {

@@ -10,7 +10,7 @@ use inkwell::debug_info::{
 };
 use inkwell::module::{FlagBehavior, Module};
 
-use super::Cx;
+use super::{Cx, Lower, narrow};
 use crate::ir::{Kernel, Span};
 
 /// The debug information of one function.
@@ -22,7 +22,12 @@ pub(super) struct Lines<'c> {
 }
 
 /// Creates the debug information of the file and the function.
-pub(super) fn describe<'c>(module: &Module<'c>, kernel: &Kernel, entry: &str, path: &str) -> Lines<'c> {
+pub(super) fn describe<'c>(
+    module: &Module<'c>,
+    kernel: &Kernel,
+    entry: &str,
+    path: &str,
+) -> Lower<Lines<'c>> {
     let (builder, unit) = module.create_debug_info_builder(
         true,
         DWARFSourceLanguage::Rust,
@@ -44,7 +49,7 @@ pub(super) fn describe<'c>(module: &Module<'c>, kernel: &Kernel, entry: &str, pa
     let version = module.get_context().i32_type().const_int(u64::from(debug_metadata_version()), false);
     module.add_basic_value_flag("Debug Info Version", FlagBehavior::Warning, version);
     let file = unit.get_file();
-    let line = line_of(kernel.span);
+    let line = line_of(kernel.span)?;
     let ty = builder.create_subroutine_type(file, None, &[], DIFlags::ZERO);
     let function = builder.create_function(
         file.as_debug_info_scope(),
@@ -59,7 +64,7 @@ pub(super) fn describe<'c>(module: &Module<'c>, kernel: &Kernel, entry: &str, pa
         DIFlags::ZERO,
         true,
     );
-    Lines { builder, function, current: None }
+    Ok(Lines { builder, function, current: None })
 }
 
 impl<'c> Lines<'c> {
@@ -73,29 +78,34 @@ impl<'c> Lines<'c> {
         self.builder.finalize();
     }
 
-    fn locate(&mut self, context: &'c Context, span: Span) -> DILocation<'c> {
-        let (line, column) = line_and_column(span);
+    fn locate(&mut self, context: &'c Context, span: Span) -> Lower<DILocation<'c>> {
+        let (line, column) = line_and_column(span)?;
         let scope = self.function.as_debug_info_scope();
         let location = self.builder.create_debug_location(context, line, column, scope, None);
         self.current = Some((line, location));
-        location
+        Ok(location)
     }
 }
 
 /// Attributes the instructions that follow to the statement at `span`.
-pub(super) fn at_stmt(cx: &mut Cx<'_, '_>, span: Span) {
-    let location = cx.lines.locate(cx.context, span);
+pub(super) fn at_stmt(cx: &mut Cx<'_, '_>, span: Span) -> Lower<()> {
+    let location = cx.lines.locate(cx.context, span)?;
     cx.builder.set_current_debug_location(location);
+    Ok(())
 }
 
 /// Attributes the instructions that `f` emits to the expression at `span`, and later ones to the
 /// statement again.
-pub(super) fn at_expr<'c, 'k, T>(cx: &mut Cx<'c, 'k>, span: Span, f: impl FnOnce(&mut Cx<'c, 'k>) -> T) -> T {
-    let outer = cx.lines.current;
-    if outer.is_some_and(|(line, _)| line == line_of(span)) {
+pub(super) fn at_expr<'c, 'k, T>(
+    cx: &mut Cx<'c, 'k>,
+    span: Span,
+    f: impl FnOnce(&mut Cx<'c, 'k>) -> Lower<T>,
+) -> Lower<T> {
+    let (outer, line) = (cx.lines.current, line_of(span)?);
+    if outer.is_some_and(|(current, _)| current == line) {
         return f(cx);
     }
-    at_stmt(cx, span);
+    at_stmt(cx, span)?;
     let value = f(cx);
     if let Some((_, location)) = outer {
         cx.lines.current = outer;
@@ -105,12 +115,12 @@ pub(super) fn at_expr<'c, 'k, T>(cx: &mut Cx<'c, 'k>, span: Span, f: impl FnOnce
 }
 
 /// Returns line and column of the beginning of `span`, both from 1.
-pub(super) fn line_and_column(span: Span) -> (u32, u32) {
-    let column = u32::try_from(span.start().column).map_or(0, |column| column.saturating_add(1));
-    (line_of(span), column)
+pub(super) fn line_and_column(span: Span) -> Lower<(u32, u32)> {
+    let column = narrow(span.start().column as u64 + 1)?;
+    Ok((line_of(span)?, column))
 }
 
 /// Returns the line of the beginning of `span`, from 1.
-pub(super) fn line_of(span: Span) -> u32 {
-    u32::try_from(span.start().line).unwrap_or(u32::MAX)
+pub(super) fn line_of(span: Span) -> Lower<u32> {
+    narrow(span.start().line as u64)
 }

@@ -141,8 +141,8 @@ fn exact<'c>(cx: &Cx<'c, '_>, number: Number<'c>, scalar: Scalar) -> Lower<IntVa
 fn number<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<Number<'c>> {
     debug::at_expr(cx, expr.span, |cx| {
         if let ExprKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) = &expr.kind {
-            let operands = (number(cx, a)?, number(cx, b)?);
-            arithmetic(cx, *op, operands, scalar_of(&expr.ty)?)
+            let (a, b) = (number(cx, a)?, number(cx, b)?);
+            arithmetic(cx, *op, a, b, scalar_of(&expr.ty)?)
         } else if let ExprKind::Binary(BinaryOp::Shl, a, by) = &expr.kind
             && let Some(by) = by.as_int()
         {
@@ -174,7 +174,8 @@ fn variable<'c>(cx: &Cx<'c, '_>, local: LocalId, known: Known<'c>) -> Lower<Numb
 fn arithmetic<'c>(
     cx: &Cx<'c, '_>,
     op: BinaryOp,
-    (a, b): (Number<'c>, Number<'c>),
+    a: Number<'c>,
+    b: Number<'c>,
     scalar: Scalar,
 ) -> Lower<Number<'c>> {
     let value = arith::integer(cx, op, scalar.is_signed(), a.value, b.value)?;
@@ -197,7 +198,7 @@ fn shifted<'c>(cx: &mut Cx<'c, '_>, a: &Expr, by: i128) -> Lower<Number<'c>> {
     // In 64 bits, the highest bit of a signed type is a positive number.
     let exact = (scalar.bytes() < 8).then(|| cx.context.i64_type().const_int(power, false));
     let range = (i128::from(power), i128::from(power));
-    arithmetic(cx, BinaryOp::Mul, (a, Number { value, exact, range }), scalar)
+    arithmetic(cx, BinaryOp::Mul, a, Number { value, exact, range }, scalar)
 }
 
 /// Emits a conversion between integers. If it keeps all bits, the exact result is that of its
@@ -256,8 +257,8 @@ fn of_type(scalar: Scalar) -> (i128, i128) {
     scalar.integer_range().unwrap_or((i128::from(i64::MIN), i128::from(u64::MAX)))
 }
 
-fn fits((least, most): (i128, i128), scalar: Scalar) -> bool {
-    let (low, high) = of_type(scalar);
+fn fits(range: (i128, i128), scalar: Scalar) -> bool {
+    let ((least, most), (low, high)) = (range, of_type(scalar));
     low <= least && most <= high
 }
 

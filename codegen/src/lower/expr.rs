@@ -52,7 +52,7 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
         },
         ExprKind::Special(special) => special_value(cx, *special).map(Into::into),
         ExprKind::Unary(op, a) => arith::unary(cx, *op, a),
-        ExprKind::Binary(op, a, b) => arith::binary(cx, *op, (a, b), expr.span),
+        ExprKind::Binary(op, a, b) => arith::binary(cx, *op, a, b, expr.span),
         ExprKind::Math(op, operands) => arith::math(cx, *op, operands),
         ExprKind::Integer(op, operands) => integer::apply(cx, *op, operands),
         ExprKind::Cast(a) => {

@@ -1,6 +1,6 @@
 //! The kernel's function: signature, attributes, parameters, and an alloca for every local.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
@@ -8,8 +8,9 @@ use inkwell::module::{Linkage, Module};
 use inkwell::types::{BasicMetadataTypeEnum, StructType};
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 
+use super::ptxas::Workarounds;
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
-use super::{Cx, Lower, NewAccumulators, debug, exact, locals, memory, sync};
+use super::{Cx, Lower, debug, exact, locals, memory, narrow, sync};
 use crate::Checks;
 use crate::abi::{self, AbiParam, SHARED_MEMORY};
 use crate::backend::{BackendError, Source};
@@ -46,7 +47,7 @@ pub(super) fn declare<'c, 'k>(
     let kernel = checked.kernel();
     let entry_name = abi::entry(kernel);
     let function = signature(context, module, kernel, &entry_name);
-    let lines = debug::describe(module, kernel, &entry_name, source.path);
+    let lines = debug::describe(module, kernel, &entry_name, source.path)?;
     function.set_subprogram(lines.function());
     launch_bounds(context, function, kernel);
 
@@ -63,7 +64,8 @@ pub(super) fn declare<'c, 'k>(
         has_mma: mma::uses_mma(kernel),
         reaches_others: sync::reaches_others(kernel),
         splits_packed_f16: locals::accesses_packed_f16(kernel),
-        new_accumulators: NewAccumulators::InPlace,
+        workarounds: Workarounds::ALL,
+        new_sums: HashSet::new(),
         checked: checks.apply_to(kernel),
         variables: exact::Variables::of(&kernel.body),
         builder,
@@ -73,7 +75,7 @@ pub(super) fn declare<'c, 'k>(
         body,
         params: Vec::with_capacity(kernel.params.len()),
         locals: Vec::with_capacity(kernel.locals.len()),
-        shared: shared_memory(context, module, kernel),
+        shared: shared_memory(context, module, kernel)?,
         exits: HashMap::new(),
         strings: HashMap::new(),
         is_in_flight: false,
@@ -82,7 +84,7 @@ pub(super) fn declare<'c, 'k>(
         path: source.path,
         ptx_version: target.ptx_version(),
     };
-    debug::at_stmt(&mut cx, kernel.span);
+    debug::at_stmt(&mut cx, kernel.span)?;
     cx.params = params(&cx)?;
     for local in &kernel.locals {
         let ty = cx.value_type(&local.ty)?;
@@ -187,13 +189,13 @@ fn launch_bounds(context: &Context, function: FunctionValue<'_>, kernel: &Kernel
 }
 
 /// Declares the block's shared memory: one array without a length, which is set at launch.
-fn shared_memory<'c>(context: &'c Context, module: &Module<'c>, kernel: &Kernel) -> PointerValue<'c> {
+fn shared_memory<'c>(context: &'c Context, module: &Module<'c>, kernel: &Kernel) -> Lower<PointerValue<'c>> {
     let alignment = kernel.shared.iter().map(|var| layout::alignment(&var.ty)).max().unwrap_or(1);
     let bytes = context.i8_type().array_type(0);
     let memory = module.add_global(bytes, Some(SHARED.into()), SHARED_MEMORY);
     memory.set_linkage(Linkage::External);
-    memory.set_alignment(u32::try_from(alignment.max(ARRAY_ALIGNMENT)).unwrap_or(u32::MAX));
-    memory.as_pointer_value()
+    memory.set_alignment(narrow(alignment.max(ARRAY_ALIGNMENT))?);
+    Ok(memory.as_pointer_value())
 }
 
 fn params<'c>(cx: &Cx<'c, '_>) -> Lower<Vec<Param<'c>>> {

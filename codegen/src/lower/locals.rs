@@ -151,7 +151,7 @@ fn checked<'c>(cx: &mut Cx<'c, '_>, array: &Expr, index: &Expr) -> Lower<IntValu
     let Some((_, len)) = array.ty.elements() else {
         return Err(BackendError::Unchecked(format!("an element of type `{}`", array.ty)));
     };
-    bounds::index(cx, index, (array, len, "elements"))
+    bounds::index(cx, index, bounds::Container { thing: array, len, noun: "elements" })
 }
 
 /// Whether two elements share a register, as in an accumulator of `f16`.

@@ -10,6 +10,7 @@
 //!   [`nvvm`], the one table of instructions that LLVM IR cannot express.
 //! * [`mma`]: tensor core multiplications, and operations on accumulators.
 //! * [`print`]: `printf!`, `print_tile`, `assert!` and `trap`. [`debug`]: line information.
+//! * [`ptxas`]: workarounds for ptxas, NVIDIA's assembler.
 //!
 //! A local is an `alloca`, and reading it a `load`; LLVM's O3 promotes them to registers. A handle
 //! (tile, barrier, array, stages) is a `ptr addrspace(3)`, and one of another block a `ptr
@@ -38,6 +39,7 @@ mod memory;
 mod mma;
 mod nvvm;
 mod print;
+pub(crate) mod ptxas;
 mod stmt;
 mod sync;
 #[cfg(test)]
@@ -47,7 +49,7 @@ mod tma;
 mod types;
 mod warp;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
@@ -55,11 +57,14 @@ use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, PointerValue};
+use inkwell::values::{
+    BasicMetadataValueEnum, BasicValueEnum, FunctionValue, InstructionValue, PointerValue,
+};
 
 use arith::{cast, integer};
 use memory::vector;
-pub(crate) use nvvm::{around_stops, isolate_registers, share_in_part, with_fences};
+use ptxas::Workarounds;
+use ptxas::new_sums::NewSums;
 
 use crate::Checks;
 use crate::backend::{BackendError, Source};
@@ -76,20 +81,8 @@ pub(crate) struct Lowered<'c> {
     pub(crate) module: Module<'c>,
     /// The minimum PTX version for the target and the instructions, as major × 10 + minor.
     pub(crate) ptx_version: u32,
-}
-
-/// The registers that hold the elements of a new sum after the wait for the multiplications that
-/// began it.
-///
-/// Moving the elements may cost instructions: if the same accumulator is begun at several points,
-/// ptxas 13.0 does not always find registers that suit all of them. If the elements stay, on the
-/// other hand, LLVM may let two multiplications [share registers in part](share_in_part).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NewAccumulators {
-    /// The registers that the multiplications wrote.
-    InPlace,
-    /// Other registers.
-    Copied,
+    /// The waits that leave new sums in their registers.
+    pub(crate) new_sums: NewSums,
 }
 
 /// Lowers a kernel to an LLVM module for the target that it was checked for. `source` names the
@@ -102,17 +95,24 @@ pub(crate) fn lower<'c>(
     kernel: &TargetKernel,
     source: &Source<'_>,
     checks: Checks,
-    new_accumulators: NewAccumulators,
+    workarounds: Workarounds,
 ) -> Result<Lowered<'c>, BackendError> {
     let checked = kernel.kernel().kernel();
     let module = context.create_module(&checked.path());
     let mut cx = kernel::declare(context, &module, kernel, source, checks)?;
-    cx.new_accumulators = new_accumulators;
+    cx.workarounds = workarounds;
     stmt::block(&mut cx, &checked.body)?;
     kernel::finish(&cx)?;
     let ptx_version = cx.ptx_version;
+    let new_sums = NewSums::in_module(&module, &cx.new_sums);
     drop(cx);
-    Ok(Lowered { module, ptx_version })
+    Ok(Lowered { module, ptx_version, new_sums })
+}
+
+/// Returns a number of 64 bits that is known to fit 32.
+fn narrow(number: u64) -> Lower<u32> {
+    u32::try_from(number)
+        .map_err(|_| BackendError::Unchecked(format!("{number}, which needs more than 32 bits")))
 }
 
 /// The state of lowering one kernel.
@@ -126,8 +126,10 @@ struct Cx<'c, 'k> {
     reaches_others: bool,
     /// Whether single elements of f16 accumulators are accessed, of which a register holds two.
     splits_packed_f16: bool,
-    /// The registers of new sums after the first wait.
-    new_accumulators: NewAccumulators,
+    /// The workarounds for ptxas to apply.
+    workarounds: Workarounds,
+    /// The waits that leave new sums in their registers.
+    new_sums: HashSet<InstructionValue<'c>>,
     /// Whether the kernel checks what Rust's debug builds check.
     checked: bool,
     /// The ranges and exact values of variables. Used in checked kernels.

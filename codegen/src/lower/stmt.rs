@@ -11,7 +11,7 @@ pub(super) fn block(cx: &mut Cx<'_, '_>, block: &Block) -> Lower<()> {
 }
 
 fn statement(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
-    debug::at_stmt(cx, stmt.origin.span);
+    debug::at_stmt(cx, stmt.origin.span)?;
     let around = cx.is_in_flight;
     cx.is_in_flight = cx.kernel.flights().is_in_flight(stmt.id);
     effect(cx, stmt)?;

@@ -13,7 +13,7 @@ use crate::ir::{Expr, LocalId, TileSwizzle, TileType, Type};
 pub(super) fn get(cx: &mut Cx<'_, '_>, dest: LocalId, tile: &Expr, at: &[Expr]) -> Lower<()> {
     let ty = tile_type(&tile.ty)?;
     let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
-    let address = element_address(cx, tile, (ty, vector), at)?;
+    let address = element_address(cx, tile, ty, vector, at)?;
     let value = memory::load_any(cx, address, ty.element, vector)?;
     locals::store(cx, dest, value)
 }
@@ -23,8 +23,8 @@ pub(super) fn set(cx: &mut Cx<'_, '_>, tile: &Expr, at: &[Expr], value: &Expr) -
     let ty = tile_type(&tile.ty)?;
     let vector = Vector::of(&value.ty)?;
     let value = expr::value(cx, value)?;
-    let address = element_address(cx, tile, (ty, vector), at)?;
-    memory::store_any(cx, address, value, (ty.element, vector))
+    let address = element_address(cx, tile, ty, vector, at)?;
+    memory::store_any(cx, address, value, ty.element, vector)
 }
 
 pub(super) fn tile_type(ty: &Type) -> Lower<&TileType> {
@@ -39,17 +39,18 @@ pub(super) fn tile_type(ty: &Type) -> Lower<&TileType> {
 fn element_address<'c>(
     cx: &mut Cx<'c, '_>,
     tile: &Expr,
-    (ty, vector): (&TileType, Option<Vector>),
+    ty: &TileType,
+    vector: Option<Vector>,
     at: &[Expr],
 ) -> Lower<PointerValue<'c>> {
     let base = expr::value(cx, tile).and_then(pointer)?;
     let values = coordinates(cx, tile, ty, at)?;
     if let (Some(vector), Some(&column), Some(at)) = (vector, values.last(), at.last()) {
-        vector::check_multiple(cx, int(column)?, vector, ("a tile", at.span))?;
+        vector::check_multiple(cx, int(column)?, vector, "a tile", at.span)?;
     }
     let (row, column) = row_and_column(cx, ty, &values)?;
     let element_bytes = cx.u32_const(ty.element.bytes());
-    let row_pitch = cx.u32_const(u32::try_from(ty.row_pitch()).unwrap_or(u32::MAX));
+    let row_pitch = cx.bytes_const(ty.row_pitch())?;
     let row = cx.builder.build_int_mul(row, row_pitch, "row")?;
     let column = cx.builder.build_int_mul(column, element_bytes, "column")?;
     let offset = in_panels(cx, ty, row, column)?;
@@ -72,7 +73,7 @@ fn coordinates<'c>(
     for (dimension, (index, &extent)) in indices.into_iter().zip(&ty.extents).enumerate() {
         let noun = format!("along dimension {dimension}");
         values.push(index.value.into());
-        bounds::within(cx, index, (tile, extent, &noun))?;
+        bounds::within(cx, index, bounds::Container { thing: tile, len: extent, noun: &noun })?;
     }
     Ok(values)
 }
@@ -104,10 +105,10 @@ pub(super) fn in_panels<'c>(
     if ty.panels() == 1 {
         return swizzled(cx, ty.swizzle, row, column);
     }
-    let number = |bytes: u64| cx.u32_const(u32::try_from(bytes).unwrap_or(u32::MAX));
-    let panel = cx.builder.build_int_unsigned_div(column, number(ty.row_pitch()), "panel")?;
-    let column = cx.builder.build_int_unsigned_rem(column, number(ty.row_pitch()), "")?;
-    let start = cx.builder.build_int_mul(panel, number(ty.panel_bytes()), "")?;
+    let pitch = cx.bytes_const(ty.row_pitch())?;
+    let panel = cx.builder.build_int_unsigned_div(column, pitch, "panel")?;
+    let column = cx.builder.build_int_unsigned_rem(column, pitch, "")?;
+    let start = cx.builder.build_int_mul(panel, cx.bytes_const(ty.panel_bytes())?, "")?;
     let offset = swizzled(cx, ty.swizzle, row, column)?;
     Ok(cx.builder.build_int_add(start, offset, "")?)
 }
@@ -156,8 +157,8 @@ pub(super) fn stage<'c>(
     let Type::Stages(thing, len) = stages.ty.local() else {
         return Err(BackendError::Unchecked(format!("a stage of type `{}`", stages.ty)));
     };
-    let index = bounds::index(cx, index, (stages, *len, "stages"))?;
-    let stride = cx.u32_const(u32::try_from(layout::stride(thing)).unwrap_or(u32::MAX));
+    let index = bounds::index(cx, index, bounds::Container { thing: stages, len: *len, noun: "stages" })?;
+    let stride = cx.bytes_const(layout::stride(thing))?;
     let offset = cx.builder.build_int_mul(index, stride, "")?;
     byte_offset(cx, base, offset)
 }

@@ -4,6 +4,7 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 
 use super::kernel::Param;
+use super::ptxas::own_memory;
 use super::types::{int, pointer};
 use super::{Cx, Lower, cluster, descriptor, expr, nvvm, print, tile};
 use crate::backend::BackendError;
@@ -33,7 +34,8 @@ pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &TileCopy, span: Span) -> Lower<()
     for panel in 0..panels.count {
         let mut location = vec![BasicValueEnum::from(address)];
         location.extend(panels.coordinates(cx, panel, &coordinates)?);
-        panel_copy(cx, copy, form, slice.as_ref(), (location, panels.offset(cx, panel)))?;
+        let place = PanelLocation { location, offset: panels.offset(cx, panel) };
+        panel_copy(cx, copy, form, slice.as_ref(), place)?;
     }
     Ok(())
 }
@@ -106,14 +108,23 @@ fn own_slice<'c>(
     cluster::slice(cx, moved, whole, *axis)
 }
 
-/// Emits the copy of one panel. `location` holds the map's address and the coordinates.
+/// The two ends of the copy of a panel.
+struct PanelLocation<'c> {
+    /// The map's address and the coordinates.
+    location: Vec<BasicValueEnum<'c>>,
+    /// The offset of the panel in the tile, in bytes.
+    offset: IntValue<'c>,
+}
+
+/// Emits the copy of one panel.
 fn panel_copy<'c>(
     cx: &mut Cx<'c, '_>,
     copy: &TileCopy,
     form: nvvm::TensorCopy,
     slice: Option<&cluster::Slice<'c>>,
-    (mut location, offset): (Vec<BasicValueEnum<'c>>, IntValue<'c>),
+    panel: PanelLocation<'c>,
 ) -> Lower<()> {
+    let PanelLocation { mut location, offset } = panel;
     let (instruction, mut args) = match &copy.kind {
         CopyKind::Load { to, barrier, multicast } => {
             let tile = part(cx, to, offset)?;
@@ -121,7 +132,7 @@ fn panel_copy<'c>(
                 (None | Some(Multicast::Sliced(_)), None) => {
                     let mut args = load(cx, location, tile, barrier)?;
                     args.append(&mut hardware_order(cx, &copy.offsets)?);
-                    (nvvm::tensor_load(form, names_own_memory(cx)), args)
+                    (nvvm::tensor_load(form, own_memory::is_named(cx)), args)
                 }
                 (Some(Multicast::Mask(mask)), _) => {
                     let mut args = load(cx, location, tile, barrier)?;
@@ -260,12 +271,6 @@ fn count_pixels<'c>(cx: &Cx<'c, '_>, moved: &TileType, coordinates: &mut [BasicV
         *inner = cx.builder.build_right_shift(int(*inner)?, bits, true, "")?.into();
     }
     Ok(())
-}
-
-/// Whether the target's PTX has loads into the block's own shared memory. They are preferred: for
-/// sm_120a, ptxas compiles a load into the cluster's shared memory to a call with a stack frame.
-pub(super) fn names_own_memory(cx: &Cx<'_, '_>) -> bool {
-    cx.target.ptx_version() >= 86
 }
 
 /// Closes this thread's current bulk group.

@@ -4,7 +4,7 @@ use inkwell::AddressSpace;
 use inkwell::types::{BasicType, BasicTypeEnum, FloatType, IntType, PointerType};
 use inkwell::values::{BasicValueEnum, FloatValue, IntValue, PointerValue};
 
-use super::{Cx, Lower};
+use super::{Cx, Lower, narrow};
 use crate::backend::BackendError;
 use crate::ir::{Scalar, Type};
 
@@ -126,6 +126,11 @@ impl<'c> Cx<'c, '_> {
     /// Returns the pointer type of an address space.
     pub(super) fn pointer_type(&self, space: u16) -> PointerType<'c> {
         self.context.ptr_type(AddressSpace::from(space))
+    }
+
+    /// Creates a constant number of bytes in shared memory.
+    pub(super) fn bytes_const(&self, bytes: u64) -> Lower<IntValue<'c>> {
+        Ok(self.u32_const(narrow(bytes)?))
     }
 
     /// Creates a `u32` or `i32` constant.

@@ -46,7 +46,7 @@ fn shuffle<'c>(
     let shuffled = if bits.get_type().get_bit_width() > u32::BITS {
         let halves = halves(cx, bits)?;
         let [low, high] = [shuffle_word(cx, op, halves[0], lane)?, shuffle_word(cx, op, halves[1], lane)?];
-        whole(cx, [low, high])?
+        whole(cx, low, high)?
     } else {
         let word = cx.builder.build_int_z_extend(bits, cx.context.i32_type(), "")?;
         let shuffled = shuffle_word(cx, op, word, lane)?;
@@ -117,8 +117,8 @@ fn by_instruction<'c>(
 ) -> Lower<IntValue<'c>> {
     if scalar.bytes() == 8 {
         let [low, high] = halves(cx, value)?;
-        let reduced = [redux(cx, op, low, scalar)?, redux(cx, op, high, scalar)?];
-        return whole(cx, reduced);
+        let (low, high) = (redux(cx, op, low, scalar)?, redux(cx, op, high, scalar)?);
+        return whole(cx, low, high);
     }
     let word = cx.context.i32_type();
     let extended = cx.builder.build_int_cast_sign_flag(value, word, scalar.is_signed(), "")?;
@@ -166,13 +166,14 @@ pub(super) fn with_lane<'c>(
     mask: u32,
 ) -> Lower<BasicValueEnum<'c>> {
     let other = shuffle(cx, ShuffleOp::Xor, operand, scalar, cx.u32_const(mask))?;
-    combined(cx, op, (operand, other), scalar)
+    combined(cx, op, operand, other, scalar)
 }
 
 pub(super) fn combined<'c>(
     cx: &mut Cx<'c, '_>,
     op: WarpReduceOp,
-    (a, b): (BasicValueEnum<'c>, BasicValueEnum<'c>),
+    a: BasicValueEnum<'c>,
+    b: BasicValueEnum<'c>,
     scalar: Scalar,
 ) -> Lower<BasicValueEnum<'c>> {
     let extreme = match op {
@@ -210,7 +211,7 @@ fn halves<'c>(cx: &Cx<'c, '_>, bits: IntValue<'c>) -> Lower<[IntValue<'c>; 2]> {
 }
 
 /// Emits the 64 bits that consist of these halves.
-fn whole<'c>(cx: &Cx<'c, '_>, [low, high]: [IntValue<'c>; 2]) -> Lower<IntValue<'c>> {
+fn whole<'c>(cx: &Cx<'c, '_>, low: IntValue<'c>, high: IntValue<'c>) -> Lower<IntValue<'c>> {
     let wide = cx.context.i64_type();
     let low = cx.builder.build_int_z_extend(low, wide, "")?;
     let high = cx.builder.build_int_z_extend(high, wide, "")?;

@@ -31,7 +31,8 @@ pub(super) fn unary<'c>(cx: &mut Cx<'c, '_>, op: UnaryOp, a: &Expr) -> Lower<Bas
 pub(super) fn binary<'c>(
     cx: &mut Cx<'c, '_>,
     op: BinaryOp,
-    (a, b): (&Expr, &Expr),
+    a: &Expr,
+    b: &Expr,
     span: Span,
 ) -> Lower<BasicValueEnum<'c>> {
     let (scalar, amount) = (scalar_of(&a.ty)?, scalar_of(&b.ty)?);
@@ -51,7 +52,7 @@ pub(super) fn binary<'c>(
         (_, Class::Int { signed }) => {
             let (a, b) = (int(a)?, int(b)?);
             if op.is_division() {
-                bounds::divisor(cx, op, signed, (a, b), span)?;
+                bounds::divisor(cx, op, signed, a, b, span)?;
             }
             integer(cx, op, signed, a, b).map(Into::into)
         }
@@ -186,7 +187,7 @@ pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lo
     if op == MathOp::Clamp
         && let ([_, low, high], [_, low_operand, _]) = (&args[..], operands)
     {
-        bounds::clamp(cx, class(scalar), (*low, *high), low_operand.span)?;
+        bounds::clamp(cx, class(scalar), *low, *high, low_operand.span)?;
     }
     apply(cx, op, scalar, &args)
 }

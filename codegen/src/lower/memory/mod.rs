@@ -79,7 +79,8 @@ pub(super) fn store_any<'c>(
     cx: &Cx<'c, '_>,
     address: PointerValue<'c>,
     value: BasicValueEnum<'c>,
-    (scalar, vector): (Scalar, Option<Vector>),
+    scalar: Scalar,
+    vector: Option<Vector>,
 ) -> Lower<()> {
     match vector {
         Some(vector) => vector::store(cx, address, value, vector),
@@ -100,7 +101,7 @@ pub(super) fn shared_set(cx: &mut Cx<'_, '_>, array: &Expr, index: &Expr, value:
     let vector = Vector::of(&value.ty)?;
     let value = expr::value(cx, value)?;
     let (address, scalar) = shared_address(cx, array, index, vector)?;
-    store_any(cx, address, value, (scalar, vector))
+    store_any(cx, address, value, scalar, vector)
 }
 
 /// Emits the address of `array[index]`, or of the vector that begins there. Returns it with the
@@ -115,9 +116,9 @@ fn shared_address<'c>(
         return Err(BackendError::Unchecked(format!("a shared array of type `{}`", array.ty)));
     };
     let base = expr::value(cx, array).and_then(pointer)?;
-    let at = bounds::index(cx, index, (array, len, "elements"))?;
+    let at = bounds::index(cx, index, bounds::Container { thing: array, len, noun: "elements" })?;
     if let Some(vector) = vector {
-        vector::check_multiple(cx, at, vector, ("a shared array", index.span))?;
+        vector::check_multiple(cx, at, vector, "a shared array", index.span)?;
     }
     Ok((element_address(cx, base, scalar, at)?, scalar))
 }
@@ -135,7 +136,7 @@ pub(super) fn global_set(cx: &mut Cx<'_, '_>, global: ParamId, index: &Expr, val
     let vector = Vector::of(&value.ty)?;
     let value = expr::value(cx, value)?;
     let (address, scalar) = global_addresses(cx, global, index, vector)?;
-    store_any(cx, address, value, (scalar, vector))
+    store_any(cx, address, value, scalar, vector)
 }
 
 /// Emits the address of `global[index]`, after a bounds check.
@@ -145,8 +146,8 @@ pub(super) fn global_address<'c>(
     index: &Expr,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let span = index.span;
-    let index = exact::widened_index(cx, index)?;
-    checked_address(cx, global, index, span)
+    let (index, not_wrapped) = exact::widened_index(cx, index)?;
+    checked_address(cx, global, index, not_wrapped, span)
 }
 
 /// Emits the address of `global[index]`, or of the vector that begins there, after a check that all
@@ -170,7 +171,7 @@ fn global_addresses<'c>(
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, firsts, "")?;
     let inside = exact::and(cx, inside, not_wrapped)?;
     print::assert(cx, inside, &format!("vector out of bounds of `{name}`"), span)?;
-    vector::check_multiple(cx, index, vector, (&format!("`{name}`"), span))?;
+    vector::check_multiple(cx, index, vector, &format!("`{name}`"), span)?;
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }
 
@@ -179,7 +180,8 @@ fn global_addresses<'c>(
 pub(super) fn checked_address<'c>(
     cx: &mut Cx<'c, '_>,
     global: ParamId,
-    (index, not_wrapped): (IntValue<'c>, Option<IntValue<'c>>),
+    index: IntValue<'c>,
+    not_wrapped: Option<IntValue<'c>>,
     span: Span,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let (address, len, scalar) = slice(cx, global)?;

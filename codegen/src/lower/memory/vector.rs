@@ -95,7 +95,8 @@ pub(in crate::lower) fn check_multiple<'c>(
     cx: &mut Cx<'c, '_>,
     index: IntValue<'c>,
     vector: Vector,
-    (what, span): (&str, Span),
+    what: &str,
+    span: Span,
 ) -> Lower<()> {
     if !cx.checked || index.is_const() {
         return Ok(());

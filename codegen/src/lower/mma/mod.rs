@@ -7,16 +7,15 @@ mod store;
 pub(super) mod warp;
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValue, BasicValueEnum, CallSiteValue, IntValue, PointerValue};
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use tma_model::mma::Operand as Element;
 use tma_model::mma::{Form, OperandTile};
 
 pub(super) use self::store::{check_matrix, store, store_matrix};
-use super::nvvm::{
-    LeftOperandSource, Marked, Metadata, Multiplication, Operand, PreviousValue, Side, Step, Wait,
-};
+use super::nvvm::{LeftOperandSource, Metadata, Multiplication, Operand, PreviousValue, Side, Step, Wait};
+use super::ptxas::{self, loop_groups};
 use super::types::pointer;
-use super::{Cx, Lower, NewAccumulators, expr, locals, nvvm, warp as lanes};
+use super::{Cx, Lower, expr, locals, nvvm, warp as lanes};
 use crate::backend::BackendError;
 use crate::check::mma::{accumulated, geometry};
 use crate::ir::{
@@ -36,12 +35,7 @@ struct AccumulatorAlloca<'c> {
 /// Lowers `accumulator += left · rightᵀ`.
 pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> {
     let alloca = accumulator(cx, mma.accumulator)?;
-    let flights = cx.kernel.flights();
-    let before = match (flights.is_first(id), flights.is_continued(id)) {
-        (true, _) => PreviousValue::Discarded,
-        (false, true) => PreviousValue::Tied,
-        (false, false) => PreviousValue::Copied,
-    };
+    let before = ptxas::previous_value(cx, id);
     let right = shared_side(cx, mma.op, &mma.right)?;
     let bands = alloca.ty.bands();
     let sparse = mma.metadata.is_some();
@@ -53,7 +47,7 @@ pub(super) fn multiply(cx: &mut Cx<'_, '_>, mma: &Mma, id: StmtId) -> Lower<()> 
         let left = left.matrix.source(step, band);
         let left =
             left.ok_or_else(|| BackendError::Unchecked("a band of a tile that has none".to_owned()))?;
-        let metadata = sparse.then(|| Metadata::of(right.tile.element, [steps, step], band));
+        let metadata = sparse.then(|| Metadata::of(right.tile.element, steps, step, band));
         Ok(Step { left, right: right.tile.advance_k(step * unit) / 16, metadata })
     };
     let steps = (0..steps).map(|step| (0..bands).map(|band| step_of(step, band)).collect());
@@ -133,27 +127,20 @@ pub(super) fn wait(
     id: StmtId,
 ) -> Lower<()> {
     let alloca = accumulator(cx, accumulator_local)?;
-    let flights = cx.kernel.flights();
-    let pending = flights.pending(id);
     // Operands in registers must not be overwritten before this point either.
     let mut operands = vec![];
-    for &local in flights.registers(accumulator_local) {
+    for &local in cx.kernel.flights().registers(accumulator_local) {
         operands.extend(words(cx, local)?);
     }
     let before = registers(cx, &alloca)?;
-    let splits_packed_f16 = cx.splits_packed_f16 && alloca.ty.element == Scalar::F16;
-    let stays =
-        cx.new_accumulators == NewAccumulators::InPlace && flights.is_of_new_sum(id) && !splits_packed_f16;
     let wait = Wait {
         register: register_of(alloca.ty.element),
         registers: before.len(),
         operands: operands.len(),
-        pending,
-        is_moved: awaited == Awaited::All && !stays,
-        splits_packed_f16,
+        pending: loop_groups::pending(cx, id),
+        sums: ptxas::awaited_sums(cx, id, awaited, alloca.ty.element),
     };
-    let instruction = nvvm::wgmma_wait(&wait);
-    let after = nvvm::emit_in_place(cx, &instruction, &before, &operands)?;
+    let after = nvvm::emit_wait(cx, &wait, &before, &operands)?;
     set_registers(cx, &alloca, &after)
 }
 
@@ -321,9 +308,6 @@ pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<(
     let (address, register) = (locals::alloca_of(cx, dest)?, cx.context.i32_type());
     for i in 0..registers {
         let value = pair(cx, &alloca, cx.u32_const(2 * i), element)?;
-        if let Some(Ok(conversion)) = value.as_instruction_value().map(CallSiteValue::try_from) {
-            nvvm::mark(cx.context, conversion, Marked::Conversion);
-        }
         let at = locals::at(cx, register.into(), address, cx.u32_const(i))?;
         cx.builder.build_store(at, value)?;
     }
@@ -348,7 +332,7 @@ pub(super) fn reduce_rows(cx: &mut Cx<'_, '_>, dest: LocalId, op: RowOp, from: L
         let mut value = element(cx, &alloca, cx.u32_const(first))?;
         for i in all {
             let next = element(cx, &alloca, cx.u32_const(i))?;
-            value = lanes::combined(cx, op, (value, next), scalar)?;
+            value = lanes::combined(cx, op, value, next, scalar)?;
         }
         for mask in [1, 2] {
             value = lanes::with_lane(cx, op, value, scalar, mask)?;

@@ -56,8 +56,7 @@ impl<'c> Target<'c, '_> {
     fn row(&self, cx: &Cx<'c, '_>, first_of_band: u32, row: IntValue<'c>) -> Lower<IntValue<'c>> {
         let row = self.row.and(cx, row)?;
         let row = cx.builder.build_int_add(row, cx.u32_const(first_of_band), "")?;
-        let pitch = u32::try_from(self.ty.row_pitch()).unwrap_or(u32::MAX);
-        Ok(cx.builder.build_int_mul(row, cx.u32_const(pitch), "")?)
+        Ok(cx.builder.build_int_mul(row, cx.bytes_const(self.ty.row_pitch())?, "")?)
     }
 
     fn address(&self, cx: &Cx<'c, '_>, row: IntValue<'c>, byte: IntValue<'c>) -> Lower<PointerValue<'c>> {
@@ -262,11 +261,12 @@ impl<'c> Rows<'c> {
             .zip(pairs)
             .map(|(column, &pair)| {
                 let offset = wide.const_int(u64::from(column), false);
-                Ok((column, memory::element_address(cx, start, self.element, offset)?, pair))
+                let address = memory::element_address(cx, start, self.element, offset)?;
+                Ok(StoredPair { column, address, pair })
             })
             .collect();
         let pairs = pairs?;
-        let last = pairs.last().map_or(0, |(column, ..)| column + 1);
+        let last = pairs.last().map_or(0, |last| last.column + 1);
         let whole = more(cx, columns, last)?;
         let whole = cx.builder.build_and(whole, self.is_aligned, "")?;
         when(cx, inside, |cx| {
@@ -274,38 +274,34 @@ impl<'c> Rows<'c> {
             either(
                 cx,
                 whole,
-                |cx| pairs.iter().try_for_each(|&(_, at, pair)| self.store_both(cx, at, pair)),
-                |cx| pairs.iter().try_for_each(|&pair| self.store_some(cx, pair)),
+                |cx| pairs.iter().try_for_each(|pair| self.store_both(cx, pair)),
+                |cx| pairs.iter().try_for_each(|pair| self.store_some(cx, pair)),
             )
         })
     }
 
-    /// Stores the part within the matrix of one pair, described by its column, relative to the
-    /// thread's first, and its address.
-    fn store_some(
-        &self,
-        cx: &mut Cx<'c, '_>,
-        (column, at, pair): (u32, PointerValue<'c>, BasicValueEnum<'c>),
-    ) -> Lower<()> {
+    /// Stores the part of a pair that is within the matrix.
+    fn store_some(&self, cx: &mut Cx<'c, '_>, stored: &StoredPair<'c>) -> Lower<()> {
+        let StoredPair { column, address, pair } = *stored;
         let [_, columns] = self.left;
         let (one, both) = (more(cx, columns, column)?, more(cx, columns, column + 1)?);
         let together = cx.builder.build_and(both, self.is_aligned, "")?;
         either(
             cx,
             together,
-            |cx| self.store_both(cx, at, pair),
+            |cx| self.store_both(cx, stored),
             |cx| {
                 let [left, right] = parts_of(cx, pair)?;
-                when(cx, one, |cx| self.store_one(cx, at, left))?;
+                when(cx, one, |cx| self.store_one(cx, address, left))?;
                 let next = cx.context.i64_type().const_int(1, false);
-                let next = memory::element_address(cx, at, self.element, next)?;
+                let next = memory::element_address(cx, address, self.element, next)?;
                 when(cx, both, |cx| self.store_one(cx, next, right))
             },
         )
     }
 
-    fn store_both(&self, cx: &mut Cx<'c, '_>, at: PointerValue<'c>, pair: BasicValueEnum<'c>) -> Lower<()> {
-        let store = cx.builder.build_store(at, pair)?;
+    fn store_both(&self, cx: &mut Cx<'c, '_>, stored: &StoredPair<'c>) -> Lower<()> {
+        let store = cx.builder.build_store(stored.address, stored.pair)?;
         locals::align(store, 2 * self.element.bytes())
     }
 
@@ -313,6 +309,14 @@ impl<'c> Rows<'c> {
         let store = cx.builder.build_store(at, value)?;
         locals::align(store, self.element.bytes())
     }
+}
+
+/// Two adjacent elements of a row, to be stored.
+struct StoredPair<'c> {
+    /// The first one's column, relative to the thread's first.
+    column: u32,
+    address: PointerValue<'c>,
+    pair: BasicValueEnum<'c>,
 }
 
 /// Emits whether pairs of elements of `bytes` each are aligned, from `start` on and in every row.

@@ -16,7 +16,7 @@ use crate::ir::{
 };
 use crate::lower::nvvm::{self, WarpProduct};
 use crate::lower::types::pointer;
-use crate::lower::{Cx, Lower, bounds, expr, locals, memory, tile};
+use crate::lower::{Cx, Lower, bounds, expr, locals, memory, narrow, tile};
 
 /// Lowers `dest = tile[at..]` as an operand.
 pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<()> {
@@ -39,7 +39,7 @@ pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<
             let at = locals::at(cx, register, address, cx.u32_const(i))?;
             cx.builder.build_store(at, *value)?;
         }
-        next += u32::try_from(values.len()).unwrap_or(u32::MAX).max(1);
+        next += narrow(values.len() as u64)?.max(1);
     }
     Ok(())
 }
@@ -84,14 +84,14 @@ impl<'c, 'l> Source<'c, 'l> {
 
     /// Emits the address of a byte of the tile, from the row and the byte within the row.
     fn address(&self, cx: &Cx<'c, '_>, row: IntValue<'c>, byte: IntValue<'c>) -> Lower<PointerValue<'c>> {
-        let pitch = u32::try_from(self.ty.tile.row_pitch()).unwrap_or(u32::MAX);
-        let row = cx.builder.build_int_mul(row, cx.u32_const(pitch), "")?;
+        let row = cx.builder.build_int_mul(row, cx.bytes_const(self.ty.tile.row_pitch())?, "")?;
         let offset = tile::in_panels(cx, &self.ty.tile, row, byte)?;
         tile::byte_offset(cx, self.base, offset)
     }
 
     /// Converts row and column in the operand's matrix to row and column in the tile.
-    const fn in_tile<T: Copy>(&self, [row, column]: [T; 2]) -> [T; 2] {
+    const fn in_tile<T: Copy>(&self, at: [T; 2]) -> [T; 2] {
+        let [row, column] = at;
         if self.ty.transposed { [column, row] } else { [row, column] }
     }
 
@@ -125,7 +125,8 @@ impl<'c, 'l> Source<'c, 'l> {
 
     /// Loads a lane's element of 8 rows and 4 columns. Source: PTX ISA, "Matrix Fragments for
     /// mma.m16n8k4".
-    fn element(&self, cx: &mut Cx<'c, '_>, [row, column]: [u32; 2]) -> Lower<BasicValueEnum<'c>> {
+    fn element(&self, cx: &mut Cx<'c, '_>, origin: [u32; 2]) -> Lower<BasicValueEnum<'c>> {
+        let [row, column] = origin;
         let element = self.ty.tile.element;
         let own_row = cx.builder.build_right_shift(self.lane, cx.u32_const(2), false, "")?;
         let own_column = cx.builder.build_and(self.lane, cx.u32_const(3), "")?;
@@ -179,7 +180,8 @@ pub(in crate::lower) fn multiply(cx: &mut Cx<'_, '_>, mma: &MmaSync) -> Lower<()
         for band in 0..left.ty.bands() {
             for group in 0..right.ty.bands() {
                 let factors = [left.part(band, done, units), right.part(group, done, units)].concat();
-                add(cx, (&alloca, band, group), &instruction, &factors)?;
+                let part = AccumulatorPart { alloca: &alloca, band, group };
+                add(cx, &part, &instruction, &factors)?;
             }
         }
         done += units;
@@ -187,13 +189,23 @@ pub(in crate::lower) fn multiply(cx: &mut Cx<'_, '_>, mma: &MmaSync) -> Lower<()
     Ok(())
 }
 
-/// Adds to 16 rows and 8 columns of an accumulator.
+/// The part of an accumulator that one instruction adds to.
+struct AccumulatorPart<'a, 'c> {
+    alloca: &'a AccumulatorAlloca<'c>,
+    /// The band of 16 rows.
+    band: u32,
+    /// The group of 8 columns.
+    group: u32,
+}
+
+/// Adds to a part of an accumulator.
 fn add<'c>(
     cx: &mut Cx<'c, '_>,
-    (alloca, band, group): (&AccumulatorAlloca<'c>, u32, u32),
+    part: &AccumulatorPart<'_, 'c>,
     instruction: &nvvm::InPlace,
     factors: &[BasicValueEnum<'c>],
 ) -> Lower<()> {
+    let AccumulatorPart { alloca, band, group } = *part;
     let (registers, register) = shape(cx, alloca.ty);
     let groups = alloca.ty.columns / 8;
     let each = registers / (alloca.ty.bands() * groups);

@@ -5,12 +5,11 @@ use std::borrow::Cow;
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::types::{BasicMetadataTypeEnum, BasicType as _, BasicTypeEnum};
-use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, StructValue};
+use inkwell::values::{BasicMetadataValueEnum, BasicValue as _, BasicValueEnum};
 use tma_model::mma::{Form, Major, Operand as Element};
 
 use super::Operand::{self, B16, B32, B64, F32, Shared};
-use super::isolate::BETWEEN;
-use super::{Cx, Effect, Instruction, Lower, Marked, Operands, mark, memory};
+use super::{Cx, Effect, Instruction, Lower, memory};
 use crate::backend::BackendError;
 use crate::check::mma::sparse::metadata_of_band;
 use crate::ir::MmaOp;
@@ -21,22 +20,10 @@ pub(in crate::lower) struct InPlace {
     pub(super) register: Operand,
     pub(super) count: usize,
     pub(super) before: PreviousValue,
-    pub(super) role: Role,
     pub(super) operands: Vec<Operand>,
     /// Whether writing those registers is the only effect.
     pub(super) is_pure: bool,
     pub(super) ptx: u32,
-}
-
-/// The role of in-place instructions for the [separation of registers](super::isolate_registers).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::lower) enum Role {
-    /// Starts multiplications, with this number of registers for the left operand.
-    Multiply { left: usize },
-    /// Waits for multiplications.
-    Wait,
-    /// Any other role.
-    Other,
 }
 
 /// The treatment of the previous values in the registers.
@@ -48,12 +35,6 @@ pub(in crate::lower) enum PreviousValue {
     /// The previous values are operands in the same registers.
     Tied,
     /// The previous values are moved to fresh registers first.
-    ///
-    /// ptxas 13.0 expects that all multiplications that name a register work on the same set of
-    /// registers in the same order. If only some elements of an accumulator were written since the
-    /// last multiplication, LLVM assigns other registers to those and keeps the rest, and ptxas
-    /// serialises (its C7511). Moving all of them costs nothing: ptxas coalesces the moves where it
-    /// can.
     Copied,
 }
 
@@ -102,7 +83,7 @@ pub(in crate::lower) struct Metadata {
 
 impl Metadata {
     /// Returns the metadata for step `step` of `steps` and a band of 64 rows.
-    pub(in crate::lower) fn of(element: Element, [steps, step]: [u32; 2], band: u32) -> Self {
+    pub(in crate::lower) fn of(element: Element, steps: u32, step: u32, band: u32) -> Self {
         let (each, per_band) = (element.selectors(), metadata_of_band(element, steps));
         Self { register: (band * per_band + step / each) as usize, selector: step % each }
     }
@@ -143,9 +124,6 @@ pub(in crate::lower) fn multiply(
     lines.push("wgmma.fence.sync.aligned;".to_owned());
     for (number, step) in steps.iter().enumerate() {
         for (band, Step { left, right: right_offset, metadata }) in step.iter().enumerate() {
-            if number + band > 0 && left_registers > 0 {
-                lines.push(BETWEEN.to_owned());
-            }
             let left = match left {
                 LeftOperandSource::Shared(offset) => {
                     moved(&mut lines, "%left", &format!("${first_operand}"), *offset)
@@ -175,7 +153,6 @@ pub(in crate::lower) fn multiply(
         register: *register,
         count,
         before: *before,
-        role: Role::Multiply { left: left_registers },
         operands: left.into_iter().chain([B64]).chain(vec![B32; metadata_registers]).collect(),
         is_pure: false,
         ptx: major * 10 + minor,
@@ -228,34 +205,44 @@ pub(in crate::lower) struct Wait {
     pub(in crate::lower) operands: usize,
     /// The number of groups that may be in flight afterwards.
     pub(in crate::lower) pending: u32,
-    /// Whether the values are moved out of the registers that the multiplications used. If so,
-    /// nothing is in flight in the accumulator afterwards.
-    pub(in crate::lower) is_moved: bool,
-    /// Whether elements of the accumulator are halves of its registers, and are used separately.
-    pub(in crate::lower) splits_packed_f16: bool,
+    /// The treatment of the sums.
+    pub(in crate::lower) sums: AwaitedSums,
 }
 
-/// Returns a wait until at most `pending` groups are in flight. It may move the accumulator's
-/// values out of the registers that the multiplications used, just as they are
-/// [moved](PreviousValue::Copied) in.
-///
-/// ptxas 13.0 combines operations on the two halves of a register, and moves the extraction of the
-/// halves before the wait. It then inserts another wait there, with a warning (its C7517). The wait
-/// names no registers, but a byte permutation that changes nothing makes the accumulators defined
-/// only after it. A move does not have this effect.
-pub(in crate::lower) fn wgmma_wait(wait: &Wait) -> InPlace {
+/// The treatment of the sums by a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lower) enum AwaitedSums {
+    /// They stay in the registers of the multiplications, which may go on.
+    InPlace,
+    /// They stay in the registers of the multiplication that began them, and are complete. They are
+    /// moved if it turns out that they [have to be](crate::lower::ptxas::new_sums).
+    New,
+    /// They are complete, and are moved to other registers.
+    Moved,
+    /// Like `Moved`, by a byte permutation that changes nothing.
+    Permuted,
+}
+
+/// Returns a wait until at most `pending` groups are in flight.
+fn wgmma_wait(wait: &Wait) -> InPlace {
     let mut lines = vec![format!("wgmma.wait_group.sync.aligned {};", wait.pending)];
-    let pairs = (0..wait.registers).map(|i| (i, wait.registers + i)).filter(|_| wait.is_moved);
-    lines.extend(pairs.map(|(to, from)| match wait.splits_packed_f16 {
-        true => format!("prmt.b32 ${to}, ${from}, ${from}, 0x3210;"),
-        false => format!("mov.b32 ${to}, ${from};"),
-    }));
+    let pairs = (0..wait.registers).map(|i| (i, wait.registers + i));
+    let before = match wait.sums {
+        AwaitedSums::InPlace | AwaitedSums::New => PreviousValue::Tied,
+        AwaitedSums::Moved => {
+            lines.extend(pairs.map(|(to, from)| format!("mov.b32 ${to}, ${from};")));
+            PreviousValue::Copied
+        }
+        AwaitedSums::Permuted => {
+            lines.extend(pairs.map(|(to, from)| format!("prmt.b32 ${to}, ${from}, ${from}, 0x3210;")));
+            PreviousValue::Copied
+        }
+    };
     InPlace {
         text: lines.join("\n\t"),
         register: wait.register,
         count: wait.registers,
-        before: if wait.is_moved { PreviousValue::Copied } else { PreviousValue::Tied },
-        role: Role::Wait,
+        before,
         operands: vec![B32; wait.operands],
         is_pure: false,
         ptx: 80,
@@ -269,7 +256,33 @@ pub(in crate::lower) fn emit_in_place<'c>(
     registers: &[BasicValueEnum<'c>],
     args: &[BasicValueEnum<'c>],
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
-    let InPlace { text, register, count, before, role, operands, is_pure, ptx } = instruction;
+    let results = call_in_place(cx, instruction, registers, args)?;
+    parts(cx, results)
+}
+
+/// Emits a wait, and returns the values of the registers afterwards.
+pub(in crate::lower) fn emit_wait<'c>(
+    cx: &mut Cx<'c, '_>,
+    wait: &Wait,
+    registers: &[BasicValueEnum<'c>],
+    operands: &[BasicValueEnum<'c>],
+) -> Lower<Vec<BasicValueEnum<'c>>> {
+    let results = call_in_place(cx, &wgmma_wait(wait), registers, operands)?;
+    if wait.sums == AwaitedSums::New {
+        cx.new_sums.extend(results.as_instruction_value());
+    }
+    parts(cx, results)
+}
+
+/// Emits in-place instructions, and returns the result of the call: a structure, unless there is
+/// only one register.
+fn call_in_place<'c>(
+    cx: &mut Cx<'c, '_>,
+    instruction: &InPlace,
+    registers: &[BasicValueEnum<'c>],
+    args: &[BasicValueEnum<'c>],
+) -> Lower<BasicValueEnum<'c>> {
+    let InPlace { text, register, count, before, operands, is_pure, ptx } = instruction;
     cx.ptx_version = cx.ptx_version.max(*ptx);
     let letter = register.constraint();
     let (output, read) = match before {
@@ -305,26 +318,17 @@ pub(in crate::lower) fn emit_in_place<'c>(
         let attribute = cx.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
         call.add_attribute(AttributeLoc::Function, attribute);
     }
-    match *role {
-        Role::Multiply { left } => {
-            let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
-            let sums = if *before == PreviousValue::Copied { number(tied) } else { 0 };
-            let operands = Operands { sums, first_left: number(tied), left: number(left) };
-            mark(cx.context, call, Marked::Multiplication(operands));
-        }
-        Role::Wait => mark(cx.context, call, Marked::Wait),
-        Role::Other => {}
-    }
-    match call.try_as_basic_value().basic() {
-        Some(BasicValueEnum::StructValue(results)) => parts(cx, results, *count),
-        Some(result) => Ok(vec![result]),
-        None => Err(BackendError::Unchecked(format!("the results of `{text}`"))),
-    }
+    let results = call.try_as_basic_value().basic();
+    results.ok_or_else(|| BackendError::Unchecked(format!("the results of `{text}`")))
 }
 
-fn parts<'c>(cx: &Cx<'c, '_>, all: StructValue<'c>, count: usize) -> Lower<Vec<BasicValueEnum<'c>>> {
+/// Emits the parts of a structure, or returns the only result.
+fn parts<'c>(cx: &Cx<'c, '_>, results: BasicValueEnum<'c>) -> Lower<Vec<BasicValueEnum<'c>>> {
+    let Some(all) = results.is_struct_value().then(|| results.into_struct_value()) else {
+        return Ok(vec![results]);
+    };
     let part = |i| Ok(cx.builder.build_extract_value(all, i, "")?);
-    (0..u32::try_from(count).unwrap_or(u32::MAX)).map(part).collect()
+    (0..all.get_type().count_fields()).map(part).collect()
 }
 
 /// Stores 8 × 8 matrices of 16-bit elements, one per register.

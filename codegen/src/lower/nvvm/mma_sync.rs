@@ -3,7 +3,7 @@
 use tma_model::mma::{Accumulator, DoubleForm, Operand as Element, WarpForm};
 
 use super::Operand::{B32, F32, F64, Shared};
-use super::mma::{InPlace, PreviousValue, Role, list};
+use super::mma::{InPlace, PreviousValue, list};
 use crate::ir::WarpMmaOp;
 
 /// The shape of one instruction, including its number of units along K.
@@ -38,7 +38,6 @@ pub(in crate::lower) fn ldmatrix(registers: usize, transposed: bool) -> InPlace 
         register: B32,
         count: registers,
         before: PreviousValue::Discarded,
-        role: Role::Other,
         operands: vec![Shared],
         is_pure: false,
         ptx: 65,
@@ -73,7 +72,6 @@ pub(in crate::lower) fn mma_sync(product: WarpProduct, op: WarpMmaOp) -> InPlace
         register,
         count: d,
         before: PreviousValue::Tied,
-        role: Role::Other,
         operands: vec![operand; a + b],
         is_pure: true,
         ptx: major * 10 + minor,

@@ -1,5 +1,6 @@
 //! The PTX instructions that LLVM IR cannot express. All inline assembly strings are in this
-//! module. This file emits them; each submodule has the instructions of one kind.
+//! module, except those of [workarounds](super::ptxas). This file emits them; each submodule has the
+//! instructions of one kind.
 //!
 //! An entry states its operands, its effect for the optimiser, and the PTX version that introduced
 //! it. The PTX version of a kernel is the greatest one among its instructions. All sources are
@@ -20,7 +21,6 @@ mod arithmetic;
 mod atomics;
 mod bulk;
 mod descriptor;
-mod isolate;
 mod mbarrier;
 mod mma;
 mod mma_sync;
@@ -33,12 +33,9 @@ pub(in crate::lower) use arithmetic::*;
 pub(in crate::lower) use atomics::*;
 pub(in crate::lower) use bulk::*;
 pub(in crate::lower) use descriptor::*;
-pub(in crate::lower) use isolate::{Marked, Operands, mark};
-pub(crate) use isolate::{isolate_registers, share_in_part, with_fences};
 pub(in crate::lower) use mbarrier::*;
 pub(in crate::lower) use mma::*;
 pub(in crate::lower) use mma_sync::*;
-pub(crate) use stop::around_stops;
 pub(in crate::lower) use stop::*;
 pub(in crate::lower) use sync::*;
 pub(in crate::lower) use tma::*;

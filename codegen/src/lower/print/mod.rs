@@ -10,23 +10,21 @@ pub(super) mod tile;
 use std::fmt::Write as _;
 
 use inkwell::attributes::{Attribute, AttributeLoc};
-use inkwell::basic_block::BasicBlock;
 use inkwell::module::Linkage;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, FunctionType};
 use inkwell::values::{BasicValue, BasicValueEnum, FunctionValue, IntValue, PointerValue};
-use tma_model::assertion::{Remark, VARIABLE};
 
-use super::types::{Class, GENERIC, GLOBAL, class, int, scalar_of};
+use super::ptxas::{self, no_calls};
+use super::types::{Class, GENERIC, class, int, scalar_of};
 use super::{Cx, Lower, cast, debug, expr, nvvm};
 use crate::abi;
 use crate::backend::BackendError;
-use crate::escape;
 use crate::ir::{Expr, PrintfPiece, Scalar, Span};
 
 /// Lowers `trap`, which stops the grid.
 pub(super) fn trap(cx: &mut Cx<'_, '_>) -> Lower<()> {
     if cx.has_mma {
-        nvvm::emit(cx, &nvvm::stop(cx.is_in_flight), &[])?;
+        nvvm::emit(cx, &nvvm::stop(ptxas::stop(cx)), &[])?;
     } else {
         cx.intrinsic("llvm.trap", &[], &[])?;
     }
@@ -54,9 +52,8 @@ pub(super) fn assert<'c>(
     span: Span,
 ) -> Lower<()> {
     let held = cx.new_block("held");
-    // Any remaining call makes ptxas serialise multiplications (its C7510).
-    if cx.has_mma {
-        let failed = failure(cx, message, span)?;
+    if no_calls::is_needed(cx) {
+        let failed = no_calls::failure(cx, message, span)?;
         cx.builder.build_conditional_branch(condition, held, failed)?;
         cx.builder.position_at_end(held);
         return Ok(());
@@ -73,7 +70,7 @@ pub(super) fn assert<'c>(
     let assert_fail = driver_function(cx, "__assertfail", ty);
     let noreturn = Attribute::get_named_enum_kind_id("noreturn");
     assert_fail.add_attribute(AttributeLoc::Function, cx.context.create_enum_attribute(noreturn, 0));
-    let (line, column) = debug::line_and_column(span);
+    let (line, column) = debug::line_and_column(span)?;
     let (path, function) = (format!("{}:{line}", cx.path), abi::entry(cx.kernel.kernel()));
     let bytes_per_character = cx.context.i64_type().const_int(1, false);
     let args = [
@@ -87,43 +84,6 @@ pub(super) fn assert<'c>(
     cx.builder.build_unreachable()?;
     cx.builder.position_at_end(held);
     Ok(())
-}
-
-/// Returns a block that reports to the host, without a call, that `message` does not hold at
-/// `span`, and stops. Equal assertions share a block.
-fn failure<'c>(cx: &mut Cx<'c, '_>, message: &str, span: Span) -> Lower<BasicBlock<'c>> {
-    let (line, column) = debug::line_and_column(span);
-    let key = (line, column, message.to_owned(), cx.is_in_flight);
-    if let Some(&block) = cx.failures.get(&key) {
-        return Ok(block);
-    }
-    let block = cx.new_block("failed");
-    let before = cx.builder.get_insert_block();
-    cx.builder.position_at_end(block);
-    let number = u32::try_from(cx.failures.len() + 1).unwrap_or(u32::MAX);
-    let location = escape::ascii(&format!("{}:{line}:{column}", cx.path));
-    let remark = Remark { number, location: &location, message: &escape::ascii(message) };
-    let instruction = nvvm::fail(&remark, cx.is_in_flight);
-    let host = failure_variable(cx);
-    nvvm::emit(cx, &instruction, &[host.into()])?;
-    cx.builder.build_unreachable()?;
-    if let Some(before) = before {
-        cx.builder.position_at_end(before);
-    }
-    cx.failures.insert(key, block);
-    Ok(block)
-}
-
-/// Returns the variable with the host address for reports of failed assertions. The host sets it.
-fn failure_variable<'c>(cx: &Cx<'c, '_>) -> PointerValue<'c> {
-    let global = cx.module.get_global(VARIABLE).unwrap_or_else(|| {
-        let address = cx.context.i64_type();
-        let global = cx.module.add_global(address, Some(GLOBAL.into()), VARIABLE);
-        global.set_initializer(&address.const_zero());
-        global.set_externally_initialized(true);
-        global
-    });
-    global.as_pointer_value()
 }
 
 /// Lowers `printf!`.

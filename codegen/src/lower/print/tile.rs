@@ -31,7 +31,7 @@ pub(in crate::lower) fn print_tile(cx: &mut Cx<'_, '_>, tile: &Expr) -> Lower<()
         let first = cx.builder.build_int_mul(slice, cx.u32_const(rows), "")?;
         repeat(cx, rows, &mut |cx, row| {
             let row = cx.builder.build_int_add(first, row, "row")?;
-            line(cx, (address, ty), row)
+            line(cx, address, ty, row)
         })
     })
 }
@@ -77,14 +77,8 @@ fn heading<'c>(cx: &mut Cx<'c, '_>, slice: IntValue<'c>, outer: &[u32]) -> Lower
 }
 
 /// Prints the values of a row. All dimensions but the innermost are flattened.
-fn line<'c>(
-    cx: &mut Cx<'c, '_>,
-    (address, ty): (PointerValue<'c>, &TileType),
-    row: IntValue<'c>,
-) -> Lower<()> {
-    let number = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-    let pitch = cx.u32_const(number(ty.row_pitch()));
-    let row = cx.builder.build_int_mul(row, pitch, "")?;
+fn line<'c>(cx: &mut Cx<'c, '_>, address: PointerValue<'c>, ty: &TileType, row: IntValue<'c>) -> Lower<()> {
+    let row = cx.builder.build_int_mul(row, cx.bytes_const(ty.row_pitch())?, "")?;
     let columns: Vec<u32> = (0..ty.inner_extent()).collect();
     let last = columns.chunks(ARGUMENTS).len() - 1;
     for (part, columns) in columns.chunks(ARGUMENTS).enumerate() {
