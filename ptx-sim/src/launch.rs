@@ -258,33 +258,36 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
         (block[2], limits::BLOCK_THREADS_Z),
     ];
     if most.iter().any(|(extent, most)| extent > most) || volume(block) > limits::BLOCK_THREADS {
-        return shape(format!("a grid of {grid:?} blocks of {block:?} threads is more than a GPU takes"));
+        return shape(format!("a grid of {grid:?} blocks of {block:?} threads exceeds the limits of a GPU"));
     }
     if volume(cluster) > CLUSTER_BLOCKS {
-        return shape(format!("a cluster of {cluster:?} blocks; {CLUSTER_BLOCKS} in all is the most"));
+        return shape(format!("a cluster has at most {CLUSTER_BLOCKS} blocks, not {cluster:?}"));
     }
     if (0..3).any(|axis| !grid[axis].is_multiple_of(cluster[axis])) {
         return shape(format!("the grid {grid:?} is not a multiple of the cluster {cluster:?}"));
     }
     if let Some(wanted) = program.required_threads.filter(|wanted| *wanted != block) {
-        return shape(format!("`{}` wants blocks of {wanted:?} threads, not {block:?}", program.name));
+        return shape(format!("`{}` requires blocks of {wanted:?} threads, not {block:?}", program.name));
     }
     if let Some(most) = program.most_threads.filter(|most| volume(*most) < volume(block)) {
-        return shape(format!("`{}` takes blocks of {most:?} threads at most, not {block:?}", program.name));
+        return shape(format!(
+            "`{}` supports blocks of at most {most:?} threads, not {block:?}",
+            program.name
+        ));
     }
     if let Some(wanted) = program.required_cluster.filter(|wanted| *wanted != cluster) {
-        return shape(format!("`{}` wants clusters of {wanted:?} blocks, not {cluster:?}", program.name));
+        return shape(format!("`{}` requires clusters of {wanted:?} blocks, not {cluster:?}", program.name));
     }
     let shared = u64::from(program.static_shared_bytes()) + u64::from(config.dynamic_shared_bytes);
     if shared > u64::from(MOST_SHARED_BYTES) {
-        return shape(format!("{shared} bytes of shared memory; {MOST_SHARED_BYTES} is the most"));
+        return shape(format!(
+            "a block has at most {MOST_SHARED_BYTES} bytes of shared memory, not {shared}"
+        ));
     }
     let resident = MULTIPROCESSORS * limits::resident_blocks(volume(block), shared);
     if config.cooperative && volume(grid) > resident {
         let blocks = volume(grid);
-        return shape(format!(
-            "{blocks} blocks that run at once; {resident} is the most of blocks like these"
-        ));
+        return shape(format!("at most {resident} blocks of this kernel run at once, not {blocks}"));
     }
     let (found, limit) = (volume(grid), config.block_limit);
     if found > limit { Err(Error::Blocks { found, limit }) } else { Ok(()) }

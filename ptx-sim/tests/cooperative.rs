@@ -114,7 +114,7 @@ fn more_blocks_than_fit_on_a_gpu_are_rejected() {
     };
     assert_eq!(refused(144, 1024), None);
     let Some(Error::Shape(why)) = refused(i32::MAX as u32, 1) else { panic!("all of these blocks at once") };
-    assert_eq!(why, "2147483647 blocks that run at once; 4608 is the most of blocks like these");
+    assert_eq!(why, "at most 4608 blocks of this kernel run at once, not 2147483647");
     let Some(Error::Shape(why)) = refused(289, 1000) else {
         panic!("two blocks are the most of a multiprocessor")
     };

@@ -101,7 +101,7 @@ fn extents_whose_product_fits_no_number_are_refused() {
     for cluster in [[u32::MAX, u32::MAX, 2], [1 << 31, 1 << 31, 4], [u32::MAX; 3]] {
         let config = LaunchConfig { grid: [1 << 30, 4, 4], cluster, ..LaunchConfig::default() };
         let Err(Error::Shape(why)) = run(empty, &config) else { panic!("a cluster of {cluster:?} blocks") };
-        assert!(why.contains("16 in all is the most"), "{why}");
+        assert!(why.contains("a cluster has at most 16 blocks"), "{why}");
     }
     let required = format!(".visible .entry k() .maxntid {0}, {0}, 2 {{ ret; }}", u32::MAX);
     assert!(run(&required, &LaunchConfig::default()).is_ok());

@@ -92,7 +92,7 @@ fn all_of_227_kib_can_be_used_and_no_more() {
     let config = LaunchConfig { dynamic_shared_bytes: MOST_SHARED_BYTES + 1, ..LaunchConfig::default() };
     let more = launch(&kernel("", ""), &mut GlobalMemory::default(), "k", &config, &[Arg::Address(0)]);
     let error = more.expect_err("no block has as much").to_string();
-    assert!(error.contains("232449 bytes of shared memory; 232448 is the most"), "{error}");
+    assert!(error.contains("at most 232448 bytes of shared memory, not 232449"), "{error}");
 }
 
 /// `mapa` keeps the offset, so the other block's variable is also at 1024 there.

@@ -91,7 +91,7 @@ fn locks_that_are_not_given_back() {
 fn loops_that_read_nothing() {
     let kernel = block(32, "[[mov.u32 %r9, 7;||forever: bra forever;]]");
     kernel.returns(|_, _| 7);
-    found(&kernel, "in a loop that nothing ends");
+    found(&kernel, "in an endless loop");
 }
 
 #[test]

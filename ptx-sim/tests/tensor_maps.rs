@@ -349,7 +349,7 @@ fn columns_that_break_a_rule_are_found() {
     );
     found(&COLUMNS.replace("{0, 2, 0}", "{0, 2, %r1}"), "a store starts at coordinate -1 in dimension 2");
     found(&COLUMNS.replace(", 192;", ", 208;"), "wrong transaction bytes");
-    found(&COLUMNS.replace("{%h0, %h1}", "{%h0}"), "2 offsets in braces are wanted");
+    found(&COLUMNS.replace("{%h0, %h1}", "{%h0}"), "expected 2 offsets in braces");
     found(&COLUMNS.replace("im2col_no_offs.", "tile."), "in tiled mode uses a tensor map in im2col mode");
     found(&COLUMNS.replace("im2col_no_offs", "im2col"), "not supported");
 

@@ -116,16 +116,16 @@ fn products_of_a_warp_that_are_not_there_are_refused() {
     let mma = "mma.sync.aligned";
     let halves = "{%r1, %r2, %r3, %r4}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, {%r1, %r2, %r3, %r4};";
     let cases = [
-        ("m16n8k32.row.col.f32.f16.f16.f32", "k8 or k16 is wanted"),
-        ("m16n8k16.row.col.f32.f16.bf16.f32", "f16 is not multiplied by bf16"),
-        ("m16n8k16.row.col.f16.bf16.bf16.f16", "bf16 is not accumulated in f16"),
+        ("m16n8k32.row.col.f32.f16.f16.f32", "expected k8 or k16"),
+        ("m16n8k16.row.col.f32.f16.bf16.f32", "f16 cannot be multiplied by bf16"),
+        ("m16n8k16.row.col.f16.bf16.bf16.f16", "bf16 cannot be accumulated in f16"),
         ("m16n8k16.row.col.f16.f16.f16.f32", "C and D are of one type"),
         ("m16n8k16.row.col.f32.f16.f16.f16", "C and D are of one type"),
-        ("m16n8k16.col.row.f32.f16.f16.f32", "`.row.col` is wanted"),
-        ("m16n8k16.row.f32.f16.f16.f32", "`.row.col` is wanted"),
+        ("m16n8k16.col.row.f32.f16.f16.f32", "expected `.row.col`"),
+        ("m16n8k16.row.f32.f16.f16.f32", "expected `.row.col`"),
         ("m16n8k16.row.col.satfinite.f32.f16.f16.f32", "integers of 8 bits"),
         ("m16n8k32.row.col.s32.s4.s4.s32", "of those that are supported"),
-        ("m16n8k256.row.col.s32.b1.b1.s32", "`.and.popc` or `.xor.popc` is wanted"),
+        ("m16n8k256.row.col.s32.b1.b1.s32", "expected `.and.popc` or `.xor.popc`"),
         ("m16n8k8.row.col.f32.f16.f16.f32", "2 registers in braces"),
         ("m8n8k4.row.col.f32.f16.f16.f32", "not supported"),
     ];

@@ -173,9 +173,9 @@ fn checked_kernels_name_the_index_and_the_line() -> anyhow::Result<()> {
     let registers = place_of("let of_registers = parts[part as usize];");
     let barrier = place_of("named_barrier_sync(barrier, 32);");
     for (at, others, place, message) in [
-        ([4, 0], [0, 0, 0, 1], &tile, "index out of bounds of `tile`, 4 along dimension 0"),
-        ([-1, 0], [0, 0, 0, 1], &tile, "index out of bounds of `tile`, 4 along dimension 0"),
-        ([0, 32], [0, 0, 0, 1], &tile, "index out of bounds of `tile`, 32 along dimension 1"),
+        ([4, 0], [0, 0, 0, 1], &tile, "index out of bounds of `tile`, 4 rows"),
+        ([-1, 0], [0, 0, 0, 1], &tile, "index out of bounds of `tile`, 4 rows"),
+        ([0, 32], [0, 0, 0, 1], &tile, "index out of bounds of `tile`, 32 columns"),
         ([0, 0], [2, 0, 0, 1], &line, "index out of bounds of `lines`, 2 stages"),
         ([0, 0], [0, 32, 0, 1], &line, "index out of bounds of a stage of `lines`, 32 elements"),
         ([0, 0], [0, u32::MAX, 0, 1], &line, "index out of bounds of a stage of `lines`, 32 elements"),

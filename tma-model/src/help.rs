@@ -309,10 +309,10 @@ impl Help {
                 )
             }
             Self::Announce => {
-                format!("announce in {} what the copies of each phase bring", name(ANNOUNCE))
+                format!("announce the bytes of all copies of each phase with {}", name(ANNOUNCE))
             }
             Self::AnnounceBytes { expected, copied } => format!(
-                "announce in {} what the copies bring: the phase expects {expected} bytes, but {copied} were \
+                "announce with {} as many bytes as are copied: the phase expects {expected}, but {copied} were \
                  copied",
                 name(ANNOUNCE)
             ),

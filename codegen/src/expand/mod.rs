@@ -16,6 +16,9 @@ mod bounds;
 mod methods;
 mod names;
 mod ptx;
+mod replace;
+
+use std::mem;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -68,10 +71,13 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     }
     if let Some((_, items)) = &mut module.content {
         let mut behind = TokenStream::new();
-        let mut imports = Imports::Unjudged;
-        *items =
-            items.drain(..).map(|item| module_item(item, &parts.shared, &mut imports, &mut behind)).collect();
-        if imports == Imports::Missing {
+        let mut judged = judge(mem::take(items), &parts.shared);
+        if judged.imports == Imports::Judged && !ptx::is_editor() {
+            replace_in_module(&mut judged.items);
+        }
+        let added_params = &parts.shared.added_params;
+        *items = judged.items.into_iter().map(|item| module_item(item, added_params, &mut behind)).collect();
+        if judged.imports == Imports::Missing {
             behind.extend(quote!(
                 #[allow(unused_imports)]
                 use ::tma_runtime::prelude::*;
@@ -86,31 +92,107 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#module #(#errors)*)
 }
 
-/// The errors reported for a module's imports so far.
+/// The errors reported for a module's imports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Imports {
     /// None.
-    Unjudged,
+    Judged,
     /// Missing imports of built-ins. One error is enough: the expansion adds the imports, so that
     /// rustc does not report them again.
     Missing,
 }
 
-/// Expands an item in place. The other items that a kernel expands to are appended to `behind`.
-fn module_item(item: Item, shared: &ModuleItems, imports: &mut Imports, behind: &mut TokenStream) -> Item {
-    let Item::Fn(mut function) = item else { return item };
-    if let Some(kernel) = item::kernel(&function) {
+/// The items of a module.
+struct JudgedItems {
+    items: Vec<JudgedItem>,
+    imports: Imports,
+}
+
+/// An item of a module.
+enum JudgedItem {
+    Kernel(Box<JudgedKernel>),
+    Other(Item),
+}
+
+/// A kernel with its results.
+struct JudgedKernel {
+    kernel: KernelItem,
+    front: Front,
+}
+
+impl JudgedKernel {
+    /// Whether the kernel has conditions that rustc has not yet evaluated.
+    fn has_conditions(&self) -> bool {
+        self.kernel.function.attrs.iter().any(|attr| attr.path().is_ident("cfg"))
+    }
+}
+
+/// Parses and checks the kernels among a module's items.
+fn judge(items: Vec<Item>, shared: &ModuleItems) -> JudgedItems {
+    let mut judged = JudgedItems { items: vec![], imports: Imports::Judged };
+    for item in items {
+        let kernel = if let Item::Fn(function) = &item { item::kernel(function) } else { None };
+        let Some(kernel) = kernel else {
+            judged.items.push(JudgedItem::Other(item));
+            continue;
+        };
         let mut front = front(&kernel, shared, Rules::ProtocolUnless(&ptx::is_there));
-        if *imports == Imports::Missing {
+        if judged.imports == Imports::Missing {
             front.diagnostics.errors.retain(|error| !error.mistake.is_of_imports());
         } else if front.diagnostics.errors.iter().any(|error| error.mistake.is_of_imports()) {
-            *imports = Imports::Missing;
+            judged.imports = Imports::Missing;
         }
-        let ptx = Ptx::of(&front);
-        let Parts { body, rest } = kernel_item(&kernel, front, ptx, &shared.added_params);
-        behind.extend(rest);
-        return Item::Verbatim(body);
+        judged.items.push(JudgedItem::Kernel(Box::new(JudgedKernel { kernel, front })));
     }
+    judged
+}
+
+/// Replaces what the errors of kernels reject in the module's other items, and removes these errors
+/// from the kernels.
+fn replace_in_module(items: &mut [JudgedItem]) {
+    // rustc does not expect the errors of a kernel that it does not compile.
+    let fronts = items.iter().filter_map(|item| match item {
+        JudgedItem::Kernel(judged) if !judged.has_conditions() => Some(&judged.front),
+        JudgedItem::Kernel(_) | JudgedItem::Other(_) => None,
+    });
+    // Kernels that call the same function report the same errors.
+    let is_same = |error: &Diagnostic, other: &Diagnostic| {
+        error.span.start() == other.span.start() && error.text() == other.text()
+    };
+    let mut errors: Vec<Diagnostic> = vec![];
+    for error in fronts.flat_map(|front| &front.diagnostics.errors) {
+        if !errors.iter().any(|other| is_same(error, other)) {
+            errors.push(error.clone());
+        }
+    }
+    for item in &mut *items {
+        if let JudgedItem::Other(item) = item {
+            errors = replace::in_item(item, errors);
+        }
+    }
+    for item in items {
+        if let JudgedItem::Kernel(judged) = item
+            && !judged.has_conditions()
+        {
+            let errors_of_kernel = &mut judged.front.diagnostics.errors;
+            errors_of_kernel.retain(|error| errors.iter().any(|other| is_same(error, other)));
+        }
+    }
+}
+
+/// Expands an item in place. The other items that a kernel expands to are appended to `behind`.
+fn module_item(item: JudgedItem, added_params: &[String], behind: &mut TokenStream) -> Item {
+    let item = match item {
+        JudgedItem::Kernel(judged) => {
+            let JudgedKernel { kernel, front } = *judged;
+            let ptx = Ptx::of(&front);
+            let Parts { body, rest } = kernel_item(&kernel, front, ptx, added_params);
+            behind.extend(rest);
+            return Item::Verbatim(body);
+        }
+        JudgedItem::Other(item) => item,
+    };
+    let Item::Fn(mut function) = item else { return item };
     if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, "tma_device")) {
         function.attrs.remove(at);
         function.attrs.extend(allowed());
@@ -157,7 +239,7 @@ struct Parts {
 fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, added_params: &[String]) -> Parts {
     let Front { hash: _, instances, named, diagnostics, words } = front;
     // Warnings are reported by the build script, as a macro on stable Rust cannot.
-    let errors = diagnostics.errors;
+    let mut errors = diagnostics.errors;
     let launchers = instances.iter().zip(&ptx.texts).map(|(instance, ptx)| {
         let shared_bytes = match instance {
             Instance::Refused(_) => 0,
@@ -181,7 +263,11 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, added_params: &[String
         .collect();
     // After an error about imports, errors about single names are suppressed.
     let imported = !errors.iter().any(|error| error.mistake.is_of_imports());
-    let body = imported.then(|| never_called(function, &words, &bounds::fulfilled(function, &named)));
+    let mut for_rustc = function.clone();
+    if imported && !ptx::is_editor() {
+        errors = replace::in_function(&mut for_rustc, errors);
+    }
+    let body = imported.then(|| never_called(for_rustc, &words, &bounds::fulfilled(function, &named)));
     let body = body.map_or_else(TokenStream::new, |body| quote!(#conditions #body));
     let proofs = imported.then(|| names::proofs(&words, &function.sig.generics)).flatten();
     let proofs = proofs.map(|proofs| quote!(#conditions #proofs));
@@ -230,9 +316,8 @@ fn in_module(kernel: &Kernel, launcher: TokenStream) -> TokenStream {
 /// Generates the body for rustc, followed by `behind`. The spans are the user's, so rustc's errors
 /// appear at the right position. Names of built-ins always resolve to them here. Where they would
 /// not, [`names::proofs`] is the code that fails.
-fn never_called(function: &ItemFn, words: &[WordUse], behind: &TokenStream) -> TokenStream {
+fn never_called(mut function: ItemFn, words: &[WordUse], behind: &TokenStream) -> TokenStream {
     let imports = names::imports(words);
-    let mut function = function.clone();
     trusted::strip(&mut function);
     let attrs = function.attrs.iter().filter(|attr| !attr.path().is_ident("doc"));
     let (sig, block, allowed) = (&function.sig, &function.block, allowed());

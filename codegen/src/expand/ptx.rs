@@ -85,7 +85,7 @@ fn include(kernel: &Kernel, hash: u64) -> Result<TokenStream, Build> {
 
 /// Whether an editor expands the macro. The code is still being typed and no build script has seen
 /// it, so missing PTX is not an error. rustc reports actual errors.
-fn is_editor() -> bool {
+pub(super) fn is_editor() -> bool {
     let program = std::env::current_exe().unwrap_or_default();
     // Either `rust-analyzer-proc-macro-srv` of the toolchain, or rust-analyzer itself.
     program.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rust-analyzer"))

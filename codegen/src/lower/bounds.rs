@@ -110,7 +110,7 @@ pub(super) fn named_barrier<'c>(
         let whole = cx.builder.build_int_compare(IntPredicate::EQ, in_them, threads.0, "")?;
         let some = cx.builder.build_int_compare(IntPredicate::NE, warps, cx.u32_const(0), "")?;
         let fits = cx.builder.build_and(whole, some, "")?;
-        print::assert(cx, fits, "whole warps meet at a named barrier", threads.1)?;
+        print::assert(cx, fits, "a named barrier synchronises whole warps", threads.1)?;
     }
     Ok(())
 }

@@ -71,7 +71,12 @@ fn coordinates<'c>(
     }
     let mut values = vec![];
     for (dimension, (index, &extent)) in indices.into_iter().zip(&ty.extents).enumerate() {
-        let noun = format!("along dimension {dimension}");
+        let noun = match (dimension, ty.rank()) {
+            (_, 1) => "elements".to_owned(),
+            (0, 2) => "rows".to_owned(),
+            (1, 2) => "columns".to_owned(),
+            _ => format!("along dimension {dimension}"),
+        };
         values.push(index.value.into());
         bounds::within(cx, index, bounds::Container { thing: tile, len: extent, noun: &noun })?;
     }

@@ -7,4 +7,7 @@ fn k() {
     f16::from_f32(1.0).quirk();
     e4m3::from_f32(1.0).quirk();
     true.quirk();
+    (1.0f32).powi(2);
+    f32::powi(1.0, 2);
+    f32::exp(1.0);
 }

@@ -192,3 +192,35 @@ fn a_wait_that_may_come_too_late(out: Global<u32>, turns: u32) {
         }
     }
 }
+
+#[tma_kernel(threads = 64)]
+fn a_parity_that_does_not_alternate(out: Global<u32>) {
+    let met: Barrier = shared();
+    if thread_idx().x == 0 { met.init(64); }
+    sync_threads();
+    met.arrive();
+    met.wait(0);
+    met.arrive();
+    met.wait(0);
+    met.arrive(); //~ TMA0703
+    met.wait(0);
+    out.set(thread_idx().x, 1);
+}
+
+#[tma_kernel(threads = 128)]
+fn an_inverted_parity(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>, tiles: u32) {
+    let tile: Tile<f32, Shape2<32, 32>> = shared();
+    let full: Barrier = shared();
+    if thread_idx().x == 0 { full.init(1); fence_barrier_init(); }
+    sync_threads();
+    for k in 0..tiles {
+        if thread_idx().x == 0 {
+            full.arrive_expect_tx(tile.bytes());
+            src.load(tile, [k * 32, 0], full);
+        }
+        full.wait((k & 1) ^ 1); //~ TMA0709
+        out.set(k * 128 + thread_idx().x, tile.get([warp_idx(), lane_idx()]));
+        fence_proxy_async();
+        sync_threads();
+    }
+}

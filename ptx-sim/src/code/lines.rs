@@ -55,7 +55,7 @@ fn lines(ptx: &str, names: &[SharedName]) -> Result<HashMap<u32, Line>, LoadErro
         let Some(text) = text.strip_prefix(PREFIX) else { continue };
         let (number, line) = line(text, names).map_err(|message| LoadError::new(at, message))?;
         if lines.insert(number, line).is_some() {
-            return Err(LoadError::new(at, format!("two comments on what line {number} accesses")));
+            return Err(LoadError::new(at, format!("two comments name the accesses of line {number}")));
         }
     }
     Ok(lines)

@@ -211,11 +211,11 @@ fn kernel_params(entry: &Function<'_>) -> Result<Vec<Slot>, LoadError> {
     for variable in &entry.params {
         let bytes = variable.bytes.filter(|&bytes| bytes <= 32764);
         let bytes = bytes.ok_or_else(|| {
-            LoadError::new(variable.line, format!("`{}` is no kernel parameter", variable.name))
+            LoadError::new(variable.line, format!("`{}` is not a kernel parameter", variable.name))
         })?;
         let offset = u64::from(end).next_multiple_of(u64::from(variable.align.max(1)));
         if offset + bytes > 1 << 20 {
-            return Err(LoadError::new(variable.line, "more parameters than a kernel may have"));
+            return Err(LoadError::new(variable.line, "too many parameters for a kernel"));
         }
         slots.push(Slot { offset: offset as u32, bytes: bytes as u32 });
         end = (offset + bytes) as u32;
@@ -255,7 +255,7 @@ fn block<'s>(
                         _ => {
                             return Err(LoadError::new(
                                 0,
-                                format!("`{name}` of `.branchtargets` is no label"),
+                                format!("`{name}` of `.branchtargets` is not a label"),
                             ));
                         }
                     }

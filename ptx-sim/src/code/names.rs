@@ -104,7 +104,7 @@ impl<'m, 's> Builder<'m, 's> {
             let label = Label(self.labels.len() as u32);
             self.labels.push(None);
             if scope.names.insert(*name, Binding::Label(label)).is_some() {
-                return Err(LoadError::new(*line, format!("the label `{name}` is there twice")));
+                return Err(LoadError::new(*line, format!("the label `{name}` is defined twice")));
             }
         }
         self.scopes.push(scope);
@@ -131,7 +131,7 @@ impl<'m, 's> Builder<'m, 's> {
         let first = self.registers;
         let all = u64::from(first) + u64::from(count.unwrap_or(1)) * u64::from(registers_of(bits));
         if all > 1 << 20 {
-            return Err(LoadError::new(line, "more registers than a kernel may have"));
+            return Err(LoadError::new(line, "too many registers for a kernel"));
         }
         self.registers = all as u32;
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };

@@ -140,7 +140,7 @@ impl Executor<'_, '_> {
             }
             text.push(byte[0]);
         }
-        let message = format!("the text at {address:#x} does not end");
+        let message = format!("the text at {address:#x} is not terminated");
         self.fail(warp, lane, FindingKind::Execution, message)
     }
 

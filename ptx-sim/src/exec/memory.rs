@@ -47,7 +47,7 @@ impl Executor<'_, '_> {
         let (memory, order) = (access.memory, access.order);
         let size = access.bytes as usize;
         let total = access.total_bytes() as usize;
-        debug_assert!(total <= WIDEST, "no access is as wide as {total} bytes");
+        debug_assert!(total <= WIDEST, "an access cannot have {total} bytes");
         let mut buffer = [0; WIDEST];
         let registers = &access.registers[..access.count as usize];
         let at_once = !registers.contains(&Reg::SINK) && !access.is_by_elements();
@@ -88,7 +88,7 @@ impl Executor<'_, '_> {
         let (memory, order) = (access.memory, access.order);
         let size = access.bytes as usize;
         let total = access.total_bytes() as usize;
-        debug_assert!(total <= WIDEST, "no access is as wide as {total} bytes");
+        debug_assert!(total <= WIDEST, "an access cannot have {total} bytes");
         let mut buffer = [0; WIDEST];
         for lane in issue.lanes() {
             for (element, reg) in buffer[..total].chunks_exact_mut(size).zip(access.registers) {

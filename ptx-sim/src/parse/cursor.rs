@@ -77,7 +77,7 @@ impl<'t, 's> Cursor<'t, 's> {
     pub(crate) fn wanted(&self, noun: &str) -> LoadError {
         let found = self.peek();
         let dot = if found.kind == Kind::Dotted { "." } else { "" };
-        LoadError::new(found.line, format!("{noun} is wanted here, but `{dot}{}` was found", found.text))
+        LoadError::new(found.line, format!("expected {noun}, found `{dot}{}`", found.text))
     }
 
     /// Parses one level deeper, or fails if that is too deep.

@@ -221,7 +221,7 @@ fn head(cursor: &mut Cursor<'_, '_>, external: bool) -> Result<Head, LoadError> 
                 let value = number::integer(cursor)?;
                 let value = u32::try_from(value).ok().filter(|value| value.is_power_of_two());
                 align =
-                    Some(value.ok_or_else(|| LoadError::new(line, "an alignment that is no power of two"))?);
+                    Some(value.ok_or_else(|| LoadError::new(line, "an alignment must be a power of two"))?);
             }
             "v2" => lanes = 2,
             "v4" => lanes = 4,

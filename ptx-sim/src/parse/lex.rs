@@ -56,7 +56,7 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, LoadError> {
             }
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
                 let Some(length) = source.get(at + 2..).and_then(|rest| rest.find("*/")) else {
-                    return Err(LoadError::new(line, "a comment that does not end"));
+                    return Err(LoadError::new(line, "unterminated comment"));
                 };
                 let end = at + 2 + length + 2;
                 line += bytes[at..end].iter().filter(|&&byte| byte == b'\n').count() as u32;
@@ -67,7 +67,7 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token<'_>>, LoadError> {
             b'"' => {
                 let end = end_of(bytes, at + 1, |byte| byte != b'"' && byte != b'\n');
                 if bytes.get(end) != Some(&b'"') {
-                    return Err(LoadError::new(line, "a string that does not end on its line"));
+                    return Err(LoadError::new(line, "unterminated string"));
                 }
                 tokens.push(Token { kind: Kind::Text, text: &source[at + 1..end], line, joined });
                 at = end + 1;

@@ -12,15 +12,15 @@ fn forms_that_are_not_there_are_refused() {
     let cases = [
         (
             format!("{mma}.m64n8k16.f32.f16.bf16 {D4}, %d4, %d5, 1, 1, 1, 0, 0;"),
-            "f16 is not multiplied by bf16",
+            "f16 cannot be multiplied by bf16",
         ),
         (
             format!("{mma}.m64n8k16.s32.f16.f16 {{%r4, %r5, %r6, %r7}}, %d4, %d5, 1, 1, 1, 0, 0;"),
-            "not accumulated in s32",
+            "cannot be accumulated in s32",
         ),
-        (format!("{mma}.m64n12k16.f32.f16.f16 {D4}, %d4, %d5, 1, 1, 1, 0, 0;"), "N is a multiple of 8"),
-        (format!("{mma}.m64n40k32.s32.s8.s8 {D4}, %d4, %d5, 1;"), "8 up to 32, then of 16"),
-        (format!("{mma}.m64n8k8.f32.f16.f16 {D4}, %d4, %d5, 1, 1, 1, 0, 0;"), "k16 is wanted"),
+        (format!("{mma}.m64n12k16.f32.f16.f16 {D4}, %d4, %d5, 1, 1, 1, 0, 0;"), "N must be a multiple of 8"),
+        (format!("{mma}.m64n40k32.s32.s8.s8 {D4}, %d4, %d5, 1;"), "8, 16, 24, 32 or a multiple of 16"),
+        (format!("{mma}.m64n8k8.f32.f16.f16 {D4}, %d4, %d5, 1, 1, 1, 0, 0;"), "expected k16"),
         (format!("{mma}.m64n8k16.f32.f16.f16 {{%f0, %f1}}, %d4, %d5, 1, 1, 1, 0, 0;"), "4 registers of D"),
         (format!("{mma}.m64n8k16.f32.f16.f16 {D4}, {{%r4, %r5}}, %d5, 1, 1, 1, 0;"), "4 registers of A"),
         (format!("{mma}.m64n8k16.f32.f16.f16 {D4}, %d4, %d5, 1, 1, 2, 0, 0;"), "`imm-scale` is 1 or -1"),
@@ -32,17 +32,17 @@ fn forms_that_are_not_there_are_refused() {
         (format!("{mma}.m64n8k8.f32.tf32.tf32.satfinite {D4}, %d4, %d5, 1, 1, 1;"), "`.satfinite`"),
         (
             format!("{mma}.m64n8k256.s32.b1.b1.xor.popc {{%r4, %r5, %r6, %r7}}, %d4, %d5, 1;"),
-            "`.and.popc` is wanted",
+            "expected `.and.popc`",
         ),
         (
             format!("{mma}.m64n8k256.s32.b1.b1.and.popc {{%r4, %r5, %r6, %r7}}, %d4, %d5, %r8, 0, 1;"),
-            "`%r8` is no predicate",
+            "`%r8` is not a predicate",
         ),
         (
             format!("{sparse}.m64n8k256.s32.b1.b1.and.popc {{%r4, %r5, %r6, %r7}}, %d4, %d5, %r8, 0, 1;"),
-            "there is no sparse b1",
+            "b1 cannot be sparse",
         ),
-        (format!("{sparse}.m64n8k16.f32.f16.f16 {D4}, %d4, %d5, %r8, 0, 1, 1, 1, 0, 0;"), "k32 is wanted"),
+        (format!("{sparse}.m64n8k16.f32.f16.f16 {D4}, %d4, %d5, %r8, 0, 1, 1, 1, 0, 0;"), "expected k32"),
         (
             format!("{sparse}.m64n8k32.f32.f16.f16 {D4}, %d4, %d5, %r8, 2, 1, 1, 1, 0, 0;"),
             "selector of f16 is 0 or 1",
@@ -88,5 +88,5 @@ fn each_register_of_d_is_there_once() {
     let body =
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f1, %f2}, %d4, %d5, 1, 1, 1, 0, 0;";
     let error = Module::load(&block(1, body).text(true)).expect_err("a register is there twice");
-    assert!(error.message.contains("each is there once"), "{error}");
+    assert!(error.message.contains("must be distinct"), "{error}");
 }

@@ -166,13 +166,13 @@ const FAULTS: &[Fault] = &[
         name: "faults::column_past_the_tile",
         run: |device| index(device, [0, 32], [0, 0, 0, 1]),
         code: Some("TMA0608"),
-        printed: &["index out of bounds of `tile`, 32 along dimension 1", "faults.rs"],
+        printed: &["index out of bounds of `tile`, 32 columns", "faults.rs"],
     },
     Fault {
         name: "faults::row_before_the_tile",
         run: |device| index(device, [-1, 0], [0, 0, 0, 1]),
         code: Some("TMA0608"),
-        printed: &["index out of bounds of `tile`, 4 along dimension 0", "faults.rs"],
+        printed: &["index out of bounds of `tile`, 4 rows", "faults.rs"],
     },
     Fault {
         name: "faults::stage_past_the_last",

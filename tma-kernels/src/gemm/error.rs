@@ -234,10 +234,10 @@ impl std::fmt::Display for GemmError {
 fn transposition(error: &Error) -> &'static str {
     match error {
         Error::Map(MapError::InnerStride { tensor: "a", .. }) => {
-            "; instead of a transposed view of A, pass the stored matrix, and toggle `GemmOptions::transpose_a`"
+            "; instead of a transposed view of A, pass the stored matrix, and toggle `transpose_a` of `gemm`"
         }
         Error::Map(MapError::InnerStride { tensor: "b", .. }) => {
-            "; instead of a transposed view of B, pass the stored matrix, and toggle `GemmOptions::transpose_b`"
+            "; instead of a transposed view of B, pass the stored matrix, and toggle `transpose_b`"
         }
         _ => "",
     }

@@ -118,12 +118,13 @@ pub enum MapError {
 
     /// A box's elements are too far apart, or the elements of its rows are not adjacent.
     #[error(
-        "{}: that of `{tensor}` along dimension {dimension} is {stride}; {}",
+        "{}: that of the {} of `{tensor}` is {stride}; {}",
         if *.inner {
             "the innermost element stride must be 1, except in interleaved layouts"
         } else {
             "element strides must be 1 to 8"
         },
+        along(*.dimension, *.rank),
         if *.inner { "pass a stride of 1 for the innermost dimension" } else { "pass a stride of 1 to 8" }
     )]
     ElementStride {
@@ -131,6 +132,8 @@ pub enum MapError {
         tensor: &'static str,
         /// The dimension, counted from the outermost.
         dimension: usize,
+        /// The tensor's rank.
+        rank: usize,
         /// The element stride.
         stride: u32,
         /// Whether it is the innermost dimension.
@@ -139,15 +142,17 @@ pub enum MapError {
 
     /// A strided box spans more than 256 of the tensor's elements.
     #[error(
-        "a box spans at most 256 {unit} of the tensor along each dimension: {tile} {unit} of `{tensor}`, \
-         {stride} apart along dimension {dimension}, span {extent}; reduce the tile to {most} {unit}, or \
-         reduce the stride", unit = if *.pixels { "pixels" } else { "elements" }
+        "a box spans at most 256 {unit} of the tensor: {tile} of `{tensor}`, {stride} apart, span {extent}; \
+         reduce the tile to {most}, or reduce the stride",
+        unit = if *.pixels { "pixels".to_owned() } else { along(*.dimension, *.rank) }
     )]
     StridedBox {
         /// The name of the kernel's parameter.
         tensor: &'static str,
         /// The dimension, counted from the outermost.
         dimension: usize,
+        /// The tensor's rank.
+        rank: usize,
         /// The tile's extent, in elements or pixels.
         tile: u32,
         /// The element stride.
@@ -174,14 +179,16 @@ pub enum MapError {
 
     /// A box has an extent of zero or more than 256, or a column more than 1024 pixels.
     #[error(
-        "box extents along dimension {dimension} must be between 1 and {most}: the box of `{tensor}` has \
-         {extent} elements; change the tile in the kernel"
+        "a box must have 1 to {most} {}: that of `{tensor}` has {extent}; change the tile in the kernel",
+        along(*.dimension, *.rank)
     )]
     BoxExtent {
         /// The name of the kernel's parameter.
         tensor: &'static str,
         /// The dimension, counted from the outermost.
         dimension: usize,
+        /// The rank of the box.
+        rank: usize,
         /// The extent of the dimension in elements.
         extent: u32,
         /// The maximum extent.
@@ -297,7 +304,7 @@ pub enum MapError {
 
     /// The bounding box of a tensor that a kernel writes in columns extends beyond the tensor.
     #[error(
-        "the bounding box of an im2col store must lie within the tensor: along dimension {dimension}, the \
+        "the bounding box of an im2col store must be within the tensor: along dimension {dimension}, the \
          corners of `{tensor}` are {lower} and {upper}; make the lower 0 or more, and the upper 0 or less"
     )]
     StoreCorner {

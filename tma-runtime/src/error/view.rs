@@ -18,7 +18,7 @@ pub(super) fn along(dimension: usize, rank: usize) -> String {
 pub enum ViewError {
     /// A range begins or ends outside of the view.
     #[error(
-        "a slice must lie within the view: it takes {start}..{end} of {extent} {}; {}",
+        "a slice must be within the view: this one is {start}..{end}, but the view has {extent} {}; {}",
         along(*.dimension, *.rank),
         if .start > .end {
             "make it begin before it ends"

@@ -18,14 +18,15 @@ pub(super) fn strided_box(
     tile: &TileType,
     options: &MapOptions,
 ) -> Result<(Mode, Vec<u32>), MapError> {
-    let inner = tile.rank() - 1;
+    let rank = tile.rank();
+    let inner = rank - 1;
     let (mut box_extents, mut strides) = (Vec::new(), Vec::new());
     for (dimension, &extent) in tile.extents.iter().enumerate().rev() {
         let stride = options.element_strides[dimension];
         let pixel = tile.pixel_elements().filter(|_| dimension == inner);
         let (taken, steps) = (extent / pixel.unwrap_or(1), pixel.is_some() || dimension != inner);
         if !(1..=ELEMENT_STRIDE).contains(&stride) || (!steps && stride != 1) {
-            return Err(MapError::ElementStride { tensor, dimension, stride, inner: !steps });
+            return Err(MapError::ElementStride { tensor, dimension, rank, stride, inner: !steps });
         }
         let (extent, most) = match pixel {
             Some(_) => (taken * stride, BOX_EXTENT / stride / tile.pixel_unit() * tile.pixel_unit()),
@@ -33,7 +34,7 @@ pub(super) fn strided_box(
         };
         if extent > BOX_EXTENT {
             let (tile, pixels) = (taken, pixel.is_some());
-            return Err(MapError::StridedBox { tensor, dimension, tile, stride, extent, most, pixels });
+            return Err(MapError::StridedBox { tensor, dimension, rank, tile, stride, extent, most, pixels });
         }
         box_extents.push(extent);
         strides.push(stride);

@@ -21,7 +21,7 @@ pub(super) fn columns(
     for dimension in 1..rank - 1 {
         let stride = options.element_strides[dimension];
         if !(1..=ELEMENT_STRIDE).contains(&stride) {
-            return Err(MapError::ElementStride { tensor, dimension, stride, inner: false });
+            return Err(MapError::ElementStride { tensor, dimension, rank, stride, inner: false });
         }
         strides[rank - 1 - dimension] = stride;
     }

@@ -25,7 +25,7 @@ fn tile_fault(tensor: &'static str, fault: TileFault, tile: &TileType, spec: &Ma
         // The language has no such maps, but copies move the bits of any type.
         TileFault::Element => return None,
         TileFault::Extent { dimension, extent, most } => {
-            MapError::BoxExtent { tensor, dimension, extent, most }
+            MapError::BoxExtent { tensor, dimension, rank: tile.rank(), extent, most }
         }
         TileFault::RowBytes { bytes } => MapError::BoxRowBytes { tensor, bytes },
         TileFault::SwizzleSpan { bytes, span } => MapError::BoxRowExceedsSwizzle { tensor, bytes, span },
@@ -33,8 +33,8 @@ fn tile_fault(tensor: &'static str, fault: TileFault, tile: &TileType, spec: &Ma
         TileFault::PanelRows { .. } => return None,
         TileFault::Bytes { bytes } => MapError::BoxBytes { tensor, bytes, most: BOX_BYTES },
         TileFault::Pixels { inner, pixel, .. } if !(1..=BOX_EXTENT).contains(&(inner / pixel)) => {
-            let dimension = spec.box_extents.len() - 1;
-            MapError::BoxExtent { tensor, dimension, extent: inner, most: BOX_EXTENT }
+            let rank = spec.box_extents.len();
+            MapError::BoxExtent { tensor, dimension: rank - 1, rank, extent: inner, most: BOX_EXTENT }
         }
         TileFault::InterleavedRank | TileFault::Slices { .. } | TileFault::Pixels { .. } => {
             let (pixel, unit) = (tile.pixel_elements().unwrap_or_default(), tile.pixel_unit());
@@ -63,7 +63,7 @@ pub(super) fn map_error(tensor: &'static str, fault: MapFault, layout: &Layout, 
         }
         MapFault::ElementStride { dimension, stride } => {
             let dimension = outermost_first(dimension);
-            MapError::ElementStride { tensor, dimension, stride, inner: false }
+            MapError::ElementStride { tensor, dimension, rank, stride, inner: false }
         }
         MapFault::NanFill => MapError::NanFill { tensor, element: tile.element },
         MapFault::Corner { dimension, corner, .. } => {

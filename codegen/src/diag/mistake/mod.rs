@@ -152,6 +152,40 @@ impl Mistake {
         matches!(self, Self::Name(Name::NotImported { .. }))
     }
 
+    /// Returns whether rustc may report the same mistake in the body, which is Rust: a name, a type,
+    /// an operand or a form of expression.
+    pub(crate) fn is_known_to_rustc(&self) -> bool {
+        match self {
+            Self::Argument(_)
+            | Self::Assignment(_)
+            | Self::Atomic(_)
+            | Self::Copy(_)
+            | Self::Format(_)
+            | Self::Mismatch(_)
+            | Self::Mma(_)
+            | Self::MmaSync(_)
+            | Self::Name(_)
+            | Self::Pipeline(_)
+            | Self::Shared(_)
+            | Self::Syntax(_)
+            | Self::Tile(_)
+            | Self::Types(_)
+            | Self::UnsupportedType(_)
+            | Self::Value(_) => true,
+            Self::Attribute(_)
+            | Self::Build(_)
+            | Self::Cluster(_)
+            | Self::Instances(_)
+            | Self::Limits(_)
+            | Self::PlainPoll(_)
+            | Self::Unordered(_)
+            | Self::Protocol(_)
+            | Self::Signature(_)
+            | Self::Template(_)
+            | Self::Warpgroup(_) => false,
+        }
+    }
+
     /// Returns whether the mistake is that the sources of a package are unknown.
     pub(crate) fn is_of_packages(&self) -> bool {
         matches!(self, Self::Template(Template::Unfound { why: Unfound::Package, .. }))

@@ -23,7 +23,7 @@ pub(crate) enum Name {
     /// A variant that an enum of the language does not have.
     Choice { of: ChoiceType, name: String },
     /// A function that a scalar does not have. `known` are those that it has.
-    ScalarFunction { of: Scalar, name: String, known: Vec<String> },
+    ScalarFunction { of: Scalar, name: String, suggestion: Option<Suggestion>, known: Vec<String> },
     /// A function that a type of the language does not have. `known` are those that it has.
     TypeFunction { of: &'static str, name: String, known: Vec<String> },
     /// A function of a type that has no functions.
@@ -126,9 +126,11 @@ impl Name {
                 Text::new(Code::UnknownName, format!("`{}` has no variant `{name}`", of.name()))
                     .help(format!("use {}", either(known)))
             }
-            Self::ScalarFunction { of, name, known } => {
+            Self::ScalarFunction { of, name, suggestion, known } => {
+                let conversions =
+                    || format!("use {}, or `cast::<T>(x)`, which converts any scalar", listed(known));
                 Text::new(Code::UnknownName, format!("`{of}` has no function `{name}` in kernels"))
-                    .help(format!("use {}, or `cast::<T>(x)`, which converts any scalar", listed(known)))
+                    .help(suggestion.as_ref().map_or_else(conversions, ToString::to_string))
             }
             Self::TypeFunction { of, name, known } => {
                 Text::new(Code::UnknownName, format!("`{of}` has no function `{name}`"))

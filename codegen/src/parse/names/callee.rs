@@ -4,7 +4,7 @@ use syn::Expr as Syntax;
 
 use super::{Meaning, Space};
 use crate::diag::mistake::Name;
-use crate::diag::suggest::{self, did_you_mean, elsewhere};
+use crate::diag::suggest::{self, Suggestion, did_you_mean, elsewhere};
 use crate::ir::{
     AccumulatorType, Compound, Expr, ExprKind, FragmentType, RowsType, Scalar, Span, Team, Type,
     WarpFragmentType, WarpSide,
@@ -98,7 +98,10 @@ impl<'a> Cx<'a> {
             let word = ConversionWord::named(name).filter(|&word| has_conversion(scalar, word));
             let Some(word) = word else {
                 let known = names_of::<ConversionWord>();
-                self.error(Name::ScalarFunction { of: scalar, name: name.to_owned(), known }, at);
+                let suggestion = elsewhere(name, suggest::Kind::Function)
+                    .or_else(|| FunctionWord::named(name).map(|_| Suggestion::Near(name.to_owned())))
+                    .or_else(|| did_you_mean(name, &known));
+                self.error(Name::ScalarFunction { of: scalar, name: name.to_owned(), suggestion, known }, at);
                 return Callee::Refused;
             };
             let by_own_name =

@@ -102,7 +102,7 @@ pub(super) fn take_cache_hints(d: &mut Decoder<'_, '_, '_>) -> bool {
 /// operation.
 fn check_hinted(d: &mut Decoder<'_, '_, '_>, hint: bool, memory: Memory) -> Result<(), LoadError> {
     if hint && !matches!(memory, Memory::Machine(Space::Global | Space::Generic)) {
-        return Err(d.error("`.L2::cache_hint` is for global memory"));
+        return Err(d.error("`.L2::cache_hint` is only supported for global memory"));
     }
     check_policy(d, hint)
 }
@@ -134,14 +134,14 @@ fn elements<'a, 's>(
     if parts.len() == count as usize {
         Ok(parts)
     } else {
-        Err(d.error(format!("{} registers for {count} elements", parts.len())))
+        Err(d.error(format!("expected {count} registers, found {}", parts.len())))
     }
 }
 
 fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let order = take_access_order(d, Order::Weak);
     if order.order.releases() {
-        return Err(d.error("a load is `.weak`, `.relaxed` or `.acquire`"));
+        return Err(d.error("expected `.weak`, `.relaxed` or `.acquire` for a load"));
     }
     let mut memory = take_space(d);
     let hint = take_cache_hints(d);
@@ -184,7 +184,7 @@ fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let order = take_access_order(d, Order::Weak);
     if order.order.acquires() {
-        return Err(d.error("a store is `.weak`, `.relaxed` or `.release`"));
+        return Err(d.error("expected `.weak`, `.relaxed` or `.release` for a store"));
     }
     let mut memory = take_space(d);
     let hint = take_cache_hints(d);
@@ -226,7 +226,7 @@ fn atomic(d: &mut Decoder<'_, '_, '_>, returns_value: bool) -> Result<Op, LoadEr
     let order = take_access_order(d, Order::Relaxed);
     if !returns_value && order.order.acquires() {
         return Err(
-            d.error("a reduction is `.relaxed` or `.release`: it reads nothing that could be acquired")
+            d.error("expected `.relaxed` or `.release` for a reduction, which reads nothing to acquire")
         );
     }
     let memory = take_space(d);
@@ -312,12 +312,10 @@ fn atomic_vector(
         | Type::IntegerPair(_)
         | Type::Tf32
         | Type::Float8Pair(_)
-        | Type::B128 => return Err(d.error("vectors of this operation and type are not there")),
+        | Type::B128 => return Err(d.error("this operation has no vectors of this type")),
     };
     if count > most || half != no_flush {
-        return Err(
-            d.error(format!("at most {most} elements, and `.noftz` for those of 16 bits, are wanted"))
-        );
+        return Err(d.error(format!("expected at most {most} elements, with `.noftz` if they have 16 bits")));
     }
     let operands = first + 2 + usize::from(hint);
     d.expect_count(operands, operands)?;

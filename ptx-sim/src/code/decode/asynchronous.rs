@@ -200,7 +200,7 @@ fn tensor(
     let Operand::Address { more, .. } = operand else { return Err(d.unsupported()) };
     let coordinates = match more.as_slice() {
         [Operand::Vector(coordinates)] if coordinates.len() == rank => coordinates,
-        _ => return Err(d.error(format!("{rank} coordinates in braces are wanted"))),
+        _ => return Err(d.error(format!("expected {rank} coordinates in braces"))),
     };
     let mut at = Vec::new();
     for coordinate in coordinates {

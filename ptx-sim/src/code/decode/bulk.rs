@@ -54,7 +54,7 @@ pub(super) fn copy(d: &mut Decoder<'_, '_, '_>, reduces: bool) -> Result<Op, Loa
     let completes =
         if direction == Direction::ToGlobal { "bulk_group" } else { "mbarrier::complete_tx::bytes" };
     if !d.take(completes) {
-        return Err(d.error(format!("`.{completes}` is wanted")));
+        return Err(d.error(format!("expected `.{completes}`")));
     }
     let hint = direction != Direction::Across && take_cache_hints(d);
     let multicast = direction == Direction::ToCluster && d.take("multicast::cluster");
@@ -82,7 +82,7 @@ fn reduction(d: &mut Decoder<'_, '_, '_>, direction: Direction) -> Result<(Reduc
     let no_flush = d.take("noftz");
     let element = element_of(with, d.take_type()?);
     if no_flush != element.is_some_and(|element| with.wants_noftz(element)) {
-        return Err(d.error("`.noftz` is wanted in sums of `.f16` and `.bf16`, and only there"));
+        return Err(d.error("`.noftz` is required for sums of `.f16` and `.bf16`, and not allowed otherwise"));
     }
     let taken = element.filter(|&element| match direction {
         Direction::Across => with.takes_remote(element),

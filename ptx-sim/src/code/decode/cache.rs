@@ -61,7 +61,7 @@ fn prefetch(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 fn line(d: &mut Decoder<'_, '_, '_>, discards: bool) -> Result<Op, LoadError> {
     d.expect_count(2, 2)?;
     if d.immediate(1)? != LINE {
-        return Err(d.error("128 bytes are wanted"));
+        return Err(d.error("expected 128 bytes"));
     }
     Ok(Op::Memory(MemoryOp::CacheLine { address: d.address(0)?, discards }))
 }
@@ -111,6 +111,8 @@ fn take_priorities(d: &mut Decoder<'_, '_, '_>) -> Result<(), LoadError> {
     }
     match named.as_slice() {
         [_] | [_, "L2::evict_first" | "L2::evict_unchanged"] => Ok(()),
-        _ => Err(d.error("a primary priority is wanted, and a secondary one that is first or unchanged")),
+        _ => Err(d.error(
+            "expected a primary priority, and a secondary one that is `evict_first` or `evict_unchanged`",
+        )),
     }
 }

@@ -58,14 +58,14 @@ fn branch_indexed(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.take("uni");
     d.expect_count(2, 2)?;
     let index = d.source(0, Type::Bits(32))?;
-    let Operand::Name(name) = d.operand(1)? else { return Err(d.error("a list of targets is wanted")) };
+    let Operand::Name(name) = d.operand(1)? else { return Err(d.error("expected a list of targets")) };
     match d.builder.find(name, d.instruction.line)? {
         Some(Binding::Targets(labels)) => {
             let targets = vec![Pc(0); labels.len()];
             d.builder.branches_to(labels);
             Ok(Op::Control(ControlOp::BranchIndexed { index, targets }))
         }
-        _ => Err(d.error(format!("`{name}` is no list of targets"))),
+        _ => Err(d.error(format!("`{name}` is not a list of targets"))),
     }
 }
 
@@ -129,7 +129,7 @@ fn pass<'s>(d: &mut Decoder<'_, '_, 's>, formal: Formal, actual: &Operand<'s>) -
             let ty = if bits == 1 { Type::Pred } else { Type::Bits(bits) };
             Ok(Op::Alu(Alu::copy(to, d.inner(actual, ty)?)))
         }
-        _ => Err(d.error("an argument of another kind than the parameter")),
+        _ => Err(d.error("this argument is of another kind than the parameter")),
     }
 }
 
@@ -148,7 +148,7 @@ fn take_back<'s>(d: &mut Decoder<'_, '_, 's>, formal: Formal, actual: &Operand<'
             let (row, _) = d.wide_dest(actual, bits)?;
             Ok(Op::Alu(Alu::copy(row, from)))
         }
-        _ => Err(d.error("a result of another kind than the function's")),
+        _ => Err(d.error("this result is of another kind than the function's")),
     }
 }
 
@@ -180,9 +180,7 @@ fn provided(
     }
     let mut slots = Vec::new();
     for arg in args {
-        slots.push(
-            local(d, arg)?.ok_or_else(|| d.error("its arguments have to be `.param` variables"))?.offset,
-        );
+        slots.push(local(d, arg)?.ok_or_else(|| d.error("the arguments must be `.param` variables"))?.offset);
     }
     let result = match results.first() {
         Some(operand) => local(d, operand)?.map(|slot| slot.offset),

@@ -128,12 +128,12 @@ fn cvt(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     // Source: PTX ISA, "cvt".
     let of_tf32 = from_numeric == Numeric::Tf32;
     if of_tf32 || to_numeric == Numeric::Tf32 && from_numeric != Numeric::Float(FloatType::F32) {
-        return Err(d.error("a conversion with `.tf32` is from `.f32` to it"));
+        return Err(d.error("`.tf32` is only supported in a conversion from `.f32`"));
     }
     let integral = to_integral.is_some();
     let crosses = matches!(to_numeric, Numeric::Integer(_)) != matches!(from_numeric, Numeric::Integer(_));
     if crosses && !integral && round.is_none() {
-        return Err(d.error("a rounding modifier is wanted"));
+        return Err(d.error("expected a rounding modifier"));
     }
     d.expect_count(2, 2)?;
     let (to_operand, from_operand) = (d.operand(0)?, d.operand(1)?);

@@ -46,8 +46,8 @@ fn copy(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let bytes = match (d.immediate(2)?, all_levels) {
         (bytes @ (4 | 8), true) => bytes as u32,
         (16, _) => 16,
-        (_, true) => return Err(d.error("4, 8 or 16 bytes are wanted")),
-        (_, false) => return Err(d.error("16 bytes are wanted; only `.ca` takes 4 or 8")),
+        (_, true) => return Err(d.error("expected 4, 8 or 16 bytes")),
+        (_, false) => return Err(d.error("expected 16 bytes; only `.ca` supports 4 or 8")),
     };
     let (mut read, mut ignore) = (None, None);
     if d.count() > 3 + hint {

@@ -210,7 +210,9 @@ fn compare(d: &mut Decoder<'_, '_, '_>, predicate: bool) -> Result<Op, LoadError
     let ty = d.take_type()?;
     d.expect_count(3, 4)?;
     if combine.is_some() != (d.count() == 4) {
-        return Err(d.error("`.and`, `.or` and `.xor` go with a fourth operand"));
+        return Err(
+            d.error("a fourth operand is required with `.and`, `.or` and `.xor`, and not allowed without")
+        );
     }
     let combined = match combine {
         Some(by) => Some(Combined { by, with: d.guard(3)? }),

@@ -9,21 +9,21 @@ const WORD: Type = Type::Bits(32);
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let together = d.take("sync") && d.take("aligned");
     if !together || !d.take("m8n8") {
-        return Err(d.error("`.sync.aligned.m8n8` is wanted, as sm_90 has it"));
+        return Err(d.error("expected `.sync.aligned.m8n8`: sm_90 has no other form"));
     }
     let code = match d.instruction.opcode {
         "ldmatrix" => moved(d, true)?,
         "stmatrix" => moved(d, false)?,
         _ => {
             if !d.take("trans") {
-                return Err(d.error("`.trans` is wanted"));
+                return Err(d.error("expected `.trans`"));
             }
             d.expect_count(2, 2)?;
             MatrixCode::Move { d: d.dest(0, WORD)?, a: d.source(1, WORD)? }
         }
     };
     if !d.take("b16") {
-        return Err(d.error("`.b16` is wanted"));
+        return Err(d.error("expected `.b16`"));
     }
     let mask = d.builder.bits(u32::MAX.into());
     Ok(Op::Warp(WarpOp { mask, kind: Collective::Matrix(Box::new(code)) }))

@@ -38,7 +38,9 @@ type Parts = (usize, Space, MbarrierAction);
 /// Takes the state space of an operation that only threads of the mbarrier's own block may execute.
 fn take_own(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
     match take_shared(d) {
-        Space::SharedCluster => Err(d.error("it is for mbarriers of the own block: `.shared::cta`")),
+        Space::SharedCluster => {
+            Err(d.error("expected `.shared::cta`: this is for mbarriers of the thread's own block"))
+        }
         space @ (Space::Global | Space::Shared | Space::Generic) => Ok(space),
     }
 }
@@ -54,10 +56,14 @@ fn take_semantics(d: &mut Decoder<'_, '_, '_>, default: Order) -> Result<Semanti
     let order = take_order(d).unwrap_or(default);
     take_scope(d);
     if sem != scoped {
-        return Err(d.error("`.sem` and `.scope` stand together, the scope being `.cta` or `.cluster`"));
+        return Err(
+            d.error("`.sem` and `.scope` must be used together, and the scope must be `.cta` or `.cluster`")
+        );
     }
     if order != default && order != Order::Relaxed {
-        return Err(d.error("an arrival is `.release` or `.relaxed`, a wait `.acquire` or `.relaxed`"));
+        return Err(d.error(
+            "expected `.release` or `.relaxed` for an arrival, and `.acquire` or `.relaxed` for a wait",
+        ));
     }
     Ok(Semantics { order, scope })
 }
@@ -92,7 +98,7 @@ fn arrive(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Parts, LoadError> {
     let semantics = take_semantics(d, Order::Release)?;
     let space = take_shared(d);
     let last = match (expects, no_complete) {
-        (true, true) => return Err(d.error("`.expect_tx` and `.noComplete` exclude each other")),
+        (true, true) => return Err(d.error("`.expect_tx` and `.noComplete` cannot be combined")),
         (false, false) => {
             d.expect_count(2, 3)?;
             if d.count() == 3 { Some(d.source(2, WORD)?) } else { None }
@@ -104,7 +110,7 @@ fn arrive(d: &mut Decoder<'_, '_, '_>, name: &str) -> Result<Parts, LoadError> {
     };
     let sink = matches!(d.operand(0)?, Operand::Nothing);
     if space == Space::SharedCluster && (!sink || no_complete) {
-        return Err(d.error("there is no state of another block's mbarrier: the sink `_` is wanted"));
+        return Err(d.error("expected the sink `_`: an arrival at another block's mbarrier returns no state"));
     }
     let state = if sink { Reg::SINK } else { d.dest(0, LONG)? };
     let one = d.builder.bits(1);

@@ -14,11 +14,11 @@ const WIDE: Type = Type::Bits(64);
 /// Decodes `mma.sync` with 8 columns and a dense A. It has 16 rows, or also 8 for f64.
 pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if !d.take("sync") || !d.take("aligned") {
-        return Err(d.error("`.sync.aligned` is wanted, and a dense A"));
+        return Err(d.error("expected `.sync.aligned`, and a dense A"));
     }
     let Some([rows, k]) = shape(d) else { return Err(d.unsupported()) };
     if (d.take_first(), d.take_first()) != (Some("row"), Some("col")) {
-        return Err(d.error("`.row.col` is wanted"));
+        return Err(d.error("expected `.row.col`"));
     }
     if d.instruction.modifiers.contains(&"f64") {
         return doubles(d, DoubleForm { rows, k });
@@ -29,13 +29,13 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let saturates = d.take("satfinite");
     let form = form(d, k)?;
     if saturates && !form.a.is_saturable() {
-        return Err(d.error("`.satfinite` is for integers of 8 bits"));
+        return Err(d.error("`.satfinite` is only supported for integers of 8 bits"));
     }
     let mut differs = false;
     if form.a == Element::B1 {
         let combined = d.take_of(&[("and", false), ("xor", true)]);
         let (Some(xor), true) = (combined, d.take("popc")) else {
-            return Err(d.error("`.and.popc` or `.xor.popc` is wanted"));
+            return Err(d.error("expected `.and.popc` or `.xor.popc`"));
         };
         differs = xor;
     }
@@ -63,12 +63,12 @@ fn shape(d: &mut Decoder<'_, '_, '_>) -> Option<[u32; 2]> {
 /// Decodes `mma.sync` in f64.
 fn doubles(d: &mut Decoder<'_, '_, '_>, form: DoubleForm) -> Result<Op, LoadError> {
     if !DoubleForm::ALL.contains(&form) {
-        return Err(d.error("of f64, m8n8k4, m16n8k4, m16n8k8 or m16n8k16 is wanted"));
+        return Err(d.error("expected m8n8k4, m16n8k4, m16n8k8 or m16n8k16 for f64"));
     }
     // The only rounding mode is to nearest even.
     d.take("rn");
     if !(0..4).all(|_| d.take("f64")) {
-        return Err(d.error("the types of D, A, B and C are all f64"));
+        return Err(d.error("the types of D, A, B and C must all be f64"));
     }
     d.expect_count(4, 4)?;
     let [a, b, c] = form.registers();
@@ -91,7 +91,7 @@ fn form(d: &mut Decoder<'_, '_, '_>, k: u32) -> Result<WarpForm, LoadError> {
     let (a, b) = (d.take_first().and_then(element), d.take_first().and_then(element));
     let from = d.take_first().and_then(sum);
     let (Some(to), Some(a), Some(b), Some(from)) = (to, a, b, from) else {
-        return Err(d.error("the types of D, A, B and C are wanted, of those that are supported"));
+        return Err(d.error("expected supported types of D, A, B and C"));
     };
     if to != from {
         return Err(d.error("C and D are of one type"));
@@ -103,7 +103,7 @@ fn form(d: &mut Decoder<'_, '_, '_>, k: u32) -> Result<WarpForm, LoadError> {
         Some(WarpFault::AccumulatorType) => Err(d.error(format!("{a} is not accumulated in {to}"))),
         Some(WarpFault::Depth) => {
             let [half, whole] = WarpForm::depths(a);
-            Err(d.error(format!("k{k}, where k{half} or k{whole} is wanted")))
+            Err(d.error(format!("expected k{half} or k{whole}, found k{k}")))
         }
     }
 }

@@ -82,7 +82,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         if (least..=most).contains(&self.count()) {
             return Ok(());
         }
-        Err(self.error(format!("{} operands, where {least} to {most} are wanted", self.count())))
+        Err(self.error(format!("expected {least} to {most} operands, found {}", self.count())))
     }
 
     pub(crate) fn operand(&self, index: usize) -> Result<&'b Operand<'s>, LoadError> {
@@ -105,7 +105,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
             return Ok((Reg::SINK, bits));
         }
         let Operand::Name(name) = operand else {
-            return Err(self.error("a register is wanted as destination"));
+            return Err(self.error("expected a register as the destination"));
         };
         let (row, have) = self.register(name)?;
         if self.builder.specials.iter().any(|(special, _)| *special == row) {
@@ -123,20 +123,20 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
         if fits {
             return Ok(());
         }
-        Err(self.error(format!("`{name}` has {have} bits, where {want} are wanted")))
+        Err(self.error(format!("expected {want} bits, but `{name}` has {have}")))
     }
 
     pub(crate) fn register(&mut self, name: &str) -> Result<(Reg, u32), LoadError> {
         match self.builder.find(name, self.instruction.line)? {
             Some(Binding::Register { reg, bits }) => Ok((reg, bits)),
-            Some(_) => Err(self.error(format!("`{name}` is no register"))),
+            Some(_) => Err(self.error(format!("`{name}` is not a register"))),
             None => Err(self.error(format!("`{name}` is not declared"))),
         }
     }
 
     pub(crate) fn predicate(&mut self, name: &str) -> Result<Reg, LoadError> {
         let (row, bits) = self.register(name)?;
-        if bits == 1 { Ok(row) } else { Err(self.error(format!("`{name}` is no predicate"))) }
+        if bits == 1 { Ok(row) } else { Err(self.error(format!("`{name}` is not a predicate"))) }
     }
 
     /// Returns a predicate to read, which may be negated.
@@ -154,7 +154,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
             | Operand::Vector(_)
             | Operand::List(_)
             | Operand::Pair(..)
-            | Operand::Address { .. } => Err(self.error("a predicate is wanted")),
+            | Operand::Address { .. } => Err(self.error("expected a predicate")),
         }
     }
 
@@ -207,7 +207,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
                 return Ok(reg);
             }
             Some(Binding::Register { .. }) => {
-                return Err(self.error("a register plus a number is an address only"));
+                return Err(self.error("a register plus a number is only supported as an address"));
             }
             Some(Binding::Local(slot) | Binding::Param(slot)) => {
                 self.builder.bits((i64::from(slot.offset) + offset) as u64)
@@ -236,13 +236,13 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
 
     pub(crate) fn address_of(&mut self, operand: &Operand<'s>) -> Result<Address, LoadError> {
         let Operand::Address { base, offset, .. } = operand else {
-            return Err(self.error("an address in brackets is wanted"));
+            return Err(self.error("expected an address in brackets"));
         };
         let base = match base.as_ref() {
             Operand::Name(name) => match self.builder.find(name, self.instruction.line)? {
                 Some(Binding::Register { reg, bits: 32 | 64 }) => reg,
                 Some(Binding::Register { .. }) => {
-                    return Err(self.error(format!("`{name}` is too narrow an address")));
+                    return Err(self.error(format!("`{name}` is too narrow for an address")));
                 }
                 Some(
                     Binding::Local(_)
@@ -273,9 +273,9 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
 
     /// Returns the label that an operand names.
     pub(crate) fn label(&mut self, index: usize) -> Result<Label, LoadError> {
-        let Operand::Name(name) = self.operand(index)? else { return Err(self.error("a label is wanted")) };
+        let Operand::Name(name) = self.operand(index)? else { return Err(self.error("expected a label")) };
         let Some(Binding::Label(label)) = self.builder.find(name, self.instruction.line)? else {
-            return Err(self.error(format!("`{name}` is no label")));
+            return Err(self.error(format!("`{name}` is not a label")));
         };
         Ok(label)
     }
@@ -283,7 +283,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
     /// Returns an integer that must be a literal.
     pub(crate) fn immediate(&self, index: usize) -> Result<u64, LoadError> {
         let Operand::Integer(value) = self.operand(index)? else {
-            return Err(self.error("a number is wanted here"));
+            return Err(self.error("expected a number"));
         };
         Ok(*value)
     }
@@ -298,7 +298,7 @@ impl<'b, 'm, 's> Decoder<'b, 'm, 's> {
     ) -> Result<&'b [Operand<'s>], LoadError> {
         let vector = if let Operand::Vector(parts) = operand { Some(parts.as_slice()) } else { None };
         let parts = vector.filter(|parts| parts.len() == count);
-        parts.ok_or_else(|| self.error(format!("{count} {noun} in braces are wanted")))
+        parts.ok_or_else(|| self.error(format!("expected {count} {noun} in braces")))
     }
 
     /// Returns whether the base of a `.param` address names local memory, as parameters of

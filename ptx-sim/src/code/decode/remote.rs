@@ -12,7 +12,7 @@ fn take_target(d: &mut Decoder<'_, '_, '_>) -> Result<Space, LoadError> {
     if d.take("mbarrier::complete_tx::bytes") {
         Ok(space)
     } else {
-        Err(d.error("it is supported with `.mbarrier::complete_tx::bytes` only, as on sm_90"))
+        Err(d.error("expected `.mbarrier::complete_tx::bytes`: sm_90 has no other form"))
     }
 }
 
@@ -34,7 +34,7 @@ pub(super) fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         | Type::B128 => false,
     };
     if !plain || !matches!(bits, 32 | 64) || bits * count > 128 {
-        return Err(d.error("32 or 64 bits, and vectors of up to 16 bytes, are wanted"));
+        return Err(d.error("expected elements of 32 or 64 bits, and vectors of at most 16 bytes"));
     }
     d.expect_count(3, 3)?;
     let mut values = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
 /// `[a], b, [mbar]`.
 pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     if !d.take("relaxed") || !d.take("cluster") {
-        return Err(d.error("`.relaxed.cluster` is wanted"));
+        return Err(d.error("expected `.relaxed.cluster`"));
     }
     let space = take_target(d)?;
     let with = take_reduction(d).ok_or_else(|| d.unsupported())?;

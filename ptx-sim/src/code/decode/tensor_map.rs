@@ -44,7 +44,7 @@ fn take_scope(d: &mut Decoder<'_, '_, '_>) -> bool {
 fn size(d: &Decoder<'_, '_, '_>, index: usize) -> Result<(), LoadError> {
     match d.immediate(index)? {
         size if size == DESCRIPTOR_BYTES as u64 => Ok(()),
-        size => Err(d.error(format!("a size of {size}, where 128 is the only one"))),
+        size => Err(d.error(format!("expected a size of 128, found {size}"))),
     }
 }
 

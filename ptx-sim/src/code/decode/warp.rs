@@ -109,7 +109,7 @@ fn elect(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     d.expect_count(2, 2)?;
     let Operand::Pair(leader, chosen) = d.operand(0)? else {
-        return Err(d.error("a register and a predicate are wanted"));
+        return Err(d.error("expected a register and a predicate"));
     };
     let leader = if *leader == "_" { Reg::SINK } else { d.register(leader)?.0 };
     let kind = Collective::Elect { leader, d: d.predicate(chosen)? };
@@ -136,7 +136,7 @@ fn cluster_barrier(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         }
         (false, Order::Acquire) => Ok(Op::Barrier(BarrierOp::ClusterWait(order))),
         (true, Order::Weak | Order::Acquire | Order::AcqRel) => {
-            Err(d.error("an arrival is `.release` or `.relaxed`"))
+            Err(d.error("expected `.release` or `.relaxed` for an arrival"))
         }
         (false, Order::Weak | Order::Relaxed | Order::Release | Order::AcqRel) => {
             Err(d.error("a wait is `.acquire`"))

@@ -15,7 +15,7 @@ pub(super) fn decode(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     let name = d.take_first();
     let sparse = name == Some("mma_async") && d.take("sp");
     if !d.take("sync") || !d.take("aligned") {
-        return Err(d.error("`.sync.aligned` is wanted"));
+        return Err(d.error("expected `.sync.aligned`"));
     }
     let op = match name {
         Some("fence") => {
@@ -45,7 +45,7 @@ pub(super) fn registers(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     d.expect_count(1, 1)?;
     let count = d.immediate(0)?;
     if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
-        return Err(d.error(format!("{count} registers; a multiple of 8 from 24 to 256 is wanted")));
+        return Err(d.error(format!("expected a multiple of 8 registers from 24 to 256, found {count}")));
     }
     Ok(Op::Warpgroup(WarpgroupOp::Registers { count: count as u32, grows }))
 }
@@ -66,10 +66,10 @@ fn multiply(d: &mut Decoder<'_, '_, '_>, sparse: bool) -> Result<MultiplyCode, L
     let form = form(d, sparse)?;
     let saturates = d.take("satfinite");
     if saturates && !form.a.is_saturable() {
-        return Err(d.error("`.satfinite` is for integers of 8 bits"));
+        return Err(d.error("`.satfinite` is only supported for integers of 8 bits"));
     }
     if form.a == Element::B1 && !(d.take("and") && d.take("popc")) {
-        return Err(d.error("`.and.popc` is wanted"));
+        return Err(d.error("expected `.and.popc`"));
     }
     let mut at = Cursor { next: 0 };
     let accumulators = accumulators(d, at.take(), form)?;
@@ -109,28 +109,32 @@ fn form(d: &mut Decoder<'_, '_, '_>, sparse: bool) -> Result<Form, LoadError> {
         let (n, k) = shape.strip_prefix("m64n")?.split_once('k')?;
         Some((n.parse::<u32>().ok()?, k.parse::<u32>().ok()?))
     };
-    let Some((n, k)) = numbers() else { return Err(d.error("a shape `.m64nNkK` is wanted")) };
+    let Some((n, k)) = numbers() else { return Err(d.error("expected a shape `.m64nNkK`")) };
     let d_type = d.take_first().and_then(|name| Accumulator::ALL.into_iter().find(|ty| ty.name() == name));
     let mut element =
         || d.take_first().and_then(|name| Element::ALL.into_iter().find(|ty| ty.name() == name));
     let (a, b) = (element(), element());
     let (Some(d_type), Some(a), Some(b)) = (d_type, a, b) else {
-        return Err(d.error("the types of D, A and B are wanted"));
+        return Err(d.error("expected the types of D, A and B"));
     };
     let form = Form { d: d_type, a, b, n, sparse };
     if let Some(fault) = form.faults().first() {
         return Err(d.error(match fault {
-            FormFault::OperandTypes => format!("{a} is not multiplied by {b}"),
-            FormFault::AccumulatorType => format!("{a} is not accumulated in {d_type}"),
+            FormFault::OperandTypes => format!("{a} cannot be multiplied by {b}"),
+            FormFault::AccumulatorType => format!("{a} cannot be accumulated in {d_type}"),
             FormFault::Width => {
-                let step = if Form::takes_width(a, 40) { "8" } else { "8 up to 32, then of 16" };
-                format!("n{n}; N is a multiple of {step}, up to 256")
+                let widths = if Form::takes_width(a, 40) {
+                    "a multiple of 8 up to 256"
+                } else {
+                    "8, 16, 24, 32 or a multiple of 16 up to 256"
+                };
+                format!("N must be {widths}, not {n}")
             }
-            FormFault::Sparse => format!("there is no sparse {a}"),
+            FormFault::Sparse => format!("{a} cannot be sparse"),
         }));
     }
     if k != form.k() {
-        return Err(d.error(format!("k{k}, where k{} is wanted", form.k())));
+        return Err(d.error(format!("expected k{}, found k{k}", form.k())));
     }
     Ok(form)
 }
@@ -151,13 +155,13 @@ fn accumulators(d: &mut Decoder<'_, '_, '_>, index: usize, form: Form) -> Result
     let count = form.accumulator_registers() as usize;
     let parts = if let Operand::Vector(parts) = d.operand(index)? { parts.as_slice() } else { &[] };
     if parts.len() != count {
-        return Err(d.error(format!("{count} registers of D in braces are wanted")));
+        return Err(d.error(format!("expected {count} registers of D in braces")));
     }
     let mut registers: Vec<Reg> = Vec::with_capacity(count);
     for part in parts {
         let (reg, bits) = d.wide_dest(part, 32)?;
         if bits != 32 || registers.contains(&reg) || reg == Reg::SINK {
-            return Err(d.error("the registers of D are of 32 bits, and each is there once"));
+            return Err(d.error("the registers of D must be distinct and have 32 bits"));
         }
         registers.push(reg);
     }
@@ -169,7 +173,7 @@ fn left(d: &mut Decoder<'_, '_, '_>, index: usize) -> Result<LeftCode, LoadError
         return Ok(LeftCode::Shared(d.source(index, DESCRIPTOR)?));
     };
     let [a, b, c, e] = parts.as_slice() else {
-        return Err(d.error("a descriptor, or 4 registers of A in braces, are wanted"));
+        return Err(d.error("expected a descriptor, or 4 registers of A in braces"));
     };
     Ok(LeftCode::Registers([d.inner(a, WORD)?, d.inner(b, WORD)?, d.inner(c, WORD)?, d.inner(e, WORD)?]))
 }

@@ -47,7 +47,7 @@ pub(super) fn moved(d: &mut Decoder<'_, '_, '_>) -> Result<Vec<Op>, LoadError> {
 /// Returns a 128-bit register to read. There are no 128-bit constants.
 pub(super) fn source(d: &mut Decoder<'_, '_, '_>, index: usize) -> Result<Reg, LoadError> {
     let row = d.source(index, Type::B128)?;
-    if row.as_constant().is_none() { Ok(row) } else { Err(d.error("a register of 128 bits is wanted")) }
+    if row.as_constant().is_none() { Ok(row) } else { Err(d.error("expected a register of 128 bits")) }
 }
 
 /// Returns two 64-bit registers or four 32-bit ones.
@@ -57,7 +57,7 @@ fn parts_of<'s>(
     written: bool,
 ) -> Result<Vec<Reg>, LoadError> {
     if !matches!(parts.len(), 2 | 4) {
-        return Err(d.error("two parts of 64 bits or four of 32 are wanted"));
+        return Err(d.error("expected two parts of 64 bits or four of 32"));
     }
     let bits = 128 / parts.len() as u32;
     let part = |operand| {
@@ -90,7 +90,7 @@ pub(super) fn atomic(
     let (ty, compares) = (Type::B128, name == "cas");
     let Memory::Machine(space) = memory else { return Err(d.unsupported()) };
     if !compares && name != "exch" {
-        return Err(d.error("128 bits are for `exch` and `cas`"));
+        return Err(d.error("only `exch` and `cas` support 128 bits"));
     }
     let count = 3 + usize::from(compares) + usize::from(hint);
     d.expect_count(count, count)?;

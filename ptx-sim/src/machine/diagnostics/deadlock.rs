@@ -11,8 +11,7 @@ use crate::machine::types::{Actor, Phase, Waiting, WaitingFor};
 use crate::report::{Finding, FindingKind, Stop};
 
 /// The help for a loop that waits for shared memory to change.
-const POLLS_SHARED: &str = "check that the thread that has to change this memory gets there: no running thread and no copy can \
-     change it any more";
+const POLLS_SHARED: &str = "check that the thread that must change this memory reaches its write: no running thread or copy can change it";
 
 impl Machine {
     /// Records a deadlock: no thread can go on, and no operation is in flight. `waiting` has all
@@ -119,7 +118,7 @@ impl Machine {
                     format!("in a loop until shared memory at {}{} changes", offset(at), log.of_block(rank))
                 }
             },
-            WaitingFor::Nothing => "in a loop that nothing ends".to_owned(),
+            WaitingFor::Nothing => "in an endless loop".to_owned(),
         };
         format!("{threads}{} {waits} {waits_for}", log.of_block(block))
     }

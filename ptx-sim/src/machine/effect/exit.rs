@@ -61,7 +61,7 @@ impl Machine {
     fn check_copies(&mut self, exiting: Actor) {
         let Some(site) = self.engines.unwaited_copy(exiting.thread) else { return };
         let issuer = Actor { site, ..exiting };
-        let message = "a thread ends without a wait for its `cp.async`";
+        let message = "a thread ends without waiting for its `cp.async`";
         self.report_leak(message, issuer, exiting, "use `cp.async.wait_all` before the thread ends".into());
     }
 

@@ -364,8 +364,7 @@ fn describe(fault: MbarrierFault) -> &'static str {
         MbarrierFault::PendingRange => "a pending count above 2^20 - 1",
         MbarrierFault::Completes => "a `.noComplete` arrival that completes its phase",
         MbarrierFault::NoneExpected => {
-            "an `arrive_drop` after which no arrival is expected; use `mbarrier.inval` when it is no longer \
-             used"
+            "an `arrive_drop` after which no arrival is expected; call `mbarrier.inval` on an mbarrier that is no longer used"
         }
     }
 }

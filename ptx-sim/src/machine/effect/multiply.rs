@@ -193,7 +193,7 @@ impl Machine {
         let log = &mut self.diagnostics;
         if let Some((site, committed)) = self.tensor_cores.unwaited(member) {
             let message = if committed {
-                "a warp ends without a wait for the group of a multiplication that it has issued"
+                "a warp ends without waiting for the group of a multiplication that it issued"
             } else {
                 "a warp ends with a multiplication that it has neither committed to a group nor waited for"
             };

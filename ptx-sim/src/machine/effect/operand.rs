@@ -118,7 +118,7 @@ impl Machine {
             Some(Misread::Swizzle { at, loaded }) => {
                 let location = self.diagnostics.offset(at);
                 let message = format!(
-                    "the descriptor of {} has {}, but what it reads at {location} was loaded with {}",
+                    "the descriptor of {} has {}, but the tile that it reads at {location} was loaded with {}",
                     matrix.side,
                     in_words(matrix.descriptor.swizzle),
                     in_words(loaded)

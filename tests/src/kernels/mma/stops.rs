@@ -24,7 +24,7 @@ pub const FAULTS: &[Fault] = &[
         printed: &[
             "`mma_marked` failed at ",
             "stops.rs:",
-            "in thread [13, 1, 0] of block [0, 2, 0]: index out of bounds of `marks`, 64 along dimension 0",
+            "in thread [13, 1, 0] of block [0, 2, 0]: index out of bounds of `marks`, 64 rows",
         ],
     },
     Fault {
@@ -33,7 +33,7 @@ pub const FAULTS: &[Fault] = &[
         code: Some("TMA0545"),
         printed: &[
             "`mma_marked_in_turns` failed at ",
-            "index out of bounds of `marks`, 64 along dimension 0",
+            "index out of bounds of `marks`, 64 rows",
         ],
     },
     Fault {

@@ -67,6 +67,7 @@ pub(super) fn candidates(kernel: &Kernel, found: &Protocol) -> Vec<Candidate> {
         Rule::Bytes => search.bytes(),
         Rule::Count => {
             search.counts();
+            search.parities();
             search.barriers();
         }
         Rule::Overrun => {

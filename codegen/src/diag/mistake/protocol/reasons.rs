@@ -16,7 +16,7 @@ impl Protocol {
         if self.is_parity_elsewhere() {
             return "wrong parity: this wait may return before its phase completes".to_owned();
         }
-        let rule = if self.wrong_parity().is_some() {
+        let rule = if self.wrong_parity().is_some() || self.names_parity().is_some() {
             "wrong parity"
         } else if self.is_idle_wait() {
             "wait for a past phase"
@@ -30,10 +30,7 @@ impl Protocol {
     pub(super) fn reported_wait(&self, barrier: &str, here: &str) -> String {
         let (threads, iteration) = (self.step.threads.name(), self.step.iteration());
         let verb = if self.step.threads.threads.len() == 1 { "waits" } else { "wait" };
-        let is_ring = self.subject.as_ref().is_some_and(|subject| subject.role.is_some());
-        if let ThreadAct::WaitWithParity { seen } = self.step.does
-            && !is_ring
-        {
+        if let Some(seen) = self.names_parity() {
             let (given, next) = (1 - (seen & 1), seen & 1);
             let nth = if seen == 0 { "first" } else { "next" };
             return format!(
@@ -49,6 +46,17 @@ impl Protocol {
         }
         let rest = "and nothing orders this before the next phase completes";
         format!("{threads} {verb} for {barrier}{here}{iteration}, {rest}")
+    }
+
+    /// Returns the number of phases that the waiting threads have seen complete, if they name a
+    /// parity themselves and it is the wrong one. A pipeline keeps track of its parities.
+    fn names_parity(&self) -> Option<u32> {
+        let is_ring = self.subject.as_ref().is_some_and(|subject| subject.role.is_some());
+        if let ThreadAct::WaitWithParity { seen } = self.step.does {
+            (!is_ring).then_some(seen)
+        } else {
+            None
+        }
     }
 
     /// Returns the wait whose parity has to change, if that makes the kernel correct.

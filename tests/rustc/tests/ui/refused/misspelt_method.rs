@@ -1,4 +1,4 @@
-//! A method that is not there: rustc reports it where it stands.
+//! An unknown method is reported once, although rustc checks the body too.
 
 use tma_runtime::prelude::*;
 

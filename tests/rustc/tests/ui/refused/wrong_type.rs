@@ -1,4 +1,4 @@
-//! A mistake of types: the compiler of kernels and rustc both say where it is, and the launcher is there all the same.
+//! A mismatched type is reported once, although rustc checks the body too. The kernel has its launcher.
 
 use tma_runtime::prelude::*;
 
