@@ -3,9 +3,10 @@
 use syn::UnOp;
 
 use super::cx::Cx;
-use super::infer::Kind;
 use crate::diag::mistake::{Types, Value};
+use crate::infer::Kind;
 use crate::ir::{Expr, ExprKind, Scalar, Span, Type};
+use crate::limits::count;
 
 impl Cx<'_> {
     pub(super) fn index(&mut self, index: &syn::ExprIndex, span: Span) -> Expr {
@@ -63,7 +64,7 @@ impl Cx<'_> {
         if !fits {
             return Expr::error(span);
         }
-        let ty = Type::Array(Box::new(element), super::cx::count(elements.len()));
+        let ty = Type::Array(Box::new(element), count(elements.len()));
         Expr { kind: ExprKind::Array(elements), ty, span }
     }
 

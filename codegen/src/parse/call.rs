@@ -3,21 +3,21 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use super::cx::Cx;
-use super::infer::Kind;
-use super::infer::rule::Rule;
 use super::method::accumulator::{rows_of, zero_of};
 use super::names::callee::Callee;
 use super::stmt::unit;
 use super::types::generic_arguments;
-use super::words::{
-    AccumulatorFunctionCall, Callable, Entry, FragmentFunctionCall, FunctionCall, FunctionWord,
-    RowsFunctionCall, WarpAccumulatorFunctionCall, WarpLeftFunctionCall, WarpRightFunctionCall,
-    WarpRowsFunctionCall, Word,
-};
 use crate::diag::mistake::{Argument, Shared, Syntax, Types};
+use crate::infer::Kind;
+use crate::infer::rule::Rule;
 use crate::ir::{
     ASSUMPTION_FAILED, Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency, MatchOp,
     MathOp, Scalar, Scope, ShuffleOp, Span, Special, StmtKind, Sync, Type, VoteOp,
+};
+use crate::words::{
+    AccumulatorFunctionCall, Callable, Entry, FragmentFunctionCall, FunctionCall, FunctionWord,
+    RowsFunctionCall, WarpAccumulatorFunctionCall, WarpLeftFunctionCall, WarpRightFunctionCall,
+    WarpRowsFunctionCall, Word,
 };
 
 impl Cx<'_> {
@@ -92,7 +92,7 @@ impl Cx<'_> {
         span: Span,
     ) -> Option<W::Call> {
         let values = self.argument_values(Some(&Entry::of(word)), &call.args);
-        word.read(self, on, values, span)
+        word.read(&mut self.typing(), on, values, span)
     }
 
     fn function(&mut self, call: FunctionCall, path: &syn::PathSegment, span: Span) -> Option<Expr> {

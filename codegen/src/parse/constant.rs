@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::cx::{Cx, Frame};
-use super::infer::{fold, settle};
 use super::item::condition;
 use super::{names, span};
 use crate::diag::mistake::Value;
+use crate::infer::{fold, settle};
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 
 impl Cx<'_> {

@@ -3,13 +3,13 @@
 use syn::{Pat, RangeLimits};
 
 use super::cx::{Binding, Cx};
-use super::infer::rule::Rule;
 use super::names;
 use super::stmt::unit;
 use super::types::name_expr;
-use super::words::{FunctionWord, RangeWord, Word};
 use crate::diag::mistake::{Signature, Syntax, Value};
+use crate::infer::rule::Rule;
 use crate::ir::{Arm, Block, Const, Expr, ExprKind, For, Label, Scalar, Span, StmtKind, Type};
+use crate::words::{FunctionWord, RangeWord, Word};
 
 impl Cx<'_> {
     pub(super) fn if_value(&mut self, if_: &syn::ExprIf, span: Span) -> Expr {

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 
 use syn::{Ident, Lifetime};
 
-use super::infer::Infer;
-use super::infer::rule::Obligation;
 use super::item::ModuleItems;
 use super::names::{self, WordUse};
 use crate::diag::Sink;
-use crate::diag::mistake::{Mismatch, Mistake, Since};
+use crate::diag::mistake::Mistake;
+use crate::infer::rule::Rule;
+use crate::infer::{Infer, Typing};
 use crate::ir::{
     Argument, Block, Call, CallId, Callee, Cluster, Expr, ExprKind, Label, Local, LocalId, Origin, Param,
     ParamId, Pipeline, PipelineId, SharedId, SharedVar, Span, Stmt, StmtKind, Type,
 };
+use crate::limits::count;
 
 /// The meaning of a name in scope.
 #[derive(Clone, Debug)]
@@ -89,10 +90,6 @@ pub(super) struct Cx<'a> {
     pub(super) depth: usize,
     /// Constants of the module, by index; `None` while one is being evaluated.
     pub(super) constants: HashMap<usize, Option<Expr>>,
-    /// Every number literal, to be checked once its type is known.
-    pub(super) numbers: Vec<Expr>,
-    /// Rules for types that are not yet inferred.
-    pub(super) obligations: Vec<Obligation>,
     /// The variables that the source names.
     variables: Vec<Local>,
     /// The built-in names that the kernel uses.
@@ -130,8 +127,6 @@ impl<'a> Cx<'a> {
             is_left_out: false,
             depth: 0,
             constants: HashMap::new(),
-            numbers: vec![],
-            obligations: vec![],
             variables: vec![],
             words: vec![],
             labels: 0,
@@ -295,16 +290,19 @@ impl<'a> Cx<'a> {
         self.infer.resolve(ty)
     }
 
+    /// Returns type inference, with the sink for its errors.
+    pub(super) fn typing(&mut self) -> Typing<'_> {
+        Typing { infer: &mut self.infer, sink: self.sink }
+    }
+
     /// Reports a mismatch unless `expr` has type `want` or can still be inferred to.
     pub(super) fn expect(&mut self, expr: &Expr, want: &Type) -> bool {
-        if self.infer.unify(&expr.ty, want, expr.span) {
-            return true;
-        }
-        let (found, wanted) = (self.infer.partial(&expr.ty), self.infer.partial(want));
-        let since = self.infer.since(&expr.ty, expr.span).map(Since::Found);
-        let since = since.or_else(|| self.infer.since(want, expr.span).map(Since::Wanted));
-        self.error(Mismatch::Type { found, wanted, since }, expr.span);
-        false
+        self.typing().expect(expr, want)
+    }
+
+    /// Reports that `ty` breaks `rule`, at once or when the type is known.
+    pub(super) fn require(&mut self, ty: &Type, rule: Rule, span: Span) -> bool {
+        self.typing().require(ty, rule, span)
     }
 }
 
@@ -317,8 +315,6 @@ pub(super) struct Parts {
     pub(super) variables: Vec<Local>,
     pub(super) pipelines: Vec<Pipeline>,
     pub(super) calls: Vec<Call>,
-    pub(super) numbers: Vec<Expr>,
-    pub(super) obligations: Vec<Obligation>,
     pub(super) infer: Infer,
     pub(super) words: Vec<WordUse>,
 }
@@ -334,16 +330,9 @@ impl<'a> Cx<'a> {
             pipelines: self.pipelines,
             calls: self.calls,
             variables: self.variables,
-            numbers: self.numbers,
-            obligations: self.obligations,
             infer: self.infer,
             words: self.words,
         };
         (parts, self.sink)
     }
-}
-
-/// Converts a count of items in the source, which fits in a `u32`.
-pub(super) fn count(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -6,15 +6,15 @@ use syn::{BinOp, UnOp};
 
 use super::cx::{Binding, Cx};
 use super::device::own_variable;
-use super::infer::rule::Rule;
 use super::names::{self, Meaning, Space};
 use super::span;
-use super::words::{FunctionWord, Word};
 use crate::diag::mistake::{Form, Name, Syntax, Value};
 use crate::diag::suggest::{self, did_you_mean, elsewhere};
+use crate::infer::rule::Rule;
 use crate::ir::{
     Axis, BinaryOp, Block, ChoiceType, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type, UnaryOp, visit,
 };
+use crate::words::{FunctionWord, Word};
 
 impl Cx<'_> {
     /// Parses an expression and returns its value.

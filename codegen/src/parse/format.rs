@@ -8,10 +8,10 @@ use super::cx::Cx;
 use super::names::{self, Meaning};
 use super::stmt::unit;
 use super::types::name_expr;
-use super::words::MacroWord;
 use crate::diag::mistake::{Format, Syntax, Unprintable};
 use crate::diag::suggest::{Kind, elsewhere};
 use crate::ir::{Expr, ExprKind, PrintfPiece, Scalar, Span, StmtKind, Type};
+use crate::words::MacroWord;
 
 impl Cx<'_> {
     pub(super) fn macro_call(&mut self, mac: &syn::Macro, span: Span) -> Expr {

@@ -2,13 +2,13 @@
 
 use syn::GenericArgument;
 
-use super::cx::{Cx, count};
+use super::cx::Cx;
 use crate::diag::mistake;
 use crate::ir::{
     BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Pipeline, Ring, Scalar, Scope,
     SharedId, Span, StmtKind, TileType, Type,
 };
-use crate::limits;
+use crate::limits::{self, count};
 
 /// The parts of a pipeline, or of a state or slot of one.
 pub(super) struct Parts {

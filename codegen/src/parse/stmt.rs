@@ -8,9 +8,9 @@ use super::item::trusted;
 use super::names;
 use super::span;
 use super::types::generic_arguments;
-use super::words::FunctionWord;
 use crate::diag::mistake::{Assignment, Attribute, Mismatch, Shared, Syntax, Trusted};
 use crate::ir::{BinaryOp, Callee, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
+use crate::words::FunctionWord;
 
 impl Cx<'_> {
     /// Parses a block in a new scope and returns the value of its last expression.

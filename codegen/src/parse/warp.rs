@@ -1,10 +1,10 @@
 //! Built-in functions on warps: shuffles, votes, matches and reductions.
 
 use super::cx::Cx;
-use super::infer::rule::Rule;
 use super::types::generic_arguments;
-use super::words::FunctionWord;
+use crate::infer::rule::Rule;
 use crate::ir::{Expr, MatchOp, Scalar, ShuffleOp, Span, StmtKind, VoteOp, WarpOp, WarpReduceOp};
+use crate::words::{FunctionWord, Word};
 
 impl Cx<'_> {
     /// Resolves `shuffle_xor(value, mask)` and the like.
@@ -21,7 +21,7 @@ impl Cx<'_> {
             ShuffleOp::Down => FunctionWord::ShuffleDown,
             ShuffleOp::Idx => FunctionWord::ShuffleIdx,
         };
-        let value = self.of_lanes(value, Rule::OfLanes(word), path, span)?;
+        let value = self.of_lanes(value, Rule::OfLanes { word: word.name() }, path, span)?;
         let (dest, shuffled) = self.temporary("shuffled", value.ty.clone(), span);
         self.emit(StmtKind::Warp { dest, value, op: WarpOp::Shuffle { op, by } }, span);
         Some(shuffled)
@@ -46,7 +46,7 @@ impl Cx<'_> {
             MatchOp::Any => FunctionWord::MatchAny,
             MatchOp::All => FunctionWord::MatchAll,
         };
-        let value = self.of_lanes(value, Rule::OfLanes(word), path, span)?;
+        let value = self.of_lanes(value, Rule::OfLanes { word: word.name() }, path, span)?;
         let (dest, lanes) = self.temporary("lanes", Scalar::U32, span);
         self.emit(StmtKind::Warp { dest, value, op: WarpOp::Match(op) }, span);
         Some(lanes)
@@ -60,7 +60,8 @@ impl Cx<'_> {
         path: &syn::PathSegment,
         span: Span,
     ) -> Option<Expr> {
-        let value = self.of_lanes(value, Rule::WarpReduce(op), path, span)?;
+        let rule = Rule::WarpReduce { op, word: FunctionWord::WarpReduce(op).name() };
+        let value = self.of_lanes(value, rule, path, span)?;
         let (dest, reduced) = self.temporary("reduced", value.ty.clone(), span);
         self.emit(StmtKind::Warp { dest, value, op: WarpOp::Reduce(op) }, span);
         Some(reduced)

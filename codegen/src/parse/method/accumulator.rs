@@ -11,7 +11,7 @@ use crate::parse::cx::Cx;
 use crate::parse::names::callee::AccumulatorOwner;
 use crate::parse::pipeline::number;
 use crate::parse::types::turbofish_arguments;
-use crate::parse::words::{AccumulatorCall, ColumnsCall};
+use crate::words::{AccumulatorCall, ColumnsCall};
 
 impl Cx<'_> {
     pub(super) fn accumulator_method(

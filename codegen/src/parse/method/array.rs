@@ -4,7 +4,7 @@ use super::atomic::{Access, Request};
 use crate::ir::{AtomicMemory, AtomicOp, Expr, RemoteCopy, Scalar, StmtKind};
 use crate::parse::cx::Cx;
 use crate::parse::span;
-use crate::parse::words::{ArrayCall, ArrayWord, Word as _};
+use crate::words::{ArrayCall, ArrayWord, Word as _};
 
 impl Cx<'_> {
     pub(super) fn array_method(

@@ -7,7 +7,7 @@ use crate::ir::{
     Atomic, AtomicAccess, AtomicMemory, AtomicOp, Expr, MemoryScope, Order, Scalar, Span, StmtKind,
 };
 use crate::parse::cx::Cx;
-use crate::parse::words::shape::Chosen;
+use crate::words::shape::Chosen;
 
 /// A call of a strong access.
 pub(super) struct Access {

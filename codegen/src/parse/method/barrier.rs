@@ -3,7 +3,7 @@
 use crate::ir::{BarrierOp, Expr, Scalar, Scope, Span, StmtKind, Type};
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
-use crate::parse::words::{BarrierCall, BarrierWord, Word};
+use crate::words::{BarrierCall, BarrierWord, Word};
 
 impl Cx<'_> {
     pub(super) fn barrier_method(&mut self, barrier: Expr, call: BarrierCall, span: Span) -> Option<Expr> {

@@ -5,7 +5,8 @@ use crate::diag::mistake;
 use crate::ir::{BulkCopy, CopyKind, Expr, RemoteCopy, Scalar, SharedRange, Span, StmtKind};
 use crate::limits::BULK_BYTES;
 use crate::parse::cx::Cx;
-use crate::parse::words::{GlobalWord, TileWord, Word};
+use crate::words::shape::expect_sequence;
+use crate::words::{GlobalWord, TileWord, Word};
 
 impl Cx<'_> {
     /// Emits a copy between shared memory and `count` elements of a slice, starting at `index`.
@@ -35,7 +36,7 @@ impl Cx<'_> {
 
     /// Emits a copy of elements of this type from shared memory to that of another block.
     pub(super) fn remote_copy(&mut self, copy: RemoteCopy, element: Scalar, span: Span) -> Option<Expr> {
-        if !self.expect_sequence(&copy.from, element) {
+        if !expect_sequence(&mut self.typing(), &copy.from, element) {
             return None;
         }
         if let Some(op) = copy.op

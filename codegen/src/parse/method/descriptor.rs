@@ -5,7 +5,7 @@ use crate::ir::{Expr, ExprKind, MapEdit, ParamId, Scalar, Span, StmtKind, TileTy
 use crate::limits::BULK_BYTES;
 use crate::parse::cx::Cx;
 use crate::parse::types::turbofish_arguments;
-use crate::parse::words::{MapsCall, SharedMapCall};
+use crate::words::{MapsCall, SharedMapCall};
 
 impl Cx<'_> {
     pub(super) fn maps_method(

@@ -12,7 +12,7 @@ use crate::ir::{
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
 use crate::parse::types::turbofish_arguments;
-use crate::parse::words::FlightCall;
+use crate::words::FlightCall;
 
 /// The arguments that start a multiplication.
 pub(super) struct MmaArguments {

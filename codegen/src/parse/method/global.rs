@@ -10,8 +10,8 @@ use crate::ir::{
 };
 use crate::parse::cx::Cx;
 use crate::parse::span;
-use crate::parse::words::shape::Chosen;
-use crate::parse::words::{GlobalCall, GlobalWord, Word};
+use crate::words::shape::Chosen;
+use crate::words::{GlobalCall, GlobalWord, Word};
 
 /// A slice as the receiver of a method.
 pub(super) struct Slice {

@@ -9,7 +9,7 @@ use crate::ir::{
 };
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::number;
-use crate::parse::words::WarpAccumulatorCall;
+use crate::words::WarpAccumulatorCall;
 
 impl Cx<'_> {
     /// Resolves `WarpLeft::<f16, 16, 32>::load(tile, [row, k])`, and the same for `WarpRight` and

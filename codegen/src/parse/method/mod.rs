@@ -11,7 +11,7 @@ mod descriptor;
 mod flight;
 mod global;
 mod hint;
-pub(super) mod map;
+mod map;
 mod matrix;
 mod mma_sync;
 mod phase;
@@ -27,13 +27,13 @@ use self::accumulator::usize_number;
 use super::cx::Cx;
 use super::number::{finds_method, has_method};
 use super::span;
-use super::words::*;
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
     AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, RowsType, Scalar, Span,
     Team, TileType, Type,
 };
+use crate::words::*;
 
 /// A built-in method, with the properties of its receiver's type that it depends on.
 #[derive(Clone, Copy)]
@@ -191,100 +191,100 @@ impl Cx<'_> {
         let span = span::of_method_call(call);
         match method {
             Method::Tile(word, tile) => {
-                let read = word.read(self, tile, values, span)?;
+                let read = word.read(&mut self.typing(), tile, values, span)?;
                 self.tile_method(receiver, tile, read, call)
             }
             Method::Array(word, element, len) => {
-                let read = word.read(self, &element, values, span)?;
+                let read = word.read(&mut self.typing(), &element, values, span)?;
                 self.array_method(receiver, element, len, read, call)
             }
-            Method::Stages(word, len) => match word.read(self, &(), values, span)? {
+            Method::Stages(word, len) => match word.read(&mut self.typing(), &(), values, span)? {
                 StagesCall::Len => Some(self.known_u32(u64::from(len), span)),
             },
             Method::Barrier(word) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.barrier_method(receiver, call, span)
             }
             Method::Map(word, tile) => {
-                let map = map::Map::of(&receiver, tile, tile.rank())?;
-                let call = word.read(self, &map, values, span)?;
+                let map = map::Map::of(&receiver, &self.params, tile, tile.rank())?;
+                let call = word.read(&mut self.typing(), &map.ty, values, span)?;
                 self.map_method(receiver, map, call, span)
             }
             Method::Column(word, tile, rank) => {
-                let map = map::Map::of(&receiver, tile, rank as usize)?;
-                let call = word.read(self, &map, values, span)?;
+                let map = map::Map::of(&receiver, &self.params, tile, rank as usize)?;
+                let call = word.read(&mut self.typing(), &map.ty, values, span)?;
                 self.column_method(receiver, map, call, span)
             }
             Method::Maps(word, tile) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.maps_method(&receiver, tile, call, span)
             }
             Method::SharedMap(word, tile) => {
-                let edit = word.read(self, tile, values, span)?;
+                let edit = word.read(&mut self.typing(), tile, values, span)?;
                 self.edit_method(receiver, tile, edit, call)
             }
             Method::Global(word, element) => {
                 let slice = self.slice(&receiver, element, word, span)?;
-                let read = word.read(self, &element, values, span)?;
+                let read = word.read(&mut self.typing(), &element, values, span)?;
                 self.global_method(receiver, slice, read, call)
             }
             Method::Number(word) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.number_method(receiver, call, span)
             }
             Method::Phase(word) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.phase_method(parts_of(&receiver)?, call, span)
             }
             Method::Pipeline(word, ring) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.pipeline_method(ring, parts_of(&receiver)?, call, span)
             }
             Method::Producer(word, ring) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.producer_method(ring, parts_of(&receiver)?, call, span)
             }
             Method::Consumer(word, ring) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.consumer_method(ring, parts_of(&receiver)?, call, span)
             }
             Method::EmptySlot(word, tiles) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.empty_slot_method(tiles, parts_of(&receiver)?, call, span)
             }
             Method::LoadingSlot(word, tiles) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.loading_slot_method(tiles, parts_of(&receiver)?, call, span)
             }
             Method::FullSlot(word, tiles) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.full_slot_method(tiles, parts_of(&receiver)?, call, span)
             }
             Method::Accumulator(word, ty) => {
-                let read = word.read(self, &(), values, span)?;
+                let read = word.read(&mut self.typing(), &(), values, span)?;
                 self.accumulator_method(receiver, ty, read, call)
             }
             Method::Columns(word, part) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.columns_method(parts_of(&receiver)?, part, call, span)
             }
             Method::Rows(word, rows) => {
-                let RowsCall::Len = word.read(self, &(), values, span)?;
+                let RowsCall::Len = word.read(&mut self.typing(), &(), values, span)?;
                 Some(usize_number(rows.elements(), span))
             }
             Method::WarpAccumulator(word, ty) => {
-                let read = word.read(self, &(), values, span)?;
+                let read = word.read(&mut self.typing(), &(), values, span)?;
                 self.warp_accumulator_method(&receiver, ty, read, call)
             }
             Method::WarpRows(word, rows) => {
-                let WarpRowsCall::Len = word.read(self, &(), values, span)?;
+                let WarpRowsCall::Len = word.read(&mut self.typing(), &(), values, span)?;
                 Some(usize_number(rows.elements(), span))
             }
             Method::Flight(word, keep) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.flight_method(parts_of(&receiver)?, keep, call, span)
             }
-            Method::Fragment(word, ty) => match word.read(self, &(), values, span)? {
+            Method::Fragment(word, ty) => match word.read(&mut self.typing(), &(), values, span)? {
                 FragmentCall::Sparse { metadata } => {
                     self.sparse(Compound::SparseFragment(ty), receiver, metadata, span)
                 }
@@ -322,7 +322,7 @@ impl Cx<'_> {
     }
 
     fn known_u32(&mut self, value: u64, span: Span) -> Expr {
-        self.written(Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span))
+        self.infer.written(Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::ir::{BarrierOp, Compound, Expr, Scope, Span, StmtKind};
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::number;
 use crate::parse::stmt::unit;
-use crate::parse::words::{PhaseCall, PhaseFunctionCall};
+use crate::words::{PhaseCall, PhaseFunctionCall};
 
 impl Cx<'_> {
     /// Resolves `Phase::new()` and `Phase::opposite()`.

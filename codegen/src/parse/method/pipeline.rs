@@ -8,7 +8,7 @@ use crate::ir::{
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::{Parts, join_parts, number, of_stage, split_parts};
 use crate::parse::stmt::unit;
-use crate::parse::words::{
+use crate::words::{
     ConsumerCall, EmptySlotCall, FullSlotCall, FullSlotWord, LoadingSlotCall, PipelineCall, ProducerCall,
     Word,
 };

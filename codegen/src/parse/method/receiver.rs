@@ -2,8 +2,8 @@
 
 use crate::ir::{Scalar, Type};
 use crate::parse::cx::{Binding, Cx};
-use crate::parse::names::{Meaning, Method, ReceiverKind, WordUse, note};
-use crate::parse::words::{Entry, Mark, NumberWord, Signature, TypeWord, Word};
+use crate::parse::names::{Meaning, Method, WordUse, note};
+use crate::words::{Entry, NumberWord, ReceiverKind, TypeWord, Word};
 
 impl Cx<'_> {
     /// Records a method call that a trait of the user could intercept.
@@ -56,43 +56,4 @@ impl Cx<'_> {
 fn is_of_ord(ty: &Type, name: &str) -> bool {
     let may_be_integer = matches!(ty, Type::Infer(_)) || ty.as_scalar().is_some_and(Scalar::is_integer);
     may_be_integer && NumberWord::named(name).is_some_and(NumberWord::is_of_ord)
-}
-
-impl NumberWord {
-    /// Whether [`Ord`] has a method of this name.
-    pub(crate) fn is_of_ord(self) -> bool {
-        match self {
-            Self::Min | Self::Max | Self::Clamp => true,
-            Self::Abs
-            | Self::MulAdd
-            | Self::Sqrt
-            | Self::Recip
-            | Self::CopySign
-            | Self::DivCeil
-            | Self::CountOnes
-            | Self::CountZeros
-            | Self::LeadingZeros
-            | Self::LeadingOnes
-            | Self::TrailingZeros
-            | Self::TrailingOnes
-            | Self::ReverseBits
-            | Self::SwapBytes
-            | Self::RotateLeft
-            | Self::RotateRight
-            | Self::ToF32
-            | Self::ToF64
-            | Self::ToBits => false,
-        }
-    }
-}
-
-impl Signature {
-    /// Returns how the method takes its receiver.
-    pub(in crate::parse) fn taken(&self) -> ReceiverKind {
-        match (self.has(Mark::ByRef), self.has(Mark::ByMut)) {
-            (_, true) => ReceiverKind::MutReference,
-            (true, false) => ReceiverKind::Reference,
-            (false, false) => ReceiverKind::Value,
-        }
-    }
 }

@@ -5,7 +5,7 @@ use crate::ir::{Compound, Expr, ExprKind, OperandType, RemoteCopy, Scalar, Span,
 use crate::limits;
 use crate::parse::cx::Cx;
 use crate::parse::span;
-use crate::parse::words::TileCall;
+use crate::words::TileCall;
 
 impl Cx<'_> {
     pub(super) fn tile_method(

@@ -1,10 +1,10 @@
 //! Coordinates by tile index: `tile_at` of maps and tiles, and `block_tile` of maps.
 
 use crate::diag::mistake;
+use crate::infer::{fold, settle};
 use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, TileType, Type, visit};
 use crate::parse::cx::Cx;
-use crate::parse::infer::{fold, settle};
-use crate::parse::words::shape::TileIndices;
+use crate::words::shape::TileIndices;
 
 /// The grid axes along which tiles are counted, from the innermost dimension outwards. The
 /// runtime's `Grid::tiles` lays out blocks accordingly.

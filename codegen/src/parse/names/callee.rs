@@ -5,16 +5,16 @@ use syn::Expr as Syntax;
 use super::{Meaning, Space};
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{self, did_you_mean, elsewhere};
+use crate::infer::Kind;
 use crate::ir::{
     AccumulatorType, Compound, Expr, ExprKind, FragmentType, RowsType, Scalar, Span, Team, Type,
     WarpFragmentType, WarpSide,
 };
 use crate::parse::cx::{Binding, Cx};
-use crate::parse::infer::Kind;
 use crate::parse::names;
 use crate::parse::number::has_conversion;
 use crate::parse::span;
-use crate::parse::words::{
+use crate::words::{
     AccumulatorFunction, ConversionWord, FragmentFunction, FunctionWord, PhaseFunction, RowsFunction,
     TypeWord, WarpAccumulatorFunction, WarpLeftFunction, WarpRightFunction, WarpRowsFunction, Word,
 };

@@ -20,7 +20,7 @@ use crate::parse::cx::Cx;
 use crate::parse::item::ModuleItems;
 use crate::parse::item::host_items::HostItemDecl;
 use crate::parse::span;
-use crate::parse::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, TypeWord, Word};
+use crate::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, ReceiverKind, TypeWord, Word};
 
 /// Rust's namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,14 +73,6 @@ pub(crate) struct Method {
     pub(crate) held: ReceiverKind,
     /// The receiver parameter.
     pub(crate) taken: ReceiverKind,
-}
-
-/// A value or a reference to one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReceiverKind {
-    Value,
-    Reference,
-    MutReference,
 }
 
 impl Method {

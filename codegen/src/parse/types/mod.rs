@@ -8,13 +8,13 @@ use syn::{GenericArgument, PathArguments};
 use super::cx::Cx;
 use super::names::{self, Meaning, Space};
 use super::span;
-use super::words::TypeWord;
 use crate::diag::mistake::{Argument, Types};
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
     ChoiceType, Compound, Const, Expr, ExprKind, Scalar, Span, Team, TileSwizzle, TileType, Type, WarpSide,
 };
 use crate::parse::item::condition;
+use crate::words::TypeWord;
 
 /// The maximum length of a chain of aliases of shapes and swizzles.
 const MOST_ALIASES: usize = 32;
@@ -41,7 +41,7 @@ impl<'a> Cx<'a> {
             syn::Type::Group(group) => self.ty(&group.elem),
             syn::Type::Tuple(tuple) if tuple.elems.is_empty() => Type::Unit,
             syn::Type::Never(_) => Type::Never,
-            syn::Type::Infer(_) => self.infer.fresh(super::infer::Kind::Any),
+            syn::Type::Infer(_) => self.infer.fresh(crate::infer::Kind::Any),
             other => {
                 self.error(Types::Form, Span::of(other));
                 Type::Error
