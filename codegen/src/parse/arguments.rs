@@ -23,7 +23,7 @@ impl Cx<'_> {
                 Some(_) | None => cx.expr(arg),
             });
             self.spill_if_changed(&mut values, &effects);
-            self.append(effects);
+            self.builder.append(effects);
             values.push(value);
         }
         values
@@ -38,7 +38,7 @@ impl Cx<'_> {
         if is_error(&phase) {
             return phase;
         }
-        if self.resolve(&phase.ty) != Type::Compound(Compound::Phase) {
+        if self.infer.resolve(&phase.ty) != Type::Compound(Compound::Phase) {
             let (word, found) = (word.to_owned().into(), self.infer.partial(&phase.ty));
             self.error(Mismatch::NoPhase { word, found }, phase.span);
             return Expr::error(phase.span);

@@ -17,7 +17,7 @@ impl Cx<'_> {
         } else {
             self.spill_if_changed(std::slice::from_mut(&mut base), &effects);
         }
-        self.append(effects);
+        self.builder.append(effects);
         match self.infer.outermost(&base.ty) {
             Type::Array(element, _) => {
                 if !self.expect(&position, &Scalar::Usize.into()) {
@@ -81,7 +81,7 @@ impl Cx<'_> {
 
     /// Whether `value` may be an element of a register array.
     fn is_register_value(&mut self, value: &Expr) -> bool {
-        let fits = match self.resolve(&value.ty) {
+        let fits = match self.infer.resolve(&value.ty) {
             Type::Scalar(_) | Type::Infer(_) | Type::Error => true,
             Type::Array(inner, _) => matches!(*inner, Type::Scalar(_) | Type::Infer(_)),
             _ => false,

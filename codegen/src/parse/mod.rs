@@ -88,7 +88,7 @@ fn parse_instance(
         return;
     }
     let launch = cx.launch_bounds(function, attr);
-    (cx.threads, cx.cluster) = (launch.threads, launch.cluster);
+    (cx.instance.threads, cx.instance.cluster) = (launch.threads, launch.cluster);
     cx.bind_params(function);
     let (mut body, value) = cx.block(|cx| cx.block_value(&function.block));
     if !cx.infer.unify(&value.ty, &crate::ir::Type::Unit, value.span) {

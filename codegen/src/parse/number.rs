@@ -105,7 +105,7 @@ impl Cx<'_> {
     }
 
     fn bits_of(&mut self, value: Expr, span: Span) -> Option<Expr> {
-        let ty = match self.resolve(&value.ty).as_scalar() {
+        let ty = match self.infer.resolve(&value.ty).as_scalar() {
             Some(float) => bits(float)?.into(),
             None => {
                 let bits = self.infer.fresh(Kind::Integer);

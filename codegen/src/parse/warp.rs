@@ -11,7 +11,8 @@ impl Cx<'_> {
     pub(super) fn shuffle(
         &mut self,
         op: ShuffleOp,
-        [value, by]: [Expr; 2],
+        value: Expr,
+        by: Expr,
         path: &syn::PathSegment,
         span: Span,
     ) -> Option<Expr> {
@@ -22,15 +23,15 @@ impl Cx<'_> {
             ShuffleOp::Idx => FunctionWord::ShuffleIdx,
         };
         let value = self.of_lanes(value, Rule::OfLanes { word: word.name() }, path, span)?;
-        let (dest, shuffled) = self.temporary("shuffled", value.ty.clone(), span);
-        self.emit(StmtKind::Warp { dest, value, op: WarpOp::Shuffle { op, by } }, span);
+        let (dest, shuffled) = self.builder.temporary("shuffled", value.ty.clone(), span);
+        self.builder.emit(StmtKind::Warp { dest, value, op: WarpOp::Shuffle { op, by } }, span);
         Some(shuffled)
     }
 
     /// Resolves `vote_all(condition)` and the like.
     pub(super) fn vote(&mut self, op: VoteOp, condition: Expr, span: Span) -> Expr {
-        let (dest, vote) = self.temporary("vote", op.result(), span);
-        self.emit(StmtKind::Warp { dest, value: condition, op: WarpOp::Vote(op) }, span);
+        let (dest, vote) = self.builder.temporary("vote", op.result(), span);
+        self.builder.emit(StmtKind::Warp { dest, value: condition, op: WarpOp::Vote(op) }, span);
         vote
     }
 
@@ -47,8 +48,8 @@ impl Cx<'_> {
             MatchOp::All => FunctionWord::MatchAll,
         };
         let value = self.of_lanes(value, Rule::OfLanes { word: word.name() }, path, span)?;
-        let (dest, lanes) = self.temporary("lanes", Scalar::U32, span);
-        self.emit(StmtKind::Warp { dest, value, op: WarpOp::Match(op) }, span);
+        let (dest, lanes) = self.builder.temporary("lanes", Scalar::U32, span);
+        self.builder.emit(StmtKind::Warp { dest, value, op: WarpOp::Match(op) }, span);
         Some(lanes)
     }
 
@@ -62,8 +63,8 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let rule = Rule::WarpReduce { op, word: FunctionWord::WarpReduce(op).name() };
         let value = self.of_lanes(value, rule, path, span)?;
-        let (dest, reduced) = self.temporary("reduced", value.ty.clone(), span);
-        self.emit(StmtKind::Warp { dest, value, op: WarpOp::Reduce(op) }, span);
+        let (dest, reduced) = self.builder.temporary("reduced", value.ty.clone(), span);
+        self.builder.emit(StmtKind::Warp { dest, value, op: WarpOp::Reduce(op) }, span);
         Some(reduced)
     }
 

@@ -19,8 +19,8 @@ impl Cx<'_> {
         let access = match call {
             ArrayCall::Len => return Some(self.known_u32(u64::from(len), span)),
             ArrayCall::Get { i: index } => {
-                let (dest, value) = self.temporary("element", element, span);
-                self.emit(StmtKind::SharedGet { dest, array, index }, span);
+                let (dest, value) = self.builder.temporary("element", element, span);
+                self.builder.emit(StmtKind::SharedGet { dest, array, index }, span);
                 return Some(value);
             }
             ArrayCall::Set { i: index, value } => {
@@ -28,8 +28,8 @@ impl Cx<'_> {
             }
             ArrayCall::GetVec { i: index } => {
                 let vector = self.read_vector(syntax, element)?;
-                let (dest, value) = self.temporary("elements", vector, span);
-                self.emit(StmtKind::SharedGet { dest, array, index }, span);
+                let (dest, value) = self.builder.temporary("elements", vector, span);
+                self.builder.emit(StmtKind::SharedGet { dest, array, index }, span);
                 return Some(value);
             }
             ArrayCall::SetVec { i: index, value } => {

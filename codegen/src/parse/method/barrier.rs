@@ -10,7 +10,7 @@ impl Cx<'_> {
         let mut result = unit(span);
         // Creates the local that receives the result of the operation.
         let mut dest = |cx: &mut Self, word: BarrierWord, ty: Type| {
-            let (dest, value) = cx.temporary(&word.name(), ty, span);
+            let (dest, value) = cx.builder.temporary(&word.name(), ty, span);
             result = value;
             dest
         };
@@ -41,7 +41,7 @@ impl Cx<'_> {
                 nanoseconds,
             },
         };
-        self.emit(StmtKind::Barrier { barrier, op, scope: Scope::Cluster }, span);
+        self.builder.emit(StmtKind::Barrier { barrier, op, scope: Scope::Cluster }, span);
         Some(result)
     }
 }

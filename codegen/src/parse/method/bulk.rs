@@ -8,16 +8,23 @@ use crate::parse::cx::Cx;
 use crate::words::shape::expect_sequence;
 use crate::words::{GlobalWord, TileWord, Word};
 
+/// Elements of a slice.
+pub(super) struct SliceRange {
+    pub(super) index: Expr,
+    pub(super) count: Expr,
+}
+
 impl Cx<'_> {
     /// Emits a copy between shared memory and `count` elements of a slice, starting at `index`.
     pub(super) fn bulk_copy(
         &mut self,
         slice: Slice,
-        [index, count]: [Expr; 2],
+        elements: SliceRange,
         kind: CopyKind<SharedRange>,
         span: Span,
     ) -> Option<Expr> {
         let Slice { global, hint, element } = slice;
+        let SliceRange { index, count } = elements;
         if let CopyKind::Reduce { op, .. } = kind
             && !op.takes_bulk(element)
         {
@@ -25,7 +32,7 @@ impl Cx<'_> {
             self.no_reduction(&name, element, |element| op.takes_bulk(element), span);
             return None;
         }
-        let param = &mut self.params[global.0 as usize];
+        let param = self.declared.param_mut(global);
         param.written |= kind.writes();
         // A prefetch is a hint, and rounds the address down itself.
         if kind.shared().is_some() {

@@ -2,8 +2,8 @@
 
 use super::hint::Target;
 use crate::diag::mistake::{self, Name};
-use crate::ir::{CopyKind, Expr, MapRef, Multicast, Param, Span, StmtKind, TileCopy, TileType};
-use crate::parse::cx::Cx;
+use crate::ir::{CopyKind, Expr, MapRef, Multicast, Span, StmtKind, TileCopy, TileType};
+use crate::parse::cx::{Cx, Declared};
 use crate::words::{ColumnCall, MapCall, MapType, MapWord, Word};
 
 /// A map as the receiver of a method.
@@ -16,9 +16,9 @@ pub(super) struct Map {
 
 impl Map {
     /// Returns the map that `receiver` refers to, or `None` if an error was reported for it.
-    pub(super) fn of(receiver: &Expr, params: &[Param], tile: &TileType, rank: usize) -> Option<Self> {
+    pub(super) fn of(receiver: &Expr, declared: &Declared, tile: &TileType, rank: usize) -> Option<Self> {
         let Target { map, hint } = Target::of(receiver)?;
-        let param = &params[map.param.0 as usize];
+        let param = declared.param_of(map.param);
         let (name, ty_span) = (param.name.clone(), param.ty_span);
         Some(Self { map, hint, ty: MapType { name, ty_span, tile: tile.clone(), rank } })
     }
@@ -88,7 +88,7 @@ impl Cx<'_> {
             self.no_reduction(&name, tile.element, |element| op.takes_mapped(element), span);
             return None;
         }
-        self.params[map.param.0 as usize].written |= kind.writes();
+        self.declared.param_mut(map.param).written |= kind.writes();
         let copy = TileCopy { map, at, offsets, hint, kind };
         Some(self.effect(StmtKind::TileCopy(Box::new(copy)), span))
     }

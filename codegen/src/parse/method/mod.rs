@@ -30,8 +30,8 @@ use super::span;
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
-    AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, RowsType, Scalar, Span,
-    Team, TileType, Type,
+    AccumulatorType, Callee, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, RowsType, Scalar,
+    Span, Team, TileType, Type,
 };
 use crate::words::*;
 
@@ -157,7 +157,7 @@ impl<'t> Method<'t> {
 impl Cx<'_> {
     pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall, span: Span) -> Expr {
         let mut receiver = self.expr(&call.receiver);
-        let (name, ty) = (call.method.to_string(), self.resolve(&receiver.ty));
+        let (name, ty) = (call.method.to_string(), self.infer.resolve(&receiver.ty));
         let method = Method::all(&ty).into_iter().find(|method| method.entry().name == name);
         let entry = method.map(Method::entry);
         if let Some(entry) = &entry {
@@ -165,15 +165,20 @@ impl Cx<'_> {
         }
         let (effects, values) = self.block(|cx| cx.argument_values(entry.as_ref(), &call.args));
         self.spill_if_changed(std::slice::from_mut(&mut receiver), &effects);
-        self.append(effects);
+        self.builder.append(effects);
         match method {
             _ if ty == Type::Error => Expr::error(span),
             Some(method) => {
                 // The kept value of a flight is not a receiver of the method.
                 let of_flight = matches!(method, Method::Flight(..));
                 let parts = parts_of(&receiver).filter(|_| !of_flight).unwrap_or_default();
-                let value =
-                    self.pipeline_call(&parts, &name, span, |cx| cx.method(method, receiver, call, values));
+                let value = match self.declared.pipeline_of(&parts) {
+                    Some(pipeline) => {
+                        let callee = Callee::Pipeline { pipeline, method: name };
+                        self.within_call(callee, span, |cx| cx.method(method, receiver, call, values))
+                    }
+                    None => self.method(method, receiver, call, values),
+                };
                 value.unwrap_or(Expr::error(span))
             }
             None => self.unknown_method(&ty, &name, call.method.span().into(), span),
@@ -206,12 +211,12 @@ impl Cx<'_> {
                 self.barrier_method(receiver, call, span)
             }
             Method::Map(word, tile) => {
-                let map = map::Map::of(&receiver, &self.params, tile, tile.rank())?;
+                let map = map::Map::of(&receiver, &self.declared, tile, tile.rank())?;
                 let call = word.read(&mut self.typing(), &map.ty, values, span)?;
                 self.map_method(receiver, map, call, span)
             }
             Method::Column(word, tile, rank) => {
-                let map = map::Map::of(&receiver, &self.params, tile, rank as usize)?;
+                let map = map::Map::of(&receiver, &self.declared, tile, rank as usize)?;
                 let call = word.read(&mut self.typing(), &map.ty, values, span)?;
                 self.column_method(receiver, map, call, span)
             }
@@ -315,7 +320,7 @@ impl Cx<'_> {
             (Method::Number(word), Some(scalar)) => has_method(scalar, *word),
             (method, _) => {
                 let is_sliced = method.entry().signature.has(Mark::Sliced);
-                !is_sliced || matches!(self.cluster, Cluster::Fixed(_))
+                !is_sliced || matches!(self.instance.cluster, Cluster::Fixed(_))
             }
         };
         Method::all(ty).into_iter().filter(has).map(|method| method.entry().name).collect()

@@ -33,7 +33,7 @@ impl Cx<'_> {
         for parity in phase {
             let local = self.state(&parity, span)?;
             let (barrier, op) = (barrier.clone(), BarrierOp::Wait { parity });
-            self.emit(StmtKind::Barrier { barrier, op, scope: Scope::Cluster }, span);
+            self.builder.emit(StmtKind::Barrier { barrier, op, scope: Scope::Cluster }, span);
             self.flip(local, span);
         }
         Some(unit(span))

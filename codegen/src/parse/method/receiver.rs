@@ -2,7 +2,7 @@
 
 use crate::ir::{Scalar, Type};
 use crate::parse::cx::{Binding, Cx};
-use crate::parse::names::{Meaning, Method, WordUse, note};
+use crate::parse::names::{Meaning, Method, WordUse};
 use crate::words::{Entry, NumberWord, ReceiverKind, TypeWord, Word};
 
 impl Cx<'_> {
@@ -11,13 +11,13 @@ impl Cx<'_> {
         let name = &call.method;
         let word = |meaning| WordUse { path: name.clone().into(), meaning };
         if is_of_ord(ty, &entry.name) {
-            note(&mut self.words, word(Meaning::OrdMethod));
+            self.record.word(word(Meaning::OrdMethod));
         }
         // Device functions have no type generics.
-        if self.frames.len() == 1 {
-            for (generic, _) in self.generic_types.iter().filter(|(_, argument)| argument == ty) {
-                let meaning = Meaning::MethodOfGeneric(generic.clone(), call.args.len());
-                note(&mut self.words, word(meaning));
+        if self.frames.in_kernel() {
+            for generic in self.instance.generics_with_type(ty) {
+                let meaning = Meaning::MethodOfGeneric(generic.to_owned(), call.args.len());
+                self.record.word(word(meaning));
             }
         }
         let Some(of) = TypeWord::of(ty) else { return };
@@ -29,7 +29,7 @@ impl Cx<'_> {
             }
             let method = Method { of, tiles, held, taken };
             if !method.earlier_steps().is_empty() {
-                note(&mut self.words, word(Meaning::Method(method)));
+                self.record.word(word(Meaning::Method(method)));
             }
         }
     }
@@ -38,14 +38,13 @@ impl Cx<'_> {
     /// type. A method called on a value may then be called on the reference, as variables hold
     /// either.
     fn has_reference(&self, ty: &Type, held: ReceiverKind) -> bool {
-        let scopes = self.frames.last().into_iter().flat_map(|frame| &frame.scopes);
-        scopes.flat_map(|scope| scope.values()).any(|binding| {
+        self.frames.bindings().any(|binding| {
             let (of, is_mut) = match binding {
-                Binding::Reference { id, mutable } => (&self.locals[id.0 as usize].ty, *mutable),
+                Binding::Reference { id, mutable } => (self.builder.type_of(*id), *mutable),
                 Binding::Compound { value, mutable, is_reference: true } => (&value.ty, *mutable),
                 Binding::Value(_) | Binding::Local { .. } | Binding::Compound { .. } => return false,
             };
-            is_mut == (held == ReceiverKind::MutReference) && self.resolve(of) == *ty
+            is_mut == (held == ReceiverKind::MutReference) && self.infer.resolve(of) == *ty
         })
     }
 }

@@ -48,7 +48,7 @@ impl Cx<'_> {
     /// index whose coordinate is out of range.
     fn first_of(&mut self, index: Expr, extent: u32, element: &Type) -> Option<Expr> {
         let reach = i128::from(i32::MIN)..=i128::from(i32::MAX);
-        if !self.is_left_out
+        if !self.nesting.is_left_out()
             && let Some(value) = self.known_integer(&index)
             && let coordinate = value.saturating_mul(i128::from(extent))
             && !reach.contains(&coordinate)
