@@ -89,8 +89,10 @@ fn parse_instance(
     }
     let launch = cx.launch_bounds(function, attr);
     (cx.instance.threads, cx.instance.cluster) = (launch.threads, launch.cluster);
-    cx.bind_params(function);
-    let (mut body, value) = cx.block(|cx| cx.block_value(&function.block));
+    let (mut body, value) = cx.block(|cx| {
+        cx.bind_params(function);
+        cx.block_value(&function.block)
+    });
     if !cx.infer.unify(&value.ty, &crate::ir::Type::Unit, value.span) {
         cx.error(Signature::Tail, value.span);
     }
