@@ -12,6 +12,7 @@ use crate::diag::mistake;
 use crate::ir::{
     Awaited, ExprKind, Kernel, LeftOperand, LocalId, Loop, Mma, Span, Stmt, StmtId, StmtKind, visit,
 };
+use crate::limits::count;
 use crate::quick::{QuickMap, QuickSet};
 
 /// Facts about the multiplications of a kernel.
@@ -226,7 +227,7 @@ impl Walk<'_, '_> {
         // C7514, C7518).
         let crosses = over.iter().any(|group| group.accumulator == accumulator && group.crosses);
         let pending = if crosses && awaited == Awaited::All { 0 } else { younger.len() };
-        self.flights.pending.insert(wait, u32::try_from(pending).unwrap_or(u32::MAX));
+        self.flights.pending.insert(wait, count(pending));
         if over.iter().all(|group| group.accumulator == accumulator && group.begins) {
             self.flights.of_new_sums.insert(wait);
         }
