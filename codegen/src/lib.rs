@@ -28,6 +28,9 @@
 //! All three parse and check the same tokens. Without the feature `llvm`, kernels are checked and
 //! launchers are generated, but there is no PTX.
 
+#[macro_use]
+mod bug;
+
 pub mod abi;
 #[cfg(feature = "llvm")]
 mod backend;
@@ -43,6 +46,7 @@ mod escape;
 pub mod expand;
 mod hash;
 mod host;
+mod infer;
 pub mod ir;
 pub mod limits;
 #[cfg(feature = "llvm")]
@@ -54,6 +58,7 @@ mod position;
 mod quick;
 mod target;
 mod templates;
+mod words;
 
 #[cfg(feature = "llvm")]
 pub use backend::BackendError;

@@ -43,3 +43,8 @@ pub const PRINTED_ELEMENTS: u64 = 1 << 16;
 
 /// The alignment of scalar arrays in shared memory, which allows vector accesses.
 pub const ARRAY_ALIGNMENT: u64 = 16;
+
+/// Converts the number of things in a kernel, which the limits on a kernel keep far below 2³².
+pub(crate) fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or_else(|_| bug!("{n} things in one kernel"))
+}

@@ -168,13 +168,13 @@ impl Doubles {
             fragments[index][(register * LANES + thread) as usize] = value.to_bits();
         };
         for (i, value) in (0..).zip(&self.a) {
-            put(0, form.left_slot([i / form.k, i % form.k]), *value);
+            put(0, form.left_slot(i / form.k, i % form.k), *value);
         }
         for (i, value) in (0..).zip(&self.b) {
-            put(1, form.right_slot([i % form.k, i / form.k]), *value);
+            put(1, form.right_slot(i % form.k, i / form.k), *value);
         }
         for (i, value) in (0..).zip(&self.c) {
-            put(2, form.accumulator_slot([i / WARP_COLUMNS, i % WARP_COLUMNS]), *value);
+            put(2, form.accumulator_slot(i / WARP_COLUMNS, i % WARP_COLUMNS), *value);
         }
         fragments.into_iter().flatten().flat_map(halves).collect()
     }
@@ -235,7 +235,7 @@ pub fn results(device: &Device, form: DoubleForm, cases: &[Doubles]) -> anyhow::
     let data: Vec<u32> = cases.iter().flat_map(|case| case.words(form)).collect();
     let matrix = |words: &Vec<u32>| {
         Matrix::new([form.rows, 2 * WARP_COLUMNS], |[row, word]| {
-            let FragmentSlot { thread, register, .. } = form.accumulator_slot([row, word / 2]);
+            let FragmentSlot { thread, register, .. } = form.accumulator_slot(row, word / 2);
             words[(2 * (register * LANES + thread) + word % 2) as usize]
         })
     };

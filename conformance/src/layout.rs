@@ -84,8 +84,8 @@ impl Probe {
     pub fn modelled(&self) -> Matrix {
         let rows = if self.right { SELECTED_ROWS } else { ROWS };
         Matrix::new([ROWS, 16], |[row, column]| {
-            let coordinates = if self.right { [column, row] } else { [row, column] };
-            let at = self.descriptor.address(self.major, Operand::F16, coordinates);
+            let (i, k) = if self.right { (column, row) } else { (row, column) };
+            let at = self.descriptor.address(self.major, Operand::F16, i, k);
             if row < rows { at / 2 + 1 } else { 0 }
         })
     }
@@ -95,11 +95,11 @@ impl Probe {
     pub fn is_allowed(&self) -> bool {
         let Form { n, .. } = self.instruction().form;
         let [extent, k] = if self.right { [n, SELECTED_ROWS] } else { [ROWS, 16] };
-        let counts = match self.major {
-            Major::K => [extent, k / Operand::F16.per_chunk()],
-            Major::Mn => [k, extent / Operand::F16.per_chunk()],
+        let (lines, chunks) = match self.major {
+            Major::K => (extent, k / Operand::F16.per_chunk()),
+            Major::Mn => (k, extent / Operand::F16.per_chunk()),
         };
-        self.descriptor.into_pattern() == 0 && self.descriptor.repeated(self.major, counts).is_none()
+        self.descriptor.into_pattern() == 0 && self.descriptor.repeated(self.major, lines, chunks).is_none()
     }
 
     fn instruction(&self) -> Instruction {
@@ -120,7 +120,7 @@ impl Probe {
         // The unit matrix of 16 rows, K-major without a swizzle.
         let unit = Descriptor { start: SELECTOR_ADDRESS, leading: 256, stride: 128, ..Descriptor::default() };
         for i in 0..16 {
-            let at = unit.address(Major::K, Operand::F16, [i, i]) as usize;
+            let at = unit.address(Major::K, Operand::F16, i, i) as usize;
             image[at..at + 2].copy_from_slice(&(ONE as u16).to_le_bytes());
         }
         let probed = self.descriptor.encode();
@@ -144,10 +144,10 @@ fn row_selection() -> (Vec<u32>, Vec<u32>) {
                 3 => (0b1100, 1),
                 at => (at | 0b1100, 0),
             };
-            let location = a.metadata(0, [row, group]);
+            let location = a.metadata(0, row, group);
             metadata[location.thread as usize] |= bits << location.bit;
             if is_selected {
-                let FragmentSlot { thread, register, part } = a.slot([row, 2 * group + slot]);
+                let FragmentSlot { thread, register, part } = a.slot(row, 2 * group + slot);
                 left[(register * THREADS + thread) as usize] |= ONE << (16 * part);
             }
         }

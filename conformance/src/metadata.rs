@@ -48,7 +48,7 @@ impl MetadataProbe {
         let mut image = vec![0; unit.bytes() as usize];
         let width = a.bits() as usize / 8;
         for i in 0..form.n {
-            let at = unit.offset([i, i]) as usize;
+            let at = unit.offset(i, i) as usize;
             image[at..at + width].copy_from_slice(&bits(a, 1).to_le_bytes()[..width]);
         }
         // The elements of a register alternate, except for tf32, whose only element is the first.

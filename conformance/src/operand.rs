@@ -131,7 +131,7 @@ impl Matrices {
         let groups = case.form().k() / a.group();
         for row in 0..ROWS {
             for group in 0..groups {
-                let MetadataLocation { thread, bit } = a.metadata(case.instruction.selector, [row, group]);
+                let MetadataLocation { thread, bit } = a.metadata(case.instruction.selector, row, group);
                 let bits = metadata.at([row, step * groups + group]);
                 let word = &mut words[thread as usize];
                 *word = *word & !(0xf << bit) | bits << bit;
@@ -177,7 +177,7 @@ fn put(image: &mut [u8], tile: OperandTile, matrix: &Matrix) {
     let bits = tile.element.bits();
     for (at, element) in (0..).zip(&matrix.bits) {
         let (line, k) = (at / matrix.depth, at % matrix.depth);
-        let byte = tile.offset([line, k]) as usize;
+        let byte = tile.offset(line, k) as usize;
         match bits {
             1 => image[byte] = image[byte] & !(1 << (k % 8)) | (*element as u8) << (k % 8),
             _ => image[byte..][..bits as usize / 8]
@@ -188,8 +188,8 @@ fn put(image: &mut [u8], tile: OperandTile, matrix: &Matrix) {
 
 /// Assembles D from the registers of all threads.
 pub fn result(form: Form, registers: &[u32]) -> Matrix {
-    Matrix::new([ROWS, form.n], |position| {
-        let FragmentSlot { thread, register, part } = form.d.slot(position);
+    Matrix::new([ROWS, form.n], |[row, column]| {
+        let FragmentSlot { thread, register, part } = form.d.slot(row, column);
         let word = registers[(register * THREADS + thread) as usize];
         match form.d {
             Accumulator::F16 => word >> (16 * part) & 0xffff,

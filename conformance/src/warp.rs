@@ -180,8 +180,8 @@ pub fn results(device: &Device, warp: Warp, cases: &[WarpMatrices]) -> anyhow::R
     let data: Vec<u32> = cases.iter().flat_map(|case| case.words(warp.form)).collect();
     let d = warp.form.d;
     let matrix = |words: &Vec<u32>| {
-        Matrix::new([WARP_ROWS, WARP_COLUMNS], |at| {
-            let FragmentSlot { thread, register, part } = d.slot(at);
+        Matrix::new([WARP_ROWS, WARP_COLUMNS], |[row, column]| {
+            let FragmentSlot { thread, register, part } = d.slot(row, column);
             let word = words[(register * LANES + thread) as usize];
             if d == Accumulator::F16 { word >> (16 * part) & 0xffff } else { word }
         })

@@ -37,7 +37,8 @@ pub struct Record {
 
 impl Record {
     /// Decodes a record from these words. Returns `None` if no thread has written one.
-    pub const fn decode([number, thread, x, yz]: [u32; WORDS]) -> Option<Self> {
+    pub const fn decode(words: [u32; WORDS]) -> Option<Self> {
+        let [number, thread, x, yz] = words;
         if number == 0 {
             return None;
         }

@@ -63,8 +63,8 @@ proptest! {
     fn a_tile_has_the_layout_of_its_copies((tile, boxes) in tile(), at in any::<[prop::sample::Index; 2]>()) {
         let (i, k) = (at[0].index(tile.mn() as usize) as u32, at[1].index(tile.k() as usize) as u32);
         let place = if tile.major == Major::K { [i, k] } else { [k, i] };
-        prop_assert_eq!(tile.offset([i, k]), written(&boxes, place));
-        prop_assert!(tile.offset([i, k]) < tile.bytes());
+        prop_assert_eq!(tile.offset(i, k), written(&boxes, place));
+        prop_assert!(tile.offset(i, k) < tile.bytes());
     }
 
     /// At each k-step and each band of rows, a descriptor reads the elements that the tile has
@@ -85,8 +85,8 @@ proptest! {
             prop_assert_eq!(descriptor.faults(), []);
             let read = Descriptor::decode(descriptor.encode());
             prop_assert_eq!(read, Ok(descriptor));
-            let address = descriptor.address(tile.major, tile.element, [i - first, within]);
-            let held = base * tile.alignment() + tile.offset([i, k]);
+            let address = descriptor.address(tile.major, tile.element, i - first, within);
+            let held = base * tile.alignment() + tile.offset(i, k);
             prop_assert_eq!(address, held, "from {} of {:?}", first, tile);
         }
     }
@@ -112,7 +112,7 @@ fn bits_are_read_by_the_byte() {
     assert_eq!(bits.faults(), []);
     for i in 0..ROWS {
         for k in 0..1024 {
-            assert_eq!(bits.offset([i, k]), bytes.offset([i, k / 8]));
+            assert_eq!(bits.offset(i, k), bytes.offset(i, k / 8));
         }
     }
     assert_eq!((0..4).map(|step| bits.advance_k(step)).collect::<Vec<_>>(), [0, 32, 64, 96]);

@@ -24,7 +24,7 @@ use batch::PtxProducer;
 pub use error::BuildError;
 use kept::KeepMode;
 pub use kept::{StaleKeptPtx, StaleReason};
-use run::Run;
+use run::{Paths, Run};
 pub(crate) use sources::FOLDERS;
 
 use crate::diag::Located;
@@ -161,7 +161,13 @@ impl Build {
         }
         let packages = Packages::around(&package, &self.packages);
         let producer = PtxProducer::of(self.ptx && batch::is_wanted());
-        let report = self.compile_and_keep(&packages, [&package, &out_dir], &roots, (keep, producer))?;
+        let report = self.compile_and_keep(
+            Paths { package: &package, out_dir: &out_dir },
+            &packages,
+            &roots,
+            keep,
+            producer,
+        )?;
         templates::publish(&package);
         for path in packages.files() {
             println!("cargo::rerun-if-changed={}", watched(&path, &package)?);
@@ -182,27 +188,28 @@ impl Build {
     pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
         let packages = Packages::around(package, &self.packages);
         let producer = PtxProducer::of(self.ptx);
-        self.compile_and_keep(&packages, [package, out_dir], roots, (KeepMode::Nothing, producer))
+        self.compile_and_keep(Paths { package, out_dir }, &packages, roots, KeepMode::Nothing, producer)
     }
 
     fn compile_and_keep(
         &self,
+        paths: Paths<'_>,
         packages: &Packages,
-        [package, out_dir]: [&Path; 2],
         roots: &[PathBuf],
-        (keep, producer): (KeepMode, PtxProducer),
+        keep: KeepMode,
+        producer: PtxProducer,
     ) -> Result<Report, BuildError> {
         if let (KeepMode::Write, PtxProducer::None(why)) = (keep, producer) {
             return Err(BuildError::NothingToKeep(why));
         }
         let goal = Goal { target: self.target, checks: self.checks.unwrap_or_else(checks::of_this_build) };
-        let mut run = Run::new([package, out_dir], goal, producer, keep)?;
+        let mut run = Run::new(paths, goal, producer, keep)?;
         for path in sources::rust_files(roots)? {
             let bytes = fs::read(&path).map_err(file_error(&path))?;
             // rustc reports a file that is not Rust.
             let Ok(text) = String::from_utf8(bytes) else { continue };
             let text = store::with_unix_lines(text);
-            let shown = path.strip_prefix(package).unwrap_or(&path);
+            let shown = path.strip_prefix(paths.package).unwrap_or(&path);
             run.take_file(&text, shown, packages)?;
         }
         run.finish(packages)

@@ -46,6 +46,13 @@ pub(super) struct Run<'a> {
     report: Report,
 }
 
+/// The folders of a package's build.
+#[derive(Clone, Copy)]
+pub(super) struct Paths<'a> {
+    pub(super) package: &'a Path,
+    pub(super) out_dir: &'a Path,
+}
+
 /// The destination of the PTX of an instance.
 pub(super) struct PtxFile {
     /// `kernel`, or `kernel::instance`.
@@ -63,11 +70,12 @@ pub(super) struct PtxFile {
 
 impl<'a> Run<'a> {
     pub(super) fn new(
-        [package, out_dir]: [&'a Path; 2],
+        paths: Paths<'a>,
         goal: Goal,
         producer: PtxProducer,
         keep: KeepMode,
     ) -> Result<Self, BuildError> {
+        let Paths { package, out_dir } = paths;
         let folder = out_dir.join(FOLDER);
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
         Ok(Self {

@@ -2,7 +2,7 @@
 //! far as constants show.
 
 use super::low_bits::LowBits;
-use super::operations::Rules;
+use super::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, BulkNumber};
 use crate::ir::{BulkCopy, Expr, RemoteCopy, Scalar, SharedRange, Type};

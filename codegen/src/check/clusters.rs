@@ -1,6 +1,6 @@
 //! Clusters: their size, operations that need one, ranks and masks of blocks, and sliced loads.
 
-use super::operations::Rules;
+use super::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, Slices};
 use crate::ir::{

@@ -1,7 +1,7 @@
 //! Boxes that the copy engine certainly refuses with an illegal instruction.
 
 use super::low_bits::LowBits;
-use super::operations::Rules;
+use super::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake;
 use crate::ir::{Expr, TileCopy, TileType};

@@ -1,7 +1,7 @@
 //! Fields of tensor maps that a kernel sets, as far as constants show. Source: CUDA driver API,
 //! `cuTensorMapEncodeTiled`.
 
-use super::operations::Rules;
+use super::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake;
 use crate::ir::{CopyKind, Expr, ExprKind, Kernel, MapEdit, ParamId, StmtKind, Type, visit};

@@ -12,6 +12,7 @@ use crate::diag::mistake;
 use crate::ir::{
     Awaited, ExprKind, Kernel, LeftOperand, LocalId, Loop, Mma, Span, Stmt, StmtId, StmtKind, visit,
 };
+use crate::limits::count;
 use crate::quick::{QuickMap, QuickSet};
 
 /// Facts about the multiplications of a kernel.
@@ -230,7 +231,7 @@ impl Walk<'_, '_> {
         let (over, younger) = state.open.split_at(groups.map_or(0, |last| last + 1));
         // Required by ptxas: see `lower/ptxas/loop_groups.rs`.
         let crosses = over.iter().any(|group| group.accumulator == accumulator && group.crosses);
-        let count = u32::try_from(younger.len()).unwrap_or(u32::MAX);
+        let count = count(younger.len());
         self.flights.younger.insert(wait, count);
         self.flights.pending.insert(wait, if crosses && awaited == Awaited::All { 0 } else { count });
         if over.iter().all(|group| group.accumulator == accumulator && group.begins) {

@@ -297,7 +297,7 @@ pub(super) fn cache_fraction(fraction: &Expr, sink: &mut Sink) {
 
 fn within(index: &Expr, bound: Bound, sink: &mut Sink) {
     if let Some(value) = index.as_int() {
-        outside(value, index.span, (bound, &[]), sink);
+        outside(value, index.span, bound, &[], sink);
     }
 }
 
@@ -306,7 +306,8 @@ fn within(index: &Expr, bound: Bound, sink: &mut Sink) {
 pub(super) fn outside(
     value: i128,
     span: Span,
-    (bound, iterations): (Bound, &[UnrolledIteration]),
+    bound: Bound,
+    iterations: &[UnrolledIteration],
     sink: &mut Sink,
 ) -> bool {
     let Bound { extent: len, of } = bound;

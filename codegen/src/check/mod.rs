@@ -2,7 +2,8 @@
 //! thing that `lower` accepts.
 //!
 //! The rules are in one file each, and have codes in [`Code`](crate::diag::Code). `operations`
-//! lists which of them each statement and each expression has to keep:
+//! lists which of them each statement and each expression has to keep, in the context that `rules`
+//! describes:
 //!
 //! * `inferred`: every type is known, and every operand has a value.
 //! * `limits`: box extents, inner bytes, swizzle spans, thread counts, barrier counts, constant
@@ -59,6 +60,7 @@ mod operations;
 mod plain_polls;
 pub mod protocol;
 pub(crate) mod registers;
+mod rules;
 mod size;
 mod target;
 mod uniform;

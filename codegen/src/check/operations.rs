@@ -2,18 +2,10 @@
 //! expressions.
 
 use super::low_bits::Variables;
+use super::rules::Rules;
 use super::{bulk, clusters, coordinates, descriptors, inferred, limits, mma, vectors, warp};
 use crate::diag::Sink;
 use crate::ir::{Accessor, Expr, ExprKind, Kernel, MathOp, MemoryObject, Stmt, StmtKind, visit};
-
-/// The context of the rules of an operation.
-pub(super) struct Rules<'k> {
-    pub(super) kernel: &'k Kernel,
-    /// The most blocks of a cluster, or `None` in a kernel without clusters.
-    pub(super) blocks: Option<u64>,
-    /// The facts about variables at the current statement.
-    pub(super) variables: Variables,
-}
 
 pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     let blocks = clusters::size(kernel, sink);

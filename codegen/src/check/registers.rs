@@ -14,7 +14,7 @@ use super::unrolled::State;
 use crate::diag::Sink;
 use crate::diag::mistake::Warpgroup;
 use crate::ir::{Block, Flow, JumpTarget, Kernel, Label, Span, Stmt, StmtKind, visit};
-use crate::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
+use crate::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS, count};
 
 /// Returns the registers that each thread begins with, if warpgroups ask for more or fewer: the
 /// number that the kernel states, or else all that a block can have, divided equally, but no more
@@ -183,7 +183,7 @@ fn pool(begins: u32, roles: &[Vec<Change>], sink: &mut Sink) {
     let has = |role: &[Change]| role.last().map_or(begins, |change| change.registers);
     let ends: Vec<u32> = roles.iter().map(|role| has(role)).collect();
     let all: u32 = ends.iter().sum();
-    let there = begins * u32::try_from(roles.len()).unwrap_or(u32::MAX);
+    let there = begins * count(roles.len());
     if all <= there {
         return;
     }

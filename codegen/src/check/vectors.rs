@@ -1,7 +1,7 @@
 //! Vectors of elements in memory: their alignment, as far as it is certain.
 
 use super::low_bits::LowBits;
-use super::operations::Rules;
+use super::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, VectorNumber};
 use crate::ir::{Expr, MemoryAccess, MemoryObject, Type};

@@ -1,6 +1,6 @@
 //! Operations of the lanes of a warp: lanes that do not exist, and warps that lack lanes.
 
-use super::operations::Rules;
+use super::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::Limits;
 use crate::ir::{Expr, ReduceMethod, ShuffleOp, Span, WarpOp, WarpReduceOp};

@@ -23,8 +23,8 @@ use syn::ext::IdentExt;
 use syn::{Generics, TypeParam};
 
 use super::names::{examples, scalar_type, tile, vocabulary};
-use crate::parse::names::{Meaning, Method, ReceiverKind, WordUse};
-use crate::parse::words::{Generic, NumberWord, TypeWord, Word};
+use crate::parse::names::{Meaning, Method, WordUse};
+use crate::words::{Generic, NumberWord, ReceiverKind, TypeWord, Word};
 
 /// Returns code that rustc accepts only if no other method takes precedence over the built-in,
 /// which is called by `name`.

@@ -19,7 +19,7 @@ use crate::diag::Diagnostic;
 use crate::diag::mistake::Name;
 use crate::ir::Scalar;
 use crate::parse::names::{Meaning, WordUse};
-use crate::parse::words::{ConstantWord, FunctionWord, Generic, MacroWord, Word};
+use crate::words::{ConstantWord, FunctionWord, Generic, MacroWord, Word};
 
 /// Imports the built-ins in the block that contains the body, where their names then have no other
 /// meaning.

@@ -150,7 +150,8 @@ pub enum ClusterAxis {
 
 impl ClusterAxis {
     /// Returns the number of blocks that share the load, in a cluster of these extents.
-    pub fn blocks(self, [x, y, z]: [u32; 3]) -> u32 {
+    pub fn blocks(self, cluster: [u32; 3]) -> u32 {
+        let [x, y, z] = cluster;
         match self {
             Self::Along(Axis::X) => x,
             Self::Along(Axis::Y) => y,

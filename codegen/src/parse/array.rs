@@ -3,9 +3,10 @@
 use syn::UnOp;
 
 use super::cx::Cx;
-use super::infer::Kind;
 use crate::diag::mistake::{Types, Value};
+use crate::infer::Kind;
 use crate::ir::{Expr, ExprKind, Scalar, Span, Type};
+use crate::limits::count;
 
 impl Cx<'_> {
     pub(super) fn index(&mut self, index: &syn::ExprIndex, span: Span) -> Expr {
@@ -16,7 +17,7 @@ impl Cx<'_> {
         } else {
             self.spill_if_changed(std::slice::from_mut(&mut base), &effects);
         }
-        self.append(effects);
+        self.builder.append(effects);
         match self.infer.outermost(&base.ty) {
             Type::Array(element, _) => {
                 if !self.expect(&position, &Scalar::Usize.into()) {
@@ -63,7 +64,7 @@ impl Cx<'_> {
         if !fits {
             return Expr::error(span);
         }
-        let ty = Type::Array(Box::new(element), super::cx::count(elements.len()));
+        let ty = Type::Array(Box::new(element), count(elements.len()));
         Expr { kind: ExprKind::Array(elements), ty, span }
     }
 
@@ -80,7 +81,7 @@ impl Cx<'_> {
 
     /// Whether `value` may be an element of a register array.
     fn is_register_value(&mut self, value: &Expr) -> bool {
-        let fits = match self.resolve(&value.ty) {
+        let fits = match self.infer.resolve(&value.ty) {
             Type::Scalar(_) | Type::Infer(_) | Type::Error => true,
             Type::Array(inner, _) => matches!(*inner, Type::Scalar(_) | Type::Infer(_)),
             _ => false,

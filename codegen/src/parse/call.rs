@@ -3,21 +3,22 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use super::cx::Cx;
-use super::infer::Kind;
-use super::infer::rule::Rule;
 use super::method::accumulator::{rows_of, zero_of};
 use super::names::callee::Callee;
+use super::signature::known_dim3;
 use super::stmt::unit;
 use super::types::generic_arguments;
-use super::words::{
-    AccumulatorFunctionCall, Callable, Entry, FragmentFunctionCall, FunctionCall, FunctionWord,
-    RowsFunctionCall, WarpAccumulatorFunctionCall, WarpLeftFunctionCall, WarpRightFunctionCall,
-    WarpRowsFunctionCall, Word,
-};
 use crate::diag::mistake::{Argument, Shared, Syntax, Types};
+use crate::infer::Kind;
+use crate::infer::rule::Rule;
 use crate::ir::{
     ASSUMPTION_FAILED, Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency, MatchOp,
     MathOp, Scalar, Scope, ShuffleOp, Span, Special, StmtKind, Sync, Type, VoteOp,
+};
+use crate::words::{
+    AccumulatorFunctionCall, Callable, Entry, FragmentFunctionCall, FunctionCall, FunctionWord,
+    RowsFunctionCall, WarpAccumulatorFunctionCall, WarpLeftFunctionCall, WarpRightFunctionCall,
+    WarpRowsFunctionCall, Word,
 };
 
 impl Cx<'_> {
@@ -92,7 +93,7 @@ impl Cx<'_> {
         span: Span,
     ) -> Option<W::Call> {
         let values = self.argument_values(Some(&Entry::of(word)), &call.args);
-        word.read(self, on, values, span)
+        word.read(&mut self.typing(), on, values, span)
     }
 
     fn function(&mut self, call: FunctionCall, path: &syn::PathSegment, span: Span) -> Option<Expr> {
@@ -103,13 +104,13 @@ impl Cx<'_> {
             FunctionCall::ThreadIdx => axes(Special::ThreadIdx),
             FunctionCall::BlockIdx => axes(Special::BlockIdx),
             FunctionCall::GridDim => axes(Special::GridDim),
-            FunctionCall::BlockDim => self.block_dim(span),
+            FunctionCall::BlockDim => known_dim3(self.instance.threads, span),
             FunctionCall::LaneIdx => index(Special::LaneIdx),
             FunctionCall::WarpIdx => index(Special::WarpIdx),
             FunctionCall::WarpgroupIdx => index(Special::WarpgroupIdx),
             FunctionCall::ElectOne => {
-                let (dest, value) = self.temporary("elected", Scalar::Bool, span);
-                self.emit(StmtKind::ElectOne { dest }, span);
+                let (dest, value) = self.builder.temporary("elected", Scalar::Bool, span);
+                self.builder.emit(StmtKind::ElectOne { dest }, span);
                 value
             }
 
@@ -160,7 +161,7 @@ impl Cx<'_> {
             }
             FunctionCall::SyncGrid { counter } => {
                 let ExprKind::Param(counter) = counter.kind else { return None };
-                self.params[counter.0 as usize].written = true;
+                self.declared.param_mut(counter).written = true;
                 self.effect(StmtKind::SyncGrid { counter }, span)
             }
             FunctionCall::GridDependencyWait => {
@@ -180,16 +181,16 @@ impl Cx<'_> {
             FunctionCall::FenceBarrierInit => self.effect(StmtKind::Fence(Fence::MbarrierInit), span),
 
             FunctionCall::ShuffleXor { value, mask } => {
-                return self.shuffle(ShuffleOp::Xor, [value, mask], path, span);
+                return self.shuffle(ShuffleOp::Xor, value, mask, path, span);
             }
             FunctionCall::ShuffleUp { value, distance } => {
-                return self.shuffle(ShuffleOp::Up, [value, distance], path, span);
+                return self.shuffle(ShuffleOp::Up, value, distance, path, span);
             }
             FunctionCall::ShuffleDown { value, distance } => {
-                return self.shuffle(ShuffleOp::Down, [value, distance], path, span);
+                return self.shuffle(ShuffleOp::Down, value, distance, path, span);
             }
             FunctionCall::ShuffleIdx { value, lane } => {
-                return self.shuffle(ShuffleOp::Idx, [value, lane], path, span);
+                return self.shuffle(ShuffleOp::Idx, value, lane, path, span);
             }
             FunctionCall::VoteAll { condition } => self.vote(VoteOp::All, condition, span),
             FunctionCall::VoteAny { condition } => self.vote(VoteOp::Any, condition, span),
@@ -258,7 +259,7 @@ impl Cx<'_> {
 
     /// Emits a statement without a result.
     pub(super) fn effect(&mut self, kind: StmtKind, span: Span) -> Expr {
-        self.emit(kind, span);
+        self.builder.emit(kind, span);
         unit(span)
     }
 

@@ -10,7 +10,7 @@ impl Cx<'_> {
     /// Returns the blocks per cluster, as the result of `cluster_dim()`: constants if the attribute
     /// has them.
     pub(super) fn cluster_dim(&self, span: Span) -> Expr {
-        match self.cluster {
+        match self.instance.cluster {
             Cluster::Fixed(extents) => known_dim3(extents, span),
             Cluster::None | Cluster::AtLaunch => {
                 let kind = ExprKind::Special(Special::ClusterDim(Axis::X));
@@ -21,7 +21,7 @@ impl Cx<'_> {
 
     /// Returns the number of blocks in a cluster, a constant if the attribute has it.
     pub(super) fn cluster_blocks(&self, span: Span) -> Expr {
-        match self.cluster {
+        match self.instance.cluster {
             Cluster::None => number(1, span),
             Cluster::Fixed(extents) => number(extents.into_iter().fold(1, u32::saturating_mul), span),
             Cluster::AtLaunch => {
@@ -38,7 +38,7 @@ impl Cx<'_> {
 
     /// Returns whether the kernel has clusters. Reports `word` if it has none.
     pub(super) fn in_a_cluster(&mut self, word: Word, span: Span) -> bool {
-        let has_clusters = self.cluster != Cluster::None;
+        let has_clusters = self.instance.cluster != Cluster::None;
         if !has_clusters {
             self.error(mistake::Cluster::None { word }, span);
         }
@@ -47,7 +47,7 @@ impl Cx<'_> {
 
     /// Resolves `remote(thing, rank)`.
     pub(super) fn remote(&mut self, thing: Expr, rank: Expr, span: Span) -> Option<Expr> {
-        match self.resolve(&thing.ty) {
+        match self.infer.resolve(&thing.ty) {
             ty if ty.is_shared_handle() => {
                 let ty = Type::Remote(Box::new(ty));
                 Some(Expr { kind: ExprKind::Remote(Box::new(thing), Box::new(rank)), ty, span })

@@ -20,12 +20,12 @@ impl Cx<'_> {
         // Flights and columns refer to the accumulator itself, and the slice of a matrix is a
         // parameter.
         let parts = parts.into_iter().map(|part| {
-            let is_own = matches!(self.resolve(&part.ty), Type::Accumulator(_) | Type::Global(_));
+            let is_own = matches!(self.infer.resolve(&part.ty), Type::Accumulator(_) | Type::Global(_));
             if is_own || matches!(part.kind, ExprKind::Shared(_)) {
                 return part;
             }
-            let (local, read) = self.temporary(&name.to_string(), part.ty.clone(), span);
-            self.assign(local, part);
+            let (local, read) = self.builder.temporary(&name.to_string(), part.ty.clone(), span);
+            self.builder.assign(local, part);
             read
         });
         let value = Expr { kind: ExprKind::Compound(parts.collect()), ty, span };
@@ -46,7 +46,7 @@ impl Cx<'_> {
             self.error(Assignment::NoVariable, Span::of(place));
             return;
         };
-        let (old, mutable) = match self.lookup(&name) {
+        let (old, mutable) = match self.frames.lookup(&name) {
             Some(Binding::Compound { value, mutable, .. }) => (value.clone(), *mutable),
             Some(Binding::Value(Expr { kind: ExprKind::Error, .. })) => return,
             Some(_) => {
@@ -77,9 +77,9 @@ impl Cx<'_> {
         }
         for (old, new) in pairs {
             if let ExprKind::Local(local) = old.kind
-                && !matches!(self.resolve(&old.ty), Type::Accumulator(_))
+                && !matches!(self.infer.resolve(&old.ty), Type::Accumulator(_))
             {
-                self.assign(local, new.clone());
+                self.builder.assign(local, new.clone());
             }
         }
     }

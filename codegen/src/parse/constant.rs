@@ -1,12 +1,10 @@
 //! Constants: those of the module, and constant expressions in types, attributes and generics.
 
-use std::collections::HashMap;
-
-use super::cx::{Cx, Frame};
-use super::infer::{fold, settle};
+use super::cx::{Cx, Evaluation};
 use super::item::condition;
-use super::{names, span};
+use super::span;
 use crate::diag::mistake::Value;
+use crate::infer::{fold, settle};
 use crate::ir::{Expr, ExprKind, Span, Type, visit};
 
 impl Cx<'_> {
@@ -45,18 +43,12 @@ impl Cx<'_> {
         (!failed).then_some(value)
     }
 
-    /// Whether the module has a constant `name`.
-    pub(super) fn has_constant(&self, name: &str) -> bool {
-        self.module_items.constants.iter().any(|item| names::text(&item.ident) == name)
-    }
-
     /// Returns the value of the module's constant `name`, if there is one.
     pub(super) fn module_constant(&mut self, name: &str, span: Span) -> Option<Expr> {
-        let shared = self.module_items;
-        let index = shared.constants.iter().position(|item| names::text(&item.ident) == name)?;
-        match self.constants.get(&index) {
-            Some(Some(value)) => return Some(Expr { span, ..value.clone() }),
-            Some(None) => {
+        let constant = self.module.constant(name)?;
+        match self.module.evaluation(constant) {
+            Some(Evaluation::Finished(value)) => return Some(Expr { span, ..value.clone() }),
+            Some(Evaluation::Begun) => {
                 self.error(Value::Circular(name.to_owned()), span);
                 return Some(Expr::error(span));
             }
@@ -65,30 +57,15 @@ impl Cx<'_> {
         if !self.may_enter(span) {
             return Some(Expr::error(span));
         }
-        self.constants.insert(index, None);
-        let item = &shared.constants[index];
+        self.module.set_evaluation(constant, Evaluation::Begun);
+        let item = constant.item;
         condition::refuse_on_constant(item, self.sink);
         let value = self.at_module_level(name, |cx| {
             let ty = cx.ty(&item.ty);
             cx.constant(&item.expr, &ty)
         });
         let value = value.unwrap_or(Expr::error(span));
-        self.constants.insert(index, Some(value.clone()));
+        self.module.set_evaluation(constant, Evaluation::Finished(value.clone()));
         Some(Expr { span, ..value })
-    }
-
-    /// Runs `f` in a frame in which no name of the function is visible.
-    pub(super) fn at_module_level<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> T) -> T {
-        let frame = Frame {
-            name: name.to_owned(),
-            scopes: vec![HashMap::new()],
-            loops: vec![],
-            exit: None,
-            call: None,
-        };
-        self.frames.push(frame);
-        let value = f(self);
-        self.frames.pop();
-        value
     }
 }

@@ -3,13 +3,13 @@
 use syn::{Pat, RangeLimits};
 
 use super::cx::{Binding, Cx};
-use super::infer::rule::Rule;
 use super::names;
 use super::stmt::unit;
 use super::types::name_expr;
-use super::words::{FunctionWord, RangeWord, Word};
 use crate::diag::mistake::{Signature, Syntax, Value};
+use crate::infer::rule::Rule;
 use crate::ir::{Arm, Block, Const, Expr, ExprKind, For, Label, Scalar, Span, StmtKind, Type};
+use crate::words::{FunctionWord, RangeWord, Word};
 
 impl Cx<'_> {
     pub(super) fn if_value(&mut self, if_: &syn::ExprIf, span: Span) -> Expr {
@@ -28,16 +28,7 @@ impl Cx<'_> {
         let value = self.join(&mut branches, span);
         let otherwise = branches.pop().map(|(block, _)| block).unwrap_or_default();
         let then = branches.pop().map(|(block, _)| block).unwrap_or_default();
-        self.emit(StmtKind::If { condition, then, otherwise }, span);
-        value
-    }
-
-    /// Runs `f` for a branch that a constant condition may remove from this instance.
-    fn left_out<T>(&mut self, is_left_out: bool, f: impl FnOnce(&mut Self) -> T) -> T {
-        let around = self.is_left_out;
-        self.is_left_out |= is_left_out;
-        let value = f(self);
-        self.is_left_out = around;
+        self.builder.emit(StmtKind::If { condition, then, otherwise }, span);
         value
     }
 
@@ -54,7 +45,7 @@ impl Cx<'_> {
                 return Expr::error(span);
             }
         }
-        match self.resolve(&ty) {
+        match self.infer.resolve(&ty) {
             Type::Unit => return unit(span),
             Type::Error => return Expr::error(span),
             // Values of these types cannot be stored in a local.
@@ -85,11 +76,11 @@ impl Cx<'_> {
             | Type::SharedMap(_)
             | Type::Infer(_) => {}
         }
-        let (id, result) = self.temporary("chosen", ty, span);
+        let (id, result) = self.builder.temporary("chosen", ty, span);
         for (block, value) in branches {
             if value.ty != Type::Never {
                 let value = value.clone();
-                let (mut assign, ()) = self.block(|cx| cx.assign(id, value));
+                let (mut assign, ()) = self.block(|cx| cx.builder.assign(id, value));
                 block.stmts.append(&mut assign.stmts);
             }
         }
@@ -126,7 +117,7 @@ impl Cx<'_> {
             ranges.into_iter().zip(branches).map(|(ranges, (body, _))| Arm { ranges, body }).collect();
         // Without `_`, the last arm takes the remaining values.
         let otherwise = arms.pop().map(|arm| arm.body).unwrap_or_default();
-        self.emit(StmtKind::Match { value, arms, otherwise }, span);
+        self.builder.emit(StmtKind::Match { value, arms, otherwise }, span);
         result
     }
 
@@ -211,7 +202,7 @@ impl Cx<'_> {
     /// Whether a lone name in a pattern refers to a constant. A name bound to a variable does not,
     /// whatever its value: as in Rust, it would declare a new variable that matches every value.
     fn is_constant_name(&self, name: &str) -> bool {
-        self.lookup(name).is_none() && self.has_constant(name)
+        self.frames.lookup(name).is_none() && self.module.constant(name).is_some()
     }
 
     pub(super) fn for_loop(&mut self, for_: &syn::ExprForLoop, span: Span) -> Expr {
@@ -227,7 +218,7 @@ impl Cx<'_> {
             return Expr::error(span);
         };
         let label = name.map_or_else(|| "_".to_owned(), ToString::to_string);
-        let variable = self.local(label, range.start.ty.clone(), name.map_or(span, Span::of));
+        let variable = self.builder.local(label, range.start.ty.clone(), name.map_or(span, Span::of));
         let mutable = matches!(&*for_.pat, Pat::Ident(name) if name.mutability.is_some());
         let (label, body) = self.loop_body(for_.label.as_ref().map(|label| &label.name), |cx| {
             cx.scope(|cx| {
@@ -239,7 +230,7 @@ impl Cx<'_> {
             });
         });
         let Range { start, end, inclusive, step, unroll } = range;
-        self.emit(
+        self.builder.emit(
             StmtKind::For(Box::new(For { label, variable, start, end, inclusive, step, unroll, body })),
             span,
         );
@@ -273,7 +264,7 @@ impl Cx<'_> {
                 for bound in [&mut range.start, &mut range.end] {
                     self.spill_if_changed(std::slice::from_mut(bound), &effects);
                 }
-                self.append(effects);
+                self.builder.append(effects);
                 self.expect(&step, &Scalar::Usize.into());
                 range.step = step;
                 Some(range)
@@ -302,7 +293,7 @@ impl Cx<'_> {
             let value = cx.block_value(&while_.body);
             cx.expect(&value, &Type::Unit);
         });
-        self.emit(StmtKind::While { label, header, condition, body }, span);
+        self.builder.emit(StmtKind::While { label, header, condition, body }, span);
         unit(span)
     }
 
@@ -312,7 +303,7 @@ impl Cx<'_> {
             cx.expect(&value, &Type::Unit);
         });
         let left = leaves(&body, label);
-        self.emit(StmtKind::Loop { label, body }, span);
+        self.builder.emit(StmtKind::Loop { label, body }, span);
         if left { unit(span) } else { Expr { ty: Type::Never, ..unit(span) } }
     }
 
@@ -321,25 +312,20 @@ impl Cx<'_> {
             self.error(Syntax::BreakValue, Span::of(value));
         }
         if let Some(label) = self.find_loop(break_.label.as_ref(), "break", span) {
-            self.emit(StmtKind::Break(label), span);
+            self.builder.emit(StmtKind::Break(label), span);
         }
         Expr { ty: Type::Never, ..unit(span) }
     }
 
     pub(super) fn continue_loop(&mut self, continue_: &syn::ExprContinue, span: Span) -> Expr {
         if let Some(label) = self.find_loop(continue_.label.as_ref(), "continue", span) {
-            self.emit(StmtKind::Continue(label), span);
+            self.builder.emit(StmtKind::Continue(label), span);
         }
         Expr { ty: Type::Never, ..unit(span) }
     }
 
     fn find_loop(&mut self, name: Option<&syn::Lifetime>, word: &'static str, span: Span) -> Option<Label> {
-        let loops = &self.frame().loops;
-        let found = match name {
-            None => loops.last(),
-            Some(name) => loops.iter().rev().find(|a| a.name.as_ref().is_some_and(|a| name.ident == a)),
-        };
-        let label = found.map(|found| found.label);
+        let label = self.frames.find_loop(name);
         if label.is_none() {
             let mistake = match name {
                 None => Syntax::OutsideLoop { word },
@@ -353,15 +339,15 @@ impl Cx<'_> {
     pub(super) fn return_value(&mut self, return_: &syn::ExprReturn, span: Span) -> Expr {
         let value = return_.expr.as_ref().map(|value| self.expr(value));
         let never = Expr { ty: Type::Never, ..unit(span) };
-        let Some(exit) = self.frame().exit.clone() else {
+        let Some(exit) = self.frames.exit().cloned() else {
             if let Some(value) = value {
                 self.error(Signature::Result, value.span);
             }
-            self.emit(StmtKind::Return, span);
+            self.builder.emit(StmtKind::Return, span);
             return never;
         };
         self.leave(&exit, value.unwrap_or(unit(span)), span);
-        self.emit(StmtKind::Leave(exit.label), span);
+        self.builder.emit(StmtKind::Leave(exit.label), span);
         never
     }
 
@@ -372,7 +358,7 @@ impl Cx<'_> {
             && fits
             && !matches!(value.kind, ExprKind::Error)
         {
-            self.assign(result, value);
+            self.builder.assign(result, value);
         }
     }
 }

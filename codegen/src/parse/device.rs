@@ -13,7 +13,7 @@ use super::names;
 use super::stmt::unit;
 use super::types::{generic_arguments, name_expr};
 use crate::diag::mistake::{self, Mismatch, Signature, Types};
-use crate::ir::{Callee, Expr, ExprKind, Span, StmtKind, Type};
+use crate::ir::{Block, Callee, Expr, ExprKind, Span, StmtKind, Type};
 
 impl Cx<'_> {
     /// Inlines a call of a device function.
@@ -25,7 +25,7 @@ impl Cx<'_> {
         span: Span,
     ) -> Expr {
         let name = names::text(&item.sig.ident);
-        if self.frames.iter().any(|frame| frame.name == name) {
+        if self.frames.contains(&name) {
             self.error(Signature::Recursion { function: name }, span);
             return Expr::error(span);
         }
@@ -38,32 +38,42 @@ impl Cx<'_> {
             self.error(mistake::Argument::Device { function: name, wanted, found }, span);
             return Expr::error(span);
         }
-        let call = Some(self.record_call(Callee::Device(name.clone()), span));
-        let mut frame = Frame { name, scopes: vec![Default::default()], loops: vec![], exit: None, call };
+        let call = self.builder.record_call(Callee::Device(name.clone()), span);
+        let mut frame = Frame::new(name);
         if !self.bind_generics(item, path, &mut frame, span) {
             return Expr::error(span);
         }
-
         // Arguments are evaluated in the caller's scope, and bound in the function's.
-        let bindings = self.arguments_in_order(args);
-        self.frames.push(frame);
+        let arguments = self.arguments_in_order(args);
+        let inlined = self.in_frame(frame, Some(call), |cx| cx.inline(item, arguments, span));
+        let Some(Inlined { exit, body }) = inlined else { return Expr::error(span) };
+        self.builder.emit(StmtKind::Labelled { label: exit.label, body }, span);
+        match exit.result {
+            Some(result) => self.builder.read(result, span),
+            None => Expr { ty: exit.ty, ..unit(span) },
+        }
+    }
+
+    /// Parses a function's body for these arguments. Returns `None` if the function's result is
+    /// rejected.
+    fn inline(&mut self, item: &syn::ItemFn, arguments: Vec<Argument>, span: Span) -> Option<Inlined> {
         let ty = match &item.sig.output {
             syn::ReturnType::Default => Type::Unit,
             syn::ReturnType::Type(_, ty) => self.ty(ty),
         };
         let used = names_in(item.block.to_token_stream());
-        for (input, argument) in item.sig.inputs.iter().zip(bindings) {
+        for (input, argument) in item.sig.inputs.iter().zip(arguments) {
             self.bind_argument(input, argument, &used);
         }
         let returnable = ty.is_storable() && !matches!(ty, Type::Infer(_));
         if !returnable && !matches!(ty, Type::Unit | Type::Never | Type::Error) {
             self.error(Signature::DeviceResult(self.infer.partial(&ty)), Span::of(&item.sig.output));
-            self.frames.pop();
-            return Expr::error(span);
+            return None;
         }
-        let result = returnable.then(|| self.local(format!("{} result", item.sig.ident), ty.clone(), span));
-        let exit = Exit { label: self.label(), result, ty: ty.clone() };
-        self.frame().exit = Some(exit.clone());
+        let result_name = || format!("{} result", item.sig.ident);
+        let result = returnable.then(|| self.builder.local(result_name(), ty.clone(), span));
+        let exit = Exit { label: self.builder.label(), result, ty };
+        self.frames.set_exit(exit.clone());
         let (body, ()) = self.block(|cx| {
             let value = cx.block_value(&item.block);
             if value.ty != Type::Never {
@@ -71,12 +81,7 @@ impl Cx<'_> {
                 cx.leave(&exit, value, span);
             }
         });
-        self.frames.pop();
-        self.emit(StmtKind::Labelled { label: exit.label, body }, span);
-        match result {
-            Some(result) => self.read(result, span),
-            None => Expr { ty, ..unit(span) },
-        }
+        Some(Inlined { exit, body })
     }
 
     /// Binds the const generics of a function to their values. Returns false if that is not
@@ -98,7 +103,7 @@ impl Cx<'_> {
             }
         }
         if found.len() != wanted.len() {
-            let function = frame.name.clone();
+            let function = names::text(&item.sig.ident);
             let (wanted, found) = (wanted.len(), found.len());
             self.error(mistake::Argument::DeviceGenerics { function, wanted, found }, span);
             return false;
@@ -119,7 +124,7 @@ impl Cx<'_> {
             };
             match value {
                 Some(value) => {
-                    frame.scopes[0].insert(names::text(&param.ident), Binding::Value(value));
+                    frame.bind(names::text(&param.ident), Binding::Value(value));
                 }
                 None => fits = false,
             }
@@ -136,7 +141,7 @@ impl Cx<'_> {
                     self.spill_if_changed(std::slice::from_mut(value), &effects);
                 }
             }
-            self.append(effects);
+            self.builder.append(effects);
             all.push(argument);
         }
         all
@@ -150,9 +155,9 @@ impl Cx<'_> {
                 self.reference(&reference.expr, reference.mutability.is_some(), span)
             }
             // A reference passed on to another function.
-            Syntax::Path(path) => match own_variable(path).and_then(|name| self.lookup(&name)) {
+            Syntax::Path(path) => match own_variable(path).and_then(|name| self.frames.lookup(&name)) {
                 Some(&Binding::Reference { id, mutable }) => {
-                    Argument::Reference { value: self.read(id, span), mutable }
+                    Argument::Reference { value: self.builder.read(id, span), mutable }
                 }
                 Some(Binding::Compound { value, mutable, is_reference: true }) => {
                     Argument::Reference { value: value.clone(), mutable: *mutable }
@@ -172,12 +177,12 @@ impl Cx<'_> {
         if let Syntax::Path(path) = target
             && let Some(name) = own_variable(path)
         {
-            match self.lookup(&name).cloned() {
+            match self.frames.lookup(&name).cloned() {
                 Some(Binding::Local { id, mutable: can } | Binding::Reference { id, mutable: can }) => {
                     if mutable && !can {
                         self.not_assignable(&name, span);
                     }
-                    return Argument::Reference { value: self.read(id, span), mutable };
+                    return Argument::Reference { value: self.builder.read(id, span), mutable };
                 }
                 Some(Binding::Compound { value, mutable: can, .. }) => {
                     if mutable && !can {
@@ -192,8 +197,8 @@ impl Cx<'_> {
                     if mutable {
                         self.not_assignable(&name, span);
                     }
-                    let (id, read) = self.temporary(&name, value.ty.clone(), span);
-                    self.assign(id, value);
+                    let (id, read) = self.builder.temporary(&name, value.ty.clone(), span);
+                    self.builder.assign(id, value);
                     return Argument::Reference { value: read, mutable };
                 }
                 _ => {}
@@ -267,6 +272,12 @@ fn names_in(tokens: TokenStream) -> HashSet<String> {
     let mut names = HashSet::new();
     note(tokens, &mut names);
     names
+}
+
+/// An inlined function.
+struct Inlined {
+    exit: Exit,
+    body: Block,
 }
 
 /// An argument of a device function, or of a method that takes a reference.

@@ -6,15 +6,15 @@ use syn::{BinOp, UnOp};
 
 use super::cx::{Binding, Cx};
 use super::device::own_variable;
-use super::infer::rule::Rule;
 use super::names::{self, Meaning, Space};
 use super::span;
-use super::words::{FunctionWord, Word};
 use crate::diag::mistake::{Form, Name, Syntax, Value};
 use crate::diag::suggest::{self, did_you_mean, elsewhere};
+use crate::infer::rule::Rule;
 use crate::ir::{
     Axis, BinaryOp, Block, ChoiceType, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type, UnaryOp, visit,
 };
+use crate::words::{FunctionWord, Word};
 
 impl Cx<'_> {
     /// Parses an expression and returns its value.
@@ -84,12 +84,12 @@ impl Cx<'_> {
         if let Some(owner) = names::owner(path).filter(|owner| self.names_type(owner)) {
             return self.member(path, &owner, span);
         }
-        let found = names::lone_name(path).and_then(|name| self.lookup(&name));
+        let found = names::lone_name(path).and_then(|name| self.frames.lookup(&name));
         match (found, names::own_name(path)) {
             (Some(Binding::Value(value)), _) => Expr { span, ..value.clone() },
             (Some(Binding::Compound { value, .. }), _) => Expr { span, ..value.clone() },
-            (Some(&Binding::Local { id, .. }), _) => self.read(id, span),
-            (Some(&Binding::Reference { id, .. }), _) => self.read(id, span),
+            (Some(&Binding::Local { id, .. }), _) => self.builder.read(id, span),
+            (Some(&Binding::Reference { id, .. }), _) => self.builder.read(id, span),
             (None, Some(name)) => match self.module_constant(&name, span) {
                 Some(value) => value,
                 None if self.refuse_host_item(&name, Space::Value, span) => Expr::error(span),
@@ -140,8 +140,8 @@ impl Cx<'_> {
     }
 
     pub(super) fn unknown_name(&mut self, name: &str, span: Span) -> Expr {
-        let known: Vec<_> = self.value_names().collect();
-        let is_function = FunctionWord::named(name).is_some() || self.device_function(name).is_some();
+        let known: Vec<_> = self.frames.names().cloned().chain(self.module.constant_names()).collect();
+        let is_function = FunctionWord::named(name).is_some() || self.module.function(name).is_some();
         let suggestion = elsewhere(name, suggest::Kind::Value).or_else(|| did_you_mean(name, known));
         self.error(Name::Value { name: name.to_owned(), is_function, suggestion }, span);
         Expr::error(span)
@@ -174,8 +174,8 @@ impl Cx<'_> {
         if let syn::Expr::Path(path) = expr
             && let Some(name) = own_variable(path)
         {
-            match self.lookup(&name) {
-                Some(&Binding::Reference { id, .. }) => return self.read(id, span),
+            match self.frames.lookup(&name) {
+                Some(&Binding::Reference { id, .. }) => return self.builder.read(id, span),
                 Some(Binding::Compound { value, is_reference: true, .. }) => {
                     return Expr { span, ..value.clone() };
                 }
@@ -209,8 +209,8 @@ impl Cx<'_> {
     /// constant in that sense: `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
     pub(super) fn judge_shift(&mut self, op: BinaryOp, shifted: &Type, by: &Expr, written: &syn::ExprBinary) {
         if op.is_shift()
-            && !self.is_left_out
-            && (self.frames.len() == 1 || !self.mentions_variable(written.right.to_token_stream()))
+            && !self.nesting.is_left_out()
+            && (self.frames.in_kernel() || !self.mentions_variable(written.right.to_token_stream()))
             && let Some(amount) = self.known_integer(by)
         {
             self.require(shifted, Rule::ShiftedBy(amount), Span::of(written));
@@ -221,7 +221,7 @@ impl Cx<'_> {
     fn mentions_variable(&self, tokens: TokenStream) -> bool {
         tokens.into_iter().any(|token| match token {
             TokenTree::Group(group) => self.mentions_variable(group.stream()),
-            TokenTree::Ident(name) => self.lookup(&names::text(&name)).is_some(),
+            TokenTree::Ident(name) => self.frames.lookup(&names::text(&name)).is_some(),
             TokenTree::Punct(_) | TokenTree::Literal(_) => false,
         })
     }
@@ -248,7 +248,7 @@ impl Cx<'_> {
     }
 
     pub(super) fn is_scalar(&self, expr: &Expr) -> bool {
-        matches!(self.resolve(&expr.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error | Type::Never)
+        matches!(self.infer.resolve(&expr.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error | Type::Never)
     }
 
     fn no_operator(&mut self, sign: &'static str, operand: &Expr, span: Span) -> Expr {
@@ -268,15 +268,15 @@ impl Cx<'_> {
         if effects.stmts.is_empty() && is_total(&right) {
             return Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty: bool_ty, span };
         }
-        let result = self.local("condition", bool_ty, span);
-        self.assign(result, left);
-        let condition = self.read(result, span);
-        let (mut evaluate, ()) = self.block(|cx| cx.assign(result, right));
+        let result = self.builder.local("condition", bool_ty, span);
+        self.builder.assign(result, left);
+        let condition = self.builder.read(result, span);
+        let (mut evaluate, ()) = self.block(|cx| cx.builder.assign(result, right));
         let mut block = effects;
         block.stmts.append(&mut evaluate.stmts);
         let (then, otherwise) = if is_and { (block, Block::default()) } else { (Block::default(), block) };
-        self.emit(StmtKind::If { condition, then, otherwise }, span);
-        self.read(result, span)
+        self.builder.emit(StmtKind::If { condition, then, otherwise }, span);
+        self.builder.read(result, span)
     }
 
     fn cast(&mut self, cast: &syn::ExprCast, span: Span) -> Expr {
@@ -289,7 +289,7 @@ impl Cx<'_> {
         // expression computed from literals is not affected.
         if is_literal(&cast.expr)
             && self.infer.kind(&value.ty).is_some()
-            && let Some(scalar) = self.resolve(&ty).as_scalar()
+            && let Some(scalar) = self.infer.resolve(&ty).as_scalar()
         {
             self.infer.unify(&value.ty, &scalar.into(), span);
         }

@@ -8,10 +8,10 @@ use super::cx::Cx;
 use super::names::{self, Meaning};
 use super::stmt::unit;
 use super::types::name_expr;
-use super::words::MacroWord;
 use crate::diag::mistake::{Format, Syntax, Unprintable};
 use crate::diag::suggest::{Kind, elsewhere};
 use crate::ir::{Expr, ExprKind, PrintfPiece, Scalar, Span, StmtKind, Type};
+use crate::words::MacroWord;
 
 impl Cx<'_> {
     pub(super) fn macro_call(&mut self, mac: &syn::Macro, span: Span) -> Expr {
@@ -85,7 +85,7 @@ impl Cx<'_> {
             return unit(span);
         }
         if self.all_printable(&values) {
-            self.emit(StmtKind::Printf { pieces: shown, args: values }, span);
+            self.builder.emit(StmtKind::Printf { pieces: shown, args: values }, span);
         }
         unit(span)
     }
@@ -94,7 +94,7 @@ impl Cx<'_> {
         let mut all = true;
         for value in values {
             all &= !matches!(value.kind, ExprKind::Error);
-            if !matches!(self.resolve(&value.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error) {
+            if !matches!(self.infer.resolve(&value.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error) {
                 self.error(Format::Value(self.infer.partial(&value.ty)), value.span);
                 all = false;
             }
@@ -119,7 +119,7 @@ impl Cx<'_> {
                 let condition = self.expr(&condition);
                 if self.expect(&condition, &Scalar::Bool.into()) && !matches!(condition.kind, ExprKind::Error)
                 {
-                    self.emit(StmtKind::Assert { condition, message, assumed: false }, span);
+                    self.builder.emit(StmtKind::Assert { condition, message, assumed: false }, span);
                 }
             }
             Err(error) => {

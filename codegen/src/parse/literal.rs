@@ -3,9 +3,9 @@
 use syn::Lit;
 
 use super::cx::Cx;
-use super::infer::Kind;
 use super::types::scalar_named;
 use crate::diag::mistake::{Syntax, Types, Value};
+use crate::infer::Kind;
 use crate::ir::{Const, Expr, Scalar, Span};
 
 impl Cx<'_> {
@@ -54,21 +54,14 @@ impl Cx<'_> {
     fn number(&mut self, value: Const, suffix: &str, kind: Kind, span: Span) -> Expr {
         if suffix.is_empty() {
             let ty = self.infer.fresh(kind);
-            return self.written(Expr::constant(value, ty, span));
+            return self.infer.written(Expr::constant(value, ty, span));
         }
         match scalar_named(suffix).filter(|&scalar| kind.fits(scalar)) {
-            Some(scalar) => self.written(Expr::constant(value, scalar, span)),
+            Some(scalar) => self.infer.written(Expr::constant(value, scalar, span)),
             None => {
                 self.error(Types::Literal { suffix: suffix.to_owned() }, span);
                 Expr::error(span)
             }
         }
-    }
-
-    /// Registers a number to be checked once its type is known. The type may not be able to
-    /// represent it, or not be a number type at all.
-    pub(super) fn written(&mut self, number: Expr) -> Expr {
-        self.numbers.push(number.clone());
-        number
     }
 }

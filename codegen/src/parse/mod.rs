@@ -5,6 +5,7 @@
 //! inferred here must therefore be those that rustc infers. If a program that rustc accepts is
 //! rejected here, the error names the unsupported form and what to write instead.
 
+mod arguments;
 mod array;
 mod call;
 mod cluster;
@@ -15,7 +16,6 @@ mod cx;
 mod device;
 mod expr;
 mod format;
-mod infer;
 mod instances;
 pub(crate) mod item;
 mod literal;
@@ -30,18 +30,17 @@ mod span;
 mod stmt;
 mod types;
 mod warp;
-pub(crate) mod words;
 
 pub(crate) use instances::InstanceAttr;
 
 use cx::Cx;
-use infer::settle;
 use item::attr;
 use item::{KernelItem, ModuleItems};
 use names::WordUse;
 
 use crate::diag::Sink;
 use crate::diag::mistake::Signature;
+use crate::infer::settle::{self, Typed};
 use crate::ir::{Kernel, Span, visit};
 
 /// Parses every instance of a kernel. A kernel with errors still has a correct signature, from
@@ -89,14 +88,17 @@ fn parse_instance(
         return;
     }
     let launch = cx.launch_bounds(function, attr);
-    (cx.threads, cx.cluster) = (launch.threads, launch.cluster);
-    cx.bind_params(function);
-    let (mut body, value) = cx.block(|cx| cx.block_value(&function.block));
+    (cx.instance.threads, cx.instance.cluster) = (launch.threads, launch.cluster);
+    let (mut body, value) = cx.block(|cx| {
+        cx.bind_params(function);
+        cx.block_value(&function.block)
+    });
     if !cx.infer.unify(&value.ty, &crate::ir::Type::Unit, value.span) {
         cx.error(Signature::Tail, value.span);
     }
     let (mut parts, sink) = cx.finish();
-    settle::settle(&mut parts, &mut body, sink);
+    let (locals, variables) = (&mut parts.locals, &mut parts.variables);
+    settle::settle(parts.infer, Typed { locals, variables, body: &mut body }, sink);
     release::fence_reads(&parts.pipelines, &mut body);
     visit::number(&mut body);
     for word in parts.words.drain(..) {

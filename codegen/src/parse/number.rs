@@ -3,11 +3,12 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use super::cx::Cx;
-use super::infer::Kind;
-use super::infer::rule::{Rule, bits, is_small_float};
-use super::words::{ConstantWord, ConversionCall, ConversionWord, NumberCall, NumberWord};
 use crate::diag::mistake::Name;
+use crate::infer::Kind;
+use crate::infer::rule::Rule;
+use crate::infer::scalar::{bits, has_math, is_small_float};
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, IntegerOp, MathOp, Scalar, Span};
+use crate::words::{ConstantWord, ConversionCall, ConversionWord, NumberCall, NumberWord, Word};
 
 impl Cx<'_> {
     /// Resolves `u32::MAX` and other constants of scalars.
@@ -86,7 +87,7 @@ impl Cx<'_> {
 
     /// Builds `a.div_ceil(b)` on unsigned integers: `a / b`, plus one if there is a remainder.
     fn div_ceil(&mut self, a: Expr, b: Expr, span: Span) -> Option<Expr> {
-        if !self.require(&a.ty, Rule::DivCeil, span) {
+        if !self.require(&a.ty, Rule::DivCeil { word: NumberWord::DivCeil.name() }, span) {
             return None;
         }
         let quotient = self.apply(BinaryOp::Div, a.clone(), b.clone(), span);
@@ -99,16 +100,17 @@ impl Cx<'_> {
 
     /// Builds `to_f32` or `to_f64` of a small float.
     fn widened(&mut self, value: Expr, word: NumberWord, to: Scalar, span: Span) -> Option<Expr> {
-        let fits = self.require(&value.ty, Rule::Small(word), span);
+        let fits = self.require(&value.ty, Rule::Small { word: word.name() }, span);
         fits.then(|| Expr { kind: ExprKind::Cast(Box::new(value)), ty: to.into(), span })
     }
 
     fn bits_of(&mut self, value: Expr, span: Span) -> Option<Expr> {
-        let ty = match self.resolve(&value.ty).as_scalar() {
+        let ty = match self.infer.resolve(&value.ty).as_scalar() {
             Some(float) => bits(float)?.into(),
             None => {
                 let bits = self.infer.fresh(Kind::Integer);
-                self.require(&value.ty, Rule::Bits(bits.clone()), span).then_some(bits)?
+                let rule = Rule::Bits { to: bits.clone(), word: NumberWord::ToBits.name() };
+                self.require(&value.ty, rule, span).then_some(bits)?
             }
         };
         Some(Expr { kind: ExprKind::Bits(Box::new(value)), ty, span })
@@ -237,29 +239,5 @@ fn is_of_f32(op: MathOp) -> bool {
         | MathOp::Sqrt
         | MathOp::Recip
         | MathOp::Exp2Half => false,
-    }
-}
-
-/// Whether the hardware function exists for the scalar.
-pub(super) fn has_math(scalar: Scalar, op: MathOp) -> bool {
-    match op {
-        MathOp::Min | MathOp::Max | MathOp::Clamp | MathOp::Abs => {
-            scalar.is_arithmetic() && (op != MathOp::Abs || scalar.is_float() || scalar.is_signed())
-        }
-        MathOp::Fma | MathOp::CopySign => {
-            matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64)
-        }
-        MathOp::Sqrt | MathOp::Recip => matches!(scalar, Scalar::F32 | Scalar::F64),
-        MathOp::Exp2Half => matches!(scalar, Scalar::F16 | Scalar::Bf16),
-        MathOp::Rsqrt
-        | MathOp::Exp2
-        | MathOp::Exp2Ftz
-        | MathOp::Log2
-        | MathOp::Exp
-        | MathOp::Log
-        | MathOp::Sin
-        | MathOp::Cos
-        | MathOp::Tanh
-        | MathOp::Pow => scalar == Scalar::F32,
     }
 }

@@ -15,7 +15,7 @@ impl Cx<'_> {
         for expr in exprs {
             let (effects, value) = self.block(|cx| cx.expr(expr));
             self.spill_if_changed(&mut values, &effects);
-            self.append(effects);
+            self.builder.append(effects);
             values.push(value);
         }
         values
@@ -26,7 +26,7 @@ impl Cx<'_> {
         let mut first = self.expr(first);
         let (effects, second) = self.block(|cx| cx.expr(second));
         self.spill_if_changed(std::slice::from_mut(&mut first), &effects);
-        self.append(effects);
+        self.builder.append(effects);
         (first, second)
     }
 
@@ -45,8 +45,8 @@ impl Cx<'_> {
                 continue;
             }
             let span = value.span;
-            let (id, held) = self.temporary("held", value.ty.clone(), span);
-            self.assign(id, std::mem::replace(value, held));
+            let (id, held) = self.builder.temporary("held", value.ty.clone(), span);
+            self.builder.assign(id, std::mem::replace(value, held));
         }
     }
 

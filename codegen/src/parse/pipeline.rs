@@ -2,13 +2,13 @@
 
 use syn::GenericArgument;
 
-use super::cx::{Cx, count};
+use super::cx::Cx;
 use crate::diag::mistake;
 use crate::ir::{
     BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Pipeline, Ring, Scalar, Scope,
     SharedId, Span, StmtKind, TileType, Type,
 };
-use crate::limits;
+use crate::limits::{self, count};
 
 /// The parts of a pipeline, or of a state or slot of one.
 pub(super) struct Parts {
@@ -93,15 +93,19 @@ impl Cx<'_> {
     pub(super) fn shared_pipeline(&mut self, name: &str, ring: Ring, span: Span) -> Expr {
         let stages = |thing| Type::Stages(Box::new(thing), ring.stages);
         let mut parts = vec![];
-        let first = SharedId(count(self.shared.len()));
+        let first = self.declared.next_shared();
         for (i, tile) in ring.tiles.iter().enumerate() {
-            parts.push(self.shared_var(format!("{name}.{i}"), stages(Type::Tile(tile.clone())), span));
+            parts.push(self.declared.shared_var(
+                format!("{name}.{i}"),
+                stages(Type::Tile(tile.clone())),
+                span,
+            ));
         }
         for barriers in ["full", "empty"] {
-            parts.push(self.shared_var(format!("{name}.{barriers}"), stages(Type::Barrier), span));
+            parts.push(self.declared.shared_var(format!("{name}.{barriers}"), stages(Type::Barrier), span));
         }
         let [full, empty] = [0, 1].map(|after| SharedId(first.0 + count(ring.tiles.len() + after)));
-        self.pipelines.push(Pipeline {
+        self.declared.pipeline(Pipeline {
             name: name.to_owned(),
             tiles: (first.0..full.0).map(SharedId).collect(),
             full,
@@ -117,36 +121,36 @@ impl Cx<'_> {
     pub(super) fn next_stage(&mut self, stage: LocalId, parity: LocalId, stages: u32, span: Span) {
         if stages > 1 {
             let one = number(1, span);
-            let next = binary(BinaryOp::Add, self.read(stage, span), one);
-            self.assign(stage, next);
+            let next = binary(BinaryOp::Add, self.builder.read(stage, span), one);
+            self.builder.assign(stage, next);
         }
         let (wrap, ()) = self.block(|cx| {
             if stages > 1 {
-                cx.assign(stage, number(0, span));
+                cx.builder.assign(stage, number(0, span));
             }
             cx.flip(parity, span);
         });
         if stages == 1 {
-            return self.append(wrap);
+            return self.builder.append(wrap);
         }
         let condition = Expr {
             ty: Scalar::Bool.into(),
-            ..binary(BinaryOp::Eq, self.read(stage, span), number(stages, span))
+            ..binary(BinaryOp::Eq, self.builder.read(stage, span), number(stages, span))
         };
-        self.emit(StmtKind::If { condition, then: wrap, otherwise: Block::default() }, span);
+        self.builder.emit(StmtKind::If { condition, then: wrap, otherwise: Block::default() }, span);
     }
 
     /// Flips the parity, for the next phase.
     pub(super) fn flip(&mut self, parity: LocalId, span: Span) {
-        let flipped = binary(BinaryOp::Xor, self.read(parity, span), number(1, span));
-        self.assign(parity, flipped);
+        let flipped = binary(BinaryOp::Xor, self.builder.read(parity, span), number(1, span));
+        self.builder.assign(parity, flipped);
     }
 
     /// Emits an operation of a pipeline on one of its barriers. The pipeline hands over slots that
     /// copies fill and threads read. It does not publish writes of threads, so the scope is the
     /// block.
     pub(super) fn ring_barrier_op(&mut self, barrier: Expr, op: BarrierOp, span: Span) {
-        self.emit(StmtKind::Barrier { barrier, op, scope: Scope::Block }, span);
+        self.builder.emit(StmtKind::Barrier { barrier, op, scope: Scope::Block }, span);
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use syn::{GenericArgument, GenericParam, ItemFn, ReturnType};
 
-use super::cx::{Binding, Cx};
+use super::cx::{Binding, Cx, Module};
 use super::instances::InstanceAttr;
 use super::item::attr::KernelAttr;
 use super::item::condition;
@@ -85,7 +85,7 @@ impl Cx<'_> {
                     let ty = self.ty(&param.ty);
                     match self.constant_argument(argument, &ty) {
                         Some(value) => {
-                            self.arguments.push(match (&value.kind, ty.as_scalar()) {
+                            self.instance.bind_const(match (&value.kind, ty.as_scalar()) {
                                 (ExprKind::Const(value), Some(scalar)) => Argument::Const(*value, scalar),
                                 _ => Argument::Other,
                             });
@@ -96,8 +96,8 @@ impl Cx<'_> {
                 }
                 GenericParam::Type(param) => match argument {
                     GenericArgument::Type(ty) => {
-                        self.arguments.push(self.type_argument_is(ty));
-                        self.type_arguments.insert(names::text(&param.ident), ty.clone());
+                        let argument = type_argument_is(&self.module, ty);
+                        self.instance.bind_type(names::text(&param.ident), ty.clone(), argument);
                     }
                     other => {
                         let generic = param.ident.to_string();
@@ -109,25 +109,6 @@ impl Cx<'_> {
             }
         }
         fits
-    }
-
-    /// Classifies the type argument of a generic. Whether it is allowed there is checked where the
-    /// generic is used.
-    fn type_argument_is(&self, ty: &syn::Type) -> Argument {
-        let aliases = &self.module_items.aliases;
-        let mut named = last_name(ty);
-        // One iteration per alias is enough, and bounds the search: an alias may be defined by
-        // itself.
-        for _ in 0..aliases.len() {
-            let alias = aliases.iter().find(|alias| named.as_ref() == Some(&alias.ident));
-            named = alias.map_or(named, |alias| last_name(&alias.ty));
-        }
-        let Some(name) = named.map(|name| name.to_string()) else { return Argument::Other };
-        match (scalar_named(&name), swizzle_named(&name)) {
-            (Some(scalar), _) => Argument::Element(scalar),
-            (None, Some(swizzle)) => Argument::Swizzle(swizzle),
-            (None, None) => Argument::Other,
-        }
     }
 
     /// Evaluates the launch bounds of the attribute.
@@ -214,7 +195,7 @@ impl Cx<'_> {
             }
             let param =
                 Param { name: name.to_string(), ty: ty.clone(), written: false, unit: 1, span, ty_span };
-            let id = self.param(param);
+            let id = self.declared.param(param);
             let value = Expr { kind: ExprKind::Param(id), ty, span };
             self.bind_value(&name, mutable, value, None);
         }
@@ -239,9 +220,24 @@ impl Cx<'_> {
             }
         }
     }
-    /// Returns the threads per block, as the result of `block_dim()`.
-    pub(super) fn block_dim(&self, span: Span) -> Expr {
-        known_dim3(self.threads, span)
+}
+
+/// Classifies the type argument of a generic. Whether it is allowed there is checked where the
+/// generic is used.
+fn type_argument_is(module: &Module<'_>, ty: &syn::Type) -> Argument {
+    let aliases = module.aliases();
+    let mut named = last_name(ty);
+    // One iteration per alias is enough, and bounds the search: an alias may be defined by
+    // itself.
+    for _ in 0..aliases.len() {
+        let alias = aliases.iter().find(|alias| named.as_ref() == Some(&alias.ident));
+        named = alias.map_or(named, |alias| last_name(&alias.ty));
+    }
+    let Some(name) = named.map(|name| name.to_string()) else { return Argument::Other };
+    match (scalar_named(&name), swizzle_named(&name)) {
+        (Some(scalar), _) => Argument::Element(scalar),
+        (None, Some(swizzle)) => Argument::Swizzle(swizzle),
+        (None, None) => Argument::Other,
     }
 }
 

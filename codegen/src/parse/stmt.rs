@@ -8,9 +8,9 @@ use super::item::trusted;
 use super::names;
 use super::span;
 use super::types::generic_arguments;
-use super::words::FunctionWord;
 use crate::diag::mistake::{Assignment, Attribute, Mismatch, Shared, Syntax, Trusted};
 use crate::ir::{BinaryOp, Callee, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
+use crate::words::FunctionWord;
 
 impl Cx<'_> {
     /// Parses a block in a new scope and returns the value of its last expression.
@@ -50,12 +50,7 @@ impl Cx<'_> {
             self.error(Attribute::TrustedWithoutReason(Trusted::Statement), span);
             return parse(self);
         };
-        let caller = self.frame().call;
-        let call = self.record_call(Callee::Trusted { reason }, span);
-        self.frame().call = Some(call);
-        let value = parse(self);
-        self.frame().call = caller;
-        value
+        self.within_call(Callee::Trusted { reason }, span, parse)
     }
 
     /// Parses an expression for its effect and drops its value.
@@ -78,9 +73,9 @@ impl Cx<'_> {
                     | ExprKind::Stage(..)
             );
         });
-        if may_stop && self.resolve(&value.ty).is_storable() {
-            let (id, _) = self.temporary("unused", value.ty.clone(), value.span);
-            self.assign(id, value);
+        if may_stop && self.infer.resolve(&value.ty).is_storable() {
+            let (id, _) = self.builder.temporary("unused", value.ty.clone(), value.span);
+            self.builder.assign(id, value);
         }
     }
 
@@ -137,7 +132,7 @@ impl Cx<'_> {
     /// Binds a name to `value`, in a new local if the value needs storage. If an error was already
     /// reported for the value, the name keeps the annotated type, to avoid errors at its uses.
     pub(super) fn bind_value(&mut self, name: &syn::Ident, mutable: bool, value: Expr, known: Option<Type>) {
-        let ty = self.resolve(&value.ty);
+        let ty = self.infer.resolve(&value.ty);
         let aliasable = match value.kind {
             ExprKind::Const(_) | ExprKind::Shared(_) | ExprKind::Param(_) => !mutable,
             _ => false,
@@ -155,8 +150,8 @@ impl Cx<'_> {
             }
             return self.bind(name, Binding::Value(value));
         }
-        let id = self.local(name.to_string(), value.ty.clone(), name.span().into());
-        self.assign(id, value);
+        let id = self.builder.local(name.to_string(), value.ty.clone(), name.span().into());
+        self.builder.assign(id, value);
         self.bind(name, Binding::Local { id, mutable });
     }
 
@@ -167,12 +162,12 @@ impl Cx<'_> {
 
     /// Resolves `shared()` of type `ty`.
     pub(super) fn make_shared(&mut self, name: &str, ty: Type, span: Span) -> Expr {
-        if self.nesting > 0 {
+        if self.nesting.in_branch() {
             self.error(Shared::InBranch, span);
             return Expr { ty, ..Expr::error(span) };
         }
         match ty {
-            ty if ty.is_shared_handle() => self.shared_var(name.to_owned(), ty, span),
+            ty if ty.is_shared_handle() => self.declared.shared_var(name.to_owned(), ty, span),
             Type::Compound(Compound::Pipeline(ring)) => self.shared_pipeline(name, ring, span),
             Type::Error => Expr::error(span),
             other => {
@@ -209,14 +204,14 @@ impl Cx<'_> {
         }
         let (effects, assignee) = self.block(|cx| cx.assignee(&assign.left));
         self.spill_if_changed(std::slice::from_mut(&mut value), &effects);
-        self.append(effects);
+        self.builder.append(effects);
         let diverges = value.ty == Type::Never;
         if let Some(assignee) = assignee
             && !matches!(value.kind, ExprKind::Error)
             && self.expect(&value, &assignee.ty)
             && !diverges
         {
-            self.emit(StmtKind::Assign { local: assignee.local, index: assignee.index, value }, span);
+            self.builder.emit(StmtKind::Assign { local: assignee.local, index: assignee.index, value }, span);
         }
         Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
     }
@@ -228,20 +223,20 @@ impl Cx<'_> {
         let (effects, mut right) = self.block(|cx| cx.expr(&binary.right));
         let (assignee_effects, mut assignee) = self.block(|cx| cx.assignee(&binary.left));
         let is_call = assignee.as_ref().is_some_and(|assignee| {
-            matches!(self.resolve(&assignee.ty), Type::Scalar(Scalar::F16 | Scalar::Bf16))
+            matches!(self.infer.resolve(&assignee.ty), Type::Scalar(Scalar::F16 | Scalar::Bf16))
         });
         if let (true, Some(assignee)) = (is_call, &mut assignee) {
-            self.append(assignee_effects);
+            self.builder.append(assignee_effects);
             self.spill_if_changed(&mut assignee.index, &effects);
-            self.append(effects);
+            self.builder.append(effects);
         } else {
-            self.append(effects);
+            self.builder.append(effects);
             self.spill_if_changed(std::slice::from_mut(&mut right), &assignee_effects);
-            self.append(assignee_effects);
+            self.builder.append(assignee_effects);
         }
         if let Some(assignee) = assignee {
             let left_span = span::of_expr(&binary.left);
-            let mut left = self.read(assignee.local, left_span);
+            let mut left = self.builder.read(assignee.local, left_span);
             for index in &assignee.index {
                 let ty =
                     self.infer.outermost(&left.ty).elements().map_or(Type::Error, |(element, _)| element);
@@ -250,7 +245,8 @@ impl Cx<'_> {
             self.judge_shift(op, &left.ty, &right, binary);
             let value = self.apply(op, left, right, span);
             if !matches!(value.kind, ExprKind::Error) {
-                self.emit(StmtKind::Assign { local: assignee.local, index: assignee.index, value }, span);
+                self.builder
+                    .emit(StmtKind::Assign { local: assignee.local, index: assignee.index, value }, span);
             }
         }
         unit(span)
@@ -270,7 +266,7 @@ impl Cx<'_> {
                     self.refuse_foreign_path(&path.path);
                     return None;
                 };
-                let (id, mutable) = match self.lookup(&name).cloned() {
+                let (id, mutable) = match self.frames.lookup(&name).cloned() {
                     Some(Binding::Local { id, mutable } | Binding::Reference { id, mutable }) => {
                         (id, mutable)
                     }
@@ -284,7 +280,7 @@ impl Cx<'_> {
                         self.error(Mismatch::Holds { name, ty }, span);
                         return None;
                     }
-                    None if self.has_constant(&name) => {
+                    None if self.module.constant(&name).is_some() => {
                         self.error(Assignment::Constant(name), span);
                         return None;
                     }
@@ -297,7 +293,7 @@ impl Cx<'_> {
                     self.not_assignable(&name, span);
                     return None;
                 }
-                Some(Assignee { local: id, index: vec![], ty: self.locals[id.0 as usize].ty.clone() })
+                Some(Assignee { local: id, index: vec![], ty: self.builder.type_of(id).clone() })
             }
             syn::Expr::Index(index) => {
                 if self.refuse_part(&index.expr, span) {
@@ -306,7 +302,7 @@ impl Cx<'_> {
                 let mut assignee = self.assignee(&index.expr)?;
                 let (effects, position) = self.block(|cx| cx.expr(&index.index));
                 self.spill_if_changed(&mut assignee.index, &effects);
-                self.append(effects);
+                self.builder.append(effects);
                 let ty = self.infer.outermost(&assignee.ty);
                 let Some((element, _)) = ty.elements() else {
                     self.no_part(&ty, "it", span);
@@ -329,14 +325,14 @@ impl Cx<'_> {
     fn refuse_part(&mut self, expr: &syn::Expr, span: Span) -> bool {
         let syn::Expr::Path(path) = expr else { return false };
         let Some(name) = own_variable(path) else { return false };
-        let ty = match self.lookup(&name) {
+        let ty = match self.frames.lookup(&name) {
             Some(Binding::Value(value) | Binding::Compound { value, .. }) => value.ty.clone(),
             Some(Binding::Local { id, .. } | Binding::Reference { id, .. }) => {
-                self.locals[id.0 as usize].ty.clone()
+                self.builder.type_of(*id).clone()
             }
             None => return false,
         };
-        let ty = self.resolve(&ty);
+        let ty = self.infer.resolve(&ty);
         if ty.elements().is_some() || matches!(ty, Type::Error | Type::Infer(_)) {
             return false;
         }
@@ -352,12 +348,6 @@ impl Cx<'_> {
 
     pub(super) fn not_assignable(&mut self, name: &str, span: Span) {
         self.error(Assignment::Immutable(name.to_owned()), span);
-    }
-
-    /// Creates a local for a value that a statement writes.
-    pub(super) fn temporary(&mut self, name: &str, ty: impl Into<Type>, span: Span) -> (LocalId, Expr) {
-        let id = self.local(name, ty.into(), span);
-        (id, self.read(id, span))
     }
 }
 

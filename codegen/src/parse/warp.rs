@@ -1,17 +1,18 @@
 //! Built-in functions on warps: shuffles, votes, matches and reductions.
 
 use super::cx::Cx;
-use super::infer::rule::Rule;
 use super::types::generic_arguments;
-use super::words::FunctionWord;
+use crate::infer::rule::Rule;
 use crate::ir::{Expr, MatchOp, Scalar, ShuffleOp, Span, StmtKind, VoteOp, WarpOp, WarpReduceOp};
+use crate::words::{FunctionWord, Word};
 
 impl Cx<'_> {
     /// Resolves `shuffle_xor(value, mask)` and the like.
     pub(super) fn shuffle(
         &mut self,
         op: ShuffleOp,
-        [value, by]: [Expr; 2],
+        value: Expr,
+        by: Expr,
         path: &syn::PathSegment,
         span: Span,
     ) -> Option<Expr> {
@@ -21,16 +22,16 @@ impl Cx<'_> {
             ShuffleOp::Down => FunctionWord::ShuffleDown,
             ShuffleOp::Idx => FunctionWord::ShuffleIdx,
         };
-        let value = self.of_lanes(value, Rule::OfLanes(word), path, span)?;
-        let (dest, shuffled) = self.temporary("shuffled", value.ty.clone(), span);
-        self.emit(StmtKind::Warp { dest, value, op: WarpOp::Shuffle { op, by } }, span);
+        let value = self.of_lanes(value, Rule::OfLanes { word: word.name() }, path, span)?;
+        let (dest, shuffled) = self.builder.temporary("shuffled", value.ty.clone(), span);
+        self.builder.emit(StmtKind::Warp { dest, value, op: WarpOp::Shuffle { op, by } }, span);
         Some(shuffled)
     }
 
     /// Resolves `vote_all(condition)` and the like.
     pub(super) fn vote(&mut self, op: VoteOp, condition: Expr, span: Span) -> Expr {
-        let (dest, vote) = self.temporary("vote", op.result(), span);
-        self.emit(StmtKind::Warp { dest, value: condition, op: WarpOp::Vote(op) }, span);
+        let (dest, vote) = self.builder.temporary("vote", op.result(), span);
+        self.builder.emit(StmtKind::Warp { dest, value: condition, op: WarpOp::Vote(op) }, span);
         vote
     }
 
@@ -46,9 +47,9 @@ impl Cx<'_> {
             MatchOp::Any => FunctionWord::MatchAny,
             MatchOp::All => FunctionWord::MatchAll,
         };
-        let value = self.of_lanes(value, Rule::OfLanes(word), path, span)?;
-        let (dest, lanes) = self.temporary("lanes", Scalar::U32, span);
-        self.emit(StmtKind::Warp { dest, value, op: WarpOp::Match(op) }, span);
+        let value = self.of_lanes(value, Rule::OfLanes { word: word.name() }, path, span)?;
+        let (dest, lanes) = self.builder.temporary("lanes", Scalar::U32, span);
+        self.builder.emit(StmtKind::Warp { dest, value, op: WarpOp::Match(op) }, span);
         Some(lanes)
     }
 
@@ -60,9 +61,10 @@ impl Cx<'_> {
         path: &syn::PathSegment,
         span: Span,
     ) -> Option<Expr> {
-        let value = self.of_lanes(value, Rule::WarpReduce(op), path, span)?;
-        let (dest, reduced) = self.temporary("reduced", value.ty.clone(), span);
-        self.emit(StmtKind::Warp { dest, value, op: WarpOp::Reduce(op) }, span);
+        let rule = Rule::WarpReduce { op, word: FunctionWord::WarpReduce(op).name() };
+        let value = self.of_lanes(value, rule, path, span)?;
+        let (dest, reduced) = self.builder.temporary("reduced", value.ty.clone(), span);
+        self.builder.emit(StmtKind::Warp { dest, value, op: WarpOp::Reduce(op) }, span);
         Some(reduced)
     }
 

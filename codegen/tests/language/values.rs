@@ -19,6 +19,14 @@ fn literals_take_their_type_from_their_use() {
 }
 
 #[test]
+fn a_mutable_parameter_begins_with_the_argument() {
+    let text =
+        ir("#[tma_kernel(threads = 32)] fn k(mut n: u32, out: Global<u32>) { n += 1; out.set(0, n); }");
+    let statements: Vec<_> = text.lines().filter(|line| line.contains('=') || line.contains("set")).collect();
+    assert!(statements.iter().any(|line| line.trim() == "v0 = p0"), "{text}");
+}
+
+#[test]
 fn a_literal_takes_the_type_it_is_cast_to_and_what_is_computed_from_it_does_not() {
     means("let mut a = (-(5)) as i64; let mut b = !0 as u64;", "v0 = -5i64\nv1 = 18446744073709551615u64");
     means("let mut a = (1 << n) as u64;", "v0 = ((1i32 << p0) as u64)");

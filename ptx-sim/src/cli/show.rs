@@ -46,9 +46,9 @@ pub(crate) fn report(sources: &Sources<'_>, report: &Report) -> String {
 fn instructions(text: &mut String, report: &Report) {
     append(text, format_args!("instructions{:>26}{:>14}\n", "of warps", "of threads"));
     for (class, executed) in report.profile.by_class() {
-        row(text, &class.to_string(), [executed.warps, executed.threads]);
+        row(text, &class.to_string(), executed.warps, executed.threads);
     }
-    row(text, "all", [report.warp_instructions, report.thread_instructions]);
+    row(text, "all", report.warp_instructions, report.thread_instructions);
 }
 
 fn engines(text: &mut String, counters: &Counters) {
@@ -59,11 +59,11 @@ fn engines(text: &mut String, counters: &Counters) {
     }
     append(text, format_args!("asynchronous engines{:>18}{:>14}\n", "copies", "bytes"));
     for (kind, moved) in busy {
-        row(text, &kind.to_string(), [moved.copies, moved.bytes]);
+        row(text, &kind.to_string(), moved.copies, moved.bytes);
     }
 }
 
-fn row(text: &mut String, name: &str, [first, second]: [u64; 2]) {
+fn row(text: &mut String, name: &str, first: u64, second: u64) {
     append(text, format_args!("  {name:<26}{first:>10}{second:>14}\n"));
 }
 

@@ -126,7 +126,9 @@ fn is_instant(event: &Event) -> bool {
     }
 }
 
-fn block_name([z, y, x]: [u32; 3]) -> String {
+/// Names a block. Its index is in the order in which blocks are sorted, z first.
+fn block_name(zyx: [u32; 3]) -> String {
+    let [z, y, x] = zyx;
     format!("block ({x},{y},{z})")
 }
 

@@ -64,22 +64,22 @@ impl Executor<'_, '_> {
             AddressOp::Convert { window, to_generic, d, a } => {
                 let start = start_of(window);
                 let start = if to_generic { start } else { start.wrapping_neg() };
-                each(context, warp, active, (d, [a]), |[a]| a.wrapping_add(start));
+                each(context, warp, active, d, [a], |[a]| a.wrapping_add(start));
             }
             AddressOp::IsSpace { space, constant, d, a } => {
                 let is_space = |[a]: [u64; 1]| match constant {
                     true => is_constant(context, a).into(),
                     false => u64::from(!is_constant(context, a) && is_in(own, space, a)),
                 };
-                each(context, warp, active, (d, [a]), is_space);
+                each(context, warp, active, d, [a], is_space);
             }
             AddressOp::MapToRank { generic, d, address, rank } => {
-                each(context, warp, active, (d, [address, rank]), |[address, rank]| {
+                each(context, warp, active, d, [address, rank], |[address, rank]| {
                     mapped(address, rank, generic)
                 });
             }
             AddressOp::RankOf { generic, d, address } => {
-                each(context, warp, active, (d, [address]), |[address]| rank_at(address, generic));
+                each(context, warp, active, d, [address], |[address]| rank_at(address, generic));
             }
         }
     }

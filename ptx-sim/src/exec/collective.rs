@@ -95,8 +95,10 @@ impl Executor<'_, '_> {
                 self.release(warp, wanted & !here);
             }
             Collective::Shuffle { mode, d, valid, a, b, clamp } => {
-                let values = [a, b, clamp].map(|reg| *self.context.lanes(&warp.registers, reg));
-                self.shuffle(warp, mode, [d, valid], &values, group)?;
+                let [values, amounts, clamps] =
+                    [a, b, clamp].map(|reg| *self.context.lanes(&warp.registers, reg));
+                let shuffle = ShuffleOperands { d, valid, values, amounts, clamps };
+                self.shuffle(warp, mode, &shuffle, group)?;
             }
             Collective::Vote { mode, d, a } => {
                 let yes = warp.holds(self.context, a) & here;
@@ -152,13 +154,12 @@ impl Executor<'_, '_> {
         &mut self,
         warp: &mut Warp,
         mode: Shuffle,
-        [d, valid]: [Reg; 2],
-        [a, b, clamp]: &[Lanes; 3],
+        operands: &ShuffleOperands,
         LaneGroup { here, mask, site }: LaneGroup,
     ) -> Result<(), Stop> {
         for index in lanes_of(here) {
             let at = index as usize;
-            let (from, inside) = read_lane(mode, index, [b[at], clamp[at]]);
+            let (from, inside) = read_lane(mode, index, operands.amounts[at], operands.clamps[at]);
             if here >> from & 1 == 0 {
                 let why = if mask >> from & 1 == 0 {
                     format!("is not in the mask {mask:#010x}")
@@ -168,16 +169,26 @@ impl Executor<'_, '_> {
                 let message = format!("lane {index} reads the value of lane {from}, which {why}");
                 return self.fail(warp, Lane { index, site }, FindingKind::Execution, message);
             }
-            warp.set(d, index, a[from as usize]);
-            warp.set(valid, index, u64::from(inside));
+            warp.set(operands.d, index, operands.values[from as usize]);
+            warp.set(operands.valid, index, u64::from(inside));
         }
         Ok(())
     }
 }
 
+/// The operands of `shfl`.
+struct ShuffleOperands {
+    d: Reg,
+    /// The predicate that says whether the requested lane was read.
+    valid: Reg,
+    values: Lanes,
+    amounts: Lanes,
+    clamps: Lanes,
+}
+
 /// Returns the lane that each lane reads, and whether that is the requested one. Source: PTX ISA,
 /// "shfl.sync", the pseudocode of its semantics.
-fn read_lane(mode: Shuffle, lane: u32, [amount, clamp]: [u64; 2]) -> (u32, bool) {
+fn read_lane(mode: Shuffle, lane: u32, amount: u64, clamp: u64) -> (u32, bool) {
     let (own, segment) = (lane as i32, (clamp >> 8) as i32 & 31);
     let (amount, clamp) = (amount as i32 & 31, clamp as i32 & 31);
     let last = own & segment | clamp & !segment;

@@ -23,7 +23,7 @@ impl Executor<'_, '_> {
             }
             ControlOp::Call { start, link } => {
                 let back = u64::from(issue.pc.next().0);
-                each(self.context, warp, issue.active, (link, []), |[]| back);
+                each(self.context, warp, issue.active, link, [], |[]| back);
                 return Ok(Flow::Jump(start));
             }
             // Each lane returns to its own call site.
@@ -39,16 +39,17 @@ impl Executor<'_, '_> {
             }
             ControlOp::Trap(Some(ref assertion)) => {
                 let Assertion { location, message } = &**assertion;
-                return self.assertion(warp, location, (&self.context.program.name, message), issue);
+                return self.assertion(warp, location, &self.context.program.name, message, issue);
             }
             ControlOp::Nothing => {}
             ControlOp::Printf { format, args, result } => {
                 for lane in issue.lanes() {
-                    self.printf(warp, lane, [format, args], result)?;
+                    self.printf(warp, lane, format, args, result)?;
                 }
             }
             ControlOp::AssertFail { message, file, line, function } => {
-                return self.assert_fail(warp, [message, file, line, function], issue);
+                let slots = AssertionSlots { message, file, line, function };
+                return self.assert_fail(warp, slots, issue);
             }
         }
         Ok(Flow::Next)
@@ -79,7 +80,8 @@ impl Executor<'_, '_> {
         &mut self,
         warp: &mut Warp,
         lane: Lane,
-        [format, args]: [u32; 2],
+        format: u32,
+        args: u32,
         result: Option<u32>,
     ) -> Result<(), Stop> {
         let format = self.local_number(warp, lane, format)?;
@@ -144,24 +146,19 @@ impl Executor<'_, '_> {
         self.fail(warp, lane, FindingKind::Execution, message)
     }
 
-    fn assert_fail(
-        &mut self,
-        warp: &Warp,
-        [message, file, line, function]: [u32; 4],
-        issue: Issue,
-    ) -> Result<Flow, Stop> {
+    fn assert_fail(&mut self, warp: &Warp, slots: AssertionSlots, issue: Issue) -> Result<Flow, Stop> {
         let lane = issue.first_lane();
         let mut texts = Vec::new();
-        for slot in [message, file, function] {
+        for slot in [slots.message, slots.file, slots.function] {
             let address = self.local_number(warp, lane, slot)?;
             let text = if address == 0 { Vec::new() } else { self.text(warp, lane, address)? };
             texts.push(String::from_utf8_lossy(&text).into_owned());
         }
         let mut bytes = [0; 4];
-        self.read(warp, lane, local(line), &mut bytes)?;
+        self.read(warp, lane, local(slots.line), &mut bytes)?;
         let line = u32::from_le_bytes(bytes);
         let [message, file, function] = [0, 1, 2].map(|index| texts[index].as_str());
-        self.assertion(warp, &format!("{file}:{line}"), (function, message), issue)
+        self.assertion(warp, &format!("{file}:{line}"), function, message, issue)
     }
 
     /// Reports an assertion that has failed.
@@ -169,7 +166,8 @@ impl Executor<'_, '_> {
         &mut self,
         warp: &Warp,
         location: &str,
-        (function, message): (&str, &str),
+        function: &str,
+        message: &str,
         issue: Issue,
     ) -> Result<Flow, Stop> {
         let count = issue.active.count_ones();
@@ -177,6 +175,14 @@ impl Executor<'_, '_> {
         let message = format!("assertion failed at {location} in {function}: {message}{threads}");
         self.fail(warp, issue.first_lane(), FindingKind::Trap, message)
     }
+}
+
+/// The offsets of the arguments of `__assertfail` in local memory.
+struct AssertionSlots {
+    message: u32,
+    file: u32,
+    line: u32,
+    function: u32,
 }
 
 fn local(offset: u32) -> Location {

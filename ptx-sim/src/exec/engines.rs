@@ -7,8 +7,8 @@ use super::executor::{Executor, Flow};
 use super::warp::Warp;
 use super::{Issue, lanes_of};
 use crate::isa::{
-    Address, BarrierOp, BlockBarrier, BlockVote, BulkCode, CopyAsyncOp, CopyCode, MbarrierAction, MbarrierOp,
-    RemoteCode, Space, TensorCode, TensorCodeAction, TmaOp,
+    Address, BarrierOp, BlockBarrier, BlockVote, BulkCode, CopyAsyncOp, CopyCode, EngineReduction,
+    MbarrierAction, MbarrierOp, RemoteCode, Space, TensorCode, TensorCodeAction, TmaOp,
 };
 use crate::machine::{
     Arrive, BarrierId, BarrierUse, BulkAction, BulkCopy, Combination, CopyAsync, Machine, Phase, PhaseWait,
@@ -134,11 +134,11 @@ impl Executor<'_, '_> {
     pub(super) fn mbarrier(&mut self, warp: &mut Warp, op: &MbarrierOp, issue: Issue) -> Result<Flow, Stop> {
         match *op {
             MbarrierOp::At { space, address, action } => {
-                self.mbarrier_at(warp, (space, address), action, issue)
+                self.mbarrier_at(warp, space, address, action, issue)
             }
             MbarrierOp::PendingCount { d, state } => {
                 let count = |[state]: [u64; 1]| Machine::mbarrier_pending_count(state).into();
-                each(self.context, warp, issue.active, (d, [state]), count);
+                each(self.context, warp, issue.active, d, [state], count);
                 Ok(Flow::Next)
             }
         }
@@ -147,7 +147,8 @@ impl Executor<'_, '_> {
     fn mbarrier_at(
         &mut self,
         warp: &mut Warp,
-        (space, address): (Space, Address),
+        space: Space,
+        address: Address,
         action: MbarrierAction,
         issue: Issue,
     ) -> Result<Flow, Stop> {
@@ -276,7 +277,7 @@ impl Executor<'_, '_> {
                     action: BulkAction::Store {
                         from: at(from),
                         global: at(to),
-                        reduce: reduce.map(Combination::from),
+                        reduce: reduce.map(combination),
                     },
                 },
                 BulkCode::ToCluster { to, from, bytes, barrier, reduce } => BulkCopy {
@@ -285,7 +286,7 @@ impl Executor<'_, '_> {
                         from: at(from),
                         to: at(to),
                         barrier: at(barrier),
-                        reduce: reduce.map(Combination::from),
+                        reduce: reduce.map(combination),
                     },
                 },
                 BulkCode::Prefetch { from, bytes } => {
@@ -311,7 +312,7 @@ impl Executor<'_, '_> {
                 value: bytes,
                 bytes: (size * code.values.len()) as u32,
                 barrier: self.address(warp, code.barrier, lane),
-                reduce: code.reduce.map(Combination::from),
+                reduce: code.reduce.map(combination),
             };
             self.machine.remote_store(warp.actor(lane, issue.site), &store)?;
         }
@@ -321,4 +322,8 @@ impl Executor<'_, '_> {
 
 fn waiting(blocked: u32, event: WaitingFor) -> Flow {
     if blocked == 0 { Flow::Next } else { Flow::Wait { blocked, event } }
+}
+
+fn combination(reduction: EngineReduction) -> Combination {
+    Combination { with: reduction.op, element: reduction.element }
 }

@@ -28,7 +28,7 @@ impl Executor<'_, '_> {
             registers.iter().map(|reg| *self.context.lanes(&warp.registers, *reg)).collect()
         };
         let (a, b, mut d) = (read(&code.a), read(&code.b), read(&code.c));
-        multiply_doubles(code.form, [&a, &b], &mut d);
+        multiply_doubles(code.form, &a, &b, &mut d);
         for (&reg, lanes) in code.d.iter().zip(&d) {
             for (lane, &value) in (0..).zip(lanes) {
                 warp.set(reg, lane, value);

@@ -26,10 +26,10 @@ pub(crate) use integer::{BinaryOp, Integer, PackedOp, Permutation, TernaryOp, Un
 pub(crate) use op::{
     Access, AddressOp, Alu, Assertion, Atomic, AtomicOp, AtomicVector, BarrierOp, BarrierReduction, Binary,
     BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Collective, Combine, Combined, Compare, ComparePair,
-    Compared, ControlOp, Conversion, CopyAsyncOp, CopyCode, FloatCode, LeftCode, MapCode, MatrixCode,
-    MbarrierAction, MbarrierOp, MemoryOp, MetadataCode, MmaCode, MmaDoubleCode, MultiplyCode, Numeric, Op,
-    PairConversion, Redux, RemoteCode, Shuffle, TensorCode, TensorCodeAction, Ternary, TmaOp, Truth, Unary,
-    Vote, WarpOp, WarpgroupOp, WideAtomic, Window,
+    Compared, ControlOp, Conversion, CopyAsyncOp, CopyCode, EngineReduction, FloatCode, LeftCode, MapCode,
+    MatrixCode, MbarrierAction, MbarrierOp, MemoryOp, MetadataCode, MmaCode, MmaDoubleCode, MultiplyCode,
+    Numeric, Op, PairConversion, Redux, RemoteCode, Shuffle, TensorCode, TensorCodeAction, Ternary, TmaOp,
+    Truth, Unary, Vote, WarpOp, WarpgroupOp, WideAtomic, Window,
 };
 pub(crate) use operand::{Address, Constant, Guard, Memory, Special};
 pub(crate) use ordering::MemoryFence;

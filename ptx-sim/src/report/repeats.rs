@@ -17,7 +17,8 @@ pub struct Repeats {
 }
 
 /// Returns the sort key of blocks.
-fn order([x, y, z]: [u32; 3]) -> [u32; 3] {
+fn order(block: [u32; 3]) -> [u32; 3] {
+    let [x, y, z] = block;
     [z, y, x]
 }
 

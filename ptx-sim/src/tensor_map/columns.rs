@@ -2,12 +2,17 @@
 
 use super::{MAX_RANK, TensorMap};
 
-/// The bounding box in one dimension: its first and last index.
-type Bounds = (i64, i64);
+/// The bounding box in one dimension.
+#[derive(Clone, Copy)]
+struct Bounds {
+    first: i64,
+    last: i64,
+}
 
 /// Returns the index after `count` steps from `from`, and the number of times that it wrapped
 /// around. An index that would leave the bounds starts again at the first one.
-fn wrapped(from: i64, count: i64, step: i64, (first, last): Bounds) -> (i64, i64) {
+fn wrapped(from: i64, count: i64, step: i64, bounds: Bounds) -> (i64, i64) {
+    let Bounds { first, last } = bounds;
     let left = (last - from).max(0) / step + 1;
     if count < left {
         return (from + count * step, 0);
@@ -34,7 +39,8 @@ pub(super) fn pixel(
     let mut carry = i64::from(number);
     for (spatial, dimension) in map.spatial_dimensions().enumerate() {
         let Some(slot) = indices.get_mut(dimension) else { break };
-        let bounds = map.bounding_box(lower, upper, spatial);
+        let (first, last) = map.bounding_box(lower, upper, spatial);
+        let bounds = Bounds { first, last };
         let step = i64::from(map.step(dimension));
         let (index, more) = wrapped(*slot, carry, step, bounds);
         *slot = index + i64::from(offsets.get(spatial).copied().unwrap_or(0));
@@ -48,12 +54,14 @@ pub(super) fn pixel(
 
 #[cfg(test)]
 mod tests {
-    use super::wrapped;
+    use super::{Bounds, wrapped};
 
     #[test]
     fn steps_wrap_to_the_first_index() {
-        let walk =
-            |from, step, bounds| (0..6).map(|count| wrapped(from, count, step, bounds)).collect::<Vec<_>>();
+        let walk = |from, step, (first, last)| {
+            let bounds = Bounds { first, last };
+            (0..6).map(|count| wrapped(from, count, step, bounds)).collect::<Vec<_>>()
+        };
         assert_eq!(walk(1, 1, (-1, 2)), [(1, 0), (2, 0), (-1, 1), (0, 1), (1, 1), (2, 1)]);
         assert_eq!(walk(0, 2, (-1, 2)), [(0, 0), (2, 0), (-1, 1), (1, 1), (-1, 2), (1, 2)]);
         assert_eq!(walk(3, 8, (3, 3)), [(3, 0), (3, 1), (3, 2), (3, 3), (3, 4), (3, 5)]);

@@ -71,7 +71,7 @@ fn put(image: &mut [u8], start: u32, tile: OperandTile, matrix: &Matrix) {
     let bits = tile.element.bits();
     for (i, line) in (0..).zip(&matrix.bits) {
         for (k, element) in (0..).zip(line) {
-            let at = (start + tile.offset([i, k])) as usize;
+            let at = (start + tile.offset(i, k)) as usize;
             match bits {
                 1 => image[at] |= (*element as u8) << (k % 8),
                 _ => image[at..at + bits as usize / 8]

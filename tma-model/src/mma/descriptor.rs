@@ -179,7 +179,7 @@ impl Descriptor {
 
     /// Returns the first chunk address that occurs more than once among `lines` lines of `chunks`
     /// chunks. Returns `None` if LBO or SBO is zero, because zero repeats lines on purpose.
-    pub fn repeated(self, major: Major, [lines, chunks]: [u32; 2]) -> Option<u32> {
+    pub fn repeated(self, major: Major, lines: u32, chunks: u32) -> Option<u32> {
         if self.leading == 0 || self.stride == 0 {
             return None;
         }
@@ -196,7 +196,7 @@ impl Descriptor {
 
     /// Returns the address of the byte that contains element (`i`, `k`), where `i` is a row of A or
     /// a column of B.
-    pub const fn address(self, major: Major, element: Operand, [i, k]: [u32; 2]) -> u32 {
+    pub const fn address(self, major: Major, element: Operand, i: u32, k: u32) -> u32 {
         let (line, along) = match major {
             Major::K => (i, k),
             Major::Mn => (k, i),
@@ -246,13 +246,13 @@ mod tests {
     #[test]
     fn strides_that_are_too_short_repeat_chunks() {
         let good = Descriptor { start: 0, leading: 1024, stride: 128, ..Descriptor::default() };
-        assert_eq!(good.repeated(Major::K, [64, 2]), None);
-        assert_eq!(Descriptor { stride: 64, ..good }.repeated(Major::K, [64, 2]), Some(64));
-        assert_eq!(Descriptor { stride: 64, ..good }.repeated(Major::K, [8, 2]), None);
-        assert_eq!(Descriptor { leading: 128, ..good }.repeated(Major::K, [64, 2]), Some(128));
-        assert_eq!(Descriptor { stride: 0, ..good }.repeated(Major::K, [64, 2]), None);
+        assert_eq!(good.repeated(Major::K, 64, 2), None);
+        assert_eq!(Descriptor { stride: 64, ..good }.repeated(Major::K, 64, 2), Some(64));
+        assert_eq!(Descriptor { stride: 64, ..good }.repeated(Major::K, 8, 2), None);
+        assert_eq!(Descriptor { leading: 128, ..good }.repeated(Major::K, 64, 2), Some(128));
+        assert_eq!(Descriptor { stride: 0, ..good }.repeated(Major::K, 64, 2), None);
         let swizzled = Descriptor { leading: 16, stride: 512, swizzle: Swizzle::B128, ..good };
-        assert!(swizzled.repeated(Major::K, [64, 2]).is_some());
+        assert!(swizzled.repeated(Major::K, 64, 2).is_some());
     }
 
     #[test]

@@ -37,19 +37,19 @@ impl DoubleForm {
     }
 
     /// Returns where element (`row`, `k`) of A is held.
-    pub const fn left_slot(self, [row, k]: [u32; 2]) -> FragmentSlot {
+    pub const fn left_slot(self, row: u32, k: u32) -> FragmentSlot {
         let halves = self.rows / CELL[0];
         let register = k / CELL[1] * halves + row / CELL[0];
         FragmentSlot { thread: 4 * (row % CELL[0]) + k % CELL[1], register, part: 0 }
     }
 
     /// Returns where element (`k`, `column`) of B is held.
-    pub const fn right_slot(self, [k, column]: [u32; 2]) -> FragmentSlot {
+    pub const fn right_slot(self, k: u32, column: u32) -> FragmentSlot {
         FragmentSlot { thread: 4 * column + k % CELL[1], register: k / CELL[1], part: 0 }
     }
 
     /// Returns where element (`row`, `column`) of C and D is held.
-    pub const fn accumulator_slot(self, [row, column]: [u32; 2]) -> FragmentSlot {
+    pub const fn accumulator_slot(self, row: u32, column: u32) -> FragmentSlot {
         let register = row / CELL[0] * 2 + column % 2;
         FragmentSlot { thread: 4 * (row % CELL[0]) + column / 2, register, part: 0 }
     }
@@ -87,9 +87,9 @@ mod tests {
                     "{form}"
                 );
             };
-            all([form.rows, form.k], a, &|at| form.left_slot(at));
-            all([form.k, WARP_COLUMNS], b, &|at| form.right_slot(at));
-            all([form.rows, WARP_COLUMNS], d, &|at| form.accumulator_slot(at));
+            all([form.rows, form.k], a, &|[row, k]| form.left_slot(row, k));
+            all([form.k, WARP_COLUMNS], b, &|[k, column]| form.right_slot(k, column));
+            all([form.rows, WARP_COLUMNS], d, &|[row, column]| form.accumulator_slot(row, column));
         }
     }
 
@@ -98,8 +98,8 @@ mod tests {
         let form = DoubleForm { rows: 16, k: 16 };
         assert_eq!((form.to_string().as_str(), form.registers()), ("m16n8k16", [8, 4, 4]));
         // Register a5 of lane 6: row 1 + 8, column 2 + 4 · 2.
-        assert_eq!(form.left_slot([9, 10]), FragmentSlot { thread: 6, register: 5, part: 0 });
-        assert_eq!(form.right_slot([14, 3]), FragmentSlot { thread: 14, register: 3, part: 0 });
-        assert_eq!(form.accumulator_slot([12, 5]), FragmentSlot { thread: 18, register: 3, part: 0 });
+        assert_eq!(form.left_slot(9, 10), FragmentSlot { thread: 6, register: 5, part: 0 });
+        assert_eq!(form.right_slot(14, 3), FragmentSlot { thread: 14, register: 3, part: 0 });
+        assert_eq!(form.accumulator_slot(12, 5), FragmentSlot { thread: 18, register: 3, part: 0 });
     }
 }

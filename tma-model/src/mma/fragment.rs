@@ -39,7 +39,7 @@ impl Accumulator {
     }
 
     /// Returns the register element that holds this row and column of D.
-    pub const fn slot(self, [row, column]: [u32; 2]) -> FragmentSlot {
+    pub const fn slot(self, row: u32, column: u32) -> FragmentSlot {
         let (thread, below) = thread_of(row, column % 8 / 2);
         let element = 4 * (column / 8) + 2 * below + column % 2;
         FragmentSlot { thread, register: element / self.per_register(), part: element % self.per_register() }
@@ -55,7 +55,7 @@ impl Operand {
     }
 
     /// Returns the register element that holds this row of A and index along K.
-    pub const fn slot(self, [row, k]: [u32; 2]) -> FragmentSlot {
+    pub const fn slot(self, row: u32, k: u32) -> FragmentSlot {
         let each = self.per_register();
         let (thread, below) = thread_of(row, k / each % 4);
         FragmentSlot { thread, register: 2 * (k / (4 * each)) + below, part: k % each }
@@ -72,7 +72,7 @@ mod tests {
         for d in Accumulator::ALL {
             for row in 0..ROWS {
                 for column in 0..256 {
-                    let slot = d.slot([row, column]);
+                    let slot = d.slot(row, column);
                     assert_eq!(d.coordinates(slot), [row, column]);
                     assert!(slot.thread < 128 && slot.register < 128 / d.per_register());
                 }
@@ -85,7 +85,7 @@ mod tests {
         for a in Operand::ALL {
             for row in 0..ROWS {
                 for k in 0..256 / a.bits() {
-                    let slot = a.slot([row, k]);
+                    let slot = a.slot(row, k);
                     assert_eq!(a.coordinates(slot), [row, k]);
                     assert!(slot.thread < 128 && slot.register < Form::LEFT_REGISTERS);
                 }

@@ -190,7 +190,7 @@ impl OperandTile {
 
     /// Returns the byte offset of element (`i`, `k`) in a tile that starts at a multiple of its
     /// [`alignment`](Self::alignment). This is the tile's own layout, independent of the reader.
-    pub const fn offset(self, [i, k]: [u32; 2]) -> u32 {
+    pub const fn offset(self, i: u32, k: u32) -> u32 {
         let (row, column) = match self.major {
             Major::K => (i, k),
             Major::Mn => (k, i),

@@ -44,7 +44,7 @@ impl Operand {
     }
 
     /// Returns the location of the metadata for a group in a row of A.
-    pub const fn metadata(self, selector: u32, [row, group]: [u32; 2]) -> MetadataLocation {
+    pub const fn metadata(self, selector: u32, row: u32, group: u32) -> MetadataLocation {
         let below = row / 8 % 2;
         let (quarter, nibble) = if self.bits() > 8 {
             (2 * selector + group / 4, 4 * below + group % 4)
@@ -93,7 +93,7 @@ mod tests {
             for selector in 0..a.selectors() {
                 let mut locations = HashSet::new();
                 for (row, group) in (0..ROWS).flat_map(|row| (0..groups).map(move |group| (row, group))) {
-                    let location = a.metadata(selector, [row, group]);
+                    let location = a.metadata(selector, row, group);
                     assert!(location.thread < 128 && location.bit < 32, "{a}: {location:?}");
                     assert!(locations.insert(location), "{a}: {location:?}");
                 }
@@ -105,11 +105,11 @@ mod tests {
     #[test]
     fn known_groups_are_where_they_are_drawn() {
         let location = |thread, bit| MetadataLocation { thread, bit };
-        assert_eq!(Operand::F16.metadata(0, [0, 5]), location(1, 4));
-        assert_eq!(Operand::F16.metadata(1, [8, 0]), location(2, 16));
-        assert_eq!(Operand::Tf32.metadata(1, [63, 7]), location(127, 28));
-        assert_eq!(Operand::E4m3.metadata(0, [17, 9]), location(38, 4));
-        assert_eq!(Operand::S8.metadata(0, [9, 15]), location(7, 28));
+        assert_eq!(Operand::F16.metadata(0, 0, 5), location(1, 4));
+        assert_eq!(Operand::F16.metadata(1, 8, 0), location(2, 16));
+        assert_eq!(Operand::Tf32.metadata(1, 63, 7), location(127, 28));
+        assert_eq!(Operand::E4m3.metadata(0, 17, 9), location(38, 4));
+        assert_eq!(Operand::S8.metadata(0, 9, 15), location(7, 28));
     }
 
     #[test]

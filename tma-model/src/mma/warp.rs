@@ -62,7 +62,7 @@ impl WarpForm {
     }
 
     /// Returns the register element that holds element (`k`, `column`) of B.
-    pub const fn right_slot(self, [k, column]: [u32; 2]) -> FragmentSlot {
+    pub const fn right_slot(self, k: u32, column: u32) -> FragmentSlot {
         let each = self.b.per_register();
         FragmentSlot { thread: 4 * column + k / each % 4, register: k / (4 * each), part: k % each }
     }
@@ -114,7 +114,7 @@ mod tests {
             assert_eq!(form.faults(), []);
             let [_, registers, _] = form.registers();
             for (k, column) in (0..form.k).flat_map(|k| (0..WARP_COLUMNS).map(move |n| (k, n))) {
-                let slot = form.right_slot([k, column]);
+                let slot = form.right_slot(k, column);
                 assert!(slot.thread < WARP_THREADS && slot.register < registers, "{form:?}: {slot:?}");
                 assert_eq!(form.right_coordinates(slot), [k, column]);
             }
@@ -126,10 +126,10 @@ mod tests {
         for form in forms() {
             let [a, _, d] = form.registers();
             for (row, k) in (0..WARP_ROWS).flat_map(|row| (0..form.k).map(move |k| (row, k))) {
-                let slot = form.a.slot([row, k]);
+                let slot = form.a.slot(row, k);
                 assert!(slot.thread < WARP_THREADS && slot.register < a, "{form:?}: {slot:?}");
             }
-            let last = form.d.slot([WARP_ROWS - 1, WARP_COLUMNS - 1]);
+            let last = form.d.slot(WARP_ROWS - 1, WARP_COLUMNS - 1);
             assert_eq!((last.thread, last.register), (WARP_THREADS - 1, d - 1));
         }
     }

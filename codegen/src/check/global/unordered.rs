@@ -39,7 +39,7 @@ pub(super) fn first(
                 return None;
             }
             let (lacks, flag) = between_arms(kernel, orders, write, read)
-                .or_else(|| before_the_last(kernel, (accesses, orders), write, read))?;
+                .or_else(|| before_the_last(kernel, accesses, orders, write, read))?;
             let name = kernel.param(read.access.param).name.clone();
             let mistake = Unordered { name, written: write.access.stmt.origin.span, lacks, flag };
             Some(Diagnostic::new(mistake, read.access.stmt.origin.span))
@@ -138,7 +138,8 @@ fn between_arms(
 /// them because it has counted itself last.
 fn before_the_last(
     kernel: &Kernel,
-    (accesses, orders): (&[Located<'_>], &[Ordering<'_>]),
+    accesses: &[Located<'_>],
+    orders: &[Ordering<'_>],
     write: &Located<'_>,
     read: &Located<'_>,
 ) -> Option<(Lack, Option<Span>)> {

@@ -10,7 +10,7 @@ use tma_model::mma::{Accumulator, CORE_ROWS, Form, FormFault, Major, Operand, Op
 use tma_model::swizzle::{Interleave, Swizzle};
 
 pub(super) use self::rows::store_matrix;
-use super::operations::Rules;
+use super::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, UnrolledIteration};
 use crate::ir::{
@@ -309,7 +309,7 @@ pub(super) fn store(rules: &Rules<'_>, accumulator: LocalId, first: &Expr, tile:
     match extents {
         Some((rows, columns)) if rows == sum.rows && columns.is_multiple_of(8) && is_laid_out => {
             if let Some(first) = first.as_int() {
-                columns_within(*sum, (first, columns), &[], tile.span, sink);
+                columns_within(*sum, ColumnRange { first, count: columns }, &[], tile.span, sink);
             }
         }
         _ => {
@@ -324,15 +324,23 @@ fn converts(from: Scalar, to: Scalar) -> bool {
     to == from || from == Scalar::F32 && OF_F32.contains(&to)
 }
 
-/// Reports columns that the accumulator does not have, in these iterations of unrolled loops. The
-/// columns are the first one and their number. Returns whether there are any.
+/// Columns of an accumulator.
+#[derive(Clone, Copy)]
+pub(super) struct ColumnRange {
+    pub(super) first: i128,
+    pub(super) count: u32,
+}
+
+/// Reports columns that the accumulator does not have, in these iterations of unrolled loops.
+/// Returns whether there are any.
 pub(super) fn columns_within(
     sum: AccumulatorType,
-    (first, columns): (i128, u32),
+    columns: ColumnRange,
     iterations: &[UnrolledIteration],
     span: Span,
     sink: &mut Sink,
 ) -> bool {
+    let ColumnRange { first, count: columns } = columns;
     let is_outside = first + i128::from(columns) > i128::from(sum.columns);
     if is_outside {
         sink.error(mistake::Mma::Columns { first, columns, sum, iterations: iterations.to_vec() }, span);

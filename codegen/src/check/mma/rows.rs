@@ -1,7 +1,7 @@
 //! Stores of accumulators to rows of global memory.
 
-use super::{columns_within, converts};
-use crate::check::operations::Rules;
+use super::{ColumnRange, columns_within, converts};
+use crate::check::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake;
 use crate::ir::{MatrixStore, Span, Type};
@@ -21,6 +21,6 @@ pub(in crate::check) fn store_matrix(rules: &Rules<'_>, store: &MatrixStore, spa
         sink.error(mistake::Mma::StoredColumns { sum: *sum, columns: *columns }, span);
     }
     if let Some(first) = first.as_int() {
-        columns_within(*sum, (first, *columns), &[], span, sink);
+        columns_within(*sum, ColumnRange { first, count: *columns }, &[], span, sink);
     }
 }

@@ -7,7 +7,7 @@ use tma_model::mma::{Accumulator, Operand, OperandFault};
 
 use super::{converts, plain};
 use crate::check::low_bits::LowBits;
-use crate::check::operations::Rules;
+use crate::check::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, Axis, UnrolledIteration};
 use crate::ir::{

@@ -13,7 +13,7 @@ pub(super) use values::{State, Value};
 
 use super::dataflow::{self, Analysis};
 use super::limits::{self, Bound};
-use super::mma::{columns_within, warp};
+use super::mma::{ColumnRange, columns_within, warp};
 use crate::diag::Sink;
 use crate::diag::mistake::{Mma, RegisterIndex, UnrolledIteration};
 use crate::ir::{
@@ -83,9 +83,9 @@ impl Analysis for Walk<'_, '_> {
         } else if let StmtKind::StoreAccumulator { accumulator, first, tile } = &stmt.kind
             && let Type::Tile(to) = &tile.ty
         {
-            self.columns(*accumulator, (first, to.inner_extent()), tile.span, state);
+            self.columns(*accumulator, first, to.inner_extent(), tile.span, state);
         } else if let StmtKind::StoreMatrix(store) = &stmt.kind {
-            self.columns(store.accumulator, (&store.first, store.columns), stmt.origin.span, state);
+            self.columns(store.accumulator, &store.first, store.columns, stmt.origin.span, state);
         } else if let StmtKind::LoadFragment(load) = &stmt.kind {
             self.part(warp::loaded_part(self.kernel, load), state);
         } else if let StmtKind::StoreWarp(store) = &stmt.kind {
@@ -140,7 +140,7 @@ impl Walk<'_, '_> {
     }
 
     /// Checks columns of an accumulator: the first one, and their number.
-    fn columns(&mut self, accumulator: LocalId, (first, count): (&Expr, u32), span: Span, state: &State) {
+    fn columns(&mut self, accumulator: LocalId, first: &Expr, count: u32, span: Span, state: &State) {
         let Type::Accumulator(sum) = self.kernel.local(accumulator).ty else { return };
         if first.as_int().is_some() {
             return;
@@ -149,7 +149,7 @@ impl Walk<'_, '_> {
             None => self.unknown(first, RegisterIndex::FirstColumn),
             Some(known) => {
                 self.report(span, |iterations, sink| {
-                    columns_within(sum, (known, count), iterations, span, sink)
+                    columns_within(sum, ColumnRange { first: known, count }, iterations, span, sink)
                 });
             }
         }
@@ -167,7 +167,7 @@ impl Walk<'_, '_> {
     fn within(&mut self, index: &Expr, bound: Bound, state: &State) {
         if let (None, Some(value)) = (index.as_int(), state.of(index).as_int()) {
             self.report(index.span, |iterations, sink| {
-                limits::outside(value, index.span, (bound, iterations), sink)
+                limits::outside(value, index.span, bound, iterations, sink)
             });
         }
     }

@@ -119,7 +119,8 @@ impl Cluster {
     }
 }
 
-fn size([x, y, z]: [u32; 3], nonportable: bool) -> Text {
+fn size(extents: [u32; 3], nonportable: bool) -> Text {
+    let [x, y, z] = extents;
     let most = cluster_blocks(nonportable);
     let blocks = [x, y, z].into_iter().fold(1u64, |all, extent| all.saturating_mul(u64::from(extent)));
     let message = format!("a cluster has 1 to {most} blocks, not {x} × {y} × {z}");

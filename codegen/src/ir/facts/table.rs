@@ -181,20 +181,21 @@ fn atomic(access: &Atomic) -> Facts<'_> {
 
 fn tile_copy(TileCopy { map, at, kind, .. }: &TileCopy) -> Facts<'_> {
     let at = map.index.iter().chain(at).collect();
-    copy((map.param, at, Elements::Unknown), kind, |tile| (tile, vec![]))
+    copy(map.param, at, Elements::Unknown, kind, |tile| (tile, vec![]))
 }
 
 fn bulk_copy(BulkCopy { global, index, count, kind, .. }: &BulkCopy) -> Facts<'_> {
     let elements = Elements::Counted(count);
-    let mut facts =
-        copy((*global, vec![index], elements), kind, |SharedRange { array, at }| (array, vec![at]));
+    let mut facts = copy(*global, vec![index], elements, kind, |SharedRange { array, at }| (array, vec![at]));
     facts.controls.push(count);
     facts
 }
 
 /// A copy between global memory, of which an element is `from`, and shared memory.
 fn copy<'k, S>(
-    (param, at, elements): (ParamId, Vec<&'k Expr>, Elements<'k>),
+    param: ParamId,
+    at: Vec<&'k Expr>,
+    elements: Elements<'k>,
     kind: &'k CopyKind<S>,
     shared: impl Fn(&'k S) -> (&'k Expr, Vec<&'k Expr>),
 ) -> Facts<'k> {

@@ -4,19 +4,8 @@
 use proc_macro2::{Delimiter, TokenStream, TokenTree, token_stream};
 
 use crate::diag::Diagnostic;
-use crate::diag::mistake::{Limits, Syntax};
-use crate::ir::{Expr, Span};
-use crate::limits::KERNEL_OPERATIONS;
-use crate::parse::cx::Cx;
-
-/// The maximum nesting of expressions, including those of inlined functions.
-const LEVELS: usize = 300;
-
-/// The maximum nesting of functions, constants and aliases.
-const FRAMES: usize = 32;
-
-/// The maximum number of loops and inlined calls in a kernel.
-const LABELS: u32 = 10_000;
+use crate::diag::mistake::Syntax;
+use crate::ir::Span;
 
 /// The maximum total weight of the tokens around a token.
 const WEIGHT: usize = 600;
@@ -79,38 +68,4 @@ fn ends(token: &TokenTree) -> bool {
 
 fn too_deep_at(span: Span) -> Diagnostic {
     Diagnostic::new(Syntax::TooDeep, span)
-}
-
-impl Cx<'_> {
-    /// Runs `f` one level deeper, unless the limit is reached.
-    pub(in crate::parse) fn deeper(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Expr) -> Expr {
-        if self.depth >= LEVELS {
-            self.error(Syntax::TooDeep, span);
-            return Expr::error(span);
-        }
-        self.depth += 1;
-        let value = f(self);
-        self.depth -= 1;
-        value
-    }
-
-    /// Returns whether one more function, constant or alias may be entered. Reports the limit if
-    /// not.
-    pub(in crate::parse) fn may_enter(&mut self, span: Span) -> bool {
-        let may = self.frames.len() < FRAMES;
-        if !may {
-            self.error(Syntax::TooDeep, span);
-        }
-        may && self.has_room(span)
-    }
-
-    /// Whether another function may be inlined into this kernel. If each function calls the next
-    /// one twice, every level doubles the kernel.
-    fn has_room(&mut self, span: Span) -> bool {
-        let room = self.labels() < LABELS && self.emitted() < KERNEL_OPERATIONS;
-        if !room {
-            self.error(Limits::Growth { labels: LABELS }, span);
-        }
-        room
-    }
 }

@@ -11,7 +11,7 @@ use crate::parse::cx::Cx;
 use crate::parse::names::callee::AccumulatorOwner;
 use crate::parse::pipeline::number;
 use crate::parse::types::turbofish_arguments;
-use crate::parse::words::{AccumulatorCall, ColumnsCall};
+use crate::words::{AccumulatorCall, ColumnsCall};
 
 impl Cx<'_> {
     pub(super) fn accumulator_method(
@@ -142,8 +142,8 @@ impl Cx<'_> {
                 Type::WarpFragment(WarpFragmentType { side: WarpSide::Left, element, rows, columns })
             }
         };
-        let (dest, value) = self.temporary("fragment", fragment, span);
-        self.emit(StmtKind::Pack { dest, accumulator }, span);
+        let (dest, value) = self.builder.temporary("fragment", fragment, span);
+        self.builder.emit(StmtKind::Pack { dest, accumulator }, span);
         Some(value)
     }
 
@@ -155,8 +155,8 @@ impl Cx<'_> {
         span: Span,
     ) -> Expr {
         let rows = RowsType { team: ty.team, element: ty.element, rows: ty.rows };
-        let (dest, value) = self.temporary("rows", Type::Rows(rows), span);
-        self.emit(StmtKind::ReduceRows { dest, op, accumulator }, span);
+        let (dest, value) = self.builder.temporary("rows", Type::Rows(rows), span);
+        self.builder.emit(StmtKind::ReduceRows { dest, op, accumulator }, span);
         value
     }
 

@@ -4,7 +4,7 @@ use super::atomic::{Access, Request};
 use crate::ir::{AtomicMemory, AtomicOp, Expr, RemoteCopy, Scalar, StmtKind};
 use crate::parse::cx::Cx;
 use crate::parse::span;
-use crate::parse::words::{ArrayCall, ArrayWord, Word as _};
+use crate::words::{ArrayCall, ArrayWord, Word as _};
 
 impl Cx<'_> {
     pub(super) fn array_method(
@@ -19,8 +19,8 @@ impl Cx<'_> {
         let access = match call {
             ArrayCall::Len => return Some(self.known_u32(u64::from(len), span)),
             ArrayCall::Get { i: index } => {
-                let (dest, value) = self.temporary("element", element, span);
-                self.emit(StmtKind::SharedGet { dest, array, index }, span);
+                let (dest, value) = self.builder.temporary("element", element, span);
+                self.builder.emit(StmtKind::SharedGet { dest, array, index }, span);
                 return Some(value);
             }
             ArrayCall::Set { i: index, value } => {
@@ -28,8 +28,8 @@ impl Cx<'_> {
             }
             ArrayCall::GetVec { i: index } => {
                 let vector = self.read_vector(syntax, element)?;
-                let (dest, value) = self.temporary("elements", vector, span);
-                self.emit(StmtKind::SharedGet { dest, array, index }, span);
+                let (dest, value) = self.builder.temporary("elements", vector, span);
+                self.builder.emit(StmtKind::SharedGet { dest, array, index }, span);
                 return Some(value);
             }
             ArrayCall::SetVec { i: index, value } => {

@@ -7,7 +7,7 @@ use crate::ir::{
     Atomic, AtomicAccess, AtomicMemory, AtomicOp, Expr, MemoryScope, Order, Scalar, Span, StmtKind,
 };
 use crate::parse::cx::Cx;
-use crate::parse::words::shape::Chosen;
+use crate::words::shape::Chosen;
 
 /// A call of a strong access.
 pub(super) struct Access {
@@ -81,7 +81,7 @@ impl Cx<'_> {
         }
         let mut result = None;
         let mut dest = |cx: &mut Self, name| {
-            let (dest, value) = cx.temporary(name, element, span);
+            let (dest, value) = cx.builder.temporary(name, element, span);
             result = Some(value);
             dest
         };
@@ -96,11 +96,11 @@ impl Cx<'_> {
         };
         let atomic = Atomic { memory, index, access, order: order.value, scope: scope.value };
         if let (AtomicMemory::Global(global), true) = (&atomic.memory, atomic.writes()) {
-            self.params[global.0 as usize].written = true;
+            self.declared.param_mut(*global).written = true;
         }
         let stmt = StmtKind::Atomic(Box::new(atomic));
         if let Some(value) = result {
-            self.emit(stmt, span);
+            self.builder.emit(stmt, span);
             return Some(value);
         }
         Some(self.effect(stmt, span))

@@ -3,14 +3,14 @@
 use crate::ir::{BarrierOp, Expr, Scalar, Scope, Span, StmtKind, Type};
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
-use crate::parse::words::{BarrierCall, BarrierWord, Word};
+use crate::words::{BarrierCall, BarrierWord, Word};
 
 impl Cx<'_> {
     pub(super) fn barrier_method(&mut self, barrier: Expr, call: BarrierCall, span: Span) -> Option<Expr> {
         let mut result = unit(span);
         // Creates the local that receives the result of the operation.
         let mut dest = |cx: &mut Self, word: BarrierWord, ty: Type| {
-            let (dest, value) = cx.temporary(&word.name(), ty, span);
+            let (dest, value) = cx.builder.temporary(&word.name(), ty, span);
             result = value;
             dest
         };
@@ -41,7 +41,7 @@ impl Cx<'_> {
                 nanoseconds,
             },
         };
-        self.emit(StmtKind::Barrier { barrier, op, scope: Scope::Cluster }, span);
+        self.builder.emit(StmtKind::Barrier { barrier, op, scope: Scope::Cluster }, span);
         Some(result)
     }
 }

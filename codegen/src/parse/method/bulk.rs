@@ -5,18 +5,26 @@ use crate::diag::mistake;
 use crate::ir::{BulkCopy, CopyKind, Expr, RemoteCopy, Scalar, SharedRange, Span, StmtKind};
 use crate::limits::BULK_BYTES;
 use crate::parse::cx::Cx;
-use crate::parse::words::{GlobalWord, TileWord, Word};
+use crate::words::shape::expect_sequence;
+use crate::words::{GlobalWord, TileWord, Word};
+
+/// Elements of a slice.
+pub(super) struct SliceRange {
+    pub(super) index: Expr,
+    pub(super) count: Expr,
+}
 
 impl Cx<'_> {
     /// Emits a copy between shared memory and `count` elements of a slice, starting at `index`.
     pub(super) fn bulk_copy(
         &mut self,
         slice: Slice,
-        [index, count]: [Expr; 2],
+        elements: SliceRange,
         kind: CopyKind<SharedRange>,
         span: Span,
     ) -> Option<Expr> {
         let Slice { global, hint, element } = slice;
+        let SliceRange { index, count } = elements;
         if let CopyKind::Reduce { op, .. } = kind
             && !op.takes_bulk(element)
         {
@@ -24,7 +32,7 @@ impl Cx<'_> {
             self.no_reduction(&name, element, |element| op.takes_bulk(element), span);
             return None;
         }
-        let param = &mut self.params[global.0 as usize];
+        let param = self.declared.param_mut(global);
         param.written |= kind.writes();
         // A prefetch is a hint, and rounds the address down itself.
         if kind.shared().is_some() {
@@ -35,7 +43,7 @@ impl Cx<'_> {
 
     /// Emits a copy of elements of this type from shared memory to that of another block.
     pub(super) fn remote_copy(&mut self, copy: RemoteCopy, element: Scalar, span: Span) -> Option<Expr> {
-        if !self.expect_sequence(&copy.from, element) {
+        if !expect_sequence(&mut self.typing(), &copy.from, element) {
             return None;
         }
         if let Some(op) = copy.op

@@ -5,7 +5,7 @@ use crate::ir::{Expr, ExprKind, MapEdit, ParamId, Scalar, Span, StmtKind, TileTy
 use crate::limits::BULK_BYTES;
 use crate::parse::cx::Cx;
 use crate::parse::types::turbofish_arguments;
-use crate::parse::words::{MapsCall, SharedMapCall};
+use crate::words::{MapsCall, SharedMapCall};
 
 impl Cx<'_> {
     pub(super) fn maps_method(
@@ -20,8 +20,8 @@ impl Cx<'_> {
             MapsCall::Acquire { i: index } => Some(self.effect(StmtKind::AcquireMap { maps, index }, span)),
             MapsCall::At { i: index } => {
                 // The index is evaluated here. Its variable may change before the copy.
-                let (held, index_now) = self.temporary("map", Scalar::U32, span);
-                self.assign(held, index);
+                let (held, index_now) = self.builder.temporary("map", Scalar::U32, span);
+                self.builder.assign(held, index);
                 let kind = ExprKind::MapAt(maps, Box::new(index_now));
                 Some(Expr { kind, ty: Type::TensorMap(tile.clone()), span })
             }
@@ -67,7 +67,7 @@ impl Cx<'_> {
     /// Returns the slice that a map is to refer to. Copies may then write to the slice.
     fn addressed(&mut self, global: &Expr) -> Option<ParamId> {
         let ExprKind::Param(id) = global.kind else { return None };
-        let param = &mut self.params[id.0 as usize];
+        let param = self.declared.param_mut(id);
         param.written = true;
         param.unit = param.unit.max(BULK_BYTES);
         Some(id)

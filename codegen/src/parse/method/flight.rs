@@ -12,7 +12,7 @@ use crate::ir::{
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
 use crate::parse::types::turbofish_arguments;
-use crate::parse::words::FlightCall;
+use crate::words::FlightCall;
 
 /// The arguments that start a multiplication.
 pub(super) struct MmaArguments {
@@ -34,7 +34,7 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let local = self.accumulator(&accumulator)?;
         let keep = self.multiply(local, arguments, span)?;
-        let (keep_ty, kept) = (self.resolve(&keep.ty), kept_parts(keep));
+        let (keep_ty, kept) = (self.infer.resolve(&keep.ty), kept_parts(keep));
         let flight = Compound::Flight(ty, Box::new(keep_ty));
         Some(self.compound(flight, [accumulator].into_iter().chain(kept).collect(), span))
     }
@@ -50,7 +50,7 @@ impl Cx<'_> {
         let accumulator = self.accumulator(accumulator)?;
         let arguments = match call {
             FlightCall::Wait => {
-                self.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::All }, span);
+                self.builder.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::All }, span);
                 return Some(kept_value(keep_ty, kept.to_vec(), span));
             }
             FlightCall::Mma { a, b, keep } => MmaArguments { op: MmaOp::Add, a, b, keep },
@@ -61,7 +61,7 @@ impl Cx<'_> {
             return None;
         }
         let keep = self.multiply(accumulator, arguments, span)?;
-        self.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::Older }, span);
+        self.builder.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::Older }, span);
         let before = self.exchange(kept, kept_parts(keep), span)?;
         Some(kept_value(keep_ty, before, span))
     }
@@ -73,9 +73,9 @@ impl Cx<'_> {
         for (old, new) in kept.iter().zip(next) {
             before.push(match (&old.kind, &new.kind) {
                 (ExprKind::Local(local), _) => {
-                    let (held, value) = self.temporary("done", old.ty.clone(), span);
-                    self.assign(held, old.clone());
-                    self.assign(*local, new);
+                    let (held, value) = self.builder.temporary("done", old.ty.clone(), span);
+                    self.builder.assign(held, old.clone());
+                    self.builder.assign(*local, new);
                     value
                 }
                 (ExprKind::Shared(old_id), ExprKind::Shared(new_id)) if old_id == new_id => old.clone(),
@@ -98,7 +98,7 @@ impl Cx<'_> {
         let left = self.left_operand(a, span);
         let right = self.shared_operand(b);
         let mma = Mma { op, accumulator, left: left?, metadata, right: right? };
-        self.emit(StmtKind::Mma(Box::new(mma)), span);
+        self.builder.emit(StmtKind::Mma(Box::new(mma)), span);
         Some(keep)
     }
 
@@ -107,18 +107,18 @@ impl Cx<'_> {
     fn metadata(&mut self, value: &Expr, span: Span) -> Option<LocalId> {
         let ExprKind::Compound(parts) = &value.kind else { return None };
         let Type::Compound(Compound::Operand(OperandType { sparse: true, .. }) | Compound::SparseFragment(_)) =
-            self.resolve(&value.ty)
+            self.infer.resolve(&value.ty)
         else {
             return None;
         };
         let metadata = parts.get(1)?.clone();
-        let (held, _) = self.temporary("metadata", metadata.ty.clone(), span);
-        self.assign(held, metadata);
+        let (held, _) = self.builder.temporary("metadata", metadata.ty.clone(), span);
+        self.builder.assign(held, metadata);
         Some(held)
     }
 
     fn left_operand(&mut self, value: Expr, span: Span) -> Option<LeftOperand> {
-        let (ty, value) = match (self.resolve(&value.ty), value) {
+        let (ty, value) = match (self.infer.resolve(&value.ty), value) {
             (Type::Compound(Compound::SparseFragment(ty)), Expr { kind: ExprKind::Compound(parts), .. }) => {
                 (Type::Fragment(ty), parts.into_iter().next()?)
             }
@@ -127,13 +127,13 @@ impl Cx<'_> {
         };
         // A copy that nothing else writes: the variable may be assigned while the multiplication
         // still reads the operand.
-        let (held, _) = self.temporary("left", ty, span);
-        self.assign(held, value);
+        let (held, _) = self.builder.temporary("left", ty, span);
+        self.builder.assign(held, value);
         Some(LeftOperand::Registers(held))
     }
 
     fn shared_operand(&mut self, value: Expr) -> Option<SharedOperand> {
-        match (self.resolve(&value.ty), value) {
+        match (self.infer.resolve(&value.ty), value) {
             (Type::Tile(tile), value) => Some(SharedOperand { tile: value, ty: tile.into() }),
             (Type::Compound(Compound::Operand(ty)), Expr { kind: ExprKind::Compound(parts), .. }) => {
                 Some(SharedOperand { tile: parts.into_iter().next()?, ty })
@@ -170,7 +170,7 @@ impl Cx<'_> {
 
     /// Resolves `-tile`, `-tile.t()` and `-tile.sparse(..)`. Returns `None` for anything else.
     pub(in crate::parse) fn negated(&mut self, value: &Expr, span: Span) -> Option<Expr> {
-        let (ty, parts) = match (self.resolve(&value.ty), &value.kind) {
+        let (ty, parts) = match (self.infer.resolve(&value.ty), &value.kind) {
             (Type::Tile(tile), _) => (tile.into(), vec![value.clone()]),
             (Type::Compound(Compound::Operand(ty)), ExprKind::Compound(parts)) => (ty, parts.clone()),
             _ => return None,

@@ -1,6 +1,7 @@
 //! Methods of slices of global memory.
 
 use super::atomic::{Access, Request};
+use super::bulk::SliceRange;
 use super::hint::Target;
 use super::matrix::Rows;
 use crate::diag::mistake;
@@ -10,8 +11,8 @@ use crate::ir::{
 };
 use crate::parse::cx::Cx;
 use crate::parse::span;
-use crate::parse::words::shape::Chosen;
-use crate::parse::words::{GlobalCall, GlobalWord, Word};
+use crate::words::shape::Chosen;
+use crate::words::{GlobalCall, GlobalWord, Word};
 
 /// A slice as the receiver of a method.
 pub(super) struct Slice {
@@ -31,35 +32,35 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let span = span::of_method_call(syntax);
         let (global, element) = (slice.global, slice.element);
-        let (elements, kind) = match call {
+        let (index, count, kind) = match call {
             GlobalCall::Len => {
                 return Some(Expr { kind: ExprKind::GlobalLen(global), ty: Scalar::U64.into(), span });
             }
             GlobalCall::Get { i: index } => {
-                let (dest, value) = self.temporary("element", element, span);
-                self.emit(StmtKind::GlobalGet { dest, global, index }, span);
+                let (dest, value) = self.builder.temporary("element", element, span);
+                self.builder.emit(StmtKind::GlobalGet { dest, global, index }, span);
                 return Some(value);
             }
             GlobalCall::Set { i: index, value } => {
-                self.params[global.0 as usize].written = true;
+                self.declared.param_mut(global).written = true;
                 return Some(self.effect(StmtKind::GlobalSet { global, index, value }, span));
             }
             GlobalCall::GetVec { i: index } => {
                 let vector = self.read_vector(syntax, element)?;
                 self.moves_vector(global, &vector);
-                let (dest, value) = self.temporary("elements", vector, span);
-                self.emit(StmtKind::GlobalGet { dest, global, index }, span);
+                let (dest, value) = self.builder.temporary("elements", vector, span);
+                self.builder.emit(StmtKind::GlobalGet { dest, global, index }, span);
                 return Some(value);
             }
             GlobalCall::SetVec { i: index, value } => {
                 let value = self.written_vector(value, element)?;
                 self.moves_vector(global, &value.ty.clone());
-                self.params[global.0 as usize].written = true;
+                self.declared.param_mut(global).written = true;
                 return Some(self.effect(StmtKind::GlobalSet { global, index, value }, span));
             }
             GlobalCall::Matrix { first, extents, stride } => {
                 let rows = Rows { first, extents, stride };
-                return Some(self.matrix_of(receiver, (global, element), rows, span));
+                return Some(self.matrix_of(receiver, global, element, rows, span));
             }
             GlobalCall::Atomic { op, i: index, value } => {
                 let (request, word) = (Request::Update(op, value), GlobalWord::Atomic(op).name());
@@ -97,30 +98,30 @@ impl Cx<'_> {
             GlobalCall::Hint { policy } => return self.hinted(receiver, slice.hint.is_some(), policy, span),
             GlobalCall::BulkLoad { array, at, count, i, barrier } => {
                 let to = SharedRange { array, at };
-                ([i, count], CopyKind::Load { to, barrier, multicast: None })
+                (i, count, CopyKind::Load { to, barrier, multicast: None })
             }
             GlobalCall::BulkLoadMulticast { array, at, count, i, barrier, mask } => {
                 let to = SharedRange { array, at };
-                ([i, count], CopyKind::Load { to, barrier, multicast: Some(Multicast::Mask(Box::new(mask))) })
+                (i, count, CopyKind::Load { to, barrier, multicast: Some(Multicast::Mask(Box::new(mask))) })
             }
             GlobalCall::BulkStore { i, array, at, count } => {
-                ([i, count], CopyKind::Store { from: SharedRange { array, at } })
+                (i, count, CopyKind::Store { from: SharedRange { array, at } })
             }
             GlobalCall::BulkReduce { op, i, array, at, count } => {
-                ([i, count], CopyKind::Reduce { op, from: SharedRange { array, at } })
+                (i, count, CopyKind::Reduce { op, from: SharedRange { array, at } })
             }
-            GlobalCall::BulkPrefetch { i, count } => ([i, count], CopyKind::Prefetch),
+            GlobalCall::BulkPrefetch { i, count } => (i, count, CopyKind::Prefetch),
         };
-        self.bulk_copy(slice, elements, kind, span)
+        self.bulk_copy(slice, SliceRange { index, count }, kind, span)
     }
 
     /// Requires that the launcher passes an address aligned for vectors of this type.
     fn moves_vector(&mut self, global: ParamId, vector: &Type) {
         if let (Type::Array(_, len), Type::Global(element)) =
-            (self.resolve(vector), &self.params[global.0 as usize].ty)
+            (self.infer.resolve(vector), &self.declared.param_of(global).ty)
         {
             let bytes = len * element.bytes();
-            let param = &mut self.params[global.0 as usize];
+            let param = self.declared.param_mut(global);
             param.unit = param.unit.max(bytes);
         }
     }

@@ -19,8 +19,8 @@ impl Cx<'_> {
             return None;
         }
         let ty = receiver.ty.clone();
-        let (held, policy_now) = self.temporary("hint", Type::CachePolicy, span);
-        self.assign(held, policy);
+        let (held, policy_now) = self.builder.temporary("hint", Type::CachePolicy, span);
+        self.builder.assign(held, policy);
         Some(Expr { kind: ExprKind::Hinted(Box::new(receiver), Box::new(policy_now)), ty, span })
     }
 }

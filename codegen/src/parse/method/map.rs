@@ -3,32 +3,32 @@
 use super::hint::Target;
 use crate::diag::mistake::{self, Name};
 use crate::ir::{CopyKind, Expr, MapRef, Multicast, Span, StmtKind, TileCopy, TileType};
-use crate::parse::cx::Cx;
-use crate::parse::words::{ColumnCall, MapCall, MapWord, Word};
+use crate::parse::cx::{Cx, Declared};
+use crate::words::{ColumnCall, MapCall, MapType, MapWord, Word};
 
 /// A map as the receiver of a method.
-pub(in crate::parse) struct Map {
-    pub(in crate::parse) map: MapRef,
+pub(super) struct Map {
+    map: MapRef,
     /// The cache policy of its copies.
     hint: Option<Expr>,
-    pub(in crate::parse) tile: TileType,
-    /// The number of dimensions of the tensor, and of its coordinates.
-    pub(in crate::parse) rank: usize,
+    pub(super) ty: MapType,
 }
 
 impl Map {
     /// Returns the map that `receiver` refers to, or `None` if an error was reported for it.
-    pub(super) fn of(receiver: &Expr, tile: &TileType, rank: usize) -> Option<Self> {
+    pub(super) fn of(receiver: &Expr, declared: &Declared, tile: &TileType, rank: usize) -> Option<Self> {
         let Target { map, hint } = Target::of(receiver)?;
-        Some(Self { map, hint, tile: tile.clone(), rank })
+        let param = declared.param_of(map.param);
+        let (name, ty_span) = (param.name.clone(), param.ty_span);
+        Some(Self { map, hint, ty: MapType { name, ty_span, tile: tile.clone(), rank } })
     }
 }
 
 impl Cx<'_> {
     pub(super) fn map_method(&mut self, receiver: Expr, map: Map, call: MapCall, span: Span) -> Option<Expr> {
         let (at, kind) = match call {
-            MapCall::TileAt { index } => return self.tile_at(&map.tile, index, span),
-            MapCall::BlockTile => return self.block_tile(&map.tile, span),
+            MapCall::TileAt { index } => return self.tile_at(&map.ty.tile, index, span),
+            MapCall::BlockTile => return self.block_tile(&map.ty.tile, span),
             MapCall::PrefetchDescriptor => return self.prefetch_descriptor(map, span),
             MapCall::Hint { policy } => return self.hinted(receiver, map.hint.is_some(), policy, span),
             MapCall::Load { tile, at, barrier } => {
@@ -80,7 +80,7 @@ impl Cx<'_> {
         kind: CopyKind<Expr>,
         span: Span,
     ) -> Option<Expr> {
-        let Map { map, hint, tile, rank: _ } = map;
+        let Map { map, hint, ty: MapType { tile, .. } } = map;
         if let CopyKind::Reduce { op, .. } = kind
             && !op.takes_mapped(tile.element)
         {
@@ -88,7 +88,7 @@ impl Cx<'_> {
             self.no_reduction(&name, tile.element, |element| op.takes_mapped(element), span);
             return None;
         }
-        self.params[map.param.0 as usize].written |= kind.writes();
+        self.declared.param_mut(map.param).written |= kind.writes();
         let copy = TileCopy { map, at, offsets, hint, kind };
         Some(self.effect(StmtKind::TileCopy(Box::new(copy)), span))
     }

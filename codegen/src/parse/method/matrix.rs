@@ -25,7 +25,8 @@ impl Cx<'_> {
     pub(super) fn matrix_of(
         &mut self,
         slice: Expr,
-        (global, element): (ParamId, Scalar),
+        global: ParamId,
+        element: Scalar,
         Rows { first, extents, stride }: Rows,
         span: Span,
     ) -> Expr {
@@ -35,7 +36,7 @@ impl Cx<'_> {
         let stride = self.kept("stride", stride, span);
         let extents = [rows.clone(), columns.clone()];
         let matrix = GlobalMatrix { global, first: first.clone(), extents, stride: stride.clone() };
-        self.emit(StmtKind::CheckMatrix(Box::new(matrix)), span);
+        self.builder.emit(StmtKind::CheckMatrix(Box::new(matrix)), span);
         self.compound(Compound::Matrix(element), vec![slice, first, rows, columns, stride], span)
     }
 
@@ -44,8 +45,8 @@ impl Cx<'_> {
         if let ExprKind::Const(_) = value.kind {
             return value;
         }
-        let (local, read) = self.temporary(name, value.ty.clone(), span);
-        self.assign(local, value);
+        let (local, read) = self.builder.temporary(name, value.ty.clone(), span);
+        self.builder.assign(local, value);
         read
     }
 
@@ -59,7 +60,7 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let [slice, start, rows, width, stride] = <[Expr; 5]>::try_from(matrix).ok()?;
         let ExprKind::Param(global) = slice.kind else { return None };
-        self.params[global.0 as usize].written = true;
+        self.declared.param_mut(global).written = true;
         let matrix = GlobalMatrix { global, first: start, extents: [rows, width], stride };
         let store = MatrixStore { accumulator, first, columns, matrix, at };
         Some(self.effect(StmtKind::StoreMatrix(Box::new(store)), span))

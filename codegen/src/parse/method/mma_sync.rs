@@ -9,7 +9,7 @@ use crate::ir::{
 };
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::number;
-use crate::parse::words::WarpAccumulatorCall;
+use crate::words::WarpAccumulatorCall;
 
 impl Cx<'_> {
     /// Resolves `WarpLeft::<f16, 16, 32>::load(tile, [row, k])`, and the same for `WarpRight` and
@@ -21,8 +21,8 @@ impl Cx<'_> {
         at: [Expr; 2],
         span: Span,
     ) -> Expr {
-        let (dest, value) = self.temporary("operand", operand, span);
-        self.emit(StmtKind::LoadFragment(Box::new(FragmentLoad { dest, from, at })), span);
+        let (dest, value) = self.builder.temporary("operand", operand, span);
+        self.builder.emit(StmtKind::LoadFragment(Box::new(FragmentLoad { dest, from, at })), span);
         value
     }
 
@@ -37,16 +37,16 @@ impl Cx<'_> {
         let accumulator = self.accumulator(receiver)?;
         Some(match call {
             WarpAccumulatorCall::MmaSync { a, b } => {
-                return self.multiply_sync(WarpMmaOp::Add, accumulator, [a, b], span);
+                return self.multiply_sync(WarpMmaOp::Add, accumulator, a, b, span);
             }
             WarpAccumulatorCall::MmaSyncSaturating { a, b } => {
-                return self.multiply_sync(WarpMmaOp::Saturating, accumulator, [a, b], span);
+                return self.multiply_sync(WarpMmaOp::Saturating, accumulator, a, b, span);
             }
             WarpAccumulatorCall::MmaSyncAndPopc { a, b } => {
-                return self.multiply_sync(WarpMmaOp::AndPopc, accumulator, [a, b], span);
+                return self.multiply_sync(WarpMmaOp::AndPopc, accumulator, a, b, span);
             }
             WarpAccumulatorCall::MmaSyncXorPopc { a, b } => {
-                return self.multiply_sync(WarpMmaOp::XorPopc, accumulator, [a, b], span);
+                return self.multiply_sync(WarpMmaOp::XorPopc, accumulator, a, b, span);
             }
             WarpAccumulatorCall::Len => usize_number(ty.elements(), span),
             WarpAccumulatorCall::Row { i } => self.row_of(ty, i, span),
@@ -69,7 +69,8 @@ impl Cx<'_> {
         &mut self,
         op: WarpMmaOp,
         accumulator: LocalId,
-        [a, b]: [Expr; 2],
+        a: Expr,
+        b: Expr,
         span: Span,
     ) -> Option<Expr> {
         let left = self.operand_in_registers(a, WarpSide::Left);
@@ -80,7 +81,7 @@ impl Cx<'_> {
 
     /// Returns the local that holds an operand.
     fn operand_in_registers(&mut self, value: Expr, side: WarpSide) -> Option<LocalId> {
-        let ty = self.resolve(&value.ty);
+        let ty = self.infer.resolve(&value.ty);
         if !matches!(ty, Type::WarpFragment(found) if found.side == side) {
             if ty != Type::Error {
                 self.error(Mismatch::NotInRegisters { side, found: self.infer.partial(&ty) }, value.span);
@@ -90,8 +91,8 @@ impl Cx<'_> {
         if let ExprKind::Local(local) = value.kind {
             return Some(local);
         }
-        let (held, _) = self.temporary("operand", ty, value.span);
-        self.assign(held, value);
+        let (held, _) = self.builder.temporary("operand", ty, value.span);
+        self.builder.assign(held, value);
         Some(held)
     }
 }

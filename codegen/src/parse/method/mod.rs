@@ -11,7 +11,7 @@ mod descriptor;
 mod flight;
 mod global;
 mod hint;
-pub(super) mod map;
+mod map;
 mod matrix;
 mod mma_sync;
 mod phase;
@@ -27,13 +27,13 @@ use self::accumulator::usize_number;
 use super::cx::Cx;
 use super::number::{finds_method, has_method};
 use super::span;
-use super::words::*;
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
-    AccumulatorType, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, RowsType, Scalar, Span,
-    Team, TileType, Type,
+    AccumulatorType, Callee, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, RowsType, Scalar,
+    Span, Team, TileType, Type,
 };
+use crate::words::*;
 
 /// A built-in method, with the properties of its receiver's type that it depends on.
 #[derive(Clone, Copy)]
@@ -157,7 +157,7 @@ impl<'t> Method<'t> {
 impl Cx<'_> {
     pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall, span: Span) -> Expr {
         let mut receiver = self.expr(&call.receiver);
-        let (name, ty) = (call.method.to_string(), self.resolve(&receiver.ty));
+        let (name, ty) = (call.method.to_string(), self.infer.resolve(&receiver.ty));
         let method = Method::all(&ty).into_iter().find(|method| method.entry().name == name);
         let entry = method.map(Method::entry);
         if let Some(entry) = &entry {
@@ -165,15 +165,20 @@ impl Cx<'_> {
         }
         let (effects, values) = self.block(|cx| cx.argument_values(entry.as_ref(), &call.args));
         self.spill_if_changed(std::slice::from_mut(&mut receiver), &effects);
-        self.append(effects);
+        self.builder.append(effects);
         match method {
             _ if ty == Type::Error => Expr::error(span),
             Some(method) => {
                 // The kept value of a flight is not a receiver of the method.
                 let of_flight = matches!(method, Method::Flight(..));
                 let parts = parts_of(&receiver).filter(|_| !of_flight).unwrap_or_default();
-                let value =
-                    self.pipeline_call(&parts, &name, span, |cx| cx.method(method, receiver, call, values));
+                let value = match self.declared.pipeline_of(&parts) {
+                    Some(pipeline) => {
+                        let callee = Callee::Pipeline { pipeline, method: name };
+                        self.within_call(callee, span, |cx| cx.method(method, receiver, call, values))
+                    }
+                    None => self.method(method, receiver, call, values),
+                };
                 value.unwrap_or(Expr::error(span))
             }
             None => self.unknown_method(&ty, &name, call.method.span().into(), span),
@@ -191,100 +196,100 @@ impl Cx<'_> {
         let span = span::of_method_call(call);
         match method {
             Method::Tile(word, tile) => {
-                let read = word.read(self, tile, values, span)?;
+                let read = word.read(&mut self.typing(), tile, values, span)?;
                 self.tile_method(receiver, tile, read, call)
             }
             Method::Array(word, element, len) => {
-                let read = word.read(self, &element, values, span)?;
+                let read = word.read(&mut self.typing(), &element, values, span)?;
                 self.array_method(receiver, element, len, read, call)
             }
-            Method::Stages(word, len) => match word.read(self, &(), values, span)? {
+            Method::Stages(word, len) => match word.read(&mut self.typing(), &(), values, span)? {
                 StagesCall::Len => Some(self.known_u32(u64::from(len), span)),
             },
             Method::Barrier(word) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.barrier_method(receiver, call, span)
             }
             Method::Map(word, tile) => {
-                let map = map::Map::of(&receiver, tile, tile.rank())?;
-                let call = word.read(self, &map, values, span)?;
+                let map = map::Map::of(&receiver, &self.declared, tile, tile.rank())?;
+                let call = word.read(&mut self.typing(), &map.ty, values, span)?;
                 self.map_method(receiver, map, call, span)
             }
             Method::Column(word, tile, rank) => {
-                let map = map::Map::of(&receiver, tile, rank as usize)?;
-                let call = word.read(self, &map, values, span)?;
+                let map = map::Map::of(&receiver, &self.declared, tile, rank as usize)?;
+                let call = word.read(&mut self.typing(), &map.ty, values, span)?;
                 self.column_method(receiver, map, call, span)
             }
             Method::Maps(word, tile) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.maps_method(&receiver, tile, call, span)
             }
             Method::SharedMap(word, tile) => {
-                let edit = word.read(self, tile, values, span)?;
+                let edit = word.read(&mut self.typing(), tile, values, span)?;
                 self.edit_method(receiver, tile, edit, call)
             }
             Method::Global(word, element) => {
                 let slice = self.slice(&receiver, element, word, span)?;
-                let read = word.read(self, &element, values, span)?;
+                let read = word.read(&mut self.typing(), &element, values, span)?;
                 self.global_method(receiver, slice, read, call)
             }
             Method::Number(word) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.number_method(receiver, call, span)
             }
             Method::Phase(word) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.phase_method(parts_of(&receiver)?, call, span)
             }
             Method::Pipeline(word, ring) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.pipeline_method(ring, parts_of(&receiver)?, call, span)
             }
             Method::Producer(word, ring) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.producer_method(ring, parts_of(&receiver)?, call, span)
             }
             Method::Consumer(word, ring) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.consumer_method(ring, parts_of(&receiver)?, call, span)
             }
             Method::EmptySlot(word, tiles) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.empty_slot_method(tiles, parts_of(&receiver)?, call, span)
             }
             Method::LoadingSlot(word, tiles) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.loading_slot_method(tiles, parts_of(&receiver)?, call, span)
             }
             Method::FullSlot(word, tiles) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.full_slot_method(tiles, parts_of(&receiver)?, call, span)
             }
             Method::Accumulator(word, ty) => {
-                let read = word.read(self, &(), values, span)?;
+                let read = word.read(&mut self.typing(), &(), values, span)?;
                 self.accumulator_method(receiver, ty, read, call)
             }
             Method::Columns(word, part) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.columns_method(parts_of(&receiver)?, part, call, span)
             }
             Method::Rows(word, rows) => {
-                let RowsCall::Len = word.read(self, &(), values, span)?;
+                let RowsCall::Len = word.read(&mut self.typing(), &(), values, span)?;
                 Some(usize_number(rows.elements(), span))
             }
             Method::WarpAccumulator(word, ty) => {
-                let read = word.read(self, &(), values, span)?;
+                let read = word.read(&mut self.typing(), &(), values, span)?;
                 self.warp_accumulator_method(&receiver, ty, read, call)
             }
             Method::WarpRows(word, rows) => {
-                let WarpRowsCall::Len = word.read(self, &(), values, span)?;
+                let WarpRowsCall::Len = word.read(&mut self.typing(), &(), values, span)?;
                 Some(usize_number(rows.elements(), span))
             }
             Method::Flight(word, keep) => {
-                let call = word.read(self, &(), values, span)?;
+                let call = word.read(&mut self.typing(), &(), values, span)?;
                 self.flight_method(parts_of(&receiver)?, keep, call, span)
             }
-            Method::Fragment(word, ty) => match word.read(self, &(), values, span)? {
+            Method::Fragment(word, ty) => match word.read(&mut self.typing(), &(), values, span)? {
                 FragmentCall::Sparse { metadata } => {
                     self.sparse(Compound::SparseFragment(ty), receiver, metadata, span)
                 }
@@ -315,14 +320,14 @@ impl Cx<'_> {
             (Method::Number(word), Some(scalar)) => has_method(scalar, *word),
             (method, _) => {
                 let is_sliced = method.entry().signature.has(Mark::Sliced);
-                !is_sliced || matches!(self.cluster, Cluster::Fixed(_))
+                !is_sliced || matches!(self.instance.cluster, Cluster::Fixed(_))
             }
         };
         Method::all(ty).into_iter().filter(has).map(|method| method.entry().name).collect()
     }
 
     fn known_u32(&mut self, value: u64, span: Span) -> Expr {
-        self.written(Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span))
+        self.infer.written(Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span))
     }
 }
 

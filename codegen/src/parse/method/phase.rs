@@ -4,7 +4,7 @@ use crate::ir::{BarrierOp, Compound, Expr, Scope, Span, StmtKind};
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::number;
 use crate::parse::stmt::unit;
-use crate::parse::words::{PhaseCall, PhaseFunctionCall};
+use crate::words::{PhaseCall, PhaseFunctionCall};
 
 impl Cx<'_> {
     /// Resolves `Phase::new()` and `Phase::opposite()`.
@@ -33,7 +33,7 @@ impl Cx<'_> {
         for parity in phase {
             let local = self.state(&parity, span)?;
             let (barrier, op) = (barrier.clone(), BarrierOp::Wait { parity });
-            self.emit(StmtKind::Barrier { barrier, op, scope: Scope::Cluster }, span);
+            self.builder.emit(StmtKind::Barrier { barrier, op, scope: Scope::Cluster }, span);
             self.flip(local, span);
         }
         Some(unit(span))

@@ -8,7 +8,7 @@ use crate::ir::{
 use crate::parse::cx::Cx;
 use crate::parse::pipeline::{Parts, join_parts, number, of_stage, split_parts};
 use crate::parse::stmt::unit;
-use crate::parse::words::{
+use crate::words::{
     ConsumerCall, EmptySlotCall, FullSlotCall, FullSlotWord, LoadingSlotCall, PipelineCall, ProducerCall,
     Word,
 };
@@ -164,10 +164,10 @@ impl Cx<'_> {
     ) -> Option<Vec<Expr>> {
         let [stage, parity] = &parts.state[..] else { return None };
         let (stage, parity) = (self.state(stage, span)?, self.state(parity, span)?);
-        let (taken, slot_stage) = self.temporary("stage", Scalar::U32, span);
-        let now = self.read(stage, span);
-        self.assign(taken, now);
-        let wait = BarrierOp::Wait { parity: self.read(parity, span) };
+        let (taken, slot_stage) = self.builder.temporary("stage", Scalar::U32, span);
+        let now = self.builder.read(stage, span);
+        self.builder.assign(taken, now);
+        let wait = BarrierOp::Wait { parity: self.builder.read(parity, span) };
         self.ring_barrier_op(of_stage(awaited(&parts), &slot_stage, span), wait, span);
         self.next_stage(stage, parity, ring.stages, span);
         Some(join_parts(parts, [slot_stage]))
@@ -189,10 +189,10 @@ impl Cx<'_> {
     /// Waits until every stage is empty. The state itself does not advance.
     fn drain(&mut self, ring: &Ring, parts: &Parts, span: Span) {
         let [stage, parity] = &parts.state[..] else { return };
-        let (at_stage, read_stage) = self.temporary("stage", Scalar::U32, span);
-        let (at_parity, read_parity) = self.temporary("parity", Scalar::U32, span);
-        self.assign(at_stage, stage.clone());
-        self.assign(at_parity, parity.clone());
+        let (at_stage, read_stage) = self.builder.temporary("stage", Scalar::U32, span);
+        let (at_parity, read_parity) = self.builder.temporary("parity", Scalar::U32, span);
+        self.builder.assign(at_stage, stage.clone());
+        self.builder.assign(at_parity, parity.clone());
         self.for_each_stage(ring, span, |cx, _| {
             let wait = BarrierOp::Wait { parity: read_parity };
             cx.ring_barrier_op(of_stage(&parts.empty, &read_stage, span), wait, span);
@@ -205,24 +205,24 @@ impl Cx<'_> {
         let [stage, parity] = &parts.state[..] else { return None };
         let (stage, parity) = (self.state(stage, span)?, self.state(parity, span)?);
         let all = number(ring.stages, span);
-        let (next, next_value) = self.temporary("next", Scalar::U32, span);
-        let now = self.read(stage, span);
+        let (next, next_value) = self.builder.temporary("next", Scalar::U32, span);
+        let now = self.builder.read(stage, span);
         let sum = self.apply(BinaryOp::Add, now, steps, span);
-        self.assign(next, sum);
+        self.builder.assign(next, sum);
         let turns = self.apply(BinaryOp::Div, next_value.clone(), all.clone(), span);
         let odd = self.apply(BinaryOp::And, turns, number(1, span), span);
-        let before = self.read(parity, span);
+        let before = self.builder.read(parity, span);
         let after = self.apply(BinaryOp::Xor, before, odd, span);
-        self.assign(parity, after);
+        self.builder.assign(parity, after);
         let index = self.apply(BinaryOp::Rem, next_value, all, span);
-        self.assign(stage, index);
+        self.builder.assign(stage, index);
         Some(())
     }
 
     /// Returns whether the state's wait at `barriers` would return at once.
     fn is_ready(&mut self, barriers: &Expr, state: &[Expr], span: Span) -> Option<Expr> {
         let [stage, parity] = state else { return None };
-        let (dest, ready) = self.temporary("ready", Scalar::Bool, span);
+        let (dest, ready) = self.builder.temporary("ready", Scalar::Bool, span);
         let op = BarrierOp::TestWait { dest, parity: parity.clone() };
         self.ring_barrier_op(of_stage(barriers, stage, span), op, span);
         Some(ready)
@@ -255,13 +255,13 @@ impl Cx<'_> {
 
     /// Emits a loop over the numbers from 0 to `end`, exclusive.
     fn for_each_below(&mut self, end: Expr, name: &str, span: Span, body: impl FnOnce(&mut Self, Expr)) {
-        let (variable, value) = self.temporary(name, Scalar::U32, span);
-        let label = self.label();
+        let (variable, value) = self.builder.temporary(name, Scalar::U32, span);
+        let label = self.builder.label();
         let (body, ()) = self.branch(|cx| body(cx, value));
         let step = Expr { ty: Scalar::Usize.into(), ..number(1, span) };
         let start = number(0, span);
         let inner = For { label, variable, start, end, inclusive: false, step, unroll: false, body };
-        self.emit(StmtKind::For(Box::new(inner)), span);
+        self.builder.emit(StmtKind::For(Box::new(inner)), span);
     }
 }
 

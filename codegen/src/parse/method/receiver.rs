@@ -2,8 +2,8 @@
 
 use crate::ir::{Scalar, Type};
 use crate::parse::cx::{Binding, Cx};
-use crate::parse::names::{Meaning, Method, ReceiverKind, WordUse, note};
-use crate::parse::words::{Entry, Mark, NumberWord, Signature, TypeWord, Word};
+use crate::parse::names::{Meaning, Method, WordUse};
+use crate::words::{Entry, NumberWord, ReceiverKind, TypeWord, Word};
 
 impl Cx<'_> {
     /// Records a method call that a trait of the user could intercept.
@@ -11,13 +11,13 @@ impl Cx<'_> {
         let name = &call.method;
         let word = |meaning| WordUse { path: name.clone().into(), meaning };
         if is_of_ord(ty, &entry.name) {
-            note(&mut self.words, word(Meaning::OrdMethod));
+            self.record.word(word(Meaning::OrdMethod));
         }
         // Device functions have no type generics.
-        if self.frames.len() == 1 {
-            for (generic, _) in self.generic_types.iter().filter(|(_, argument)| argument == ty) {
-                let meaning = Meaning::MethodOfGeneric(generic.clone(), call.args.len());
-                note(&mut self.words, word(meaning));
+        if self.frames.in_kernel() {
+            for generic in self.instance.generics_with_type(ty) {
+                let meaning = Meaning::MethodOfGeneric(generic.to_owned(), call.args.len());
+                self.record.word(word(meaning));
             }
         }
         let Some(of) = TypeWord::of(ty) else { return };
@@ -29,7 +29,7 @@ impl Cx<'_> {
             }
             let method = Method { of, tiles, held, taken };
             if !method.earlier_steps().is_empty() {
-                note(&mut self.words, word(Meaning::Method(method)));
+                self.record.word(word(Meaning::Method(method)));
             }
         }
     }
@@ -38,14 +38,13 @@ impl Cx<'_> {
     /// type. A method called on a value may then be called on the reference, as variables hold
     /// either.
     fn has_reference(&self, ty: &Type, held: ReceiverKind) -> bool {
-        let scopes = self.frames.last().into_iter().flat_map(|frame| &frame.scopes);
-        scopes.flat_map(|scope| scope.values()).any(|binding| {
+        self.frames.bindings().any(|binding| {
             let (of, is_mut) = match binding {
-                Binding::Reference { id, mutable } => (&self.locals[id.0 as usize].ty, *mutable),
+                Binding::Reference { id, mutable } => (self.builder.type_of(*id), *mutable),
                 Binding::Compound { value, mutable, is_reference: true } => (&value.ty, *mutable),
                 Binding::Value(_) | Binding::Local { .. } | Binding::Compound { .. } => return false,
             };
-            is_mut == (held == ReceiverKind::MutReference) && self.resolve(of) == *ty
+            is_mut == (held == ReceiverKind::MutReference) && self.infer.resolve(of) == *ty
         })
     }
 }
@@ -56,43 +55,4 @@ impl Cx<'_> {
 fn is_of_ord(ty: &Type, name: &str) -> bool {
     let may_be_integer = matches!(ty, Type::Infer(_)) || ty.as_scalar().is_some_and(Scalar::is_integer);
     may_be_integer && NumberWord::named(name).is_some_and(NumberWord::is_of_ord)
-}
-
-impl NumberWord {
-    /// Whether [`Ord`] has a method of this name.
-    pub(crate) fn is_of_ord(self) -> bool {
-        match self {
-            Self::Min | Self::Max | Self::Clamp => true,
-            Self::Abs
-            | Self::MulAdd
-            | Self::Sqrt
-            | Self::Recip
-            | Self::CopySign
-            | Self::DivCeil
-            | Self::CountOnes
-            | Self::CountZeros
-            | Self::LeadingZeros
-            | Self::LeadingOnes
-            | Self::TrailingZeros
-            | Self::TrailingOnes
-            | Self::ReverseBits
-            | Self::SwapBytes
-            | Self::RotateLeft
-            | Self::RotateRight
-            | Self::ToF32
-            | Self::ToF64
-            | Self::ToBits => false,
-        }
-    }
-}
-
-impl Signature {
-    /// Returns how the method takes its receiver.
-    pub(in crate::parse) fn taken(&self) -> ReceiverKind {
-        match (self.has(Mark::ByRef), self.has(Mark::ByMut)) {
-            (_, true) => ReceiverKind::MutReference,
-            (true, false) => ReceiverKind::Reference,
-            (false, false) => ReceiverKind::Value,
-        }
-    }
 }

@@ -5,7 +5,7 @@ use crate::ir::{Compound, Expr, ExprKind, OperandType, RemoteCopy, Scalar, Span,
 use crate::limits;
 use crate::parse::cx::Cx;
 use crate::parse::span;
-use crate::parse::words::TileCall;
+use crate::words::TileCall;
 
 impl Cx<'_> {
     pub(super) fn tile_method(
@@ -34,15 +34,15 @@ impl Cx<'_> {
             TileCall::T => self.transposed(tile, ty, true, span),
             TileCall::TIf => return self.transposed_if(tile, ty, syntax),
             TileCall::Get { at } => {
-                let (dest, value) = self.temporary("element", ty.element, span);
-                self.emit(StmtKind::TileGet { dest, tile, at }, span);
+                let (dest, value) = self.builder.temporary("element", ty.element, span);
+                self.builder.emit(StmtKind::TileGet { dest, tile, at }, span);
                 value
             }
             TileCall::Set { at, value } => self.effect(StmtKind::TileSet { tile, at, value }, span),
             TileCall::GetVec { at } => {
                 let vector = self.read_vector(syntax, ty.element)?;
-                let (dest, value) = self.temporary("elements", vector, span);
-                self.emit(StmtKind::TileGet { dest, tile, at }, span);
+                let (dest, value) = self.builder.temporary("elements", vector, span);
+                self.builder.emit(StmtKind::TileGet { dest, tile, at }, span);
                 value
             }
             TileCall::SetVec { at, value } => {
@@ -119,7 +119,7 @@ impl Cx<'_> {
         metadata: Expr,
         span: Span,
     ) -> Option<Expr> {
-        let ty_of_metadata = self.resolve(&metadata.ty);
+        let ty_of_metadata = self.infer.resolve(&metadata.ty);
         if ty_of_metadata == Type::Error {
             return None;
         }

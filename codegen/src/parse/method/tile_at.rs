@@ -1,10 +1,10 @@
 //! Coordinates by tile index: `tile_at` of maps and tiles, and `block_tile` of maps.
 
 use crate::diag::mistake;
+use crate::infer::{fold, settle};
 use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, TileType, Type, visit};
 use crate::parse::cx::Cx;
-use crate::parse::infer::{fold, settle};
-use crate::parse::words::shape::TileIndices;
+use crate::words::shape::TileIndices;
 
 /// The grid axes along which tiles are counted, from the innermost dimension outwards. The
 /// runtime's `Grid::tiles` lays out blocks accordingly.
@@ -48,7 +48,7 @@ impl Cx<'_> {
     /// index whose coordinate is out of range.
     fn first_of(&mut self, index: Expr, extent: u32, element: &Type) -> Option<Expr> {
         let reach = i128::from(i32::MIN)..=i128::from(i32::MAX);
-        if !self.is_left_out
+        if !self.nesting.is_left_out()
             && let Some(value) = self.known_integer(&index)
             && let coordinate = value.saturating_mul(i128::from(extent))
             && !reach.contains(&coordinate)

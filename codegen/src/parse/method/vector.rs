@@ -22,7 +22,7 @@ impl Cx<'_> {
 
     /// Returns `value` if it is an array that can be written with one instruction.
     pub(super) fn written_vector(&mut self, value: Expr, element: Scalar) -> Option<Expr> {
-        let ty = self.resolve(&value.ty);
+        let ty = self.infer.resolve(&value.ty);
         if let Type::Array(_, len) = ty {
             let fits = self.expect(&value, &Type::Array(Box::new(element.into()), len));
             return (fits && self.is_vector(element, len, value.span)).then_some(value);

@@ -5,16 +5,16 @@ use syn::Expr as Syntax;
 use super::{Meaning, Space};
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{self, Suggestion, did_you_mean, elsewhere};
+use crate::infer::Kind;
 use crate::ir::{
     AccumulatorType, Compound, Expr, ExprKind, FragmentType, RowsType, Scalar, Span, Team, Type,
     WarpFragmentType, WarpSide,
 };
 use crate::parse::cx::{Binding, Cx};
-use crate::parse::infer::Kind;
 use crate::parse::names;
 use crate::parse::number::has_conversion;
 use crate::parse::span;
-use crate::parse::words::{
+use crate::words::{
     AccumulatorFunction, ConversionWord, FragmentFunction, FunctionWord, PhaseFunction, RowsFunction,
     TypeWord, WarpAccumulatorFunction, WarpLeftFunction, WarpRightFunction, WarpRowsFunction, Word,
 };
@@ -67,7 +67,7 @@ impl<'a> Cx<'a> {
             return Callee::Refused;
         }
         if names::own_name(path).is_some() {
-            if let Some(device) = self.device_function(&name) {
+            if let Some(device) = self.module.function(&name) {
                 return Callee::Device(device);
             }
             if self.refuse_host_item(&name, Space::Value, at) {
@@ -139,7 +139,7 @@ impl<'a> Cx<'a> {
         let open = owner.segments.last().filter(|last| last.arguments.is_none());
         let open = open.and_then(|last| TypeWord::named(&names::text(&last.ident)));
         let open = open.filter(|word| matches!(word, TypeWord::Accumulator | TypeWord::WarpAccumulator));
-        let is_own = names::own_name(owner).is_none_or(|name| self.alias(&name).is_none());
+        let is_own = names::own_name(owner).is_none_or(|name| self.module.alias(&name).is_none());
         if let Some(word) = open.filter(|_| is_own)
             && self.takes_word(owner, Meaning::Type(word))
         {
@@ -148,14 +148,9 @@ impl<'a> Cx<'a> {
         self.path_type(owner)
     }
 
-    /// Returns the module's `#[tma_device]` function of this name.
-    pub(in crate::parse) fn device_function(&self, name: &str) -> Option<&'a syn::ItemFn> {
-        self.module_items.functions.iter().find(|item| names::text(&item.sig.ident) == name)
-    }
-
     /// Returns whether `name` is a variable, or the kernel itself, and reports the call of it.
     fn refuse_call_of_variable(&mut self, name: &str, at: Span) -> bool {
-        if let Some(binding) = self.lookup(name) {
+        if let Some(binding) = self.frames.lookup(name) {
             // An error was already reported at the declaration.
             let reported = matches!(binding, Binding::Value(Expr { kind: ExprKind::Error, .. }));
             if !reported {
@@ -164,7 +159,7 @@ impl<'a> Cx<'a> {
             }
             return true;
         }
-        let is_kernel = self.frames.first().is_some_and(|kernel| kernel.name == name);
+        let is_kernel = self.frames.kernel_name() == name;
         if is_kernel {
             self.error(Name::ThisKernel(name.to_owned()), at);
         }
@@ -178,12 +173,14 @@ impl<'a> Cx<'a> {
         let lone = names::lone_name(&path.path);
         FunctionWord::named(&name) == Some(word)
             && path.qself.is_none()
-            && lone.is_none_or(|name| self.lookup(&name).is_none() && self.device_function(&name).is_none())
+            && lone.is_none_or(|name| {
+                self.frames.lookup(&name).is_none() && self.module.function(&name).is_none()
+            })
             && self.takes_word(&path.path, Meaning::Function(word))
     }
 
     fn unknown_function(&mut self, name: &str, at: Span) {
-        let devices = self.module_items.functions.iter().map(|item| names::text(&item.sig.ident));
+        let devices = self.module.function_names();
         let words = FunctionWord::all().into_iter().map(|word| word.name().into_owned());
         let known: Vec<_> = devices.chain(words).collect();
         let suggestion = elsewhere(name, suggest::Kind::Function).or_else(|| did_you_mean(name, known));

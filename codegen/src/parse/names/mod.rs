@@ -18,9 +18,8 @@ use crate::diag::mistake::Name;
 use crate::ir::{Scalar, Span};
 use crate::parse::cx::Cx;
 use crate::parse::item::ModuleItems;
-use crate::parse::item::host_items::HostItemDecl;
 use crate::parse::span;
-use crate::parse::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, TypeWord, Word};
+use crate::words::{ConstantWord, ConversionWord, FunctionWord, MacroWord, ReceiverKind, TypeWord, Word};
 
 /// Rust's namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,14 +72,6 @@ pub(crate) struct Method {
     pub(crate) held: ReceiverKind,
     /// The receiver parameter.
     pub(crate) taken: ReceiverKind,
-}
-
-/// A value or a reference to one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReceiverKind {
-    Value,
-    Reference,
-    MutReference,
 }
 
 impl Method {
@@ -182,14 +173,13 @@ impl Cx<'_> {
         if let Some(last) = path.segments.last_mut() {
             last.ident = last.ident.unraw();
         }
-        note(&mut self.words, WordUse { path, meaning });
+        self.record.word(WordUse { path, meaning });
         true
     }
 
     /// Returns whether `name` is an item of the host, and reports it.
     pub(in crate::parse) fn refuse_host_item(&mut self, name: &str, space: Space, span: Span) -> bool {
-        let found = |other: &&HostItemDecl| other.name == name && other.spaces.contains(&space);
-        let Some(other) = self.module_items.host_items.iter().find(found) else { return false };
+        let Some(other) = self.module.host_item(name, space) else { return false };
         let (item, hides_word) = (other.item, is_vocabulary(name, space));
         self.error(Name::Host { name: name.to_owned(), item, hides_word }, span);
         true
@@ -222,7 +212,7 @@ impl Cx<'_> {
             | Meaning::OrdMethod
             | Meaning::MethodOfGeneric(..) => false,
         };
-        let is_type = |name: &str| name == "Self" || self.type_arguments.contains_key(name);
+        let is_type = |name: &str| name == "Self" || self.instance.type_argument(name).is_some();
         let generic = prefix.segments.iter().any(|segment| !segment.arguments.is_none());
         if foreign || generic || is_type(&first) {
             self.refuse_foreign_path(path);

@@ -8,18 +8,18 @@ use syn::{GenericArgument, PathArguments};
 use super::cx::Cx;
 use super::names::{self, Meaning, Space};
 use super::span;
-use super::words::TypeWord;
 use crate::diag::mistake::{Argument, Types};
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
     ChoiceType, Compound, Const, Expr, ExprKind, Scalar, Span, Team, TileSwizzle, TileType, Type, WarpSide,
 };
 use crate::parse::item::condition;
+use crate::words::TypeWord;
 
 /// The maximum length of a chain of aliases of shapes and swizzles.
 const MOST_ALIASES: usize = 32;
 
-impl<'a> Cx<'a> {
+impl Cx<'_> {
     /// Resolves `ty`. Reports a type that kernels do not have, and returns [`Type::Error`] for it.
     pub(super) fn ty(&mut self, ty: &syn::Type) -> Type {
         let found = self.ty_at(ty);
@@ -41,7 +41,7 @@ impl<'a> Cx<'a> {
             syn::Type::Group(group) => self.ty(&group.elem),
             syn::Type::Tuple(tuple) if tuple.elems.is_empty() => Type::Unit,
             syn::Type::Never(_) => Type::Never,
-            syn::Type::Infer(_) => self.infer.fresh(super::infer::Kind::Any),
+            syn::Type::Infer(_) => self.infer.fresh(crate::infer::Kind::Any),
             other => {
                 self.error(Types::Form, Span::of(other));
                 Type::Error
@@ -81,13 +81,11 @@ impl<'a> Cx<'a> {
         let span = span::of_path(path);
         if let Some(ty) = names::lone_name(path).and_then(|name| self.generic_type(&name)) {
             let ty = self.at_module_level(&name, |cx| cx.ty(&ty));
-            if !self.generic_types.iter().any(|(generic, _)| *generic == name) {
-                self.generic_types.push((name, ty.clone()));
-            }
+            self.instance.use_type(name, ty.clone());
             return ty;
         }
         if names::own_name(path).is_some() {
-            if let Some(alias) = self.alias(&name) {
+            if let Some(alias) = self.module.alias(&name) {
                 return self.aliased(alias, span);
             }
             if self.refuse_host_item(&name, Space::Type, span) {
@@ -175,8 +173,7 @@ impl<'a> Cx<'a> {
     /// Returns the argument of the type generic `name`. Only the kernel itself has type generics,
     /// not the functions it calls.
     fn generic_type(&self, name: &str) -> Option<syn::Type> {
-        let in_kernel = self.frames.len() == 1;
-        in_kernel.then(|| self.type_arguments.get(name).cloned()).flatten()
+        self.instance.type_argument(name).filter(|_| self.frames.in_kernel()).cloned()
     }
 
     /// Returns the last segment of the path of a shape or a swizzle, after resolving a type generic
@@ -188,7 +185,7 @@ impl<'a> Cx<'a> {
         }
         // rustc reports an alias of itself.
         for _ in 0..MOST_ALIASES {
-            let Some(alias) = names::own_name(&path).and_then(|name| self.alias(&name)) else { break };
+            let Some(alias) = names::own_name(&path).and_then(|name| self.module.alias(&name)) else { break };
             condition::refuse_on_alias(alias, self.sink);
             path = type_path(&GenericArgument::Type((*alias.ty).clone()))?.clone();
         }
@@ -198,15 +195,10 @@ impl<'a> Cx<'a> {
         is_taken.then(|| path.segments.last().cloned()).flatten()
     }
 
-    /// Returns the module's alias of this name.
-    pub(super) fn alias(&self, name: &str) -> Option<&'a syn::ItemType> {
-        self.module_items.aliases.iter().find(|alias| names::text(&alias.ident) == name)
-    }
-
     /// Whether `path` names a type that may have associated constants or functions.
     pub(super) fn names_type(&self, path: &syn::Path) -> bool {
         let Some(name) = path.segments.last().map(|last| names::text(&last.ident)) else { return false };
-        let is_alias = names::own_name(path).is_some_and(|name| self.alias(&name).is_some());
+        let is_alias = names::own_name(path).is_some_and(|name| self.module.alias(&name).is_some());
         is_alias || TypeWord::named(&name).is_some()
     }
 
@@ -235,7 +227,7 @@ impl<'a> Cx<'a> {
     }
 
     fn unknown_type(&mut self, name: &str, span: Span) -> Type {
-        let aliases = self.module_items.aliases.iter().map(|alias| names::text(&alias.ident));
+        let aliases = self.module.aliases().iter().map(|alias| names::text(&alias.ident));
         let words = TypeWord::all().into_iter().map(|word| word.name().to_owned());
         let known: Vec<_> = words.chain(aliases).collect();
         let suggestion = elsewhere(name, Kind::Type).or_else(|| did_you_mean(name, known));

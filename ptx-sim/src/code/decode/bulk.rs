@@ -3,10 +3,10 @@
 use super::access::{check_policy, take_cache_hints};
 use super::operands::Decoder;
 use super::remote::{element_of, take_reduction};
-use crate::isa::{BulkCode, Op, Space, TmaOp, Type};
+use crate::isa::{BulkCode, EngineReduction, Op, Space, TmaOp, Type};
 use crate::parse::LoadError;
 use crate::tensor_map::DataType;
-use tma_model::{ReduceOp, Scalar};
+use tma_model::Scalar;
 
 const WORD: Type = Type::Bits(32);
 
@@ -77,20 +77,20 @@ pub(super) fn copy(d: &mut Decoder<'_, '_, '_>, reduces: bool) -> Result<Op, Loa
 }
 
 /// Takes the reduction and its type.
-fn reduction(d: &mut Decoder<'_, '_, '_>, direction: Direction) -> Result<(ReduceOp, DataType), LoadError> {
-    let with = take_reduction(d).ok_or_else(|| d.unsupported())?;
+fn reduction(d: &mut Decoder<'_, '_, '_>, direction: Direction) -> Result<EngineReduction, LoadError> {
+    let op = take_reduction(d).ok_or_else(|| d.unsupported())?;
     let no_flush = d.take("noftz");
-    let element = element_of(with, d.take_type()?);
-    if no_flush != element.is_some_and(|element| with.wants_noftz(element)) {
+    let element = element_of(op, d.take_type()?);
+    if no_flush != element.is_some_and(|element| op.wants_noftz(element)) {
         return Err(d.error("`.noftz` is required for sums of `.f16` and `.bf16`, and not allowed otherwise"));
     }
     let taken = element.filter(|&element| match direction {
-        Direction::Across => with.takes_remote(element),
-        Direction::ToGlobal => with.takes_bulk(element),
+        Direction::Across => op.takes_remote(element),
+        Direction::ToGlobal => op.takes_bulk(element),
         Direction::ToBlock | Direction::ToCluster => false,
     });
     let element = taken.ok_or_else(|| d.error("its operation has no such type"))?;
-    Ok((with, data_type(element)))
+    Ok(EngineReduction { op, element: data_type(element) })
 }
 
 /// Returns the element type with which the engine reduces. Source: PTX ISA, "cp.reduce.async.bulk":

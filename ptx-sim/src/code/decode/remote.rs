@@ -2,7 +2,7 @@
 
 use super::operands::Decoder;
 use crate::isa::float::FloatType;
-use crate::isa::{Integer, Op, RemoteCode, Space, TmaOp, Type};
+use crate::isa::{EngineReduction, Integer, Op, RemoteCode, Space, TmaOp, Type};
 use crate::parse::LoadError;
 use tma_model::{ReduceFamily, ReduceOp, Scalar};
 
@@ -67,7 +67,7 @@ pub(super) fn reduce(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     };
     d.expect_count(3, 3)?;
     let (to, values, barrier) = (d.address(0)?, vec![d.source(1, ty)?], d.address(2)?);
-    let (bytes, reduce) = (ty.bits() / 8, Some((with, element.data_type())));
+    let (bytes, reduce) = (ty.bits() / 8, Some(EngineReduction { op: with, element: element.data_type() }));
     Ok(Op::Tma(TmaOp::Remote(Box::new(RemoteCode { space, to, values, bytes, barrier, reduce }))))
 }
 

@@ -140,7 +140,7 @@ pub(super) fn mask(wrap: bool) -> BinaryFn {
 
 /// `dp2a`: the dot product of the two halves of `a` with the low or high two bytes of `b`, plus
 /// `c`.
-pub(super) fn dot_2(high: bool, [signed_a, signed_b]: [bool; 2]) -> TernaryFn {
+pub(super) fn dot_2(high: bool, signed_a: bool, signed_b: bool) -> TernaryFn {
     match (high, signed_a, signed_b) {
         (false, false, false) => three!(a, b, c => halves_dot(a, b, c, false, false)),
         (false, false, true) => three!(a, b, c => halves_dot(a, b, c, false, true)),
@@ -189,7 +189,7 @@ fn differences(a: u64, b: u64, signed: bool) -> impl Iterator<Item = u64> {
 }
 
 /// `dp4a`: the dot product of four bytes, plus `c`.
-pub(super) fn dot_4([signed_a, signed_b]: [bool; 2]) -> TernaryFn {
+pub(super) fn dot_4(signed_a: bool, signed_b: bool) -> TernaryFn {
     match (signed_a, signed_b) {
         (false, false) => three!(a, b, c => dot(a, b, c, false, false)),
         (false, true) => three!(a, b, c => dot(a, b, c, false, true)),

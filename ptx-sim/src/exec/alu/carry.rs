@@ -17,11 +17,11 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, code: &Carry, acti
 }
 
 /// Returns the result and the new carry flag.
-fn with_carry(carry: &Carry, [a, b, c]: [u64; 3], flag: u64) -> (u64, u64) {
+fn with_carry(carry: &Carry, operands: [u64; 3], flag: u64) -> (u64, u64) {
     let ty = Integer { bits: carry.bits, signed: false };
     let all = u128::from(u64::MAX >> (64 - carry.bits));
     let flag = u128::from(if carry.reads { flag & 1 } else { 0 });
-    let (a, b, c) = (u128::from(a), u128::from(b), u128::from(c));
+    let [a, b, c] = operands.map(u128::from);
     let sum = match carry.op {
         CarryOp::Add => a + b + flag,
         // The PTX ISA calls the flag a borrow, but does not say what `addc` after `sub.cc` sees.

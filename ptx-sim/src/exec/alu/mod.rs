@@ -82,15 +82,15 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: 
             ternary(*op)(&mut warp.registers[d.index()], &a, &b, &c, active);
         }
         Alu::Lop3 { table, d, sources } => {
-            each(context, warp, active, (*d, *sources), |[a, b, c]| bits::table(a, b, c, *table));
+            each(context, warp, active, *d, *sources, |[a, b, c]| bits::table(a, b, c, *table));
         }
         Alu::Insert { bits, d, sources } => {
             let insert = |[a, b, c, e]: [u64; 4]| bits::insert(a, b, c, e, *bits);
-            each(context, warp, active, (*d, *sources), insert);
+            each(context, warp, active, *d, *sources, insert);
         }
         Alu::Float(code) => {
             let apply = if code.pair { float::apply_packed } else { float::apply };
-            each(context, warp, active, (code.d, code.sources), |sources| {
+            each(context, warp, active, code.d, code.sources, |sources| {
                 apply(code.op, code.ty, code.mode, sources)
             });
         }
@@ -98,10 +98,10 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: 
         Alu::Compare(code) => compare::execute(context, warp, code, active),
         Alu::ComparePair(code) => compare::execute_pair(context, warp, code, active),
         Alu::Convert { conversion, d, a } => {
-            each(context, warp, active, (*d, [*a]), |[a]| convert::one(conversion, a));
+            each(context, warp, active, *d, [*a], |[a]| convert::one(conversion, a));
         }
         Alu::ConvertPair { conversion, d, sources } => {
-            each(context, warp, active, (*d, *sources), |[a, b]| convert::pair(*conversion, a, b));
+            each(context, warp, active, *d, *sources, |[a, b]| convert::pair(*conversion, a, b));
         }
         Alu::Pack { bits, d, parts } => {
             for lane in lanes_of(active) {
@@ -123,9 +123,9 @@ pub(super) fn execute(context: &Context<'_>, warp: &mut Warp, op: &Alu, active: 
         Alu::Clock { wide, d } => {
             let all = warp.warp_instructions;
             let now = if *wide { all } else { all & 0xffff_ffff };
-            each(context, warp, active, (*d, []), |[]| now);
+            each(context, warp, active, *d, [], |[]| now);
         }
-        Alu::ActiveMask { d } => each(context, warp, active, (*d, []), |[]| active.into()),
+        Alu::ActiveMask { d } => each(context, warp, active, *d, [], |[]| active.into()),
     }
 }
 
@@ -135,7 +135,8 @@ pub(super) fn each<const N: usize>(
     context: &Context<'_>,
     warp: &mut Warp,
     active: u32,
-    (d, sources): (Reg, [Reg; N]),
+    d: Reg,
+    sources: [Reg; N],
     f: impl Fn([u64; N]) -> u64,
 ) {
     for lane in lanes_of(active) {
@@ -172,8 +173,8 @@ fn ternary(op: Ternary) -> TernaryFn {
         Ternary::Funnel { left, wrap } => bits::funnel(left, wrap),
         Ternary::Permute(mode) => bits::permute(mode),
         Ternary::FindNth => bits::FIND_NTH,
-        Ternary::Dot2 { high, signed } => bits::dot_2(high, signed),
-        Ternary::Dot4 { signed } => bits::dot_4(signed),
+        Ternary::Dot2 { high, signed: [a, b] } => bits::dot_2(high, a, b),
+        Ternary::Dot4 { signed: [a, b] } => bits::dot_4(a, b),
         Ternary::Differences4 { signed, summed } => bits::differences_4(signed, summed),
         Ternary::Integer(op, ty) => integer::ternary(op, ty),
     }

@@ -138,7 +138,8 @@ fn nan_of(format: Format, operands: [u64; 3]) -> u64 {
 }
 
 /// Returns the operands in the order of precedence of their NaNs.
-fn nan_order(op: Exact, [a, b, c]: [u64; 3]) -> [u64; 3] {
+fn nan_order(op: Exact, operands: [u64; 3]) -> [u64; 3] {
+    let [a, b, c] = operands;
     match op {
         Exact::Fma => [b, c, a],
         Exact::Add | Exact::Sub | Exact::Mul => [b, a, a],

@@ -71,31 +71,17 @@ pub(crate) enum MapCode {
 /// A bulk copy, with operands as registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BulkCode {
-    Load {
-        space: Space,
-        to: Address,
-        from: Address,
-        bytes: Reg,
-        barrier: Address,
-        multicast: Option<Reg>,
-    },
-    Store {
-        to: Address,
-        from: Address,
-        bytes: Reg,
-        reduce: Option<(ReduceOp, DataType)>,
-    },
-    ToCluster {
-        to: Address,
-        from: Address,
-        bytes: Reg,
-        barrier: Address,
-        reduce: Option<(ReduceOp, DataType)>,
-    },
-    Prefetch {
-        from: Address,
-        bytes: Reg,
-    },
+    Load { space: Space, to: Address, from: Address, bytes: Reg, barrier: Address, multicast: Option<Reg> },
+    Store { to: Address, from: Address, bytes: Reg, reduce: Option<EngineReduction> },
+    ToCluster { to: Address, from: Address, bytes: Reg, barrier: Address, reduce: Option<EngineReduction> },
+    Prefetch { from: Address, bytes: Reg },
+}
+
+/// The reduction with which a copy engine combines its source with its destination.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EngineReduction {
+    pub(crate) op: ReduceOp,
+    pub(crate) element: DataType,
 }
 
 /// `st.async` and `red.async`, with operands as registers.
@@ -107,7 +93,7 @@ pub(crate) struct RemoteCode {
     pub(crate) values: Vec<Reg>,
     pub(crate) bytes: u32,
     pub(crate) barrier: Address,
-    pub(crate) reduce: Option<(ReduceOp, DataType)>,
+    pub(crate) reduce: Option<EngineReduction>,
 }
 
 /// `cp.async`, with operands as registers.

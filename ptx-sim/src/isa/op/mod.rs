@@ -16,7 +16,8 @@ pub(crate) use alu::{
 pub(crate) use barrier::{BarrierOp, BarrierReduction, BlockBarrier, BlockVote, MbarrierAction, MbarrierOp};
 pub(crate) use control::{Assertion, ControlOp};
 pub(crate) use copy::{
-    BulkCode, CopyAsyncOp, CopyCode, MapCode, RemoteCode, TensorCode, TensorCodeAction, TmaOp,
+    BulkCode, CopyAsyncOp, CopyCode, EngineReduction, MapCode, RemoteCode, TensorCode, TensorCodeAction,
+    TmaOp,
 };
 pub(crate) use memory::{Access, AddressOp, Atomic, AtomicOp, AtomicVector, MemoryOp, WideAtomic, Window};
 pub(crate) use warp::{Collective, MatrixCode, MmaCode, MmaDoubleCode, Redux, Shuffle, Vote, WarpOp};

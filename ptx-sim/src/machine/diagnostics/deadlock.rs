@@ -69,7 +69,10 @@ impl Machine {
     fn describe_group(&self, group: &WaitingGroup) -> String {
         let WaitingGroup { block, first, last, count, event } = *group;
         let log = &self.diagnostics;
-        let offset = |at: u64| log.offset(u32::try_from(at).unwrap_or(u32::MAX));
+        let offset = |at: u64| match u32::try_from(at) {
+            Ok(at) => log.offset(at),
+            Err(_) => format!("{at:#x}"),
+        };
         let threads = match count {
             1 => format!("thread {first}"),
             _ if last.0 - first.0 + 1 == count => format!("threads {first} to {last}"),

@@ -294,8 +294,9 @@ impl Machine {
     fn check_metadata(&mut self, action: Action, form: Form, metadata: Metadata<'_>) -> Result<(), Stop> {
         let groups = form.k() / form.a.group();
         let places = (0..16).flat_map(|row| (0..groups).map(move |group| (row, group)));
-        let invalid =
-            places.map(|at| (at, form.a.metadata(metadata.selector, at.into()))).find(|(_, location)| {
+        let invalid = places
+            .map(|(row, group)| ((row, group), form.a.metadata(metadata.selector, row, group)))
+            .find(|(_, location)| {
                 let bits = metadata.lanes[location.thread as usize] >> location.bit & 15;
                 form.a.position(bits, 0).is_none()
             });

@@ -10,15 +10,15 @@ use tma_model::mma::{DoubleForm, FragmentSlot, WARP_COLUMNS};
 pub(crate) type Lanes = [u64; tma_model::limits::WARP_THREADS as usize];
 
 /// Multiplies A and B. `d` holds C on entry and D on return.
-pub(crate) fn multiply(form: DoubleForm, [a, b]: [&[Lanes]; 2], d: &mut [Lanes]) {
+pub(crate) fn multiply(form: DoubleForm, a: &[Lanes], b: &[Lanes], d: &mut [Lanes]) {
     let element = |of: &[Lanes], FragmentSlot { thread, register, .. }: FragmentSlot| {
         f64::from_bits(of[register as usize][thread as usize])
     };
     for [row, column] in (0..form.rows).flat_map(|row| (0..WARP_COLUMNS).map(move |column| [row, column])) {
-        let FragmentSlot { thread, register, .. } = form.accumulator_slot([row, column]);
+        let FragmentSlot { thread, register, .. } = form.accumulator_slot(row, column);
         let sum = &mut d[register as usize][thread as usize];
         let add = |sum: f64, k| {
-            let (x, y) = (element(a, form.left_slot([row, k])), element(b, form.right_slot([k, column])));
+            let (x, y) = (element(a, form.left_slot(row, k)), element(b, form.right_slot(k, column)));
             fused(x, y, sum)
         };
         *sum = (0..form.k).fold(f64::from_bits(*sum), add).to_bits();
@@ -56,19 +56,19 @@ mod tests {
             };
             for k in 0..form.k {
                 for row in 0..form.rows {
-                    put(&mut a, form.left_slot([row, k]), f64::from(1 << row));
+                    put(&mut a, form.left_slot(row, k), f64::from(1 << row));
                 }
                 for column in 0..WARP_COLUMNS {
-                    put(&mut b, form.right_slot([k, column]), f64::from(column + k));
+                    put(&mut b, form.right_slot(k, column), f64::from(column + k));
                 }
             }
             let elements = || (0..form.rows).flat_map(|row| (0..WARP_COLUMNS).map(move |n| [row, n]));
             for [row, column] in elements() {
-                put(&mut d, form.accumulator_slot([row, column]), f64::from(8 * row + column));
+                put(&mut d, form.accumulator_slot(row, column), f64::from(8 * row + column));
             }
-            multiply(form, [&a, &b], &mut d);
+            multiply(form, &a, &b, &mut d);
             for [row, column] in elements() {
-                let FragmentSlot { thread, register, .. } = form.accumulator_slot([row, column]);
+                let FragmentSlot { thread, register, .. } = form.accumulator_slot(row, column);
                 let factors: u32 = (0..form.k).map(|k| column + k).sum();
                 let wanted = f64::from(factors * (1 << row) + 8 * row + column);
                 assert_eq!(f64::from_bits(d[register as usize][thread as usize]), wanted, "{form}");
@@ -85,7 +85,7 @@ mod tests {
         // show.
         let first = -4.0 * (near * near);
         let mut d = [[first.to_bits(); 32]; 2];
-        multiply(form, [&a, &b], &mut d);
+        multiply(form, &a, &b, &mut d);
         let wanted = (0..4).fold(first, |sum, _| f64::mul_add(near, near, sum));
         assert_eq!(d, [[f64::to_bits(wanted); 32]; 2]);
         let rounded_twice = (0..4).fold(first, |sum, _| near * near + sum);

@@ -126,7 +126,8 @@ fn integers(arithmetic: MultiplyArithmetic, factors: &Factors, d: &mut [Register
 #[inline(always)]
 fn update(ty: Accumulator, at: [u32; 2], d: &mut [Register], with: impl FnOnce(u32) -> u32) {
     debug_assert!(at[0] < ROWS, "D has {ROWS} rows");
-    let slot = ty.slot(at);
+    let [row, column] = at;
+    let slot = ty.slot(row, column);
     let register = &mut d[slot.register as usize][slot.thread as usize];
     match ty {
         Accumulator::F32 | Accumulator::S32 => *register = with(*register),

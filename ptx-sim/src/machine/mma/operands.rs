@@ -127,7 +127,8 @@ impl Matrix {
 
     /// Returns a chunk that the descriptor addresses more than once.
     pub(in crate::machine) fn repeated(&self) -> Option<u32> {
-        self.descriptor.repeated(self.major, self.counts().into())
+        let (lines, chunks) = self.counts();
+        self.descriptor.repeated(self.major, lines, chunks)
     }
 
     /// Returns the addresses of the chunks, line by line.

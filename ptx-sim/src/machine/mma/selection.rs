@@ -20,7 +20,7 @@ impl Selection {
         let each = stored * a.group() / form.k();
         let position = |row: u32, element: u32| {
             let (group, slot) = (element / each, element % each);
-            let at = a.metadata(selector, [row, group]);
+            let at = a.metadata(selector, row, group);
             let bits = metadata[at.thread as usize] >> at.bit & ((1 << GROUP_BITS) - 1);
             (group * a.group() + a.position(bits, slot).unwrap_or_default()) as u8
         };

@@ -36,14 +36,14 @@ pub(crate) struct WarpFactors<'r> {
 
 impl WarpFactors<'_> {
     /// Returns the element of A at a row and k.
-    fn left(self, form: WarpForm, at: [u32; 2]) -> u32 {
-        let slot = form.a.slot(at);
+    fn left(self, form: WarpForm, row: u32, k: u32) -> u32 {
+        let slot = form.a.slot(row, k);
         part(self.a[slot.register as usize][slot.thread as usize], form.a.bits(), slot.part)
     }
 
     /// Returns the element of B at a k and column.
-    fn right(self, form: WarpForm, at: [u32; 2]) -> u32 {
-        let slot = form.right_slot(at);
+    fn right(self, form: WarpForm, k: u32, column: u32) -> u32 {
+        let slot = form.right_slot(k, column);
         part(self.b[slot.register as usize][slot.thread as usize], form.b.bits(), slot.part)
     }
 }
@@ -75,7 +75,8 @@ const fn is_float8(operand: Operand) -> bool {
 /// Replaces each element of D. `with` receives the row and column, and the element of C.
 fn update(ty: Accumulator, d: &mut [Lanes], mut with: impl FnMut([u32; 2], u32) -> u32) {
     for at in (0..WARP_ROWS).flat_map(|row| (0..WARP_COLUMNS).map(move |column| [row, column])) {
-        let slot = ty.slot(at);
+        let [row, column] = at;
+        let slot = ty.slot(row, column);
         let bits = 32 / ty.per_register();
         let register = &mut d[slot.register as usize][slot.thread as usize];
         let new = with(at, part(*register, bits, slot.part));
@@ -94,10 +95,10 @@ fn floats<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [Lan
     };
     let shift = float::shift(rule, left, right);
     let row = |row| -> [Number; K] {
-        std::array::from_fn(|k| Number::of(form.a, left, factors.left(form, [row, k as u32])))
+        std::array::from_fn(|k| Number::of(form.a, left, factors.left(form, row, k as u32)))
     };
     let column = |column| -> [Number; K] {
-        std::array::from_fn(|k| Number::of(form.b, right, factors.right(form, [k as u32, column])))
+        std::array::from_fn(|k| Number::of(form.b, right, factors.right(form, k as u32, column)))
     };
     let rows: Vec<_> = (0..WARP_ROWS).map(|at| Line::new(row(at), shift)).collect();
     let columns: Vec<_> = (0..WARP_COLUMNS).map(|at| Line::new(column(at), 0)).collect();
@@ -112,14 +113,14 @@ fn floats8<const K: usize>(form: WarpForm, factors: WarpFactors<'_>, d: &mut [La
     let shift = float::shift(rule, F16, F16);
     let number = |operand, bits| F16.number(half_of(operand, bits));
     let column = |column| -> [Number; K] {
-        std::array::from_fn(|k| number(form.b, factors.right(form, [k as u32, column])))
+        std::array::from_fn(|k| number(form.b, factors.right(form, k as u32, column)))
     };
     // Half of the elements of a row: the first two of every four, or the other two.
     let half_row = |row: u32, half: usize| {
         let indices: Vec<u8> = (0..K as u8).filter(|k| usize::from(k % 4 / 2) == half).collect();
         let mut numbers = [Number::Finite { significand: 0, exponent: NONE }; K];
         for (entry, &k) in numbers.iter_mut().zip(&indices) {
-            *entry = number(form.a, factors.left(form, [row, k.into()]));
+            *entry = number(form.a, factors.left(form, row, k.into()));
         }
         Line::sparse(&numbers, &indices, shift)
     };
@@ -162,8 +163,8 @@ fn added(ty: Accumulator, x: u32, y: u32) -> u32 {
 
 fn integers(arithmetic: WarpArithmetic, factors: WarpFactors<'_>, d: &mut [Lanes]) {
     let WarpArithmetic { form, saturates, differs } = arithmetic;
-    let left = |row| (0..form.k).map(move |k| factors.left(form, [row, k]));
-    let right = |column| (0..form.k).map(move |k| factors.right(form, [k, column]));
+    let left = |row| (0..form.k).map(move |k| factors.left(form, row, k));
+    let right = |column| (0..form.k).map(move |k| factors.right(form, k, column));
     let element = |operand, bits| integer::element(operand, bits as u8);
     update(form.d, d, |[row, column], c| {
         let pairs = left(row).zip(right(column));

@@ -65,12 +65,6 @@ pub struct Combination {
     pub element: DataType,
 }
 
-impl From<(Reduction, DataType)> for Combination {
-    fn from((with, element): (Reduction, DataType)) -> Self {
-        Self { with, element }
-    }
-}
-
 /// `cp.async.bulk`, `cp.reduce.async.bulk`: a copy of contiguous bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BulkCopy {

@@ -18,10 +18,16 @@ const FFI: &str = "tma-runtime/src/backend/cuda/driver/";
 /// Functions for other languages, in a library that no package depends on.
 const C_LIBRARY: &str = "beside/src/c_abi.rs";
 /// The code that finds mistakes of users. Its messages are made in `codegen/src/diag`.
-const FINDERS: [&str; 4] =
-    ["codegen/src/parse/", "codegen/src/check/", "codegen/src/expand/", "codegen/src/position.rs"];
+const FINDERS: [&str; 6] = [
+    "codegen/src/words/",
+    "codegen/src/infer/",
+    "codegen/src/parse/",
+    "codegen/src/check/",
+    "codegen/src/expand/",
+    "codegen/src/position.rs",
+];
 /// The table of words has the usage of each, which the index of words repeats.
-const WORDS: &str = "codegen/src/parse/words/";
+const WORDS: &str = "codegen/src/words/";
 /// The declarations of the kernel language for rustc.
 const LANG: &str = "tma-runtime/src/lang/";
 const BACKENDS: &str = "tma-runtime/src/backend/mod.rs";
@@ -83,12 +89,12 @@ fn f(sink: &mut Sink, n: u32) {
 }
 #[cfg(test)]
 mod tests { const A: &str = \"so many words\"; }";
-    let paths = ["codegen/src/check/size.rs", "codegen/src/parse/words/table.rs", "codegen/src/diag/a.rs"];
+    let paths = ["codegen/src/check/size.rs", "codegen/src/words/table.rs", "codegen/src/diag/a.rs"];
     let found = said_elsewhere(&paths.map(|path| planted(path, text)));
     let lines: Vec<_> = found.iter().filter_map(|found| found.strip_prefix("codegen/src/")).collect();
     let places: Vec<_> = lines.iter().filter_map(|line| line.split(": ").next()).collect();
     let of = |path: &'static str, lines: [u32; 2]| lines.map(|line| format!("{path}:{line}"));
-    let codes = [of("check/size.rs", [1, 5]), of("parse/words/table.rs", [1, 5])];
+    let codes = [of("check/size.rs", [1, 5]), of("words/table.rs", [1, 5])];
     let texts = ["check/size.rs:5", "check/size.rs:6", "check/size.rs:10"].map(str::to_owned);
     let wanted = [&codes[0][..], &texts, &codes[1][..]].concat();
     assert_eq!(places, wanted, "{found:#?}");

@@ -12,11 +12,13 @@ use crate::{parse, planted, sources};
 /// A stage, which is a module of the package's root, and the stages that it may import.
 type Stage = (&'static str, &'static [&'static str]);
 
-const COMPILER: [Stage; 9] = [
+const COMPILER: [Stage; 11] = [
     ("ir", &[]),
     ("abi", &["ir"]),
     ("diag", &["ir"]),
-    ("parse", &["ir", "abi", "diag"]),
+    ("infer", &["ir", "diag"]),
+    ("words", &["ir", "diag", "infer"]),
+    ("parse", &["ir", "abi", "diag", "infer", "words"]),
     ("check", &["ir", "abi", "diag"]),
     ("backend", &["diag"]),
     ("lower", &["ir", "abi", "check", "backend"]),

@@ -131,9 +131,9 @@ impl FragmentLayout {
         let [row, column] = at;
         (row < self.extents[0] && column < self.extents[1]).then(|| {
             let place = match self.matrix {
-                Matrix::Accumulator(d) => d.slot([row % ROWS, column]),
+                Matrix::Accumulator(d) => d.slot(row % ROWS, column),
                 Matrix::Left(a) => {
-                    let place = a.slot([row % ROWS, column % step(a)]);
+                    let place = a.slot(row % ROWS, column % step(a));
                     FragmentSlot {
                         register: place.register + column / step(a) * Form::LEFT_REGISTERS,
                         ..place

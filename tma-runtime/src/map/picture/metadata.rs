@@ -67,7 +67,7 @@ impl MetadataLayout {
             let selectors = self.element.selectors();
             let group = k / self.element.group();
             let MetadataLocation { thread, bit } =
-                self.element.metadata(instruction % selectors, [row % ROWS, group]);
+                self.element.metadata(instruction % selectors, row % ROWS, group);
             let register = row / ROWS * self.registers_of_band() + instruction / selectors;
             FragmentSlot { thread, register, part: bit / GROUP_BITS }
         })

@@ -143,7 +143,7 @@ impl Mma {
                 element_text(format!("tensor cores cannot multiply the bits of `{element}` elements"))
                     .help("use tiles of u8, u16, u32 or u64, or a fragment of u8 as the left operand")
             }
-            Self::FragmentDepth { ty, step } => depth((ty.columns, *step, "elements"), ty),
+            Self::FragmentDepth { ty, step } => depth(ty.columns, *step, "elements", ty),
             Self::Negated(element) => element_text(format!("tensor cores cannot negate `{element}`"))
                 .help("negate integers before storing them to the tile: only floats are negated on the way"),
             Self::OperandTile(tile) => {
@@ -317,7 +317,7 @@ fn stored_as(sum: Scalar) -> String {
     }
 }
 
-fn depth((found, step, unit): (u32, u32, &str), of: &dyn Display) -> Text {
+fn depth(found: u32, step: u32, unit: &str, of: &dyn Display) -> Text {
     shape(format!("K must be a multiple of {step} {unit}, but `{of}` has {found}"))
         .help(format!("use a multiple of {step}: one instruction reads 32 bytes of a row"))
 }
@@ -332,7 +332,7 @@ fn operand_fault(fault: OperandFault, op: MmaOp, ty: &OperandType) -> Text {
             element_text(format!("tensor cores can transpose only elements of 16 bits, not {what}"))
                 .help("store it in shared memory with K as its last dimension")
         }
-        OperandFault::Depth { k, step } => depth((k, step, unit), ty),
+        OperandFault::Depth { k, step } => depth(k, step, unit, ty),
         OperandFault::Extent { extent, step } => shape(format!(
             "the dimension of `{ty}` other than K must be a multiple of {step}, but it is {extent}"
         ))

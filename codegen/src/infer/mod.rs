@@ -10,17 +10,29 @@
 //! that admits several types is never used for inference. It becomes a [`Rule`](self::rule::Rule),
 //! which is checked once the type is known.
 
-pub(in crate::parse) mod fold;
-pub(in crate::parse) mod rule;
-pub(in crate::parse) mod settle;
+pub(crate) mod fold;
+pub(crate) mod rule;
+pub(crate) mod scalar;
+pub(crate) mod settle;
+mod typing;
+
+pub(crate) use typing::Typing;
+
+use rule::Obligation;
 
 use crate::diag::{Decision, PartialType};
-use crate::ir::{Compound, InferId, Scalar, Span, Type};
+use crate::ir::{Compound, Expr, InferId, Scalar, Span, Type};
+use crate::limits::count;
 
-/// The state of each inference variable.
+/// The inference variables of a kernel, and what has to be checked once their types are known.
 #[derive(Debug, Default)]
-pub(in crate::parse) struct Infer {
+pub(crate) struct Infer {
+    /// The state of each inference variable.
     unknowns: Vec<Unknown>,
+    /// Rules for types that are not yet inferred.
+    obligations: Vec<Obligation>,
+    /// Every number literal. Its type may not be able to represent it.
+    numbers: Vec<Expr>,
 }
 
 #[derive(Clone, Debug)]
@@ -32,7 +44,7 @@ enum Unknown {
 
 /// The types that an inference variable may stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::parse) enum Kind {
+pub(crate) enum Kind {
     /// Any type.
     Any,
     /// An integer type: that of an unsuffixed integer literal.
@@ -43,7 +55,7 @@ pub(in crate::parse) enum Kind {
 
 impl Kind {
     /// Whether the variable may become `scalar`.
-    pub(in crate::parse) fn fits(self, scalar: Scalar) -> bool {
+    pub(crate) fn fits(self, scalar: Scalar) -> bool {
         match self {
             Self::Any => true,
             Self::Integer => scalar.is_integer(),
@@ -64,13 +76,19 @@ impl Kind {
 
 impl Infer {
     /// Creates an inference variable.
-    pub(in crate::parse) fn fresh(&mut self, kind: Kind) -> Type {
+    pub(crate) fn fresh(&mut self, kind: Kind) -> Type {
         self.unknowns.push(Unknown::Open(kind));
-        Type::Infer(InferId(u32::try_from(self.unknowns.len() - 1).unwrap_or(u32::MAX)))
+        Type::Infer(InferId(count(self.unknowns.len() - 1)))
+    }
+
+    /// Registers a number, which is checked once its type is known.
+    pub(crate) fn written(&mut self, number: Expr) -> Expr {
+        self.numbers.push(number.clone());
+        number
     }
 
     /// Substitutes the known inference variables in `ty`, at every level.
-    pub(in crate::parse) fn resolve(&self, ty: &Type) -> Type {
+    pub(crate) fn resolve(&self, ty: &Type) -> Type {
         match ty {
             Type::Infer(id) => match &self.unknowns[id.0 as usize] {
                 Unknown::Open(_) => ty.clone(),
@@ -86,7 +104,7 @@ impl Infer {
 
     /// Like [`Infer::resolve`], but leaves the elements of an array as they are, to keep track of
     /// the use that decided them.
-    pub(in crate::parse) fn outermost(&self, ty: &Type) -> Type {
+    pub(crate) fn outermost(&self, ty: &Type) -> Type {
         match ty {
             Type::Infer(id) => match &self.unknowns[id.0 as usize] {
                 Unknown::Open(_) => ty.clone(),
@@ -97,7 +115,7 @@ impl Infer {
     }
 
     /// Returns the types that `ty` may stand for, if it is not known yet.
-    pub(in crate::parse) fn kind(&self, ty: &Type) -> Option<Kind> {
+    pub(crate) fn kind(&self, ty: &Type) -> Option<Kind> {
         match self.resolve(ty) {
             Type::Infer(id) => match self.unknowns[id.0 as usize] {
                 Unknown::Open(kind) => Some(kind),
@@ -108,7 +126,7 @@ impl Infer {
     }
 
     /// Unifies `a` and `b` because of the use `at`. Returns false if they differ.
-    pub(in crate::parse) fn unify(&mut self, a: &Type, b: &Type, at: Span) -> bool {
+    pub(crate) fn unify(&mut self, a: &Type, b: &Type, at: Span) -> bool {
         match (self.resolve(a), self.resolve(b)) {
             (Type::Error | Type::Never, _) | (_, Type::Error | Type::Never) => true,
             (Type::Infer(a), Type::Infer(b)) if a == b => true,
@@ -155,7 +173,7 @@ impl Infer {
     }
 
     /// Gives unconstrained literals their default types.
-    pub(in crate::parse) fn fall_back(&mut self) {
+    pub(crate) fn fall_back(&mut self) {
         for unknown in &mut self.unknowns {
             if let Unknown::Open(kind) = unknown
                 && let Some(default) = kind.default_type()
@@ -166,14 +184,14 @@ impl Infer {
     }
 
     /// Marks `ty` as erroneous, to suppress further errors after one that it is unknown.
-    pub(in crate::parse) fn give_up(&mut self, ty: &Type) {
+    pub(crate) fn give_up(&mut self, ty: &Type) {
         if let Type::Infer(id) = self.resolve(ty) {
             self.unknowns[id.0 as usize] = Unknown::Known(Type::Error, None);
         }
     }
 
     /// Returns the final type: the known one, else the literal's default, if any.
-    pub(in crate::parse) fn settle(&self, ty: &Type) -> Option<Type> {
+    pub(crate) fn settle(&self, ty: &Type) -> Option<Type> {
         match self.resolve(ty) {
             Type::Array(element, len) => Some(Type::Array(Box::new(self.settle(&element)?), len)),
             Type::Compound(Compound::Flight(sum, keep)) => {
@@ -185,7 +203,7 @@ impl Infer {
     }
 
     /// Returns the use that decided `ty`, if it is on another line than `span`.
-    pub(in crate::parse) fn since(&self, ty: &Type, span: Span) -> Option<Decision> {
+    pub(crate) fn since(&self, ty: &Type, span: Span) -> Option<Decision> {
         let line = self.decided_at(ty)?.start().line;
         // Spans without a position report line 0.
         let elsewhere = line > 0 && line != span.start().line;
@@ -208,7 +226,7 @@ impl Infer {
     }
 
     /// Returns `ty` as far as it is known.
-    pub(in crate::parse) fn partial(&self, ty: &Type) -> PartialType {
+    pub(crate) fn partial(&self, ty: &Type) -> PartialType {
         match self.kind(ty) {
             Some(Kind::Integer) => PartialType::Integer,
             Some(Kind::Float) => PartialType::Float,

@@ -8,17 +8,15 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use super::{Infer, Kind};
+use super::scalar::{bits, extremes, has_math, is_primitive_cast, is_small_float};
+use super::{Infer, Kind, Typing};
 use crate::diag::Sink;
-use crate::diag::mistake::{Demand, UnsupportedType, UntypedConversion, Value};
+use crate::diag::mistake::{Demand, UnsupportedType, UntypedConversion, Value, Word};
 use crate::ir::{IntegerOp, MathOp, Scalar, Span, Type, WarpReduceOp};
-use crate::parse::cx::Cx;
-use crate::parse::number::has_math;
-use crate::parse::words::{FunctionWord, NumberWord, Word};
 
 /// A requirement on a type.
 #[derive(Clone, Debug)]
-pub(in crate::parse) enum Rule {
+pub(crate) enum Rule {
     /// An element of the coordinates `[row, column]` of a tile or a tensor.
     Coordinate,
     /// An index into global memory.
@@ -36,52 +34,53 @@ pub(in crate::parse) enum Rule {
     /// An operand of a math function.
     Math(MathOp),
     /// A value that lanes of a warp exchange or compare with this function.
-    OfLanes(FunctionWord),
+    OfLanes { word: Word },
     /// A value that is reduced across a warp.
-    WarpReduce(WarpReduceOp),
+    WarpReduce { op: WarpReduceOp, word: Word },
     /// A value that `as` converts to this type.
     As(Type),
     /// A value that `cast` converts to this type.
     Cast(Type),
-    /// The receiver of `div_ceil`.
-    DivCeil,
+    /// The receiver of `div_ceil`, which is this word.
+    DivCeil { word: Word },
     /// The receiver of a method on the bits of an integer.
     Integer(IntegerOp),
     /// The receiver of `to_f32` or `to_f64`.
-    Small(NumberWord),
-    /// The receiver of `to_bits`, whose result has this type.
-    Bits(Type),
+    Small { word: Word },
+    /// The receiver of `to_bits`, whose result has the type `to`.
+    Bits { to: Type, word: Word },
 }
 
 /// A rule that is deferred until its type is known.
 #[derive(Debug)]
-pub(in crate::parse) struct Obligation {
+pub(super) struct Obligation {
     rule: Rule,
     ty: Type,
     span: Span,
 }
 
-impl Cx<'_> {
+impl Typing<'_> {
     /// Reports that `ty` breaks `rule`. If the result depends on inference, the check is deferred
     /// to the end of the function.
-    pub(in crate::parse) fn require(&mut self, ty: &Type, rule: Rule, span: Span) -> bool {
-        let verdict = verdict(&self.infer, &rule, ty);
+    pub(crate) fn require(&mut self, ty: &Type, rule: Rule, span: Span) -> bool {
+        let verdict = verdict(self.infer, &rule, ty);
         match verdict {
             Some(true) => {}
-            Some(false) => refuse(&self.infer, &rule, ty, span, self.sink),
-            None => self.obligations.push(Obligation { rule, ty: ty.clone(), span }),
+            Some(false) => refuse(self.infer, &rule, ty, span, self.sink),
+            None => self.infer.obligations.push(Obligation { rule, ty: ty.clone(), span }),
         }
         verdict != Some(false)
     }
 }
 
 /// Checks the deferred rules, once no use can decide a type any more.
-pub(in crate::parse) fn judge(infer: &mut Infer, obligations: &[Obligation], sink: &mut Sink) {
-    for Obligation { rule, ty, span } in obligations {
+pub(super) fn judge(infer: &mut Infer, sink: &mut Sink) {
+    let obligations = std::mem::take(&mut infer.obligations);
+    for Obligation { rule, ty, span } in &obligations {
         settle_receiver(infer, rule, ty, *span, sink);
     }
     infer.fall_back();
-    for Obligation { rule, ty, span } in obligations {
+    for Obligation { rule, ty, span } in &obligations {
         match verdict(infer, rule, ty) {
             Some(true) => {}
             Some(false) => refuse(infer, rule, ty, *span, sink),
@@ -96,10 +95,8 @@ pub(in crate::parse) fn judge(infer: &mut Infer, obligations: &[Obligation], sin
 /// later uses do not decide the type either.
 fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
     let word = match rule {
-        Rule::DivCeil => NumberWord::DivCeil.name(),
+        Rule::DivCeil { word } | Rule::Small { word } | Rule::Bits { word, .. } => word.clone(),
         Rule::Integer(op) => op.name().into(),
-        Rule::Small(word) => word.name(),
-        Rule::Bits(_) => NumberWord::ToBits.name(),
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount
@@ -108,8 +105,8 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
         | Rule::Matched
         | Rule::Covered(_)
         | Rule::Math(_)
-        | Rule::OfLanes(_)
-        | Rule::WarpReduce(_)
+        | Rule::OfLanes { .. }
+        | Rule::WarpReduce { .. }
         | Rule::As(_)
         | Rule::Cast(_) => return,
     };
@@ -117,37 +114,12 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
         sink.error(Value::UnknownReceiver { word }, span);
         infer.give_up(ty);
     }
-    if let (Rule::Bits(to), Some(from)) = (rule, infer.resolve(ty).as_scalar()) {
+    if let (Rule::Bits { to, .. }, Some(from)) = (rule, infer.resolve(ty).as_scalar()) {
         match bits(from) {
             Some(bits) => _ = infer.unify(to, &bits.into(), span),
             None => infer.give_up(to),
         }
     }
-}
-
-/// Returns the integer type that holds a float's bits, the result of `to_bits`.
-pub(in crate::parse) fn bits(float: Scalar) -> Option<Scalar> {
-    match float {
-        Scalar::E4m3 | Scalar::E5m2 => Some(Scalar::U8),
-        Scalar::F16 | Scalar::Bf16 => Some(Scalar::U16),
-        Scalar::F32 | Scalar::Tf32 => Some(Scalar::U32),
-        Scalar::F64 => Some(Scalar::U64),
-        Scalar::Bool
-        | Scalar::I8
-        | Scalar::U8
-        | Scalar::I16
-        | Scalar::U16
-        | Scalar::I32
-        | Scalar::U32
-        | Scalar::I64
-        | Scalar::U64
-        | Scalar::Usize => None,
-    }
-}
-
-/// Whether the scalar has the methods `to_f32` and `to_f64`.
-pub(in crate::parse) fn is_small_float(scalar: Scalar) -> bool {
-    matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)
 }
 
 /// Returns whether `ty` obeys `rule`, or `None` if that still depends on inference.
@@ -160,7 +132,7 @@ fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
         return Some(matches!(infer.resolve(ty), Type::Error | Type::Never));
     };
     let to = match rule {
-        Rule::As(to) | Rule::Cast(to) | Rule::Bits(to) => match candidates(infer, to) {
+        Rule::As(to) | Rule::Cast(to) | Rule::Bits { to, .. } => match candidates(infer, to) {
             Some(to) => to,
             None => return Some(infer.resolve(to) == Type::Error),
         },
@@ -172,11 +144,11 @@ fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
         | Rule::Matched
         | Rule::Covered(_)
         | Rule::Math(_)
-        | Rule::OfLanes(_)
-        | Rule::WarpReduce(_)
-        | Rule::DivCeil
+        | Rule::OfLanes { .. }
+        | Rule::WarpReduce { .. }
+        | Rule::DivCeil { .. }
         | Rule::Integer(_)
-        | Rule::Small(_) => vec![Scalar::Bool],
+        | Rule::Small { .. } => vec![Scalar::Bool],
     };
     let mut verdicts = from.iter().flat_map(|&from| to.iter().map(move |&to| obeys(rule, from, to)));
     let first = verdicts.next()?;
@@ -203,32 +175,15 @@ fn obeys(rule: &Rule, from: Scalar, to: Scalar) -> bool {
         Rule::Matched => from.is_integer() || from == Scalar::Bool,
         Rule::Covered(ranges) => covers_all(from, ranges),
         Rule::Math(op) => has_math(from, *op),
-        Rule::OfLanes(_) => true,
-        Rule::WarpReduce(op) => op.takes(from),
+        Rule::OfLanes { .. } => true,
+        Rule::WarpReduce { op, .. } => op.takes(from),
         Rule::As(_) => is_primitive_cast(from, to),
         Rule::Cast(_) => from != Scalar::Bool && to != Scalar::Bool,
-        Rule::DivCeil => from.is_integer() && !from.is_signed(),
+        Rule::DivCeil { .. } => from.is_integer() && !from.is_signed(),
         Rule::Integer(_) => from.is_integer(),
-        Rule::Small(_) => is_small_float(from),
-        Rule::Bits(_) => bits(from) == Some(to),
+        Rule::Small { .. } => is_small_float(from),
+        Rule::Bits { .. } => bits(from) == Some(to),
     }
-}
-
-/// Whether rustc's `as` converts between these kernel scalars.
-fn is_primitive_cast(from: Scalar, to: Scalar) -> bool {
-    let primitive = |scalar: Scalar| {
-        !matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2)
-    };
-    match (from, to) {
-        (Scalar::Bool, to) => to == Scalar::Bool || to.is_integer(),
-        (_, Scalar::Bool) => false,
-        (from, to) => primitive(from) && primitive(to),
-    }
-}
-
-/// Returns the least and the greatest value of a `match` on `scalar`.
-pub(in crate::parse) fn extremes(scalar: Scalar) -> (i128, i128) {
-    scalar.integer_range().unwrap_or((0, 1))
 }
 
 fn covers_all(scalar: Scalar, ranges: &[(i128, i128)]) -> bool {
@@ -255,17 +210,13 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
         Rule::Matched => Demand::Matched,
         Rule::Covered(_) => Demand::Covered,
         Rule::Math(op) => Demand::Math(*op),
-        Rule::OfLanes(word) => Demand::Lanes { word: word.name() },
-        Rule::WarpReduce(op) => {
-            let word = FunctionWord::WarpReduce(*op).name();
-            Demand::WarpReduce { op: *op, word }
-        }
+        Rule::OfLanes { word } => Demand::Lanes { word: word.clone() },
+        Rule::WarpReduce { op, word } => Demand::WarpReduce { op: *op, word: word.clone() },
         Rule::As(to) => Demand::As(infer.partial(to)),
         Rule::Cast(to) => Demand::Cast(infer.partial(to)),
-        Rule::DivCeil => Demand::DivCeil { word: NumberWord::DivCeil.name() },
+        Rule::DivCeil { word } => Demand::DivCeil { word: word.clone() },
         Rule::Integer(op) => Demand::Integer(*op),
-        Rule::Small(word) => Demand::Float { word: word.name() },
-        Rule::Bits(_) => Demand::Float { word: NumberWord::ToBits.name() },
+        Rule::Small { word } | Rule::Bits { word, .. } => Demand::Float { word: word.clone() },
     };
     sink.error(UnsupportedType { found: infer.partial(ty), demand, since: infer.since(ty, span) }, span);
 }
@@ -284,12 +235,12 @@ fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
         | Rule::Matched
         | Rule::Covered(_)
         | Rule::Math(_)
-        | Rule::OfLanes(_)
-        | Rule::WarpReduce(_)
-        | Rule::DivCeil
+        | Rule::OfLanes { .. }
+        | Rule::WarpReduce { .. }
+        | Rule::DivCeil { .. }
         | Rule::Integer(_)
-        | Rule::Small(_)
-        | Rule::Bits(_) => return,
+        | Rule::Small { .. }
+        | Rule::Bits { .. } => return,
     };
     if infer.kind(to) == Some(Kind::Any) {
         sink.error(Value::UnknownResult(conversion), span);

@@ -9,7 +9,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 
 use super::expand::Rule;
-use crate::parse::names::ReceiverKind;
+use crate::words::ReceiverKind;
 
 /// A function or a method.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::ir::{Const, Expr, ExprKind, Scalar, Type, eval};
 
 /// Replaces `expr`, whose operands are already folded, by its value if that is known. Returns an
 /// error if the expression is constant but has no value.
-pub(in crate::parse) fn fold(expr: &mut Expr) -> Result<(), NoValue> {
+pub(crate) fn fold(expr: &mut Expr) -> Result<(), NoValue> {
     let Some(scalar) = expr.ty.as_scalar() else { return fold_element(expr) };
     let value = match &expr.kind {
         ExprKind::Unary(op, a) => constant(a).and_then(|a| eval::unary(*op, a, scalar)),
@@ -72,7 +72,7 @@ fn fold_element(expr: &mut Expr) -> Result<(), NoValue> {
 }
 
 /// Whether it is a constant, including all of its elements.
-pub(in crate::parse) fn is_known(expr: &Expr) -> bool {
+pub(crate) fn is_known(expr: &Expr) -> bool {
     if let ExprKind::Array(elements) = &expr.kind {
         return elements.iter().all(is_known);
     }
@@ -93,7 +93,7 @@ fn expr_scalar(expr: &Expr) -> Scalar {
 }
 
 /// Whether a literal's value is in the range of its settled type.
-pub(in crate::parse) fn literal_fits(value: Const, ty: &Type) -> bool {
+pub(crate) fn literal_fits(value: Const, ty: &Type) -> bool {
     match (value, ty.as_scalar().and_then(Scalar::integer_range)) {
         (Const::Int(value), Some((least, greatest))) => (least..=greatest).contains(&value),
         _ => true,

@@ -20,11 +20,11 @@
 
 use std::borrow::Cow;
 
+use super::arguments::counted;
 use super::shape::{self, Shape};
-use super::{Callable, Generic, Mark, Parameter, Signature, Word};
+use super::{Callable, Generic, MapType, Mark, Parameter, Signature, Word};
+use crate::infer::Typing;
 use crate::ir::{AtomicOp, Expr, FetchOp, ReduceOp, Scalar, Span, TileType, WarpReduceOp};
-use crate::parse::cx::Cx;
-use crate::parse::method::map::Map;
 
 words! {
     /// A free function.
@@ -354,7 +354,7 @@ words! {
     }
 
     /// A method of a tensor map.
-    Methods of TensorMap: MapWord => MapCall, on Map {
+    Methods of TensorMap: MapWord => MapCall, on MapType {
         "TMA" {
             fn load(tile: MovedTile, at: Coordinates, barrier: Barrier) => Load;
             fn load_multicast(tile: MovedTile, at: Coordinates, barrier: Barrier, mask: U16) => LoadMulticast;
@@ -372,7 +372,7 @@ words! {
     }
 
     /// A method of a tensor map in im2col mode.
-    Methods of Im2colMap: ColumnWord => ColumnCall, on Map {
+    Methods of Im2colMap: ColumnWord => ColumnCall, on MapType {
         "Columns of pixels" {
             fn load(tile: MovedTile, at: Coordinates, offsets: Offsets, barrier: Barrier) => Load;
             fn load_multicast(

@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 
+use super::arguments::counted;
 use super::shape::{self, Shape};
 use super::{Callable, Generic, Mark, Parameter, Signature, Word};
+use crate::infer::Typing;
 use crate::ir::{Expr, Scalar, Span};
-use crate::parse::cx::Cx;
 
 words! {
     /// An associated function of a warp's accumulator type.

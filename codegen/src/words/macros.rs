@@ -30,7 +30,7 @@ macro_rules! words {
             #[derive(Debug)]
             #[allow(dead_code, reason = "a `for` knows its words by their names alone")]
             #[allow(clippy::large_enum_variant, reason = "a call is read, and then taken apart")]
-            pub(in crate::parse) enum $Call {
+            pub(crate) enum $Call {
                 $(
                     $( $Variant $({
                         $first: <shape::$First as Shape<$On>>::Operand,
@@ -88,19 +88,19 @@ macro_rules! words {
                 type On = $On;
 
                 #[allow(unused_variables, reason = "there may be no word with arguments")]
-                fn read(self, cx: &mut Cx<'_>, on: &Self::On, values: Vec<Expr>, span: Span) -> Option<$Call> {
+                fn read(self, typing: &mut Typing<'_>, on: &Self::On, values: Vec<Expr>, span: Span) -> Option<$Call> {
                     match self { $(
                         $( Self::$Variant => {
-                            let [$($first $(, $arg)*)?] = cx.counted(self, values, span)?;
+                            let [$($first $(, $arg)*)?] = counted(typing, self, values, span)?;
                             $(
-                                let $first = <shape::$First as Shape<$On>>::read(cx, on, $first);
-                                $(let $arg = <shape::$Arg as Shape<$On>>::read(cx, on, $arg);)*
+                                let $first = <shape::$First as Shape<$On>>::read(typing, on, $first);
+                                $(let $arg = <shape::$Arg as Shape<$On>>::read(typing, on, $arg);)*
                             )?
                             Some($Call::$Variant $({ $first: $first?, $($arg: $arg?),* })?)
                         } )*
                         $( Self::$Family(op) => {
-                            let [$($each),+] = cx.counted(self, values, span)?;
-                            $(let $each = <shape::$Each as Shape<$On>>::read(cx, on, $each);)+
+                            let [$($each),+] = counted(typing, self, values, span)?;
+                            $(let $each = <shape::$Each as Shape<$On>>::read(typing, on, $each);)+
                             Some($Call::$Family { op, $($each: $each?),+ })
                         } )*
                     )+ }

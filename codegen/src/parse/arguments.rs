@@ -1,15 +1,15 @@
-//! The arguments of built-ins: their values and their number.
+//! The values of the arguments of built-ins.
 
-use super::{Entry, Word};
-use crate::diag::mistake::{self, Mismatch};
-use crate::ir::{Compound, Expr, ExprKind, Span, Type};
-use crate::parse::cx::Cx;
-use crate::parse::device::Argument;
+use super::cx::Cx;
+use super::device::Argument;
+use crate::diag::mistake::Mismatch;
+use crate::ir::{Compound, Expr, ExprKind, Type};
+use crate::words::Entry;
 
 impl Cx<'_> {
     /// Evaluates arguments in order. `word` is the built-in that is called, if it is one: its
     /// signature says which arguments are `&mut`.
-    pub(in crate::parse) fn argument_values<'s>(
+    pub(super) fn argument_values<'s>(
         &mut self,
         word: Option<&Entry>,
         args: impl IntoIterator<Item = &'s syn::Expr>,
@@ -23,28 +23,10 @@ impl Cx<'_> {
                 Some(_) | None => cx.expr(arg),
             });
             self.spill_if_changed(&mut values, &effects);
-            self.append(effects);
+            self.builder.append(effects);
             values.push(value);
         }
         values
-    }
-
-    /// Returns `values` as an array if their number is that of the word's parameters.
-    pub(in crate::parse) fn counted<const N: usize>(
-        &mut self,
-        word: impl Word,
-        values: Vec<Expr>,
-        span: Span,
-    ) -> Option<[Expr; N]> {
-        let (found, is_sound) = (values.len(), !values.iter().any(is_error));
-        let exact = <[Expr; N]>::try_from(values).ok();
-        if exact.is_none() {
-            let entry = Entry::of(word);
-            let (usage, note) = (entry.usage(), entry.note());
-            let word = entry.name;
-            self.error(mistake::Argument::Count { word, wanted: N, found, usage, note }, span);
-        }
-        exact.filter(|_| is_sound)
     }
 
     /// Evaluates `&mut phase`, for a built-in that modifies the phase.
@@ -56,7 +38,7 @@ impl Cx<'_> {
         if is_error(&phase) {
             return phase;
         }
-        if self.resolve(&phase.ty) != Type::Compound(Compound::Phase) {
+        if self.infer.resolve(&phase.ty) != Type::Compound(Compound::Phase) {
             let (word, found) = (word.to_owned().into(), self.infer.partial(&phase.ty));
             self.error(Mismatch::NoPhase { word, found }, phase.span);
             return Expr::error(phase.span);

@@ -2,31 +2,39 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+use super::scalar::{extremes, has_operator};
 use super::{Infer, fold, rule};
 use crate::diag::Sink;
 use crate::diag::mistake::Value;
-use crate::ir::{BinaryOp, Block, Const, Expr, ExprKind, Local, Scalar, StmtKind, Type, UnaryOp, visit};
-use crate::parse::cx::Parts;
+use crate::ir::{Block, Const, Expr, ExprKind, Local, Scalar, StmtKind, Type, UnaryOp, visit};
+
+/// The parts of a kernel whose types inference decides.
+pub(crate) struct Typed<'k> {
+    pub(crate) locals: &'k mut [Local],
+    /// The variables that the source names.
+    pub(crate) variables: &'k mut [Local],
+    pub(crate) body: &'k mut Block,
+}
 
 /// Settles every type in the kernel. Reports types that are still unknown, and literals out of
 /// range.
-pub(in crate::parse) fn settle(parts: &mut Parts, body: &mut Block, sink: &mut Sink) {
-    rule::judge(&mut parts.infer, &parts.obligations, sink);
-    for local in &mut parts.locals {
-        settle_local(&parts.infer, local, sink);
+pub(crate) fn settle(mut infer: Infer, kernel: Typed<'_>, sink: &mut Sink) {
+    rule::judge(&mut infer, sink);
+    for local in kernel.locals {
+        settle_local(&infer, local, sink);
     }
-    for variable in &mut parts.variables {
-        variable.ty = parts.infer.settle(&variable.ty).unwrap_or(Type::Error);
+    for variable in kernel.variables {
+        variable.ty = infer.settle(&variable.ty).unwrap_or(Type::Error);
     }
-    for number in &mut parts.numbers {
-        settle_expr(&parts.infer, number);
+    for mut number in std::mem::take(&mut infer.numbers) {
+        settle_expr(&infer, &mut number);
         if let ExprKind::Const(value) = number.kind
             && !fold::literal_fits(value, &number.ty)
         {
-            report_range(sink, number);
+            report_range(sink, &number);
         }
     }
-    settle_block(&parts.infer, body, sink);
+    settle_block(&infer, kernel.body, sink);
 }
 
 fn settle_block(infer: &Infer, block: &mut Block, sink: &mut Sink) {
@@ -57,7 +65,7 @@ fn close_ranges(kind: &mut StmtKind) {
     if let StmtKind::Match { value, arms, .. } = kind
         && let Some(scalar) = value.ty.as_scalar()
     {
-        let (least, greatest) = rule::extremes(scalar);
+        let (least, greatest) = extremes(scalar);
         for (start, end) in arms.iter_mut().flat_map(|arm| &mut arm.ranges) {
             *start = least.max(*start);
             *end = greatest.min(*end);
@@ -75,7 +83,7 @@ fn settle_node(infer: &Infer, expr: &mut Expr, sink: &mut Sink) {
 
 /// Settles the type of one node, and the value of a literal. Subexpressions must be settled
 /// already.
-pub(in crate::parse) fn settle_expr(infer: &Infer, expr: &mut Expr) {
+pub(crate) fn settle_expr(infer: &Infer, expr: &mut Expr) {
     // A type that no use decides was reported with its variable, or is never read.
     expr.ty = infer.settle(&expr.ty).unwrap_or(Type::Error);
     if let ExprKind::Const(value) = &mut expr.kind {
@@ -133,22 +141,8 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
     }
 }
 
-fn has_operator(scalar: Scalar, op: BinaryOp) -> bool {
-    match op {
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => scalar.is_arithmetic(),
-        // The hardware has no remainder of floats, and what LLVM substitutes differs from Rust.
-        BinaryOp::Rem => scalar.is_integer(),
-        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => scalar.is_integer() || scalar == Scalar::Bool,
-        BinaryOp::Shl | BinaryOp::Shr => scalar.is_integer(),
-        BinaryOp::Eq | BinaryOp::Ne => !matches!(scalar, Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2),
-        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
-            scalar.is_arithmetic() || scalar == Scalar::Bool
-        }
-    }
-}
-
 /// Reports a literal that is out of range for its type.
-pub(in crate::parse) fn report_range(sink: &mut Sink, literal: &Expr) {
+pub(crate) fn report_range(sink: &mut Sink, literal: &Expr) {
     let ExprKind::Const(Const::Int(value)) = literal.kind else { return };
     sink.error(Value::Range { value, ty: literal.ty.clone() }, literal.span);
 }

@@ -1,0 +1,54 @@
+//! The parameters and shared objects of a kernel.
+
+use crate::ir::{Expr, ExprKind, Param, ParamId, Pipeline, PipelineId, SharedId, SharedVar, Span, Type};
+use crate::limits::count;
+
+/// The parameters, shared objects and pipelines that a kernel declares, by id.
+#[derive(Default)]
+pub(in crate::parse) struct Declared {
+    pub(super) params: Vec<Param>,
+    pub(super) shared: Vec<SharedVar>,
+    pub(super) pipelines: Vec<Pipeline>,
+}
+
+impl Declared {
+    /// Declares a parameter of the kernel.
+    pub(in crate::parse) fn param(&mut self, param: Param) -> ParamId {
+        self.params.push(param);
+        ParamId(count(self.params.len() - 1))
+    }
+
+    /// Returns the parameter.
+    pub(in crate::parse) fn param_of(&self, id: ParamId) -> &Param {
+        &self.params[id.0 as usize]
+    }
+
+    pub(in crate::parse) fn param_mut(&mut self, id: ParamId) -> &mut Param {
+        &mut self.params[id.0 as usize]
+    }
+
+    /// Declares a shared object.
+    pub(in crate::parse) fn shared_var(&mut self, name: String, ty: Type, span: Span) -> Expr {
+        let id = self.next_shared();
+        self.shared.push(SharedVar { name, ty: ty.clone(), span });
+        Expr { kind: ExprKind::Shared(id), ty, span }
+    }
+
+    /// Returns the id of the shared object that is declared next.
+    pub(in crate::parse) fn next_shared(&self) -> SharedId {
+        SharedId(count(self.shared.len()))
+    }
+
+    /// Declares a pipeline, whose tiles and barriers are shared objects.
+    pub(in crate::parse) fn pipeline(&mut self, pipeline: Pipeline) {
+        self.pipelines.push(pipeline);
+    }
+
+    /// Returns the pipeline that `parts` belong to, if they belong to one.
+    pub(in crate::parse) fn pipeline_of(&self, parts: &[Expr]) -> Option<PipelineId> {
+        let is_part = |pipeline: &Pipeline| {
+            parts.iter().any(|part| matches!(part.kind, ExprKind::Shared(id) if id == pipeline.empty))
+        };
+        self.pipelines.iter().position(is_part).map(|index| PipelineId(count(index)))
+    }
+}

@@ -1,0 +1,167 @@
+//! The functions being parsed: the kernel, and the device functions inlined into it.
+
+use std::collections::HashMap;
+
+use syn::Lifetime;
+
+use crate::ir::{Expr, Label, LocalId, Type};
+
+/// The meaning of a name in scope.
+#[derive(Clone, Debug)]
+pub(in crate::parse) enum Binding {
+    /// A value without storage: a constant, a parameter, or a shared object.
+    Value(Expr),
+    /// A register variable.
+    Local { id: LocalId, mutable: bool },
+    /// A `&` or `&mut` parameter of a device function: the caller's variable.
+    Reference { id: LocalId, mutable: bool },
+    /// A variable of several parts, or a `&` or `&mut` parameter of a device function that refers
+    /// to one.
+    Compound { value: Expr, mutable: bool, is_reference: bool },
+}
+
+/// A loop that can be left.
+struct Breakable {
+    name: Option<String>,
+    label: Label,
+}
+
+/// The end of an inlined function.
+#[derive(Clone)]
+pub(in crate::parse) struct Exit {
+    pub(in crate::parse) label: Label,
+    pub(in crate::parse) result: Option<LocalId>,
+    pub(in crate::parse) ty: Type,
+}
+
+/// A function being parsed.
+pub(in crate::parse) struct Frame {
+    /// The function's name.
+    name: String,
+    /// The bindings, innermost scope last.
+    scopes: Vec<HashMap<String, Binding>>,
+    /// The enclosing loops, innermost last.
+    loops: Vec<Breakable>,
+    /// The target of a `return`, with the local that takes its value; `None` in the kernel itself.
+    exit: Option<Exit>,
+}
+
+impl Frame {
+    pub(in crate::parse) fn new(name: String) -> Self {
+        Self { name, scopes: vec![HashMap::new()], loops: vec![], exit: None }
+    }
+
+    /// Binds a name in the innermost scope.
+    pub(in crate::parse) fn bind(&mut self, name: String, binding: Binding) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name, binding);
+        }
+    }
+}
+
+/// The functions being parsed.
+pub(in crate::parse) struct Frames {
+    kernel: Frame,
+    /// The functions inlined at this point, innermost last.
+    inlined: Vec<Frame>,
+}
+
+impl Frames {
+    pub(super) fn new(kernel: &str) -> Self {
+        Self { kernel: Frame::new(kernel.to_owned()), inlined: vec![] }
+    }
+
+    fn innermost(&self) -> &Frame {
+        self.inlined.last().unwrap_or(&self.kernel)
+    }
+
+    fn innermost_mut(&mut self) -> &mut Frame {
+        self.inlined.last_mut().unwrap_or(&mut self.kernel)
+    }
+
+    /// Enters a function, a constant or an alias.
+    pub(super) fn enter(&mut self, frame: Frame) {
+        self.inlined.push(frame);
+    }
+
+    /// Leaves the innermost function.
+    pub(super) fn leave(&mut self) {
+        self.inlined.pop();
+    }
+
+    /// Whether the kernel itself is being parsed, and no function inlined into it.
+    pub(in crate::parse) fn in_kernel(&self) -> bool {
+        self.inlined.is_empty()
+    }
+
+    /// Returns the number of functions being parsed.
+    pub(super) fn depth(&self) -> usize {
+        1 + self.inlined.len()
+    }
+
+    /// Returns the kernel's name.
+    pub(in crate::parse) fn kernel_name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    /// Whether the function `name` is being parsed.
+    pub(in crate::parse) fn contains(&self, name: &str) -> bool {
+        self.kernel.name == name || self.inlined.iter().any(|frame| frame.name == name)
+    }
+
+    pub(super) fn open_scope(&mut self) {
+        self.innermost_mut().scopes.push(HashMap::new());
+    }
+
+    pub(super) fn close_scope(&mut self) {
+        self.innermost_mut().scopes.pop();
+    }
+
+    /// Binds a name in the innermost scope.
+    pub(super) fn bind(&mut self, name: String, binding: Binding) {
+        self.innermost_mut().bind(name, binding);
+    }
+
+    /// Looks up a name in the innermost function. Constants of the module are not included.
+    pub(in crate::parse) fn lookup(&self, name: &str) -> Option<&Binding> {
+        self.innermost().scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    /// Returns every name in scope.
+    pub(in crate::parse) fn names(&self) -> impl Iterator<Item = &String> {
+        self.innermost().scopes.iter().flat_map(HashMap::keys)
+    }
+
+    /// Returns the meaning of every name in scope, including hidden ones.
+    pub(in crate::parse) fn bindings(&self) -> impl Iterator<Item = &Binding> {
+        self.innermost().scopes.iter().flat_map(HashMap::values)
+    }
+
+    pub(super) fn enter_loop(&mut self, name: Option<&Lifetime>, label: Label) {
+        let name = name.map(|lifetime| lifetime.ident.to_string());
+        self.innermost_mut().loops.push(Breakable { name, label });
+    }
+
+    pub(super) fn leave_loop(&mut self) {
+        self.innermost_mut().loops.pop();
+    }
+
+    /// Returns the loop of this name, or else the innermost one.
+    pub(in crate::parse) fn find_loop(&self, name: Option<&Lifetime>) -> Option<Label> {
+        let loops = &self.innermost().loops;
+        let found = match name {
+            None => loops.last(),
+            Some(name) => loops.iter().rev().find(|a| a.name.as_ref().is_some_and(|a| name.ident == a)),
+        };
+        found.map(|found| found.label)
+    }
+
+    /// Returns the end of the innermost function, or `None` in the kernel itself.
+    pub(in crate::parse) fn exit(&self) -> Option<&Exit> {
+        self.innermost().exit.as_ref()
+    }
+
+    pub(in crate::parse) fn set_exit(&mut self, exit: Exit) {
+        self.innermost_mut().exit = Some(exit);
+    }
+}
