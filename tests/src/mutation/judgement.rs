@@ -92,6 +92,9 @@ impl MutantJudgement {
     }
 }
 
+/// The jobs that the mutants of a kernel are divided into. One kernel may take as long as all others.
+const JOBS_OF_A_KERNEL: usize = 8;
+
 /// Judges every `nth` mutant of the subjects, on all cores.
 ///
 /// # Errors
@@ -99,14 +102,21 @@ impl MutantJudgement {
 /// A mutant that cannot be compiled or run.
 pub fn judge_all(subjects: &[Subject], nth: usize, seeds: u64) -> anyhow::Result<Vec<MutantJudgement>> {
     // Each job parses its kernel again, since the spans of a kernel belong to a thread.
-    let jobs: Vec<_> = subjects.iter().enumerate().collect();
-    let all = on_all_cores(jobs, |(number, subject)| {
+    let jobs =
+        subjects.iter().enumerate().flat_map(|subject| (0..JOBS_OF_A_KERNEL).map(move |job| (job, subject)));
+    let judged = on_all_cores(jobs.collect(), |(job, (number, subject))| {
         let Some((source, kernel)) = kernel_of(subject) else { return Ok(vec![]) };
         // The first index varies, so that every kind of step is covered.
-        let some = mutants(kernel.kernel()).skip(number % nth).step_by(nth);
-        some.map(|mutant| judgement(subject, source, mutant, seeds)).collect::<anyhow::Result<Vec<_>>>()
+        let all = mutants(kernel.kernel()).skip(number % nth).step_by(nth).enumerate();
+        let of_job = all.skip(job).step_by(JOBS_OF_A_KERNEL);
+        let judged = of_job
+            .map(|(index, mutant)| anyhow::Ok(((number, index), judgement(subject, source, mutant, seeds)?)));
+        judged.collect::<anyhow::Result<Vec<_>>>()
     });
-    Ok(all.into_iter().collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    let mut all: Vec<_> =
+        judged.into_iter().collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect();
+    all.sort_by_key(|(order, _)| *order);
+    Ok(all.into_iter().map(|(_, judgement)| judgement).collect())
 }
 
 /// Returns the kernel of a subject, and the file that contains it.

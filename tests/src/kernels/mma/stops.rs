@@ -31,10 +31,7 @@ pub const FAULTS: &[Fault] = &[
         name: "mma::index_of_some_lanes_in_a_loop",
         run: |device| marked_in_turns(device, 62).map(drop),
         code: Some("TMA0545"),
-        printed: &[
-            "`mma_marked_in_turns` failed at ",
-            "index out of bounds of `marks`, 64 rows",
-        ],
+        printed: &["`mma_marked_in_turns` failed at ", "index out of bounds of `marks`, 64 rows"],
     },
     Fault {
         name: "mma::assertion",
