@@ -3,7 +3,7 @@
 use super::low_bits::Variables;
 use crate::ir::Kernel;
 
-/// What the rules of an operation know of its kernel.
+/// The kernel as far as the rules of an operation need to know it.
 pub(super) struct Rules<'k> {
     pub(super) kernel: &'k Kernel,
     /// The most blocks of a cluster, or `None` in a kernel without clusters.

@@ -111,7 +111,7 @@ struct JudgedItems {
 /// An item of a module.
 enum JudgedItem {
     Kernel(Box<JudgedKernel>),
-    Other(Item),
+    Other(Box<Item>),
 }
 
 /// A kernel with its results.
@@ -133,7 +133,7 @@ fn judge(items: Vec<Item>, shared: &ModuleItems) -> JudgedItems {
     for item in items {
         let kernel = if let Item::Fn(function) = &item { item::kernel(function) } else { None };
         let Some(kernel) = kernel else {
-            judged.items.push(JudgedItem::Other(item));
+            judged.items.push(JudgedItem::Other(Box::new(item)));
             continue;
         };
         let mut front = front(&kernel, shared, Rules::ProtocolUnless(&ptx::is_there));
@@ -190,7 +190,7 @@ fn module_item(item: JudgedItem, added_params: &[String], behind: &mut TokenStre
             behind.extend(rest);
             return Item::Verbatim(body);
         }
-        JudgedItem::Other(item) => item,
+        JudgedItem::Other(item) => *item,
     };
     let Item::Fn(mut function) = item else { return item };
     if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, "tma_device")) {
