@@ -171,7 +171,7 @@ fn forms() {
         ("cp.async.bulk.global.shared.bulk_group [%d1], [dyn], 16;", "not supported"),
         ("cp.async.bulk.global.shared::cta.mbarrier::complete_tx::bytes [%d1], [dyn], 16;", "bulk_group"),
         ("cp.async.bulk.global.shared::cta.bulk_group [%d1], [dyn];", "operands"),
-        ("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%d1], [dyn], 16, %r1;", "32 bits"),
+        ("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%d1], [dyn], 16, %r1;", "has 32"),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [%d1], [dyn], 16;", "noftz"),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.min.noftz.f16 [%d1], [dyn], 16;", "noftz"),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [%d1], [dyn], 16;", "no such type"),

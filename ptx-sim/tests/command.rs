@@ -140,7 +140,7 @@ fn bad_arguments_are_named() {
             "a cluster has at most 16 blocks",
         ),
         (&ptx, &format!("{whole} --out 0"), "INDEX=FILE.npy"),
-        (&ptx, &format!("{whole} --shared 300000"), "232448 is the most"),
+        (&ptx, &format!("{whole} --shared 300000"), "at most 232448 bytes"),
         (&ptx, &format!("{kernel} --arg zeros:u32:3"), "takes 2 arguments, not 1"),
         (&ptx, &format!("{kernel} --arg zeros:u32:3 --arg u32:3"), "argument 1 has 8 bytes, not 4"),
         (&ptx, &format!("{kernel} --arg zeros:u32:3 --arg len:1"), "no buffer 1: there are 1"),

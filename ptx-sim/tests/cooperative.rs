@@ -118,5 +118,5 @@ fn more_blocks_than_fit_on_a_gpu_are_rejected() {
     let Some(Error::Shape(why)) = refused(289, 1000) else {
         panic!("two blocks are the most of a multiprocessor")
     };
-    assert!(why.contains("288 is the most"), "{why}");
+    assert!(why.contains("at most 288 blocks"), "{why}");
 }

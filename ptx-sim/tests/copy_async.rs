@@ -205,7 +205,7 @@ fn forms() {
         ("cp.async.cg.shared.global [dyn], [%d2], 8;", "16 bytes"),
         ("cp.async.ca.shared.global [dyn], [%d2], 12;", "4, 8 or 16"),
         ("cp.async.ca.shared.global [dyn], [%d2], %r5;", "a number"),
-        ("cp.async.ca.shared.global [dyn], [%d2], 4, %d3;", "64 bits"),
+        ("cp.async.ca.shared.global [dyn], [%d2], 4, %d3;", "has 64"),
         ("cp.async.ca.shared.global.L2::cache_hint [dyn], [%d2], 4;", "operands"),
         ("cp.async.wait_group;", "operands"),
         ("cp.async.wait_all 1;", "operands"),

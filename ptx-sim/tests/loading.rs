@@ -32,7 +32,7 @@ fn unsupported_instructions_are_errors_with_their_line() {
     for (body, wanted) in [
         ("frobnicate.u32 %r1, %r2;", "not supported"),
         ("add.frob.u32 %r1, %r2, %r3;", "`.frob`"),
-        ("add.u32 %r1, %r2, %d3;", "`%d3` has 64 bits"),
+        ("add.u32 %r1, %r2, %d3;", "`%d3` has 64"),
         ("add.u32 %r1, %r2;", "operands"),
         ("add.u32 %r1, %r2, %nothing;", "not declared"),
         ("bra nowhere;", "label"),

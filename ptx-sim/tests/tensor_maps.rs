@@ -226,8 +226,8 @@ fn wrong_replacements_do_not_load() {
         ("[%rd5], 1, 6", "[%rd5], 5, 6", "0 to 4"),
         ("global_dim.b1024.b32", "global_dim.b1024.b64", "32 bits"),
         ("tile.global_dim", "tile.global_size", "not supported"),
-        ("[%rd3], [%r1], 128", "[%rd3], [%r1], 64", "128 is the only one"),
-        ("acquire.gpu [%rd3], 128", "acquire.gpu [%rd3], 256", "128 is the only one"),
+        ("[%rd3], [%r1], 128", "[%rd3], [%r1], 64", "expected a size of 128"),
+        ("acquire.gpu [%rd3], 128", "acquire.gpu [%rd3], 256", "expected a size of 128"),
     ] {
         let error = Module::load(&REPLACE.replace(old, new)).err().map(|error| error.to_string());
         assert!(error.as_ref().is_some_and(|error| error.contains(expected)), "{new}: {error:?}");

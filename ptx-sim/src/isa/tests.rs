@@ -249,10 +249,10 @@ fn fences_keep_their_order_and_their_scope() {
 #[test]
 fn orders_that_an_access_cannot_have_are_refused() {
     let all = [
-        ("ld.release.gpu.global.u32 %r1, [%rd1]", "a load is"),
-        ("st.acquire.gpu.global.u32 [%rd1], %r1", "a store is"),
-        ("st.acq_rel.gpu.global.u32 [%rd1], %r1", "a store is"),
-        ("red.acquire.gpu.global.add.u32 [%rd1], %r1", "a reduction is"),
+        ("ld.release.gpu.global.u32 %r1, [%rd1]", "for a load"),
+        ("st.acquire.gpu.global.u32 [%rd1], %r1", "for a store"),
+        ("st.acq_rel.gpu.global.u32 [%rd1], %r1", "for a store"),
+        ("red.acquire.gpu.global.add.u32 [%rd1], %r1", "for a reduction"),
     ];
     for (instruction, expected) in all {
         let error = first_op(instruction).expect_err(instruction);

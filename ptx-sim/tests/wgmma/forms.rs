@@ -53,7 +53,7 @@ fn forms_that_are_not_there_are_refused() {
         ),
         (format!("{sparse}.m64n8k32.f32.f16.f16 {D4}, %d4, %d5, %d6, 0, 1, 1, 1, 0, 0;"), "32"),
         ("wgmma.fence.aligned;".to_owned(), "`.sync.aligned`"),
-        ("setmaxnreg.inc.sync.aligned.u32 16;".to_owned(), "a multiple of 8 from 24 to 256"),
+        ("setmaxnreg.inc.sync.aligned.u32 16;".to_owned(), "a multiple of 8 registers from 24 to 256"),
     ];
     let cases: Vec<(&str, &str)> = cases.iter().map(|(body, wanted)| (body.as_str(), *wanted)).collect();
     refused(&cases);

@@ -94,13 +94,13 @@ fn form(d: &mut Decoder<'_, '_, '_>, k: u32) -> Result<WarpForm, LoadError> {
         return Err(d.error("expected supported types of D, A, B and C"));
     };
     if to != from {
-        return Err(d.error("C and D are of one type"));
+        return Err(d.error("C and D must be of one type"));
     }
     let form = WarpForm { d: to, a, b, k };
     match form.faults().first() {
         None => Ok(form),
-        Some(WarpFault::OperandTypes) => Err(d.error(format!("{a} is not multiplied by {b}"))),
-        Some(WarpFault::AccumulatorType) => Err(d.error(format!("{a} is not accumulated in {to}"))),
+        Some(WarpFault::OperandTypes) => Err(d.error(format!("{a} cannot be multiplied by {b}"))),
+        Some(WarpFault::AccumulatorType) => Err(d.error(format!("{a} cannot be accumulated in {to}"))),
         Some(WarpFault::Depth) => {
             let [half, whole] = WarpForm::depths(a);
             Err(d.error(format!("expected k{half} or k{whole}, found k{k}")))
