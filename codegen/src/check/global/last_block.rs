@@ -17,7 +17,7 @@ use crate::ir::{
 
 /// A statement by which each block counts itself once.
 pub(super) struct Count<'a, 'k> {
-    pub(super) located: &'a Located<'k>,
+    located: &'a Located<'k>,
     /// The statement at which its thread releases what it knows, and the one at which it has
     /// acquired what others released: fences around the count, or the count itself.
     release: StmtId,
@@ -32,24 +32,25 @@ pub(super) fn orders(
     read: &Located<'_>,
 ) -> bool {
     let plain = |one: &Located<'_>| !one.access.is_strong && !one.access.by_copy;
-    plain(write)
-        && plain(read)
-        && counts.iter().any(|count| {
-            is_of_the_last(read, count.located) && count.follows(unseparated, write) && count.precedes(read)
-        })
+    plain(write) && plain(read) && counts.iter().any(|count| count.separates(unseparated, write, read))
 }
 
 impl Count<'_, '_> {
-    /// Whether the count releases an access of its block that precedes it.
-    pub(super) fn follows(&self, unseparated: &UnseparatedPairs, access: &Located<'_>) -> bool {
-        let [of_access, of_count] = [access, self.located].map(|one| one.access.stmt.id);
-        let is_by_the_same = access.guards.starts_with(&self.located.guards);
-        of_access < self.release && (is_by_the_same || !unseparated.may(of_access, of_count))
-    }
-
-    /// Whether the count has acquired what others released before an access.
-    pub(super) fn precedes(&self, access: &Located<'_>) -> bool {
-        self.acquire < access.access.stmt.id
+    /// Whether `earlier` of every block comes before `later`, which only the last block executes.
+    /// `earlier` may be the count itself.
+    pub(super) fn separates(
+        &self,
+        unseparated: &UnseparatedPairs,
+        earlier: &Located<'_>,
+        later: &Located<'_>,
+    ) -> bool {
+        let [of_earlier, of_count, of_later] = [earlier, self.located, later].map(|one| one.access.stmt.id);
+        let is_by_the_same = earlier.guards.starts_with(&self.located.guards);
+        let is_released =
+            of_earlier < self.release && (is_by_the_same || !unseparated.may(of_earlier, of_count));
+        is_of_the_last(later, self.located)
+            && (of_earlier == of_count || is_released)
+            && self.acquire < of_later
     }
 }
 
@@ -77,7 +78,7 @@ pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, summary: &'a GlobalSummary<'k>)
 }
 
 /// Whether only the block that such a count has identified as the last makes an access.
-pub(super) fn is_of_the_last(one: &Located<'_>, count: &Located<'_>) -> bool {
+fn is_of_the_last(one: &Located<'_>, count: &Located<'_>) -> bool {
     let is_last = |id| one.guards.iter().any(|guard| guard.follows_all_others(id));
     count.returned.is_some_and(|returned| is_last(returned.id))
 }

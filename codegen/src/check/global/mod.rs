@@ -12,8 +12,8 @@
 //!   separate the two, or a barrier of the block if the index shows that the element belongs to the
 //!   block. The counter that identifies the last block orders as well (`last_block`). Without any
 //!   of these the kernel is undecided.
-//! * A counter that hands out tickets is written only by the last block (`tickets`). Otherwise the
-//!   kernel is undecided.
+//! * A counter that hands out tickets is written only by the last block, or behind a `sync_grid`
+//!   (`tickets`). Otherwise the kernel is undecided.
 //! * A plain access beside a strong one leaves the kernel undecided, and so does a strong access
 //!   whose scope leaves out blocks.
 //!

@@ -6,33 +6,32 @@
 //! `protocol` follows the coordinates of these stores, and only of these.
 
 use super::located::{self, GuardKind, Located};
-use super::reduction;
-use crate::ir::{Accessor, Kernel, ParamId, visit};
+use super::{GlobalAccess, reduction};
+use crate::ir::{Kernel, ParamId};
 use crate::quick::QuickSet;
 
 /// Returns the parameters in whose memory copies may store one element several times, as far as
 /// the expressions of their indices tell.
-pub(in crate::check) fn with_repeated_stores(kernel: &Kernel) -> QuickSet<ParamId> {
-    let mut has_stores = false;
-    visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        let mut accesses = stmt.facts().accesses.into_iter();
-        has_stores |= accesses
-            .any(|access| access.by == Accessor::Copy && access.writes && access.object.global().is_some());
-    });
-    if !has_stores {
+pub(in crate::check) fn with_repeated_stores(
+    kernel: &Kernel,
+    accesses: &[GlobalAccess<'_>],
+) -> QuickSet<ParamId> {
+    if !accesses.iter().any(is_store) {
         return QuickSet::default();
     }
     let summary = located::all(kernel);
-    // Reductions need no order among themselves.
-    let is_store =
-        |one: &&Located<'_>| one.access.by_copy && one.access.writes && reduction(one.access.stmt).is_none();
-    let stores: Vec<_> = summary.accesses.iter().filter(is_store).collect();
+    let stores: Vec<_> = summary.accesses.iter().filter(|one| is_store(&one.access)).collect();
     let is_repeated = |(number, one): (usize, &&Located<'_>)| {
         let mut others = stores.iter().skip(number + 1);
         by_several_threads(one) || in_each_iteration(one) || others.any(|other| may_overlap(one, other))
     };
     let repeated = stores.iter().enumerate().filter(|store| is_repeated(*store));
     repeated.map(|(_, one)| one.access.param).collect()
+}
+
+/// Whether an access is a store by the copy engine. Reductions need no order among themselves.
+fn is_store(access: &GlobalAccess<'_>) -> bool {
+    access.by_copy && access.writes && reduction(access.stmt).is_none()
 }
 
 /// Whether several threads of a block may store to one place.

@@ -2,11 +2,11 @@
 //! hands some of them out again, unless no thread takes a ticket after it.
 //!
 //! Work that a ticket selects is assumed to belong to the thread that has it. A kernel that writes
-//! the counter is therefore undecided, unless the block that has counted itself last does it.
+//! the counter is therefore undecided, unless the block that has counted itself last does it, or
+//! `sync_grid` separates the write from all tickets.
 
-use super::last_block::{Count, is_of_the_last};
+use super::last_block::Count;
 use super::located::Located;
-use super::unseparated::UnseparatedPairs;
 use super::{Separation, Undecided, UndecidedReason, are_disjoint};
 use crate::ir::{AtomicAccess, AtomicOp, StmtKind};
 
@@ -30,16 +30,6 @@ pub(super) fn reset_too_early(
         span: write.access.stmt.origin.span,
     };
     early.map(undecided).collect()
-}
-
-impl Count<'_, '_> {
-    /// Whether all blocks have taken their tickets before the last block writes.
-    fn separates(&self, unseparated: &UnseparatedPairs, ticket: &Located<'_>, write: &Located<'_>) -> bool {
-        let is_itself = ticket.access.stmt.id == self.located.access.stmt.id;
-        is_of_the_last(write, self.located)
-            && (is_itself || self.follows(unseparated, ticket))
-            && self.precedes(write)
-    }
 }
 
 /// Whether an access adds to an element.

@@ -33,7 +33,7 @@ impl Slice {
         let mut slice = Self { reach: Reach::of(kernel), ..Self::default() };
         let accesses = GlobalAccess::all(kernel);
         slice.shared_with_copies = shared_with_copies(kernel, &accesses);
-        slice.shared_with_copies.extend(with_repeated_stores(kernel));
+        slice.shared_with_copies.extend(with_repeated_stores(kernel, &accesses));
         for access in &accesses {
             slice.accessed.entry(access.param).or_insert(access.stmt.origin.span);
         }
