@@ -20,7 +20,7 @@ mod replace;
 
 use std::mem;
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Item, ItemFn, ItemMod};
 
@@ -348,12 +348,18 @@ fn allowed() -> Vec<syn::Attribute> {
     }
 }
 
-/// Generates an error that rustc shows at the whole range of tokens it concerns.
+/// Generates an error as an item.
 fn compile_error(error: &Diagnostic) -> TokenStream {
+    compile_error_in(Delimiter::Brace, error)
+}
+
+/// Generates an error that rustc shows at the whole range of tokens it concerns.
+fn compile_error_in(delimiter: Delimiter, error: &Diagnostic) -> TokenStream {
     let text = error.text();
     let (first, last) = (error.span.first(), error.span.last());
     let bang = quote_spanned!(last=> !);
-    let arguments = quote_spanned!(last=> { #text });
+    let mut arguments = Group::new(delimiter, quote!(#text));
+    arguments.set_span(last);
     let path = Ident::new("compile_error", first);
     quote_spanned!(first=> ::core::#path #bang #arguments)
 }

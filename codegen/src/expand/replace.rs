@@ -8,14 +8,15 @@
 //! An editor gets the body as it is, because it completes names in expressions that are not valid
 //! yet.
 
-use proc_macro2::{Ident, LineColumn, TokenStream};
-use quote::{ToTokens, quote_spanned};
+use proc_macro2::{Delimiter, Ident, LineColumn, TokenStream};
+use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     AngleBracketedGenericArguments, Attribute, BinOp, Block, Expr, Item, ItemFn, Local, LocalInit, Pat, Stmt,
     Type,
 };
 
+use super::compile_error_in;
 use crate::diag::Diagnostic;
 use crate::ir::Span;
 
@@ -133,7 +134,8 @@ impl<'e> Replacer<'e> {
         let first = within.next()?;
         within.for_each(|other| other.is_placed = false);
         first.is_placed = true;
-        Some(compile_error(first.error))
+        // As an expression or a statement.
+        Some(compile_error_in(Delimiter::Parenthesis, first.error))
     }
 }
 
@@ -218,14 +220,4 @@ fn is_assignment(op: &BinOp) -> bool {
             | BinOp::ShlAssign(_)
             | BinOp::ShrAssign(_)
     )
-}
-
-/// Generates an error as an expression or statement. rustc shows it at the whole range of
-/// tokens it concerns.
-fn compile_error(error: &Diagnostic) -> TokenStream {
-    let text = error.text();
-    let (first, last) = (error.span.first(), error.span.last());
-    let path = quote_spanned!(first=> ::core::compile_error);
-    let arguments = quote_spanned!(last=> !(#text));
-    quote_spanned!(first=> #path #arguments)
 }
