@@ -440,6 +440,11 @@ impl Expr {
         Self { kind: ExprKind::Error, ty: Type::Error, span }
     }
 
+    /// Whether it is such a placeholder.
+    pub fn is_error(&self) -> bool {
+        matches!(self.kind, ExprKind::Error)
+    }
+
     /// Returns the integer, if it is a constant one.
     pub fn as_int(&self) -> Option<i128> {
         if let ExprKind::Const(Const::Int(value)) = self.kind { Some(value) } else { None }

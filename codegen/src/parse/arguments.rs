@@ -3,7 +3,7 @@
 use super::cx::Cx;
 use super::device::Argument;
 use crate::diag::mistake::Mismatch;
-use crate::ir::{Compound, Expr, ExprKind, Type};
+use crate::ir::{Compound, Expr, Type};
 use crate::words::Entry;
 
 impl Cx<'_> {
@@ -35,7 +35,7 @@ impl Cx<'_> {
             Argument::Reference { value, mutable } => (value, mutable),
             Argument::Value(value) => (value, false),
         };
-        if is_error(&phase) {
+        if phase.is_error() {
             return phase;
         }
         if self.infer.resolve(&phase.ty) != Type::Compound(Compound::Phase) {
@@ -49,8 +49,4 @@ impl Cx<'_> {
         }
         phase
     }
-}
-
-fn is_error(value: &Expr) -> bool {
-    matches!(value.kind, ExprKind::Error)
 }

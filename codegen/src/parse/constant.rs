@@ -13,7 +13,7 @@ impl Cx<'_> {
     pub(super) fn constant(&mut self, expr: &syn::Expr, want: &Type) -> Option<Expr> {
         let span = span::of_expr(expr);
         let (effects, value) = self.block(|cx| cx.expr(expr));
-        if matches!(value.kind, ExprKind::Error) || !self.expect(&value, want) {
+        if value.is_error() || !self.expect(&value, want) {
             return None;
         }
         let value = self.evaluate(value)?;

@@ -89,7 +89,7 @@ impl Cx<'_> {
 
     pub(super) fn match_value(&mut self, match_: &syn::ExprMatch, span: Span) -> Expr {
         let value = self.expr(&match_.expr);
-        if matches!(value.kind, ExprKind::Error) || !self.require(&value.ty, Rule::Matched, value.span) {
+        if value.is_error() || !self.require(&value.ty, Rule::Matched, value.span) {
             return Expr::error(span);
         }
         let mut ranges = vec![];
@@ -186,7 +186,7 @@ impl Cx<'_> {
     /// is known.
     fn pattern_value(&mut self, expr: &syn::Expr, value: &Expr) -> Option<i128> {
         let found = self.expr(expr);
-        if matches!(found.kind, ExprKind::Error) || !self.expect(&found, &value.ty) {
+        if found.is_error() || !self.expect(&found, &value.ty) {
             return None;
         }
         match found.kind {
@@ -246,9 +246,7 @@ impl Cx<'_> {
             syn::Expr::Range(syn::ExprRange { start: Some(start), end: Some(end), limits, .. }) => {
                 let (start, end) = self.pair(start, end);
                 let fits = self.expect(&end, &start.ty);
-                if !matches!(start.kind, ExprKind::Error)
-                    && !self.require(&start.ty, Rule::Counted, start.span)
-                {
+                if !start.is_error() && !self.require(&start.ty, Rule::Counted, start.span) {
                     return None;
                 }
                 let step = Expr::constant(Const::Int(1), Scalar::Usize, Span::of(expr));
@@ -356,7 +354,7 @@ impl Cx<'_> {
         let fits = value.ty == Type::Error || self.expect(&Expr { span, ..value.clone() }, &exit.ty);
         if let Some(result) = exit.result
             && fits
-            && !matches!(value.kind, ExprKind::Error)
+            && !value.is_error()
         {
             self.builder.assign(result, value);
         }

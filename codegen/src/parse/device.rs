@@ -227,7 +227,7 @@ impl Cx<'_> {
                 self.bind(&name, binding);
             }
             (syn::Type::Reference(_), Argument::Value(value)) => {
-                if !matches!(value.kind, ExprKind::Error) {
+                if !value.is_error() {
                     self.error(Mismatch::Value, value.span);
                 }
                 self.bind(&name, Binding::Value(Expr::error(value.span)));
@@ -238,7 +238,7 @@ impl Cx<'_> {
             }
             (ty, Argument::Value(value)) => {
                 let want = self.ty(ty);
-                let fits = matches!(value.kind, ExprKind::Error) || self.expect(&value, &want);
+                let fits = value.is_error() || self.expect(&value, &want);
                 let value = if fits { value } else { Expr::error(value.span) };
                 if !used.contains(&names::text(&name)) {
                     // An unused argument needs no variable. LLVM would remove its code, but only

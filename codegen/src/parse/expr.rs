@@ -22,7 +22,7 @@ impl Cx<'_> {
         let span = span::of_expr(expr);
         let value = self.deeper(span, |cx| cx.expr_at(expr, span));
         // An expression must not be dropped without an error.
-        if matches!(value.kind, ExprKind::Error) && self.sink.is_empty() {
+        if value.is_error() && self.sink.is_empty() {
             self.error(Syntax::Expression, span);
         }
         value
@@ -228,7 +228,7 @@ impl Cx<'_> {
 
     /// Builds `left op right`, where both are scalars of one type (except for shifts).
     pub(super) fn apply(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
-        if matches!(left.kind, ExprKind::Error) || matches!(right.kind, ExprKind::Error) {
+        if left.is_error() || right.is_error() {
             return Expr::error(span);
         }
         for side in [&left, &right] {
@@ -282,7 +282,7 @@ impl Cx<'_> {
     fn cast(&mut self, cast: &syn::ExprCast, span: Span) -> Expr {
         let value = self.expr(&cast.expr);
         let ty = self.ty(&cast.ty);
-        if matches!(value.kind, ExprKind::Error) || ty == Type::Error {
+        if value.is_error() || ty == Type::Error {
             return Expr::error(span);
         }
         // Like rustc, infers the type of a literal from the type it is cast to, if possible. An
@@ -301,7 +301,7 @@ impl Cx<'_> {
 
     fn field(&mut self, field: &syn::ExprField, span: Span) -> Expr {
         let base = self.expr(&field.base);
-        if matches!(base.kind, ExprKind::Error) {
+        if base.is_error() {
             return base;
         }
         let name = match &field.member {

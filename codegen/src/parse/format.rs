@@ -10,7 +10,7 @@ use super::stmt::unit;
 use super::types::name_expr;
 use crate::diag::mistake::{Format, Syntax, Unprintable};
 use crate::diag::suggest::{Kind, elsewhere};
-use crate::ir::{Expr, ExprKind, PrintfPiece, Scalar, Span, StmtKind, Type};
+use crate::ir::{Expr, PrintfPiece, Scalar, Span, StmtKind, Type};
 use crate::words::MacroWord;
 
 impl Cx<'_> {
@@ -93,7 +93,7 @@ impl Cx<'_> {
     fn all_printable(&mut self, values: &[Expr]) -> bool {
         let mut all = true;
         for value in values {
-            all &= !matches!(value.kind, ExprKind::Error);
+            all &= !value.is_error();
             if !matches!(self.infer.resolve(&value.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error) {
                 self.error(Format::Value(self.infer.partial(&value.ty)), value.span);
                 all = false;
@@ -117,8 +117,7 @@ impl Cx<'_> {
                     Some(message) => self.plain_text(&message),
                 };
                 let condition = self.expr(&condition);
-                if self.expect(&condition, &Scalar::Bool.into()) && !matches!(condition.kind, ExprKind::Error)
-                {
+                if self.expect(&condition, &Scalar::Bool.into()) && !condition.is_error() {
                     self.builder.emit(StmtKind::Assert { condition, message, assumed: false }, span);
                 }
             }

@@ -114,14 +114,14 @@ impl Cx<'_> {
             _ => self.expr(&init.expr),
         };
         if let Some(ty) = &ty
-            && !matches!(value.kind, ExprKind::Error)
+            && !value.is_error()
             && !self.expect(&value, ty)
         {
             value = Expr::error(span);
         }
         let diverges = value.ty == Type::Never;
         if let Some(name) = name {
-            let known = ty.filter(|_| matches!(value.kind, ExprKind::Error));
+            let known = ty.filter(|_| value.is_error());
             self.bind_value(&name.ident, name.mutability.is_some(), value, known);
         } else {
             self.compute(value);
@@ -137,7 +137,7 @@ impl Cx<'_> {
             ExprKind::Const(_) | ExprKind::Shared(_) | ExprKind::Param(_) => !mutable,
             _ => false,
         };
-        if matches!(value.kind, ExprKind::Error) || ty == Type::Error {
+        if value.is_error() || ty == Type::Error {
             let value = Expr { ty: known.unwrap_or(Type::Error), ..Expr::error(value.span) };
             return self.bind(name, Binding::Value(value));
         }
@@ -207,7 +207,7 @@ impl Cx<'_> {
         self.builder.append(effects);
         let diverges = value.ty == Type::Never;
         if let Some(assignee) = assignee
-            && !matches!(value.kind, ExprKind::Error)
+            && !value.is_error()
             && self.expect(&value, &assignee.ty)
             && !diverges
         {
@@ -244,7 +244,7 @@ impl Cx<'_> {
             }
             self.judge_shift(op, &left.ty, &right, binary);
             let value = self.apply(op, left, right, span);
-            if !matches!(value.kind, ExprKind::Error) {
+            if !value.is_error() {
                 self.builder
                     .emit(StmtKind::Assign { local: assignee.local, index: assignee.index, value }, span);
             }
@@ -270,7 +270,7 @@ impl Cx<'_> {
                     Some(Binding::Local { id, mutable } | Binding::Reference { id, mutable }) => {
                         (id, mutable)
                     }
-                    Some(Binding::Value(value)) if matches!(value.kind, ExprKind::Error) => return None,
+                    Some(Binding::Value(value)) if value.is_error() => return None,
                     Some(Binding::Value(_)) => {
                         self.not_assignable(&name, span);
                         return None;

@@ -3,7 +3,7 @@
 use super::{Entry, Word};
 use crate::diag::mistake;
 use crate::infer::Typing;
-use crate::ir::{Expr, ExprKind, Span};
+use crate::ir::{Expr, Span};
 
 /// Returns `values` as an array if their number is that of the word's parameters.
 pub(super) fn counted<const N: usize>(
@@ -12,8 +12,7 @@ pub(super) fn counted<const N: usize>(
     values: Vec<Expr>,
     span: Span,
 ) -> Option<[Expr; N]> {
-    let is_error = |value: &Expr| matches!(value.kind, ExprKind::Error);
-    let (found, is_sound) = (values.len(), !values.iter().any(is_error));
+    let (found, is_sound) = (values.len(), !values.iter().any(Expr::is_error));
     let exact = <[Expr; N]>::try_from(values).ok();
     if exact.is_none() {
         let entry = Entry::of(word);

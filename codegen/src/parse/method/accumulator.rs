@@ -89,7 +89,7 @@ impl Cx<'_> {
         if let ExprKind::Local(local) = value.kind {
             return Some(local);
         }
-        if !matches!(value.kind, ExprKind::Error) {
+        if !value.is_error() {
             self.error(Assignment::TemporaryAccumulator, value.span);
         }
         None
