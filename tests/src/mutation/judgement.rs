@@ -92,7 +92,8 @@ impl MutantJudgement {
     }
 }
 
-/// The jobs that the mutants of a kernel are divided into. One kernel may take as long as all others.
+/// The jobs that all mutants of a kernel are divided into. One kernel may take as long as all
+/// others.
 const JOBS_OF_A_KERNEL: usize = 8;
 
 /// Judges every `nth` mutant of the subjects, on all cores.
@@ -102,13 +103,14 @@ const JOBS_OF_A_KERNEL: usize = 8;
 /// A mutant that cannot be compiled or run.
 pub fn judge_all(subjects: &[Subject], nth: usize, seeds: u64) -> anyhow::Result<Vec<MutantJudgement>> {
     // Each job parses its kernel again, since the spans of a kernel belong to a thread.
+    let of_a_kernel = JOBS_OF_A_KERNEL.div_ceil(nth);
     let jobs =
-        subjects.iter().enumerate().flat_map(|subject| (0..JOBS_OF_A_KERNEL).map(move |job| (job, subject)));
+        subjects.iter().enumerate().flat_map(|subject| (0..of_a_kernel).map(move |job| (job, subject)));
     let judged = on_all_cores(jobs.collect(), |(job, (number, subject))| {
         let Some((source, kernel)) = kernel_of(subject) else { return Ok(vec![]) };
         // The first index varies, so that every kind of step is covered.
         let all = mutants(kernel.kernel()).skip(number % nth).step_by(nth).enumerate();
-        let of_job = all.skip(job).step_by(JOBS_OF_A_KERNEL);
+        let of_job = all.skip(job).step_by(of_a_kernel);
         let judged = of_job
             .map(|(index, mutant)| anyhow::Ok(((number, index), judgement(subject, source, mutant, seeds)?)));
         judged.collect::<anyhow::Result<Vec<_>>>()
