@@ -152,8 +152,8 @@ impl Mistake {
         matches!(self, Self::Name(Name::NotImported { .. }))
     }
 
-    /// Returns whether rustc may report the same mistake in the body, which is Rust: a name, a type,
-    /// an operand or a form of expression.
+    /// Returns whether rustc may report the same mistake in the body, which is Rust: a name, a
+    /// type, an operand or a form of expression.
     pub(crate) fn is_known_to_rustc(&self) -> bool {
         match self {
             Self::Argument(_)

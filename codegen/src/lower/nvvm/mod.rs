@@ -1,6 +1,6 @@
 //! The PTX instructions that LLVM IR cannot express. All inline assembly strings are in this
-//! module, except those of [workarounds](super::ptxas). This file emits them; each submodule has the
-//! instructions of one kind.
+//! module, except those of [workarounds](super::ptxas). This file emits them; each submodule has
+//! the instructions of one kind.
 //!
 //! An entry states its operands, its effect for the optimiser, and the PTX version that introduced
 //! it. The PTX version of a kernel is the greatest one among its instructions. All sources are

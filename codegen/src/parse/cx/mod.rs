@@ -1,5 +1,5 @@
-//! The state of parsing one kernel instance. Each concern is a struct of its own; [`Cx`] holds them,
-//! and has the functions that need several.
+//! The state of parsing one kernel instance. Each concern is a struct of its own; [`Cx`] holds
+//! them, and has the functions that need several.
 
 mod builder;
 mod declared;

@@ -55,8 +55,8 @@ impl Run<'_, '_> {
         self.state.agents.iter().filter(is_live).map(|agent| agent.threads.len() as u32).sum()
     }
 
-    /// Returns the arrivals of warps of the current group at a statement. With `aligned`, all threads
-    /// of a warp have to execute the statement together.
+    /// Returns the arrivals of warps of the current group at a statement. With `aligned`, all
+    /// threads of a warp have to execute the statement together.
     fn arrivals(&self, stmt: StmtId, warps: &[u32], aligned: bool) -> Vec<WarpArrival> {
         let iterations: Rc<[_]> = self.agent().iterations.as_slice().into();
         let arrival = |&warp: &u32| WarpArrival {
@@ -190,8 +190,8 @@ fn numbered_warps(agent: &Agent) -> Vec<u32> {
 pub(super) const WARP_NUMBER_STRIDE: u32 = 1 << 8;
 
 impl Rendezvous {
-    /// Records arrivals of warps. Returns another site at which one of the warps has arrived, or the
-    /// same site in other iterations, if that is a mistake.
+    /// Records arrivals of warps. Returns another site at which one of the warps has arrived, or
+    /// the same site in other iterations, if that is a mistake.
     fn record_arrivals(&mut self, arrivals: Vec<WarpArrival>) -> Option<Site> {
         let mut elsewhere = None;
         for new in arrivals {

@@ -432,8 +432,8 @@ fn visit_rendezvous(rendezvous: &mut Rendezvous, agents: &[Agent], to: &mut impl
 fn visit_arrival(arrival: &WarpArrival, agents: &[Agent], to: &mut impl Visit) {
     let WarpArrival { warp, site: Site { agent, stmt, iteration: _ }, iterations, aligned } = arrival;
     to.numbers([*warp, stmt.0, u32::from(*aligned)]);
-    // The other groups of the warp have to arrive in the same iterations: so many from now on, or if
-    // they may yet enter a loop, that one.
+    // The other groups of the warp have to arrive in the same iterations: so many from now on, or
+    // if they may yet enter a loop, that one.
     let (block, first) = (agents[*agent].block, *warp % WARP_NUMBER_STRIDE * WARP_THREADS);
     let is_of_warp = |thread: &u32| (first..first + WARP_THREADS).contains(thread);
     for (number, other) in agents.iter().enumerate() {
