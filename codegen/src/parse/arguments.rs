@@ -2,6 +2,7 @@
 
 use super::cx::Cx;
 use super::device::Argument;
+use super::order::spill_if_changed;
 use crate::diag::mistake::Mismatch;
 use crate::ir::{Compound, Expr, Type};
 use crate::words::Entry;
@@ -22,7 +23,7 @@ impl Cx<'_> {
                 Some(word) if by_mut => cx.phase_by_mut(&word.name, arg),
                 Some(_) | None => cx.expr(arg),
             });
-            self.spill_if_changed(&mut values, &effects);
+            spill_if_changed(&mut self.builder, &mut values, &effects);
             self.builder.append(effects);
             values.push(value);
         }

@@ -3,8 +3,9 @@
 use syn::UnOp;
 
 use super::cx::Cx;
+use super::order::{spill_if_changed, spill_operands_of};
 use crate::diag::mistake::{Types, Value};
-use crate::infer::Kind;
+use crate::infer::{Kind, Typing};
 use crate::ir::{Expr, ExprKind, Scalar, Span, Type};
 use crate::limits::count;
 
@@ -13,9 +14,9 @@ impl Cx<'_> {
         let mut base = self.expr(&index.expr);
         let (effects, position) = self.block(|cx| cx.expr(&index.index));
         if is_place_expr(&index.expr) {
-            self.spill_operands_of(&mut base, &effects);
+            spill_operands_of(&mut self.builder, &mut base, &effects);
         } else {
-            self.spill_if_changed(std::slice::from_mut(&mut base), &effects);
+            spill_if_changed(&mut self.builder, std::slice::from_mut(&mut base), &effects);
         }
         self.builder.append(effects);
         match self.infer.outermost(&base.ty) {
@@ -59,7 +60,7 @@ impl Cx<'_> {
         let elements = self.in_order(&array.elems);
         let mut fits = true;
         for value in &elements {
-            fits &= self.expect(value, &element) && self.is_register_value(value);
+            fits &= self.expect(value, &element) && is_register_value(&mut self.typing(), value);
         }
         if !fits {
             return Expr::error(span);
@@ -71,26 +72,26 @@ impl Cx<'_> {
     pub(super) fn repeat(&mut self, repeat: &syn::ExprRepeat, span: Span) -> Expr {
         let value = self.expr(&repeat.expr);
         match self.array_len(&repeat.len) {
-            Some(len) if self.is_register_value(&value) => {
+            Some(len) if is_register_value(&mut self.typing(), &value) => {
                 let ty = Type::Array(Box::new(value.ty.clone()), len);
                 Expr { kind: ExprKind::Repeat(Box::new(value)), ty, span }
             }
             _ => Expr::error(span),
         }
     }
+}
 
-    /// Whether `value` may be an element of a register array.
-    fn is_register_value(&mut self, value: &Expr) -> bool {
-        let fits = match self.infer.resolve(&value.ty) {
-            Type::Scalar(_) | Type::Infer(_) | Type::Error => true,
-            Type::Array(inner, _) => matches!(*inner, Type::Scalar(_) | Type::Infer(_)),
-            _ => false,
-        };
-        if !fits {
-            self.error(Types::ArrayElement(self.infer.partial(&value.ty)), value.span);
-        }
-        fits
+/// Whether `value` may be an element of a register array.
+fn is_register_value(typing: &mut Typing<'_>, value: &Expr) -> bool {
+    let fits = match typing.infer.resolve(&value.ty) {
+        Type::Scalar(_) | Type::Infer(_) | Type::Error => true,
+        Type::Array(inner, _) => matches!(*inner, Type::Scalar(_) | Type::Infer(_)),
+        _ => false,
+    };
+    if !fits {
+        typing.error(Types::ArrayElement(typing.infer.partial(&value.ty)), value.span);
     }
+    fits
 }
 
 /// Whether `expr` is a place expression, which is read where it is used.

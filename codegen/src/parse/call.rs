@@ -2,12 +2,17 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use super::cx::Cx;
+use super::cluster::{cluster_dim, remote};
+use super::cx::{Builder, Cx};
 use super::method::accumulator::{rows_of, zero_of};
+use super::method::mma_sync::load_operand;
+use super::method::phase::new_phase;
 use super::names::callee::Callee;
+use super::number::{conversion, math};
 use super::signature::known_dim3;
 use super::stmt::unit;
 use super::types::generic_arguments;
+use super::warp::vote;
 use crate::diag::mistake::{Argument, Shared, Syntax, Types};
 use crate::infer::Kind;
 use crate::infer::rule::Rule;
@@ -41,7 +46,7 @@ impl Cx<'_> {
                 self.call_of(word, &(), call, span).and_then(|call| self.function(call, last, span))
             }
             Callee::Conversion(scalar, word) => {
-                self.call_of(word, &scalar, call, span).map(|call| self.conversion(scalar, call, span))
+                self.call_of(word, &scalar, call, span).map(|call| conversion(scalar, call, span))
             }
             Callee::Accumulator(word, owner) => {
                 let call = self.call_of(word, &(), call, span);
@@ -61,19 +66,23 @@ impl Cx<'_> {
             }
             Callee::Fragment(word, operand) => {
                 let (call, operand) = (self.call_of(word, &(), call, span), Type::Fragment(operand));
-                call.map(|FragmentFunctionCall::Load { tile, at }| self.load_operand(operand, tile, at, span))
+                call.map(|FragmentFunctionCall::Load { tile, at }| {
+                    load_operand(&mut self.builder, operand, tile, at, span)
+                })
             }
             Callee::WarpLeft(word, operand) => {
                 let (call, operand) = (self.call_of(word, &(), call, span), Type::WarpFragment(operand));
-                call.map(|WarpLeftFunctionCall::Load { tile, at }| self.load_operand(operand, tile, at, span))
+                call.map(|WarpLeftFunctionCall::Load { tile, at }| {
+                    load_operand(&mut self.builder, operand, tile, at, span)
+                })
             }
             Callee::WarpRight(word, operand) => {
                 let (call, operand) = (self.call_of(word, &(), call, span), Type::WarpFragment(operand));
                 call.map(|WarpRightFunctionCall::Load { tile, at }| {
-                    self.load_operand(operand, tile, at, span)
+                    load_operand(&mut self.builder, operand, tile, at, span)
                 })
             }
-            Callee::Phase(word) => self.call_of(word, &(), call, span).map(|call| self.new_phase(call, span)),
+            Callee::Phase(word) => self.call_of(word, &(), call, span).map(|call| new_phase(call, span)),
             Callee::Refused => {
                 for arg in &call.args {
                     self.expr(arg);
@@ -117,8 +126,8 @@ impl Cx<'_> {
             FunctionCall::ClusterRank => index(Special::ClusterRank),
             FunctionCall::ClusterIdx => axes(Special::ClusterIdx),
             FunctionCall::BlockInCluster => axes(Special::BlockInCluster),
-            FunctionCall::ClusterDim => self.cluster_dim(span),
-            FunctionCall::Remote { thing, rank } => return self.remote(thing, rank, span),
+            FunctionCall::ClusterDim => cluster_dim(&self.instance, span),
+            FunctionCall::Remote { thing, rank } => return remote(&mut self.typing(), thing, rank, span),
 
             FunctionCall::Min { a, b } => return self.math_as(MathOp::Min, vec![a, b], path, span),
             FunctionCall::Max { a, b } => return self.math_as(MathOp::Max, vec![a, b], path, span),
@@ -145,40 +154,44 @@ impl Cx<'_> {
             }
             FunctionCall::Cast { value } => return self.cast_call(value, path, span),
 
-            FunctionCall::SyncThreads => self.effect(StmtKind::Sync(Sync::Threads), span),
-            FunctionCall::SyncWarp => self.effect(StmtKind::Sync(Sync::Warp), span),
-            FunctionCall::SyncCluster => self.effect(StmtKind::Sync(Sync::Cluster), span),
-            FunctionCall::ClusterArrive => self.effect(StmtKind::Sync(Sync::ClusterArrive), span),
-            FunctionCall::ClusterWait => self.effect(StmtKind::Sync(Sync::ClusterWait), span),
-            FunctionCall::SyncWarpgroup => self.effect(StmtKind::Sync(Sync::Warpgroup), span),
+            FunctionCall::SyncThreads => effect(&mut self.builder, StmtKind::Sync(Sync::Threads), span),
+            FunctionCall::SyncWarp => effect(&mut self.builder, StmtKind::Sync(Sync::Warp), span),
+            FunctionCall::SyncCluster => effect(&mut self.builder, StmtKind::Sync(Sync::Cluster), span),
+            FunctionCall::ClusterArrive => {
+                effect(&mut self.builder, StmtKind::Sync(Sync::ClusterArrive), span)
+            }
+            FunctionCall::ClusterWait => effect(&mut self.builder, StmtKind::Sync(Sync::ClusterWait), span),
+            FunctionCall::SyncWarpgroup => effect(&mut self.builder, StmtKind::Sync(Sync::Warpgroup), span),
             FunctionCall::NamedBarrierArrive { id, threads } => {
-                self.effect(StmtKind::NamedBarrierArrive { id, threads }, span)
+                effect(&mut self.builder, StmtKind::NamedBarrierArrive { id, threads }, span)
             }
             FunctionCall::SetmaxnregInc => return self.set_max_registers(path, true, span),
             FunctionCall::SetmaxnregDec => return self.set_max_registers(path, false, span),
             FunctionCall::NamedBarrierSync { id, threads } => {
-                self.effect(StmtKind::NamedBarrierSync { id, threads }, span)
+                effect(&mut self.builder, StmtKind::NamedBarrierSync { id, threads }, span)
             }
             FunctionCall::SyncGrid { counter } => {
                 let ExprKind::Param(counter) = counter.kind else { return None };
                 self.declared.param_mut(counter).written = true;
-                self.effect(StmtKind::SyncGrid { counter }, span)
+                effect(&mut self.builder, StmtKind::SyncGrid { counter }, span)
             }
             FunctionCall::GridDependencyWait => {
-                self.effect(StmtKind::GridDependency(GridDependency::Wait), span)
+                effect(&mut self.builder, StmtKind::GridDependency(GridDependency::Wait), span)
             }
             FunctionCall::GridDependencyLaunch => {
-                self.effect(StmtKind::GridDependency(GridDependency::Launch), span)
+                effect(&mut self.builder, StmtKind::GridDependency(GridDependency::Launch), span)
             }
             FunctionCall::FenceProxyAsync => {
                 let memory = FencedMemory::Shared(Scope::Cluster);
-                self.effect(StmtKind::Fence(Fence::ProxyAsync(memory)), span)
+                effect(&mut self.builder, StmtKind::Fence(Fence::ProxyAsync(memory)), span)
             }
             FunctionCall::FenceProxyAsyncGlobal => {
-                self.effect(StmtKind::Fence(Fence::ProxyAsync(FencedMemory::Global)), span)
+                effect(&mut self.builder, StmtKind::Fence(Fence::ProxyAsync(FencedMemory::Global)), span)
             }
-            FunctionCall::Fence => self.effect(StmtKind::Fence(Fence::Memory), span),
-            FunctionCall::FenceBarrierInit => self.effect(StmtKind::Fence(Fence::MbarrierInit), span),
+            FunctionCall::Fence => effect(&mut self.builder, StmtKind::Fence(Fence::Memory), span),
+            FunctionCall::FenceBarrierInit => {
+                effect(&mut self.builder, StmtKind::Fence(Fence::MbarrierInit), span)
+            }
 
             FunctionCall::ShuffleXor { value, mask } => {
                 return self.shuffle(ShuffleOp::Xor, value, mask, path, span);
@@ -192,9 +205,9 @@ impl Cx<'_> {
             FunctionCall::ShuffleIdx { value, lane } => {
                 return self.shuffle(ShuffleOp::Idx, value, lane, path, span);
             }
-            FunctionCall::VoteAll { condition } => self.vote(VoteOp::All, condition, span),
-            FunctionCall::VoteAny { condition } => self.vote(VoteOp::Any, condition, span),
-            FunctionCall::Ballot { condition } => self.vote(VoteOp::Ballot, condition, span),
+            FunctionCall::VoteAll { condition } => vote(&mut self.builder, VoteOp::All, condition, span),
+            FunctionCall::VoteAny { condition } => vote(&mut self.builder, VoteOp::Any, condition, span),
+            FunctionCall::Ballot { condition } => vote(&mut self.builder, VoteOp::Ballot, condition, span),
             FunctionCall::MatchAny { value } => return self.matching(MatchOp::Any, value, path, span),
             FunctionCall::MatchAll { value } => return self.matching(MatchOp::All, value, path, span),
             FunctionCall::WarpReduce { op, value } => return self.warp_reduce(op, value, path, span),
@@ -205,17 +218,17 @@ impl Cx<'_> {
             FunctionCall::L2EvictUnchanged { fraction } => {
                 policy(EvictionPriority::Unchanged, fraction, span)
             }
-            FunctionCall::BulkCommitGroup => self.effect(StmtKind::BulkCommitGroup, span),
+            FunctionCall::BulkCommitGroup => effect(&mut self.builder, StmtKind::BulkCommitGroup, span),
             FunctionCall::BulkWaitGroup => return self.bulk_wait_group(path, false, span),
             FunctionCall::BulkWaitGroupRead => return self.bulk_wait_group(path, true, span),
 
             FunctionCall::Shared => return self.shared_by_turbofish(path, span),
-            FunctionCall::Trap => Expr { ty: Type::Never, ..self.effect(StmtKind::Trap, span) },
+            FunctionCall::Trap => Expr { ty: Type::Never, ..effect(&mut self.builder, StmtKind::Trap, span) },
             FunctionCall::Assume { condition } => {
                 let message = ASSUMPTION_FAILED.to_owned();
-                self.effect(StmtKind::Assert { condition, message, assumed: true }, span)
+                effect(&mut self.builder, StmtKind::Assert { condition, message, assumed: true }, span)
             }
-            FunctionCall::PrintTile { tile } => self.effect(StmtKind::PrintTile { tile }, span),
+            FunctionCall::PrintTile { tile } => effect(&mut self.builder, StmtKind::PrintTile { tile }, span),
             // Not reached: `call` rejects it, and a `for` parses its own.
             FunctionCall::Unroll { range: _ } => return None,
         })
@@ -229,7 +242,7 @@ impl Cx<'_> {
         path: &syn::PathSegment,
         span: Span,
     ) -> Option<Expr> {
-        let value = self.math(op, operands, span);
+        let value = math(&mut self.typing(), op, operands, span);
         if let [syn::GenericArgument::Type(ty)] = generic_arguments(path)[..] {
             let ty = self.ty(ty);
             self.expect(value.as_ref()?, &ty);
@@ -244,7 +257,7 @@ impl Cx<'_> {
             return None;
         };
         let pending = self.u32_argument(pending)?;
-        Some(self.effect(StmtKind::BulkWaitGroup { pending, read_only }, span))
+        Some(effect(&mut self.builder, StmtKind::BulkWaitGroup { pending, read_only }, span))
     }
 
     /// Resolves `setmaxnreg_inc::<232>()` and `setmaxnreg_dec::<40>()`.
@@ -254,13 +267,7 @@ impl Cx<'_> {
             return None;
         };
         let registers = self.u32_argument(registers)?;
-        Some(self.effect(StmtKind::SetMaxRegisters { increase, registers }, span))
-    }
-
-    /// Emits a statement without a result.
-    pub(super) fn effect(&mut self, kind: StmtKind, span: Span) -> Expr {
-        self.builder.emit(kind, span);
-        unit(span)
+        Some(effect(&mut self.builder, StmtKind::SetMaxRegisters { increase, registers }, span))
     }
 
     fn cast_call(&mut self, value: Expr, path: &syn::PathSegment, span: Span) -> Option<Expr> {
@@ -284,6 +291,12 @@ impl Cx<'_> {
         let ty = self.ty(ty);
         Some(self.make_shared(&FunctionWord::Shared.name(), ty, span))
     }
+}
+
+/// Emits a statement without a result.
+pub(super) fn effect(builder: &mut Builder, kind: StmtKind, span: Span) -> Expr {
+    builder.emit(kind, span);
+    unit(span)
 }
 
 /// Builds a cache policy that applies the priority to a fraction of the accesses.

@@ -5,15 +5,12 @@
 //! separate locals.
 
 use super::cx::{Binding, Cx};
+use super::stmt::not_assignable;
+use crate::diag::Sink;
 use crate::diag::mistake::{Assignment, Mismatch};
 use crate::ir::{Compound, Expr, ExprKind, LocalId, Span, Type};
 
 impl Cx<'_> {
-    /// Creates a value of several parts.
-    pub(super) fn compound(&self, compound: Compound, parts: Vec<Expr>, span: Span) -> Expr {
-        Expr { kind: ExprKind::Compound(parts), ty: Type::Compound(compound), span }
-    }
-
     /// Binds `name` to `parts`. Parts that are not shared are copied to new locals.
     pub(super) fn bind_compound(&mut self, name: &syn::Ident, mutable: bool, parts: Vec<Expr>, ty: Type) {
         let span = Span::of(name);
@@ -60,7 +57,7 @@ impl Cx<'_> {
             }
         };
         if !mutable {
-            return self.not_assignable(&name, span);
+            return not_assignable(self.sink, &name, span);
         }
         let ExprKind::Compound(old_parts) = &old.kind else { return };
         if !self.expect(value, &old.ty) {
@@ -83,16 +80,21 @@ impl Cx<'_> {
             }
         }
     }
+}
 
-    /// Returns the local that holds `part`. Reports a modification of a temporary.
-    pub(super) fn state(&mut self, part: &Expr, span: Span) -> Option<LocalId> {
-        match part.kind {
-            ExprKind::Local(local) => Some(local),
-            ExprKind::Error => None,
-            _ => {
-                self.error(Assignment::Temporary, span);
-                None
-            }
+/// Creates a value of several parts.
+pub(super) fn compound(compound: Compound, parts: Vec<Expr>, span: Span) -> Expr {
+    Expr { kind: ExprKind::Compound(parts), ty: Type::Compound(compound), span }
+}
+
+/// Returns the local that holds `part`. Reports a modification of a temporary.
+pub(super) fn state(sink: &mut Sink, part: &Expr, span: Span) -> Option<LocalId> {
+    match part.kind {
+        ExprKind::Local(local) => Some(local),
+        ExprKind::Error => None,
+        _ => {
+            sink.error(Assignment::Temporary, span);
+            None
         }
     }
 }

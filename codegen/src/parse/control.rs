@@ -3,7 +3,9 @@
 use syn::{Pat, RangeLimits};
 
 use super::cx::{Binding, Cx};
+use super::method::tile_at::known_bool;
 use super::names;
+use super::order::spill_if_changed;
 use super::stmt::unit;
 use super::types::name_expr;
 use crate::diag::mistake::{Signature, Syntax, Value};
@@ -15,7 +17,7 @@ impl Cx<'_> {
     pub(super) fn if_value(&mut self, if_: &syn::ExprIf, span: Span) -> Expr {
         let condition = self.expr(&if_.cond);
         self.expect(&condition, &Scalar::Bool.into());
-        let holds = self.known_bool(&condition);
+        let holds = known_bool(&self.infer, &condition);
         let (then, then_value) =
             self.left_out(holds == Some(false), |cx| cx.branch(|cx| cx.block_value(&if_.then_branch)));
         let (otherwise, else_value) = match &if_.else_branch {
@@ -260,7 +262,7 @@ impl Cx<'_> {
                 let mut range = self.range(&call.receiver)?;
                 let (effects, step) = self.block(|cx| cx.expr(&call.args[0]));
                 for bound in [&mut range.start, &mut range.end] {
-                    self.spill_if_changed(std::slice::from_mut(bound), &effects);
+                    spill_if_changed(&mut self.builder, std::slice::from_mut(bound), &effects);
                 }
                 self.builder.append(effects);
                 self.expect(&step, &Scalar::Usize.into());

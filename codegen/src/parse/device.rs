@@ -10,7 +10,9 @@ use syn::ext::IdentExt;
 use super::cx::{Binding, Cx, Exit, Frame};
 use super::item::condition;
 use super::names;
-use super::stmt::unit;
+use super::order::spill_if_changed;
+use super::signature::parameter;
+use super::stmt::{not_assignable, unit};
 use super::types::{generic_arguments, name_expr};
 use crate::diag::mistake::{self, Mismatch, Signature, Types};
 use crate::ir::{Block, Callee, Expr, ExprKind, Span, StmtKind, Type};
@@ -138,7 +140,7 @@ impl Cx<'_> {
             let (effects, argument) = self.block(|cx| cx.argument(arg));
             for earlier in &mut all {
                 if let Argument::Value(value) = earlier {
-                    self.spill_if_changed(std::slice::from_mut(value), &effects);
+                    spill_if_changed(&mut self.builder, std::slice::from_mut(value), &effects);
                 }
             }
             self.builder.append(effects);
@@ -180,13 +182,13 @@ impl Cx<'_> {
             match self.frames.lookup(&name).cloned() {
                 Some(Binding::Local { id, mutable: can } | Binding::Reference { id, mutable: can }) => {
                     if mutable && !can {
-                        self.not_assignable(&name, span);
+                        not_assignable(self.sink, &name, span);
                     }
                     return Argument::Reference { value: self.builder.read(id, span), mutable };
                 }
                 Some(Binding::Compound { value, mutable: can, .. }) => {
                     if mutable && !can {
-                        self.not_assignable(&name, span);
+                        not_assignable(self.sink, &name, span);
                     }
                     return Argument::Reference { value: Expr { span, ..value }, mutable };
                 }
@@ -195,7 +197,7 @@ impl Cx<'_> {
                     if matches!(value.ty, Type::Scalar(_) | Type::Array(..) | Type::Infer(_)) =>
                 {
                     if mutable {
-                        self.not_assignable(&name, span);
+                        not_assignable(self.sink, &name, span);
                     }
                     let (id, read) = self.builder.temporary(&name, value.ty.clone(), span);
                     self.builder.assign(id, value);
@@ -210,7 +212,7 @@ impl Cx<'_> {
 
     /// Binds a parameter. `used` holds the names in the function's body.
     fn bind_argument(&mut self, input: &syn::FnArg, argument: Argument, used: &HashSet<String>) {
-        let Some((name, mutable, ty)) = self.parameter(input) else { return };
+        let Some((name, mutable, ty)) = parameter(self.sink, input) else { return };
         match (ty, argument) {
             (syn::Type::Reference(reference), Argument::Reference { value, mutable: given }) => {
                 let want = self.ty(&reference.elem);

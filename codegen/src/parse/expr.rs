@@ -4,13 +4,20 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{BinOp, UnOp};
 
-use super::cx::{Binding, Cx};
+use super::cx::{Binding, Cx, Frames};
 use super::device::own_variable;
-use super::names::{self, Meaning, Space};
+use super::literal::literal;
+use super::method::flight::negated;
+use super::method::pipeline::slot_tile;
+use super::method::tile_at::known_integer;
+use super::names::{self, Meaning, Space, refuse_qualified};
+use super::number::scalar_constant;
 use super::span;
+use crate::diag::Sink;
 use crate::diag::mistake::{Form, Name, Syntax, Value};
 use crate::diag::suggest::{self, did_you_mean, elsewhere};
 use crate::infer::rule::Rule;
+use crate::infer::{Infer, Typing};
 use crate::ir::{
     Axis, BinaryOp, Block, ChoiceType, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type, UnaryOp, visit,
 };
@@ -30,7 +37,7 @@ impl Cx<'_> {
 
     fn expr_at(&mut self, expr: &syn::Expr, span: Span) -> Expr {
         match expr {
-            syn::Expr::Lit(lit) => self.literal(&lit.lit, false, span),
+            syn::Expr::Lit(lit) => literal(&mut self.typing(), &lit.lit, false, span),
             syn::Expr::Path(path) => self.path(path, span),
             syn::Expr::Paren(paren) => self.expr(&paren.expr),
             syn::Expr::Group(group) => self.expr(&group.expr),
@@ -55,29 +62,12 @@ impl Cx<'_> {
             syn::Expr::Continue(continue_) => self.continue_loop(continue_, span),
             syn::Expr::Return(return_) => self.return_value(return_, span),
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => super::stmt::unit(span),
-            other => self.unsupported(other, span),
+            other => unsupported(self.sink, other, span),
         }
     }
 
-    fn unsupported(&mut self, expr: &syn::Expr, span: Span) -> Expr {
-        let form = match expr {
-            syn::Expr::Closure(_) => Form::Closure,
-            syn::Expr::Reference(_) => Form::Reference,
-            syn::Expr::Struct(_) | syn::Expr::Tuple(_) => Form::Aggregate,
-            syn::Expr::Range(_) => Form::Range,
-            syn::Expr::Unsafe(_) => Form::Unsafe,
-            syn::Expr::Let(_) => Form::Let,
-            syn::Expr::Try(_) => Form::Try,
-            syn::Expr::Async(_) | syn::Expr::Await(_) => Form::Async,
-            syn::Expr::Block(_) => Form::LabelledBlock,
-            _ => Form::Other,
-        };
-        self.error(Syntax::Form(form), span);
-        Expr::error(span)
-    }
-
     fn path(&mut self, path: &syn::ExprPath, span: Span) -> Expr {
-        if self.refuse_qualified(path.qself.as_ref(), span) {
+        if refuse_qualified(self.sink, path.qself.as_ref(), span) {
             return Expr::error(span);
         }
         let path = &path.path;
@@ -109,7 +99,7 @@ impl Cx<'_> {
         let name = path.segments.last().map(|last| names::text(&last.ident)).unwrap_or_default();
         match self.path_type(owner) {
             Type::Scalar(scalar) => {
-                let Some((word, value)) = self.scalar_constant(scalar, &name, span) else {
+                let Some((word, value)) = scalar_constant(self.sink, scalar, &name, span) else {
                     return Expr::error(span);
                 };
                 let by_own_name =
@@ -149,7 +139,7 @@ impl Cx<'_> {
 
     fn unary(&mut self, unary: &syn::ExprUnary, span: Span) -> Expr {
         if let (UnOp::Neg(_), syn::Expr::Lit(lit)) = (&unary.op, &*unary.expr) {
-            return self.literal(&lit.lit, true, span);
+            return literal(&mut self.typing(), &lit.lit, true, span);
         }
         if let UnOp::Deref(_) = unary.op {
             return self.dereference(&unary.expr, span);
@@ -160,12 +150,13 @@ impl Cx<'_> {
             _ => UnaryOp::Not,
         };
         if op == UnaryOp::Neg
-            && let Some(negated) = self.negated(&operand, span)
+            && let Some(negated) = negated(&mut self.infer, &operand, span)
         {
             return negated;
         }
-        if !self.is_scalar(&operand) {
-            return self.no_operator(if op == UnaryOp::Neg { "-" } else { "!" }, &operand, span);
+        if !is_scalar(&self.infer, &operand) {
+            let sign = if op == UnaryOp::Neg { "-" } else { "!" };
+            return no_operator(&mut self.typing(), sign, &operand, span);
         }
         Expr { ty: operand.ty.clone(), kind: ExprKind::Unary(op, Box::new(operand)), span }
     }
@@ -201,7 +192,7 @@ impl Cx<'_> {
         }
         let (left, right) = self.pair(&binary.left, &binary.right);
         self.judge_shift(op, &left.ty, &right, binary);
-        self.apply(op, left, right, span)
+        apply(&mut self.typing(), op, left, right, span)
     }
 
     /// Reports a shift by at least the width of the shifted type, as rustc's lint does: if the
@@ -210,50 +201,11 @@ impl Cx<'_> {
     pub(super) fn judge_shift(&mut self, op: BinaryOp, shifted: &Type, by: &Expr, written: &syn::ExprBinary) {
         if op.is_shift()
             && !self.nesting.is_left_out()
-            && (self.frames.in_kernel() || !self.mentions_variable(written.right.to_token_stream()))
-            && let Some(amount) = self.known_integer(by)
+            && (self.frames.in_kernel() || !mentions_variable(&self.frames, written.right.to_token_stream()))
+            && let Some(amount) = known_integer(&self.infer, by)
         {
             self.require(shifted, Rule::ShiftedBy(amount), Span::of(written));
         }
-    }
-
-    /// Whether the tokens contain a name that the function binds.
-    fn mentions_variable(&self, tokens: TokenStream) -> bool {
-        tokens.into_iter().any(|token| match token {
-            TokenTree::Group(group) => self.mentions_variable(group.stream()),
-            TokenTree::Ident(name) => self.frames.lookup(&names::text(&name)).is_some(),
-            TokenTree::Punct(_) | TokenTree::Literal(_) => false,
-        })
-    }
-
-    /// Builds `left op right`, where both are scalars of one type (except for shifts).
-    pub(super) fn apply(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
-        if left.is_error() || right.is_error() {
-            return Expr::error(span);
-        }
-        for side in [&left, &right] {
-            if !self.is_scalar(side) {
-                return self.no_operator(op.sign(), side, span);
-            }
-        }
-        if op.is_shift() {
-            if !self.require(&right.ty, Rule::ShiftAmount, right.span) {
-                return Expr::error(span);
-            }
-        } else if !self.expect(&right, &left.ty) {
-            return Expr::error(span);
-        }
-        let ty = if op.is_comparison() { Scalar::Bool.into() } else { left.ty.clone() };
-        Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
-    }
-
-    pub(super) fn is_scalar(&self, expr: &Expr) -> bool {
-        matches!(self.infer.resolve(&expr.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error | Type::Never)
-    }
-
-    fn no_operator(&mut self, sign: &'static str, operand: &Expr, span: Span) -> Expr {
-        self.error(Value::Operator { of: self.infer.partial(&operand.ty), sign }, span);
-        Expr::error(span)
     }
 
     /// Parses `a && b` or `a || b`. The result is a plain `&` or `|` if evaluating `b`
@@ -316,7 +268,7 @@ impl Cx<'_> {
         };
         match (&base.ty, axis, base.kind) {
             (Type::Compound(compound), _, ExprKind::Compound(parts)) => {
-                self.slot_tile(compound, parts, &name, span)
+                slot_tile(self.sink, compound, parts, &name, span)
             }
             (Type::Dim3, Some((axis, _)), ExprKind::Special(special)) => {
                 let special = match special {
@@ -342,6 +294,62 @@ impl Cx<'_> {
             }
         }
     }
+}
+
+fn unsupported(sink: &mut Sink, expr: &syn::Expr, span: Span) -> Expr {
+    let form = match expr {
+        syn::Expr::Closure(_) => Form::Closure,
+        syn::Expr::Reference(_) => Form::Reference,
+        syn::Expr::Struct(_) | syn::Expr::Tuple(_) => Form::Aggregate,
+        syn::Expr::Range(_) => Form::Range,
+        syn::Expr::Unsafe(_) => Form::Unsafe,
+        syn::Expr::Let(_) => Form::Let,
+        syn::Expr::Try(_) => Form::Try,
+        syn::Expr::Async(_) | syn::Expr::Await(_) => Form::Async,
+        syn::Expr::Block(_) => Form::LabelledBlock,
+        _ => Form::Other,
+    };
+    sink.error(Syntax::Form(form), span);
+    Expr::error(span)
+}
+
+/// Whether the tokens contain a name that the function binds.
+fn mentions_variable(frames: &Frames, tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => mentions_variable(frames, group.stream()),
+        TokenTree::Ident(name) => frames.lookup(&names::text(&name)).is_some(),
+        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+    })
+}
+
+/// Builds `left op right`, where both are scalars of one type (except for shifts).
+pub(super) fn apply(typing: &mut Typing<'_>, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
+    if left.is_error() || right.is_error() {
+        return Expr::error(span);
+    }
+    for side in [&left, &right] {
+        if !is_scalar(typing.infer, side) {
+            return no_operator(typing, op.sign(), side, span);
+        }
+    }
+    if op.is_shift() {
+        if !typing.require(&right.ty, Rule::ShiftAmount, right.span) {
+            return Expr::error(span);
+        }
+    } else if !typing.expect(&right, &left.ty) {
+        return Expr::error(span);
+    }
+    let ty = if op.is_comparison() { Scalar::Bool.into() } else { left.ty.clone() };
+    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
+}
+
+pub(super) fn is_scalar(infer: &Infer, expr: &Expr) -> bool {
+    matches!(infer.resolve(&expr.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error | Type::Never)
+}
+
+fn no_operator(typing: &mut Typing<'_>, sign: &'static str, operand: &Expr, span: Span) -> Expr {
+    typing.error(Value::Operator { of: typing.infer.partial(&operand.ty), sign }, span);
+    Expr::error(span)
 }
 
 /// Whether `expr` is a number literal, possibly with signs or as the value of a block.

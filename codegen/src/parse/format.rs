@@ -8,8 +8,10 @@ use super::cx::Cx;
 use super::names::{self, Meaning};
 use super::stmt::unit;
 use super::types::name_expr;
+use crate::diag::Sink;
 use crate::diag::mistake::{Format, Syntax, Unprintable};
 use crate::diag::suggest::{Kind, elsewhere};
+use crate::infer::Typing;
 use crate::ir::{Expr, PrintfPiece, Scalar, Span, StmtKind, Type};
 use crate::words::MacroWord;
 
@@ -84,22 +86,10 @@ impl Cx<'_> {
             self.error(Format::Missing { given: positional }, Span::of(&format));
             return unit(span);
         }
-        if self.all_printable(&values) {
+        if all_printable(&mut self.typing(), &values) {
             self.builder.emit(StmtKind::Printf { pieces: shown, args: values }, span);
         }
         unit(span)
-    }
-
-    fn all_printable(&mut self, values: &[Expr]) -> bool {
-        let mut all = true;
-        for value in values {
-            all &= !value.is_error();
-            if !matches!(self.infer.resolve(&value.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error) {
-                self.error(Format::Value(self.infer.partial(&value.ty)), value.span);
-                all = false;
-            }
-        }
-        all
     }
 
     fn assert(&mut self, mac: &syn::Macro, span: Span) -> Expr {
@@ -114,7 +104,7 @@ impl Cx<'_> {
             Ok((condition, message)) => {
                 let message = match message {
                     None => text_of(&condition),
-                    Some(message) => self.plain_text(&message),
+                    Some(message) => plain_text(self.sink, &message),
                 };
                 let condition = self.expr(&condition);
                 if self.expect(&condition, &Scalar::Bool.into()) && !condition.is_error() {
@@ -129,23 +119,33 @@ impl Cx<'_> {
     }
 }
 
-impl Cx<'_> {
-    /// Returns the text of a format string that must not have arguments.
-    fn plain_text(&mut self, message: &LitStr) -> String {
-        let mut text = String::new();
-        let mut is_plain = false;
-        if let Ok(all) = pieces(&message.value()) {
-            is_plain = all.iter().all(|piece| matches!(piece, Piece::Text(_)));
-            text.extend(all.into_iter().filter_map(|piece| match piece {
-                Piece::Text(piece) => Some(piece),
-                Piece::Arg { .. } => None,
-            }));
+fn all_printable(typing: &mut Typing<'_>, values: &[Expr]) -> bool {
+    let mut all = true;
+    for value in values {
+        all &= !value.is_error();
+        if !matches!(typing.infer.resolve(&value.ty), Type::Scalar(_) | Type::Infer(_) | Type::Error) {
+            typing.error(Format::Value(typing.infer.partial(&value.ty)), value.span);
+            all = false;
         }
-        if !is_plain {
-            self.error(Format::Message, Span::of(message));
-        }
-        text
     }
+    all
+}
+
+/// Returns the text of a format string that must not have arguments.
+fn plain_text(sink: &mut Sink, message: &LitStr) -> String {
+    let mut text = String::new();
+    let mut is_plain = false;
+    if let Ok(all) = pieces(&message.value()) {
+        is_plain = all.iter().all(|piece| matches!(piece, Piece::Text(_)));
+        text.extend(all.into_iter().filter_map(|piece| match piece {
+            Piece::Text(piece) => Some(piece),
+            Piece::Arg { .. } => None,
+        }));
+    }
+    if !is_plain {
+        sink.error(Format::Message, Span::of(message));
+    }
+    text
 }
 
 fn text_of(condition: &syn::Expr) -> String {

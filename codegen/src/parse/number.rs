@@ -2,119 +2,123 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use super::cx::Cx;
+use super::expr::apply;
+use crate::diag::Sink;
 use crate::diag::mistake::Name;
-use crate::infer::Kind;
 use crate::infer::rule::Rule;
 use crate::infer::scalar::{bits, has_math, is_small_float};
+use crate::infer::{Kind, Typing};
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, IntegerOp, MathOp, Scalar, Span};
 use crate::words::{ConstantWord, ConversionCall, ConversionWord, NumberCall, NumberWord, Word};
 
-impl Cx<'_> {
-    /// Resolves `u32::MAX` and other constants of scalars.
-    pub(super) fn scalar_constant(
-        &mut self,
-        scalar: Scalar,
-        name: &str,
-        span: Span,
-    ) -> Option<(ConstantWord, Expr)> {
-        let found = ConstantWord::named(name).and_then(|word| Some((word, constant(scalar, word)?)));
-        let Some((word, (value, ty))) = found else {
-            self.error(Name::ScalarConstant { of: scalar, name: name.to_owned() }, span);
-            return None;
-        };
-        Some((word, Expr::constant(value, ty, span)))
-    }
+/// Resolves `u32::MAX` and other constants of scalars.
+pub(super) fn scalar_constant(
+    sink: &mut Sink,
+    scalar: Scalar,
+    name: &str,
+    span: Span,
+) -> Option<(ConstantWord, Expr)> {
+    let found = ConstantWord::named(name).and_then(|word| Some((word, constant(scalar, word)?)));
+    let Some((word, (value, ty))) = found else {
+        sink.error(Name::ScalarConstant { of: scalar, name: name.to_owned() }, span);
+        return None;
+    };
+    Some((word, Expr::constant(value, ty, span)))
+}
 
-    /// Resolves `f16::from_f32(x)` and other conversions.
-    pub(super) fn conversion(&mut self, to: Scalar, call: ConversionCall, span: Span) -> Expr {
-        let kind = match call {
-            ConversionCall::FromF32 { x } | ConversionCall::FromF64 { x } => ExprKind::Cast(Box::new(x)),
-            ConversionCall::FromBits { bits } => ExprKind::Bits(Box::new(bits)),
-        };
-        Expr { kind, ty: to.into(), span }
-    }
+/// Resolves `f16::from_f32(x)` and other conversions.
+pub(super) fn conversion(to: Scalar, call: ConversionCall, span: Span) -> Expr {
+    let kind = match call {
+        ConversionCall::FromF32 { x } | ConversionCall::FromF64 { x } => ExprKind::Cast(Box::new(x)),
+        ConversionCall::FromBits { bits } => ExprKind::Bits(Box::new(bits)),
+    };
+    Expr { kind, ty: to.into(), span }
+}
 
-    pub(super) fn number_method(&mut self, value: Expr, call: NumberCall, span: Span) -> Option<Expr> {
-        match call {
-            NumberCall::Min { other } => self.math(MathOp::Min, vec![value, other], span),
-            NumberCall::Max { other } => self.math(MathOp::Max, vec![value, other], span),
-            NumberCall::Abs => self.math(MathOp::Abs, vec![value], span),
-            NumberCall::MulAdd { a, b } => self.math(MathOp::Fma, vec![value, a, b], span),
-            NumberCall::Sqrt => self.math(MathOp::Sqrt, vec![value], span),
-            NumberCall::Recip => self.math(MathOp::Recip, vec![value], span),
-            NumberCall::Clamp { low, high } => self.math(MathOp::Clamp, vec![value, low, high], span),
-            NumberCall::CopySign { sign } => self.math(MathOp::CopySign, vec![value, sign], span),
-            NumberCall::CountOnes => self.integer(IntegerOp::CountOnes, vec![value], span),
-            NumberCall::CountZeros => self.integer(IntegerOp::CountZeros, vec![value], span),
-            NumberCall::LeadingZeros => self.integer(IntegerOp::LeadingZeros, vec![value], span),
-            NumberCall::LeadingOnes => self.integer(IntegerOp::LeadingOnes, vec![value], span),
-            NumberCall::TrailingZeros => self.integer(IntegerOp::TrailingZeros, vec![value], span),
-            NumberCall::TrailingOnes => self.integer(IntegerOp::TrailingOnes, vec![value], span),
-            NumberCall::ReverseBits => self.integer(IntegerOp::ReverseBits, vec![value], span),
-            NumberCall::SwapBytes => self.integer(IntegerOp::SwapBytes, vec![value], span),
-            NumberCall::RotateLeft { n } => self.integer(IntegerOp::RotateLeft, vec![value, n], span),
-            NumberCall::RotateRight { n } => self.integer(IntegerOp::RotateRight, vec![value, n], span),
-            NumberCall::DivCeil { other } => self.div_ceil(value, other, span),
-            NumberCall::ToF32 => self.widened(value, NumberWord::ToF32, Scalar::F32, span),
-            NumberCall::ToF64 => self.widened(value, NumberWord::ToF64, Scalar::F64, span),
-            NumberCall::ToBits => self.bits_of(value, span),
-        }
+pub(super) fn number_method(
+    typing: &mut Typing<'_>,
+    value: Expr,
+    call: NumberCall,
+    span: Span,
+) -> Option<Expr> {
+    match call {
+        NumberCall::Min { other } => math(typing, MathOp::Min, vec![value, other], span),
+        NumberCall::Max { other } => math(typing, MathOp::Max, vec![value, other], span),
+        NumberCall::Abs => math(typing, MathOp::Abs, vec![value], span),
+        NumberCall::MulAdd { a, b } => math(typing, MathOp::Fma, vec![value, a, b], span),
+        NumberCall::Sqrt => math(typing, MathOp::Sqrt, vec![value], span),
+        NumberCall::Recip => math(typing, MathOp::Recip, vec![value], span),
+        NumberCall::Clamp { low, high } => math(typing, MathOp::Clamp, vec![value, low, high], span),
+        NumberCall::CopySign { sign } => math(typing, MathOp::CopySign, vec![value, sign], span),
+        NumberCall::CountOnes => integer(typing, IntegerOp::CountOnes, vec![value], span),
+        NumberCall::CountZeros => integer(typing, IntegerOp::CountZeros, vec![value], span),
+        NumberCall::LeadingZeros => integer(typing, IntegerOp::LeadingZeros, vec![value], span),
+        NumberCall::LeadingOnes => integer(typing, IntegerOp::LeadingOnes, vec![value], span),
+        NumberCall::TrailingZeros => integer(typing, IntegerOp::TrailingZeros, vec![value], span),
+        NumberCall::TrailingOnes => integer(typing, IntegerOp::TrailingOnes, vec![value], span),
+        NumberCall::ReverseBits => integer(typing, IntegerOp::ReverseBits, vec![value], span),
+        NumberCall::SwapBytes => integer(typing, IntegerOp::SwapBytes, vec![value], span),
+        NumberCall::RotateLeft { n } => integer(typing, IntegerOp::RotateLeft, vec![value, n], span),
+        NumberCall::RotateRight { n } => integer(typing, IntegerOp::RotateRight, vec![value, n], span),
+        NumberCall::DivCeil { other } => div_ceil(typing, value, other, span),
+        NumberCall::ToF32 => widened(typing, value, NumberWord::ToF32, Scalar::F32, span),
+        NumberCall::ToF64 => widened(typing, value, NumberWord::ToF64, Scalar::F64, span),
+        NumberCall::ToBits => bits_of(typing, value, span),
     }
+}
 
-    /// Builds a math function with a hardware instruction.
-    pub(super) fn math(&mut self, op: MathOp, operands: Vec<Expr>, span: Span) -> Option<Expr> {
-        let ty = operands.first()?.ty.clone();
-        for operand in &operands {
-            if !self.expect(operand, &ty) {
-                return None;
-            }
-        }
-        if is_of_f32(op) && matches!(self.infer.kind(&ty), Some(Kind::Any | Kind::Float)) {
-            self.infer.unify(&ty, &Scalar::F32.into(), span);
-        }
-        let fits = self.require(&ty, Rule::Math(op), span);
-        fits.then_some(Expr { kind: ExprKind::Math(op, operands), ty, span })
-    }
-
-    /// Builds a function on the bits of an integer, the first operand.
-    fn integer(&mut self, op: IntegerOp, operands: Vec<Expr>, span: Span) -> Option<Expr> {
-        let of = operands.first()?.ty.clone();
-        let fits = self.require(&of, Rule::Integer(op), span);
-        let ty = if op.counts() { Scalar::U32.into() } else { of };
-        fits.then_some(Expr { kind: ExprKind::Integer(op, operands), ty, span })
-    }
-
-    /// Builds `a.div_ceil(b)` on unsigned integers: `a / b`, plus one if there is a remainder.
-    fn div_ceil(&mut self, a: Expr, b: Expr, span: Span) -> Option<Expr> {
-        if !self.require(&a.ty, Rule::DivCeil { word: NumberWord::DivCeil.name() }, span) {
+/// Builds a math function with a hardware instruction.
+pub(super) fn math(typing: &mut Typing<'_>, op: MathOp, operands: Vec<Expr>, span: Span) -> Option<Expr> {
+    let ty = operands.first()?.ty.clone();
+    for operand in &operands {
+        if !typing.expect(operand, &ty) {
             return None;
         }
-        let quotient = self.apply(BinaryOp::Div, a.clone(), b.clone(), span);
-        let remainder = self.apply(BinaryOp::Rem, a, b, span);
-        let zero = Expr::constant(Const::Int(0), remainder.ty.clone(), span);
-        let inexact = self.apply(BinaryOp::Ne, remainder, zero, span);
-        let one_more = Expr { ty: quotient.ty.clone(), kind: ExprKind::Cast(Box::new(inexact)), span };
-        Some(self.apply(BinaryOp::Add, quotient, one_more, span))
     }
+    if is_of_f32(op) && matches!(typing.infer.kind(&ty), Some(Kind::Any | Kind::Float)) {
+        typing.infer.unify(&ty, &Scalar::F32.into(), span);
+    }
+    let fits = typing.require(&ty, Rule::Math(op), span);
+    fits.then_some(Expr { kind: ExprKind::Math(op, operands), ty, span })
+}
 
-    /// Builds `to_f32` or `to_f64` of a small float.
-    fn widened(&mut self, value: Expr, word: NumberWord, to: Scalar, span: Span) -> Option<Expr> {
-        let fits = self.require(&value.ty, Rule::Small { word: word.name() }, span);
-        fits.then(|| Expr { kind: ExprKind::Cast(Box::new(value)), ty: to.into(), span })
-    }
+/// Builds a function on the bits of an integer, the first operand.
+fn integer(typing: &mut Typing<'_>, op: IntegerOp, operands: Vec<Expr>, span: Span) -> Option<Expr> {
+    let of = operands.first()?.ty.clone();
+    let fits = typing.require(&of, Rule::Integer(op), span);
+    let ty = if op.counts() { Scalar::U32.into() } else { of };
+    fits.then_some(Expr { kind: ExprKind::Integer(op, operands), ty, span })
+}
 
-    fn bits_of(&mut self, value: Expr, span: Span) -> Option<Expr> {
-        let ty = match self.infer.resolve(&value.ty).as_scalar() {
-            Some(float) => bits(float)?.into(),
-            None => {
-                let bits = self.infer.fresh(Kind::Integer);
-                let rule = Rule::Bits { to: bits.clone(), word: NumberWord::ToBits.name() };
-                self.require(&value.ty, rule, span).then_some(bits)?
-            }
-        };
-        Some(Expr { kind: ExprKind::Bits(Box::new(value)), ty, span })
+/// Builds `a.div_ceil(b)` on unsigned integers: `a / b`, plus one if there is a remainder.
+fn div_ceil(typing: &mut Typing<'_>, a: Expr, b: Expr, span: Span) -> Option<Expr> {
+    if !typing.require(&a.ty, Rule::DivCeil { word: NumberWord::DivCeil.name() }, span) {
+        return None;
     }
+    let quotient = apply(typing, BinaryOp::Div, a.clone(), b.clone(), span);
+    let remainder = apply(typing, BinaryOp::Rem, a, b, span);
+    let zero = Expr::constant(Const::Int(0), remainder.ty.clone(), span);
+    let inexact = apply(typing, BinaryOp::Ne, remainder, zero, span);
+    let one_more = Expr { ty: quotient.ty.clone(), kind: ExprKind::Cast(Box::new(inexact)), span };
+    Some(apply(typing, BinaryOp::Add, quotient, one_more, span))
+}
+
+/// Builds `to_f32` or `to_f64` of a small float.
+fn widened(typing: &mut Typing<'_>, value: Expr, word: NumberWord, to: Scalar, span: Span) -> Option<Expr> {
+    let fits = typing.require(&value.ty, Rule::Small { word: word.name() }, span);
+    fits.then(|| Expr { kind: ExprKind::Cast(Box::new(value)), ty: to.into(), span })
+}
+
+fn bits_of(typing: &mut Typing<'_>, value: Expr, span: Span) -> Option<Expr> {
+    let ty = match typing.infer.resolve(&value.ty).as_scalar() {
+        Some(float) => bits(float)?.into(),
+        None => {
+            let bits = typing.infer.fresh(Kind::Integer);
+            let rule = Rule::Bits { to: bits.clone(), word: NumberWord::ToBits.name() };
+            typing.require(&value.ty, rule, span).then_some(bits)?
+        }
+    };
+    Some(Expr { kind: ExprKind::Bits(Box::new(value)), ty, span })
 }
 
 /// Returns the value and the type of a scalar's constant.

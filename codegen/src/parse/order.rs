@@ -4,7 +4,7 @@
 //! are used. If a later operand changes variables of an earlier one, the earlier operand must
 //! therefore be read before: `x + { x = 2; 3 }`.
 
-use super::cx::Cx;
+use super::cx::{Builder, Cx};
 use crate::ir::{Block, Expr, ExprKind, LocalId, StmtKind, visit};
 use crate::quick::QuickSet;
 
@@ -14,7 +14,7 @@ impl Cx<'_> {
         let mut values = vec![];
         for expr in exprs {
             let (effects, value) = self.block(|cx| cx.expr(expr));
-            self.spill_if_changed(&mut values, &effects);
+            spill_if_changed(&mut self.builder, &mut values, &effects);
             self.builder.append(effects);
             values.push(value);
         }
@@ -25,42 +25,42 @@ impl Cx<'_> {
     pub(super) fn pair(&mut self, first: &syn::Expr, second: &syn::Expr) -> (Expr, Expr) {
         let mut first = self.expr(first);
         let (effects, second) = self.block(|cx| cx.expr(second));
-        self.spill_if_changed(std::slice::from_mut(&mut first), &effects);
+        spill_if_changed(&mut self.builder, std::slice::from_mut(&mut first), &effects);
         self.builder.append(effects);
         (first, second)
     }
+}
 
-    /// Copies to locals those of `values` that `effects`, which run next, would change.
-    pub(super) fn spill_if_changed(&mut self, values: &mut [Expr], effects: &Block) {
-        if effects.stmts.is_empty() {
-            return;
-        }
-        self.spill_written(values, &written(effects));
+/// Copies to locals those of `values` that `effects`, which run next, would change.
+pub(super) fn spill_if_changed(builder: &mut Builder, values: &mut [Expr], effects: &Block) {
+    if effects.stmts.is_empty() {
+        return;
     }
+    spill_written(builder, values, &written(effects));
+}
 
-    fn spill_written(&mut self, values: &mut [Expr], written: &QuickSet<LocalId>) {
-        for value in values.iter_mut().filter(|value| reads(value, written)) {
-            if let ExprKind::Compound(parts) = &mut value.kind {
-                self.spill_written(parts, written);
-                continue;
-            }
-            let span = value.span;
-            let (id, held) = self.builder.temporary("held", value.ty.clone(), span);
-            self.builder.assign(id, std::mem::replace(value, held));
+fn spill_written(builder: &mut Builder, values: &mut [Expr], written: &QuickSet<LocalId>) {
+    for value in values.iter_mut().filter(|value| reads(value, written)) {
+        if let ExprKind::Compound(parts) = &mut value.kind {
+            spill_written(builder, parts, written);
+            continue;
         }
+        let span = value.span;
+        let (id, held) = builder.temporary("held", value.ty.clone(), span);
+        builder.assign(id, std::mem::replace(value, held));
     }
+}
 
-    /// Like [`Cx::spill_if_changed`], for a place expression: its indices are read now, its
-    /// variable later.
-    pub(super) fn spill_operands_of(&mut self, place: &mut Expr, effects: &Block) {
-        match &mut place.kind {
-            ExprKind::Index(base, index) => {
-                self.spill_operands_of(base, effects);
-                self.spill_if_changed(std::slice::from_mut(index), effects);
-            }
-            ExprKind::Local(_) => {}
-            _ => self.spill_if_changed(std::slice::from_mut(place), effects),
+/// Like [`Cx::spill_if_changed`], for a place expression: its indices are read now, its
+/// variable later.
+pub(super) fn spill_operands_of(builder: &mut Builder, place: &mut Expr, effects: &Block) {
+    match &mut place.kind {
+        ExprKind::Index(base, index) => {
+            spill_operands_of(builder, base, effects);
+            spill_if_changed(builder, std::slice::from_mut(index), effects);
         }
+        ExprKind::Local(_) => {}
+        _ => spill_if_changed(builder, std::slice::from_mut(place), effects),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use syn::GenericArgument;
 
-use super::cx::Cx;
+use super::compound::compound;
+use super::cx::{Builder, Cx, Declared};
 use crate::diag::mistake;
 use crate::ir::{
     BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Pipeline, Ring, Scalar, Scope,
@@ -89,33 +90,6 @@ impl Cx<'_> {
         }
     }
 
-    /// Allocates a pipeline's tiles and barriers in shared memory.
-    pub(super) fn shared_pipeline(&mut self, name: &str, ring: Ring, span: Span) -> Expr {
-        let stages = |thing| Type::Stages(Box::new(thing), ring.stages);
-        let mut parts = vec![];
-        let first = self.declared.next_shared();
-        for (i, tile) in ring.tiles.iter().enumerate() {
-            parts.push(self.declared.shared_var(
-                format!("{name}.{i}"),
-                stages(Type::Tile(tile.clone())),
-                span,
-            ));
-        }
-        for barriers in ["full", "empty"] {
-            parts.push(self.declared.shared_var(format!("{name}.{barriers}"), stages(Type::Barrier), span));
-        }
-        let [full, empty] = [0, 1].map(|after| SharedId(first.0 + count(ring.tiles.len() + after)));
-        self.declared.pipeline(Pipeline {
-            name: name.to_owned(),
-            tiles: (first.0..full.0).map(SharedId).collect(),
-            full,
-            empty,
-            stages: ring.stages,
-            span,
-        });
-        self.compound(Compound::Pipeline(ring), parts, span)
-    }
-
     /// Advances `stage` to the next stage. After the last stage comes the first, with the opposite
     /// parity. A comparison takes the place of a remainder by the number of stages.
     pub(super) fn next_stage(&mut self, stage: LocalId, parity: LocalId, stages: u32, span: Span) {
@@ -128,7 +102,7 @@ impl Cx<'_> {
             if stages > 1 {
                 cx.builder.assign(stage, number(0, span));
             }
-            cx.flip(parity, span);
+            flip(&mut cx.builder, parity, span);
         });
         if stages == 1 {
             return self.builder.append(wrap);
@@ -139,19 +113,42 @@ impl Cx<'_> {
         };
         self.builder.emit(StmtKind::If { condition, then: wrap, otherwise: Block::default() }, span);
     }
+}
 
-    /// Flips the parity, for the next phase.
-    pub(super) fn flip(&mut self, parity: LocalId, span: Span) {
-        let flipped = binary(BinaryOp::Xor, self.builder.read(parity, span), number(1, span));
-        self.builder.assign(parity, flipped);
+/// Allocates a pipeline's tiles and barriers in shared memory.
+pub(super) fn shared_pipeline(declared: &mut Declared, name: &str, ring: Ring, span: Span) -> Expr {
+    let stages = |thing| Type::Stages(Box::new(thing), ring.stages);
+    let mut parts = vec![];
+    let first = declared.next_shared();
+    for (i, tile) in ring.tiles.iter().enumerate() {
+        parts.push(declared.shared_var(format!("{name}.{i}"), stages(Type::Tile(tile.clone())), span));
     }
+    for barriers in ["full", "empty"] {
+        parts.push(declared.shared_var(format!("{name}.{barriers}"), stages(Type::Barrier), span));
+    }
+    let [full, empty] = [0, 1].map(|after| SharedId(first.0 + count(ring.tiles.len() + after)));
+    declared.pipeline(Pipeline {
+        name: name.to_owned(),
+        tiles: (first.0..full.0).map(SharedId).collect(),
+        full,
+        empty,
+        stages: ring.stages,
+        span,
+    });
+    compound(Compound::Pipeline(ring), parts, span)
+}
 
-    /// Emits an operation of a pipeline on one of its barriers. The pipeline hands over slots that
-    /// copies fill and threads read. It does not publish writes of threads, so the scope is the
-    /// block.
-    pub(super) fn ring_barrier_op(&mut self, barrier: Expr, op: BarrierOp, span: Span) {
-        self.builder.emit(StmtKind::Barrier { barrier, op, scope: Scope::Block }, span);
-    }
+/// Flips the parity, for the next phase.
+pub(super) fn flip(builder: &mut Builder, parity: LocalId, span: Span) {
+    let flipped = binary(BinaryOp::Xor, builder.read(parity, span), number(1, span));
+    builder.assign(parity, flipped);
+}
+
+/// Emits an operation of a pipeline on one of its barriers. The pipeline hands over slots that
+/// copies fill and threads read. It does not publish writes of threads, so the scope is the
+/// block.
+pub(super) fn ring_barrier_op(builder: &mut Builder, barrier: Expr, op: BarrierOp, span: Span) {
+    builder.emit(StmtKind::Barrier { barrier, op, scope: Scope::Block }, span);
 }
 
 /// Selects one of `Stages`.

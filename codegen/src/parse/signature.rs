@@ -174,7 +174,7 @@ impl Cx<'_> {
     /// Declares the parameters.
     pub(super) fn bind_params(&mut self, function: &ItemFn) {
         for input in &function.sig.inputs {
-            let Some((name, mutable, ty_syntax)) = self.parameter(input) else { continue };
+            let Some((name, mutable, ty_syntax)) = parameter(self.sink, input) else { continue };
             let ty = self.ty(ty_syntax);
             let (span, ty_span) = (Span::of(&name), Span::of(ty_syntax));
             match ty {
@@ -200,24 +200,24 @@ impl Cx<'_> {
             self.bind_value(&name, mutable, value, None);
         }
     }
+}
 
-    /// Returns a parameter's name, whether it is `mut`, and its type.
-    pub(super) fn parameter<'s>(
-        &mut self,
-        input: &'s syn::FnArg,
-    ) -> Option<(syn::Ident, bool, &'s syn::Type)> {
-        let syn::FnArg::Typed(typed) = input else {
-            self.error(Signature::SelfParameter, Span::of(input));
-            return None;
-        };
-        match &*typed.pat {
-            syn::Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() => {
-                Some((name.ident.clone(), name.mutability.is_some(), &typed.ty))
-            }
-            other => {
-                self.error(Syntax::ParameterPattern, Span::of(other));
-                None
-            }
+/// Returns a parameter's name, whether it is `mut`, and its type.
+pub(super) fn parameter<'s>(
+    sink: &mut Sink,
+    input: &'s syn::FnArg,
+) -> Option<(syn::Ident, bool, &'s syn::Type)> {
+    let syn::FnArg::Typed(typed) = input else {
+        sink.error(Signature::SelfParameter, Span::of(input));
+        return None;
+    };
+    match &*typed.pat {
+        syn::Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() => {
+            Some((name.ident.clone(), name.mutability.is_some(), &typed.ty))
+        }
+        other => {
+            sink.error(Syntax::ParameterPattern, Span::of(other));
+            None
         }
     }
 }

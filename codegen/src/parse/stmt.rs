@@ -4,11 +4,16 @@ use syn::{Pat, Stmt};
 
 use super::cx::{Binding, Cx};
 use super::device::own_variable;
+use super::expr::apply;
 use super::item::trusted;
-use super::names;
+use super::names::{self, refuse_foreign_path, refuse_qualified};
+use super::order::spill_if_changed;
+use super::pipeline::shared_pipeline;
 use super::span;
 use super::types::generic_arguments;
+use crate::diag::Sink;
 use crate::diag::mistake::{Assignment, Attribute, Mismatch, Shared, Syntax, Trusted};
+use crate::infer::Typing;
 use crate::ir::{BinaryOp, Callee, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
 use crate::words::FunctionWord;
 
@@ -168,7 +173,7 @@ impl Cx<'_> {
         }
         match ty {
             ty if ty.is_shared_handle() => self.declared.shared_var(name.to_owned(), ty, span),
-            Type::Compound(Compound::Pipeline(ring)) => self.shared_pipeline(name, ring, span),
+            Type::Compound(Compound::Pipeline(ring)) => shared_pipeline(&mut self.declared, name, ring, span),
             Type::Error => Expr::error(span),
             other => {
                 self.error(Shared::NotSharable(self.infer.partial(&other)), span);
@@ -203,7 +208,7 @@ impl Cx<'_> {
             return unit(span);
         }
         let (effects, assignee) = self.block(|cx| cx.assignee(&assign.left));
-        self.spill_if_changed(std::slice::from_mut(&mut value), &effects);
+        spill_if_changed(&mut self.builder, std::slice::from_mut(&mut value), &effects);
         self.builder.append(effects);
         let diverges = value.ty == Type::Never;
         if let Some(assignee) = assignee
@@ -227,11 +232,11 @@ impl Cx<'_> {
         });
         if let (true, Some(assignee)) = (is_call, &mut assignee) {
             self.builder.append(assignee_effects);
-            self.spill_if_changed(&mut assignee.index, &effects);
+            spill_if_changed(&mut self.builder, &mut assignee.index, &effects);
             self.builder.append(effects);
         } else {
             self.builder.append(effects);
-            self.spill_if_changed(std::slice::from_mut(&mut right), &assignee_effects);
+            spill_if_changed(&mut self.builder, std::slice::from_mut(&mut right), &assignee_effects);
             self.builder.append(assignee_effects);
         }
         if let Some(assignee) = assignee {
@@ -243,7 +248,7 @@ impl Cx<'_> {
                 left = Expr { kind: ExprKind::Index(left.into(), index.clone().into()), ty, span: left_span };
             }
             self.judge_shift(op, &left.ty, &right, binary);
-            let value = self.apply(op, left, right, span);
+            let value = apply(&mut self.typing(), op, left, right, span);
             if !value.is_error() {
                 self.builder
                     .emit(StmtKind::Assign { local: assignee.local, index: assignee.index, value }, span);
@@ -259,11 +264,11 @@ impl Cx<'_> {
             syn::Expr::Paren(paren) => self.assignee(&paren.expr),
             syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => self.assignee(&unary.expr),
             syn::Expr::Path(path) => {
-                if self.refuse_qualified(path.qself.as_ref(), span) {
+                if refuse_qualified(self.sink, path.qself.as_ref(), span) {
                     return None;
                 }
                 let Some(name) = names::lone_name(&path.path) else {
-                    self.refuse_foreign_path(&path.path);
+                    refuse_foreign_path(self.sink, &path.path);
                     return None;
                 };
                 let (id, mutable) = match self.frames.lookup(&name).cloned() {
@@ -272,7 +277,7 @@ impl Cx<'_> {
                     }
                     Some(Binding::Value(value)) if value.is_error() => return None,
                     Some(Binding::Value(_)) => {
-                        self.not_assignable(&name, span);
+                        not_assignable(self.sink, &name, span);
                         return None;
                     }
                     Some(Binding::Compound { value, .. }) => {
@@ -290,7 +295,7 @@ impl Cx<'_> {
                     }
                 };
                 if !mutable {
-                    self.not_assignable(&name, span);
+                    not_assignable(self.sink, &name, span);
                     return None;
                 }
                 Some(Assignee { local: id, index: vec![], ty: self.builder.type_of(id).clone() })
@@ -301,11 +306,11 @@ impl Cx<'_> {
                 }
                 let mut assignee = self.assignee(&index.expr)?;
                 let (effects, position) = self.block(|cx| cx.expr(&index.index));
-                self.spill_if_changed(&mut assignee.index, &effects);
+                spill_if_changed(&mut self.builder, &mut assignee.index, &effects);
                 self.builder.append(effects);
                 let ty = self.infer.outermost(&assignee.ty);
                 let Some((element, _)) = ty.elements() else {
-                    self.no_part(&ty, "it", span);
+                    no_part(&mut self.typing(), &ty, "it", span);
                     return None;
                 };
                 self.expect(&position, &Scalar::Usize.into());
@@ -336,19 +341,19 @@ impl Cx<'_> {
         if ty.elements().is_some() || matches!(ty, Type::Error | Type::Infer(_)) {
             return false;
         }
-        self.no_part(&ty, &name, span);
+        no_part(&mut self.typing(), &ty, &name, span);
         true
     }
+}
 
-    /// Reports an assignment to a part of `name`, whose type is not a register array.
-    fn no_part(&mut self, ty: &Type, name: &str, span: Span) {
-        let ty = self.infer.partial(ty);
-        self.error(Assignment::Part { name: name.to_owned(), ty }, span);
-    }
+/// Reports an assignment to a part of `name`, whose type is not a register array.
+fn no_part(typing: &mut Typing<'_>, ty: &Type, name: &str, span: Span) {
+    let ty = typing.infer.partial(ty);
+    typing.error(Assignment::Part { name: name.to_owned(), ty }, span);
+}
 
-    pub(super) fn not_assignable(&mut self, name: &str, span: Span) {
-        self.error(Assignment::Immutable(name.to_owned()), span);
-    }
+pub(super) fn not_assignable(sink: &mut Sink, name: &str, span: Span) {
+    sink.error(Assignment::Immutable(name.to_owned()), span);
 }
 
 /// The target of an assignment, named after The Rust Reference, "Assignment expressions".

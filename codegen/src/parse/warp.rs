@@ -1,6 +1,6 @@
 //! Built-in functions on warps: shuffles, votes, matches and reductions.
 
-use super::cx::Cx;
+use super::cx::{Builder, Cx};
 use super::types::generic_arguments;
 use crate::infer::rule::Rule;
 use crate::ir::{Expr, MatchOp, Scalar, ShuffleOp, Span, StmtKind, VoteOp, WarpOp, WarpReduceOp};
@@ -26,13 +26,6 @@ impl Cx<'_> {
         let (dest, shuffled) = self.builder.temporary("shuffled", value.ty.clone(), span);
         self.builder.emit(StmtKind::Warp { dest, value, op: WarpOp::Shuffle { op, by } }, span);
         Some(shuffled)
-    }
-
-    /// Resolves `vote_all(condition)` and the like.
-    pub(super) fn vote(&mut self, op: VoteOp, condition: Expr, span: Span) -> Expr {
-        let (dest, vote) = self.builder.temporary("vote", op.result(), span);
-        self.builder.emit(StmtKind::Warp { dest, value: condition, op: WarpOp::Vote(op) }, span);
-        vote
     }
 
     /// Resolves `match_any(value)` and `match_all(value)`.
@@ -78,4 +71,11 @@ impl Cx<'_> {
         }
         self.require(&value.ty, rule, span).then_some(value)
     }
+}
+
+/// Resolves `vote_all(condition)` and the like.
+pub(super) fn vote(builder: &mut Builder, op: VoteOp, condition: Expr, span: Span) -> Expr {
+    let (dest, vote) = builder.temporary("vote", op.result(), span);
+    builder.emit(StmtKind::Warp { dest, value: condition, op: WarpOp::Vote(op) }, span);
+    vote
 }

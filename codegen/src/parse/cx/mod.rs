@@ -11,14 +11,13 @@ mod record;
 
 use syn::{Ident, Lifetime};
 
-use builder::Builder;
-use frames::Frames;
-use instance::Instance;
 use nesting::Nesting;
 use record::Record;
 
+pub(super) use builder::Builder;
 pub(super) use declared::Declared;
-pub(super) use frames::{Binding, Exit, Frame};
+pub(super) use frames::{Binding, Exit, Frame, Frames};
+pub(super) use instance::Instance;
 pub(super) use module::{Evaluation, Module};
 
 use super::item::ModuleItems;

@@ -2,12 +2,17 @@
 
 use super::flight::MmaArguments;
 use super::matrix::Stored;
+use crate::diag::Sink;
 use crate::diag::mistake::{Argument, Assignment, Counted};
+use crate::infer::Typing;
 use crate::ir::{
     AccumulatorType, BinaryOp, Compound, Const, Expr, ExprKind, FragmentType, LocalId, MmaOp, RowOp,
     RowsType, Scalar, Span, Special, StmtKind, Team, Type, WarpFragmentType, WarpSide,
 };
-use crate::parse::cx::Cx;
+use crate::parse::call::effect;
+use crate::parse::compound::compound;
+use crate::parse::cx::{Builder, Cx};
+use crate::parse::expr::apply;
 use crate::parse::names::callee::AccumulatorOwner;
 use crate::parse::pipeline::number;
 use crate::parse::types::turbofish_arguments;
@@ -22,7 +27,7 @@ impl Cx<'_> {
         written: &syn::ExprMethodCall,
     ) -> Option<Expr> {
         let span = Span::of(written);
-        let local = self.accumulator(&receiver)?;
+        let local = accumulator_local(self.sink, &receiver)?;
         Some(match call {
             AccumulatorCall::Mma { a, b, keep } => {
                 return self.start_flight(receiver, ty, MmaArguments { op: MmaOp::Add, a, b, keep }, span);
@@ -44,20 +49,24 @@ impl Cx<'_> {
                 );
             }
             AccumulatorCall::Len => usize_number(ty.elements(), span),
-            AccumulatorCall::Row { i } => self.row_of(ty, i, span),
+            AccumulatorCall::Row { i } => row_of(&mut self.typing(), ty, i, span),
             AccumulatorCall::At { i } => self.element_at(ty, i, span),
             AccumulatorCall::Columns { j } => return self.columns(receiver, ty, j, written),
             AccumulatorCall::Store { tile } => {
                 let first = number(0, span);
-                self.effect(StmtKind::StoreAccumulator { accumulator: local, first, tile }, span)
+                effect(
+                    &mut self.builder,
+                    StmtKind::StoreAccumulator { accumulator: local, first, tile },
+                    span,
+                )
             }
             AccumulatorCall::StoreTo { matrix, at } => {
                 let stored = Stored { accumulator: local, first: number(0, span), columns: ty.columns };
                 return self.store_to(stored, matrix, at, span);
             }
             AccumulatorCall::Pack => return self.pack(local, ty, written),
-            AccumulatorCall::RowMax => self.reduce_rows(local, ty, RowOp::Max, span),
-            AccumulatorCall::RowSum => self.reduce_rows(local, ty, RowOp::Sum, span),
+            AccumulatorCall::RowMax => reduce_rows(&mut self.builder, local, ty, RowOp::Max, span),
+            AccumulatorCall::RowSum => reduce_rows(&mut self.builder, local, ty, RowOp::Sum, span),
         })
     }
 
@@ -73,26 +82,15 @@ impl Cx<'_> {
             ColumnsCall::Len => usize_number(part.elements(), span),
             ColumnsCall::At { i } => self.element_at(part, i, span),
             ColumnsCall::Store { tile } => {
-                let accumulator = self.accumulator(&accumulator)?;
-                self.effect(StmtKind::StoreAccumulator { accumulator, first, tile }, span)
+                let accumulator = accumulator_local(self.sink, &accumulator)?;
+                effect(&mut self.builder, StmtKind::StoreAccumulator { accumulator, first, tile }, span)
             }
             ColumnsCall::StoreTo { matrix, at } => {
-                let accumulator = self.accumulator(&accumulator)?;
+                let accumulator = accumulator_local(self.sink, &accumulator)?;
                 let stored = Stored { accumulator, first, columns: part.columns };
                 return self.store_to(stored, matrix, at, span);
             }
         })
-    }
-
-    /// Returns the local that holds an accumulator. Reports a temporary.
-    pub(super) fn accumulator(&mut self, value: &Expr) -> Option<LocalId> {
-        if let ExprKind::Local(local) = value.kind {
-            return Some(local);
-        }
-        if !value.is_error() {
-            self.error(Assignment::TemporaryAccumulator, value.span);
-        }
-        None
     }
 
     /// Resolves `columns::<C>(j)` to the accumulator and the first column.
@@ -105,12 +103,8 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let span = Span::of(call);
         let columns = self.count_of(call, Counted::Columns)?;
-        let first = self.apply(BinaryOp::Mul, group, number(columns, span), span);
-        Some(self.compound(
-            Compound::Columns(AccumulatorType { columns, ..ty }),
-            vec![accumulator, first],
-            span,
-        ))
+        let first = apply(&mut self.typing(), BinaryOp::Mul, group, number(columns, span), span);
+        Some(compound(Compound::Columns(AccumulatorType { columns, ..ty }), vec![accumulator, first], span))
     }
 
     /// Evaluates the constant of `method::<N>(..)`.
@@ -147,31 +141,6 @@ impl Cx<'_> {
         Some(value)
     }
 
-    pub(super) fn reduce_rows(
-        &mut self,
-        accumulator: LocalId,
-        ty: AccumulatorType,
-        op: RowOp,
-        span: Span,
-    ) -> Expr {
-        let rows = RowsType { team: ty.team, element: ty.element, rows: ty.rows };
-        let (dest, value) = self.builder.temporary("rows", Type::Rows(rows), span);
-        self.builder.emit(StmtKind::ReduceRows { dest, op, accumulator }, span);
-        value
-    }
-
-    /// Computes which of the thread's rows element `i` belongs to. A thread has two rows in each
-    /// band.
-    ///
-    /// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", accumulator D.
-    pub(super) fn row_of(&mut self, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
-        let band = self.usize_op(BinaryOp::Div, i.clone(), ty.elements_of_band(), span);
-        let pair = self.usize_op(BinaryOp::Div, i, 2, span);
-        let half = self.usize_op(BinaryOp::Rem, pair, 2, span);
-        let first = self.usize_op(BinaryOp::Mul, band, 2, span);
-        self.apply(BinaryOp::Add, first, half, span)
-    }
-
     /// Computes row and column of the thread's element `i`. The row is 64 · band + 16 · warp + lane
     /// / 4 + 8 · half, the column 8 · group + 2 · (lane % 4) + parity. For a single warp, the row
     /// is 16 · band + lane / 4 + 8 · half. Source: as for [`Cx::row_of`].
@@ -181,7 +150,7 @@ impl Cx<'_> {
         let (warp, lane) = (special(Special::WarpIdx), special(Special::LaneIdx));
         let mut op = |op, left: Expr, right: u32| {
             let right = Expr::constant(Const::Int(right.into()), Scalar::U32, span);
-            self.apply(op, left, right, span)
+            apply(&mut self.typing(), op, left, right, span)
         };
         let band = op(BinaryOp::Div, i.clone(), ty.elements_of_band());
         let in_band = op(BinaryOp::Rem, i.clone(), ty.elements_of_band());
@@ -197,15 +166,51 @@ impl Cx<'_> {
         let sum = |cx: &mut Self, terms: &[Expr]| {
             let mut terms = terms.iter().cloned();
             let first = terms.next().unwrap_or(Expr::error(span));
-            terms.fold(first, |sum, term| cx.apply(BinaryOp::Add, sum, term, span))
+            terms.fold(first, |sum, term| apply(&mut cx.typing(), BinaryOp::Add, sum, term, span))
         };
         let at = vec![sum(self, &row), sum(self, &column)];
         Expr { kind: ExprKind::Array(at), ty: Type::Array(Box::new(Scalar::U32.into()), 2), span }
     }
+}
 
-    fn usize_op(&mut self, op: BinaryOp, left: Expr, right: u32, span: Span) -> Expr {
-        self.apply(op, left, usize_number(right, span), span)
+/// Returns the local that holds an accumulator. Reports a temporary.
+pub(super) fn accumulator_local(sink: &mut Sink, value: &Expr) -> Option<LocalId> {
+    if let ExprKind::Local(local) = value.kind {
+        return Some(local);
     }
+    if !value.is_error() {
+        sink.error(Assignment::TemporaryAccumulator, value.span);
+    }
+    None
+}
+
+pub(super) fn reduce_rows(
+    builder: &mut Builder,
+    accumulator: LocalId,
+    ty: AccumulatorType,
+    op: RowOp,
+    span: Span,
+) -> Expr {
+    let rows = RowsType { team: ty.team, element: ty.element, rows: ty.rows };
+    let (dest, value) = builder.temporary("rows", Type::Rows(rows), span);
+    builder.emit(StmtKind::ReduceRows { dest, op, accumulator }, span);
+    value
+}
+
+/// Computes which of the thread's rows element `i` belongs to. A thread has two rows in each
+/// band.
+///
+/// Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", accumulator D.
+pub(super) fn row_of(typing: &mut Typing<'_>, ty: AccumulatorType, i: Expr, span: Span) -> Expr {
+    let band = usize_op(typing, BinaryOp::Div, i.clone(), ty.elements_of_band(), span);
+    let pair = usize_op(typing, BinaryOp::Div, i, 2, span);
+    let half = usize_op(typing, BinaryOp::Rem, pair, 2, span);
+    let first = usize_op(typing, BinaryOp::Mul, band, 2, span);
+    apply(typing, BinaryOp::Add, first, half, span)
+}
+
+fn usize_op(typing: &mut Typing<'_>, op: BinaryOp, left: Expr, right: u32, span: Span) -> Expr {
+    apply(typing, op, left, usize_number(right, span), span)
 }
 
 /// Builds `Accumulator::<f32, 64, 256>::zero()`. Without generics, the type is inferred.

@@ -1,7 +1,10 @@
 //! Methods of shared arrays.
 
 use super::atomic::{Access, Request};
+use super::known_u32;
+use super::vector::written_vector;
 use crate::ir::{AtomicMemory, AtomicOp, Expr, RemoteCopy, Scalar, StmtKind};
+use crate::parse::call::effect;
 use crate::parse::cx::Cx;
 use crate::parse::span;
 use crate::words::{ArrayCall, ArrayWord, Word as _};
@@ -17,14 +20,14 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let span = span::of_method_call(syntax);
         let access = match call {
-            ArrayCall::Len => return Some(self.known_u32(u64::from(len), span)),
+            ArrayCall::Len => return Some(known_u32(&mut self.infer, u64::from(len), span)),
             ArrayCall::Get { i: index } => {
                 let (dest, value) = self.builder.temporary("element", element, span);
                 self.builder.emit(StmtKind::SharedGet { dest, array, index }, span);
                 return Some(value);
             }
             ArrayCall::Set { i: index, value } => {
-                return Some(self.effect(StmtKind::SharedSet { array, index, value }, span));
+                return Some(effect(&mut self.builder, StmtKind::SharedSet { array, index, value }, span));
             }
             ArrayCall::GetVec { i: index } => {
                 let vector = self.read_vector(syntax, element)?;
@@ -33,8 +36,8 @@ impl Cx<'_> {
                 return Some(value);
             }
             ArrayCall::SetVec { i: index, value } => {
-                let value = self.written_vector(value, element)?;
-                return Some(self.effect(StmtKind::SharedSet { array, index, value }, span));
+                let value = written_vector(&mut self.typing(), value, element)?;
+                return Some(effect(&mut self.builder, StmtKind::SharedSet { array, index, value }, span));
             }
             ArrayCall::CopyTo { to, at, count, barrier } => {
                 let copy = RemoteCopy { op: None, from: array, to, at, count, barrier };

@@ -6,6 +6,7 @@ use crate::diag::mistake;
 use crate::ir::{
     Atomic, AtomicAccess, AtomicMemory, AtomicOp, Expr, MemoryScope, Order, Scalar, Span, StmtKind,
 };
+use crate::parse::call::effect;
 use crate::parse::cx::Cx;
 use crate::words::shape::Chosen;
 
@@ -103,6 +104,6 @@ impl Cx<'_> {
             self.builder.emit(stmt, span);
             return Some(value);
         }
-        Some(self.effect(stmt, span))
+        Some(effect(&mut self.builder, stmt, span))
     }
 }

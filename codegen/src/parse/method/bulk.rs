@@ -1,9 +1,10 @@
 //! Copies of contiguous elements without a tensor map.
 
 use super::global::Slice;
-use crate::diag::mistake;
+use crate::diag::{Sink, mistake};
 use crate::ir::{BulkCopy, CopyKind, Expr, RemoteCopy, Scalar, SharedRange, Span, StmtKind};
 use crate::limits::BULK_BYTES;
+use crate::parse::call::effect;
 use crate::parse::cx::Cx;
 use crate::words::shape::expect_sequence;
 use crate::words::{GlobalWord, TileWord, Word};
@@ -29,7 +30,7 @@ impl Cx<'_> {
             && !op.takes_bulk(element)
         {
             let name = GlobalWord::BulkReduce(op).name();
-            self.no_reduction(&name, element, |element| op.takes_bulk(element), span);
+            no_reduction(self.sink, &name, element, |element| op.takes_bulk(element), span);
             return None;
         }
         let param = self.declared.param_mut(global);
@@ -38,7 +39,11 @@ impl Cx<'_> {
         if kind.shared().is_some() {
             param.unit = param.unit.max(BULK_BYTES);
         }
-        Some(self.effect(StmtKind::BulkCopy(Box::new(BulkCopy { global, index, count, hint, kind })), span))
+        Some(effect(
+            &mut self.builder,
+            StmtKind::BulkCopy(Box::new(BulkCopy { global, index, count, hint, kind })),
+            span,
+        ))
     }
 
     /// Emits a copy of elements of this type from shared memory to that of another block.
@@ -50,21 +55,21 @@ impl Cx<'_> {
             && !op.takes_remote(element)
         {
             let name = TileWord::ReduceTo(op).name();
-            self.no_reduction(&name, element, |element| op.takes_remote(element), span);
+            no_reduction(self.sink, &name, element, |element| op.takes_remote(element), span);
             return None;
         }
-        Some(self.effect(StmtKind::RemoteCopy(Box::new(copy)), span))
+        Some(effect(&mut self.builder, StmtKind::RemoteCopy(Box::new(copy)), span))
     }
+}
 
-    /// Reports a reduction of elements that the copy engine does not support.
-    pub(super) fn no_reduction(
-        &mut self,
-        word: &str,
-        element: Scalar,
-        takes: impl Fn(Scalar) -> bool,
-        span: Span,
-    ) {
-        let takes = Scalar::ALL.into_iter().filter(|&element| takes(element)).collect();
-        self.error(mistake::Copy::Reduction { word: word.to_owned().into(), element, takes }, span);
-    }
+/// Reports a reduction of elements that the copy engine does not support.
+pub(super) fn no_reduction(
+    sink: &mut Sink,
+    word: &str,
+    element: Scalar,
+    takes: impl Fn(Scalar) -> bool,
+    span: Span,
+) {
+    let takes = Scalar::ALL.into_iter().filter(|&element| takes(element)).collect();
+    sink.error(mistake::Copy::Reduction { word: word.to_owned().into(), element, takes }, span);
 }

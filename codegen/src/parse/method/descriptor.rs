@@ -1,33 +1,15 @@
 //! Methods of tensor maps that a kernel modifies: in shared memory, and where they are published.
 
+use crate::diag::Sink;
 use crate::diag::mistake::{self, Argument};
 use crate::ir::{Expr, ExprKind, MapEdit, ParamId, Scalar, Span, StmtKind, TileType, Type};
 use crate::limits::BULK_BYTES;
-use crate::parse::cx::Cx;
+use crate::parse::call::effect;
+use crate::parse::cx::{Builder, Cx, Declared};
 use crate::parse::types::turbofish_arguments;
 use crate::words::{MapsCall, SharedMapCall};
 
 impl Cx<'_> {
-    pub(super) fn maps_method(
-        &mut self,
-        maps: &Expr,
-        tile: &TileType,
-        call: MapsCall,
-        span: Span,
-    ) -> Option<Expr> {
-        let ExprKind::Param(maps) = maps.kind else { return None };
-        match call {
-            MapsCall::Acquire { i: index } => Some(self.effect(StmtKind::AcquireMap { maps, index }, span)),
-            MapsCall::At { i: index } => {
-                // The index is evaluated here. Its variable may change before the copy.
-                let (held, index_now) = self.builder.temporary("map", Scalar::U32, span);
-                self.builder.assign(held, index);
-                let kind = ExprKind::MapAt(maps, Box::new(index_now));
-                Some(Expr { kind, ty: Type::TensorMap(tile.clone()), span })
-            }
-        }
-    }
-
     pub(super) fn edit_method(
         &mut self,
         map: Expr,
@@ -37,9 +19,9 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let span = Span::of(call);
         let edit = match edit {
-            SharedMapCall::CopyFrom { map } => self.copied_map(&map)?,
+            SharedMapCall::CopyFrom { map } => copied_map(self.sink, &map)?,
             SharedMapCall::SetAddress { global, i: index } => {
-                MapEdit::Address { global: self.addressed(&global)?, index }
+                MapEdit::Address { global: addressed(&mut self.declared, &global)?, index }
             }
             SharedMapCall::SetExtent { extent } => {
                 MapEdit::Extent { dimension: self.dimension(call, tile.rank())?, extent }
@@ -53,24 +35,7 @@ impl Cx<'_> {
                 MapEdit::Publish { maps, index }
             }
         };
-        Some(self.effect(StmtKind::EditMap { map, edit }, span))
-    }
-
-    fn copied_map(&mut self, from: &Expr) -> Option<MapEdit> {
-        let ExprKind::Param(map) = from.kind else {
-            self.error(mistake::Copy::CopiedMap, from.span);
-            return None;
-        };
-        Some(MapEdit::CopyFrom { map })
-    }
-
-    /// Returns the slice that a map is to refer to. Copies may then write to the slice.
-    fn addressed(&mut self, global: &Expr) -> Option<ParamId> {
-        let ExprKind::Param(id) = global.kind else { return None };
-        let param = self.declared.param_mut(id);
-        param.written = true;
-        param.unit = param.unit.max(BULK_BYTES);
-        Some(id)
+        Some(effect(&mut self.builder, StmtKind::EditMap { map, edit }, span))
     }
 
     /// Evaluates the dimension in `set_..::<D>`, which must be less than `end`.
@@ -89,4 +54,41 @@ impl Cx<'_> {
             }
         }
     }
+}
+
+pub(super) fn maps_method(
+    builder: &mut Builder,
+    maps: &Expr,
+    tile: &TileType,
+    call: MapsCall,
+    span: Span,
+) -> Option<Expr> {
+    let ExprKind::Param(maps) = maps.kind else { return None };
+    match call {
+        MapsCall::Acquire { i: index } => Some(effect(builder, StmtKind::AcquireMap { maps, index }, span)),
+        MapsCall::At { i: index } => {
+            // The index is evaluated here. Its variable may change before the copy.
+            let (held, index_now) = builder.temporary("map", Scalar::U32, span);
+            builder.assign(held, index);
+            let kind = ExprKind::MapAt(maps, Box::new(index_now));
+            Some(Expr { kind, ty: Type::TensorMap(tile.clone()), span })
+        }
+    }
+}
+
+fn copied_map(sink: &mut Sink, from: &Expr) -> Option<MapEdit> {
+    let ExprKind::Param(map) = from.kind else {
+        sink.error(mistake::Copy::CopiedMap, from.span);
+        return None;
+    };
+    Some(MapEdit::CopyFrom { map })
+}
+
+/// Returns the slice that a map is to refer to. Copies may then write to the slice.
+fn addressed(declared: &mut Declared, global: &Expr) -> Option<ParamId> {
+    let ExprKind::Param(id) = global.kind else { return None };
+    let param = declared.param_mut(id);
+    param.written = true;
+    param.unit = param.unit.max(BULK_BYTES);
+    Some(id)
 }

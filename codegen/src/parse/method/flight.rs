@@ -4,11 +4,14 @@
 //! the value that is kept until the multiplication is complete. `check` determines the groups that
 //! are open at each point.
 
+use super::accumulator::accumulator_local;
 use crate::diag::mistake::{Argument, Mismatch};
+use crate::infer::{Infer, Typing};
 use crate::ir::{
     AccumulatorType, Awaited, Compound, Expr, ExprKind, LeftOperand, LocalId, Mma, MmaOp, OperandType,
     SharedOperand, Span, StmtKind, TileType, Type,
 };
+use crate::parse::compound::compound;
 use crate::parse::cx::Cx;
 use crate::parse::stmt::unit;
 use crate::parse::types::turbofish_arguments;
@@ -32,11 +35,11 @@ impl Cx<'_> {
         arguments: MmaArguments,
         span: Span,
     ) -> Option<Expr> {
-        let local = self.accumulator(&accumulator)?;
+        let local = accumulator_local(self.sink, &accumulator)?;
         let keep = self.multiply(local, arguments, span)?;
         let (keep_ty, kept) = (self.infer.resolve(&keep.ty), kept_parts(keep));
         let flight = Compound::Flight(ty, Box::new(keep_ty));
-        Some(self.compound(flight, [accumulator].into_iter().chain(kept).collect(), span))
+        Some(compound(flight, [accumulator].into_iter().chain(kept).collect(), span))
     }
 
     pub(super) fn flight_method(
@@ -47,7 +50,7 @@ impl Cx<'_> {
         span: Span,
     ) -> Option<Expr> {
         let (accumulator, kept) = parts.split_first()?;
-        let accumulator = self.accumulator(accumulator)?;
+        let accumulator = accumulator_local(self.sink, accumulator)?;
         let arguments = match call {
             FlightCall::Wait => {
                 self.builder.emit(StmtKind::MmaWait { accumulator, awaited: Awaited::All }, span);
@@ -96,7 +99,7 @@ impl Cx<'_> {
         let MmaArguments { op, a, b, keep } = arguments;
         let metadata = self.metadata(&a, span);
         let left = self.left_operand(a, span);
-        let right = self.shared_operand(b);
+        let right = shared_operand(&mut self.typing(), b);
         let mma = Mma { op, accumulator, left: left?, metadata, right: right? };
         self.builder.emit(StmtKind::Mma(Box::new(mma)), span);
         Some(keep)
@@ -123,33 +126,13 @@ impl Cx<'_> {
                 (Type::Fragment(ty), parts.into_iter().next()?)
             }
             (ty @ Type::Fragment(_), value) => (ty, value),
-            (_, value) => return self.shared_operand(value).map(LeftOperand::Shared),
+            (_, value) => return shared_operand(&mut self.typing(), value).map(LeftOperand::Shared),
         };
         // A copy that nothing else writes: the variable may be assigned while the multiplication
         // still reads the operand.
         let (held, _) = self.builder.temporary("left", ty, span);
         self.builder.assign(held, value);
         Some(LeftOperand::Registers(held))
-    }
-
-    fn shared_operand(&mut self, value: Expr) -> Option<SharedOperand> {
-        match (self.infer.resolve(&value.ty), value) {
-            (Type::Tile(tile), value) => Some(SharedOperand { tile: value, ty: tile.into() }),
-            (Type::Compound(Compound::Operand(ty)), Expr { kind: ExprKind::Compound(parts), .. }) => {
-                Some(SharedOperand { tile: parts.into_iter().next()?, ty })
-            }
-            (Type::Error, _) => None,
-            (other, value) => {
-                self.error(Mismatch::NotAnOperand(self.infer.partial(&other)), value.span);
-                None
-            }
-        }
-    }
-
-    /// Resolves `tile.t()`: the transposed tile if `transposed` is set, else the tile itself.
-    pub(super) fn transposed(&mut self, tile: Expr, ty: &TileType, transposed: bool, span: Span) -> Expr {
-        let operand = OperandType { transposed, ..OperandType::from(ty.clone()) };
-        self.compound(Compound::Operand(operand), vec![tile], span)
     }
 
     /// Resolves `tile.t_if::<B>()`.
@@ -165,19 +148,39 @@ impl Cx<'_> {
             return None;
         };
         let transposed = self.bool_argument(flag)?;
-        Some(self.transposed(tile, ty, transposed, span))
+        Some(transposed_operand(tile, ty, transposed, span))
     }
+}
 
-    /// Resolves `-tile`, `-tile.t()` and `-tile.sparse(..)`. Returns `None` for anything else.
-    pub(in crate::parse) fn negated(&mut self, value: &Expr, span: Span) -> Option<Expr> {
-        let (ty, parts) = match (self.infer.resolve(&value.ty), &value.kind) {
-            (Type::Tile(tile), _) => (tile.into(), vec![value.clone()]),
-            (Type::Compound(Compound::Operand(ty)), ExprKind::Compound(parts)) => (ty, parts.clone()),
-            _ => return None,
-        };
-        let ty = OperandType { negated: !ty.negated, ..ty };
-        Some(self.compound(Compound::Operand(ty), parts, span))
+fn shared_operand(typing: &mut Typing<'_>, value: Expr) -> Option<SharedOperand> {
+    match (typing.infer.resolve(&value.ty), value) {
+        (Type::Tile(tile), value) => Some(SharedOperand { tile: value, ty: tile.into() }),
+        (Type::Compound(Compound::Operand(ty)), Expr { kind: ExprKind::Compound(parts), .. }) => {
+            Some(SharedOperand { tile: parts.into_iter().next()?, ty })
+        }
+        (Type::Error, _) => None,
+        (other, value) => {
+            typing.error(Mismatch::NotAnOperand(typing.infer.partial(&other)), value.span);
+            None
+        }
     }
+}
+
+/// Resolves `tile.t()`: the transposed tile if `transposed` is set, else the tile itself.
+pub(super) fn transposed_operand(tile: Expr, ty: &TileType, transposed: bool, span: Span) -> Expr {
+    let operand = OperandType { transposed, ..OperandType::from(ty.clone()) };
+    compound(Compound::Operand(operand), vec![tile], span)
+}
+
+/// Resolves `-tile`, `-tile.t()` and `-tile.sparse(..)`. Returns `None` for anything else.
+pub(in crate::parse) fn negated(infer: &mut Infer, value: &Expr, span: Span) -> Option<Expr> {
+    let (ty, parts) = match (infer.resolve(&value.ty), &value.kind) {
+        (Type::Tile(tile), _) => (tile.into(), vec![value.clone()]),
+        (Type::Compound(Compound::Operand(ty)), ExprKind::Compound(parts)) => (ty, parts.clone()),
+        _ => return None,
+    };
+    let ty = OperandType { negated: !ty.negated, ..ty };
+    Some(compound(Compound::Operand(ty), parts, span))
 }
 
 /// Returns the parts of a kept value.

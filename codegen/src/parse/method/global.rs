@@ -3,12 +3,14 @@
 use super::atomic::{Access, Request};
 use super::bulk::SliceRange;
 use super::hint::Target;
-use super::matrix::Rows;
-use crate::diag::mistake;
+use super::matrix::{Rows, matrix_of};
+use super::vector::written_vector;
+use crate::diag::{Sink, mistake};
 use crate::ir::{
     AtomicMemory, AtomicOp, CopyKind, Expr, ExprKind, MemoryScope, Multicast, Order, ParamId, Scalar,
     SharedRange, Span, StmtKind, Type,
 };
+use crate::parse::call::effect;
 use crate::parse::cx::Cx;
 use crate::parse::span;
 use crate::words::shape::Chosen;
@@ -43,7 +45,7 @@ impl Cx<'_> {
             }
             GlobalCall::Set { i: index, value } => {
                 self.declared.param_mut(global).written = true;
-                return Some(self.effect(StmtKind::GlobalSet { global, index, value }, span));
+                return Some(effect(&mut self.builder, StmtKind::GlobalSet { global, index, value }, span));
             }
             GlobalCall::GetVec { i: index } => {
                 let vector = self.read_vector(syntax, element)?;
@@ -53,14 +55,14 @@ impl Cx<'_> {
                 return Some(value);
             }
             GlobalCall::SetVec { i: index, value } => {
-                let value = self.written_vector(value, element)?;
+                let value = written_vector(&mut self.typing(), value, element)?;
                 self.moves_vector(global, &value.ty.clone());
                 self.declared.param_mut(global).written = true;
-                return Some(self.effect(StmtKind::GlobalSet { global, index, value }, span));
+                return Some(effect(&mut self.builder, StmtKind::GlobalSet { global, index, value }, span));
             }
             GlobalCall::Matrix { first, extents, stride } => {
                 let rows = Rows { first, extents, stride };
-                return Some(self.matrix_of(receiver, global, element, rows, span));
+                return Some(matrix_of(&mut self.builder, receiver, global, element, rows, span));
             }
             GlobalCall::Atomic { op, i: index, value } => {
                 let (request, word) = (Request::Update(op, value), GlobalWord::Atomic(op).name());
@@ -90,7 +92,7 @@ impl Cx<'_> {
                 return self.strong(&slice, Access { word, index, request, order, scope }, span);
             }
             GlobalCall::AddVec { i: index, value, order, scope } => {
-                let value = self.written_vector(value, element)?;
+                let value = written_vector(&mut self.typing(), value, element)?;
                 self.moves_vector(global, &value.ty.clone());
                 let (request, word) = (Request::AddVector(value), GlobalWord::AddVec.name());
                 return self.strong(&slice, Access { word, index, request, order, scope }, span);
@@ -129,42 +131,42 @@ impl Cx<'_> {
     fn strong(&mut self, slice: &Slice, access: Access, span: Span) -> Option<Expr> {
         self.strong_access(AtomicMemory::Global(slice.global), slice.element, access, span)
     }
+}
 
-    /// Returns the slice that `receiver` refers to, for this method. Reports a hint that the method
-    /// does not support.
-    pub(super) fn slice(
-        &mut self,
-        receiver: &Expr,
-        element: Scalar,
-        word: GlobalWord,
-        span: Span,
-    ) -> Option<Slice> {
-        let Target { map, hint } = Target::of(receiver)?;
-        let takes_hint = match word {
-            GlobalWord::Get
-            | GlobalWord::Set
-            | GlobalWord::GetVec
-            | GlobalWord::SetVec
-            | GlobalWord::Len
-            | GlobalWord::Matrix
-            | GlobalWord::Atomic(_)
-            | GlobalWord::Load
-            | GlobalWord::Store
-            | GlobalWord::Fetch(_)
-            | GlobalWord::Swap
-            | GlobalWord::CompareExchange
-            | GlobalWord::AddVec => false,
-            GlobalWord::BulkLoad
-            | GlobalWord::BulkLoadMulticast
-            | GlobalWord::BulkStore
-            | GlobalWord::BulkReduce(_)
-            | GlobalWord::BulkPrefetch
-            | GlobalWord::Hint => true,
-        };
-        if hint.is_some() && !takes_hint {
-            self.error(mistake::Copy::Hint { word: word.name() }, span);
-            return None;
-        }
-        Some(Slice { global: map.param, hint, element })
+/// Returns the slice that `receiver` refers to, for this method. Reports a hint that the method
+/// does not support.
+pub(super) fn slice(
+    sink: &mut Sink,
+    receiver: &Expr,
+    element: Scalar,
+    word: GlobalWord,
+    span: Span,
+) -> Option<Slice> {
+    let Target { map, hint } = Target::of(receiver)?;
+    let takes_hint = match word {
+        GlobalWord::Get
+        | GlobalWord::Set
+        | GlobalWord::GetVec
+        | GlobalWord::SetVec
+        | GlobalWord::Len
+        | GlobalWord::Matrix
+        | GlobalWord::Atomic(_)
+        | GlobalWord::Load
+        | GlobalWord::Store
+        | GlobalWord::Fetch(_)
+        | GlobalWord::Swap
+        | GlobalWord::CompareExchange
+        | GlobalWord::AddVec => false,
+        GlobalWord::BulkLoad
+        | GlobalWord::BulkLoadMulticast
+        | GlobalWord::BulkStore
+        | GlobalWord::BulkReduce(_)
+        | GlobalWord::BulkPrefetch
+        | GlobalWord::Hint => true,
+    };
+    if hint.is_some() && !takes_hint {
+        sink.error(mistake::Copy::Hint { word: word.name() }, span);
+        return None;
     }
+    Some(Slice { global: map.param, hint, element })
 }

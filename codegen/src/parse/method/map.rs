@@ -1,8 +1,11 @@
 //! Methods of tensor maps.
 
+use super::bulk::no_reduction;
 use super::hint::Target;
+use crate::diag::Sink;
 use crate::diag::mistake::{self, Name};
 use crate::ir::{CopyKind, Expr, MapRef, Multicast, Span, StmtKind, TileCopy, TileType};
+use crate::parse::call::effect;
 use crate::parse::cx::{Cx, Declared};
 use crate::words::{ColumnCall, MapCall, MapType, MapWord, Word};
 
@@ -85,12 +88,12 @@ impl Cx<'_> {
             && !op.takes_mapped(tile.element)
         {
             let name = MapWord::Reduce(op).name();
-            self.no_reduction(&name, tile.element, |element| op.takes_mapped(element), span);
+            no_reduction(self.sink, &name, tile.element, |element| op.takes_mapped(element), span);
             return None;
         }
         self.declared.param_mut(map.param).written |= kind.writes();
         let copy = TileCopy { map, at, offsets, hint, kind };
-        Some(self.effect(StmtKind::TileCopy(Box::new(copy)), span))
+        Some(effect(&mut self.builder, StmtKind::TileCopy(Box::new(copy)), span))
     }
 
     fn prefetch_descriptor(&mut self, map: Map, span: Span) -> Option<Expr> {
@@ -98,12 +101,12 @@ impl Cx<'_> {
             self.error(mistake::Copy::DescriptorHint, span);
             return None;
         }
-        Some(self.effect(StmtKind::PrefetchMap(map.map), span))
+        Some(effect(&mut self.builder, StmtKind::PrefetchMap(map.map), span))
     }
+}
 
-    /// Reports a method that needs a grid of tiles, which an im2col map does not have.
-    pub(super) fn no_tiles(&mut self, name: &str, span: Span) -> Expr {
-        self.error(Name::NoTiles { word: name.to_owned().into() }, span);
-        Expr::error(span)
-    }
+/// Reports a method that needs a grid of tiles, which an im2col map does not have.
+pub(super) fn no_tiles(sink: &mut Sink, name: &str, span: Span) -> Expr {
+    sink.error(Name::NoTiles { word: name.to_owned().into() }, span);
+    Expr::error(span)
 }

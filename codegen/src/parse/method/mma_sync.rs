@@ -1,31 +1,18 @@
 //! Multiplications by a warp, with operands in registers.
 
-use super::accumulator::usize_number;
+use super::accumulator::{accumulator_local, reduce_rows, row_of, usize_number};
 use super::matrix::Stored;
 use crate::diag::mistake::Mismatch;
 use crate::ir::{
     AccumulatorType, Expr, ExprKind, FragmentLoad, LocalId, MmaSync, RowOp, SharedOperand, Span, StmtKind,
     Type, WarpMmaOp, WarpSide, WarpStore,
 };
-use crate::parse::cx::Cx;
+use crate::parse::call::effect;
+use crate::parse::cx::{Builder, Cx};
 use crate::parse::pipeline::number;
 use crate::words::WarpAccumulatorCall;
 
 impl Cx<'_> {
-    /// Resolves `WarpLeft::<f16, 16, 32>::load(tile, [row, k])`, and the same for `WarpRight` and
-    /// `Fragment`.
-    pub(in crate::parse) fn load_operand(
-        &mut self,
-        operand: Type,
-        from: SharedOperand,
-        at: [Expr; 2],
-        span: Span,
-    ) -> Expr {
-        let (dest, value) = self.builder.temporary("operand", operand, span);
-        self.builder.emit(StmtKind::LoadFragment(Box::new(FragmentLoad { dest, from, at })), span);
-        value
-    }
-
     pub(super) fn warp_accumulator_method(
         &mut self,
         receiver: &Expr,
@@ -34,7 +21,7 @@ impl Cx<'_> {
         written: &syn::ExprMethodCall,
     ) -> Option<Expr> {
         let span = Span::of(written);
-        let accumulator = self.accumulator(receiver)?;
+        let accumulator = accumulator_local(self.sink, receiver)?;
         Some(match call {
             WarpAccumulatorCall::MmaSync { a, b } => {
                 return self.multiply_sync(WarpMmaOp::Add, accumulator, a, b, span);
@@ -49,18 +36,20 @@ impl Cx<'_> {
                 return self.multiply_sync(WarpMmaOp::XorPopc, accumulator, a, b, span);
             }
             WarpAccumulatorCall::Len => usize_number(ty.elements(), span),
-            WarpAccumulatorCall::Row { i } => self.row_of(ty, i, span),
+            WarpAccumulatorCall::Row { i } => row_of(&mut self.typing(), ty, i, span),
             WarpAccumulatorCall::At { i } => self.element_at(ty, i, span),
-            WarpAccumulatorCall::Store { tile, at } => {
-                self.effect(StmtKind::StoreWarp(Box::new(WarpStore { accumulator, tile, at })), span)
-            }
+            WarpAccumulatorCall::Store { tile, at } => effect(
+                &mut self.builder,
+                StmtKind::StoreWarp(Box::new(WarpStore { accumulator, tile, at })),
+                span,
+            ),
             WarpAccumulatorCall::StoreTo { matrix, at } => {
                 let stored = Stored { accumulator, first: number(0, span), columns: ty.columns };
                 return self.store_to(stored, matrix, at, span);
             }
             WarpAccumulatorCall::Pack => return self.pack(accumulator, ty, written),
-            WarpAccumulatorCall::RowMax => self.reduce_rows(accumulator, ty, RowOp::Max, span),
-            WarpAccumulatorCall::RowSum => self.reduce_rows(accumulator, ty, RowOp::Sum, span),
+            WarpAccumulatorCall::RowMax => reduce_rows(&mut self.builder, accumulator, ty, RowOp::Max, span),
+            WarpAccumulatorCall::RowSum => reduce_rows(&mut self.builder, accumulator, ty, RowOp::Sum, span),
         })
     }
 
@@ -76,7 +65,7 @@ impl Cx<'_> {
         let left = self.operand_in_registers(a, WarpSide::Left);
         let right = self.operand_in_registers(b, WarpSide::Right);
         let mma = MmaSync { op, accumulator, left: left?, right: right? };
-        Some(self.effect(StmtKind::MmaSync(Box::new(mma)), span))
+        Some(effect(&mut self.builder, StmtKind::MmaSync(Box::new(mma)), span))
     }
 
     /// Returns the local that holds an operand.
@@ -95,4 +84,18 @@ impl Cx<'_> {
         self.builder.assign(held, value);
         Some(held)
     }
+}
+
+/// Resolves `WarpLeft::<f16, 16, 32>::load(tile, [row, k])`, and the same for `WarpRight` and
+/// `Fragment`.
+pub(in crate::parse) fn load_operand(
+    builder: &mut Builder,
+    operand: Type,
+    from: SharedOperand,
+    at: [Expr; 2],
+    span: Span,
+) -> Expr {
+    let (dest, value) = builder.temporary("operand", operand, span);
+    builder.emit(StmtKind::LoadFragment(Box::new(FragmentLoad { dest, from, at })), span);
+    value
 }

@@ -8,27 +8,34 @@ mod atomic;
 mod barrier;
 mod bulk;
 mod descriptor;
-mod flight;
+pub(super) mod flight;
 mod global;
 mod hint;
 mod map;
 mod matrix;
-mod mma_sync;
-mod phase;
-mod pipeline;
+pub(super) mod mma_sync;
+pub(super) mod phase;
+pub(super) mod pipeline;
 mod receiver;
 mod tile;
-mod tile_at;
+pub(super) mod tile_at;
 mod vector;
 
 use std::borrow::Cow;
 
 use self::accumulator::usize_number;
+use self::descriptor::maps_method;
+use self::global::slice;
+use self::map::no_tiles;
+use self::pipeline::{empty_slot_method, loading_slot_method};
+use self::tile::sparse;
 use super::cx::Cx;
-use super::number::{finds_method, has_method};
+use super::number::{finds_method, has_method, number_method};
+use super::order::spill_if_changed;
 use super::span;
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
+use crate::infer::Infer;
 use crate::ir::{
     AccumulatorType, Callee, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, RowsType, Scalar,
     Span, Team, TileType, Type,
@@ -164,7 +171,7 @@ impl Cx<'_> {
             self.takes_method(&ty, entry, call);
         }
         let (effects, values) = self.block(|cx| cx.argument_values(entry.as_ref(), &call.args));
-        self.spill_if_changed(std::slice::from_mut(&mut receiver), &effects);
+        spill_if_changed(&mut self.builder, std::slice::from_mut(&mut receiver), &effects);
         self.builder.append(effects);
         match method {
             _ if ty == Type::Error => Expr::error(span),
@@ -204,7 +211,7 @@ impl Cx<'_> {
                 self.array_method(receiver, element, len, read, call)
             }
             Method::Stages(word, len) => match word.read(&mut self.typing(), &(), values, span)? {
-                StagesCall::Len => Some(self.known_u32(u64::from(len), span)),
+                StagesCall::Len => Some(known_u32(&mut self.infer, u64::from(len), span)),
             },
             Method::Barrier(word) => {
                 let call = word.read(&mut self.typing(), &(), values, span)?;
@@ -222,20 +229,20 @@ impl Cx<'_> {
             }
             Method::Maps(word, tile) => {
                 let call = word.read(&mut self.typing(), &(), values, span)?;
-                self.maps_method(&receiver, tile, call, span)
+                maps_method(&mut self.builder, &receiver, tile, call, span)
             }
             Method::SharedMap(word, tile) => {
                 let edit = word.read(&mut self.typing(), tile, values, span)?;
                 self.edit_method(receiver, tile, edit, call)
             }
             Method::Global(word, element) => {
-                let slice = self.slice(&receiver, element, word, span)?;
+                let slice = slice(self.sink, &receiver, element, word, span)?;
                 let read = word.read(&mut self.typing(), &element, values, span)?;
                 self.global_method(receiver, slice, read, call)
             }
             Method::Number(word) => {
                 let call = word.read(&mut self.typing(), &(), values, span)?;
-                self.number_method(receiver, call, span)
+                number_method(&mut self.typing(), receiver, call, span)
             }
             Method::Phase(word) => {
                 let call = word.read(&mut self.typing(), &(), values, span)?;
@@ -255,11 +262,11 @@ impl Cx<'_> {
             }
             Method::EmptySlot(word, tiles) => {
                 let call = word.read(&mut self.typing(), &(), values, span)?;
-                self.empty_slot_method(tiles, parts_of(&receiver)?, call, span)
+                empty_slot_method(&mut self.builder, tiles, parts_of(&receiver)?, call, span)
             }
             Method::LoadingSlot(word, tiles) => {
                 let call = word.read(&mut self.typing(), &(), values, span)?;
-                self.loading_slot_method(tiles, parts_of(&receiver)?, call, span)
+                loading_slot_method(tiles, parts_of(&receiver)?, call, span)
             }
             Method::FullSlot(word, tiles) => {
                 let call = word.read(&mut self.typing(), &(), values, span)?;
@@ -291,7 +298,7 @@ impl Cx<'_> {
             }
             Method::Fragment(word, ty) => match word.read(&mut self.typing(), &(), values, span)? {
                 FragmentCall::Sparse { metadata } => {
-                    self.sparse(Compound::SparseFragment(ty), receiver, metadata, span)
+                    sparse(&mut self.typing(), Compound::SparseFragment(ty), receiver, metadata, span)
                 }
             },
         }
@@ -300,7 +307,7 @@ impl Cx<'_> {
     fn unknown_method(&mut self, ty: &Type, name: &str, at: Span, span: Span) -> Expr {
         if let (Type::Im2colMap(..), Some(MapWord::TileAt | MapWord::BlockTile)) = (ty, MapWord::named(name))
         {
-            return self.no_tiles(name, span);
+            return no_tiles(self.sink, name, span);
         }
         let known = self.suggested_methods(ty);
         let others = |is_meant: bool, kind| is_meant.then(|| elsewhere(name, kind)).flatten();
@@ -325,10 +332,10 @@ impl Cx<'_> {
         };
         Method::all(ty).into_iter().filter(has).map(|method| method.entry().name).collect()
     }
+}
 
-    fn known_u32(&mut self, value: u64, span: Span) -> Expr {
-        self.infer.written(Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span))
-    }
+fn known_u32(infer: &mut Infer, value: u64, span: Span) -> Expr {
+    infer.written(Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span))
 }
 
 /// Returns the parts of a compound value.

@@ -1,8 +1,15 @@
 //! Methods of tiles in shared memory.
 
+use super::flight::transposed_operand;
+use super::known_u32;
+use super::vector::written_vector;
+use crate::diag::Sink;
 use crate::diag::mistake::{self, Counted, Mismatch};
+use crate::infer::Typing;
 use crate::ir::{Compound, Expr, ExprKind, OperandType, RemoteCopy, Scalar, Span, StmtKind, TileType, Type};
 use crate::limits;
+use crate::parse::call::effect;
+use crate::parse::compound::compound;
 use crate::parse::cx::Cx;
 use crate::parse::span;
 use crate::words::TileCall;
@@ -17,28 +24,30 @@ impl Cx<'_> {
     ) -> Option<Expr> {
         let span = span::of_method_call(syntax);
         Some(match call {
-            TileCall::Bytes => self.known_u32(ty.bytes(), span),
+            TileCall::Bytes => known_u32(&mut self.infer, ty.bytes(), span),
             TileCall::Rows => {
                 let rows = ty.extents.first().copied().unwrap_or(1);
-                self.known_u32(u64::from(rows), span)
+                known_u32(&mut self.infer, u64::from(rows), span)
             }
-            TileCall::Cols => self.known_u32(u64::from(ty.inner_extent()), span),
+            TileCall::Cols => known_u32(&mut self.infer, u64::from(ty.inner_extent()), span),
             TileCall::TileAt { index } => return self.tile_at(ty, index, span),
             TileCall::Band { i } => return self.band(tile, ty, i, syntax),
             TileCall::Columns { j } => return self.panels(tile, ty, j, syntax),
-            TileCall::Batch { i } => return self.batch(tile, ty, i, span),
+            TileCall::Batch { i } => return batch(self.sink, tile, ty, i, span),
             TileCall::Sparse { metadata } => {
                 let operand = OperandType { sparse: true, ..OperandType::from(ty.clone()) };
-                return self.sparse(Compound::Operand(operand), tile, metadata, span);
+                return sparse(&mut self.typing(), Compound::Operand(operand), tile, metadata, span);
             }
-            TileCall::T => self.transposed(tile, ty, true, span),
+            TileCall::T => transposed_operand(tile, ty, true, span),
             TileCall::TIf => return self.transposed_if(tile, ty, syntax),
             TileCall::Get { at } => {
                 let (dest, value) = self.builder.temporary("element", ty.element, span);
                 self.builder.emit(StmtKind::TileGet { dest, tile, at }, span);
                 value
             }
-            TileCall::Set { at, value } => self.effect(StmtKind::TileSet { tile, at, value }, span),
+            TileCall::Set { at, value } => {
+                effect(&mut self.builder, StmtKind::TileSet { tile, at, value }, span)
+            }
             TileCall::GetVec { at } => {
                 let vector = self.read_vector(syntax, ty.element)?;
                 let (dest, value) = self.builder.temporary("elements", vector, span);
@@ -46,8 +55,8 @@ impl Cx<'_> {
                 value
             }
             TileCall::SetVec { at, value } => {
-                let value = self.written_vector(value, ty.element)?;
-                self.effect(StmtKind::TileSet { tile, at, value }, span)
+                let value = written_vector(&mut self.typing(), value, ty.element)?;
+                effect(&mut self.builder, StmtKind::TileSet { tile, at, value }, span)
             }
             TileCall::CopyTo { to, at, count, barrier } => {
                 let copy = RemoteCopy { op: None, from: tile, to, at, count, barrier };
@@ -68,14 +77,14 @@ impl Cx<'_> {
             self.error(mistake::Tile::Band { tile: ty.clone(), rows }, span);
             return None;
         };
-        let band = self.part(tile, parts, i, span)?;
+        let band = part(self.sink, tile, parts, i, span)?;
         if ty.panels() == 1 {
             return Some(band);
         }
         // In a tile of several panels, the distance between panels depends on the rows of the whole
         // tile. A tile type with fewer rows cannot express that, but an operand can.
         let operand = OperandType { band: Some(rows), ..OperandType::from(ty.clone()) };
-        Some(self.compound(Compound::Operand(operand), vec![band], span))
+        Some(compound(Compound::Operand(operand), vec![band], span))
     }
 
     /// Resolves `columns::<C>(j)`: the `C` columns from column `j * C` on, as a tile. Rows are
@@ -90,64 +99,64 @@ impl Cx<'_> {
             self.error(mistake::Tile::Columns { tile: ty.clone(), columns }, span);
             return None;
         };
-        self.part(tile, parts, j, span)
+        part(self.sink, tile, parts, j, span)
     }
+}
 
-    /// Resolves `batch(i)`: matrix `i` of several, as a two-dimensional tile.
-    fn batch(&mut self, tile: Expr, ty: &TileType, i: Expr, span: Span) -> Option<Expr> {
-        let parts = match ty.extents[..] {
-            [ref outer @ .., count, rows, columns]
-                if outer.iter().all(|&extent| extent == 1) && (count == 1 || ty.panels() == 1) =>
-            {
-                Some(Parts { count, part: TileType { extents: vec![rows, columns], ..ty.clone() } })
-            }
-            _ => None,
-        };
-        let Some(parts) = parts else {
-            self.error(mistake::Tile::Batch(ty.clone()), span);
-            return None;
-        };
-        self.part(tile, parts, i, span)
-    }
+/// Resolves `batch(i)`: matrix `i` of several, as a two-dimensional tile.
+fn batch(sink: &mut Sink, tile: Expr, ty: &TileType, i: Expr, span: Span) -> Option<Expr> {
+    let parts = match ty.extents[..] {
+        [ref outer @ .., count, rows, columns]
+            if outer.iter().all(|&extent| extent == 1) && (count == 1 || ty.panels() == 1) =>
+        {
+            Some(Parts { count, part: TileType { extents: vec![rows, columns], ..ty.clone() } })
+        }
+        _ => None,
+    };
+    let Some(parts) = parts else {
+        sink.error(mistake::Tile::Batch(ty.clone()), span);
+        return None;
+    };
+    part(sink, tile, parts, i, span)
+}
 
-    /// Resolves `sparse(metadata)` of a tile or a fragment: two of every four elements of a row are
-    /// stored.
-    pub(super) fn sparse(
-        &mut self,
-        operand: Compound,
-        there: Expr,
-        metadata: Expr,
-        span: Span,
-    ) -> Option<Expr> {
-        let ty_of_metadata = self.infer.resolve(&metadata.ty);
-        if ty_of_metadata == Type::Error {
-            return None;
-        }
-        let is_array = match ty_of_metadata.elements() {
-            Some((element, _)) => self.infer.unify(&element, &Scalar::U32.into(), metadata.span),
-            None => false,
-        };
-        if !is_array {
-            let found = self.infer.partial(&metadata.ty);
-            self.error(Mismatch::NoMetadata(found), metadata.span);
-            return None;
-        }
-        Some(self.compound(operand, vec![there, metadata], span))
+/// Resolves `sparse(metadata)` of a tile or a fragment: two of every four elements of a row are
+/// stored.
+pub(super) fn sparse(
+    typing: &mut Typing<'_>,
+    operand: Compound,
+    there: Expr,
+    metadata: Expr,
+    span: Span,
+) -> Option<Expr> {
+    let ty_of_metadata = typing.infer.resolve(&metadata.ty);
+    if ty_of_metadata == Type::Error {
+        return None;
     }
+    let is_array = match ty_of_metadata.elements() {
+        Some((element, _)) => typing.infer.unify(&element, &Scalar::U32.into(), metadata.span),
+        None => false,
+    };
+    if !is_array {
+        let found = typing.infer.partial(&metadata.ty);
+        typing.error(Mismatch::NoMetadata(found), metadata.span);
+        return None;
+    }
+    Some(compound(operand, vec![there, metadata], span))
+}
 
-    /// Selects part `i` of a tile.
-    fn part(&mut self, tile: Expr, Parts { count, part }: Parts, i: Expr, span: Span) -> Option<Expr> {
-        // The pattern of a swizzle repeats every 8 rows of its span. A tile must begin at a
-        // repetition.
-        let (bytes, alignment) = (part.shared_bytes(), limits::tile_alignment(part.swizzle));
-        if count > 1 && !bytes.is_multiple_of(alignment) {
-            self.error(mistake::Tile::PartBytes { part, bytes, alignment }, span);
-            return None;
-        }
-        let part = Type::Tile(part);
-        let stages = Expr { ty: Type::Stages(Box::new(part.clone()), count), ..tile };
-        Some(Expr { kind: ExprKind::Stage(Box::new(stages), Box::new(i)), ty: part, span })
+/// Selects part `i` of a tile.
+fn part(sink: &mut Sink, tile: Expr, Parts { count, part }: Parts, i: Expr, span: Span) -> Option<Expr> {
+    // The pattern of a swizzle repeats every 8 rows of its span. A tile must begin at a
+    // repetition.
+    let (bytes, alignment) = (part.shared_bytes(), limits::tile_alignment(part.swizzle));
+    if count > 1 && !bytes.is_multiple_of(alignment) {
+        sink.error(mistake::Tile::PartBytes { part, bytes, alignment }, span);
+        return None;
     }
+    let part = Type::Tile(part);
+    let stages = Expr { ty: Type::Stages(Box::new(part.clone()), count), ..tile };
+    Some(Expr { kind: ExprKind::Stage(Box::new(stages), Box::new(i)), ty: part, span })
 }
 
 /// A division of a tile into contiguous tiles.

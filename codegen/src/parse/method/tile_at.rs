@@ -1,7 +1,7 @@
 //! Coordinates by tile index: `tile_at` of maps and tiles, and `block_tile` of maps.
 
 use crate::diag::mistake;
-use crate::infer::{fold, settle};
+use crate::infer::{Infer, fold, settle};
 use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, TileType, Type, visit};
 use crate::parse::cx::Cx;
 use crate::words::shape::TileIndices;
@@ -49,7 +49,7 @@ impl Cx<'_> {
     fn first_of(&mut self, index: Expr, extent: u32, element: &Type) -> Option<Expr> {
         let reach = i128::from(i32::MIN)..=i128::from(i32::MAX);
         if !self.nesting.is_left_out()
-            && let Some(value) = self.known_integer(&index)
+            && let Some(value) = known_integer(&self.infer, &index)
             && let coordinate = value.saturating_mul(i128::from(extent))
             && !reach.contains(&coordinate)
         {
@@ -64,25 +64,25 @@ impl Cx<'_> {
         let kind = ExprKind::Binary(BinaryOp::Mul, Box::new(index), Box::new(extent));
         Some(Expr { kind, ty: element.clone(), span })
     }
+}
 
-    /// Returns the value of an integer expression, if it is already known.
-    pub(in crate::parse) fn known_integer(&self, expr: &Expr) -> Option<i128> {
-        self.known(expr).as_int()
-    }
+/// Returns the value of an integer expression, if it is already known.
+pub(in crate::parse) fn known_integer(infer: &Infer, expr: &Expr) -> Option<i128> {
+    known(infer, expr).as_int()
+}
 
-    /// Returns the value of a condition, if it is already known.
-    pub(in crate::parse) fn known_bool(&self, expr: &Expr) -> Option<bool> {
-        if let ExprKind::Const(Const::Bool(holds)) = self.known(expr).kind { Some(holds) } else { None }
-    }
+/// Returns the value of a condition, if it is already known.
+pub(in crate::parse) fn known_bool(infer: &Infer, expr: &Expr) -> Option<bool> {
+    if let ExprKind::Const(Const::Bool(holds)) = known(infer, expr).kind { Some(holds) } else { None }
+}
 
-    /// Folds an expression as far as constants and inferred types allow.
-    fn known(&self, expr: &Expr) -> Expr {
-        let mut value = expr.clone();
-        visit::within_mut(&mut value, &mut |node| {
-            settle::settle_expr(&self.infer, node);
-            // A division by zero is reported with all other constants.
-            let _reported_later = fold::fold(node);
-        });
-        value
-    }
+/// Folds an expression as far as constants and inferred types allow.
+fn known(infer: &Infer, expr: &Expr) -> Expr {
+    let mut value = expr.clone();
+    visit::within_mut(&mut value, &mut |node| {
+        settle::settle_expr(infer, node);
+        // A division by zero is reported with all other constants.
+        let _reported_later = fold::fold(node);
+    });
+    value
 }

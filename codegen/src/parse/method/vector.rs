@@ -1,7 +1,9 @@
 //! Vectors: consecutive elements of a tile or a slice that are read or written with one
 //! instruction.
 
+use crate::diag::Sink;
 use crate::diag::mistake::{Argument, Mismatch, Tile};
+use crate::infer::Typing;
 use crate::ir::{Expr, Scalar, Span, Type};
 use crate::limits::VECTOR_BYTES;
 use crate::parse::cx::Cx;
@@ -17,31 +19,31 @@ impl Cx<'_> {
         };
         let len = self.constant_argument(argument, &Scalar::Usize.into())?;
         let found = u32::try_from(len.as_int()?).unwrap_or(u32::MAX);
-        self.is_vector(element, found, len.span).then(|| Type::Array(Box::new(element.into()), found))
+        is_vector(self.sink, element, found, len.span).then(|| Type::Array(Box::new(element.into()), found))
     }
+}
 
-    /// Returns `value` if it is an array that can be written with one instruction.
-    pub(super) fn written_vector(&mut self, value: Expr, element: Scalar) -> Option<Expr> {
-        let ty = self.infer.resolve(&value.ty);
-        if let Type::Array(_, len) = ty {
-            let fits = self.expect(&value, &Type::Array(Box::new(element.into()), len));
-            return (fits && self.is_vector(element, len, value.span)).then_some(value);
-        }
-        if ty != Type::Error {
-            self.error(Mismatch::NoVector { found: self.infer.partial(&ty), element }, value.span);
-        }
-        None
+/// Returns `value` if it is an array that can be written with one instruction.
+pub(super) fn written_vector(typing: &mut Typing<'_>, value: Expr, element: Scalar) -> Option<Expr> {
+    let ty = typing.infer.resolve(&value.ty);
+    if let Type::Array(_, len) = ty {
+        let fits = typing.expect(&value, &Type::Array(Box::new(element.into()), len));
+        return (fits && is_vector(typing.sink, element, len, value.span)).then_some(value);
     }
+    if ty != Type::Error {
+        typing.error(Mismatch::NoVector { found: typing.infer.partial(&ty), element }, value.span);
+    }
+    None
+}
 
-    /// Reports a vector that no instruction accesses at once. Source: PTX ISA, "Vectors" and "ld".
-    fn is_vector(&mut self, element: Scalar, len: u32, span: Span) -> bool {
-        let lengths = lengths(element);
-        if lengths.contains(&len) {
-            return true;
-        }
-        self.error(Tile::VectorLength { element, len, lengths }, span);
-        false
+/// Reports a vector that no instruction accesses at once. Source: PTX ISA, "Vectors" and "ld".
+fn is_vector(sink: &mut Sink, element: Scalar, len: u32, span: Span) -> bool {
+    let lengths = lengths(element);
+    if lengths.contains(&len) {
+        return true;
     }
+    sink.error(Tile::VectorLength { element, len, lengths }, span);
+    false
 }
 
 /// Returns the supported numbers of elements.

@@ -2,7 +2,8 @@
 
 use syn::Expr as Syntax;
 
-use super::{Meaning, Space};
+use super::{Meaning, Space, refuse_foreign_path, refuse_qualified};
+use crate::diag::Sink;
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{self, Suggestion, did_you_mean, elsewhere};
 use crate::infer::Kind;
@@ -11,9 +12,8 @@ use crate::ir::{
     WarpFragmentType, WarpSide,
 };
 use crate::parse::cx::{Binding, Cx};
-use crate::parse::names;
 use crate::parse::number::has_conversion;
-use crate::parse::span;
+use crate::parse::{names, span};
 use crate::words::{
     AccumulatorFunction, ConversionWord, FragmentFunction, FunctionWord, PhaseFunction, RowsFunction,
     TypeWord, WarpAccumulatorFunction, WarpLeftFunction, WarpRightFunction, WarpRowsFunction, Word,
@@ -54,7 +54,7 @@ impl<'a> Cx<'a> {
     /// Resolves a path to a function. Reports a path that does not name one.
     pub(in crate::parse) fn callee(&mut self, path: &syn::ExprPath) -> Callee<'a> {
         let at = span::of_expr_path(path);
-        let path = match self.refuse_qualified(path.qself.as_ref(), at) {
+        let path = match refuse_qualified(self.sink, path.qself.as_ref(), at) {
             true => return Callee::Refused,
             false => &path.path,
         };
@@ -81,7 +81,7 @@ impl<'a> Cx<'a> {
             Some(word) if self.takes_word(path, Meaning::Function(word)) => Callee::Word(word),
             Some(_) => Callee::Refused,
             None if path.segments.len() > 1 => {
-                self.refuse_foreign_path(path);
+                refuse_foreign_path(self.sink, path);
                 Callee::Refused
             }
             None => {
@@ -114,23 +114,18 @@ impl<'a> Cx<'a> {
         if let Some(found) = of_matrix(&ty, name) {
             match found {
                 Ok(callee) => return callee,
-                Err((of, known)) => self.no_function(of, name, known, at),
+                Err((of, known)) => no_function(self.sink, of, name, known, at),
             }
         } else if ty == Type::Compound(Compound::Phase) {
             if let Some(word) = PhaseFunction::named(name) {
                 return Callee::Phase(word);
             }
             let known = names_of::<PhaseFunction>().iter().map(|name| format!("Phase::{name}()")).collect();
-            self.no_function("Phase", name, known, at);
+            no_function(self.sink, "Phase", name, known, at);
         } else if ty != Type::Error {
             self.error(Name::NoFunction { of: self.infer.partial(&ty), name: name.to_owned() }, at);
         }
         Callee::Refused
-    }
-
-    /// Reports an unknown associated function, with those that the type has.
-    fn no_function(&mut self, of: &'static str, name: &str, known: Vec<String>, at: Span) {
-        self.error(Name::TypeFunction { of, name: name.to_owned(), known }, at);
     }
 
     /// Resolves the type whose function is called. An accumulator type without generics is left to
@@ -186,6 +181,11 @@ impl<'a> Cx<'a> {
         let suggestion = elsewhere(name, suggest::Kind::Function).or_else(|| did_you_mean(name, known));
         self.error(Name::Function { name: name.to_owned(), suggestion }, at);
     }
+}
+
+/// Reports an unknown associated function, with those that the type has.
+fn no_function(sink: &mut Sink, of: &'static str, name: &str, known: Vec<String>, at: Span) {
+    sink.error(Name::TypeFunction { of, name: name.to_owned(), known }, at);
 }
 
 /// The callee with a name among the functions of a type, or else the type's name and its functions.

@@ -215,27 +215,27 @@ impl Cx<'_> {
         let is_type = |name: &str| name == "Self" || self.instance.type_argument(name).is_some();
         let generic = prefix.segments.iter().any(|segment| !segment.arguments.is_none());
         if foreign || generic || is_type(&first) {
-            self.refuse_foreign_path(path);
+            refuse_foreign_path(self.sink, path);
             return true;
         }
         false
     }
+}
 
-    /// Reports a path to an item that does not exist in kernels.
-    pub(in crate::parse) fn refuse_foreign_path(&mut self, path: &Path) {
-        let shown = shown(path);
-        let name = last_name(path).unwrap_or_default();
-        let is_word = [Space::Value, Space::Type].into_iter().any(|space| is_vocabulary(&name, space));
-        self.error(Name::Foreign { path: shown, word: is_word.then_some(name) }, Span::of(path));
-    }
+/// Reports a path to an item that does not exist in kernels.
+pub(in crate::parse) fn refuse_foreign_path(sink: &mut Sink, path: &Path) {
+    let shown = shown(path);
+    let name = last_name(path).unwrap_or_default();
+    let is_word = [Space::Value, Space::Type].into_iter().any(|space| is_vocabulary(&name, space));
+    sink.error(Name::Foreign { path: shown, word: is_word.then_some(name) }, Span::of(path));
+}
 
-    /// Returns whether the path has a `qself`, as in `<u32>::MAX`, and reports it.
-    pub(in crate::parse) fn refuse_qualified(&mut self, qself: Option<&syn::QSelf>, span: Span) -> bool {
-        if qself.is_some() {
-            self.error(Name::Qualified, span);
-        }
-        qself.is_some()
+/// Returns whether the path has a `qself`, as in `<u32>::MAX`, and reports it.
+pub(in crate::parse) fn refuse_qualified(sink: &mut Sink, qself: Option<&syn::QSelf>, span: Span) -> bool {
+    if qself.is_some() {
+        sink.error(Name::Qualified, span);
     }
+    qself.is_some()
 }
 
 /// Adds a use of a built-in to `words`, unless it is there already.

@@ -3,6 +3,7 @@
 use syn::GenericArgument;
 
 use crate::diag::mistake::Types;
+use crate::infer::Typing;
 use crate::ir::{
     AccumulatorType, Compound, FragmentType, OperandType, RowsType, Scalar, Span, Team, Type,
     WarpFragmentType, WarpSide,
@@ -69,7 +70,7 @@ impl Cx<'_> {
                 let operand = OperandType { transposed, ..OperandType::from(tile) };
                 Some(Type::Compound(Compound::Operand(operand)))
             }
-            other => self.no_operand("Transposed", &other, segment),
+            other => no_operand(&mut self.typing(), "Transposed", &other, segment),
         }
     }
 
@@ -102,7 +103,7 @@ impl Cx<'_> {
                 }
                 Some(Type::Compound(Compound::SparseFragment(fragment)))
             }
-            other => self.no_operand("Sparse", &other, segment),
+            other => no_operand(&mut self.typing(), "Sparse", &other, segment),
         }
     }
 
@@ -118,16 +119,9 @@ impl Cx<'_> {
             Type::Compound(Compound::Operand(operand)) if !operand.negated => {
                 OperandType { negated: true, ..operand }
             }
-            other => return self.no_operand("Negated", &other, segment),
+            other => return no_operand(&mut self.typing(), "Negated", &other, segment),
         };
         Some(Type::Compound(Compound::Operand(operand)))
-    }
-
-    fn no_operand(&mut self, word: &'static str, found: &Type, segment: &syn::PathSegment) -> Option<Type> {
-        if *found != Type::Error {
-            self.error(Types::Operand { word, found: self.infer.partial(found) }, Span::of(segment));
-        }
-        None
     }
 
     fn matrix(&mut self, generics: &[&GenericArgument]) -> Option<(Scalar, u32, u32)> {
@@ -136,4 +130,16 @@ impl Cx<'_> {
         let (rows, columns) = (self.u32_argument(rows), self.u32_argument(columns));
         Some((element?, rows?, columns?))
     }
+}
+
+fn no_operand(
+    typing: &mut Typing<'_>,
+    word: &'static str,
+    found: &Type,
+    segment: &syn::PathSegment,
+) -> Option<Type> {
+    if *found != Type::Error {
+        typing.error(Types::Operand { word, found: typing.infer.partial(found) }, Span::of(segment));
+    }
+    None
 }

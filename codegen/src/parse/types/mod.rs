@@ -8,6 +8,7 @@ use syn::{GenericArgument, PathArguments};
 use super::cx::Cx;
 use super::names::{self, Meaning, Space};
 use super::span;
+use crate::diag::Sink;
 use crate::diag::mistake::{Argument, Types};
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
@@ -98,7 +99,7 @@ impl Cx<'_> {
         if !self.takes_word(path, Meaning::of_type(word)) {
             return Type::Error;
         }
-        match self.generics_of(word, segment, Span::of(segment)) {
+        match generics_of(self.sink, word, segment, Span::of(segment)) {
             Some(generics) => self.type_of(word, &generics, segment),
             // A type without generics is unambiguous despite the error.
             None if word.generics().is_empty() => self.type_of(word, &[], segment),
@@ -265,7 +266,7 @@ impl Cx<'_> {
             }
             return None;
         };
-        let extents = self.generics_of(word, &segment, Span::of(argument))?;
+        let extents = generics_of(self.sink, word, &segment, Span::of(argument))?;
         let extents: Vec<_> = extents.iter().map(|&extent| self.u32_argument(extent)).collect();
         extents.into_iter().collect()
     }
@@ -325,27 +326,27 @@ impl Cx<'_> {
             }
         }
     }
+}
 
-    /// Returns the generic arguments of a type, without lifetimes, which are left to rustc. Reports
-    /// a wrong number of arguments.
-    fn generics_of<'s>(
-        &mut self,
-        word: TypeWord,
-        segment: &'s syn::PathSegment,
-        span: Span,
-    ) -> Option<Vec<&'s GenericArgument>> {
-        let mut given = generic_arguments(segment);
-        if word.has_lifetime() {
-            given.retain(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
-        }
-        if !word.takes(given.len()) {
-            let (wanted, usage) = (word.wanted(), word.usage());
-            let (word, found) = (word.name().to_owned().into(), given.len());
-            self.error(Argument::TypeGenerics { word, wanted, found, usage }, span);
-            return None;
-        }
-        Some(given)
+/// Returns the generic arguments of a type, without lifetimes, which are left to rustc. Reports
+/// a wrong number of arguments.
+fn generics_of<'s>(
+    sink: &mut Sink,
+    word: TypeWord,
+    segment: &'s syn::PathSegment,
+    span: Span,
+) -> Option<Vec<&'s GenericArgument>> {
+    let mut given = generic_arguments(segment);
+    if word.has_lifetime() {
+        given.retain(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
     }
+    if !word.takes(given.len()) {
+        let (wanted, usage) = (word.wanted(), word.usage());
+        let (word, found) = (word.name().to_owned().into(), given.len());
+        sink.error(Argument::TypeGenerics { word, wanted, found, usage }, span);
+        return None;
+    }
+    Some(given)
 }
 
 /// Returns the scalar of this name.
