@@ -70,7 +70,7 @@ echo "== The feature cuda, without CUDA"
 time in_root "cd ~/hello && cargo run --features cuda"
 
 echo "== Kept PTX, without LLVM"
-in_root "cd ~/hello && sed -i 's|codegen\" }|codegen\", default-features = false }|;
+in_root "cd ~/hello && sed -i 's|back\" }|back\", default-features = false }|;
     s|^\[features\]|&\nllvm = [\"tma-codegen/llvm\"]|' Cargo.toml && cargo tma ptx --keep --features llvm"
 in_root "apt-get remove -qq libllvm22 >/dev/null && rm -rf ~/hello/target"
 in_root "cd ~/hello && cargo test"

@@ -40,8 +40,12 @@ anyhow = "1"
 tma-runtime = {{ path = "{root}/tma-runtime" }}
 
 [build-dependencies]
-tma-codegen = {{ path = "{root}/codegen" }}
+tma-codegen = {{ path = "{root}/codegen/back" }}
 
+[profile.dev.package.tma-front]
+opt-level = 1
+[profile.dev.package.tma-protocol]
+opt-level = 1
 [profile.dev.package.tma-codegen]
 opt-level = 1
 """

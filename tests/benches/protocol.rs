@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tma_codegen::check;
 use tma_codegen::check::CheckedKernel;
-use tma_codegen::check::protocol::{Budget, Verdict, judge};
+use tma_codegen::protocol::{Budget, Verdict, judge};
 use tma_tests::sources::{Source, benchmarks, conformance, corpus, examples, library};
 
 /// The number of runs per kernel. The shortest time counts.

@@ -274,7 +274,7 @@ fn the_other_kind_is_compiled_anew() {
 #[test]
 fn the_build_script_decides_as_rustc_does() {
     let package = folder("profiles");
-    let decision = Path::new(env!("CARGO_MANIFEST_DIR")).join("../codegen/src/build/checks.rs");
+    let decision = Path::new(env!("CARGO_MANIFEST_DIR")).join("../codegen/back/src/build/checks.rs");
     let script = format!(
         "#[derive(Debug)] enum Checks {{ On, Off }}\n#[path = {decision:?}] mod checks;\n\
          fn main() {{ println!(\"cargo::rustc-env=CHECKS={{:?}}\", checks::of_this_build()); }}\n"

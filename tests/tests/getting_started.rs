@@ -15,6 +15,10 @@ opt-level = 3
 debug = "line-tables-only"
 [profile.dev.package.tma-model]
 opt-level = 3
+[profile.dev.package.tma-front]
+opt-level = 1
+[profile.dev.package.tma-protocol]
+opt-level = 1
 [profile.dev.package.tma-codegen]
 opt-level = 1"#;
 
@@ -47,7 +51,9 @@ fn package() -> PathBuf {
     let all = Path::new(env!("CARGO_TARGET_TMPDIR"));
     // The same settings as in `cargo-tma/tests`, for the same reason.
     fs::create_dir_all(all.join(".cargo")).unwrap();
-    let settings = "[profile.dev.package.tma-codegen]\nopt-level = 0\n";
+    let packages = ["tma-front", "tma-protocol", "tma-codegen"];
+    let settings =
+        packages.map(|package| format!("[profile.dev.package.{package}]\nopt-level = 0\n")).concat();
     fs::write(all.join(".cargo/config.toml"), settings).unwrap();
     let beside = all.join("getting-started");
     let folder = beside.join("hello-tma");

@@ -11,10 +11,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ptx_sim::{FindingKind, Findings};
-use tma_codegen::check::protocol::{Budget, Verdict, judge};
 use tma_codegen::check::{CheckedKernel, check};
 use tma_codegen::diag::{Code, Counterexample, Diagnostic, LaunchInput, Sink};
 use tma_codegen::ir::{Axis, ParamKind, Scalar};
+use tma_codegen::protocol::{Budget, Verdict, judge};
 use tma_tests::mutation::ir::mutants;
 use tma_tests::mutation::judgement::{MutantJudgement, judge_all, lines, lines_of};
 use tma_tests::mutation::judgement_table::{Tally, accepted_and_wrong, table_of_kernels, tables};
@@ -129,7 +129,7 @@ fn every_wrong_kernel_goes_wrong() -> anyhow::Result<()> {
         "warps",
     ];
     for file in files {
-        for kernel in kernels(&folder(&format!("codegen/tests/protocol/wrong_kernels/{file}.rs")))? {
+        for kernel in kernels(&folder(&format!("codegen/back/tests/protocol/wrong_kernels/{file}.rs")))? {
             let name = kernel.kernel().path();
             let example = match judge(&kernel, Budget::MACRO).verdict {
                 Verdict::Broken(diagnostic) => {
@@ -158,7 +158,7 @@ fn every_wrong_kernel_goes_wrong() -> anyhow::Result<()> {
 fn every_counterexample_goes_wrong_as_it_says() -> anyhow::Result<()> {
     let (mut wrong, mut all) = (vec![], 0);
     for file in ["protocol_waits", "protocol_memory", "protocol_pipelines", "protocol_reasons"] {
-        let path = folder(&format!("codegen/tests/diagnostics/{file}.rs"));
+        let path = folder(&format!("codegen/back/tests/diagnostics/{file}.rs"));
         for kernel in kernels(&path)? {
             let Verdict::Broken(diagnostic) = judge(&kernel, Budget::MACRO).verdict else {
                 wrong.push(format!("{file}: {} is not refused", kernel.kernel().name));
@@ -206,8 +206,8 @@ fn counterexamples_of_mutants_go_wrong_as_they_say() {
 #[test]
 fn what_is_right_runs_quiet() -> anyhow::Result<()> {
     let (mut wrong, mut all) = (vec![], 0);
-    let by_orders = kernels_below("codegen/tests/protocol/right_by_orders")?;
-    for kernel in kernels_below("codegen/tests/protocol/right")?.into_iter().chain(by_orders) {
+    let by_orders = kernels_below("codegen/back/tests/protocol/right_by_orders")?;
+    for kernel in kernels_below("codegen/back/tests/protocol/right")?.into_iter().chain(by_orders) {
         all += 1;
         let name = kernel.kernel().path();
         for number in [0, 1, 2, 5] {
@@ -230,7 +230,7 @@ fn what_is_right_runs_quiet() -> anyhow::Result<()> {
 #[test]
 fn what_blocks_tell_each_other_runs_quiet() -> anyhow::Result<()> {
     let (mut wrong, mut all) = (vec![], 0);
-    for kernel in kernels_below("codegen/tests/protocol/right_between_blocks")? {
+    for kernel in kernels_below("codegen/back/tests/protocol/right_between_blocks")? {
         all += 1;
         let name = kernel.kernel().path();
         for (blocks, number) in [(2, 1), (4, 3)] {

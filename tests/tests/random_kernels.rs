@@ -9,9 +9,9 @@
 
 use std::fmt::Write;
 
-use tma_codegen::check::protocol::{Budget, Verdict, judge};
 use tma_codegen::diag::{Counterexample, LaunchInput};
 use tma_codegen::ir::Axis;
+use tma_codegen::protocol::{Budget, Verdict, judge};
 use tma_tests::mutation::judgement::lines_of;
 use tma_tests::replay::Replay;
 use tma_tests::rng::Rng;

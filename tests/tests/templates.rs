@@ -44,7 +44,7 @@ fn user(name: &str, kernels: &str, text: &str) -> PathBuf {
     let more = format!(
         "{kernels}tma-kernels = {}\n[build-dependencies]\ntma-codegen = {}\n",
         at("tma-kernels"),
-        at("codegen")
+        at("codegen/back")
     );
     let folder = package(&format!("templates/{name}"), &more);
     fs::write(folder.join("build.rs"), "fn main() { tma_codegen::build() }\n").unwrap();

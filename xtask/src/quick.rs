@@ -25,11 +25,11 @@ type Arguments = &'static [&'static str];
 const TESTS: &[(&str, Arguments)] = &[
     ("cargo-tma/", &["-p", "cargo-tma"]),
     ("codegen/", WITHOUT_LLVM),
-    ("codegen/src/emit/", BACK_END),
-    ("codegen/src/lower/", BACK_END),
-    ("codegen/tests/flights/", &["-p", "tma-codegen", "--test", "flights"]),
-    ("codegen/tests/mma_ptx.rs", BACK_END),
-    ("codegen/tests/tiles_ptx.rs", BACK_END),
+    ("codegen/back/src/emit/", BACK_END),
+    ("codegen/back/src/lower/", BACK_END),
+    ("codegen/back/tests/flights/", &["-p", "tma-codegen", "--test", "flights"]),
+    ("codegen/back/tests/mma_ptx.rs", BACK_END),
+    ("codegen/back/tests/tiles_ptx.rs", BACK_END),
     ("conformance/", &["-p", "tma-conformance"]),
     ("docs/", PAGES),
     ("docs/errors/", &["-p", "tma-codegen", "--no-default-features", "--test", "error_pages"]),
@@ -51,7 +51,8 @@ const TESTS: &[(&str, Arguments)] = &[
     ("xtask/", &["-p", "xtask"]),
 ];
 
-const WITHOUT_LLVM: Arguments = &["-p", "tma-codegen", "--no-default-features"];
+const WITHOUT_LLVM: Arguments =
+    &["-p", "tma-front", "-p", "tma-protocol", "-p", "tma-codegen", "--no-default-features"];
 const BACK_END: Arguments =
     &["-p", "tma-codegen", "--lib", "--test", "mma_ptx", "--test", "tiles_ptx", "--test", "no_llvm"];
 const PAGES: Arguments = &["-p", "tma-tests", "--test", "book", "--test", "words"];
@@ -72,11 +73,11 @@ pub(crate) fn steps(tools: &Tools, base: &str) -> Result<Vec<(String, std::proce
         (name.to_owned(), command)
     };
     let packages = PUBLISHED.iter().flat_map(|package| ["-p", package]);
-    let check = ["check", "--no-default-features", "--config", QUICKLY];
+    let check = ["check", "--no-default-features"].into_iter().chain(QUICKLY);
     let mut steps = vec![
         step("format", vec!["fmt", "--all", "--check"]),
         step("the repository's text", vec!["test", "-q", "-p", "tma-tests-repository"]),
-        step("compilation without LLVM", check.into_iter().chain(packages).collect()),
+        step("compilation without LLVM", check.chain(packages).collect()),
     ];
     for arguments in tests(&changed) {
         let name = arguments.join(" ");
@@ -131,8 +132,11 @@ mod tests {
 
     #[test]
     fn the_longest_path_decides() {
-        assert_eq!(of(&["codegen/src/lower/mod.rs"]), [BACK_END.join(" ")]);
-        assert_eq!(of(&["codegen/src/check/mod.rs", "codegen/src/lib.rs"]), [WITHOUT_LLVM.join(" ")]);
+        assert_eq!(of(&["codegen/back/src/lower/mod.rs"]), [BACK_END.join(" ")]);
+        assert_eq!(
+            of(&["codegen/front/src/check/mod.rs", "codegen/back/src/lib.rs"]),
+            [WITHOUT_LLVM.join(" ")]
+        );
     }
 
     #[test]

@@ -26,9 +26,11 @@ const CUST: &str = "tma-runtime/cust,tma-tests/cust";
 pub(crate) const SIMULATOR_COMMAND: &str = "ptx-sim/cli";
 
 /// The packages that are published.
-pub(crate) const PUBLISHED: [&str; 8] = [
+pub(crate) const PUBLISHED: [&str; 10] = [
     "tma-model",
     "tma-setup",
+    "tma-front",
+    "tma-protocol",
     "tma-codegen",
     "tma-macros",
     "ptx-sim",
@@ -40,9 +42,16 @@ pub(crate) const PUBLISHED: [&str; 8] = [
 /// The features in their `package.metadata.docs.rs`.
 const FEATURES_OF_DOCS_RS: &str = "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim,tma-runtime/cust";
 
-/// The setting that builds the compiler of kernels in a third of the time, which pays off where it
+/// The settings that build the compiler of kernels in a third of the time, which pays off where it
 /// compiles no PTX.
-pub(crate) const QUICKLY: &str = "profile.dev.package.tma-codegen.opt-level=0";
+pub(crate) const QUICKLY: [&str; 6] = [
+    "--config",
+    "profile.dev.package.tma-front.opt-level=0",
+    "--config",
+    "profile.dev.package.tma-protocol.opt-level=0",
+    "--config",
+    "profile.dev.package.tma-codegen.opt-level=0",
+];
 
 /// Runs the steps in order and prints how long each took.
 pub(crate) fn run() -> Result<()> {
@@ -119,13 +128,15 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     // Lints and documentation do not depend on PTX, which build scripts of their own would compile.
     // Code that only exists without CUDA is linted further down.
     let everything = [SIMULATOR_COMMAND, CUDA_OF_PUBLISHED, CUDA_OF_OTHERS, CUST].join(",");
-    let mut lints = cargo(&["clippy", "--config", QUICKLY, "--workspace", "--all-targets"]);
+    let mut lints = cargo(&["clippy", "--workspace", "--all-targets"]);
+    lints.args(QUICKLY);
     lints.args(["--features", &everything]).args(deny_warnings).env("TMA_PTX", "off");
 
     // All of these run without LLVM, and include xtask. The compiler's dependencies therefore have
     // the same features each time, and it is built once.
     let without_defaults = |subcommand: &str, packages: &[&str], more: &[&str]| {
-        let mut command = cargo(&[subcommand, "--config", QUICKLY, "--no-default-features", "-p", "xtask"]);
+        let mut command = cargo(&[subcommand, "--no-default-features", "-p", "xtask"]);
+        command.args(QUICKLY);
         command.args(packages.iter().flat_map(|package| ["-p", package])).args(more);
         command.env(llvm::VARIABLE, &nowhere);
         command
@@ -147,7 +158,8 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let tests = cargo(&["test", "--workspace", "--features", SIMULATOR_COMMAND]);
 
     // The documentation of unpublished packages has no readers.
-    let mut documentation = cargo(&["doc", "--config", QUICKLY, "--no-deps", "-p", "xtask"]);
+    let mut documentation = cargo(&["doc", "--no-deps", "-p", "xtask"]);
+    documentation.args(QUICKLY);
     documentation.args(PUBLISHED.iter().flat_map(|package| ["-p", package]));
     documentation.args(["--features", FEATURES_OF_DOCS_RS, "--features", CUDA_OF_PUBLISHED]);
     documentation.env("RUSTDOCFLAGS", "-D warnings").env("TMA_PTX", "off");

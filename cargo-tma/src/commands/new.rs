@@ -41,7 +41,7 @@ const TAKEN: [&str; 12] = [
 ];
 
 /// The dependencies, by their placeholder and their package.
-const DEPENDENCIES: [(&str, &str); 2] = [("runtime", "tma-runtime"), ("codegen", "codegen")];
+const DEPENDENCIES: [(&str, &str); 2] = [("runtime", "tma-runtime"), ("codegen", "codegen/back")];
 
 /// Creates the package.
 pub(crate) fn run(options: &New) -> Result<Output> {
@@ -93,7 +93,7 @@ fn project(named: Option<&Path>) -> Result<Option<PathBuf>> {
         return Ok(installed_from.filter(|folder| is_project(folder)));
     };
     if !is_project(named) {
-        bail!("{} is not a clone of the project: tma-runtime or codegen is missing", named.display());
+        bail!("{} is not a clone of the project: tma-runtime or codegen/back is missing", named.display());
     }
     let absolute = fs::canonicalize(named).with_context(|| format!("cannot read {}", named.display()))?;
     Ok(Some(absolute))
@@ -137,7 +137,7 @@ mod tests {
         assert!(text.contains(&format!("tma-codegen = \"{version}\"\n")), "{text}");
         assert!(filled("use new_package::scale;", "hello-tma", None).contains("use hello_tma::scale;"));
         let text = filled(FILES[0].1, "hello-tma", Some(Path::new("/p")));
-        assert!(text.contains("tma-codegen = { path = \"/p/codegen\" }\n"), "{text}");
+        assert!(text.contains("tma-codegen = { path = \"/p/codegen/back\" }\n"), "{text}");
         assert!(!text.contains("{name}") && text.contains("name = \"hello-tma\""), "{text}");
     }
 

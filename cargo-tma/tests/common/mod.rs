@@ -24,7 +24,9 @@ pub(crate) fn fresh(name: &str) -> PathBuf {
 /// build than it saves. The test of the book's package does the same.
 fn compile_the_compiler_quickly(folder: &Path) {
     fs::create_dir_all(folder.join(".cargo")).unwrap();
-    let settings = "[profile.dev.package.tma-codegen]\nopt-level = 0\n";
+    let packages = ["tma-front", "tma-protocol", "tma-codegen"];
+    let settings =
+        packages.map(|package| format!("[profile.dev.package.{package}]\nopt-level = 0\n")).concat();
     fs::write(folder.join(".cargo/config.toml"), settings).unwrap();
 }
 

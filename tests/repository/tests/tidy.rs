@@ -19,7 +19,14 @@ fn codes(text: &str) -> BTreeSet<&str> {
 
 /// Returns the codes that the sources of the compiler, the runtime and the kernel library define.
 fn defined_codes(files: &[File]) -> BTreeSet<&str> {
-    const SOURCES: [&str; 4] = ["codegen/build.rs", "codegen/src/", "tma-kernels/src/", "tma-runtime/src/"];
+    const SOURCES: [&str; 6] = [
+        "codegen/back/build.rs",
+        "codegen/back/src/",
+        "codegen/front/src/",
+        "codegen/protocol/src/",
+        "tma-kernels/src/",
+        "tma-runtime/src/",
+    ];
     let is_source = |file: &&File| SOURCES.iter().any(|at| file.path.starts_with(at));
     let codes: BTreeSet<_> = files
         .iter()

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ptx_sim::{Finding, FindingKind, Findings};
-use tma_codegen::check::protocol::{Budget, Verdict, judge};
 use tma_codegen::check::{CheckedKernel, check, for_target};
 use tma_codegen::diag::{Code, Diagnostic, Sink};
+use tma_codegen::protocol::{Budget, Verdict, judge};
 use tma_codegen::{Checks, Target, compile_kernel};
 use tma_runtime::testing::under_seeds;
 

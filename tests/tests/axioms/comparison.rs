@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tma_codegen::check::protocol::{Budget, Verdict, judge};
+use tma_codegen::protocol::{Budget, Verdict, judge};
 
 use crate::executions::{self, Judgement};
 use crate::program::{Action, Program};

@@ -16,12 +16,12 @@ use tma_tests_repository::{File, expect_none, files, root};
 /// fence, and the test. Blocks that quote a file, `LANGUAGE,from:PATH`, are compared here, and
 /// commands in [`commands`].
 const HELD: &[(&str, &str, &str)] = &[
-    ("docs/errors/", "rust,refused", "codegen/tests/error_pages.rs"),
-    ("docs/errors/", "rust,accepted", "codegen/tests/error_pages.rs"),
-    ("docs/errors/", "rust,warned", "codegen/tests/error_pages.rs"),
-    ("", "rust,refused", "codegen/tests/book.rs"),
+    ("docs/errors/", "rust,refused", "codegen/back/tests/error_pages.rs"),
+    ("docs/errors/", "rust,accepted", "codegen/back/tests/error_pages.rs"),
+    ("docs/errors/", "rust,warned", "codegen/back/tests/error_pages.rs"),
+    ("", "rust,refused", "codegen/back/tests/book.rs"),
     ("docs/language/", "rust,kernel", "tests/tests/rustc.rs"),
-    ("docs/language/modules.md", "rust", "codegen/tests/templates.rs"),
+    ("docs/language/modules.md", "rust", "codegen/back/tests/templates.rs"),
     ("docs/pipelines.md", "rust,kernel", "tests/tests/rustc.rs"),
     ("docs/protocol.md", "rust,kernel", "tests/tests/rustc.rs"),
     ("docs/tutorial.md", "rust,kernel", "tests/tests/rustc.rs"),

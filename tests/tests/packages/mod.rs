@@ -30,7 +30,7 @@ pub(crate) fn package(folder: &str, more: &str) -> PathBuf {
 pub(crate) fn package_with_build_script(folder: &str) -> PathBuf {
     let build = format!(
         "[build-dependencies]\ntma-codegen = {{ path = {:?}, default-features = false }}\n",
-        root().join("codegen")
+        root().join("codegen/back")
     );
     let folder = package(folder, &build);
     fs::write(folder.join("build.rs"), "fn main() { tma_codegen::build() }\n").unwrap();

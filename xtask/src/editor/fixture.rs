@@ -111,7 +111,7 @@ pub(super) fn write() -> Result<PathBuf> {
          [dependencies]\ntma-runtime = {{ path = {:?} }}\n\n\
          [build-dependencies]\ntma-codegen = {{ path = {:?}, default-features = false }}\n",
         path("tma-runtime"),
-        path("codegen"),
+        path("codegen/back"),
     );
     let files = [
         ("Cargo.toml", manifest.as_str()),

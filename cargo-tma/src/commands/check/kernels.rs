@@ -1,9 +1,9 @@
 //! Kernels in source files, and the results of the compiler's checks on them.
 
 use anyhow::Result;
-use tma_codegen::check::protocol::{self, Budget, Verdict};
 use tma_codegen::diag::Diagnostic;
 use tma_codegen::ir::{Kernel, StmtKind, visit};
+use tma_codegen::protocol::{self, Budget, Verdict};
 use tma_codegen::{Checked, Failure, abi};
 
 use crate::progress;

@@ -7,7 +7,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use tma_codegen::check::protocol::Budget;
+use tma_codegen::protocol::Budget;
 use tma_codegen::sources;
 use tma_setup::program::PTXAS;
 

@@ -1,8 +1,8 @@
 //! The report of `cargo tma check`.
 
 use serde_json::{Value, json};
-use tma_codegen::check::protocol::{Judgement, SharedAccess, Undecided, Verdict};
 use tma_codegen::diag::Suspect;
+use tma_codegen::protocol::{Judgement, SharedAccess, Undecided, Verdict};
 use tma_model::banks::Wavefronts;
 
 use super::super::assembled::Assembled;

@@ -13,21 +13,22 @@ use tma_tests_repository::{File, expect_none, files};
 use crate::{Enum, code, enums, planted, sources};
 
 /// The table of instructions, and the workarounds for ptxas.
-const ASSEMBLY: [&str; 2] = ["codegen/src/lower/nvvm/", "codegen/src/lower/ptxas/"];
+const ASSEMBLY: [&str; 2] = ["codegen/back/src/lower/nvvm/", "codegen/back/src/lower/ptxas/"];
 const FFI: &str = "tma-runtime/src/backend/cuda/driver/";
 /// Functions for other languages, in a library that no package depends on.
 const C_LIBRARY: &str = "beside/src/c_abi.rs";
-/// The code that finds mistakes of users. Its messages are made in `codegen/src/diag`.
-const FINDERS: [&str; 6] = [
-    "codegen/src/words/",
-    "codegen/src/infer/",
-    "codegen/src/parse/",
-    "codegen/src/check/",
-    "codegen/src/expand/",
-    "codegen/src/position.rs",
+/// The code that finds mistakes of users. Its messages are made in `codegen/front/src/diag`.
+const FINDERS: [&str; 7] = [
+    "codegen/front/src/words/",
+    "codegen/front/src/infer/",
+    "codegen/front/src/parse/",
+    "codegen/front/src/check/",
+    "codegen/protocol/src/",
+    "codegen/back/src/expand/",
+    "codegen/back/src/position.rs",
 ];
 /// The table of words has the usage of each, which the index of words repeats.
-const WORDS: &str = "codegen/src/words/";
+const WORDS: &str = "codegen/front/src/words/";
 /// The declarations of the kernel language for rustc.
 const LANG: &str = "tma-runtime/src/lang/";
 const BACKENDS: &str = "tma-runtime/src/backend/mod.rs";
@@ -46,7 +47,7 @@ fn assembly_elsewhere_is_found() {
         #[cfg(test)]\nmod tests { const A: &str = \"bar.sync 0;\"; }";
     let text = text.replace("        #[cfg", "#[cfg");
     let found = assembly_elsewhere(&[
-        planted("codegen/src/lower/sync.rs", &text),
+        planted("codegen/back/src/lower/sync.rs", &text),
         planted(&format!("{}sync.rs", ASSEMBLY[0]), &text),
         planted(&format!("{}line.rs", ASSEMBLY[1]), &text),
     ]);
@@ -89,9 +90,13 @@ fn f(sink: &mut Sink, n: u32) {
 }
 #[cfg(test)]
 mod tests { const A: &str = \"so many words\"; }";
-    let paths = ["codegen/src/check/size.rs", "codegen/src/words/table.rs", "codegen/src/diag/a.rs"];
+    let paths = [
+        "codegen/front/src/check/size.rs",
+        "codegen/front/src/words/table.rs",
+        "codegen/front/src/diag/a.rs",
+    ];
     let found = said_elsewhere(&paths.map(|path| planted(path, text)));
-    let lines: Vec<_> = found.iter().filter_map(|found| found.strip_prefix("codegen/src/")).collect();
+    let lines: Vec<_> = found.iter().filter_map(|found| found.strip_prefix("codegen/front/src/")).collect();
     let places: Vec<_> = lines.iter().filter_map(|line| line.split(": ").next()).collect();
     let of = |path: &'static str, lines: [u32; 2]| lines.map(|line| format!("{path}:{line}"));
     let codes = [of("check/size.rs", [1, 5]), of("words/table.rs", [1, 5])];
@@ -135,7 +140,7 @@ fn copies_of_the_models_enums_are_found() {
 
 fn assembly_elsewhere(files: &[File]) -> Vec<String> {
     let elsewhere = sources(files).filter(|file| {
-        file.path.starts_with("codegen/src/")
+        file.path.starts_with("codegen/")
             && !ASSEMBLY.iter().any(|home| file.path.starts_with(home))
             && !file.is_test()
     });

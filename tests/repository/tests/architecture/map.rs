@@ -15,12 +15,13 @@ fn the_code_map_names_every_file_and_no_other() {
 
 #[test]
 fn mistakes_of_the_code_map_are_found() {
-    let page = "# A\n### `codegen`\n| files | do |\n| --- | --- |\n| `parse/a.rs`, `gone.rs` | `b.rs` |\n\
+    let page = "# A\n### `codegen/back`\n| files | do |\n| --- | --- |\n| `parse/a.rs`, `gone.rs` | `b.rs` |\n\
         | `lower/` | `c` |\n\n| other | table |\n| `x.rs` | y |\n### `tests`\n| `z.rs` | |\n";
     let paths = ["lib.rs", "parse/a.rs", "parse/b.rs", "lower/x.rs", "lower/y/z.rs"];
-    let mut files: Vec<_> = paths.iter().map(|path| planted(&format!("codegen/src/{path}"), "")).collect();
+    let mut files: Vec<_> =
+        paths.iter().map(|path| planted(&format!("codegen/back/src/{path}"), "")).collect();
     files.push(planted(PAGE, page));
-    let wanted = ["there is no codegen/src/gone.rs", "codegen/src/parse/b.rs is in no row"];
+    let wanted = ["there is no codegen/back/src/gone.rs", "codegen/back/src/parse/b.rs is in no row"];
     assert_eq!(mistakes(&files), wanted);
 }
 

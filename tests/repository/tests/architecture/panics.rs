@@ -8,8 +8,10 @@ use tma_tests_repository::{File, expect_none, files};
 use crate::{code, planted, sources};
 
 /// The packages that users call, or that run in their builds.
-const PACKAGES: [&str; 6] = [
-    "codegen/src/",
+const PACKAGES: [&str; 8] = [
+    "codegen/back/src/",
+    "codegen/front/src/",
+    "codegen/protocol/src/",
     "ptx-sim/src/",
     "tma-macros/src/",
     "tma-model/src/",

@@ -20,7 +20,7 @@ const WORDS: &str = "tma-runtime/src/lang/";
 /// Folders that still have parameters taken apart in the list, with the most that each may have.
 const TAKEN_APART: [(&str, usize); 6] = [
     ("beside/", 4),
-    ("codegen/src/lower/", 21),
+    ("codegen/back/src/lower/", 21),
     ("conformance/", 10),
     ("examples/", 3),
     ("ptx-sim/benches/", 1),

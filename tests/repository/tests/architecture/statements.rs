@@ -9,7 +9,7 @@ use crate::{enums, planted, sources};
 
 const PAGE: &str = "docs/add-an-operation.md";
 const HEADING: &str = "\n## A statement, place by place\n";
-const DECLARATION: &str = "codegen/src/ir/stmt.rs";
+const DECLARATION: &str = "codegen/front/src/ir/stmt.rs";
 const NAME: &str = "StmtKind";
 
 #[test]
@@ -24,24 +24,24 @@ fn the_book_names_the_files_that_list_all_statements() {
 fn lists_of_statements_are_found_in_every_form() {
     let texts = [
         (DECLARATION, "pub enum StmtKind { Sync(Sync), SyncGrid { a: u32 } }"),
-        ("codegen/src/a.rs", "match kind { StmtKind::SyncGrid { .. } => 1, StmtKind::Sync(_) => 2 }"),
+        ("codegen/back/src/a.rs", "match kind { StmtKind::SyncGrid { .. } => 1, StmtKind::Sync(_) => 2 }"),
         (
-            "codegen/src/b.rs",
+            "codegen/back/src/b.rs",
             "impl StmtKind { fn f(&self) { match self { Self::SyncGrid { .. } | Self::Sync(_) => 1 } } }",
         ),
-        ("codegen/src/c.rs", "if let StmtKind::SyncGrid { .. } = kind {}"),
+        ("codegen/back/src/c.rs", "if let StmtKind::SyncGrid { .. } = kind {}"),
         (
-            "codegen/src/d.rs",
+            "codegen/back/src/d.rs",
             "#[cfg(test)]\nmod tests { match kind { StmtKind::SyncGrid { .. } | StmtKind::Sync(_) => 1 } }",
         ),
         (
             PAGE,
-            "# A\n[x](../codegen/src/x.rs)\n## A statement, place by place\n| [a](../codegen/src/a.rs) |\n\n## B\n",
+            "# A\n[x](../codegen/back/src/x.rs)\n## A statement, place by place\n| [a](../codegen/back/src/a.rs) |\n\n## B\n",
         ),
     ];
     let files = texts.map(|(path, text)| planted(path, text));
-    assert_eq!(lists(&files), names(&["codegen/src/a.rs", "codegen/src/b.rs", DECLARATION]));
-    assert_eq!(listed(&files), names(&["codegen/src/a.rs"]));
+    assert_eq!(lists(&files), names(&["codegen/back/src/a.rs", "codegen/back/src/b.rs", DECLARATION]));
+    assert_eq!(listed(&files), names(&["codegen/back/src/a.rs"]));
 }
 
 fn names<'f>(paths: &[&'f str]) -> BTreeSet<&'f str> {
@@ -53,7 +53,7 @@ fn lists(files: &[File]) -> BTreeSet<&str> {
     let declares = files.iter().find(|file| file.path == DECLARATION);
     let kinds = declares.into_iter().flat_map(enums).find(|found| found.name == NAME);
     let variants = kinds.map(|kinds| kinds.variants).unwrap_or_default();
-    let compiler = sources(files).filter(|file| file.path.starts_with("codegen/src/") && !file.is_test());
+    let compiler = sources(files).filter(|file| file.path.starts_with("codegen/") && !file.is_test());
     let lists_all = |file: &&File| variants.iter().all(|variant| mentions(file.split_tests().0, variant));
     let found = compiler.filter(lists_all).map(|file| file.path.as_str());
     found.chain(declares.map(|file| file.path.as_str())).collect()

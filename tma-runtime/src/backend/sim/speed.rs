@@ -17,6 +17,10 @@ hint: the simulator was compiled without optimisation, and is about twelve times
       debug = \"line-tables-only\"
       [profile.dev.package.tma-model]
       opt-level = 3
+      [profile.dev.package.tma-front]
+      opt-level = 1
+      [profile.dev.package.tma-protocol]
+      opt-level = 1
       [profile.dev.package.tma-codegen]
       opt-level = 1
 ";

@@ -1,0 +1,391 @@
+//! One run of the build script: processes the kernels one by one, and writes their PTX.
+
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::{fs, mem};
+
+use tma_front::abi::ptx_file;
+use tma_front::check::for_target;
+use tma_front::diag::{Diagnostic, Located, Sink};
+use tma_front::ir::Kernel;
+use tma_front::parse::item::file::kernels_in;
+use tma_front::parse::item::{KernelItem, ModuleItems};
+use tma_front::target::Goal;
+
+use super::batch::{Batch, PtxProducer};
+use super::kept::{self, KeepMode, StaleKeptPtx, StaleReason};
+use super::known::{self, Known};
+use super::reuse::{self, Fingerprint};
+use super::{BuildError, Report, file_error, store};
+use crate::dump;
+use crate::pipeline::{Front, Instance, Rules, front};
+use crate::templates::Packages;
+
+/// The folder in `OUT_DIR` that contains only files of kernels.
+const FOLDER: &str = "tma";
+
+/// The state of a run.
+pub(super) struct Run<'a> {
+    goal: Goal,
+    producer: PtxProducer,
+    keep: KeepMode,
+    package: &'a Path,
+    out_dir: &'a Path,
+    /// The results of the previous run, and those of this one.
+    before: Known,
+    known: Known,
+    /// The files that belong to current kernels.
+    current: HashSet<PathBuf>,
+    /// The kernels being compiled, and the destination of the PTX of each.
+    compiled: Batch,
+    awaited: Vec<PtxFile>,
+    /// The errors about features that the target does not have.
+    lacking: Vec<Located>,
+    /// The kernels whose kept PTX was needed but could not be used.
+    stale_kept: Vec<StaleKeptPtx>,
+    report: Report,
+}
+
+/// The folders of a package's build.
+#[derive(Clone, Copy)]
+pub(super) struct Paths<'a> {
+    pub(super) package: &'a Path,
+    pub(super) out_dir: &'a Path,
+}
+
+/// The destination of the PTX of an instance.
+pub(super) struct PtxFile {
+    /// `kernel`, or `kernel::instance`.
+    kernel: String,
+    /// The name of the form `tma/NAME-HASH.ptx`, and the full path of this file.
+    name: String,
+    file: PathBuf,
+    /// The inputs of the PTX.
+    pub(super) fingerprint: Fingerprint,
+    /// The source file, as messages name it.
+    pub(super) source: PathBuf,
+    /// The contents left by an earlier run.
+    old: Option<String>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        paths: Paths<'a>,
+        goal: Goal,
+        producer: PtxProducer,
+        keep: KeepMode,
+    ) -> Result<Self, BuildError> {
+        let Paths { package, out_dir } = paths;
+        let folder = out_dir.join(FOLDER);
+        fs::create_dir_all(&folder).map_err(file_error(&folder))?;
+        Ok(Self {
+            goal,
+            producer,
+            keep,
+            package,
+            out_dir,
+            before: Known::read(out_dir),
+            known: Known::default(),
+            current: HashSet::new(),
+            compiled: Batch::new(producer, goal.checks),
+            awaited: vec![],
+            lacking: vec![],
+            stale_kept: vec![],
+            report: Report::default(),
+        })
+    }
+
+    /// Processes the kernels of the file `source`.
+    pub(super) fn take_file(
+        &mut self,
+        text: &str,
+        source: &Path,
+        packages: &Packages,
+    ) -> Result<(), BuildError> {
+        let file = reuse::file(text, self.producer, self.goal, source);
+        if self.take_known_file(file, source)? {
+            return Ok(());
+        }
+        // A template is in another file, which may change while this one does not.
+        let is_alone = Cell::new(true);
+        let find = |path: &syn::Path| {
+            is_alone.set(false);
+            packages.find(path)
+        };
+        let mut kernels = vec![];
+        for (item, shared) in kernels_in(text, &find) {
+            let source = shared.template.as_deref().unwrap_or(source);
+            let fingerprint = reuse::fingerprint(&item, &shared, self.producer, self.goal, source);
+            if !self.take_known(&fingerprint, source)? {
+                self.take(&item, &shared, &fingerprint, source)?;
+            }
+            kernels.push(fingerprint);
+        }
+        if is_alone.get() {
+            self.known.insert_file(file, kernels);
+        }
+        Ok(())
+    }
+
+    /// Reuses the results of an earlier run for all kernels of a file. Returns whether they were
+    /// complete.
+    fn take_known_file(&mut self, file: u64, source: &Path) -> Result<bool, BuildError> {
+        let Some(kernels) = self.before.file(file).map(<[_]>::to_vec) else { return Ok(false) };
+        let reused: Option<Vec<_>> = kernels.iter().map(|kernel| self.reused(kernel, source)).collect();
+        let Some(reused) = reused else { return Ok(false) };
+        for (fingerprint, files) in kernels.iter().zip(reused) {
+            self.keep_reused(fingerprint, files)?;
+        }
+        self.known.insert_file(file, kernels);
+        Ok(true)
+    }
+
+    /// Processes a kernel of the file `source`.
+    fn take(
+        &mut self,
+        item: &KernelItem,
+        shared: &ModuleItems,
+        fingerprint: &Fingerprint,
+        source: &Path,
+    ) -> Result<(), BuildError> {
+        let out_dir = self.out_dir;
+        let is_known = |kernel: &Kernel, hash| {
+            let old = fs::read_to_string(out_dir.join(ptx_file(kernel, hash)));
+            old.is_ok_and(|old| fingerprint.heads(&old))
+        };
+        let front = front(item, shared, Rules::ProtocolUnless(&is_known));
+        self.take_instances(front, fingerprint, source)
+    }
+
+    /// Reuses the results of an earlier run for a kernel, without parsing it. Returns whether they
+    /// were complete.
+    fn take_known(&mut self, fingerprint: &Fingerprint, source: &Path) -> Result<bool, BuildError> {
+        let Some(reused) = self.reused(fingerprint, source) else { return Ok(false) };
+        self.keep_reused(fingerprint, reused)?;
+        Ok(true)
+    }
+
+    /// Returns the PTX of all instances of a kernel, if an earlier run left it.
+    fn reused(&self, fingerprint: &Fingerprint, source: &Path) -> Option<Vec<(PtxFile, String)>> {
+        if self.keep != KeepMode::Nothing || self.is_built_by_what_it_keeps() || dump::is_wanted() {
+            return None;
+        }
+        let reused = |known::Instance { kernel, file }: &known::Instance| {
+            let destination = self.destination(kernel.clone(), file.clone(), fingerprint, source);
+            let text = destination.reused()?;
+            Some((destination, text))
+        };
+        self.before.instances(fingerprint)?.iter().map(reused).collect()
+    }
+
+    fn keep_reused(
+        &mut self,
+        fingerprint: &Fingerprint,
+        reused: Vec<(PtxFile, String)>,
+    ) -> Result<(), BuildError> {
+        let mut instances = vec![];
+        for (destination, text) in reused {
+            store(&destination, &text)?;
+            self.current.insert(destination.file);
+            self.report.reused.push(destination.kernel.clone());
+            instances.push(known::Instance { kernel: destination.kernel, file: destination.name });
+        }
+        self.known.insert(fingerprint, instances);
+        Ok(())
+    }
+
+    fn take_instances(
+        &mut self,
+        front: Front,
+        fingerprint: &Fingerprint,
+        source: &Path,
+    ) -> Result<(), BuildError> {
+        let located = |diagnostic: &Diagnostic| Located::new(source, diagnostic);
+        let warnings = &front.diagnostics.warnings;
+        self.report.warnings.extend(warnings.iter().map(located));
+        let (mut sink, mut instances, mut is_right) = (Sink::default(), vec![], warnings.is_empty());
+        for instance in front.instances {
+            let checked = match instance {
+                Instance::Refused(kernel) => {
+                    self.report.refused.push(kernel.path());
+                    is_right = false;
+                    continue;
+                }
+                Instance::Checked(checked) => *checked,
+            };
+            sink.enter(checked.kernel().instance.as_deref());
+            let Some(target_kernel) = for_target(checked, self.goal.target, &mut sink) else { continue };
+            let kernel = target_kernel.kernel().kernel();
+            let destination =
+                self.destination(kernel.path(), ptx_file(kernel, front.hash), fingerprint, source);
+            instances
+                .push(known::Instance { kernel: destination.kernel.clone(), file: destination.name.clone() });
+            if !self.take_existing(&destination)? {
+                self.compiled.add(target_kernel, source);
+                self.awaited.push(destination);
+            }
+        }
+        let lacking = sink.into_errors();
+        if is_right && lacking.is_empty() {
+            self.known.insert(fingerprint, instances);
+        }
+        self.lacking.extend(lacking.iter().map(located));
+        Ok(())
+    }
+
+    /// Uses the existing PTX of an instance, or records why the kept PTX cannot be used. Returns
+    /// false if the instance must be compiled.
+    fn take_existing(&mut self, destination: &PtxFile) -> Result<bool, BuildError> {
+        // The same kernel occurs elsewhere as well, and shares the PTX.
+        if !self.current.insert(destination.file.clone()) {
+            self.report.reused.push(destination.kernel.clone());
+            return Ok(true);
+        }
+        let is_compared = matches!(self.producer, PtxProducer::None(_)) && self.keep == KeepMode::Check;
+        if is_compared || self.is_built_by_what_it_keeps() {
+            match kept::take(self.subject(destination)) {
+                Ok(ptx) => {
+                    self.report.kept.push(destination.kernel.clone());
+                    store(destination, &destination.fingerprint.mark(&ptx))?;
+                }
+                Err(reason) => self.stale_kept.push(destination.stale_kept(reason)),
+            }
+            return Ok(true);
+        }
+        let Some(text) = destination.reused() else { return Ok(false) };
+        self.report.reused.push(destination.kernel.clone());
+        self.write(destination, &text)?;
+        Ok(true)
+    }
+
+    /// Whether the PTX kept in the package is used, as is the case without LLVM.
+    fn is_built_by_what_it_keeps(&self) -> bool {
+        cfg!(not(feature = "llvm")) && kept::is_in(self.package)
+    }
+
+    /// Waits for the compilation, and removes files that belong to no kernel.
+    pub(super) fn finish(mut self, packages: &Packages) -> Result<Report, BuildError> {
+        self.write_compiled()?;
+        self.write_templates(packages)?;
+        if !self.lacking.is_empty() {
+            return Err(BuildError::Target(self.lacking));
+        }
+        let names = self.names();
+        match self.keep {
+            KeepMode::Nothing => {}
+            KeepMode::Write => kept::remove_stale(self.package, &names)?,
+            KeepMode::Check => self.stale_kept.extend(kept::gone(self.package, &names)?),
+        }
+        if !self.stale_kept.is_empty() {
+            return Err(BuildError::StaleKeptPtx(self.stale_kept));
+        }
+        self.remove_stale()?;
+        if self.known != self.before {
+            self.known.write(self.out_dir).map_err(file_error(self.out_dir))?;
+        }
+        Ok(self.report)
+    }
+
+    fn write_compiled(&mut self) -> Result<(), BuildError> {
+        let compiled = mem::replace(&mut self.compiled, Batch::new(self.producer, self.goal.checks));
+        let awaited = mem::take(&mut self.awaited);
+        let mut failure = None;
+        for (destination, text) in awaited.iter().zip(compiled.finish(&awaited)) {
+            match text {
+                Ok(ptx) => {
+                    self.report.compiled.push(destination.kernel.clone());
+                    self.write(destination, &destination.fingerprint.mark(&ptx))?;
+                }
+                // The successful results are written, and will be reused by the next run.
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Writes the PTX of an instance, and keeps or compares it if requested.
+    fn write(&mut self, destination: &PtxFile, text: &str) -> Result<(), BuildError> {
+        let compiled = text.split_once('\n').map_or("", |(_, ptx)| ptx);
+        match self.keep {
+            KeepMode::Write => kept::write(self.subject(destination), compiled)?,
+            KeepMode::Check => {
+                let differs = kept::check(self.subject(destination), compiled).err();
+                self.stale_kept.extend(differs.map(|reason| destination.stale_kept(reason)));
+            }
+            KeepMode::Nothing => {}
+        }
+        store(destination, text)
+    }
+
+    /// Writes the templates that the macro needs.
+    fn write_templates(&mut self, packages: &Packages) -> Result<(), BuildError> {
+        for (name, text) in packages.requested() {
+            let file = self.out_dir.join(name);
+            if fs::read_to_string(&file).ok().as_ref() != Some(&text) {
+                store::write(&file, &text).map_err(file_error(&file))?;
+            }
+            self.current.insert(file);
+        }
+        Ok(())
+    }
+
+    fn remove_stale(&self) -> Result<(), BuildError> {
+        let folder = self.out_dir.join(FOLDER);
+        for entry in fs::read_dir(&folder).map_err(file_error(&folder))? {
+            let path = entry.map_err(file_error(&folder))?.path();
+            if !self.current.contains(&path) {
+                fs::remove_file(&path).map_err(file_error(&path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the names of the PTX files of all kernels.
+    fn names(&self) -> BTreeSet<String> {
+        let is_ptx = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "ptx");
+        let names = self.current.iter().filter(is_ptx).filter_map(|path| path.file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    fn destination(&self, kernel: String, name: String, fingerprint: &Fingerprint, source: &Path) -> PtxFile {
+        let file = self.out_dir.join(&name);
+        let old = fs::read_to_string(&file).ok();
+        PtxFile { kernel, name, file, fingerprint: fingerprint.clone(), source: source.to_owned(), old }
+    }
+
+    fn subject<'p>(&'p self, destination: &'p PtxFile) -> kept::Subject<'p> {
+        kept::Subject {
+            package: self.package,
+            file: &destination.name,
+            target: self.goal.target,
+            line: destination.fingerprint.line(),
+        }
+    }
+}
+
+impl PtxFile {
+    /// Returns the PTX of an earlier run, with adjusted line numbers, if the kernel is unchanged.
+    fn reused(&self) -> Option<String> {
+        reuse::reuse(self.old.as_deref()?, &self.fingerprint)
+    }
+
+    fn stale_kept(&self, reason: StaleReason) -> StaleKeptPtx {
+        StaleKeptPtx {
+            kernel: self.kernel.clone(),
+            location: (self.source.clone(), self.fingerprint.line()),
+            reason,
+        }
+    }
+}
+
+/// Writes the PTX of an instance. An unchanged file keeps its modification time, so that crates
+/// including it are not rebuilt.
+fn store(destination: &PtxFile, text: &str) -> Result<(), BuildError> {
+    match destination.old.as_deref() == Some(text) {
+        true => Ok(()),
+        false => store::write(&destination.file, text).map_err(file_error(&destination.file)),
+    }
+}

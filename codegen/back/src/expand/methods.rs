@@ -1,0 +1,202 @@
+//! Proofs that methods resolve to the ones that the front end resolved them to.
+//!
+//! rustc looks up a method step by step: first a method that takes the receiver by value, then one
+//! that takes `&` of it, then `&mut` of it, and so on for each type that it dereferences to. Within
+//! a step, inherent methods take precedence, but an earlier step always wins. If the built-in
+//! `flip` takes `&mut self`, a `flip(self)` of any trait in scope is called in its place. (The Rust
+//! Reference, "Method call expressions".)
+//!
+//! For each step before that of the built-in, there is therefore a call, never run, with a trait in
+//! scope that has the method at this step. If a trait of the user has it there too, rustc reports
+//! an ambiguity (E0034) at the name.
+//!
+//! Two cases are different:
+//!
+//! * `min`, `max` and `clamp` of integers are methods of `Ord`, which is in scope unless a crate or
+//!   module opts out of the prelude (`#![no_implicit_prelude]`).
+//! * A value of a type generic has only the methods of its bounds and of blanket traits, while the
+//!   front end sees the type argument. There must be no such method, other than that of `Ord`.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::{Generics, TypeParam};
+use tma_front::parse::names::{Meaning, Method, WordUse};
+use tma_front::words::{Generic, NumberWord, ReceiverKind, TypeWord, Word};
+
+use super::names::{examples, scalar_type, tile, vocabulary};
+
+/// Returns code that rustc accepts only if no other method takes precedence over the built-in,
+/// which is called by `name`.
+pub(super) fn proof(method: &Method, name: &Ident) -> TokenStream {
+    method.earlier_steps().into_iter().map(|(held, taken)| step(method, name, held, taken)).collect()
+}
+
+/// Returns the proof for one step, with this receiver expression and receiver parameter.
+fn step(method: &Method, name: &Ident, held: ReceiverKind, taken: ReceiverKind) -> TokenStream {
+    let span = Span::call_site();
+    let guard = format_ident!("{name}", span = span);
+    let ty = if let TypeWord::Scalar(scalar) = method.of {
+        scalar_type(scalar, span)
+    } else {
+        vocabulary(method.of.name(), span)
+    };
+    let (unknown, known) = (unknown_generics(method), known_generics(method));
+    let [held_by, taken] = [held, taken].map(reference);
+    let (held, name) = (static_reference(held), quote_spanned!(name.span()=> #name));
+    // A trait of the user may be implemented for some of the types only. The generics are therefore
+    // left open until the method is found.
+    quote! {
+        {
+            trait TheKernelLanguage {
+                fn #guard(#taken self);
+            }
+            impl<T> TheKernelLanguage for #held_by T {
+                fn #guard(#taken self) {}
+            }
+            // With this import, no constant in scope is taken for the pattern.
+            use ::tma_runtime::lang::names::any;
+            let any: fn() -> #held #ty #unknown = any;
+            any().#name();
+            let _: fn() -> #held #ty #known = any;
+        }
+    }
+}
+
+/// Returns code that rustc accepts only if `Ord` is in scope, for a method of it.
+pub(super) fn ord_proof(name: &Ident) -> TokenStream {
+    let guard = format_ident!("{name}", span = Span::call_site());
+    let word = NumberWord::named(&name.to_string());
+    let count = word.map_or(0, |word| word.signature().parameters.len());
+    let (any, others) = (
+        vec![quote!(::tma_runtime::lang::names::any()); count],
+        vec![quote!(_: ::tma_runtime::lang::names::Integer); count],
+    );
+    let call = quote_spanned! {name.span()=>
+        ::tma_runtime::lang::names::ord_method(
+            ::tma_runtime::lang::names::any::<::tma_runtime::lang::names::Integer>().#name(#(#any),*)
+        );
+    };
+    // `Ord` takes its receiver by value, at an earlier step.
+    quote! {
+        {
+            trait TheKernelLanguage {
+                fn #guard(&self, #(#others),*) -> ::tma_runtime::lang::names::NoMethod;
+            }
+            impl TheKernelLanguage for ::tma_runtime::lang::names::Integer {
+                fn #guard(&self, #(#others),*) -> ::tma_runtime::lang::names::NoMethod {
+                    ::tma_runtime::lang::names::any()
+                }
+            }
+            #call
+        }
+    }
+}
+
+/// Returns code that rustc accepts only if no trait provides the methods that are called on values
+/// of generic types.
+pub(super) fn of_generics(words: &[WordUse], generics: &Generics) -> TokenStream {
+    let proofs: Vec<_> = words
+        .iter()
+        .filter_map(|word| {
+            let Meaning::MethodOfGeneric(generic, arguments) = &word.meaning else { return None };
+            let param = generics.type_params().find(|param| param.ident.unraw() == generic.as_str())?;
+            Some(of_generic(param, word.path.get_ident()?, *arguments))
+        })
+        .collect();
+    if proofs.is_empty() {
+        return TokenStream::new();
+    }
+    let (generics, _, bounds) = generics.split_for_impl();
+    quote! {
+        fn methods_of_generics #generics () #bounds {
+            return;
+            #(#proofs)*
+        }
+    }
+}
+
+fn of_generic(param: &TypeParam, name: &Ident, arguments: usize) -> TokenStream {
+    let generic = &param.ident;
+    let guard = format_ident!("{name}", span = Span::call_site());
+    let units = vec![quote!(_: ()); arguments];
+    let any = vec![quote!(::tma_runtime::lang::names::any()); arguments];
+    // With the bound `Ord`, rustc either selects its methods or reports an ambiguity.
+    let call = match NumberWord::named(&name.to_string()).is_some_and(NumberWord::is_of_ord) {
+        true => quote_spanned! {name.span()=>
+            ::tma_runtime::lang::names::ord_or_no_method(any, &any().#name(#(#any),*));
+        },
+        false => quote_spanned! {name.span()=>
+            ::tma_runtime::lang::names::no_method(&any().#name(#(#any),*));
+        },
+    };
+    // A method with `&mut self` comes last: any other method of this name is found before it, or is
+    // ambiguous with it.
+    quote! {
+        {
+            use ::tma_runtime::lang::names::any;
+            let any: fn() -> #generic = any;
+            {
+                trait TheKernelLanguage {
+                    fn #guard(&mut self, #(#units),*) -> ::tma_runtime::lang::names::NoMethod;
+                }
+                impl<T> TheKernelLanguage for T {
+                    fn #guard(&mut self, #(#units),*) -> ::tma_runtime::lang::names::NoMethod {
+                        ::tma_runtime::lang::names::any()
+                    }
+                }
+                #call
+            }
+        }
+    }
+}
+
+/// Returns the reference, as a parameter or an implementation names it.
+fn reference(kind: ReceiverKind) -> TokenStream {
+    match kind {
+        ReceiverKind::Value => TokenStream::new(),
+        ReceiverKind::Reference => quote!(&),
+        ReceiverKind::MutReference => quote!(&mut),
+    }
+}
+
+/// Returns the reference, as written in a result type.
+fn static_reference(kind: ReceiverKind) -> TokenStream {
+    match kind {
+        ReceiverKind::Value => TokenStream::new(),
+        ReceiverKind::Reference => quote!(&'static),
+        ReceiverKind::MutReference => quote!(&'static mut),
+    }
+}
+
+/// Returns one `_` for each generic of the type, including those with defaults. rustc also looks
+/// for methods of the type that a slot dereferences to, so it must know that this is a tuple.
+fn unknown_generics(method: &Method) -> Option<TokenStream> {
+    let unknown = method.of.generics().iter().map(|generic| {
+        if *generic == Generic::Lifetime {
+            // The result of a function pointer needs a named lifetime.
+            quote!('static)
+        } else if *generic == Generic::Tiles && method.tiles > 0 {
+            tuple(&quote!(_), method.tiles)
+        } else {
+            quote!(_)
+        }
+    });
+    let unknown: Vec<_> = unknown.collect();
+    (!unknown.is_empty()).then(|| quote!(<#(#unknown),*>))
+}
+
+/// Returns arbitrary generic arguments that fit.
+fn known_generics(method: &Method) -> Option<TokenStream> {
+    let span = Span::call_site();
+    if method.tiles == 0 {
+        return examples(method.of.generics(), span);
+    }
+    let tiles = tuple(&tile(span), method.tiles);
+    Some(quote!(<#tiles>))
+}
+
+fn tuple(element: &TokenStream, len: usize) -> TokenStream {
+    let elements = std::iter::repeat_n(element, len);
+    quote!((#(#elements,)*))
+}

@@ -1,0 +1,213 @@
+//! Scalars in memory: shared arrays and slices of global memory.
+
+pub(super) mod atomic;
+pub(super) mod vector;
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+use tma_front::ir::{Expr, LocalId, ParamId, Scalar, Span, Type};
+
+use self::vector::Vector;
+use super::kernel::Param;
+use super::types::{int, pointer};
+use super::{Cx, Lower, bounds, exact, expr, locals, print};
+use crate::backend::BackendError;
+
+/// Converts a scalar from its type in memory or parameters to its register type.
+pub(super) fn from_memory<'c>(
+    cx: &Cx<'c, '_>,
+    stored: BasicValueEnum<'c>,
+    scalar: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
+    if scalar != Scalar::Bool {
+        return Ok(stored);
+    }
+    let byte = int(stored)?;
+    let zero = byte.get_type().const_zero();
+    Ok(cx.builder.build_int_compare(IntPredicate::NE, byte, zero, "")?.into())
+}
+
+/// Loads the scalar at `address`.
+pub(super) fn load<'c>(
+    cx: &Cx<'c, '_>,
+    address: PointerValue<'c>,
+    scalar: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
+    let stored = cx.builder.build_load(cx.memory_type(scalar), address, "")?;
+    from_memory(cx, stored, scalar)
+}
+
+/// Converts a scalar from its register type to its type in memory.
+pub(super) fn to_memory<'c>(
+    cx: &Cx<'c, '_>,
+    value: BasicValueEnum<'c>,
+    scalar: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
+    if scalar != Scalar::Bool {
+        return Ok(value);
+    }
+    Ok(cx.builder.build_int_z_extend(int(value)?, cx.context.i8_type(), "")?.into())
+}
+
+/// Stores a scalar at `address`.
+pub(super) fn store<'c>(
+    cx: &Cx<'c, '_>,
+    address: PointerValue<'c>,
+    value: BasicValueEnum<'c>,
+    scalar: Scalar,
+) -> Lower<()> {
+    let stored = to_memory(cx, value, scalar)?;
+    cx.builder.build_store(address, stored)?;
+    Ok(())
+}
+
+/// Loads the scalar or the vector at `address`.
+pub(super) fn load_any<'c>(
+    cx: &Cx<'c, '_>,
+    address: PointerValue<'c>,
+    scalar: Scalar,
+    vector: Option<Vector>,
+) -> Lower<BasicValueEnum<'c>> {
+    match vector {
+        Some(vector) => vector::load(cx, address, vector),
+        None => load(cx, address, scalar),
+    }
+}
+
+/// Stores a scalar or a vector at `address`.
+pub(super) fn store_any<'c>(
+    cx: &Cx<'c, '_>,
+    address: PointerValue<'c>,
+    value: BasicValueEnum<'c>,
+    scalar: Scalar,
+    vector: Option<Vector>,
+) -> Lower<()> {
+    match vector {
+        Some(vector) => vector::store(cx, address, value, vector),
+        None => store(cx, address, value, scalar),
+    }
+}
+
+/// Lowers `dest = array[index]`.
+pub(super) fn shared_get(cx: &mut Cx<'_, '_>, dest: LocalId, array: &Expr, index: &Expr) -> Lower<()> {
+    let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
+    let (address, scalar) = shared_address(cx, array, index, vector)?;
+    let value = load_any(cx, address, scalar, vector)?;
+    locals::store(cx, dest, value)
+}
+
+/// Lowers `array[index] = value`.
+pub(super) fn shared_set(cx: &mut Cx<'_, '_>, array: &Expr, index: &Expr, value: &Expr) -> Lower<()> {
+    let vector = Vector::of(&value.ty)?;
+    let value = expr::value(cx, value)?;
+    let (address, scalar) = shared_address(cx, array, index, vector)?;
+    store_any(cx, address, value, scalar, vector)
+}
+
+/// Emits the address of `array[index]`, or of the vector that begins there. Returns it with the
+/// element type.
+fn shared_address<'c>(
+    cx: &mut Cx<'c, '_>,
+    array: &Expr,
+    index: &Expr,
+    vector: Option<Vector>,
+) -> Lower<(PointerValue<'c>, Scalar)> {
+    let Type::SharedArray(scalar, len) = *array.ty.local() else {
+        return Err(BackendError::Unchecked(format!("a shared array of type `{}`", array.ty)));
+    };
+    let base = expr::value(cx, array).and_then(pointer)?;
+    let at = bounds::index(cx, index, bounds::Container { thing: array, len, noun: "elements" })?;
+    if let Some(vector) = vector {
+        vector::check_multiple(cx, at, vector, "a shared array", index.span)?;
+    }
+    Ok((element_address(cx, base, scalar, at)?, scalar))
+}
+
+/// Lowers `dest = global[index]`.
+pub(super) fn global_get(cx: &mut Cx<'_, '_>, dest: LocalId, global: ParamId, index: &Expr) -> Lower<()> {
+    let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
+    let (address, scalar) = global_addresses(cx, global, index, vector)?;
+    let value = load_any(cx, address, scalar, vector)?;
+    locals::store(cx, dest, value)
+}
+
+/// Lowers `global[index] = value`.
+pub(super) fn global_set(cx: &mut Cx<'_, '_>, global: ParamId, index: &Expr, value: &Expr) -> Lower<()> {
+    let vector = Vector::of(&value.ty)?;
+    let value = expr::value(cx, value)?;
+    let (address, scalar) = global_addresses(cx, global, index, vector)?;
+    store_any(cx, address, value, scalar, vector)
+}
+
+/// Emits the address of `global[index]`, after a bounds check.
+pub(super) fn global_address<'c>(
+    cx: &mut Cx<'c, '_>,
+    global: ParamId,
+    index: &Expr,
+) -> Lower<(PointerValue<'c>, Scalar)> {
+    let span = index.span;
+    let (index, not_wrapped) = exact::widened_index(cx, index)?;
+    checked_address(cx, global, index, not_wrapped, span)
+}
+
+/// Emits the address of `global[index]`, or of the vector that begins there, after a check that all
+/// of it lies in the slice.
+fn global_addresses<'c>(
+    cx: &mut Cx<'c, '_>,
+    global: ParamId,
+    index: &Expr,
+    vector: Option<Vector>,
+) -> Lower<(PointerValue<'c>, Scalar)> {
+    let Some(vector) = vector else { return global_address(cx, global, index) };
+    let span = index.span;
+    let (index, not_wrapped) = exact::widened_index(cx, index)?;
+    let (address, len, scalar) = slice(cx, global)?;
+    let name = cx.kernel.kernel().param(global).name.clone();
+    // The number of elements that can be the first of a vector; 0 for a slice that is shorter.
+    let (wide, others) = (index.get_type(), u64::from(vector.len) - 1);
+    let overload = [wide.into()];
+    let args = [len.into(), wide.const_int(others, false).into()];
+    let firsts = cx.intrinsic_value("llvm.usub.sat", &overload, &args).and_then(int)?;
+    let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, firsts, "")?;
+    let inside = exact::and(cx, inside, not_wrapped)?;
+    print::assert(cx, inside, &format!("vector out of bounds of `{name}`"), span)?;
+    vector::check_multiple(cx, index, vector, &format!("`{name}`"), span)?;
+    Ok((element_address(cx, address, scalar, index)?, scalar))
+}
+
+/// Like [`global_address`], for a 64-bit index and the flag that it has not wrapped. `span` is the
+/// position that a failed check reports.
+pub(super) fn checked_address<'c>(
+    cx: &mut Cx<'c, '_>,
+    global: ParamId,
+    index: IntValue<'c>,
+    not_wrapped: Option<IntValue<'c>>,
+    span: Span,
+) -> Lower<(PointerValue<'c>, Scalar)> {
+    let (address, len, scalar) = slice(cx, global)?;
+    let name = &cx.kernel.kernel().param(global).name;
+    let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, len, "")?;
+    let inside = exact::and(cx, inside, not_wrapped)?;
+    print::assert(cx, inside, &format!("index out of bounds of `{name}`"), span)?;
+    Ok((element_address(cx, address, scalar, index)?, scalar))
+}
+
+/// Returns a slice of global memory: its address, its number of elements, and their type.
+pub(super) fn slice<'c>(cx: &Cx<'c, '_>, global: ParamId) -> Lower<(PointerValue<'c>, IntValue<'c>, Scalar)> {
+    let param = cx.kernel.kernel().param(global);
+    match (expr::param(cx, global)?, &param.ty) {
+        (Param::Global { address, len }, Type::Global(scalar)) => Ok((address, len, *scalar)),
+        _ => Err(BackendError::Unchecked(format!("an element of `{}`, which is no slice", param.name))),
+    }
+}
+
+/// Emits the address of element `index`, relative to `base`.
+pub(super) fn element_address<'c>(
+    cx: &Cx<'c, '_>,
+    base: PointerValue<'c>,
+    scalar: Scalar,
+    index: IntValue<'c>,
+) -> Lower<PointerValue<'c>> {
+    // SAFETY: without `inbounds`, the address may be arbitrary; `base` points to such scalars.
+    Ok(unsafe { cx.builder.build_gep(cx.memory_type(scalar), base, &[index], "")? })
+}

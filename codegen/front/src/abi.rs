@@ -1,0 +1,101 @@
+//! The interface between host and device: names of symbols and files, and the order and size of
+//! parameters.
+
+use std::path::PathBuf;
+
+use tma_model::assertion;
+
+use crate::ir::{Kernel, Param, ParamKind};
+use crate::limits::MAP_BYTES;
+
+/// The types in the module of a generic kernel. These names are reserved: the launcher of an
+/// instance is in a module of the instance's name.
+pub(crate) const MODULE_TYPES: [&str; 3] = ["Instance", "Compiled", "Sealed"];
+
+/// A parameter of the PTX entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AbiParam {
+    /// A 128-byte tensor map, 64-byte aligned, by value in constant memory.
+    TensorMap,
+    /// The address of a slice of global memory (`u64`).
+    GlobalAddress,
+    /// The number of elements of that slice (`u64`).
+    GlobalLen,
+    /// A scalar of this size in bytes.
+    Scalar(u32),
+}
+
+impl AbiParam {
+    /// Returns the size in bytes.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::TensorMap => 128,
+            Self::GlobalAddress | Self::GlobalLen => 8,
+            Self::Scalar(bytes) => bytes as u64,
+        }
+    }
+}
+
+/// Returns the PTX parameters of one parameter of the kernel.
+pub fn abi_params(param: &Param) -> Vec<AbiParam> {
+    match param.kind() {
+        Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => vec![AbiParam::TensorMap],
+        Some(ParamKind::Global(_) | ParamKind::Maps(_)) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
+        Some(ParamKind::Scalar(scalar)) => vec![AbiParam::Scalar(scalar.bytes())],
+        None => vec![],
+    }
+}
+
+/// Returns the alignment of a slice's address in bytes.
+pub fn alignment(param: &Param) -> u32 {
+    let element = match param.kind() {
+        Some(ParamKind::Global(element)) => element.bytes(),
+        Some(ParamKind::Maps(_)) => MAP_BYTES,
+        Some(ParamKind::Tiles(_) | ParamKind::Columns(..) | ParamKind::Scalar(_)) | None => 1,
+    };
+    element.max(param.unit)
+}
+
+/// The symbol of the block's shared memory.
+pub const SHARED_MEMORY: &str = "tma_shared";
+
+/// Symbols that are reserved in a kernel's PTX: the shared memory, the variable for reports of
+/// failed assertions, the two functions of the driver, and the only constant that PTX predefines.
+/// Source: PTX ISA, "Predefined Identifiers".
+const TAKEN: [&str; 5] = [SHARED_MEMORY, assertion::VARIABLE, "vprintf", "__assertfail", "WARP_SZ"];
+
+/// Returns the symbol of the PTX entry: `copy`, or `copy__large` for an instance. Each PTX file has
+/// one kernel, so the symbol must be valid in PTX but need not be unique.
+pub fn entry(kernel: &Kernel) -> String {
+    let name = match &kernel.instance {
+        Some(instance) => format!("{}__{}", symbol(&kernel.name), symbol(instance)),
+        None => symbol(&kernel.name),
+    };
+    if TAKEN.contains(&name.as_str()) { name + "_" } else { name }
+}
+
+/// Converts a Rust name to ASCII, as PTX requires. Source: PTX ISA, "Identifiers".
+fn symbol(name: &str) -> String {
+    let plain = |c: char| match c {
+        '_' | 'a'..='z' | 'A'..='Z' | '0'..='9' => c.to_string(),
+        other => format!("_u{:x}_", u32::from(other)),
+    };
+    name.trim_start_matches("r#").chars().map(plain).collect()
+}
+
+/// The file in the build script's `OUT_DIR` by which the macro requests another run of the script.
+pub const NOTE: &str = "tma-missing";
+
+/// Returns the file in `OUT_DIR` in which the build script leaves a template for the macro.
+pub fn template_file(path: &str) -> PathBuf {
+    PathBuf::from(format!("tma/{}.template", path.replace("::", "-")))
+}
+
+/// Returns the PTX file of a kernel with this hash, relative to the build script's `OUT_DIR`.
+pub fn ptx_file(kernel: &Kernel, hash: u64) -> String {
+    let name = &kernel.name;
+    match &kernel.instance {
+        Some(instance) => format!("tma/{name}-{instance}-{hash:016x}.ptx"),
+        None => format!("tma/{name}-{hash:016x}.ptx"),
+    }
+}

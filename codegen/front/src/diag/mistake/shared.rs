@@ -1,0 +1,103 @@
+//! Shared memory and pipelines.
+
+use crate::diag::lists::SHARED;
+use crate::diag::text::Text;
+use crate::diag::{Code, PartialType};
+use crate::ir::Span;
+use crate::limits::{PIPELINE_TILES, SHARED_BYTES};
+
+/// A mistake in a kernel's shared memory.
+#[derive(Clone, Debug)]
+pub enum Shared {
+    /// `shared()` at a point that not every thread reaches exactly once.
+    InBranch,
+    /// `shared()` of a type that cannot be in shared memory.
+    NotSharable(PartialType),
+    /// `shared()` without a type.
+    Untyped,
+    /// Variables that need more than the available memory, with the bytes of each.
+    Budget { kernel: String, bytes: u64, shares: Vec<(String, u64)> },
+    /// A variable without elements.
+    Empty(String),
+    /// A variable that is not used, or only initialised, at this location.
+    Unused { name: String, bytes: u64, set_up: Option<Span> },
+}
+
+/// A mistake in the type of a pipeline.
+#[derive(Clone, Debug)]
+pub enum Pipeline {
+    /// A pipeline without stages.
+    NoStages,
+    /// Tiles that are not a tuple.
+    NoTuple,
+    /// Stages with this many tiles.
+    TileCount(usize),
+    /// Stages that contain something other than tiles.
+    NoTile(PartialType),
+}
+
+impl Shared {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::InBranch => Text::new(Code::MisplacedShared, "`shared()` cannot be in a loop or a branch").help(
+                "declare it at the top of the kernel, and select one of several with `Stages<_, N>`: shared \
+                 memory is laid out at compile time",
+            ),
+            Self::NotSharable(found) => {
+                Text::new(Code::MisplacedShared, format!("{found} cannot be in shared memory"))
+                    .help(format!("use one of {SHARED}"))
+            }
+            Self::Untyped => Text::new(Code::MisplacedShared, "`shared()` needs a type")
+                .help("annotate the variable: `let full: Barrier = shared();`"),
+            Self::Budget { kernel, bytes, shares } => {
+                let message = format!(
+                    "`{kernel}` needs {bytes} bytes of shared memory, but a block has at most {SHARED_BYTES}"
+                );
+                let shares: Vec<_> = shares.iter().map(|(name, bytes)| format!("`{name}` {bytes}")).collect();
+                let shares = shares.join(", ");
+                Text::new(Code::SharedBudget, message)
+                    .help(format!("use smaller tiles or fewer stages; bytes of each variable: {shares}"))
+            }
+            Self::Empty(name) => Text::new(Code::IndexRange, format!("`{name}` has no elements"))
+                .help("use extents of at least 1"),
+            Self::Unused { name, bytes, set_up } => {
+                let message = format!(
+                    "unused shared memory: `{name}`, which takes {bytes} bytes of every block's shared memory"
+                );
+                let text = Text::new(Code::UnusedShared, message)
+                    .help("remove it, or prefix its name with `_`");
+                match set_up {
+                    Some(span) => text.label(*span, "initialised here, and never used"),
+                    None => text,
+                }
+            }
+        }
+    }
+}
+
+impl Pipeline {
+    pub(super) fn text(&self) -> Text {
+        let (message, help) = match self {
+            Self::NoStages => (
+                "a pipeline must have at least one stage, not 0".to_owned(),
+                "use 2 or more, so that one stage is filled while another is read",
+            ),
+            Self::NoTuple => (
+                "the tiles of a stage must be a tuple".to_owned(),
+                "write `(Tile<..>, Tile<..>)`, or `(Tile<..>,)`, with the comma, for one tile",
+            ),
+            Self::TileCount(count) => (
+                format!("a stage must have 1 to {PIPELINE_TILES} tiles, not {count}"),
+                match count {
+                    0 => "write `(Tile<..>,)` for one tile",
+                    _ => "divide the tiles among several pipelines",
+                },
+            ),
+            Self::NoTile(found) => (
+                format!("the stages of a pipeline must hold tiles, not {found}"),
+                "declare it next to the pipeline as `Stages<_, N>`, and index it with `slot.stage()`",
+            ),
+        };
+        Text::new(Code::Pipeline, message).help(help)
+    }
+}

@@ -1,0 +1,148 @@
+//! Types as they are spelled in the source.
+
+use crate::diag::lists::{PARAMETERS, SHARED, VALUES};
+use crate::diag::suggest::Suggestion;
+use crate::diag::text::Text;
+use crate::diag::{Code, PartialType};
+use crate::ir::Type;
+use crate::limits::REGISTER_ARRAY_ELEMENTS;
+
+/// A type that kernels do not support, or not in this position.
+#[derive(Clone, Debug)]
+pub enum Types {
+    /// A type without a more specific message.
+    Unknown,
+    /// A form of type that kernels do not have.
+    Form,
+    /// An unknown name of a type.
+    Name { name: String, suggestion: Option<Suggestion> },
+    /// Elements that a register array cannot have.
+    ArrayElement(PartialType),
+    /// A length of a register array that exceeds the range of indices.
+    ArrayLength(i128),
+    /// A register array with too many elements.
+    LargeArray(u64),
+    /// A type that `Stages` cannot contain.
+    Stages(PartialType),
+    /// A type that blocks cannot share.
+    Remote(PartialType),
+    /// Not a tile's shape.
+    Shape,
+    /// Not a layout of a tile's rows.
+    Swizzle,
+    /// Not a type, where one is expected.
+    NoType,
+    /// Not a scalar, where one is expected.
+    NoScalar(PartialType),
+    /// Not a constant, as a generic argument of a type.
+    NoConstant,
+    /// Not a constant, as a const generic of a device function.
+    NoDeviceConstant,
+    /// The suffix of a literal.
+    Literal { suffix: String },
+    /// A target of `cast` that is not a type.
+    Cast,
+    /// A type that a map of this name cannot move.
+    Moved { map: String, found: PartialType },
+    /// An im2col map with an unsupported rank.
+    Im2colRank(i128),
+    /// A type that an im2col map cannot move.
+    Im2colTile(PartialType),
+    /// A type that cannot be a transposed, sparse or negated operand.
+    Operand { word: &'static str, found: PartialType },
+    /// A sparse operand whose columns do not match those of its tile or fragment.
+    SparseDepth { of: Type, columns: u32 },
+}
+
+impl Types {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::Unknown => Text::new(Code::UnsupportedType, "this type is not supported in kernels"),
+            Self::Form => Text::new(Code::UnsupportedType, "this type is not supported in kernels")
+                .help(format!("use {VALUES}; in shared memory {SHARED}; as parameters {PARAMETERS}")),
+            Self::Name { name, suggestion } => {
+                Text::new(Code::UnsupportedType, format!("`{name}` is not a type of the kernel language"))
+                    .help(match suggestion {
+                    Some(suggestion) => suggestion.to_string(),
+                    None => {
+                        "use a type of the kernel language, or an alias in the same `#[tma_module]`; pass \
+                         the fields of a struct as separate values"
+                            .to_owned()
+                    }
+                })
+            }
+            Self::ArrayElement(found) => {
+                Text::new(Code::UnsupportedType, format!("register arrays must hold scalars, not {found}"))
+                    .help("use `Stages<_, N>` for objects in shared memory")
+            }
+            Self::ArrayLength(len) => {
+                Text::new(Code::LiteralRange, format!("a register array cannot have {len} elements"))
+            }
+            Self::LargeArray(elements) => {
+                let message = format!(
+                    "a register array has at most {REGISTER_ARRAY_ELEMENTS} elements, not {elements}"
+                );
+                Text::new(Code::UnsupportedType, message)
+                    .help("use shared memory, `SharedArray<T, N>`, or a `Global<T>`")
+            }
+            Self::Stages(found) => Text::new(
+                Code::UnsupportedType,
+                format!("`Stages` must hold objects in shared memory, not {found}"),
+            )
+            .help("use `Stages<Tile<..>, N>`, `Stages<Barrier, N>` or `Stages<SharedArray<..>, N>`"),
+            Self::Remote(found) => Text::new(
+                Code::UnsupportedType,
+                format!("`Remote` must hold an object in shared memory, not {found}"),
+            )
+            .help(
+                "use `Remote<Tile<..>>`, `Remote<Barrier>`, `Remote<SharedArray<..>>`, or `Remote` of \
+                 `Stages` of these",
+            ),
+            Self::Shape => Text::new(Code::UnsupportedType, "expected the shape of a tile")
+                .help("use `Shape1<A>` to `Shape5<A, B, C, D, E>`, with the outermost extent first"),
+            Self::Swizzle => Text::new(Code::UnsupportedType, "expected a swizzle").help(
+                "use `NoSwizzle`, `Swizzle32`, `Swizzle64`, `Swizzle128`, `Panels16`, `Interleave16` or \
+                 `Interleave32`",
+            ),
+            Self::NoType => Text::new(Code::UnsupportedType, "expected a type"),
+            Self::NoScalar(found) => {
+                Text::new(Code::UnsupportedType, format!("expected a scalar type, found {found}"))
+            }
+            Self::NoConstant => Text::new(Code::NotConstant, "expected a constant")
+                .help("use a literal, a `const`, or an expression of these in braces"),
+            Self::NoDeviceConstant => Text::new(Code::NotConstant, "expected a constant")
+                .help("write the value: `_` and types are not supported here"),
+            Self::Literal { suffix } => {
+                Text::new(Code::UnsupportedType, format!("invalid literal suffix `{suffix}`"))
+                    .help("write `f16::from_f32(1.5)` for floats of 16 and 8 bits")
+            }
+            Self::Cast => Text::new(Code::UnsupportedType, "`cast` needs a type to convert to")
+                .help("write `cast::<f32>(x)`"),
+            Self::Moved { map, found } => {
+                Text::new(Code::UnsupportedType, format!("a tensor map must move a `Tile<..>`, not {found}"))
+                    .help(format!("write `{map}<Tile<f16, Shape2<128, 64>>>`"))
+            }
+            Self::Im2colRank(rank) => {
+                let message = format!("an im2col map must have 3 to 5 dimensions, not {rank}");
+                Text::new(Code::UnsupportedType, message)
+                    .help("use the dimensions images, one to three of pixels, and channels")
+            }
+            Self::Im2colTile(found) => {
+                let message = format!("an im2col map must move a tile of pixels by channels, not {found}");
+                Text::new(Code::UnsupportedType, message)
+                    .help("write `Im2colMap<Tile<f16, Shape2<64, 32>>, 4>`")
+            }
+            Self::Operand { word, found } => {
+                Text::new(Code::UnsupportedType, format!("`{word}` requires a tile, not {found}")).help(
+                    "use `Transposed<Tile<..>>`, `Sparse<Tile<..>, K>`, `Negated<Tile<..>>`, or `Negated` of \
+                     one of the other two",
+                )
+            }
+            Self::SparseDepth { of, columns } => {
+                Text::new(Code::TypeMismatch, format!("a sparse `{of}` must have {columns} columns")).help(
+                    format!("write `Sparse<.., {columns}>`: of every four elements of a row, two are stored"),
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Finds kernels, and the items that they share, in an item.
+
+pub(crate) mod attr;
+pub(in crate::parse) mod condition;
+pub mod depth;
+pub mod file;
+pub(in crate::parse) mod host_items;
+pub mod template;
+pub mod trusted;
+
+use std::path::PathBuf;
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::{Attribute, Item, ItemConst, ItemFn, ItemMod, ItemType, Meta};
+
+use crate::diag::Sink;
+use crate::diag::mistake;
+use crate::ir::Span;
+use host_items::HostItemDecl;
+
+/// A function with `#[tma_kernel(..)]`.
+#[derive(Clone, Debug)]
+pub struct KernelItem {
+    /// The attribute's arguments.
+    pub attr: TokenStream,
+    /// The function, without the attribute.
+    pub function: ItemFn,
+}
+
+/// The items shared by the kernels of one `#[tma_module]`; empty for a kernel outside of one.
+#[derive(Clone, Debug, Default)]
+pub struct ModuleItems {
+    /// Its constants.
+    pub constants: Vec<ItemConst>,
+    /// Its type aliases.
+    pub aliases: Vec<ItemType>,
+    /// Its `#[tma_device]` functions.
+    pub functions: Vec<ItemFn>,
+    /// The items of the host, which also take names.
+    pub host_items: Vec<HostItemDecl>,
+    /// Whether it is certain that no built-in name has been imported into the scope of these
+    /// kernels.
+    pub lacks_words: bool,
+    /// The file that the kernels' tokens come from, if it is that of a template.
+    pub template: Option<PathBuf>,
+    /// The names of the parameters that replacements add to kernels.
+    pub added_params: Vec<String>,
+}
+
+/// A `#[tma_module]`.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    pub(crate) kernels: Vec<KernelItem>,
+    /// The items that its kernels share.
+    pub shared: ModuleItems,
+}
+
+/// Whether `attr` is `#[name]`, with any path before the name.
+pub fn is_named(attr: &Attribute, name: &str) -> bool {
+    attr.path().segments.last().is_some_and(|segment| segment.ident == name)
+}
+
+/// Returns the kernel of `function`, if it has the attribute.
+pub fn kernel(function: &ItemFn) -> Option<KernelItem> {
+    let at = function.attrs.iter().position(|attr| is_named(attr, "tma_kernel"))?;
+    let mut function = function.clone();
+    let attr = match function.attrs.remove(at).meta {
+        Meta::List(list) => list.tokens,
+        Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
+    };
+    Some(KernelItem { attr, function })
+}
+
+/// Whether kernels can call `item`.
+fn is_device(item: &Item) -> bool {
+    matches!(item, Item::Fn(function) if function.attrs.iter().any(|attr| is_named(attr, "tma_device")))
+}
+
+/// Whether a module made from this function's module may replace it.
+fn is_open(function: &ItemFn) -> bool {
+    let attr = function.attrs.iter().find(|attr| is_named(attr, "tma_device"));
+    attr.and_then(option_of_device).is_some_and(|option| option.to_string() == "open")
+}
+
+/// Returns the tokens between the parentheses of `#[tma_device(..)]`.
+fn option_of_device(attr: &Attribute) -> Option<&TokenStream> {
+    match &attr.meta {
+        Meta::List(list) => Some(&list.tokens),
+        Meta::Path(_) | Meta::NameValue(_) => None,
+    }
+}
+
+/// Reports options that a device function does not have.
+fn judge_device(function: &ItemFn, sink: &mut Sink) {
+    let attr = function.attrs.iter().find(|attr| is_named(attr, "tma_device"));
+    if let Some(option) = attr.and_then(option_of_device)
+        && option.to_string() != "open"
+    {
+        sink.error(mistake::Template::DeviceOption(option.to_string()), Span::of(option));
+    }
+}
+
+/// Sorts the items of a module into kernels and shared items.
+pub fn module(item: &ItemMod, sink: &mut Sink) -> Module {
+    let mut module = Module::default();
+    let Some((_, items)) = &item.content else {
+        sink.error(mistake::Attribute::ModuleWithoutBody, Span::of(item));
+        return module;
+    };
+    module.shared.lacks_words = !items.iter().any(host_items::may_bring_words);
+    for item in items {
+        match item {
+            Item::Fn(function) if is_device(item) => {
+                judge_device(function, sink);
+                module.shared.functions.push(function.clone());
+            }
+            Item::Fn(function) => module.kernels.extend(kernel(function)),
+            Item::Const(constant) => module.shared.constants.push(constant.clone()),
+            Item::Type(alias) => module.shared.aliases.push(alias.clone()),
+            // All other items belong to the host.
+            _ => {}
+        }
+        if !is_device(item) {
+            module.shared.host_items.extend(host_items::host_item_decl(item));
+        }
+    }
+    module
+}
+
+impl ModuleItems {
+    /// Returns all shared items, as tokens.
+    pub fn iter(&self) -> impl Iterator<Item = TokenStream> {
+        let constants = self.constants.iter().map(ToTokens::to_token_stream);
+        let aliases = self.aliases.iter().map(ToTokens::to_token_stream);
+        let functions = self.functions.iter().map(ToTokens::to_token_stream);
+        constants.chain(aliases).chain(functions)
+    }
+}

@@ -1,0 +1,86 @@
+//! `#[tma_module(from = tma_kernels::gemm::full::with_options, only = ["bf16_*"])]`: a module made
+//! from another one, its template, which may belong to another package.
+//!
+//! The module has all items of the template, except those it replaces: device functions that the
+//! template marks `#[tma_device(open)]`. A replacement begins with the parameters of the function
+//! it replaces. Any further ones become [parameters of the kernels](further) that call it. The
+//! module's other items, such as functions that the replacements call, are added.
+//!
+//! The build script and the macro make the same module, each from the tokens that it sees. All
+//! later stages see the module as if it had been written out.
+
+mod added_params;
+mod attr;
+mod merge;
+mod only;
+
+use std::path::PathBuf;
+
+use proc_macro2::TokenStream;
+use syn::{ItemMod, Path};
+
+use crate::diag::Sink;
+use crate::diag::mistake::{Template as Mistake, Unfound};
+use crate::ir::Span;
+
+/// A module that other modules are made from.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// The module as it is written.
+    pub module: ItemMod,
+    /// The template's file, as messages and line numbers in PTX name it. If set, lines refer to
+    /// this file: a token of the new module takes the line of the token that it replaces.
+    pub source: Option<PathBuf>,
+}
+
+/// Looks up the module with a path.
+pub(crate) type Find<'a> = dyn Fn(&Path) -> Result<Template, Unfound> + 'a;
+
+/// A module, expanded as if it had been written out.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The module with its replacements.
+    pub module: ItemMod,
+    /// The path and the file of the template, if there is one.
+    pub from: Option<(Path, Option<PathBuf>)>,
+    /// The names of the parameters that replacements add to kernels.
+    pub added_params: Vec<String>,
+}
+
+/// Expands `#[tma_module(attr)] module`. Reports errors to the sink, and then returns `None`.
+pub fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sink) -> Option<Made> {
+    let attr = attr::parse(attr, sink)?;
+    let Some(path) = attr.from else {
+        return Some(Made { module: module.clone(), from: None, added_params: vec![] });
+    };
+    let template = match find(&path) {
+        Ok(template) => template,
+        Err(why) => {
+            let shown = shown_path(&path);
+            sink.error(Mistake::Unfound { path: shown, why }, Span::of(&path));
+            return None;
+        }
+    };
+    let mut module = module.clone();
+    // A module without a body is reported when its items are sorted.
+    let Some((_, own)) = module.content.as_mut() else {
+        return Some(Made { module, from: None, added_params: vec![] });
+    };
+    let before = sink.len();
+    let lines_at = template.source.is_some().then(|| template.module.ident.span());
+    let base = template.module.content.map(|(_, items)| items).unwrap_or_default();
+    let merged = merge::merged(base, std::mem::take(own), lines_at, sink);
+    let mut items = merged.items;
+    if let Some(patterns) = &attr.only {
+        only::choose(&mut items, patterns, sink);
+    }
+    let added_params = added_params::pass_on(&mut items, &merged.added_params);
+    *own = items;
+    (sink.len() == before).then_some(Made { module, from: Some((path, template.source)), added_params })
+}
+
+/// Formats a path the way users write it.
+pub fn shown_path(path: &Path) -> String {
+    let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    names.join("::")
+}
