@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::mistake::Mistake;
 use super::{Code, Diagnostic, Severity};
-use crate::ir::Span;
+use crate::ir::{Place, Span};
 
 /// The errors and warnings reported so far.
 #[derive(Debug, Default)]
@@ -118,7 +118,7 @@ fn is_error(diagnostic: &Diagnostic) -> bool {
 }
 
 /// Returns a key that is equal for duplicate diagnostics.
-fn key(diagnostic: &Diagnostic) -> (Code, String, String) {
+fn key(diagnostic: &Diagnostic) -> (Code, Place, String) {
     let text = diagnostic.parts();
-    (text.code, format!("{:?}", diagnostic.span), text.message)
+    (text.code, diagnostic.span.place(), text.message)
 }

@@ -56,7 +56,7 @@ pub use kernel::*;
 pub use mma::*;
 pub use mma_sync::*;
 pub use origin::*;
-pub use span::Span;
+pub use span::{Place, Span};
 pub use stmt::*;
 pub use types::*;
 pub use warp::*;

@@ -11,6 +11,15 @@ pub struct Span {
     last: proc_macro2::Span,
 }
 
+/// What tells spans apart, which have no equality of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The file. Outside of rustc it is a name that each parsed text has of its own.
+    file: String,
+    start: LineColumn,
+    end: LineColumn,
+}
+
 impl Span {
     /// Returns the span from the first to the last of `tokens`.
     pub fn of(tokens: &impl ToTokens) -> Self {
@@ -58,6 +67,11 @@ impl Span {
     /// Returns line (from 1) and column (from 0) of the end.
     pub fn end(self) -> LineColumn {
         self.last.end()
+    }
+
+    /// Returns the place in the source.
+    pub fn place(self) -> Place {
+        Place { file: self.first.file(), start: self.start(), end: self.end() }
     }
 }
 
