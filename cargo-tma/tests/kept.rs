@@ -14,7 +14,7 @@ fn package() -> std::path::PathBuf {
     let folder = new_package("kept-tma");
     let manifest = folder.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).unwrap();
-    let text = text.replace("codegen\" }", "codegen\", default-features = false }");
+    let text = text.replace("codegen/back\" }", "codegen/back\", default-features = false }");
     fs::write(manifest, text.replace("[features]\n", "[features]\nllvm = [\"tma-codegen/default\"]\n"))
         .unwrap();
     let test = "#[test]\nfn ptx_is_kept() {\n    tma_runtime::assert_ptx_kept!();\n}\n";

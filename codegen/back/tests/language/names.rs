@@ -56,11 +56,11 @@ fn a_type_in_angle_brackets_decides() {
 /// reports each of them; see `expand/methods.rs`.
 #[test]
 fn a_kernel_that_rustc_refuses_uses_every_method_that_takes_a_reference() {
-    let refused = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/rustc/tests/ui/refused/");
+    let refused = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/rustc/tests/ui/refused/");
     let said = ["methods_around.stderr", "methods_around_warps.stderr"]
         .map(|file| std::fs::read_to_string(format!("{refused}{file}")).unwrap())
         .concat();
-    let lang = concat!(env!("CARGO_MANIFEST_DIR"), "/../tma-runtime/src/lang");
+    let lang = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tma-runtime/src/lang");
     let mut methods = Vec::new();
     for file in files(lang.as_ref()) {
         let source = std::fs::read_to_string(file).unwrap();

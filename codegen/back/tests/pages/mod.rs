@@ -67,7 +67,7 @@ impl Outcome {
 }
 
 pub(crate) fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../docs/errors")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors")
 }
 
 pub(crate) fn page(code: Code) -> Option<String> {
