@@ -53,7 +53,7 @@ pub(crate) use signature::{Qualifier, Signature};
 pub(crate) use syntax::{Form, Syntax};
 pub(crate) use template::{Template, Unfound};
 pub(crate) use tile::{Tile, VectorNumber};
-pub(crate) use types::Types;
+pub(crate) use types::{Aggregate, Types};
 pub(crate) use unsupported_type::{Demand, UnsupportedType};
 pub(crate) use value::{NoValue, UntypedConversion, Value};
 
@@ -90,6 +90,8 @@ macro_rules! families {
 }
 
 families! {
+    /// Structs and tuples.
+    Aggregate,
     /// Numbers of arguments and of generic arguments.
     Argument,
     /// Assignments to values that cannot be modified.
@@ -156,7 +158,8 @@ impl Mistake {
     /// type, an operand or a form of expression.
     pub(crate) fn is_known_to_rustc(&self) -> bool {
         match self {
-            Self::Argument(_)
+            Self::Aggregate(_)
+            | Self::Argument(_)
             | Self::Assignment(_)
             | Self::Atomic(_)
             | Self::Copy(_)
