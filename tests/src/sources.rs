@@ -110,6 +110,7 @@ pub fn corpus() -> &'static [Source] {
         "reductions_elements": "tests/src/kernels/reductions/elements.rs",
         "reductions_ranks": "tests/src/kernels/reductions/ranks.rs",
         "remote_barriers": "tests/src/kernels/remote_barriers.rs",
+        "structs": "tests/src/kernels/structs.rs",
         "swizzled": "tests/src/kernels/swizzled.rs",
         "tensors": "tests/src/kernels/tensors.rs",
         "tiles": "tests/src/kernels/tiles.rs",

@@ -13,7 +13,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Block, Expr, ItemFn, Stmt};
-use tma_front::parse::item::{KernelItem, ModuleItems};
+use tma_front::parse::item::{DeviceMethod, KernelItem, ModuleItems};
 
 /// Computes the hash of a kernel and of the items that it shares with others of its module.
 pub(crate) fn kernel(item: &KernelItem, shared: &ModuleItems) -> u64 {
@@ -22,7 +22,10 @@ pub(crate) fn kernel(item: &KernelItem, shared: &ModuleItems) -> u64 {
     hash.byte(0);
     hash.tokens(normal(ItemFn { attrs: vec![], ..item.function.clone() }).into_token_stream());
     let functions = shared.functions.iter().cloned().map(normal).collect();
-    let shared = ModuleItems { functions, ..shared.clone() };
+    let methods = shared.methods.iter().cloned();
+    let methods =
+        methods.map(|method| DeviceMethod { function: normal(method.function), ..method }).collect();
+    let shared = ModuleItems { functions, methods, ..shared.clone() };
     for tokens in shared.iter() {
         hash.byte(0);
         hash.tokens(tokens);

@@ -108,6 +108,41 @@ fn statements_that_are_trusted_are_statements_for_rustc() {
     }
 }
 
+/// The `impl` of a struct stays what it is, without what rustc does not know.
+#[test]
+fn functions_of_structs_are_functions_of_the_host() {
+    let module = quote!(
+        mod m {
+            use tma_runtime::prelude::*;
+            #[derive(Clone, Copy)]
+            struct Point {
+                row: u32,
+            }
+            #[tma_device]
+            impl Point {
+                fn step(&mut self) {
+                    #[trusted = "reason"]
+                    sync_threads();
+                    self.row += 1;
+                }
+            }
+            #[tma_kernel(threads = 32)]
+            fn k(out: Global<u32>) {
+                let mut point = Point { row: 1 };
+                point.step();
+                out.set(0, point.row);
+            }
+        }
+    );
+    let text = text(&expand::module(TokenStream::new(), module));
+    assert!(!text.contains("tma_device") && !text.contains("trusted"), "{text}");
+    // A `step(self)` and a `step(&self)` of a trait would take precedence.
+    for receiver in ["self", "& self"] {
+        assert!(text.contains(&format!("trait TheKernelLanguage {{ fn step ({receiver}) ; }}")), "{text}");
+    }
+    assert!(text.contains("fn () -> Point = any ; any () . step () ;"), "{text}");
+}
+
 #[test]
 fn parameters_may_have_any_name() {
     let all = items(
@@ -429,4 +464,32 @@ fn a_module_that_imports_no_words_is_told_once() {
     ] {
         assert_eq!(errors(module(import)), ["TMA0901", "TMA0901"]);
     }
+}
+
+/// An `impl` is device code as a whole, or an error.
+#[test]
+fn an_impl_of_device_code_has_functions_of_a_struct() {
+    let errors = errors(quote!(
+        mod m {
+            #[derive(Clone, Copy)]
+            struct Point {
+                row: u32,
+            }
+            #[tma_device]
+            impl Point {
+                const FIRST: u32 = 0;
+            }
+            #[tma_device]
+            impl Default for Point {
+                fn default() -> Self {
+                    Point { row: 0 }
+                }
+            }
+            #[tma_device]
+            impl Elsewhere {}
+            #[tma_device]
+            impl<T> Point {}
+        }
+    ));
+    assert_eq!(errors, ["TMA0001", "TMA0001", "TMA0001", "TMA0004"]);
 }

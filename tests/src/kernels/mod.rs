@@ -30,6 +30,7 @@ pub mod places;
 pub mod printing;
 pub mod reductions;
 pub mod remote_barriers;
+pub mod structs;
 pub mod swizzled;
 pub mod tensors;
 pub mod tiles;
@@ -48,6 +49,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         casts::CASES,
         control::CASES,
         values::CASES,
+        structs::CASES,
         warps::CASES,
         math::CASES,
         bits::CASES,

@@ -20,8 +20,8 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Generics, TypeParam};
-use tma_front::parse::names::{Meaning, Method, WordUse};
+use syn::{Generics, ImplItem, ItemImpl, TypeParam};
+use tma_front::parse::names::{Meaning, Method, WordUse, earlier_steps};
 use tma_front::words::{Generic, NumberWord, ReceiverKind, TypeWord, Word};
 
 use super::names::{examples, scalar_type, tile, vocabulary};
@@ -59,6 +59,63 @@ fn step(method: &Method, name: &Ident, held: ReceiverKind, taken: ReceiverKind) 
             let any: fn() -> #held #ty #unknown = any;
             any().#name();
             let _: fn() -> #held #ty #known = any;
+        }
+    }
+}
+
+/// Returns code that rustc accepts only if no other method takes precedence over those of a
+/// `#[tma_device] impl`.
+pub(super) fn of_impl(block: &ItemImpl) -> Option<TokenStream> {
+    let of = &block.self_ty;
+    let mut steps = vec![];
+    for item in &block.items {
+        let ImplItem::Fn(function) = item else { continue };
+        let Some(receiver) = function.sig.receiver() else { continue };
+        let taken = if let syn::ReceiverKind::Reference(_, _, mutability) = &receiver.kind {
+            if mutability.is_some() { ReceiverKind::MutReference } else { ReceiverKind::Reference }
+        } else if let syn::ReceiverKind::Value = &receiver.kind {
+            ReceiverKind::Value
+        } else {
+            // `self: &Self` and the like.
+            continue;
+        };
+        let name = &function.sig.ident;
+        for held in [ReceiverKind::Value, ReceiverKind::Reference, ReceiverKind::MutReference] {
+            let earlier = earlier_steps(held, taken).into_iter();
+            steps.extend(earlier.map(|(held, taken)| step_with(&quote!(#of), name, held, taken)));
+        }
+    }
+    let conditions = block.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+    (!steps.is_empty()).then(|| {
+        quote! {
+            #(#conditions)*
+            #[allow(dead_code, unreachable_code, deprecated, clippy::all)]
+            const _: () = {
+                fn methods() {
+                    return;
+                    #(#steps)*
+                }
+            };
+        }
+    })
+}
+
+/// Returns the proof for one step of the lookup of a method of the type `of`.
+fn step_with(of: &TokenStream, name: &Ident, held: ReceiverKind, taken: ReceiverKind) -> TokenStream {
+    let guard = format_ident!("{name}", span = Span::call_site());
+    let [held_by, taken] = [held, taken].map(reference);
+    let held = static_reference(held);
+    quote! {
+        {
+            trait TheKernelLanguage {
+                fn #guard(#taken self);
+            }
+            impl<T> TheKernelLanguage for #held_by T {
+                fn #guard(#taken self) {}
+            }
+            use ::tma_runtime::lang::names::any;
+            let any: fn() -> #held #of = any;
+            any().#name();
         }
     }
 }

@@ -22,7 +22,7 @@ use std::mem;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Item, ItemFn, ItemMod};
+use syn::{ImplItem, Item, ItemFn, ItemImpl, ItemMod};
 use tma_front::diag::mistake::{Attribute, Mistake};
 use tma_front::diag::{Diagnostic, Sink};
 use tma_front::ir::Kernel;
@@ -192,13 +192,34 @@ fn module_item(item: JudgedItem, added_params: &[String], behind: &mut TokenStre
         }
         JudgedItem::Other(item) => *item,
     };
-    let Item::Fn(mut function) = item else { return item };
+    let mut function = match item {
+        Item::Fn(function) => function,
+        Item::Impl(mut block) => {
+            behind.extend(device_impl(&mut block));
+            return Item::Impl(block);
+        }
+        other => return other,
+    };
     if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, "tma_device")) {
         function.attrs.remove(at);
         function.attrs.extend(allowed());
         trusted::strip(&mut function);
     }
     Item::Fn(function)
+}
+
+/// Prepares a `#[tma_device] impl` for rustc, as device functions are. Returns the proofs about its
+/// methods.
+fn device_impl(block: &mut ItemImpl) -> Option<TokenStream> {
+    let at = block.attrs.iter().position(|attr| item::is_named(attr, "tma_device"))?;
+    block.attrs.remove(at);
+    block.attrs.extend(allowed());
+    for item in &mut block.items {
+        if let ImplItem::Fn(function) = item {
+            trusted::strip_block(&mut function.block);
+        }
+    }
+    methods::of_impl(block)
 }
 
 /// Expands `#[tma_device] item` outside of a `#[tma_module]`, which would have processed it.

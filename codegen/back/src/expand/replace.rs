@@ -12,8 +12,8 @@ use proc_macro2::{Delimiter, Ident, LineColumn, TokenStream};
 use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    AngleBracketedGenericArguments, Attribute, BinOp, Block, Expr, Item, ItemFn, Local, LocalInit, Pat, Stmt,
-    Type,
+    AngleBracketedGenericArguments, Attribute, BinOp, Block, Expr, ImplItem, Item, ItemFn, ItemImpl, Local,
+    LocalInit, Pat, Stmt, Type,
 };
 use tma_front::diag::Diagnostic;
 use tma_front::ir::Span;
@@ -41,6 +41,9 @@ pub(super) fn in_item(item: &mut Item, errors: Vec<Diagnostic>) -> Vec<Diagnosti
     if let Item::Fn(function) = item {
         return in_function(function, errors);
     }
+    if let Item::Impl(block) = item {
+        return in_impl(block, errors);
+    }
     let Item::Const(constant) = item else { return errors };
     if !has_positions(&constant.ident, &constant.expr) {
         return errors;
@@ -49,6 +52,21 @@ pub(super) fn in_item(item: &mut Item, errors: Vec<Diagnostic>) -> Vec<Diagnosti
     replacer.visit_expr_mut(&mut constant.expr);
     let is_placed = replacer.placed();
     without(errors, &is_placed)
+}
+
+/// Like [`in_function`], for the functions of an `impl` block.
+fn in_impl(block: &mut ItemImpl, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    for item in &mut block.items {
+        let ImplItem::Fn(function) = item else { continue };
+        if !has_positions(&function.sig.ident, &function.block) {
+            continue;
+        }
+        let mut replacer = Replacer::of(&errors);
+        replacer.visit_block_mut(&mut function.block);
+        let is_placed = replacer.placed();
+        errors = without(errors, &is_placed);
+    }
+    errors
 }
 
 /// Whether tokens have positions of their own. In what a macro has made, and in a module made from

@@ -48,6 +48,7 @@ fn refused(source: &str) -> String {
     }
 }
 
+mod aggregates;
 mod bulk;
 mod clusters;
 mod copies;

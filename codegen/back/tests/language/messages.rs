@@ -23,7 +23,7 @@ fn messages_and_the_reference_list_the_same_types() {
     };
     let in_book: Vec<_> = rows.filter_map(|row| quoted(row).into_iter().next()).collect();
     assert_eq!(in_book, quoted(list));
-    let type_help = refused("#[tma_kernel(threads = 32)]\nfn k() { let x: (u32, u32) = 1; }");
+    let type_help = refused("#[tma_kernel(threads = 32)]\nfn k() { let x: &u32 = 1; }");
     for word in ["Im2colMap", "Maps", "SharedMap", "Phase", "Token", "Accumulator", "Rows", "Fragment"] {
         assert!(type_help.contains(&format!("`{word}")), "{type_help}");
     }

@@ -10,5 +10,5 @@ pub(crate) const SHARED: &str = "`Tile<..>`, `SharedArray<T, N>`, `Barrier`, `Sh
                                            these, and `Pipeline<(..), N>`";
 
 /// Types of all other variables.
-pub(crate) const VALUES: &str = "scalars, `[T; N]` of these, `Dim3`, `CachePolicy`, `Phase` and `Token`, and for tensor cores \
+pub(crate) const VALUES: &str = "scalars, `[T; N]` of these, tuples, structs of the module, `Dim3`, `CachePolicy`, `Phase` and `Token`, and for tensor cores \
      `Accumulator<T, M, N>`, `Rows<T, M>` and `Fragment<E, M, K>`";

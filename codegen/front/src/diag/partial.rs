@@ -15,8 +15,16 @@ pub enum PartialType {
     Unknown,
     /// An array of such elements, with this length.
     Array(Box<PartialType>, u32),
+    /// A tuple of such elements.
+    Tuple(Vec<PartialType>),
     /// A fully known type.
     Known(Type),
+}
+
+impl PartialType {
+    fn is_single(&self) -> bool {
+        matches!(self, Self::Tuple(elements) if elements.len() == 1)
+    }
 }
 
 impl fmt::Display for PartialType {
@@ -26,6 +34,11 @@ impl fmt::Display for PartialType {
             Self::Float => f.write_str("a float"),
             Self::Unknown => f.write_str("an unknown type"),
             Self::Array(element, len) => write!(f, "`[{}; {len}]`", element.to_string().replace('`', "")),
+            Self::Tuple(elements) => {
+                let elements: Vec<_> = elements.iter().map(Self::to_string).collect();
+                let elements = elements.join(", ").replace('`', "");
+                write!(f, "`({elements}{})`", if self.is_single() { "," } else { "" })
+            }
             Self::Known(ty) => write!(f, "`{ty}`"),
         }
     }

@@ -37,6 +37,7 @@ pub(crate) fn one_of(names: impl IntoIterator<Item = impl Display>) -> String {
     joined(names.into_iter().map(|name| name.to_string()).collect(), "or")
 }
 
+/// Puts each name in backquotes.
 fn quoted(names: impl IntoIterator<Item = impl Display>) -> Vec<String> {
     names.into_iter().map(|name| format!("`{name}`")).collect()
 }

@@ -73,7 +73,7 @@ fn fold_element(expr: &mut Expr) -> Result<(), NoValue> {
 
 /// Whether it is a constant, including all of its elements.
 pub(crate) fn is_known(expr: &Expr) -> bool {
-    if let ExprKind::Array(elements) = &expr.kind {
+    if let ExprKind::Array(elements) | ExprKind::Compound(elements) = &expr.kind {
         return elements.iter().all(is_known);
     }
     if let ExprKind::Repeat(element) = &expr.kind {

@@ -98,6 +98,9 @@ impl Infer {
             Type::Compound(Compound::Flight(sum, keep)) => {
                 Type::Compound(Compound::Flight(*sum, Box::new(self.resolve(keep))))
             }
+            Type::Compound(Compound::Tuple(elements)) => {
+                Type::Compound(Compound::Tuple(elements.iter().map(|ty| self.resolve(ty)).collect()))
+            }
             _ => ty.clone(),
         }
     }
@@ -137,17 +140,24 @@ impl Infer {
             (Type::Compound(Compound::Flight(a, mine)), Type::Compound(Compound::Flight(b, other))) => {
                 a == b && self.unify(&mine, &other, at)
             }
+            (Type::Compound(Compound::Tuple(a)), Type::Compound(Compound::Tuple(b))) => {
+                a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| self.unify(a, b, at))
+            }
             (a, b) => a == b,
         }
     }
 
-    /// Whether `id` is an element of the array `ty`, or the kept value of the flight `ty`.
+    /// Whether `id` is an element of the array or tuple `ty`, or the kept value of the flight `ty`.
     fn holds(&self, ty: &Type, id: InferId) -> bool {
         match ty {
             Type::Array(element, _) | Type::Compound(Compound::Flight(_, element)) => {
                 let element = self.resolve(element);
                 element == Type::Infer(id) || self.holds(&element, id)
             }
+            Type::Compound(Compound::Tuple(elements)) => elements.iter().any(|element| {
+                let element = self.resolve(element);
+                element == Type::Infer(id) || self.holds(&element, id)
+            }),
             _ => false,
         }
     }
@@ -197,6 +207,10 @@ impl Infer {
             Type::Compound(Compound::Flight(sum, keep)) => {
                 Some(Type::Compound(Compound::Flight(sum, Box::new(self.settle(&keep)?))))
             }
+            Type::Compound(Compound::Tuple(elements)) => {
+                let elements: Option<_> = elements.iter().map(|element| self.settle(element)).collect();
+                Some(Type::Compound(Compound::Tuple(elements?)))
+            }
             Type::Infer(_) => self.kind(ty)?.default_type().map(Type::from),
             ty => Some(ty),
         }
@@ -225,6 +239,15 @@ impl Infer {
         }
     }
 
+    fn is_known(&self, ty: &Type) -> bool {
+        match self.resolve(ty) {
+            Type::Infer(_) => false,
+            Type::Array(element, _) => self.is_known(&element),
+            Type::Compound(Compound::Tuple(elements)) => elements.iter().all(|ty| self.is_known(ty)),
+            _ => true,
+        }
+    }
+
     /// Returns `ty` as far as it is known.
     pub(crate) fn partial(&self, ty: &Type) -> PartialType {
         match self.kind(ty) {
@@ -233,6 +256,9 @@ impl Infer {
             Some(Kind::Any) => PartialType::Unknown,
             None => match self.resolve(ty) {
                 Type::Array(element, len) => PartialType::Array(Box::new(self.partial(&element)), len),
+                Type::Compound(Compound::Tuple(elements)) if !elements.iter().all(|ty| self.is_known(ty)) => {
+                    PartialType::Tuple(elements.iter().map(|element| self.partial(element)).collect())
+                }
                 ty => PartialType::Known(ty),
             },
         }

@@ -39,6 +39,28 @@ pub enum Compound {
     /// A multiplication in flight. Parts: the accumulator, and the parts of the value that is kept
     /// until the multiplication completes.
     Flight(AccumulatorType, Box<Type>),
+    /// A struct of the module. Parts: its fields, in the order of their declaration.
+    Struct(StructType),
+    /// A tuple. Parts: its elements.
+    Tuple(Vec<Type>),
+}
+
+/// A struct that a module declares.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StructType {
+    /// The name of the struct. No two structs of a module have the same.
+    pub name: String,
+    /// The fields, in the order of their declaration.
+    pub fields: Vec<Field>,
+}
+
+/// A field of a struct.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    /// The name, or the position in a tuple struct.
+    pub name: String,
+    /// The type.
+    pub ty: Type,
 }
 
 /// The shape of a pipeline's ring of stages.
@@ -62,7 +84,51 @@ impl Compound {
             | Self::SparseFragment(_)
             | Self::Columns(_)
             | Self::Matrix(_)
-            | Self::Flight(..) => &[],
+            | Self::Flight(..)
+            | Self::Struct(_)
+            | Self::Tuple(_) => &[],
+        }
+    }
+
+    /// Returns the types of the parts of a struct or tuple; `None` for other types.
+    pub fn members(&self) -> Option<Vec<&Type>> {
+        match self {
+            Self::Struct(of) => Some(of.fields.iter().map(|field| &field.ty).collect()),
+            Self::Tuple(elements) => Some(elements.iter().collect()),
+            Self::Phase | Self::Pipeline(_) | Self::Producer(_) | Self::Consumer(_) => None,
+            Self::EmptySlot(_) | Self::LoadingSlot(_) | Self::FullSlot(_) => None,
+            Self::Operand(_)
+            | Self::SparseFragment(_)
+            | Self::Columns(_)
+            | Self::Matrix(_)
+            | Self::Flight(..) => None,
+        }
+    }
+
+    /// Returns the names of the parts of a struct or tuple.
+    pub fn member_names(&self) -> Vec<String> {
+        if let Self::Struct(of) = self {
+            return of.fields.iter().map(|field| field.name.clone()).collect();
+        }
+        (0..self.members().map_or(0, |members| members.len())).map(|i| i.to_string()).collect()
+    }
+
+    /// Returns the position of a field of a struct or tuple.
+    pub fn position_of(&self, name: &str) -> Option<usize> {
+        match self {
+            Self::Struct(of) => of.fields.iter().position(|field| field.name == name),
+            Self::Tuple(elements) => {
+                // `t.01` is not a field.
+                let index = name.parse::<usize>().ok().filter(|index| index.to_string() == name);
+                index.filter(|&index| index < elements.len())
+            }
+            Self::Phase | Self::Pipeline(_) | Self::Producer(_) | Self::Consumer(_) => None,
+            Self::EmptySlot(_) | Self::LoadingSlot(_) | Self::FullSlot(_) => None,
+            Self::Operand(_)
+            | Self::SparseFragment(_)
+            | Self::Columns(_)
+            | Self::Matrix(_)
+            | Self::Flight(..) => None,
         }
     }
 }
@@ -74,9 +140,9 @@ impl fmt::Display for Compound {
             Self::Pipeline(ring) => write!(f, "Pipeline<{ring}>"),
             Self::Producer(ring) => write!(f, "Producer<{ring}>"),
             Self::Consumer(ring) => write!(f, "Consumer<{ring}>"),
-            Self::EmptySlot(tiles) => write!(f, "EmptySlot<{}>", Tuple(tiles)),
-            Self::LoadingSlot(tiles) => write!(f, "LoadingSlot<{}>", Tuple(tiles)),
-            Self::FullSlot(tiles) => write!(f, "FullSlot<{}>", Tuple(tiles)),
+            Self::EmptySlot(tiles) => write!(f, "EmptySlot<{}>", TupleOf(tiles)),
+            Self::LoadingSlot(tiles) => write!(f, "LoadingSlot<{}>", TupleOf(tiles)),
+            Self::FullSlot(tiles) => write!(f, "FullSlot<{}>", TupleOf(tiles)),
             Self::Operand(operand) => operand.fmt(f),
             Self::SparseFragment(fragment) => {
                 write!(f, "Sparse<{fragment}, {}>", fragment.columns.saturating_mul(2))
@@ -88,22 +154,24 @@ impl fmt::Display for Compound {
             Self::Flight(of, keep) => {
                 write!(f, "Flight<{}, {}, {}, {keep}>", of.element, of.rows, of.columns)
             }
+            Self::Struct(of) => f.write_str(&of.name),
+            Self::Tuple(elements) => TupleOf(elements).fmt(f),
         }
     }
 }
 
 impl fmt::Display for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", Tuple(&self.tiles), self.stages)
+        write!(f, "{}, {}", TupleOf(&self.tiles), self.stages)
     }
 }
 
-/// Tile types in the syntax of a tuple, with a trailing comma for a single one.
-struct Tuple<'a>(&'a [TileType]);
+/// Types in the syntax of a tuple, with a trailing comma for a single one.
+struct TupleOf<'a, T>(&'a [T]);
 
-impl fmt::Display for Tuple<'_> {
+impl<T: fmt::Display> fmt::Display for TupleOf<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.0.iter().map(TileType::to_string).collect();
+        let names: Vec<_> = self.0.iter().map(T::to_string).collect();
         write!(f, "({}{})", names.join(", "), if names.len() == 1 { "," } else { "" })
     }
 }

@@ -99,6 +99,7 @@ fn is_place_expr(expr: &syn::Expr) -> bool {
     match expr {
         syn::Expr::Paren(paren) => is_place_expr(&paren.expr),
         syn::Expr::Unary(unary) => matches!(unary.op, UnOp::Deref(_)),
+        syn::Expr::Field(field) => is_place_expr(&field.base),
         syn::Expr::Path(_) | syn::Expr::Index(_) => true,
         _ => false,
     }

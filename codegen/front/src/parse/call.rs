@@ -38,6 +38,11 @@ impl Cx<'_> {
                 let args: Vec<_> = call.args.iter().collect();
                 return self.device_call(device, last, &args, span);
             }
+            Callee::Method(function, of) => {
+                let args: Vec<_> = call.args.iter().collect();
+                return self.struct_function(function, of, last, &args, span);
+            }
+            Callee::Constructor(of) => return self.tuple_struct(of, call, span),
             Callee::Word(FunctionWord::Unroll) => {
                 self.error(Syntax::Unroll, span);
                 None

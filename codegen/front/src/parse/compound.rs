@@ -4,16 +4,49 @@
 //! shared variables, so that the IR names the barrier that is meant. Numbers and parities become
 //! separate locals.
 
+use super::aggregate::place::Place;
 use super::cx::{Binding, Cx};
 use super::stmt::not_assignable;
 use crate::diag::Sink;
-use crate::diag::mistake::{Assignment, Mismatch};
+use crate::diag::mistake::{Assignment, Mismatch, Mistake};
 use crate::ir::{Compound, Expr, ExprKind, LocalId, Span, Type};
 
 impl Cx<'_> {
     /// Binds `name` to `parts`. Parts that are not shared are copied to new locals.
     pub(super) fn bind_compound(&mut self, name: &syn::Ident, mutable: bool, parts: Vec<Expr>, ty: Type) {
         let span = Span::of(name);
+        let value = Expr { kind: ExprKind::Compound(parts), ty, span };
+        let value = self.stored(&name.to_string(), mutable, value, span);
+        self.bind(name, Binding::Compound { value, mutable, is_reference: false });
+    }
+
+    /// Copies a value to new locals, except for parts that are not in registers. Their names begin
+    /// with `name`.
+    pub(super) fn stored(&mut self, name: &str, mutable: bool, value: Expr, span: Span) -> Expr {
+        let ty = self.infer.resolve(&value.ty);
+        let ExprKind::Compound(parts) = value.kind else {
+            let is_constant =
+                matches!(value.kind, ExprKind::Const(_) | ExprKind::Shared(_) | ExprKind::Param(_));
+            if is_constant && !mutable || !ty.is_storable() {
+                return value;
+            }
+            let (local, read) = self.builder.temporary(name, value.ty.clone(), span);
+            self.builder.assign(local, value);
+            return read;
+        };
+        let parts = match &ty {
+            Type::Compound(of @ (Compound::Struct(_) | Compound::Tuple(_))) => {
+                let names = of.member_names();
+                let all = parts.into_iter().zip(names);
+                all.map(|(part, field)| self.stored(&format!("{name}.{field}"), mutable, part, span))
+                    .collect()
+            }
+            _ => self.stored_parts(name, parts, span),
+        };
+        Expr { kind: ExprKind::Compound(parts), ty, span }
+    }
+
+    fn stored_parts(&mut self, name: &str, parts: Vec<Expr>, span: Span) -> Vec<Expr> {
         // Flights and columns refer to the accumulator itself, and the slice of a matrix is a
         // parameter.
         let parts = parts.into_iter().map(|part| {
@@ -21,63 +54,32 @@ impl Cx<'_> {
             if is_own || matches!(part.kind, ExprKind::Shared(_)) {
                 return part;
             }
-            let (local, read) = self.builder.temporary(&name.to_string(), part.ty.clone(), span);
+            if let ExprKind::Compound(_) = part.kind {
+                return self.stored(name, true, part, span);
+            }
+            let (local, read) = self.builder.temporary(name, part.ty.clone(), span);
             self.builder.assign(local, part);
             read
         });
-        let value = Expr { kind: ExprKind::Compound(parts.collect()), ty, span };
-        self.bind(name, Binding::Compound { value, mutable, is_reference: false });
+        parts.collect()
     }
 
     /// Assigns `place = value`, where the value has several parts.
-    pub(super) fn assign_compound(&mut self, place: &syn::Expr, parts: &[Expr], value: &Expr, span: Span) {
-        let target = match place {
-            syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => &*unary.expr,
-            other => other,
-        };
-        let name = match target {
-            syn::Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
-            _ => None,
-        };
-        let Some(name) = name else {
-            self.error(Assignment::NoVariable, Span::of(place));
-            return;
-        };
-        let (old, mutable) = match self.frames.lookup(&name) {
-            Some(Binding::Compound { value, mutable, .. }) => (value.clone(), *mutable),
-            Some(Binding::Value(Expr { kind: ExprKind::Error, .. })) => return,
-            Some(_) => {
-                let ty = self.infer.partial(&value.ty);
-                self.error(Mismatch::CannotHold { name, ty }, value.span);
-                return;
-            }
-            None => {
-                self.unknown_name(&name, Span::of(place));
-                return;
-            }
-        };
+    pub(super) fn assign_compound(&mut self, place: &syn::Expr, value: &Expr, span: Span) {
+        let Some(Place { name, value: old, mutable }) = self.assigned_compound(place, value) else { return };
         if !mutable {
             return not_assignable(self.sink, &name, span);
         }
-        let ExprKind::Compound(old_parts) = &old.kind else { return };
         if !self.expect(value, &old.ty) {
             return;
         }
-        let pairs: Vec<_> = old_parts.iter().zip(parts).collect();
-        if pairs.iter().any(|(old, new)| is_other_shared(old, new)) {
-            let mistake = match value.ty {
-                Type::Compound(Compound::Matrix(_)) => Mismatch::OtherSlice { name },
-                _ => Mismatch::OtherPipeline { name },
+        if let Err(part) = self.overwrite(&old, value) {
+            let mistake = match &part.ty {
+                Type::Compound(Compound::Matrix(_)) => Mismatch::OtherSlice { name }.into(),
+                Type::Compound(_) => Mismatch::OtherPipeline { name }.into(),
+                ty => Mistake::from(Assignment::OtherObject { name, ty: self.infer.partial(ty) }),
             };
             self.error(mistake, value.span);
-            return;
-        }
-        for (old, new) in pairs {
-            if let ExprKind::Local(local) = old.kind
-                && !matches!(self.infer.resolve(&old.ty), Type::Accumulator(_))
-            {
-                self.builder.assign(local, new.clone());
-            }
         }
     }
 }
@@ -100,7 +102,7 @@ pub(super) fn state(sink: &mut Sink, part: &Expr, span: Span) -> Option<LocalId>
 }
 
 /// Whether two parts of the same kind are different shared variables or parameters.
-fn is_other_shared(old: &Expr, new: &Expr) -> bool {
+pub(super) fn is_other_shared(old: &Expr, new: &Expr) -> bool {
     match (&old.kind, &new.kind) {
         (ExprKind::Shared(old), ExprKind::Shared(new)) => old != new,
         (ExprKind::Param(old), ExprKind::Param(new)) => old != new,

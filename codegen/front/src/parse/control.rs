@@ -2,6 +2,7 @@
 
 use syn::{Pat, RangeLimits};
 
+use super::aggregate::is_aggregate;
 use super::cx::{Binding, Cx};
 use super::method::tile_at::known_bool;
 use super::names;
@@ -10,7 +11,7 @@ use super::stmt::unit;
 use super::types::name_expr;
 use crate::diag::mistake::{Signature, Syntax, Value};
 use crate::infer::rule::Rule;
-use crate::ir::{Arm, Block, Const, Expr, ExprKind, For, Label, Scalar, Span, StmtKind, Type};
+use crate::ir::{Arm, Block, Compound, Const, Expr, ExprKind, For, Label, Scalar, Span, StmtKind, Type};
 use crate::words::{FunctionWord, RangeWord, Word};
 
 impl Cx<'_> {
@@ -50,6 +51,9 @@ impl Cx<'_> {
         match self.infer.resolve(&ty) {
             Type::Unit => return unit(span),
             Type::Error => return Expr::error(span),
+            Type::Compound(Compound::Struct(_) | Compound::Tuple(_)) => {
+                return self.join_parts(branches, span);
+            }
             // Values of these types cannot be stored in a local.
             Type::TensorMap(_)
             | Type::Im2colMap(..)
@@ -354,6 +358,9 @@ impl Cx<'_> {
     /// Passes `value` to the caller of the function that ends at `exit`.
     pub(super) fn leave(&mut self, exit: &super::cx::Exit, value: Expr, span: Span) {
         let fits = value.ty == Type::Error || self.expect(&Expr { span, ..value.clone() }, &exit.ty);
+        if is_aggregate(&exit.ty) && fits && !value.is_error() && value.ty != Type::Never {
+            self.leave_with_parts(&value, exit.is_only);
+        }
         if let Some(result) = exit.result
             && fits
             && !value.is_error()

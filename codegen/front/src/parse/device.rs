@@ -7,6 +7,8 @@ use quote::ToTokens;
 use syn::Expr as Syntax;
 use syn::ext::IdentExt;
 
+use super::aggregate::is_aggregate;
+use super::aggregate::place::Place;
 use super::cx::{Binding, Cx, Exit, Frame};
 use super::item::condition;
 use super::names;
@@ -15,7 +17,7 @@ use super::signature::parameter;
 use super::stmt::{not_assignable, unit};
 use super::types::{generic_arguments, name_expr};
 use crate::diag::mistake::{self, Mismatch, Signature, Types};
-use crate::ir::{Block, Callee, Expr, ExprKind, Span, StmtKind, Type};
+use crate::ir::{Block, Callee, Compound, Expr, ExprKind, Span, StmtKind, StructType, Type};
 
 impl Cx<'_> {
     /// Inlines a call of a device function.
@@ -26,7 +28,24 @@ impl Cx<'_> {
         args: &[&Syntax],
         span: Span,
     ) -> Expr {
-        let name = names::text(&item.sig.ident);
+        let device = DeviceFn { item, of: None, generics: generic_arguments(path) };
+        self.inlined_call(&device, None, args, span)
+    }
+
+    /// Inlines a call of a function with these arguments, of which the receiver of a method has been
+    /// evaluated.
+    pub(super) fn inlined_call(
+        &mut self,
+        device: &DeviceFn<'_>,
+        receiver: Option<Argument>,
+        args: &[&Syntax],
+        span: Span,
+    ) -> Expr {
+        let item = device.item;
+        let name = match &device.of {
+            Some(of) => format!("{}::{}", of.name, names::text(&item.sig.ident)),
+            None => names::text(&item.sig.ident),
+        };
         if self.frames.contains(&name) {
             self.error(Signature::Recursion { function: name }, span);
             return Expr::error(span);
@@ -35,24 +54,29 @@ impl Cx<'_> {
             return Expr::error(span);
         }
         condition::refuse_on_function(item, self.sink);
-        if item.sig.inputs.len() != args.len() {
-            let (wanted, found) = (item.sig.inputs.len(), args.len());
+        let wanted = item.sig.inputs.len() - usize::from(receiver.is_some());
+        if wanted != args.len() {
+            let found = args.len();
             self.error(mistake::Argument::Device { function: name, wanted, found }, span);
             return Expr::error(span);
         }
         let call = self.builder.record_call(Callee::Device(name.clone()), span);
         let mut frame = Frame::new(name);
-        if !self.bind_generics(item, path, &mut frame, span) {
+        frame.set_self_type(device.of.clone().map(|of| Type::Compound(Compound::Struct(of))));
+        if !self.bind_generics(device, &mut frame, span) {
             return Expr::error(span);
         }
         // Arguments are evaluated in the caller's scope, and bound in the function's.
-        let arguments = self.arguments_in_order(args);
+        let arguments = self.arguments_in_order(receiver, args);
         let inlined = self.in_frame(frame, Some(call), |cx| cx.inline(item, arguments, span));
         let Some(Inlined { exit, body }) = inlined else { return Expr::error(span) };
         self.builder.emit(StmtKind::Labelled { label: exit.label, body }, span);
-        match exit.result {
-            Some(result) => self.builder.read(result, span),
-            None => Expr { ty: exit.ty, ..unit(span) },
+        match (exit.result, exit.parts) {
+            (Some(result), _) => self.builder.read(result, span),
+            (None, Some(parts)) => Expr { span, ..parts },
+            // The function never returns.
+            (None, None) if is_aggregate(&exit.ty) => Expr { ty: Type::Never, ..unit(span) },
+            (None, None) => Expr { ty: exit.ty, ..unit(span) },
         }
     }
 
@@ -68,13 +92,14 @@ impl Cx<'_> {
             self.bind_argument(input, argument, &used);
         }
         let returnable = ty.is_storable() && !matches!(ty, Type::Infer(_));
-        if !returnable && !matches!(ty, Type::Unit | Type::Never | Type::Error) {
+        if !returnable && !is_aggregate(&ty) && !matches!(ty, Type::Unit | Type::Never | Type::Error) {
             self.error(Signature::DeviceResult(self.infer.partial(&ty)), Span::of(&item.sig.output));
             return None;
         }
         let result_name = || format!("{} result", item.sig.ident);
         let result = returnable.then(|| self.builder.local(result_name(), ty.clone(), span));
-        let exit = Exit { label: self.builder.label(), result, ty };
+        let is_only = !used.contains("return");
+        let exit = Exit { label: self.builder.label(), result, parts: None, is_only, ty };
         self.frames.set_exit(exit.clone());
         let (body, ()) = self.block(|cx| {
             let value = cx.block_value(&item.block);
@@ -83,19 +108,14 @@ impl Cx<'_> {
                 cx.leave(&exit, value, span);
             }
         });
+        let exit = self.frames.exit().cloned().unwrap_or(exit);
         Some(Inlined { exit, body })
     }
 
     /// Binds the const generics of a function to their values. Returns false if that is not
     /// possible.
-    fn bind_generics(
-        &mut self,
-        item: &syn::ItemFn,
-        path: &syn::PathSegment,
-        frame: &mut Frame,
-        span: Span,
-    ) -> bool {
-        let found = generic_arguments(path);
+    fn bind_generics(&mut self, device: &DeviceFn<'_>, frame: &mut Frame, span: Span) -> bool {
+        let (item, found) = (device.item, &device.generics);
         let is_lifetime = |param: &&syn::GenericParam| matches!(param, syn::GenericParam::Lifetime(_));
         let wanted: Vec<_> = item.sig.generics.params.iter().filter(|param| !is_lifetime(param)).collect();
         for param in &wanted {
@@ -134,8 +154,8 @@ impl Cx<'_> {
         fits
     }
 
-    fn arguments_in_order(&mut self, args: &[&Syntax]) -> Vec<Argument> {
-        let mut all: Vec<Argument> = vec![];
+    fn arguments_in_order(&mut self, receiver: Option<Argument>, args: &[&Syntax]) -> Vec<Argument> {
+        let mut all: Vec<Argument> = receiver.into_iter().collect();
         for arg in args {
             let (effects, argument) = self.block(|cx| cx.argument(arg));
             for earlier in &mut all {
@@ -170,8 +190,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Resolves `&x`, `&mut x`, and `&mut *x` of a reference.
-    fn reference(&mut self, expr: &Syntax, mutable: bool, span: Span) -> Argument {
+    /// Resolves `&x`, `&mut x`, and `&mut *x` of a reference, where `x` may be a field.
+    pub(super) fn reference(&mut self, expr: &Syntax, mutable: bool, span: Span) -> Argument {
         let target = match expr {
             Syntax::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => &*unary.expr,
             other => other,
@@ -189,6 +209,9 @@ impl Cx<'_> {
                 Some(Binding::Compound { value, mutable: can, .. }) => {
                     if mutable && !can {
                         not_assignable(self.sink, &name, span);
+                        if is_aggregate(&value.ty) {
+                            return Argument::Value(Expr::error(span));
+                        }
                     }
                     return Argument::Reference { value: Expr { span, ..value }, mutable };
                 }
@@ -204,6 +227,45 @@ impl Cx<'_> {
                     return Argument::Reference { value: read, mutable };
                 }
                 _ => {}
+            }
+        }
+        match self.place(expr) {
+            Some(place) if matches!(target, Syntax::Field(_)) => self.reference_to(place, mutable, span),
+            _ => self.reference_to_temporary(expr, mutable, span),
+        }
+    }
+
+    /// Refers to a field.
+    fn reference_to(&mut self, place: Place, mutable: bool, span: Span) -> Argument {
+        if mutable && !place.mutable {
+            not_assignable(self.sink, &place.name, span);
+            return Argument::Value(Expr::error(span));
+        }
+        let value = match place.value.kind {
+            ExprKind::Local(_) | ExprKind::Compound(_) => place.value,
+            _ if self.infer.resolve(&place.value.ty).is_storable() && !mutable => {
+                let (id, read) = self.builder.temporary(&place.name, place.value.ty.clone(), span);
+                self.builder.assign(id, place.value);
+                read
+            }
+            _ => {
+                self.error(mistake::Syntax::Reference, span);
+                return Argument::Value(Expr::error(span));
+            }
+        };
+        Argument::Reference { value: Expr { span, ..value }, mutable }
+    }
+
+    /// Refers to a struct or tuple that no variable holds.
+    fn reference_to_temporary(&mut self, expr: &Syntax, mutable: bool, span: Span) -> Argument {
+        if let Syntax::Call(_) | Syntax::MethodCall(_) | Syntax::Struct(_) | Syntax::Tuple(_) = expr {
+            let value = self.expr(expr);
+            if value.is_error() {
+                return Argument::Value(value);
+            }
+            if is_aggregate(&self.infer.resolve(&value.ty)) {
+                let value = self.stored("temporary", true, value, span);
+                return Argument::Reference { value, mutable };
             }
         }
         self.error(mistake::Syntax::Reference, span);
@@ -274,6 +336,15 @@ fn names_in(tokens: TokenStream) -> HashSet<String> {
     let mut names = HashSet::new();
     note(tokens, &mut names);
     names
+}
+
+/// A function that is inlined.
+pub(super) struct DeviceFn<'a> {
+    pub(super) item: &'a syn::ItemFn,
+    /// The struct that has the function.
+    pub(super) of: Option<StructType>,
+    /// The generic arguments.
+    pub(super) generics: Vec<&'a syn::GenericArgument>,
 }
 
 /// An inlined function.

@@ -4,6 +4,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{BinOp, UnOp};
 
+use super::aggregate::is_aggregate;
 use super::cx::{Binding, Cx, Frames};
 use super::device::own_variable;
 use super::literal::literal;
@@ -19,7 +20,8 @@ use crate::diag::suggest::{self, did_you_mean, elsewhere};
 use crate::infer::rule::Rule;
 use crate::infer::{Infer, Typing};
 use crate::ir::{
-    Axis, BinaryOp, Block, ChoiceType, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type, UnaryOp, visit,
+    Axis, BinaryOp, Block, ChoiceType, Compound, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type,
+    UnaryOp, visit,
 };
 use crate::words::{FunctionWord, Word};
 
@@ -62,6 +64,8 @@ impl Cx<'_> {
             syn::Expr::Continue(continue_) => self.continue_loop(continue_, span),
             syn::Expr::Return(return_) => self.return_value(return_, span),
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => super::stmt::unit(span),
+            syn::Expr::Tuple(tuple) => self.tuple(tuple, span),
+            syn::Expr::Struct(literal) => self.struct_literal(literal, span),
             other => unsupported(self.sink, other, span),
         }
     }
@@ -77,11 +81,16 @@ impl Cx<'_> {
         let found = names::lone_name(path).and_then(|name| self.frames.lookup(&name));
         match (found, names::own_name(path)) {
             (Some(Binding::Value(value)), _) => Expr { span, ..value.clone() },
+            (Some(Binding::Compound { value, is_reference: true, .. }), _) if is_aggregate(&value.ty) => {
+                self.error(Syntax::KeptReference, span);
+                Expr::error(span)
+            }
             (Some(Binding::Compound { value, .. }), _) => Expr { span, ..value.clone() },
             (Some(&Binding::Local { id, .. }), _) => self.builder.read(id, span),
             (Some(&Binding::Reference { id, .. }), _) => self.builder.read(id, span),
             (None, Some(name)) => match self.module_constant(&name, span) {
                 Some(value) => value,
+                None if self.names_struct(path) => self.unit_struct(path, span),
                 None if self.refuse_host_item(&name, Space::Value, span) => Expr::error(span),
                 None => self.unknown_name(&name, span),
             },
@@ -252,14 +261,11 @@ impl Cx<'_> {
     }
 
     fn field(&mut self, field: &syn::ExprField, span: Span) -> Expr {
-        let base = self.expr(&field.base);
+        let base = self.dereferenced(&field.base);
         if base.is_error() {
             return base;
         }
-        let name = match &field.member {
-            syn::Member::Named(name) => name.to_string(),
-            syn::Member::Unnamed(index) => index.index.to_string(),
-        };
+        let name = span::member_text(&field.member);
         let axis = match name.as_str() {
             "x" => Some((Axis::X, 0)),
             "y" => Some((Axis::Y, 1)),
@@ -267,6 +273,11 @@ impl Cx<'_> {
             _ => None,
         };
         match (&base.ty, axis, base.kind) {
+            (
+                Type::Compound(of @ (Compound::Struct(_) | Compound::Tuple(_))),
+                _,
+                ExprKind::Compound(parts),
+            ) => self.member_of(of, &parts, name, span),
             (Type::Compound(compound), _, ExprKind::Compound(parts)) => {
                 slot_tile(self.sink, compound, parts, &name, span)
             }
@@ -300,7 +311,6 @@ fn unsupported(sink: &mut Sink, expr: &syn::Expr, span: Span) -> Expr {
     let form = match expr {
         syn::Expr::Closure(_) => Form::Closure,
         syn::Expr::Reference(_) => Form::Reference,
-        syn::Expr::Struct(_) | syn::Expr::Tuple(_) => Form::Aggregate,
         syn::Expr::Range(_) => Form::Range,
         syn::Expr::Unsafe(_) => Form::Unsafe,
         syn::Expr::Let(_) => Form::Let,

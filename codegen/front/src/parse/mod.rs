@@ -5,6 +5,7 @@
 //! inferred here must therefore be those that rustc infers. If a program that rustc accepts is
 //! rejected here, the error names the unsupported form and what to write instead.
 
+mod aggregate;
 mod arguments;
 mod array;
 mod call;

@@ -39,7 +39,8 @@ pub(super) fn spill_if_changed(builder: &mut Builder, values: &mut [Expr], effec
     spill_written(builder, values, &written(effects));
 }
 
-fn spill_written(builder: &mut Builder, values: &mut [Expr], written: &QuickSet<LocalId>) {
+/// Copies to locals those of `values` that read one of the locals `written`.
+pub(super) fn spill_written(builder: &mut Builder, values: &mut [Expr], written: &QuickSet<LocalId>) {
     for value in values.iter_mut().filter(|value| reads(value, written)) {
         if let ExprKind::Compound(parts) = &mut value.kind {
             spill_written(builder, parts, written);

@@ -4,6 +4,7 @@
 //! expression nested in ten others would be converted ten times. Attributes are not part of these
 //! spans.
 
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Block, Expr, ExprMethodCall, ExprPath, Local, Member, Path, PathArguments};
 
@@ -75,6 +76,14 @@ pub(super) fn of_path(path: &Path) -> Span {
         PathArguments::Parenthesized(arguments) => Span::of(arguments),
     };
     Span::between(first.into(), last)
+}
+
+/// Returns the name of a field, or its position.
+pub(super) fn member_text(member: &Member) -> String {
+    match member {
+        Member::Named(name) => name.unraw().to_string(),
+        Member::Unnamed(index) => index.index.to_string(),
+    }
 }
 
 fn of_member(member: &Member) -> Span {

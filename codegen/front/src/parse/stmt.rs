@@ -63,12 +63,21 @@ impl Cx<'_> {
         let value = self.expr(expr);
         let ty = if value.ty == Type::Never { Type::Never } else { Type::Unit };
         let span = value.span;
-        self.compute(value);
+        self.compute_leaves(&value);
         Expr { ty, ..unit(span) }
     }
 
+    /// Reports a reference that `let` would bind to another name, unless only its value matters.
+    fn refuse_kept_reference(&mut self, pat: &Pat, init: &syn::Expr, span: Span) -> bool {
+        let Pat::Ident(name) = pat else { return false };
+        let syn::Expr::Path(path) = init else { return false };
+        let found = own_variable(path).and_then(|name| self.frames.lookup(&name));
+        let is_scalar = matches!(found, Some(Binding::Reference { .. }));
+        is_scalar && name.mutability.is_some() && self.refuse_reference(init, span)
+    }
+
     /// Evaluates an unused value if a checked kernel may trap on it. Other values have no effect.
-    fn compute(&mut self, value: Expr) {
+    pub(super) fn compute(&mut self, value: Expr) {
         let mut may_stop = false;
         visit::within(&value, &mut |node| {
             may_stop |= matches!(
@@ -92,17 +101,11 @@ impl Cx<'_> {
         };
         let name = match pat {
             Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() => Some(name),
-            Pat::Wild(_) => None,
-            other => {
-                self.error(Syntax::LetPattern, Span::of(other));
-                return unit(span);
-            }
+            _ => None,
         };
         let Some(init) = &local.init else {
             self.error(Syntax::LetWithoutValue, span);
-            if let Some(name) = name {
-                self.bind_error(&name.ident);
-            }
+            self.bind_pattern(pat, None);
             return unit(span);
         };
         if let Some((_, diverge)) = &init.diverge {
@@ -125,11 +128,15 @@ impl Cx<'_> {
             value = Expr::error(span);
         }
         let diverges = value.ty == Type::Never;
+        if self.refuse_kept_reference(pat, &init.expr, value.span) {
+            value = Expr::error(span);
+        }
         if let Some(name) = name {
             let known = ty.filter(|_| value.is_error());
             self.bind_value(&name.ident, name.mutability.is_some(), value, known);
         } else {
-            self.compute(value);
+            let value = Some(value).filter(|value| !value.is_error() && !diverges);
+            self.bind_pattern(pat, value);
         }
         Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
     }
@@ -202,9 +209,12 @@ impl Cx<'_> {
         if matches!(&*assign.left, syn::Expr::Infer(_)) {
             return self.discard(&assign.right);
         }
+        if let syn::Expr::Tuple(_) | syn::Expr::Array(_) = &*assign.left {
+            return self.destructuring_assignment(assign, span);
+        }
         let mut value = self.expr(&assign.right);
-        if let ExprKind::Compound(parts) = &value.kind {
-            self.assign_compound(&assign.left, parts, &value, span);
+        if let ExprKind::Compound(_) = &value.kind {
+            self.assign_compound(&assign.left, &value, span);
             return unit(span);
         }
         let (effects, assignee) = self.block(|cx| cx.assignee(&assign.left));
@@ -216,7 +226,7 @@ impl Cx<'_> {
             && self.expect(&value, &assignee.ty)
             && !diverges
         {
-            self.builder.emit(StmtKind::Assign { local: assignee.local, index: assignee.index, value }, span);
+            self.builder.emit(assignee.assign(value), span);
         }
         Expr { ty: if diverges { Type::Never } else { Type::Unit }, ..unit(span) }
     }
@@ -258,11 +268,17 @@ impl Cx<'_> {
     }
 
     /// Resolves the target of an assignment, and reports a target that cannot be modified.
-    fn assignee(&mut self, expr: &syn::Expr) -> Option<Assignee> {
+    pub(super) fn assignee(&mut self, expr: &syn::Expr) -> Option<Assignee> {
         let span = span::of_expr(expr);
         match expr {
             syn::Expr::Paren(paren) => self.assignee(&paren.expr),
-            syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => self.assignee(&unary.expr),
+            syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => {
+                if !self.is_reference(&unary.expr) {
+                    self.error(Syntax::Dereference, span);
+                    return None;
+                }
+                self.assignee(&unary.expr)
+            }
             syn::Expr::Path(path) => {
                 if refuse_qualified(self.sink, path.qself.as_ref(), span) {
                     return None;
@@ -318,6 +334,10 @@ impl Cx<'_> {
                 assignee.ty = element;
                 Some(assignee)
             }
+            syn::Expr::Field(_) => {
+                let local = self.assigned_field(expr, span)?;
+                Some(Assignee { local, index: vec![], ty: self.builder.type_of(local).clone() })
+            }
             _ => {
                 self.error(Assignment::NotAssignable, span);
                 None
@@ -357,10 +377,17 @@ pub(super) fn not_assignable(sink: &mut Sink, name: &str, span: Span) {
 }
 
 /// The target of an assignment, named after The Rust Reference, "Assignment expressions".
-struct Assignee {
+pub(super) struct Assignee {
     local: LocalId,
     index: Vec<Expr>,
-    ty: Type,
+    pub(super) ty: Type,
+}
+
+impl Assignee {
+    /// Returns the statement that assigns `value` to it.
+    pub(super) fn assign(self, value: Expr) -> StmtKind {
+        StmtKind::Assign { local: self.local, index: self.index, value }
+    }
 }
 
 /// Creates the value `()`.

@@ -19,6 +19,8 @@ pub enum Assignment {
     Immutable(String),
     /// To a variable with `mut` that is a handle, and in no register.
     MutableHandle(PartialType),
+    /// Of another object to a part of this variable that is in no register.
+    OtherObject { name: String, ty: PartialType },
     /// To a state that is a temporary.
     Temporary,
     /// To an accumulator that is a temporary.
@@ -34,7 +36,8 @@ impl Assignment {
             }
             Self::NotAssignable => (
                 "cannot assign to this expression".to_owned(),
-                "assign to a `let mut` variable, or to an element of a register array".to_owned(),
+                "assign to a `let mut` variable, to a field of one, or to an element of a register array"
+                    .to_owned(),
             ),
             Self::NoVariable => {
                 ("cannot assign to this expression".to_owned(), "assign to a `let mut` variable".to_owned())
@@ -49,6 +52,11 @@ impl Assignment {
             Self::MutableHandle(ty) => {
                 (format!("a variable of type {ty} cannot be mutable"), "remove `mut`".to_owned())
             }
+            Self::OtherObject { name, ty } => (
+                format!("cannot assign another {ty} to a part of `{name}`"),
+                "use another variable: which object this part refers to is decided at compile time"
+                    .to_owned(),
+            ),
             Self::Temporary => (
                 "cannot modify a temporary".to_owned(),
                 "bind it to a variable first, such as `let mut producer = ring.producer();` or \

@@ -24,6 +24,10 @@ pub enum Mismatch {
     OtherPipeline { name: String },
     /// An assignment of rows that belong to another slice.
     OtherSlice { name: String },
+    /// A pattern of a tuple for a value of another type.
+    NoTuple { found: PartialType },
+    /// A pattern of an array for a value of another type.
+    NoArrayValue { found: PartialType },
     /// A flight that keeps a value of another pipeline.
     OtherFlight,
     /// An argument that is not a `Phase`.
@@ -105,6 +109,14 @@ impl Mismatch {
             Self::OtherSlice { name } => (
                 format!("`{name}` belongs to a different slice than this value"),
                 "use separate variables for the rows of each slice",
+            ),
+            Self::NoTuple { found } => (
+                format!("mismatched types: the pattern is that of a tuple, and the value is {found}"),
+                "bind the value to a single name",
+            ),
+            Self::NoArrayValue { found } => (
+                format!("mismatched types: the pattern is that of an array, and the value is {found}"),
+                "bind the value to a single name",
             ),
             Self::OtherFlight => (
                 "the flight already keeps a value of another pipeline".to_owned(),

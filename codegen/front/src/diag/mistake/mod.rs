@@ -54,7 +54,7 @@ pub use signature::{Qualifier, Signature};
 pub use syntax::{Form, Syntax};
 pub use template::{Template, Unfound};
 pub use tile::{Tile, VectorNumber};
-pub use types::Types;
+pub use types::{Aggregate, Types};
 pub use unsupported_type::{Demand, UnsupportedType};
 pub use value::{NoValue, UntypedConversion, Value};
 
@@ -91,6 +91,8 @@ macro_rules! families {
 }
 
 families! {
+    /// Structs and tuples.
+    Aggregate,
     /// Numbers of arguments and of generic arguments.
     Argument,
     /// Assignments to values that cannot be modified.
@@ -157,7 +159,8 @@ impl Mistake {
     /// type, an operand or a form of expression.
     pub fn is_known_to_rustc(&self) -> bool {
         match self {
-            Self::Argument(_)
+            Self::Aggregate(_)
+            | Self::Argument(_)
             | Self::Assignment(_)
             | Self::Atomic(_)
             | Self::Copy(_)

@@ -50,6 +50,15 @@ pub enum Name {
     NoTiles { word: Word },
     /// A field that a type does not have.
     Field { of: PartialType, name: String },
+    /// A type that is not the struct that a literal, a pattern or a call names.
+    NoStruct(PartialType),
+    /// The name of a type, where a value is expected.
+    TypeAsValue(PartialType),
+    /// A function that a struct does not have. `known` are those that it has.
+    StructFunction { of: String, name: String, known: Vec<String> },
+    /// A method that a struct does not have. `known` are those that it has. `is_function` if it has
+    /// a function of this name without `self`.
+    StructMethod { of: String, name: String, known: Vec<String>, is_function: bool },
     /// A field that a pipeline's slot, or its state, does not have.
     SlotField { of: Compound, name: String },
 }
@@ -206,8 +215,32 @@ impl Name {
             }
             Self::Field { of, name } => {
                 let is_dim3 = matches!(of, PartialType::Known(Type::Dim3));
-                Text::new(Code::UnknownMethod, format!("{of} has no field `{name}`"))
-                    .help_if(is_dim3.then_some("use `x`, `y` or `z`"))
+                Text::new(Code::UnknownMethod, format!("{of} has no field `{name}`")).help_if(if is_dim3 {
+                    Some("use `x`, `y` or `z`".to_owned())
+                } else {
+                    fields(of)
+                })
+            }
+            Self::NoStruct(found) => {
+                Text::new(Code::TypeMismatch, format!("expected the name of a struct, found {found}"))
+                    .help("use a struct of the same `#[tma_module]` that derives `Clone` and `Copy`")
+            }
+            Self::TypeAsValue(found) => {
+                Text::new(Code::UnknownName, format!("expected a value, found the type {found}"))
+                    .help("write a literal with all fields")
+            }
+            Self::StructFunction { of, name, known } => {
+                Text::new(Code::UnknownMethod, format!("`{of}` has no device function `{name}`"))
+                    .help(instead_of_method(of, known))
+            }
+            Self::StructMethod { of, name, is_function: true, .. } => Text::new(
+                Code::UnknownMethod,
+                format!("`{name}` has no `self` parameter and is not a method"),
+            )
+            .help(format!("write `{of}::{name}(..)`")),
+            Self::StructMethod { of, name, known, is_function: false } => {
+                Text::new(Code::UnknownMethod, format!("`{of}` has no device method `{name}`"))
+                    .help(instead_of_method(of, known))
             }
             Self::SlotField { of, name } => {
                 Text::new(Code::UnknownMethod, format!("`{of}` has no field `{name}`")).help(
@@ -237,6 +270,9 @@ fn instead_of_host(name: &str, item: HostItem, hides_word: bool) -> String {
                 "rename it, or move it out of the `#[tma_module]`: it hides `{name}` of the kernel language"
             )
         }
+        (HostItem::Struct, false) => {
+            "derive `Clone` and `Copy`, so that kernels can have values of it".to_owned()
+        }
         (HostItem::Function, false) => "mark it `#[tma_device]`, so that kernels can call it".to_owned(),
         (_, false) => {
             "pass the value as an argument: kernels share only constants, type aliases and `#[tma_device]` \
@@ -244,6 +280,26 @@ fn instead_of_host(name: &str, item: HostItem, hides_word: bool) -> String {
                 .to_owned()
         }
     }
+}
+
+fn instead_of_method(of: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        format!("write it in `#[tma_device] impl {of} {{ .. }}`, in the same `#[tma_module]`")
+    } else {
+        format!("use {}, or add it to a `#[tma_device] impl`", either(known))
+    }
+}
+
+/// Suggests the fields of a struct or tuple.
+fn fields(of: &PartialType) -> Option<String> {
+    let names = if let PartialType::Known(Type::Compound(of)) = of {
+        of.member_names()
+    } else if let PartialType::Tuple(elements) = of {
+        (0..elements.len()).map(|i| i.to_string()).collect()
+    } else {
+        return None;
+    };
+    (!names.is_empty()).then(|| format!("use {}", either(&names)))
 }
 
 fn methods(of: &PartialType, suggestion: Option<&Suggestion>, known: &[Word]) -> Option<String> {

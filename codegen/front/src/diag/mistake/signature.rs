@@ -71,13 +71,13 @@ impl Signature {
                     .help(format!("use one of {PARAMETERS}"))
             }
             Self::SelfParameter => {
-                Text::new(Code::Signature, "`self` is not supported in kernels and device functions")
-                    .help("write a free function")
+                Text::new(Code::Signature, "`self` is supported only in methods of structs")
+                    .help("write it in a `#[tma_device] impl`, or pass the value as a parameter")
             }
             Self::DeviceResult(found) => {
                 Text::new(Code::Signature, format!("a device function cannot return {found}")).help(
-                    "return scalars, register arrays, cache policies, tiles, barriers, accumulators, rows or \
-                     fragments",
+                    "return scalars, register arrays, structs, tuples, cache policies, tiles, barriers, \
+                     accumulators, rows or fragments",
                 )
             }
             Self::DeviceType => {

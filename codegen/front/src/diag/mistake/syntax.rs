@@ -48,6 +48,8 @@ pub enum Syntax {
     Dereference,
     /// `&` of something other than a variable.
     Reference,
+    /// A reference in a variable or a part of one.
+    KeptReference,
     /// Expressions that are nested too deeply.
     TooDeep,
     /// A value that a branch cannot select.
@@ -61,7 +63,6 @@ pub enum Syntax {
 pub enum Form {
     Closure,
     Reference,
-    Aggregate,
     Range,
     Unsafe,
     Let,
@@ -79,10 +80,8 @@ impl Syntax {
                     "move it into the `#[tma_module]` around the kernel, which can contain constants, type \
                      aliases and `#[tma_device]` functions",
                 ),
-            Self::LetPattern => {
-                Text::new(Code::UnsupportedPattern, "`let` supports only a single name as its pattern")
-                    .help("write one `let` for each variable")
-            }
+            Self::LetPattern => Text::new(Code::UnsupportedPattern, "this pattern is not supported in `let`")
+                .help("use names, `_`, `..`, and patterns of structs, tuples and arrays"),
             Self::ForPattern => {
                 Text::new(Code::UnsupportedPattern, "`for` supports only a single name as its pattern")
             }
@@ -143,6 +142,10 @@ impl Syntax {
                 Text::new(Code::UnsupportedExpression, "only a register variable can be borrowed")
                     .help("pass tiles and barriers by value: they are handles")
             }
+            Self::KeptReference => {
+                Text::new(Code::UnsupportedExpression, "references cannot be kept in variables")
+                    .help("use the parameter itself, or copy the value: `*x`")
+            }
             Self::TooDeep => Text::new(Code::UnsupportedExpression, "this expression is nested too deeply")
                 .help("bind its parts to variables: `let part = ..;`"),
             Self::Chosen(found) => {
@@ -167,9 +170,6 @@ impl Form {
                 "references are supported only as arguments of device functions",
                 "pass tiles and barriers by value: they are handles",
             ),
-            Self::Aggregate => {
-                ("structs and tuples are not supported in kernels", "keep their parts in separate variables")
-            }
             Self::Range => ("ranges are supported only in `for`", "write `for i in a..b`"),
             Self::Unsafe => (
                 "`unsafe` blocks are not supported in kernels",

@@ -1,10 +1,11 @@
-//! Types as they are spelled in the source.
+//! Types as they are spelled in the source, and values of structs and tuples.
 
 use crate::diag::lists::{PARAMETERS, SHARED, VALUES};
 use crate::diag::suggest::Suggestion;
 use crate::diag::text::Text;
+use crate::diag::wording::{counted, listed};
 use crate::diag::{Code, PartialType};
-use crate::ir::Type;
+use crate::ir::{Compound, Type};
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 
 /// A type that kernels do not support, or not in this position.
@@ -63,17 +64,21 @@ impl Types {
             Self::Name { name, suggestion } => {
                 Text::new(Code::UnsupportedType, format!("`{name}` is not a type of the kernel language"))
                     .help(match suggestion {
-                    Some(suggestion) => suggestion.to_string(),
-                    None => {
-                        "use a type of the kernel language, or an alias in the same `#[tma_module]`; pass \
-                         the fields of a struct as separate values"
-                            .to_owned()
-                    }
-                })
+                        Some(suggestion) => suggestion.to_string(),
+                        None => "use a type of the kernel language, or a struct or an alias in the same \
+                         `#[tma_module]`"
+                            .to_owned(),
+                    })
             }
             Self::ArrayElement(found) => {
                 Text::new(Code::UnsupportedType, format!("register arrays must hold scalars, not {found}"))
-                    .help("use `Stages<_, N>` for objects in shared memory")
+                    .help(match found {
+                        PartialType::Tuple(_)
+                        | PartialType::Known(Type::Compound(Compound::Struct(_) | Compound::Tuple(_))) => {
+                            "use one array for each field"
+                        }
+                        _ => "use `Stages<_, N>` for objects in shared memory",
+                    })
             }
             Self::ArrayLength(len) => {
                 Text::new(Code::LiteralRange, format!("a register array cannot have {len} elements"))
@@ -145,4 +150,82 @@ impl Types {
             }
         }
     }
+}
+
+/// A mistake about a struct, a tuple, or a pattern of one.
+#[derive(Clone, Debug)]
+pub enum Aggregate {
+    /// A struct with generics.
+    Generic { name: String },
+    /// A struct or tuple of too many values.
+    Size { found: usize, most: usize },
+    /// A field that a literal names twice.
+    Repeated { name: String },
+    /// `..` without a struct after it.
+    NoBase,
+    /// Fields that a literal lacks.
+    Missing { name: String, missing: Vec<String> },
+    /// Fields that a pattern lacks.
+    NotInPattern { name: String, missing: Vec<String> },
+    /// A pattern with another number of elements than the value has.
+    PatternLength { wanted: usize, found: usize },
+    /// `#[tma_device] impl` of something that is no struct of the module.
+    ImplOfOther,
+    /// `#[tma_device] impl` of a trait.
+    ImplOfTrait,
+    /// An item other than a function in a `#[tma_device] impl`.
+    ImplItem,
+}
+
+impl Aggregate {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::Generic { name } => {
+                Text::new(Code::UnsupportedType, format!("the struct `{name}` is generic"))
+                    .help("write one struct for each type: structs in kernels have no generics")
+            }
+            Self::Size { found, most } => {
+                let message = format!("a struct or tuple has at most {most} values, not {found}");
+                Text::new(Code::UnsupportedType, message).help("use register arrays for equal fields")
+            }
+            Self::Repeated { name } => {
+                Text::new(Code::ArgumentCount, format!("the field `{name}` is specified twice"))
+                    .help("remove one of the two")
+            }
+            Self::NoBase => Text::new(Code::UnsupportedExpression, "expected a struct after `..`")
+                .help("write `..base`, or all fields"),
+            Self::Missing { name, missing } => {
+                Text::new(Code::ArgumentCount, format!("`{name}` lacks {}", fields(missing)))
+                    .help("write all fields, or `..base` for the remaining ones")
+            }
+            Self::NotInPattern { name, missing } => Text::new(
+                Code::UnsupportedPattern,
+                format!("the pattern of `{name}` does not mention {}", fields(missing)),
+            )
+            .help("end the pattern with `..`"),
+            Self::PatternLength { wanted, found } => Text::new(
+                Code::TypeMismatch,
+                format!("the pattern has {}, and the value has {wanted}", counted(*found, "element")),
+            )
+            .help("write `_` for an element that is not needed, or `..` for several"),
+            Self::ImplOfOther => Text::new(
+                Code::UnsupportedStatement,
+                "`#[tma_device] impl` is supported only for structs of the same `#[tma_module]`",
+            )
+            .help("write a `#[tma_device]` function that takes the value"),
+            Self::ImplOfTrait => {
+                Text::new(Code::UnsupportedStatement, "traits are not supported in device code")
+                    .help("write the functions in an `impl` without a trait")
+            }
+            Self::ImplItem => {
+                Text::new(Code::UnsupportedStatement, "a `#[tma_device] impl` supports only functions")
+                    .help("move it into the `#[tma_module]` around the `impl`")
+            }
+        }
+    }
+}
+
+fn fields(names: &[String]) -> String {
+    let noun = if names.len() == 1 { "field" } else { "fields" };
+    format!("the {noun} {}", listed(names))
 }

@@ -139,7 +139,7 @@ fn instead_of_as(from: &PartialType, to: &PartialType) -> String {
         {
             format!("write `if condition {{ 1.0 }} else {{ 0.0 }}`, of type `{to}`")
         }
-        (PartialType::Array(..), _) => "cast each element on its own".to_owned(),
+        (PartialType::Array(..) | PartialType::Tuple(_), _) => "cast each element on its own".to_owned(),
         (PartialType::Known(from), _) if from.as_scalar().is_none() => CAST.to_owned(),
         (PartialType::Float, Some(Scalar::Bool)) => "compare it instead: `x != 0.0`".to_owned(),
         (PartialType::Known(from), Some(Scalar::Bool)) if from.as_scalar().is_some_and(Scalar::is_float) => {

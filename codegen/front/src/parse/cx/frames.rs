@@ -31,6 +31,10 @@ struct Breakable {
 pub(in crate::parse) struct Exit {
     pub(in crate::parse) label: Label,
     pub(in crate::parse) result: Option<LocalId>,
+    /// The result that has parts, once an exit has been parsed.
+    pub(in crate::parse) parts: Option<Expr>,
+    /// Whether the function has no `return`.
+    pub(in crate::parse) is_only: bool,
     pub(in crate::parse) ty: Type,
 }
 
@@ -44,11 +48,18 @@ pub(in crate::parse) struct Frame {
     loops: Vec<Breakable>,
     /// The target of a `return`, with the local that takes its value; `None` in the kernel itself.
     exit: Option<Exit>,
+    /// The type `Self`, in a function of a struct.
+    self_type: Option<Type>,
 }
 
 impl Frame {
     pub(in crate::parse) fn new(name: String) -> Self {
-        Self { name, scopes: vec![HashMap::new()], loops: vec![], exit: None }
+        Self { name, scopes: vec![HashMap::new()], loops: vec![], exit: None, self_type: None }
+    }
+
+    /// Sets the type `Self`.
+    pub(in crate::parse) fn set_self_type(&mut self, ty: Option<Type>) {
+        self.self_type = ty;
     }
 
     /// Binds a name in the innermost scope.
@@ -163,5 +174,17 @@ impl Frames {
 
     pub(in crate::parse) fn set_exit(&mut self, exit: Exit) {
         self.innermost_mut().exit = Some(exit);
+    }
+
+    /// Sets the result of the innermost function, which has parts.
+    pub(in crate::parse) fn set_result(&mut self, parts: Expr) {
+        if let Some(exit) = &mut self.innermost_mut().exit {
+            exit.parts = Some(parts);
+        }
+    }
+
+    /// Returns the type `Self` in the innermost function.
+    pub(in crate::parse) fn self_type(&self) -> Option<&Type> {
+        self.innermost().self_type.as_ref()
     }
 }

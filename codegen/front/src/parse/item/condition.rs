@@ -2,7 +2,7 @@
 //! and cannot evaluate it itself: the conditional code would always be compiled.
 
 use syn::visit::Visit;
-use syn::{Attribute, ItemConst, ItemFn, ItemType};
+use syn::{Attribute, ItemConst, ItemFn, ItemStruct, ItemType};
 
 use crate::diag::Sink;
 use crate::diag::mistake;
@@ -27,6 +27,11 @@ pub(in crate::parse) fn refuse_on_constant(constant: &ItemConst, sink: &mut Sink
 /// Reports conditions on an alias that a kernel uses.
 pub(in crate::parse) fn refuse_on_alias(alias: &ItemType, sink: &mut Sink) {
     refuse_on_shared(conditions(|found| found.visit_item_type(alias)), sink);
+}
+
+/// Reports conditions on or inside a struct that a kernel uses.
+pub(in crate::parse) fn refuse_on_struct(item: &ItemStruct, sink: &mut Sink) {
+    refuse_on_shared(conditions(|found| found.visit_item_struct(item)), sink);
 }
 
 /// Reports conditions on or inside a device function that a kernel calls.

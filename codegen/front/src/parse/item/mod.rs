@@ -5,19 +5,21 @@ pub(in crate::parse) mod condition;
 pub mod depth;
 pub mod file;
 pub(in crate::parse) mod host_items;
+pub(in crate::parse) mod structs;
 pub mod template;
 pub mod trusted;
 
 use std::path::PathBuf;
 
 use proc_macro2::TokenStream;
-use quote::ToTokens;
-use syn::{Attribute, Item, ItemConst, ItemFn, ItemMod, ItemType, Meta};
+use quote::{ToTokens, format_ident, quote};
+use syn::{Attribute, Item, ItemConst, ItemFn, ItemMod, ItemStruct, ItemType, Meta};
 
 use crate::diag::Sink;
 use crate::diag::mistake;
 use crate::ir::Span;
 use host_items::HostItemDecl;
+pub use structs::DeviceMethod;
 
 /// A function with `#[tma_kernel(..)]`.
 #[derive(Clone, Debug)]
@@ -37,6 +39,10 @@ pub struct ModuleItems {
     pub aliases: Vec<ItemType>,
     /// Its `#[tma_device]` functions.
     pub functions: Vec<ItemFn>,
+    /// The structs that kernels can have values of.
+    pub structs: Vec<ItemStruct>,
+    /// The functions in `#[tma_device] impl` blocks.
+    pub methods: Vec<DeviceMethod>,
     /// The items of the host, which also take names.
     pub host_items: Vec<HostItemDecl>,
     /// Whether it is certain that no built-in name has been imported into the scope of these
@@ -118,6 +124,8 @@ pub fn module(item: &ItemMod, sink: &mut Sink) -> Module {
             Item::Fn(function) => module.kernels.extend(kernel(function)),
             Item::Const(constant) => module.shared.constants.push(constant.clone()),
             Item::Type(alias) => module.shared.aliases.push(alias.clone()),
+            Item::Struct(item) if structs::is_value(item) => module.shared.structs.push(item.clone()),
+            Item::Impl(block) => module.shared.methods.extend(structs::methods(block, items, sink)),
             // All other items belong to the host.
             _ => {}
         }
@@ -134,6 +142,11 @@ impl ModuleItems {
         let constants = self.constants.iter().map(ToTokens::to_token_stream);
         let aliases = self.aliases.iter().map(ToTokens::to_token_stream);
         let functions = self.functions.iter().map(ToTokens::to_token_stream);
-        constants.chain(aliases).chain(functions)
+        let structs = self.structs.iter().map(ToTokens::to_token_stream);
+        let methods = self.methods.iter().map(|method| {
+            let (of, function) = (format_ident!("{}", method.of), &method.function);
+            quote!(#of #function)
+        });
+        constants.chain(aliases).chain(functions).chain(structs).chain(methods)
     }
 }

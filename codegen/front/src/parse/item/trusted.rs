@@ -4,7 +4,7 @@
 //! at any other position is left for rustc to reject.
 
 use syn::visit_mut::{self, VisitMut};
-use syn::{Attribute, Expr, ItemFn, Lit, Meta, Stmt};
+use syn::{Attribute, Block, Expr, ItemFn, Lit, Meta, Stmt};
 
 use super::is_named;
 
@@ -25,6 +25,11 @@ pub(in crate::parse) fn reason(attr: &Attribute) -> Option<String> {
 
 /// Removes the attributes from all statements of a function.
 pub fn strip(function: &mut ItemFn) {
+    strip_block(&mut function.block);
+}
+
+/// Removes the attributes from all statements of a block.
+pub fn strip_block(block: &mut Block) {
     struct Strip;
     impl VisitMut for Strip {
         fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
@@ -34,7 +39,7 @@ pub fn strip(function: &mut ItemFn) {
             visit_mut::visit_stmt_mut(self, stmt);
         }
     }
-    Strip.visit_item_fn_mut(function);
+    Strip.visit_block_mut(block);
 }
 
 macro_rules! of_statement {

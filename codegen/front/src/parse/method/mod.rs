@@ -108,6 +108,7 @@ impl<'t> Method<'t> {
                 Compound::Columns(part) => of(|word| Self::Columns(word, *part)),
                 Compound::Flight(_, keep) => of(|word| Self::Flight(word, keep)),
                 Compound::Operand(_) | Compound::SparseFragment(_) | Compound::Matrix(_) => vec![],
+                Compound::Struct(_) | Compound::Tuple(_) => vec![],
             },
             Type::Accumulator(ty) => match ty.team {
                 Team::Warpgroup => of(|word| Self::Accumulator(word, *ty)),
@@ -163,8 +164,11 @@ impl<'t> Method<'t> {
 
 impl Cx<'_> {
     pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall, span: Span) -> Expr {
-        let mut receiver = self.expr(&call.receiver);
+        let mut receiver = self.dereferenced(&call.receiver);
         let (name, ty) = (call.method.to_string(), self.infer.resolve(&receiver.ty));
+        if let Type::Compound(Compound::Struct(of)) = &ty {
+            return self.struct_method(of, receiver, call, span);
+        }
         let method = Method::all(&ty).into_iter().find(|method| method.entry().name == name);
         let entry = method.map(Method::entry);
         if let Some(entry) = &entry {

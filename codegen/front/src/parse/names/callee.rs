@@ -8,7 +8,7 @@ use crate::diag::mistake::Name;
 use crate::diag::suggest::{self, Suggestion, did_you_mean, elsewhere};
 use crate::infer::Kind;
 use crate::ir::{
-    AccumulatorType, Compound, Expr, ExprKind, FragmentType, RowsType, Scalar, Span, Team, Type,
+    AccumulatorType, Compound, Expr, ExprKind, FragmentType, RowsType, Scalar, Span, StructType, Team, Type,
     WarpFragmentType, WarpSide,
 };
 use crate::parse::cx::{Binding, Cx};
@@ -23,6 +23,10 @@ use crate::words::{
 pub(in crate::parse) enum Callee<'a> {
     /// A function of the module.
     Device(&'a syn::ItemFn),
+    /// A function of a struct of the module.
+    Method(&'a syn::ItemFn, StructType),
+    /// The constructor of a tuple struct.
+    Constructor(StructType),
     /// A built-in function.
     Word(FunctionWord),
     /// `f16::from_f32` and other conversions.
@@ -70,6 +74,12 @@ impl<'a> Cx<'a> {
             if let Some(device) = self.module.function(&name) {
                 return Callee::Device(device);
             }
+            if self.names_struct(path) {
+                return match self.path_type(path) {
+                    Type::Compound(Compound::Struct(of)) => Callee::Constructor(of),
+                    _ => Callee::Refused,
+                };
+            }
             if self.refuse_host_item(&name, Space::Value, at) {
                 return Callee::Refused;
             }
@@ -110,6 +120,14 @@ impl<'a> Cx<'a> {
                 self.takes_word(path, Meaning::Conversion(scalar, word));
             }
             return Callee::Conversion(scalar, word);
+        }
+        if let Type::Compound(Compound::Struct(of)) = ty {
+            if let Some(function) = self.module.method(&of.name, name) {
+                return Callee::Method(function, of);
+            }
+            let known = self.module.method_names(&of.name);
+            self.error(Name::StructFunction { of: of.name, name: name.to_owned(), known }, at);
+            return Callee::Refused;
         }
         if let Some(found) = of_matrix(&ty, name) {
             match found {

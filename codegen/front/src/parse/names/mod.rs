@@ -75,25 +75,30 @@ pub struct Method {
 }
 
 impl Method {
-    /// Returns the lookup steps at which rustc searches for the method before it finds it. Each
-    /// step has the receiver expression, and the receiver parameter that a method would need there.
+    /// Returns the lookup steps at which rustc searches for the method before it finds it.
     pub fn earlier_steps(&self) -> Vec<(ReceiverKind, ReceiverKind)> {
-        let receivers = match self.held {
-            ReceiverKind::Value => vec![ReceiverKind::Value],
-            held @ (ReceiverKind::Reference | ReceiverKind::MutReference) => vec![held, ReceiverKind::Value],
-        };
-        let steps = receivers.into_iter().flat_map(|held| {
-            [ReceiverKind::Value, ReceiverKind::Reference, ReceiverKind::MutReference]
-                .map(|taken| (held, taken))
-        });
-        let finds = |(held, taken)| match taken {
-            ReceiverKind::Value => held == self.taken,
-            ReceiverKind::Reference | ReceiverKind::MutReference => {
-                held == ReceiverKind::Value && taken == self.taken
-            }
-        };
-        steps.take_while(|&step| !finds(step)).collect()
+        earlier_steps(self.held, self.taken)
     }
+}
+
+/// Returns the lookup steps at which rustc searches for a method, which takes `taken`, before it
+/// finds it for a receiver expression `held`. Each step has the receiver expression, and the
+/// receiver parameter that a method would need there.
+pub fn earlier_steps(held: ReceiverKind, taken: ReceiverKind) -> Vec<(ReceiverKind, ReceiverKind)> {
+    let receivers = match held {
+        ReceiverKind::Value => vec![ReceiverKind::Value],
+        held @ (ReceiverKind::Reference | ReceiverKind::MutReference) => vec![held, ReceiverKind::Value],
+    };
+    let steps = receivers.into_iter().flat_map(|held| {
+        [ReceiverKind::Value, ReceiverKind::Reference, ReceiverKind::MutReference].map(|taken| (held, taken))
+    });
+    let finds = |(held_at, taken_at)| match taken_at {
+        ReceiverKind::Value => held_at == taken,
+        ReceiverKind::Reference | ReceiverKind::MutReference => {
+            held_at == ReceiverKind::Value && taken_at == taken
+        }
+    };
+    steps.take_while(|&step| !finds(step)).collect()
 }
 
 impl Meaning {

@@ -41,6 +41,7 @@ impl Cx<'_> {
             syn::Type::Paren(paren) => self.ty(&paren.elem),
             syn::Type::Group(group) => self.ty(&group.elem),
             syn::Type::Tuple(tuple) if tuple.elems.is_empty() => Type::Unit,
+            syn::Type::Tuple(tuple) => self.tuple_type(tuple),
             syn::Type::Never(_) => Type::Never,
             syn::Type::Infer(_) => self.infer.fresh(crate::infer::Kind::Any),
             other => {
@@ -85,9 +86,17 @@ impl Cx<'_> {
             self.instance.use_type(name, ty.clone());
             return ty;
         }
+        if names::lone_name(path).is_some_and(|name| name == "Self")
+            && let Some(ty) = self.frames.self_type()
+        {
+            return ty.clone();
+        }
         if names::own_name(path).is_some() {
             if let Some(alias) = self.module.alias(&name) {
                 return self.aliased(alias, span);
+            }
+            if let Some(item) = self.module.structure(&name) {
+                return self.struct_type(item, path);
             }
             if self.refuse_host_item(&name, Space::Type, span) {
                 return Type::Error;
@@ -200,7 +209,13 @@ impl Cx<'_> {
     pub(super) fn names_type(&self, path: &syn::Path) -> bool {
         let Some(name) = path.segments.last().map(|last| names::text(&last.ident)) else { return false };
         let is_alias = names::own_name(path).is_some_and(|name| self.module.alias(&name).is_some());
-        is_alias || TypeWord::named(&name).is_some()
+        is_alias || self.names_struct(path) || TypeWord::named(&name).is_some()
+    }
+
+    /// Whether `path` is the name of a struct of the module, or `Self` in a function of one.
+    pub(super) fn names_struct(&self, path: &syn::Path) -> bool {
+        let Some(name) = names::own_name(path) else { return false };
+        self.module.structure(&name).is_some() || (name == "Self" && self.frames.self_type().is_some())
     }
 
     fn stages_type(&mut self, generics: &[&GenericArgument], segment: &syn::PathSegment) -> Type {
@@ -370,6 +385,11 @@ pub(super) fn generic_arguments(segment: &syn::PathSegment) -> Vec<&GenericArgum
         PathArguments::AngleBracketed(list) => list.args.iter().collect(),
         PathArguments::None | PathArguments::Parenthesized(_) => vec![],
     }
+}
+
+/// Whether a path segment has generic arguments.
+pub(super) fn has_arguments(segment: &syn::PathSegment) -> bool {
+    !generic_arguments(segment).is_empty()
 }
 
 fn type_path(argument: &GenericArgument) -> Option<&syn::Path> {

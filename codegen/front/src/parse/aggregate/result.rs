@@ -1,0 +1,78 @@
+//! Structs and tuples that come from one of several places: branches, or the exits of a function.
+
+use super::{leaves, leaves_with_holders, with_leaves};
+use crate::diag::mistake::Syntax;
+use crate::ir::{Block, Expr, ExprKind, Span, Type};
+use crate::parse::cx::Cx;
+
+impl Cx<'_> {
+    /// Joins the values of several branches, which have the same type. Parts that are the same
+    /// object in all branches remain it; each branch assigns the others to locals.
+    pub(in crate::parse) fn join_parts(&mut self, branches: &mut [(Block, Expr)], span: Span) -> Expr {
+        let values: Vec<_> = branches.iter().map(|(_, value)| value.clone()).collect();
+        let is_reached = |value: &Expr| value.ty != Type::Never;
+        let Some(tree) = values.iter().find(|value| is_reached(value)) else { return Expr::error(span) };
+        let all: Vec<_> = values.iter().map(|value| is_reached(value).then(|| leaves(value))).collect();
+        let mut joined = vec![];
+        for (at, leaf) in leaves_with_holders(tree).iter().enumerate() {
+            let mut others = all.iter().flatten().filter_map(|leaves| leaves.get(at));
+            if others.all(|other| is_same_object(leaf.value, other)) {
+                joined.push(leaf.value.clone());
+                continue;
+            }
+            if !leaf.is_copied() || !self.infer.resolve(&leaf.value.ty).is_storable() {
+                self.error(Syntax::Chosen(self.infer.partial(leaf.ty())), span);
+                return Expr::error(span);
+            }
+            let (id, read) = self.builder.temporary("chosen", leaf.value.ty.clone(), span);
+            joined.push(read);
+            for ((block, _), leaves) in branches.iter_mut().zip(&all) {
+                let Some(&value) = leaves.as_ref().and_then(|leaves| leaves.get(at)) else { continue };
+                let (mut assign, ()) = self.block(|cx| cx.builder.assign(id, value.clone()));
+                block.stmts.append(&mut assign.stmts);
+            }
+        }
+        Expr { span, ..with_leaves(tree, &mut joined.into_iter()) }
+    }
+
+    /// Passes a struct or tuple to the caller of the innermost function: assigns its parts to the
+    /// locals of the function's result, which the first exit declares. `is_only` says that there is
+    /// no other exit.
+    pub(in crate::parse) fn leave_with_parts(&mut self, value: &Expr, is_only: bool) {
+        let span = value.span;
+        let Some(known) = self.frames.exit().and_then(|exit| exit.parts.clone()) else {
+            let mut results = vec![];
+            for leaf in leaves_with_holders(value) {
+                let is_constant =
+                    matches!(leaf.value.kind, ExprKind::Const(_) | ExprKind::Shared(_) | ExprKind::Param(_));
+                let is_kept = is_only && is_constant || !leaf.is_copied();
+                if is_kept || !self.infer.resolve(&leaf.value.ty).is_storable() {
+                    results.push(leaf.value.clone());
+                    continue;
+                }
+                let (id, read) = self.builder.temporary("result", leaf.value.ty.clone(), span);
+                self.builder.assign(id, leaf.value.clone());
+                results.push(read);
+            }
+            self.frames.set_result(with_leaves(value, &mut results.into_iter()));
+            return;
+        };
+        for (result, leaf) in leaves_with_holders(&known).into_iter().zip(leaves(value)) {
+            match result.value.kind {
+                _ if is_same_object(result.value, leaf) => {}
+                ExprKind::Local(id) if result.is_copied() => self.builder.assign(id, leaf.clone()),
+                _ => return self.error(Syntax::Chosen(self.infer.partial(result.ty())), span),
+            }
+        }
+    }
+}
+
+/// Whether both are the same object outside registers.
+fn is_same_object(one: &Expr, other: &Expr) -> bool {
+    match (&one.kind, &other.kind) {
+        (ExprKind::Shared(one), ExprKind::Shared(other)) => one == other,
+        (ExprKind::Param(one), ExprKind::Param(other)) => one == other,
+        (ExprKind::Unit, ExprKind::Unit) => true,
+        _ => false,
+    }
+}
