@@ -1,6 +1,21 @@
 //! The front end of the compiler of TMA kernels: the intermediate representation, the parser and
 //! the checks of single statements. `tma-codegen` is the package to depend on.
 //!
+//! ```
+//! use tma_front::check::check;
+//! use tma_front::diag::Sink;
+//! use tma_front::diag::mistake::Unfound;
+//! use tma_front::parse::{item::file, parse};
+//!
+//! let text = "#[tma_kernel(threads = 32)] fn k(out: Global<u32>) { out.set(thread_idx().x, 7); }";
+//! let found = file::kernels_in(text, &|_| Err(Unfound::Unmarked));
+//! let (item, shared) = &found[0];
+//! let mut sink = Sink::default();
+//! let kernel = parse(item, shared, &mut sink).kernels.remove(0);
+//! let checked = check(kernel, &mut sink).expect("it breaks no rule");
+//! assert_eq!(checked.kernel().params.len(), 1);
+//! ```
+//!
 //! A stage uses only those before it:
 //!
 //! | module | contents |

@@ -5,6 +5,31 @@
 //! block indices, loaded numbers) is a symbol, and happens-before is kept as vector clocks. The
 //! clocks and the counts of mbarriers are those of the simulator (`tma_model::sync`).
 //!
+//! ```
+//! use tma_front::diag::{Sink, mistake::Unfound};
+//! use tma_front::parse::{item::file, parse};
+//! use tma_protocol::{Budget, Verdict, judge};
+//!
+//! let text = "
+//!     #[tma_kernel(threads = 64)]
+//!     fn k(out: Global<u32>) {
+//!         let row: SharedArray<u32, 64> = shared();
+//!         row.set(thread_idx().x, 7);
+//!         sync_threads();
+//!         out.set(thread_idx().x, row.get(63 - thread_idx().x));
+//!     }";
+//! let verdict = |text: &str| {
+//!     let found = file::kernels_in(text, &|_| Err(Unfound::Unmarked));
+//!     let (item, shared) = &found[0];
+//!     let mut sink = Sink::default();
+//!     let kernel = parse(item, shared, &mut sink).kernels.remove(0);
+//!     let checked = tma_front::check::check(kernel, &mut sink).expect("it breaks no rule");
+//!     judge(&checked, Budget::REPORT).verdict
+//! };
+//! assert!(matches!(verdict(text), Verdict::Proved));
+//! assert!(matches!(verdict(&text.replace("sync_threads();", "")), Verdict::Broken(_)));
+//! ```
+//!
 //! # Rules
 //!
 //! * TMA0701: every wait ends.

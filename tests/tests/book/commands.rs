@@ -55,6 +55,15 @@ fn variants(file: &str, start: &str) -> Vec<String> {
         .collect()
 }
 
+/// Returns the folder of a package: its name, with or without `tma-`, or that of a layer of the
+/// compiler.
+fn folder_of(package: &str) -> Option<String> {
+    let short = package.strip_prefix("tma-").unwrap_or(package);
+    let layer = if short == "codegen" { "back" } else { short };
+    let folders = [short.to_owned(), package.to_owned(), format!("codegen/{layer}")];
+    folders.into_iter().find(|folder| root().join(folder).join("Cargo.toml").exists())
+}
+
 /// Returns the target that cargo would not find: a package, a test, a program or a benchmark.
 fn missing_target(words: &[&str]) -> Option<String> {
     let option = |name: &str| {
@@ -63,12 +72,7 @@ fn missing_target(words: &[&str]) -> Option<String> {
     };
     let is_placeholder = |name: &str| name.chars().all(|c| c.is_ascii_uppercase());
     let package = option("-p").filter(|name| !is_placeholder(name))?;
-    // The folder of a package has its name, with or without `tma-`.
-    let short = package.strip_prefix("tma-").unwrap_or(package);
-    let folder = if root().join(short).join("Cargo.toml").exists() { short } else { package };
-    if !root().join(folder).join("Cargo.toml").exists() {
-        return Some(format!("there is no package {package} in {folder}"));
-    }
+    let Some(folder) = folder_of(package) else { return Some(format!("there is no package {package}")) };
     let wanted =
         [("--test", "tests"), ("--example", "examples"), ("--bench", "benches"), ("--bin", "src/bin")];
     wanted.into_iter().find_map(|(flag, inside)| {

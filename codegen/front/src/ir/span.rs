@@ -11,7 +11,7 @@ pub struct Span {
     last: proc_macro2::Span,
 }
 
-/// The place of a span, by which spans are told apart: they have no equality of their own.
+/// The place of a span, by which spans are compared: they have no equality of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The file. Outside of rustc it is a name that each parsed text has of its own.
