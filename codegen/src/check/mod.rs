@@ -132,9 +132,17 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     }
     mma::check(&kernel, sink);
     let flights = flights::follow(&kernel, sink);
+    let before_uniform = sink.len();
     uniform::check(&kernel, sink);
+    let is_uniform = sink.len() == before_uniform;
     plain_polls::check(&kernel, sink);
-    registers::check(&kernel, sink);
+    // One thread of each warpgroup is followed, so none may take another path than the others.
+    if is_uniform {
+        registers::check(&kernel, sink);
+    }
+    if is_uniform && operations.is_some() {
+        mma::incomplete::check(&kernel, sink);
+    }
     let barriers = barriers::assign(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
     match operations {

@@ -196,7 +196,7 @@ codes! {
     MmaCall = "TMA0255",
     /// A register count that a warpgroup cannot request.
     Registers = "TMA0256",
-    /// Tensor cores in a block that is not whole warpgroups.
+    /// A warpgroup operation in an incomplete warpgroup.
     Warpgroups = "TMA0257",
     /// A tile in several panels whose rows are not a multiple of 8.
     PanelRows = "TMA0258",

@@ -8,6 +8,7 @@ mod mutants;
 #[allow(unreachable_pub, reason = "a module of another package, which is public there")]
 #[path = "../../../tests/src/mutation/ir/mod.rs"]
 mod operators;
+mod producer_warps;
 mod right;
 mod sound;
 mod statements;

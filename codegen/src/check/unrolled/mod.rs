@@ -39,6 +39,13 @@ fn is_in_registers(ty: &Type) -> bool {
     matches!(ty, Type::Accumulator(_) | Type::Rows(_))
 }
 
+/// Returns the values of the variable of a loop that is unrolled.
+pub(super) fn iterations(inner: &For) -> Option<Vec<i128>> {
+    let (start, step) = (inner.start.as_int()?, inner.step.as_int()?);
+    let iterations = limits::unrolled_iterations(inner).filter(|_| inner.unroll)?;
+    Some((0..iterations).map(|iteration| start + iteration * step).collect())
+}
+
 /// A location in the source, as its first and last lines and columns.
 type SourceRange = [(usize, usize); 2];
 
@@ -106,9 +113,7 @@ impl Analysis for Walk<'_, '_> {
     }
 
     fn unrolls(&self, inner: &For) -> Option<Vec<i128>> {
-        let (start, step) = (inner.start.as_int()?, inner.step.as_int()?);
-        let iterations = limits::unrolled_iterations(inner).filter(|_| inner.unroll)?;
-        Some((0..iterations).map(|iteration| start + iteration * step).collect())
+        iterations(inner)
     }
 
     fn begin(&mut self, inner: &For, iteration: i128, state: &mut State) {

@@ -128,12 +128,20 @@ impl Limits {
                     .help(format!("set `max_registers` to a number from 1 to {most}"))
             }
             Self::BlockRegisters { threads, registers } => {
-                let (needed, there) = (u64::from(*registers) * threads, limits::MULTIPROCESSOR_REGISTERS);
+                let allocated = limits::allocated_threads(*threads);
+                let (needed, there) = (u64::from(*registers) * allocated, limits::MULTIPROCESSOR_REGISTERS);
                 let message = format!(
-                    "a multiprocessor has {there} registers, but {threads} threads with {registers} \
+                    "a multiprocessor has {there} registers, but {allocated} threads with {registers} \
                      registers need {needed}"
                 );
-                Text::new(Code::LaunchBounds, message).help("lower `max_registers`, or use fewer threads")
+                let text = Text::new(Code::LaunchBounds, message);
+                let text = match allocated == *threads {
+                    true => text,
+                    false => text.note(format!(
+                        "a block of {threads} threads is allocated the registers of whole warpgroups"
+                    )),
+                };
+                text.help("lower `max_registers`, or use fewer threads")
             }
             Self::Blocks { blocks, threads, most } => {
                 let message =
