@@ -70,7 +70,6 @@ mod vectors;
 mod warp;
 
 pub use target::{TargetKernel, for_target};
-pub(crate) use unused::unused;
 
 use crate::diag::Sink;
 use crate::ir::Kernel;
@@ -118,6 +117,12 @@ impl CheckedKernel {
     pub fn barriers(&self) -> &Barriers {
         &self.barriers
     }
+}
+
+/// Warns of what is right and may not be intended. `instances` are all instances of a kernel.
+pub(crate) fn warn(instances: &[&CheckedKernel], sink: &mut Sink) {
+    unused::unused(instances, sink);
+    unrolled::local_arrays(instances, sink);
 }
 
 /// Checks every rule, and reports all violations. Fails with the kernel if there are any.

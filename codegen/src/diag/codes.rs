@@ -80,6 +80,8 @@ codes! {
     KernelSize = "TMA0014",
     /// Shared memory that a kernel does not use.
     UnusedShared = "TMA0015" (warning),
+    /// A register array that is indexed at run time, and so is in local memory.
+    LocalArray = "TMA0016" (warning),
 
     /// An unknown name.
     UnknownName = "TMA0101",

@@ -48,6 +48,7 @@ fn refused(source: &str) -> String {
     }
 }
 
+mod arrays;
 mod bulk;
 mod clusters;
 mod copies;

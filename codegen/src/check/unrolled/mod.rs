@@ -7,8 +7,10 @@
 //! before which the variables that they assign are forgotten. Not checked: the bounds of indices
 //! that are known at run time only.
 
+mod arrays;
 mod values;
 
+pub(super) use arrays::local_arrays;
 pub(super) use values::{State, Value};
 
 use super::dataflow::{self, Analysis};
