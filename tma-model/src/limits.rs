@@ -36,6 +36,22 @@ pub const THREAD_REGISTERS: u32 = 255;
 /// Registers of a multiprocessor. Source: as above.
 pub const MULTIPROCESSOR_REGISTERS: u32 = 65_536;
 
+/// Returns the threads for which a block is allocated registers: those of whole warpgroups. A
+/// multiprocessor has four parts, which take a block's warps in turn, so a part has room for as
+/// many warps as the fullest one takes. Source: CUDA occupancy calculator, warp allocation
+/// granularity; ptxas 13.0, which gives a thread as many registers with 288 threads as with 384.
+pub const fn allocated_threads(threads: u64) -> u64 {
+    threads.next_multiple_of(WARPGROUP_THREADS as u64)
+}
+
+/// Returns the registers of each thread if so many blocks of this size share all of a
+/// multiprocessor: a multiple of 8. `None` if there are no threads.
+pub fn registers_at_entry(threads: u32, blocks: u32) -> Option<u32> {
+    let allocated = allocated_threads(threads.into()).checked_mul(blocks.into())?;
+    let each = u64::from(MULTIPROCESSOR_REGISTERS).checked_div(allocated)?;
+    Some(u32::try_from(each).ok()?.min(THREAD_REGISTERS) / 8 * 8)
+}
+
 /// Maximum blocks resident on a multiprocessor at once. Source: as above.
 pub const MULTIPROCESSOR_BLOCKS: u32 = 32;
 

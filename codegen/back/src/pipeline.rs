@@ -89,7 +89,7 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -
     });
     let instances: Vec<_> = instances.collect();
     sink.enter(None);
-    check::unused(&checked(&instances), &mut sink);
+    check::warn(&checked(&instances), &mut sink);
     Front { hash, instances, named, diagnostics: sink.into_diagnostics(), words }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use tma_model::assertion::Remark;
-use tma_model::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS};
+use tma_model::limits::registers_at_entry;
 
 /// A module.
 #[derive(Debug, Default)]
@@ -183,8 +183,7 @@ impl Function<'_> {
     pub(crate) fn thread_registers(&self) -> Option<u32> {
         let by_blocks = || {
             let threads: u32 = self.required_threads?.iter().product();
-            let resident = threads.checked_mul(self.resident_blocks?).filter(|&threads| threads > 0)?;
-            Some((MULTIPROCESSOR_REGISTERS / resident).min(THREAD_REGISTERS) / 8 * 8)
+            registers_at_entry(threads, self.resident_blocks?)
         };
         self.most_registers.map(|most| most.next_multiple_of(8)).or_else(by_blocks)
     }

@@ -315,7 +315,7 @@ pub fn fault_bulk(src: Global<f32>, from: i64, at: u32, count: u32) {
 }
 
 /// Reads at indices that may be out of range, and waits at a barrier number that may be.
-#[tma_kernel(threads = 32, checked)]
+#[tma_kernel(threads = 32, checked, local_arrays)]
 pub fn fault_index(
     out: Global<u32>,
     row: i32,

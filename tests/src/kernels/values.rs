@@ -15,7 +15,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Arrays in registers: filled, nested, indexed by constants and by variables, copied.
-#[tma_kernel(threads = 128)]
+#[tma_kernel(threads = 128, local_arrays)]
 pub fn value_arrays(input: Global<u32>, out: Global<u32>) {
     let i = block_idx().x * 128 + thread_idx().x;
     let x = input.get(i);

@@ -49,6 +49,7 @@ fn refused(source: &str) -> String {
 }
 
 mod aggregates;
+mod arrays;
 mod bulk;
 mod clusters;
 mod copies;

@@ -9,6 +9,7 @@ mod mutants;
 #[path = "../../../../tests/src/mutation/ir/mod.rs"]
 mod operators;
 mod outlines;
+mod producer_warps;
 mod right;
 mod sound;
 mod statements;

@@ -48,6 +48,21 @@ pub(crate) fn kernels(folder: &Path) -> Vec<(String, CheckedKernel)> {
     found
 }
 
+/// A kernel that warns is changed, or marked as intended.
+#[test]
+fn no_kernel_has_warnings() {
+    let mut found = String::new();
+    for path in FOLDERS.iter().flat_map(|folder| sources(&root().join(folder))) {
+        let source = fs::read_to_string(&path).expect("a source file");
+        if source.contains("#[tma_kernel") {
+            let name = path.display().to_string();
+            let accepted = tma_codegen::check(&name, &source).unwrap_or_else(|failure| panic!("{failure}"));
+            found += &accepted.rendered;
+        }
+    }
+    assert!(found.is_empty(), "{found}");
+}
+
 /// Returns the first [`INSTANCES`] of each kernel.
 pub(crate) fn first_instances(all: Vec<(String, CheckedKernel)>) -> Vec<(String, CheckedKernel)> {
     let mut last = (String::new(), 0);

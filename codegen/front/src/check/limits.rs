@@ -28,7 +28,7 @@ fn block(kernel: &Kernel, sink: &mut Sink) {
         return;
     }
     if let Some(registers) = launch.max_registers {
-        let needed = u64::from(registers) * count;
+        let needed = u64::from(registers) * limits::allocated_threads(count);
         if registers == 0 || registers > limits::THREAD_REGISTERS {
             sink.error(Limits::Registers(registers), launch.spans.max_registers);
         } else if needed > u64::from(limits::MULTIPROCESSOR_REGISTERS) {

@@ -68,7 +68,6 @@ mod vectors;
 mod warp;
 
 pub use target::{TargetKernel, for_target};
-pub use unused::unused;
 
 use crate::diag::Sink;
 use crate::ir::Kernel;
@@ -118,6 +117,12 @@ impl CheckedKernel {
     }
 }
 
+/// Warns of what is right and may not be intended. `instances` are all instances of a kernel.
+pub fn warn(instances: &[&CheckedKernel], sink: &mut Sink) {
+    unused::unused(instances, sink);
+    unrolled::local_arrays(instances, sink);
+}
+
 /// Checks every rule, and reports all violations. Fails with the kernel if there are any.
 pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<Kernel>> {
     let before = sink.len();
@@ -130,9 +135,17 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     }
     mma::check(&kernel, sink);
     let flights = flights::follow(&kernel, sink);
+    let before_uniform = sink.len();
     uniform::check(&kernel, sink);
+    let is_uniform = sink.len() == before_uniform;
     plain_polls::check(&kernel, sink);
-    registers::check(&kernel, sink);
+    // One thread of each warpgroup is followed, so none may take another path than the others.
+    if is_uniform {
+        registers::check(&kernel, sink);
+    }
+    if is_uniform && operations.is_some() {
+        mma::incomplete::check(&kernel, sink);
+    }
     let barriers = barriers::assign(&kernel, sink);
     let layout = layout::lay_out(&kernel, sink);
     match operations {

@@ -4,8 +4,9 @@
 //! the block, and `setmaxnreg_inc` waits until the block has as many as it takes (PTX ISA,
 //! "setmaxnreg"). So in the end all warpgroups together must not have more than they began with.
 //!
-//! Each warpgroup is followed on its own, where conditions depend on its index. Not checked:
-//! changes under conditions that are known at run time only.
+//! Each warpgroup is followed on its own, where conditions depend on its index. Warps at the end
+//! that are not a whole warpgroup cannot change their registers, so they are not counted. Not
+//! checked: changes under conditions that are known at run time only.
 
 use tma_model::limits::WARPGROUP_THREADS;
 
@@ -14,7 +15,7 @@ use super::unrolled::State;
 use crate::diag::Sink;
 use crate::diag::mistake::Warpgroup;
 use crate::ir::{Block, Flow, JumpTarget, Kernel, Label, Span, Stmt, StmtKind, visit};
-use crate::limits::{MULTIPROCESSOR_REGISTERS, THREAD_REGISTERS, count};
+use crate::limits::{count, registers_at_entry};
 
 /// Returns the registers that each thread begins with, if warpgroups ask for more or fewer: the
 /// number that the kernel states, or else all that a block can have, divided equally, but no more
@@ -32,9 +33,8 @@ pub fn at_entry(kernel: &Kernel) -> Option<u32> {
     if let Some(registers) = launch.max_registers {
         return Some(registers.next_multiple_of(8)).filter(|_| has_changes);
     }
-    let threads = launch.thread_count().checked_mul(launch.min_blocks.unwrap_or(1).into())?;
-    let threads = u32::try_from(threads).ok().filter(|&threads| threads > 0)?;
-    let each = (MULTIPROCESSOR_REGISTERS / threads).min(THREAD_REGISTERS) / 8 * 8;
+    let threads = u32::try_from(launch.thread_count()).ok()?;
+    let each = registers_at_entry(threads, launch.min_blocks.unwrap_or(1))?;
     has_changes.then(|| increases.into_iter().fold(each, u32::min))
 }
 
@@ -68,7 +68,7 @@ struct Change {
 
 /// Returns the changes of a warpgroup, in order.
 fn follow(kernel: &Kernel, warpgroup: u64) -> Vec<Change> {
-    let state = State::of_warpgroup(warpgroup);
+    let state = State::of_warpgroup(warpgroup, &kernel.launch);
     let mut walk = Walk { state, is_certain: true, changes: vec![] };
     walk.block(&kernel.body);
     walk.changes

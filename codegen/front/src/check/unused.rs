@@ -11,7 +11,7 @@ use crate::ir::{BarrierOp, Expr, ExprKind, Kernel, Pipeline, SharedId, Span, Stm
 use crate::quick::QuickSet;
 
 /// Warns of shared variables that no instance of a kernel uses. `instances` are all instances.
-pub fn unused(instances: &[&CheckedKernel], sink: &mut Sink) {
+pub(super) fn unused(instances: &[&CheckedKernel], sink: &mut Sink) {
     let Some((first, others)) = instances.split_first() else { return };
     let mut unused = unused_in(first.kernel());
     for other in others {

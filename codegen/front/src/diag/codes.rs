@@ -80,6 +80,8 @@ codes! {
     KernelSize = "TMA0014",
     /// Shared memory that a kernel does not use.
     UnusedShared = "TMA0015" (warning),
+    /// A register array that is indexed at run time, and so is in local memory.
+    LocalArray = "TMA0016" (warning),
 
     /// An unknown name.
     UnknownName = "TMA0101",
@@ -196,7 +198,7 @@ codes! {
     MmaCall = "TMA0255",
     /// A register count that a warpgroup cannot request.
     Registers = "TMA0256",
-    /// Tensor cores in a block that is not whole warpgroups.
+    /// A warpgroup operation in an incomplete warpgroup.
     Warpgroups = "TMA0257",
     /// A tile in several panels whose rows are not a multiple of 8.
     PanelRows = "TMA0258",

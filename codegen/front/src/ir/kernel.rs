@@ -19,6 +19,8 @@ pub struct Kernel {
     /// The reason in `protocol = trusted("reason")`, if the attribute has it. The order in which
     /// such a kernel's threads use barriers and memory is not checked.
     pub trusted: Option<String>,
+    /// Whether the attribute has `local_arrays`: register arrays may be in local memory.
+    pub local_arrays: bool,
     /// The parameters, in order.
     pub params: Vec<Param>,
     /// Every register variable, in order of appearance, indexed by [`LocalId`].

@@ -30,6 +30,9 @@ impl Display for Kernel {
         if let Some(reason) = &self.trusted {
             write!(f, " trusted {reason:?}")?;
         }
+        if self.local_arrays {
+            f.write_str(" local_arrays")?;
+        }
         f.write_char('\n')?;
         for (i, param) in self.params.iter().enumerate() {
             let written = if param.written { " written" } else { "" };

@@ -112,6 +112,7 @@ fn parse_instance(
         launch,
         checked: attr.checked,
         trusted: attr.trusted.clone(),
+        local_arrays: attr.local_arrays,
         params: parts.params,
         locals: parts.locals,
         shared: parts.shared,

@@ -148,9 +148,11 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// If `dec` asks for more, or `inc` for fewer, registers than the warp has.
+    /// If the warp is not in a complete warpgroup, or if `dec` asks for more, or `inc` for fewer,
+    /// registers than the warp has.
     pub(crate) fn change_registers(&mut self, actor: Actor, count: u32, grows: bool) -> Result<Poll, Stop> {
         let warp = warp_of(actor.thread);
+        self.member(actor.does("asks"))?;
         match self.registers.change(actor.thread.block, warp, count, grows) {
             RegisterChange::Done => Ok(Poll::Ready),
             RegisterChange::MustWait => Ok(Poll::Blocked),
@@ -234,7 +236,8 @@ impl Machine {
         let threads = self.shape.threads;
         let message = format!("warp {warp} is not in a complete warpgroup: the block has {threads} threads");
         let kind = FindingKind::DivergentMultiplication;
-        self.refuse_with_help(action, kind, message, "use a multiple of 128 threads")
+        let help = "execute it in complete warpgroups only, or use a multiple of 128 threads";
+        self.refuse_with_help(action, kind, message, help)
     }
 
     fn join(

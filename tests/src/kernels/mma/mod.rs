@@ -7,6 +7,7 @@ mod fragments;
 mod integers;
 mod layouts;
 mod operands;
+mod producers;
 mod sparse;
 pub mod stops;
 mod types;
@@ -17,9 +18,10 @@ use crate::random::{Sample, hash};
 use tma_runtime::prelude::*;
 
 /// The cases of this module.
-pub const CASES: [&[Case]; 12] = [
+pub const CASES: [&[Case]; 13] = [
     types::CASES,
     operands::CASES,
+    producers::CASES,
     layouts::CASES,
     integers::CASES,
     epilogues::CASES,

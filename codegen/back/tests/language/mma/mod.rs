@@ -4,6 +4,7 @@ mod collective;
 mod elements;
 mod forms;
 mod fragments;
+mod incomplete;
 mod registers;
 mod rules;
 mod sync;

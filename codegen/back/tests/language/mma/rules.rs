@@ -422,7 +422,10 @@ fn tma0257_whole_warpgroups() {
         "let s = Accumulator::<f32, 64, 8>::zero(); let t: Tile<f32, Shape2<64, 8>> = shared(); s.store(t);",
     ] {
         let text = refused(&of("96", words));
-        assert!(text.starts_with("TMA0257") && text.contains("threads per block, not 96"), "{words}: {text}");
+        assert!(
+            text.starts_with("TMA0257") && text.contains("the block has only 96 threads"),
+            "{words}: {text}"
+        );
         ir(&of("[64, 4]", words));
     }
 }

@@ -1,11 +1,11 @@
 //! Rules of the tensor cores: operands, and uses of accumulators. The forms of instructions are
 //! those of the model, [`tma_model::mma`].
 
+pub(super) mod incomplete;
 mod rows;
 pub mod sparse;
 pub(super) mod warp;
 
-use tma_model::limits::WARPGROUP_THREADS;
 use tma_model::mma::{Accumulator, CORE_ROWS, Form, FormFault, Major, Operand, OperandFault, OperandTile};
 use tma_model::swizzle::{Interleave, Swizzle};
 
@@ -15,7 +15,7 @@ use crate::diag::Sink;
 use crate::diag::mistake::{self, UnrolledIteration};
 use crate::ir::{
     AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, Mma, MmaOp, OperandType, Scalar,
-    SharedOperand, Span, Stmt, StmtKind, Sync, Team, TileSwizzle, Type, visit,
+    SharedOperand, Span, Stmt, StmtKind, Team, TileSwizzle, Type, visit,
 };
 use crate::limits;
 
@@ -29,9 +29,6 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         }
     }
     warp::whole_warps(kernel, sink);
-    if let Some(first) = first_of_warpgroups(kernel) {
-        warpgroups(kernel, first, sink);
-    }
     if uses_mma(kernel) {
         visit::for_each_stmt(&kernel.body, &mut |stmt| no_call(stmt, sink));
     }
@@ -42,35 +39,6 @@ pub fn uses_mma(kernel: &Kernel) -> bool {
     let mut found = false;
     visit::for_each_stmt(&kernel.body, &mut |stmt| found |= matches!(stmt.kind, StmtKind::Mma(_)));
     found
-}
-
-/// Returns the first statement that a whole warpgroup executes.
-fn first_of_warpgroups(kernel: &Kernel) -> Option<&Stmt> {
-    let mut first = None;
-    visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        let is_one = matches!(
-            stmt.kind,
-            StmtKind::Mma(_)
-                | StmtKind::StoreAccumulator { .. }
-                | StmtKind::SetMaxRegisters { .. }
-                | StmtKind::Sync(Sync::Warpgroup)
-        ) || matches!(&stmt.kind, StmtKind::StoreMatrix(store) if !warp::holds(kernel, store.accumulator))
-            || matches!(&stmt.kind, StmtKind::LoadFragment(load) if load.team(kernel) == Some(Team::Warpgroup));
-        first = first.or(is_one.then_some(stmt));
-    });
-    first
-}
-
-/// Checks that a block has whole warpgroups. Source: PTX ISA, "wgmma.mma_async": all threads of a
-/// warpgroup execute it, and a warpgroup is four warps of which the first has a rank that is a
-/// multiple of 4.
-fn warpgroups(kernel: &Kernel, first: &Stmt, sink: &mut Sink) {
-    let threads = kernel.launch.thread_count();
-    if threads == 0 || threads.is_multiple_of(u64::from(WARPGROUP_THREADS)) {
-        return;
-    }
-    let at = kernel.launch.spans.threads;
-    sink.error(mistake::Mma::Warpgroups { threads, at }, first.origin.span);
 }
 
 /// Reports calls. Any call that is left in a kernel makes ptxas serialise its multiplications (its

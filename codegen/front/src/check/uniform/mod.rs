@@ -14,8 +14,8 @@ use std::collections::hash_map::Entry;
 use crate::diag::Sink;
 use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
-    Block, DefinedValue, Definition, Effect, Expr, Facts, Flow, For, Group, JumpTarget, Kernel, Label,
-    LoadedType, LocalId, Loop, LoopExit, Span, Stmt, StmtId, StmtKind, Synchronization, Team, Wait, visit,
+    Block, DefinedValue, Definition, Effect, Facts, Flow, For, Group, JumpTarget, Kernel, Label, LoadedType,
+    LocalId, Loop, LoopExit, Span, Stmt, StmtId, StmtKind, Synchronization, Team, Wait, visit,
 };
 use crate::quick::{QuickMap, QuickSet};
 use variation::{Level, Variables, Variation};
@@ -182,10 +182,9 @@ impl Walk<'_> {
     }
 
     /// Walks blocks of which each thread takes one.
-    fn choose<'b>(&mut self, by: &Expr, blocks: impl Iterator<Item = &'b Block>) {
+    fn choose<'b>(&mut self, by: Variation, blocks: impl Iterator<Item = &'b Block>) {
         let before = self.variables.clone();
         let mut after: Option<Variables> = None;
-        let by = self.variables.of(by);
         for block in blocks {
             self.variables = before.clone();
             self.under(by, |walk| walk.block(block));
@@ -207,9 +206,12 @@ impl Walk<'_> {
                     self.define(stmt, &facts, definition);
                 }
             }
-            Flow::If(condition, blocks) => self.choose(condition, blocks.into_iter()),
+            Flow::If(condition, blocks) => {
+                self.choose(self.variables.of(condition), blocks.into_iter());
+            }
             Flow::Match(value, arms, otherwise) => {
-                self.choose(value, arms.iter().map(|arm| &arm.body).chain([otherwise]));
+                let by = self.variables.of_choice(value, arms);
+                self.choose(by, arms.iter().map(|arm| &arm.body).chain([otherwise]));
             }
             Flow::Loop(Loop { label, exit, body }) => match exit {
                 LoopExit::Never => self.repeat(label, |walk| walk.block(body)),

@@ -3,7 +3,7 @@
 use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
 use crate::diag::mistake::Difference;
-use crate::ir::{Axis, BinaryOp, Expr, ExprKind, LocalId, ShuffleOp, Span, Special, Type, WarpOp};
+use crate::ir::{Arm, Axis, BinaryOp, Expr, ExprKind, LocalId, ShuffleOp, Span, Special, Type, WarpOp};
 use crate::quick::QuickMap;
 
 /// A set of threads among which a value is the same.
@@ -242,12 +242,34 @@ impl Variables {
             (_, _, Some(unit), Some(by)) => in_steps(mirrored(op), unit, by),
             _ => None,
         };
-        // A quotient counts in larger steps. A comparison changes at its border.
+        // A quotient counts in larger steps. A comparison changes at its borders.
         match of_number {
             Some(Steps::Count(unit)) => Variation { unit: Some(unit), ..limited(both, level_of(unit)) },
-            Some(Steps::Border(threads)) => limited(both, level_of(threads)),
+            Some(Steps::Borders(borders)) => limited(both, self.level_of_borders(&borders)),
             None => both,
         }
+    }
+
+    /// Returns the variation of the choice among arms by a value. If it counts threads, the choice
+    /// changes at the first value of a range, and after the last.
+    pub(super) fn of_choice(&self, value: &Expr, arms: &[Arm]) -> Variation {
+        let variation = self.of(value);
+        let Some(unit) = variation.unit else { return variation };
+        let values = arms.iter().flat_map(|arm| &arm.ranges);
+        let borders: Option<Vec<u32>> = values
+            .flat_map(|&(least, most)| [Some(least), most.checked_add(1)])
+            .map(|value| u32::try_from(value?.clamp(0, u32::MAX.into())).ok())
+            .map(|value| value.map(|value| unit.saturating_mul(value)))
+            .collect();
+        borders.map_or(variation, |borders| limited(variation, self.level_of_borders(&borders)))
+    }
+
+    /// Returns the threads among which a value is the same that changes at these thread indices
+    /// only. Nothing changes after the last thread of the block.
+    fn level_of_borders(&self, borders: &[u32]) -> Level {
+        let all = self.threads.into_iter().fold(1, u32::saturating_mul);
+        let inside = borders.iter().filter(|&&border| border < all);
+        inside.map(|&border| level_of(border)).max().unwrap_or_default()
     }
 
     /// Returns the variation of an operation on the operands of a warp's lanes.
@@ -272,17 +294,20 @@ impl Variables {
 enum Steps {
     /// A number that counts in steps of this many threads.
     Count(u32),
-    /// A value that changes at this thread index.
-    Border(u32),
+    /// A value that changes at these thread indices.
+    Borders(Vec<u32>),
 }
 
 fn in_steps(op: BinaryOp, unit: u32, by: u32) -> Option<Steps> {
-    let border = |by: u32| unit.checked_mul(by).map(Steps::Border);
+    // An index that is too large is after the last thread.
+    let border = |by: u32| unit.saturating_mul(by);
+    let borders = |borders: &[u32]| Some(Steps::Borders(borders.to_vec()));
     match op {
         BinaryOp::Div => unit.checked_mul(by.max(1)).map(Steps::Count),
         BinaryOp::Shr => unit.checked_mul(1u32.checked_shl(by)?).map(Steps::Count),
-        BinaryOp::Lt | BinaryOp::Ge => border(by),
-        BinaryOp::Le | BinaryOp::Gt => border(by.checked_add(1)?),
+        BinaryOp::Lt | BinaryOp::Ge => borders(&[border(by)]),
+        BinaryOp::Le | BinaryOp::Gt => borders(&[border(by.saturating_add(1))]),
+        BinaryOp::Eq | BinaryOp::Ne => borders(&[border(by), border(by.saturating_add(1))]),
         BinaryOp::Add
         | BinaryOp::Sub
         | BinaryOp::Mul
@@ -290,20 +315,19 @@ fn in_steps(op: BinaryOp, unit: u32, by: u32) -> Option<Steps> {
         | BinaryOp::And
         | BinaryOp::Or
         | BinaryOp::Xor
-        | BinaryOp::Shl
-        | BinaryOp::Eq
-        | BinaryOp::Ne => None,
+        | BinaryOp::Shl => None,
     }
 }
 
-/// Returns the comparison with its sides exchanged. Other operators become `Eq`, from which nothing
-/// follows.
+/// Returns the operator with its sides exchanged. Those that do not compare become `Add`, from which
+/// nothing follows.
 fn mirrored(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Lt => BinaryOp::Gt,
         BinaryOp::Le => BinaryOp::Ge,
         BinaryOp::Gt => BinaryOp::Lt,
         BinaryOp::Ge => BinaryOp::Le,
+        BinaryOp::Eq | BinaryOp::Ne => op,
         BinaryOp::Add
         | BinaryOp::Sub
         | BinaryOp::Mul
@@ -313,9 +337,7 @@ fn mirrored(op: BinaryOp) -> BinaryOp {
         | BinaryOp::Or
         | BinaryOp::Xor
         | BinaryOp::Shl
-        | BinaryOp::Shr
-        | BinaryOp::Eq
-        | BinaryOp::Ne => BinaryOp::Eq,
+        | BinaryOp::Shr => BinaryOp::Add,
     }
 }
 

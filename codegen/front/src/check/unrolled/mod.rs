@@ -7,8 +7,10 @@
 //! before which the variables that they assign are forgotten. Not checked: the bounds of indices
 //! that are known at run time only.
 
+mod arrays;
 mod values;
 
+pub(super) use arrays::local_arrays;
 pub(super) use values::{State, Value};
 
 use super::dataflow::{self, Analysis};
@@ -37,6 +39,13 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
 /// Whether a type is held in registers. These have no addresses, so an index must be known.
 fn is_in_registers(ty: &Type) -> bool {
     matches!(ty, Type::Accumulator(_) | Type::Rows(_))
+}
+
+/// Returns the values of the variable of a loop that is unrolled.
+pub(super) fn iterations(inner: &For) -> Option<Vec<i128>> {
+    let (start, step) = (inner.start.as_int()?, inner.step.as_int()?);
+    let iterations = limits::unrolled_iterations(inner).filter(|_| inner.unroll)?;
+    Some((0..iterations).map(|iteration| start + iteration * step).collect())
 }
 
 /// A location in the source, as its first and last lines and columns.
@@ -106,9 +115,7 @@ impl Analysis for Walk<'_, '_> {
     }
 
     fn unrolls(&self, inner: &For) -> Option<Vec<i128>> {
-        let (start, step) = (inner.start.as_int()?, inner.step.as_int()?);
-        let iterations = limits::unrolled_iterations(inner).filter(|_| inner.unroll)?;
-        Some((0..iterations).map(|iteration| start + iteration * step).collect())
+        iterations(inner)
     }
 
     fn begin(&mut self, inner: &For, iteration: i128, state: &mut State) {

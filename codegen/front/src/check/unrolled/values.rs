@@ -1,7 +1,9 @@
 //! The values of variables, as far as they are known at compile time.
 
-use crate::ir::{Block, Const, Expr, ExprKind, LocalId, Scalar, Special, eval, visit};
-use crate::limits::REGISTER_ARRAY_ELEMENTS;
+use crate::ir::{
+    Axis, BinaryOp, Block, Const, Expr, ExprKind, LaunchBounds, LocalId, Scalar, Special, eval, visit,
+};
+use crate::limits::{REGISTER_ARRAY_ELEMENTS, WARP_THREADS, WARPGROUP_THREADS};
 use crate::quick::QuickMap;
 
 /// A value, as far as it is known.
@@ -57,14 +59,46 @@ impl Value {
 #[derive(Clone, Debug, Default)]
 pub(in crate::check) struct State {
     values: QuickMap<LocalId, Value>,
-    /// The warpgroup that is followed, if it is a single one.
-    warpgroup: Option<u64>,
+    /// The thread that is followed, if it is a single one.
+    thread: Option<Thread>,
+}
+
+/// A thread of a block.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    /// Its linear index.
+    index: u64,
+    /// The threads of the block along x, y and z.
+    extents: [u32; 3],
+}
+
+impl Thread {
+    /// Returns the value of a special register, if the thread's index decides it.
+    fn special(self, special: Special) -> Option<u64> {
+        let [x, y, _] = self.extents.map(|extent| u64::from(extent.max(1)));
+        match special {
+            Special::ThreadIdx(Axis::X) => Some(self.index % x),
+            Special::ThreadIdx(Axis::Y) => Some(self.index / x % y),
+            Special::ThreadIdx(Axis::Z) => Some(self.index / x / y),
+            Special::LaneIdx => Some(self.index % u64::from(WARP_THREADS)),
+            Special::WarpIdx => Some(self.index / u64::from(WARP_THREADS)),
+            Special::WarpgroupIdx => Some(self.index / u64::from(WARPGROUP_THREADS)),
+            Special::BlockIdx(_)
+            | Special::GridDim(_)
+            | Special::ClusterIdx(_)
+            | Special::ClusterDim(_)
+            | Special::BlockInCluster(_)
+            | Special::ClusterRank => None,
+        }
+    }
 }
 
 impl State {
-    /// Creates the state at the beginning of the kernel, for this warpgroup.
-    pub(in crate::check) fn of_warpgroup(number: u64) -> Self {
-        Self { warpgroup: Some(number), ..Self::default() }
+    /// Creates the state at the beginning of the kernel, for the first thread of this warpgroup. It
+    /// stands for the others wherever all threads of a warpgroup must take the same path.
+    pub(in crate::check) fn of_warpgroup(number: u64, launch: &LaunchBounds) -> Self {
+        let index = number.saturating_mul(WARPGROUP_THREADS.into());
+        Self { thread: Some(Thread { index, extents: launch.threads }), ..Self::default() }
     }
 
     pub(in crate::check) fn set(&mut self, local: LocalId, value: Value) {
@@ -125,15 +159,40 @@ impl State {
         match &expr.kind {
             ExprKind::Const(value) => Value::Scalar(*value),
             ExprKind::Local(local) => self.values.get(local).cloned().unwrap_or(Value::Unknown),
-            ExprKind::Special(Special::WarpgroupIdx) => {
-                self.warpgroup.map_or(Value::Unknown, |number| Value::int(number.into()))
+            ExprKind::Special(special) => {
+                let number = self.thread.and_then(|thread| thread.special(*special));
+                number.map_or(Value::Unknown, |number| Value::int(number.into()))
             }
             ExprKind::Unary(op, a) => {
                 Value::known(self.of(a).scalar().and_then(|a| eval::unary(*op, a, scalar(expr))))
             }
             ExprKind::Binary(op, a, b) => {
-                let both = self.of(a).scalar().zip(self.of(b).scalar());
-                Value::known(both.and_then(|(left, right)| eval::binary(*op, left, right, scalar(a))))
+                let (left, right) = (self.of(a).scalar(), self.of(b).scalar());
+                // One operand may decide `&&` or `||`.
+                let decided = match op {
+                    BinaryOp::And => Some(Const::Bool(false)),
+                    BinaryOp::Or => Some(Const::Bool(true)),
+                    BinaryOp::Add
+                    | BinaryOp::Sub
+                    | BinaryOp::Mul
+                    | BinaryOp::Div
+                    | BinaryOp::Rem
+                    | BinaryOp::Xor
+                    | BinaryOp::Shl
+                    | BinaryOp::Shr
+                    | BinaryOp::Eq
+                    | BinaryOp::Ne
+                    | BinaryOp::Lt
+                    | BinaryOp::Le
+                    | BinaryOp::Gt
+                    | BinaryOp::Ge => None,
+                };
+                let decided = decided.filter(|_| left == decided || right == decided);
+                let both = left.zip(right);
+                Value::known(
+                    decided
+                        .or_else(|| both.and_then(|(left, right)| eval::binary(*op, left, right, scalar(a)))),
+                )
             }
             ExprKind::Cast(a) => Value::known(self.of(a).scalar().and_then(|a| eval::cast(a, scalar(expr)))),
             ExprKind::Math(op, operands) => {
@@ -159,7 +218,6 @@ impl State {
             | ExprKind::Shared(_)
             | ExprKind::Param(_)
             | ExprKind::GlobalLen(_)
-            | ExprKind::Special(_)
             | ExprKind::ZeroAccumulator
             | ExprKind::Stage(..)
             | ExprKind::CachePolicy(..)

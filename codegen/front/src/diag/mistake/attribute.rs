@@ -77,7 +77,7 @@ impl Attribute {
             Self::UnknownOption(option) => {
                 Text::new(Code::Attribute, format!("`tma_kernel` has no option `{option}`")).help(
                     "use `threads`, `min_blocks`, `max_registers`, `cluster`, `nonportable_cluster`, \
-                     `checked`, `unchecked`, `protocol` or `instances(..)`",
+                     `checked`, `unchecked`, `local_arrays`, `protocol` or `instances(..)`",
                 )
             }
             Self::Protocol(value) => {

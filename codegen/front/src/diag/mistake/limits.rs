@@ -50,6 +50,8 @@ pub enum Limits {
     KernelSize { kernel: String, operations: u64 },
     /// Instances that have too many operations together, up to the first one that is rejected.
     InstancesSize { kernel: String, operations: u64 },
+    /// A register array that is indexed at run time.
+    LocalArray { name: String, bytes: u64 },
     /// A kernel that becomes too large while its functions are inlined.
     Growth { labels: u32 },
 }
@@ -128,12 +130,20 @@ impl Limits {
                     .help(format!("set `max_registers` to a number from 1 to {most}"))
             }
             Self::BlockRegisters { threads, registers } => {
-                let (needed, there) = (u64::from(*registers) * threads, limits::MULTIPROCESSOR_REGISTERS);
+                let allocated = limits::allocated_threads(*threads);
+                let (needed, there) = (u64::from(*registers) * allocated, limits::MULTIPROCESSOR_REGISTERS);
                 let message = format!(
-                    "a multiprocessor has {there} registers, but {threads} threads with {registers} \
+                    "a multiprocessor has {there} registers, but {allocated} threads with {registers} \
                      registers need {needed}"
                 );
-                Text::new(Code::LaunchBounds, message).help("lower `max_registers`, or use fewer threads")
+                let text = Text::new(Code::LaunchBounds, message);
+                let text = match allocated == *threads {
+                    true => text,
+                    false => text.note(format!(
+                        "a block of {threads} threads is allocated the registers of whole warpgroups"
+                    )),
+                };
+                text.help("lower `max_registers`, or use fewer threads")
             }
             Self::Blocks { blocks, threads, most } => {
                 let message =
@@ -252,6 +262,16 @@ impl Limits {
                 );
                 Text::new(Code::KernelSize, message)
                     .help("list fewer instances, unroll fewer loops, or split the kernel")
+            }
+            Self::LocalArray { name, bytes } => {
+                let message = format!(
+                    "an array in local memory: `{name}` is indexed by a value that is not known at compile \
+                     time, and takes {bytes} bytes of each thread's local memory"
+                );
+                Text::new(Code::LocalArray, message).note("registers have no addresses").help(
+                    "use `for i in unroll(..)` and constant indices, or a `SharedArray`; if it is intended, \
+                     write `#[tma_kernel(.., local_arrays)]`",
+                )
             }
             Self::Growth { labels } => {
                 let message = format!(

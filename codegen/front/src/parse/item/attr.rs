@@ -23,6 +23,8 @@ pub(crate) struct KernelAttr {
     pub(crate) checked: Option<bool>,
     /// The reason in `protocol = trusted("reason")`.
     pub(crate) trusted: Option<String>,
+    /// `local_arrays`.
+    pub(crate) local_arrays: bool,
     /// `cluster = n`, `cluster = [x, y, z]` or `cluster = launch`.
     pub(crate) cluster: Option<Expr>,
     /// `nonportable_cluster`.
@@ -76,6 +78,11 @@ fn option(input: ParseStream<'_>, attr: &mut KernelAttr, sink: &mut Sink) -> syn
             return Ok(());
         }
         "cluster" => &mut attr.cluster,
+        "local_arrays" => {
+            attr.given.push(name);
+            attr.local_arrays = true;
+            return Ok(());
+        }
         "nonportable_cluster" => {
             attr.given.push(name.clone());
             attr.nonportable_cluster = Some(name);

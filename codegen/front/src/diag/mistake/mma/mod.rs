@@ -12,6 +12,7 @@ use tma_model::mma::{Form, FormFault, Operand, OperandFault};
 
 use super::limits::{UnrolledIteration, with_iterations};
 use crate::diag::Code;
+use crate::diag::mistake::Word;
 use crate::diag::text::Text;
 use crate::ir::{
     AccumulatorType, FragmentType, MMA_ROWS, MmaOp, OperandType, Scalar, Span, Team, TileSwizzle, TileType,
@@ -23,7 +24,7 @@ use crate::limits::{THREAD_REGISTERS, WARPGROUP_THREADS};
 #[derive(Clone, Debug)]
 pub enum Mma {
     /// A block whose threads, specified at `at`, are not whole warpgroups.
-    Warpgroups { threads: u64, at: Span },
+    IncompleteWarpgroup { word: Word, block: u64, whole: u64, rest: u64, at: Span },
     /// `printf!` in a kernel with multiplications.
     Printf,
     /// `print_tile` in a kernel with multiplications.
@@ -98,14 +99,29 @@ pub enum RegisterIndex {
 impl Mma {
     pub(super) fn text(&self) -> Text {
         match self {
-            Self::Warpgroups { threads, at } => {
-                let message = format!(
-                    "operations of a warpgroup need a multiple of {WARPGROUP_THREADS} threads per block, not \
-                     {threads}"
-                );
-                Text::new(Code::Warpgroups, message)
-                    .label(*at, "the threads of a block")
-                    .help("use a multiple of 128 threads")
+            Self::IncompleteWarpgroup { word, block, whole, rest, at } => {
+                let message = match whole {
+                    0 => format!(
+                        "`{word}` must be executed by all {WARPGROUP_THREADS} threads of a warpgroup, but the \
+                         block has only {block} threads"
+                    ),
+                    _ => format!(
+                        "`{word}` must be executed by all {WARPGROUP_THREADS} threads of a warpgroup, but the \
+                         last {rest} threads of the block reach it, too"
+                    ),
+                };
+                let text = Text::new(Code::Warpgroups, message);
+                match whole {
+                    0 => text
+                        .label(*at, "the threads of a block")
+                        .help(format!("use a multiple of {WARPGROUP_THREADS} threads")),
+                    _ => text
+                        .label(*at, format!("{block} threads: {}, and {rest} threads", warpgroups(*whole)))
+                        .help(format!(
+                            "execute it only `if warpgroup_idx() < {whole}`, or use a multiple of \
+                             {WARPGROUP_THREADS} threads"
+                        )),
+                }
             }
             Self::Printf => {
                 call("printf!").help("write the values to a `Global`, or print in another kernel")
@@ -272,6 +288,10 @@ impl Display for RegisterIndex {
 }
 
 /// Returns the text for a call of this word.
+fn warpgroups(count: u64) -> String {
+    if count == 1 { "a warpgroup".to_owned() } else { format!("{count} warpgroups") }
+}
+
 fn call(word: &str) -> Text {
     let message = format!(
         "`{word}` is not supported in a kernel with tensor cores: the call would serialise its \
