@@ -6,7 +6,7 @@ use inkwell::values::{BasicValue, IntValue, PointerValue};
 use super::types::{int, int_const, scalar_of};
 use super::{Cx, Exits, Lower, expr, locals, print, stmt};
 use crate::backend::BackendError;
-use crate::ir::{Arm, Block, Expr, For, Label, Scalar};
+use crate::ir::{Arm, Block, Expr, For, Label, STEP_BY_ZERO, Scalar};
 
 pub(super) fn if_(cx: &mut Cx<'_, '_>, condition: &Expr, then: &Block, otherwise: &Block) -> Lower<()> {
     let condition = expr::int_value(cx, condition)?;
@@ -175,7 +175,7 @@ fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
         // The behaviour of `step_by` on the host. `check` has rejected a step known to be 0.
         let zero = range.step.get_type().const_zero();
         let some = cx.builder.build_int_compare(IntPredicate::NE, range.step, zero, "")?;
-        print::assert(cx, some, "step_by(0) never ends", inner.step.span)?;
+        print::assert(cx, some, STEP_BY_ZERO, inner.step.span)?;
     }
     let (top, next, end_loop) =
         (cx.new_block("for"), cx.new_block("next_iteration"), cx.new_block("end_for"));

@@ -15,6 +15,7 @@ mod control;
 mod cx;
 mod device;
 mod expr;
+mod for_loop;
 mod format;
 mod instances;
 pub(crate) mod item;

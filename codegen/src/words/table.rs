@@ -48,6 +48,9 @@ words! {
         "Conversions" {
             fn cast<Number>(value: Any) => Cast;
         }
+        "Arithmetic" {
+            fn mul_hi<Number>(a: Any, b: Any) => MulHi;
+        }
         "Math" {
             fn min<Number>(a: Any, b: Any) => Min;
             fn max<Number>(a: Any, b: Any) => Max;
@@ -454,8 +457,23 @@ words! {
             fn recip() => Recip;
             fn clamp(low: Any, high: Any) => Clamp;
             fn copysign(sign: Any) => CopySign;
+            fn powi(n: I32) => Powi;
         }
         "Arithmetic" {
+            fn wrapping_add(other: Any) => WrappingAdd;
+            fn wrapping_sub(other: Any) => WrappingSub;
+            fn wrapping_mul(other: Any) => WrappingMul;
+            fn wrapping_neg() => WrappingNeg;
+            fn wrapping_shl(n: U32) => WrappingShl;
+            fn wrapping_shr(n: U32) => WrappingShr;
+            fn saturating_add(other: Any) => SaturatingAdd;
+            fn saturating_sub(other: Any) => SaturatingSub;
+            fn saturating_mul(other: Any) => SaturatingMul;
+            fn abs_diff(other: Any) => AbsDiff;
+            fn pow(n: U32) => Pow;
+            fn ilog2() => Ilog2;
+            fn is_power_of_two() => IsPowerOfTwo;
+            fn next_multiple_of(other: Any) => NextMultipleOf;
             fn div_ceil(other: Any) => DivCeil;
             fn count_ones() => CountOnes;
             fn count_zeros() => CountZeros;
@@ -488,6 +506,7 @@ words! {
     Methods of Range: RangeWord => RangeCall, on () {
         "Control flow" {
             fn step_by(n: Usize) => StepBy;
+            fn rev() => Rev;
         }
     }
 }
