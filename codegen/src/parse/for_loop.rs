@@ -88,7 +88,7 @@ impl Cx<'_> {
         if let syn::Expr::Paren(paren) = expr {
             return self.iterated(&paren.expr);
         }
-        if self.is_range(expr) {
+        if is_range(expr) {
             return self.range(expr).map(Iterated::Range);
         }
         let before = self.sink.len();
@@ -103,19 +103,6 @@ impl Cx<'_> {
         }
         self.error(Syntax::ForRange, Span::of(expr));
         None
-    }
-
-    /// Whether `expr` is a range, or a call of what only ranges have.
-    fn is_range(&mut self, expr: &syn::Expr) -> bool {
-        match expr {
-            syn::Expr::Paren(paren) => self.is_range(&paren.expr),
-            syn::Expr::Range(_) => true,
-            syn::Expr::MethodCall(call) => {
-                RangeWord::named(&names::text(&call.method)).is_some() && self.is_range(&call.receiver)
-            }
-            syn::Expr::Call(call) => self.is_word(&call.func, FunctionWord::Unroll),
-            _ => false,
-        }
     }
 
     /// Parses the range of a `for`: `a..b` or `a..=b`, optionally with `.step_by(n)` and `.rev()`,
@@ -274,6 +261,20 @@ struct Counted {
     variable: LocalId,
     /// The value of the loop's own variable, if that is another one.
     value: Option<Expr>,
+}
+
+/// Whether `expr` is a range, or a call of what only ranges have.
+fn is_range(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Paren(paren) => is_range(&paren.expr),
+        syn::Expr::Range(_) => true,
+        syn::Expr::MethodCall(call) => {
+            RangeWord::named(&names::text(&call.method)).is_some() && is_range(&call.receiver)
+        }
+        // Whatever `unroll` is here, nothing else takes a range.
+        syn::Expr::Call(call) => call.args.first().is_some_and(is_range),
+        _ => false,
+    }
 }
 
 /// Whether `expr` is an iterator in Rust that kernels do not have.

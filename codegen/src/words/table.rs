@@ -49,7 +49,7 @@ words! {
             fn cast<Number>(value: Any) => Cast;
         }
         "Arithmetic" {
-            fn mul_hi<Number>(a: Any, b: Any) => MulHi;
+            fn mul_hi<WordInteger>(a: Any, b: Any) => MulHi;
         }
         "Math" {
             fn min<Number>(a: Any, b: Any) => Min;

@@ -122,11 +122,17 @@ fn methods_of_integers() {
 /// The distance has the type that the receiver decides, also if a later use decides that.
 #[test]
 fn types_of_distances() {
-    means("let a = 5; let b = a.abs_diff(7); let c: i16 = a;", "v0 = 5i16\nv1 = abs_diff(v0, 7i16)\nv2 = v0");
+    means(
+        "let mut a = 5; let b = a.abs_diff(7); let c: i16 = a;",
+        "v0 = 5i16\nv1 = abs_diff(v0, 7i16)\nv2 = v0",
+    );
     refuses("let a: i32 = 5i32.abs_diff(7);", "mismatched types");
 }
 
 #[test]
 fn powers() {
-    means("let a = n.pow(3); let b = x.powi(-2);", "v0 = p0\nv1 = (p0 * p0)");
+    means(
+        "let a = n.pow(3); let b = x.powi(-2);",
+        "v0 = (p0 * p0)\nv1 = (p0 * v0)\nv2 = (p3 * p3)\nv3 = (1.0f32 / v2)",
+    );
 }
