@@ -102,6 +102,8 @@ pub fn corpus() -> &'static [Source] {
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",
+        "numbers_loops": "tests/src/kernels/numbers/loops.rs",
+        "numbers_methods": "tests/src/kernels/numbers/methods.rs",
         "orders": "tests/src/kernels/orders.rs",
         "packed": "tests/src/kernels/packed.rs",
         "phases": "tests/src/kernels/phases.rs",

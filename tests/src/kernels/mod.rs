@@ -22,6 +22,7 @@ pub mod mma;
 pub mod multicast;
 pub mod multicast_pipelines;
 pub mod multicast_ranks;
+pub mod numbers;
 pub mod orders;
 pub mod packed;
 pub mod phases;
@@ -76,5 +77,11 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         tiles::CASES,
         swizzled::CASES,
     ];
-    themes.into_iter().chain(reductions::CASES).chain(bulk::CASES).chain(mma::CASES).flatten()
+    themes
+        .into_iter()
+        .chain(numbers::CASES)
+        .chain(reductions::CASES)
+        .chain(bulk::CASES)
+        .chain(mma::CASES)
+        .flatten()
 }

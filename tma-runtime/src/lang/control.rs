@@ -1,23 +1,24 @@
 //! Unrolled loops, traps, assumptions and printing.
 
 use std::fmt::Arguments;
-use std::iter::StepBy;
+use std::iter::{Rev, StepBy};
 use std::ops::{Range, RangeInclusive};
 
 use super::{Number, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
 
 /// Ranges that a `for` in a kernel may iterate over: `a..b`, `a..=b`, and either with
-/// `.step_by(n)`.
+/// `.step_by(n)`, `.rev()` or both.
 #[diagnostic::on_unimplemented(
     message = "kernels cannot loop over `{Self}`",
     label = "not a range of integers",
-    note = "use `a..b` or `a..=b`, optionally with `.step_by(n)`"
+    note = "use `a..b` or `a..=b`, optionally with `.step_by(n)` and `.rev()`"
 )]
 pub trait CountedRange: Iterator {}
 
 impl<T: Number> CountedRange for Range<T> where Self: Iterator {}
 impl<T: Number> CountedRange for RangeInclusive<T> where Self: Iterator {}
 impl<R: CountedRange> CountedRange for StepBy<R> {}
+impl<R: CountedRange + DoubleEndedIterator> CountedRange for Rev<R> {}
 
 /// Unrolls a loop: the body of `for i in unroll(0..4)` is repeated four times, with a constant `i`
 /// in each copy.

@@ -48,6 +48,13 @@ pub trait Precise: Real {}
 )]
 pub trait Half: Real {}
 
+/// Integers with [`mul_hi`]: `u32`, `i32`, `u64`, `i64`.
+#[diagnostic::on_unimplemented(
+    message = "`mul_hi` does not support `{Self}`",
+    label = "not u32, i32, u64 or i64"
+)]
+pub trait WordInteger: Ordered {}
+
 macro_rules! mark {
     ($marker:ident: $($scalar:ty),* $(,)?) => { $(impl $marker for $scalar {})* };
 }
@@ -57,6 +64,7 @@ mark!(Signed: i8, i16, i32, i64, f16, bf16, f32, f64);
 mark!(Real: f16, bf16, f32, f64);
 mark!(Precise: f32, f64);
 mark!(Half: f16, bf16);
+mark!(WordInteger: u32, i32, u64, i64);
 
 /// Returns the minimum of two numbers. The minimum of a NaN and a number is the number.
 ///
@@ -78,6 +86,23 @@ pub fn min<T: Ordered>(a: T, b: T) -> T {
 /// PTX: `max`.
 #[must_use]
 pub fn max<T: Ordered>(a: T, b: T) -> T {
+    device_only()
+}
+
+/// Returns the upper half of the product of two integers, which has twice as many bits as they
+/// have: of `u32`, `((a as u64 * b as u64) >> 32) as u32`.
+///
+/// PTX: `mul.hi`.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(random: u32, sides: u32) {
+/// let side = mul_hi(random, sides); // from 0 to sides - 1, without a division
+/// # }
+/// ```
+#[doc(alias = "__umulhi")]
+#[must_use]
+pub fn mul_hi<T: WordInteger>(a: T, b: T) -> T {
     device_only()
 }
 

@@ -26,7 +26,7 @@
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
-//! | math | [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`exp2_ftz`], [`exp2_half`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
+//! | math | [`mul_hi`], [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`exp2_ftz`], [`exp2_half`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
 //! | control and debugging | [`unroll`], [`trap`], [`assume`], [`printf!`], [`print_tile`], `assert!` |
 //!
 //! Coordinates and extents are written in logical row-major order, outermost first, like Rust
@@ -115,8 +115,8 @@ pub use index::{
 };
 pub use map::{Im2colMap, Im2colRank, Rank, TensorMap, TileType};
 pub use math::{
-    Half, Ordered, Precise, Real, Signed, abs, clamp, copysign, cos, exp, exp2, exp2_ftz, exp2_half, fma,
-    log, log2, max, min, pow, recip, rsqrt, sin, sqrt, tanh,
+    Half, Ordered, Precise, Real, Signed, WordInteger, abs, clamp, copysign, cos, exp, exp2, exp2_ftz,
+    exp2_half, fma, log, log2, max, min, mul_hi, pow, recip, rsqrt, sin, sqrt, tanh,
 };
 pub use mma::{
     Accumulator, AccumulatorElement, BitElement, BitsLeft, Columns, Flight, Fragment, Left, MatrixElement,

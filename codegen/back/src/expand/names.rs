@@ -189,7 +189,7 @@ fn example(generic: Generic, span: Span) -> TokenStream {
             quote_spanned!(span=> #lang::f16)
         }
         Generic::Registers => quote_spanned!(span=> 24),
-        Generic::Element => quote_spanned!(span=> ::core::primitive::u32),
+        Generic::Element | Generic::WordInteger => quote_spanned!(span=> ::core::primitive::u32),
         Generic::Shared => quote_spanned!(span=> #lang::Barrier),
         Generic::Range => quote_spanned!(span=> ::core::ops::Range<::core::primitive::u32>),
         Generic::Groups | Generic::Dimension => quote_spanned!(span=> 0),

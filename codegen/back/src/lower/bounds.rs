@@ -190,6 +190,16 @@ pub(super) fn divisor<'c>(
     Ok(())
 }
 
+/// Checks the operand of a logarithm. The message is Rust's.
+pub(super) fn positive<'c>(cx: &mut Cx<'c, '_>, signed: bool, value: IntValue<'c>, span: Span) -> Lower<()> {
+    if !cx.checked {
+        return Ok(());
+    }
+    let above = if signed { IntPredicate::SGT } else { IntPredicate::UGT };
+    let positive = cx.builder.build_int_compare(above, value, value.get_type().const_zero(), "")?;
+    print::assert(cx, positive, "argument of integer logarithm must be positive", span)
+}
+
 /// Returns the name of an object in the source, as far as a single name describes it.
 fn name(cx: &Cx<'_, '_>, thing: &Expr) -> String {
     let kernel = cx.kernel.kernel();

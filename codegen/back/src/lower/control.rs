@@ -2,7 +2,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValue, IntValue, PointerValue};
-use tma_front::ir::{Arm, Block, Expr, For, Label, Scalar};
+use tma_front::ir::{Arm, Block, Expr, For, Label, STEP_BY_ZERO, Scalar};
 
 use super::types::{int, int_const, scalar_of};
 use super::{Cx, Exits, Lower, expr, locals, print, stmt};
@@ -175,7 +175,7 @@ fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
         // The behaviour of `step_by` on the host. `check` has rejected a step known to be 0.
         let zero = range.step.get_type().const_zero();
         let some = cx.builder.build_int_compare(IntPredicate::NE, range.step, zero, "")?;
-        print::assert(cx, some, "step_by(0) never ends", inner.step.span)?;
+        print::assert(cx, some, STEP_BY_ZERO, inner.step.span)?;
     }
     let (top, next, end_loop) =
         (cx.new_block("for"), cx.new_block("next_iteration"), cx.new_block("end_for"));

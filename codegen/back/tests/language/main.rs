@@ -58,6 +58,7 @@ mod grids;
 mod im2col;
 mod inference;
 mod instances;
+mod loops;
 mod math;
 mod messages;
 mod mma;

@@ -83,3 +83,56 @@ fn bits_are_those_of_integers() {
     refuses("let y = n.rotate_left(x);", "mismatched types");
     refuses("let y = __popc(n);", "use `x.count_ones()` instead of `__popc`");
 }
+
+#[test]
+fn methods_of_integers() {
+    means(
+        "let a = n.wrapping_add(1).wrapping_mul(n).wrapping_shl(3); let b: i32 = (n as i32).wrapping_neg();",
+        "v0 = (((p0 + 1u32) * p0) << 3u32)\nv1 = (0i32 - (p0 as i32))",
+    );
+    means(
+        "let a = n.saturating_sub(1) + mul_hi(n, 5) + (n as i32).abs_diff(-3); let b = n.is_power_of_two();",
+        "v0 = ((saturating_sub(p0, 1u32) + mul_hi(p0, 5u32)) + abs_diff((p0 as i32), -3i32))\n\
+         v1 = (count_ones(p0) == 1u32)",
+    );
+    // Methods of constants are constants.
+    means(
+        "let a: [u8; 8] = [250u8.saturating_add(9), 200u8.wrapping_add(100), 3u8.pow(4), 17u8.next_multiple_of(8), \
+         100u8.abs_diff(101), 9u8.ilog2() as u8, (-100i8).saturating_mul(2) as u8, (-100i8).abs_diff(100)];",
+        "v0 = [255u8, 44u8, 81u8, 24u8, 1u8, 3u8, 128u8, 200u8]",
+    );
+    means("let a = mul_hi(0xffff_ffff_ffff_ffffu64, 0xffff_ffff_ffff_ffff);", "v0 = 18446744073709551614u64");
+    means("let a = mul_hi(-1i64, 5) as i32 + mul_hi(-0x4000_0000i32, 8);", "v0 = -3i32");
+    for method in ["wrapping_add(1)", "saturating_mul(2)", "abs_diff(1)", "pow(2)"] {
+        let name = method.split('(').next().expect("a name");
+        accepts(&format!("let y = n.{method};"));
+        refuses(
+            &format!("let y = 1.{method};"),
+            &format!("cannot infer the type that `{name}` is called on"),
+        );
+        refuses(&format!("let y = x.{method};"), &format!("`f32` has no method `{name}`"));
+    }
+    refuses("let y = (n as i32).next_multiple_of(2);", "`next_multiple_of` does not support `i32`");
+    refuses("let y = (n as i32).is_power_of_two();", "`is_power_of_two` does not support `i32`");
+    refuses("let y = mul_hi(n as u8, 3);", "`mul_hi` does not support `u8`");
+    refuses("let y = n.wrapping_add(1u64);", "mismatched types");
+    refuses("let y = __umulhi(n, 3);", "use `mul_hi(a, b)` instead of `__umulhi`");
+}
+
+/// The distance has the type that the receiver decides, also if a later use decides that.
+#[test]
+fn types_of_distances() {
+    means(
+        "let mut a = 5; let b = a.abs_diff(7); let c: i16 = a;",
+        "v0 = 5i16\nv1 = abs_diff(v0, 7i16)\nv2 = v0",
+    );
+    refuses("let a: i32 = 5i32.abs_diff(7);", "mismatched types");
+}
+
+#[test]
+fn powers() {
+    means(
+        "let a = n.pow(3); let b = x.powi(-2);",
+        "v0 = (p0 * p0)\nv1 = (p0 * v0)\nv2 = (p3 * p3)\nv3 = (1.0f32 / v2)",
+    );
+}

@@ -41,14 +41,27 @@ pub(crate) enum Rule {
     As(Type),
     /// A value that `cast` converts to this type.
     Cast(Type),
-    /// The receiver of `div_ceil`, which is this word.
-    DivCeil { word: Word },
-    /// The receiver of a method on the bits of an integer.
-    Integer(IntegerOp),
+    /// An operand of a function of these integers.
+    Integer { word: Word, of: Integers },
+    /// The receiver of `abs_diff`, whose result has the type `to`.
+    AbsDiff { to: Type, word: Word },
+    /// The receiver of `powi`.
+    Precise { word: Word },
     /// The receiver of `to_f32` or `to_f64`.
     Small { word: Word },
     /// The receiver of `to_bits`, whose result has the type `to`.
     Bits { to: Type, word: Word },
+}
+
+/// The integer types that a function is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Integers {
+    /// Methods of all integers.
+    All,
+    /// Methods of unsigned integers.
+    Unsigned,
+    /// Free functions of integers of 32 and of 64 bits, other than `usize`.
+    Words,
 }
 
 /// A rule that is deferred until its type is known.
@@ -95,8 +108,11 @@ pub(super) fn judge(infer: &mut Infer, sink: &mut Sink) {
 /// later uses do not decide the type either.
 fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
     let word = match rule {
-        Rule::DivCeil { word } | Rule::Small { word } | Rule::Bits { word, .. } => word.clone(),
-        Rule::Integer(op) => op.name().into(),
+        Rule::Integer { word, of: Integers::All | Integers::Unsigned }
+        | Rule::AbsDiff { word, .. }
+        | Rule::Precise { word }
+        | Rule::Small { word }
+        | Rule::Bits { word, .. } => word.clone(),
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount
@@ -108,34 +124,45 @@ fn settle_receiver(infer: &mut Infer, rule: &Rule, ty: &Type, span: Span, sink: 
         | Rule::OfLanes { .. }
         | Rule::WarpReduce { .. }
         | Rule::As(_)
-        | Rule::Cast(_) => return,
+        | Rule::Cast(_)
+        | Rule::Integer { of: Integers::Words, .. } => return,
     };
     if infer.kind(ty).is_some() {
         sink.error(Value::UnknownReceiver { word }, span);
         infer.give_up(ty);
     }
-    if let (Rule::Bits { to, .. }, Some(from)) = (rule, infer.resolve(ty).as_scalar()) {
-        match bits(from) {
-            Some(bits) => _ = infer.unify(to, &bits.into(), span),
-            None => infer.give_up(to),
-        }
+    let results = match (rule, infer.resolve(ty).as_scalar()) {
+        (Rule::Bits { to, .. }, Some(from)) => Some((to, bits(from))),
+        (Rule::AbsDiff { to, .. }, Some(from)) => Some((to, distance(from))),
+        _ => None,
+    };
+    match results {
+        Some((to, Some(result))) => _ = infer.unify(to, &result.into(), span),
+        Some((to, None)) => infer.give_up(to),
+        None => {}
     }
 }
 
 /// Returns whether `ty` obeys `rule`, or `None` if that still depends on inference.
 fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
     // rustc looks the method up at the call, and must know the type there.
-    if let (Rule::Integer(_), Some(Kind::Integer | Kind::Any)) = (rule, infer.kind(ty)) {
+    if let (Rule::Integer { of: Integers::All, .. }, Some(Kind::Integer | Kind::Any)) = (rule, infer.kind(ty))
+    {
+        return None;
+    }
+    if let (Rule::Precise { .. }, Some(Kind::Float | Kind::Any)) = (rule, infer.kind(ty)) {
         return None;
     }
     let Some(from) = candidates(infer, ty) else {
         return Some(matches!(infer.resolve(ty), Type::Error | Type::Never));
     };
     let to = match rule {
-        Rule::As(to) | Rule::Cast(to) | Rule::Bits { to, .. } => match candidates(infer, to) {
-            Some(to) => to,
-            None => return Some(infer.resolve(to) == Type::Error),
-        },
+        Rule::As(to) | Rule::Cast(to) | Rule::Bits { to, .. } | Rule::AbsDiff { to, .. } => {
+            match candidates(infer, to) {
+                Some(to) => to,
+                None => return Some(infer.resolve(to) == Type::Error),
+            }
+        }
         Rule::Coordinate
         | Rule::GlobalIndex
         | Rule::ShiftAmount
@@ -146,8 +173,8 @@ fn verdict(infer: &Infer, rule: &Rule, ty: &Type) -> Option<bool> {
         | Rule::Math(_)
         | Rule::OfLanes { .. }
         | Rule::WarpReduce { .. }
-        | Rule::DivCeil { .. }
-        | Rule::Integer(_)
+        | Rule::Integer { .. }
+        | Rule::Precise { .. }
         | Rule::Small { .. } => vec![Scalar::Bool],
     };
     let mut verdicts = from.iter().flat_map(|&from| to.iter().map(move |&to| obeys(rule, from, to)));
@@ -179,11 +206,27 @@ fn obeys(rule: &Rule, from: Scalar, to: Scalar) -> bool {
         Rule::WarpReduce { op, .. } => op.takes(from),
         Rule::As(_) => is_primitive_cast(from, to),
         Rule::Cast(_) => from != Scalar::Bool && to != Scalar::Bool,
-        Rule::DivCeil { .. } => from.is_integer() && !from.is_signed(),
-        Rule::Integer(_) => from.is_integer(),
+        Rule::Integer { of, .. } => of.contain(from),
+        Rule::AbsDiff { .. } => distance(from) == Some(to),
+        Rule::Precise { .. } => matches!(from, Scalar::F32 | Scalar::F64),
         Rule::Small { .. } => is_small_float(from),
         Rule::Bits { .. } => bits(from) == Some(to),
     }
+}
+
+impl Integers {
+    fn contain(self, scalar: Scalar) -> bool {
+        match self {
+            Self::All => scalar.is_integer(),
+            Self::Unsigned => scalar.is_integer() && !scalar.is_signed(),
+            Self::Words => matches!(scalar, Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64),
+        }
+    }
+}
+
+/// Returns the type of the distance of two numbers of this type.
+pub(crate) fn distance(of: Scalar) -> Option<Scalar> {
+    of.is_integer().then(|| IntegerOp::AbsDiff.result(of))
 }
 
 fn covers_all(scalar: Scalar, ranges: &[(i128, i128)]) -> bool {
@@ -214,9 +257,13 @@ fn refuse(infer: &Infer, rule: &Rule, ty: &Type, span: Span, sink: &mut Sink) {
         Rule::WarpReduce { op, word } => Demand::WarpReduce { op: *op, word: word.clone() },
         Rule::As(to) => Demand::As(infer.partial(to)),
         Rule::Cast(to) => Demand::Cast(infer.partial(to)),
-        Rule::DivCeil { word } => Demand::DivCeil { word: word.clone() },
-        Rule::Integer(op) => Demand::Integer(*op),
-        Rule::Small { word } | Rule::Bits { word, .. } => Demand::Float { word: word.clone() },
+        Rule::Integer { word, of: Integers::Unsigned } => Demand::Unsigned { word: word.clone() },
+        Rule::Integer { word, of: Integers::Words } => Demand::Words { word: word.clone() },
+        Rule::Integer { word, of: Integers::All }
+        | Rule::AbsDiff { word, .. }
+        | Rule::Precise { word }
+        | Rule::Small { word }
+        | Rule::Bits { word, .. } => Demand::Method { word: word.clone() },
     };
     sink.error(UnsupportedType { found: infer.partial(ty), demand, since: infer.since(ty, span) }, span);
 }
@@ -237,8 +284,9 @@ fn undecided(infer: &mut Infer, rule: &Rule, span: Span, sink: &mut Sink) {
         | Rule::Math(_)
         | Rule::OfLanes { .. }
         | Rule::WarpReduce { .. }
-        | Rule::DivCeil { .. }
-        | Rule::Integer(_)
+        | Rule::Integer { .. }
+        | Rule::AbsDiff { .. }
+        | Rule::Precise { .. }
         | Rule::Small { .. }
         | Rule::Bits { .. } => return,
     };

@@ -125,7 +125,7 @@ pub fn math(op: MathOp, operands: &[Const]) -> Option<Const> {
     }
 }
 
-/// Evaluates a function of the bits of an integer of type `scalar`.
+/// Evaluates a function of integers of type `scalar`.
 pub fn integer(op: IntegerOp, operands: &[Const], scalar: Scalar) -> Option<Const> {
     let [Const::Int(value), rest @ ..] = operands else { return None };
     let width = scalar.bytes() * 8;
@@ -133,9 +133,12 @@ pub fn integer(op: IntegerOp, operands: &[Const], scalar: Scalar) -> Option<Cons
     let (unused, low) = (u64::BITS - width, *value as u64 & (u64::MAX >> (u64::BITS - width)));
     let high = low << unused;
     let rotated = |left: u32| low.checked_shl(left).unwrap_or(0) | low.checked_shr(width - left).unwrap_or(0);
-    let amount = || match rest {
-        [Const::Int(amount)] => u32::try_from(amount.rem_euclid(i128::from(width))).ok(),
-        _ => None,
+    let second = || if let [Const::Int(second)] = rest { Some(*second) } else { None };
+    let amount = || u32::try_from(second()?.rem_euclid(i128::from(width))).ok();
+    let saturated = |value: i128| {
+        let (least, greatest) = scalar.integer_range()?;
+        // The bits of a negative number.
+        Some(value.clamp(least, greatest) as u64)
     };
     let found = match op {
         IntegerOp::CountOnes => low.count_ones().into(),
@@ -148,8 +151,15 @@ pub fn integer(op: IntegerOp, operands: &[Const], scalar: Scalar) -> Option<Cons
         IntegerOp::SwapBytes => high.swap_bytes(),
         IntegerOp::RotateLeft => rotated(amount()?),
         IntegerOp::RotateRight => rotated((width - amount()?) % width),
+        IntegerOp::SaturatingAdd => saturated(*value + second()?)?,
+        IntegerOp::SaturatingSub => saturated(*value - second()?)?,
+        IntegerOp::SaturatingMul => saturated(value.saturating_mul(second()?))?,
+        // Of two `u64`, the product needs all of 128 bits.
+        IntegerOp::MulHi => (value.wrapping_mul(second()?) as u128 >> width) as u64,
+        IntegerOp::AbsDiff => u64::try_from(value.abs_diff(second()?)).ok()?,
+        IntegerOp::Ilog2 => value.checked_ilog2()?.into(),
     };
-    Some(wrap(Const::Int(found.into()), if op.counts() { Scalar::U32 } else { scalar }))
+    Some(wrap(Const::Int(found.into()), op.result(scalar)))
 }
 
 /// Converts the value to `scalar`: integers wrap, floats are rounded.

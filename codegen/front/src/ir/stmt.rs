@@ -165,6 +165,9 @@ pub enum StmtKind {
 /// The message of a checked kernel when an assumption does not hold.
 pub const ASSUMPTION_FAILED: &str = "an assumption does not hold";
 
+/// The message of a kernel that iterates with a step of zero.
+pub const STEP_BY_ZERO: &str = "step_by(0) never ends";
+
 /// An arm of a `match`.
 #[derive(Clone, Debug)]
 pub struct Arm {

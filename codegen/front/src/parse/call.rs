@@ -15,10 +15,10 @@ use super::types::generic_arguments;
 use super::warp::vote;
 use crate::diag::mistake::{Argument, Shared, Syntax, Types};
 use crate::infer::Kind;
-use crate::infer::rule::Rule;
+use crate::infer::rule::{Integers, Rule};
 use crate::ir::{
-    ASSUMPTION_FAILED, Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency, MatchOp,
-    MathOp, Scalar, Scope, ShuffleOp, Span, Special, StmtKind, Sync, Type, VoteOp,
+    ASSUMPTION_FAILED, Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency,
+    IntegerOp, MatchOp, MathOp, Scalar, Scope, ShuffleOp, Span, Special, StmtKind, Sync, Type, VoteOp,
 };
 use crate::words::{
     AccumulatorFunctionCall, Callable, Entry, FragmentFunctionCall, FunctionCall, FunctionWord,
@@ -134,6 +134,7 @@ impl Cx<'_> {
             FunctionCall::ClusterDim => cluster_dim(&self.instance, span),
             FunctionCall::Remote { thing, rank } => return remote(&mut self.typing(), thing, rank, span),
 
+            FunctionCall::MulHi { a, b } => return self.mul_hi(a, b, path, span),
             FunctionCall::Min { a, b } => return self.math_as(MathOp::Min, vec![a, b], path, span),
             FunctionCall::Max { a, b } => return self.math_as(MathOp::Max, vec![a, b], path, span),
             FunctionCall::Abs { x } => return self.math_as(MathOp::Abs, vec![x], path, span),
@@ -253,6 +254,21 @@ impl Cx<'_> {
             self.expect(value.as_ref()?, &ty);
         }
         value
+    }
+
+    /// Builds `mul_hi(a, b)`, with the type in angle brackets if there is one.
+    fn mul_hi(&mut self, a: Expr, b: Expr, path: &syn::PathSegment, span: Span) -> Option<Expr> {
+        if !self.expect(&b, &a.ty) {
+            return None;
+        }
+        let word = FunctionWord::MulHi.name();
+        let fits = self.require(&a.ty, Rule::Integer { word, of: Integers::Words }, span);
+        if let [syn::GenericArgument::Type(ty)] = generic_arguments(path)[..] {
+            let ty = self.ty(ty);
+            self.expect(&a, &ty);
+        }
+        let ty = a.ty.clone();
+        fits.then(|| Expr { kind: ExprKind::Integer(IntegerOp::MulHi, vec![a, b]), ty, span })
     }
 
     /// Resolves `bulk_wait_group::<0>()` and `bulk_wait_group_read::<0>()`.

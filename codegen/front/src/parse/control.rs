@@ -3,16 +3,13 @@
 use syn::{Pat, RangeLimits};
 
 use super::aggregate::is_aggregate;
-use super::cx::{Binding, Cx};
+use super::cx::{BreakValue, BreakableKind, Cx};
 use super::method::tile_at::known_bool;
-use super::names;
-use super::order::spill_if_changed;
 use super::stmt::unit;
 use super::types::name_expr;
 use crate::diag::mistake::{Signature, Syntax, Value};
 use crate::infer::rule::Rule;
-use crate::ir::{Arm, Block, Compound, Const, Expr, ExprKind, For, Label, Scalar, Span, StmtKind, Type};
-use crate::words::{FunctionWord, RangeWord, Word};
+use crate::ir::{Arm, Block, Const, Expr, ExprKind, Label, Scalar, Span, StmtKind, Type};
 
 impl Cx<'_> {
     pub(super) fn if_value(&mut self, if_: &syn::ExprIf, span: Span) -> Expr {
@@ -48,13 +45,30 @@ impl Cx<'_> {
                 return Expr::error(span);
             }
         }
-        match self.infer.resolve(&ty) {
+        if is_aggregate(&self.infer.resolve(&ty)) {
+            return self.join_parts(branches, span);
+        }
+        match self.selected(&ty, span) {
             Type::Unit => return unit(span),
             Type::Error => return Expr::error(span),
-            Type::Compound(Compound::Struct(_) | Compound::Tuple(_)) => {
-                return self.join_parts(branches, span);
+            _ => {}
+        }
+        let (id, result) = self.builder.temporary("chosen", ty, span);
+        for (block, value) in branches {
+            if value.ty != Type::Never {
+                let value = value.clone();
+                let (mut assign, ()) = self.block(|cx| cx.builder.assign(id, value));
+                block.stmts.append(&mut assign.stmts);
             }
-            // Values of these types cannot be stored in a local.
+        }
+        result
+    }
+
+    /// Returns the type of a value that control flow selects, or reports a type whose values cannot
+    /// be stored in a local.
+    fn selected(&mut self, ty: &Type, span: Span) -> Type {
+        let ty = self.infer.resolve(ty);
+        match &ty {
             Type::TensorMap(_)
             | Type::Im2colMap(..)
             | Type::Maps(_)
@@ -63,9 +77,11 @@ impl Cx<'_> {
             | Type::Choice(_)
             | Type::Compound(_) => {
                 self.error(Syntax::Chosen(self.infer.partial(&ty)), span);
-                return Expr::error(span);
+                Type::Error
             }
-            Type::Never
+            Type::Unit
+            | Type::Error
+            | Type::Never
             | Type::Scalar(_)
             | Type::CachePolicy
             | Type::Array(..)
@@ -80,17 +96,8 @@ impl Cx<'_> {
             | Type::Stages(..)
             | Type::Remote(_)
             | Type::SharedMap(_)
-            | Type::Infer(_) => {}
+            | Type::Infer(_) => ty,
         }
-        let (id, result) = self.builder.temporary("chosen", ty, span);
-        for (block, value) in branches {
-            if value.ty != Type::Never {
-                let value = value.clone();
-                let (mut assign, ()) = self.block(|cx| cx.builder.assign(id, value));
-                block.stmts.append(&mut assign.stmts);
-            }
-        }
-        result
     }
 
     pub(super) fn match_value(&mut self, match_: &syn::ExprMatch, span: Span) -> Expr {
@@ -211,85 +218,6 @@ impl Cx<'_> {
         self.frames.lookup(name).is_none() && self.module.constant(name).is_some()
     }
 
-    pub(super) fn for_loop(&mut self, for_: &syn::ExprForLoop, span: Span) -> Expr {
-        let name = match &*for_.pat {
-            Pat::Ident(name) => Some(&name.ident),
-            Pat::Wild(_) => None,
-            other => {
-                self.error(Syntax::ForPattern, Span::of(other));
-                None
-            }
-        };
-        let Some(range) = self.range(&for_.expr) else {
-            return Expr::error(span);
-        };
-        let label = name.map_or_else(|| "_".to_owned(), ToString::to_string);
-        let variable = self.builder.local(label, range.start.ty.clone(), name.map_or(span, Span::of));
-        let mutable = matches!(&*for_.pat, Pat::Ident(name) if name.mutability.is_some());
-        let (label, body) = self.loop_body(for_.label.as_ref().map(|label| &label.name), |cx| {
-            cx.scope(|cx| {
-                if let Some(name) = name {
-                    cx.bind(name, Binding::Local { id: variable, mutable });
-                }
-                let value = cx.block_value(&for_.body);
-                cx.expect(&value, &Type::Unit);
-            });
-        });
-        let Range { start, end, inclusive, step, unroll } = range;
-        self.builder.emit(
-            StmtKind::For(Box::new(For { label, variable, start, end, inclusive, step, unroll, body })),
-            span,
-        );
-        unit(span)
-    }
-
-    /// Parses the range of a `for`: `a..b` or `a..=b`, optionally with `.step_by(n)` or in
-    /// `unroll(..)`.
-    fn range(&mut self, expr: &syn::Expr) -> Option<Range> {
-        let before = self.sink.len();
-        match expr {
-            syn::Expr::Paren(paren) => self.range(&paren.expr),
-            syn::Expr::Range(syn::ExprRange { start: Some(start), end: Some(end), limits, .. }) => {
-                let (start, end) = self.pair(start, end);
-                let fits = self.expect(&end, &start.ty);
-                if !start.is_error() && !self.require(&start.ty, Rule::Counted, start.span) {
-                    return None;
-                }
-                let step = Expr::constant(Const::Int(1), Scalar::Usize, Span::of(expr));
-                let inclusive = matches!(limits, RangeLimits::Closed(_));
-                fits.then_some(Range { start, end, inclusive, step, unroll: false })
-            }
-            syn::Expr::MethodCall(call)
-                if RangeWord::named(&names::text(&call.method)) == Some(RangeWord::StepBy)
-                    && call.args.len() == 1 =>
-            {
-                let mut range = self.range(&call.receiver)?;
-                let (effects, step) = self.block(|cx| cx.expr(&call.args[0]));
-                for bound in [&mut range.start, &mut range.end] {
-                    spill_if_changed(&mut self.builder, std::slice::from_mut(bound), &effects);
-                }
-                self.builder.append(effects);
-                self.expect(&step, &Scalar::Usize.into());
-                range.step = step;
-                Some(range)
-            }
-            syn::Expr::Call(call)
-                if call.args.len() == 1 && self.is_word(&call.func, FunctionWord::Unroll) =>
-            {
-                let mut range = self.range(&call.args[0])?;
-                range.unroll = true;
-                Some(range)
-            }
-            other => {
-                // An `unroll` that belongs to the host has been reported already.
-                if self.sink.len() == before {
-                    self.error(Syntax::ForRange, Span::of(other));
-                }
-                None
-            }
-        }
-    }
-
     pub(super) fn while_loop(&mut self, while_: &syn::ExprWhile, span: Span) -> Expr {
         let (header, condition) = self.branch(|cx| cx.expr(&while_.cond));
         self.expect(&condition, &Scalar::Bool.into());
@@ -302,42 +230,111 @@ impl Cx<'_> {
     }
 
     pub(super) fn endless_loop(&mut self, loop_: &syn::ExprLoop, span: Span) -> Expr {
-        let (label, body) = self.loop_body(loop_.label.as_ref().map(|label| &label.name), |cx| {
+        let name = loop_.label.as_ref().map(|label| &label.name);
+        let (label, body, value) = self.breakable_body(name, BreakableKind::Loop, |cx, _| {
             let value = cx.block_value(&loop_.body);
             cx.expect(&value, &Type::Unit);
         });
-        let left = leaves(&body, label);
         self.builder.emit(StmtKind::Loop { label, body }, span);
-        if left { unit(span) } else { Expr { ty: Type::Never, ..unit(span) } }
+        self.broken(value, span)
+    }
+
+    /// Parses a block that `break` with its label leaves.
+    pub(super) fn labelled_block(&mut self, name: &syn::Lifetime, block: &syn::Block, span: Span) -> Expr {
+        let (label, body, value) = self.breakable_body(Some(name), BreakableKind::Block, |cx, label| {
+            let value = cx.block_value(block);
+            cx.break_with(label, value);
+        });
+        self.builder.emit(StmtKind::Labelled { label, body }, span);
+        self.broken(value, span)
+    }
+
+    /// Returns the value of a loop or block that was left with `value`, if at all.
+    fn broken(&self, value: Option<BreakValue>, span: Span) -> Expr {
+        match value {
+            None => Expr { ty: Type::Never, ..unit(span) },
+            Some(BreakValue { local: Some(local), .. }) => self.builder.read(local, span),
+            Some(BreakValue { ty: Type::Error, .. }) => Expr::error(span),
+            Some(BreakValue { .. }) => unit(span),
+        }
     }
 
     pub(super) fn break_loop(&mut self, break_: &syn::ExprBreak, span: Span) -> Expr {
-        if let Some(value) = &break_.expr {
-            self.error(Syntax::BreakValue, Span::of(value));
+        let never = Expr { ty: Type::Never, ..unit(span) };
+        let value = break_.expr.as_ref().map(|value| self.expr(value));
+        let Some((label, kind)) = self.find_breakable(break_.label.as_ref(), "break", span) else {
+            return never;
+        };
+        match (kind, value) {
+            (BreakableKind::Conditional, Some(value)) => self.error(Syntax::BreakValue, value.span),
+            (BreakableKind::Conditional, None) => {}
+            (BreakableKind::Loop | BreakableKind::Block, value) => {
+                self.break_with(label, value.unwrap_or(unit(span)));
+            }
         }
-        if let Some(label) = self.find_loop(break_.label.as_ref(), "break", span) {
-            self.builder.emit(StmtKind::Break(label), span);
+        let leave = if kind == BreakableKind::Block { StmtKind::Leave } else { StmtKind::Break };
+        self.builder.emit(leave(label), span);
+        never
+    }
+
+    /// Makes `value` that of the loop or block `label`, whose type the first of its values decides.
+    fn break_with(&mut self, label: Label, value: Expr) {
+        if value.ty == Type::Never {
+            return;
         }
-        Expr { ty: Type::Never, ..unit(span) }
+        let Some(target) = self.frames.breakable_mut(label) else { return };
+        let known = match target.value.clone() {
+            Some(known) => {
+                if value.is_error() || !self.expect(&value, &known.ty) {
+                    return;
+                }
+                known
+            }
+            None => {
+                let ty = if value.is_error() { Type::Error } else { self.selected(&value.ty, value.span) };
+                let local = (!matches!(ty, Type::Unit | Type::Error))
+                    .then(|| self.builder.local("chosen", ty.clone(), value.span));
+                let known = BreakValue { ty, local };
+                if let Some(target) = self.frames.breakable_mut(label) {
+                    target.value = Some(known.clone());
+                }
+                known
+            }
+        };
+        if let Some(local) = known.local {
+            self.builder.assign(local, value);
+        }
     }
 
     pub(super) fn continue_loop(&mut self, continue_: &syn::ExprContinue, span: Span) -> Expr {
-        if let Some(label) = self.find_loop(continue_.label.as_ref(), "continue", span) {
-            self.builder.emit(StmtKind::Continue(label), span);
+        match self.find_breakable(continue_.label.as_ref(), "continue", span) {
+            Some((_, BreakableKind::Block)) => {
+                let label = continue_.label.as_ref().map(ToString::to_string).unwrap_or_default();
+                self.error(Syntax::ContinueBlock { label }, span);
+            }
+            Some((label, BreakableKind::Loop | BreakableKind::Conditional)) => {
+                self.builder.emit(StmtKind::Continue(label), span);
+            }
+            None => {}
         }
         Expr { ty: Type::Never, ..unit(span) }
     }
 
-    fn find_loop(&mut self, name: Option<&syn::Lifetime>, word: &'static str, span: Span) -> Option<Label> {
-        let label = self.frames.find_loop(name);
-        if label.is_none() {
+    fn find_breakable(
+        &mut self,
+        name: Option<&syn::Lifetime>,
+        word: &'static str,
+        span: Span,
+    ) -> Option<(Label, BreakableKind)> {
+        let found = self.frames.find_breakable(name).map(|found| (found.label, found.kind));
+        if found.is_none() {
             let mistake = match name {
                 None => Syntax::OutsideLoop { word },
                 Some(name) => Syntax::UnknownLabel { word, label: name.to_string() },
             };
             self.error(mistake, span);
         }
-        label
+        found
     }
 
     pub(super) fn return_value(&mut self, return_: &syn::ExprReturn, span: Span) -> Expr {
@@ -368,22 +365,4 @@ impl Cx<'_> {
             self.builder.assign(result, value);
         }
     }
-}
-
-/// The range of a `for`.
-struct Range {
-    start: Expr,
-    end: Expr,
-    inclusive: bool,
-    step: Expr,
-    unroll: bool,
-}
-
-/// Whether a `break` inside `body` ends the loop `label`.
-fn leaves(body: &Block, label: Label) -> bool {
-    let mut found = false;
-    crate::ir::visit::for_each_stmt(body, &mut |stmt| {
-        found |= matches!(stmt.kind, StmtKind::Break(to) if to == label);
-    });
-    found
 }

@@ -20,8 +20,8 @@ use crate::diag::suggest::{self, did_you_mean, elsewhere};
 use crate::infer::rule::Rule;
 use crate::infer::{Infer, Typing};
 use crate::ir::{
-    Axis, BinaryOp, Block, ChoiceType, Compound, Expr, ExprKind, Scalar, Span, Special, StmtKind, Type,
-    UnaryOp, visit,
+    Axis, BinaryOp, Block, ChoiceType, Compound, Expr, ExprKind, IntegerOp, Scalar, Span, Special, StmtKind,
+    Type, UnaryOp, visit,
 };
 use crate::words::{FunctionWord, Word};
 
@@ -54,7 +54,10 @@ impl Cx<'_> {
             syn::Expr::MethodCall(call) => self.method_call(call, span),
             syn::Expr::Macro(mac) => self.macro_call(&mac.mac, span),
             syn::Expr::Assign(assign) => self.assignment(assign, span),
-            syn::Expr::Block(block) if block.label.is_none() => self.block_value(&block.block),
+            syn::Expr::Block(block) => match &block.label {
+                None => self.block_value(&block.block),
+                Some(label) => self.labelled_block(&label.name, &block.block, span),
+            },
             syn::Expr::If(if_) => self.if_value(if_, span),
             syn::Expr::Match(match_) => self.match_value(match_, span),
             syn::Expr::ForLoop(for_) => self.for_loop(for_, span),
@@ -316,7 +319,6 @@ fn unsupported(sink: &mut Sink, expr: &syn::Expr, span: Span) -> Expr {
         syn::Expr::Let(_) => Form::Let,
         syn::Expr::Try(_) => Form::Try,
         syn::Expr::Async(_) | syn::Expr::Await(_) => Form::Async,
-        syn::Expr::Block(_) => Form::LabelledBlock,
         _ => Form::Other,
     };
     sink.error(Syntax::Form(form), span);
@@ -382,7 +384,10 @@ fn is_total(expr: &Expr) -> bool {
     visit::within(expr, &mut |node| {
         total &= !matches!(
             node.kind,
-            ExprKind::Index(..) | ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, ..) | ExprKind::Error
+            ExprKind::Index(..)
+                | ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, ..)
+                | ExprKind::Integer(IntegerOp::Ilog2, _)
+                | ExprKind::Error
         );
     });
     total

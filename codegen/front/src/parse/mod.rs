@@ -16,6 +16,7 @@ mod control;
 mod cx;
 mod device;
 mod expr;
+mod for_loop;
 mod format;
 mod instances;
 pub mod item;

@@ -2,10 +2,12 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+use super::cx::Cx;
 use super::expr::apply;
+use super::method::power::{float_power, integer_power, next_multiple_of};
 use crate::diag::Sink;
 use crate::diag::mistake::Name;
-use crate::infer::rule::Rule;
+use crate::infer::rule::{Integers, Rule, distance};
 use crate::infer::scalar::{bits, has_math, is_small_float};
 use crate::infer::{Kind, Typing};
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, IntegerOp, MathOp, Scalar, Span};
@@ -35,13 +37,37 @@ pub(super) fn conversion(to: Scalar, call: ConversionCall, span: Span) -> Expr {
     Expr { kind, ty: to.into(), span }
 }
 
-pub(super) fn number_method(
-    typing: &mut Typing<'_>,
-    value: Expr,
-    call: NumberCall,
-    span: Span,
-) -> Option<Expr> {
+pub(super) fn number_method(cx: &mut Cx<'_>, value: Expr, call: NumberCall, span: Span) -> Option<Expr> {
+    let typing = &mut cx.typing();
     match call {
+        NumberCall::Pow { n } => integer_power(cx, value, n, span),
+        NumberCall::Powi { n } => float_power(cx, value, n, span),
+        NumberCall::NextMultipleOf { other } => next_multiple_of(cx, value, other, span),
+        NumberCall::WrappingAdd { other } => {
+            wrapping(typing, BinaryOp::Add, NumberWord::WrappingAdd, value, other, span)
+        }
+        NumberCall::WrappingSub { other } => {
+            wrapping(typing, BinaryOp::Sub, NumberWord::WrappingSub, value, other, span)
+        }
+        NumberCall::WrappingMul { other } => {
+            wrapping(typing, BinaryOp::Mul, NumberWord::WrappingMul, value, other, span)
+        }
+        NumberCall::WrappingNeg => {
+            let zero = Expr::constant(Const::Int(0), value.ty.clone(), span);
+            wrapping(typing, BinaryOp::Sub, NumberWord::WrappingNeg, zero, value, span)
+        }
+        NumberCall::WrappingShl { n } => {
+            wrapping(typing, BinaryOp::Shl, NumberWord::WrappingShl, value, n, span)
+        }
+        NumberCall::WrappingShr { n } => {
+            wrapping(typing, BinaryOp::Shr, NumberWord::WrappingShr, value, n, span)
+        }
+        NumberCall::SaturatingAdd { other } => pair(typing, IntegerOp::SaturatingAdd, value, other, span),
+        NumberCall::SaturatingSub { other } => pair(typing, IntegerOp::SaturatingSub, value, other, span),
+        NumberCall::SaturatingMul { other } => pair(typing, IntegerOp::SaturatingMul, value, other, span),
+        NumberCall::AbsDiff { other } => abs_diff(typing, value, other, span),
+        NumberCall::Ilog2 => integer(typing, IntegerOp::Ilog2, vec![value], span),
+        NumberCall::IsPowerOfTwo => is_power_of_two(typing, value, span),
         NumberCall::Min { other } => math(typing, MathOp::Min, vec![value, other], span),
         NumberCall::Max { other } => math(typing, MathOp::Max, vec![value, other], span),
         NumberCall::Abs => math(typing, MathOp::Abs, vec![value], span),
@@ -85,14 +111,62 @@ pub(super) fn math(typing: &mut Typing<'_>, op: MathOp, operands: Vec<Expr>, spa
 /// Builds a function on the bits of an integer, the first operand.
 fn integer(typing: &mut Typing<'_>, op: IntegerOp, operands: Vec<Expr>, span: Span) -> Option<Expr> {
     let of = operands.first()?.ty.clone();
-    let fits = typing.require(&of, Rule::Integer(op), span);
+    let fits = typing.require(&of, Rule::Integer { word: op.name().into(), of: Integers::All }, span);
     let ty = if op.counts() { Scalar::U32.into() } else { of };
     fits.then_some(Expr { kind: ExprKind::Integer(op, operands), ty, span })
 }
 
+/// Builds a function of two integers of one type.
+fn pair(typing: &mut Typing<'_>, op: IntegerOp, a: Expr, b: Expr, span: Span) -> Option<Expr> {
+    typing.expect(&b, &a.ty).then_some(())?;
+    integer(typing, op, vec![a, b], span)
+}
+
+/// Builds an operator of integers, as a method.
+fn wrapping(
+    typing: &mut Typing<'_>,
+    op: BinaryOp,
+    word: NumberWord,
+    a: Expr,
+    b: Expr,
+    span: Span,
+) -> Option<Expr> {
+    let rule = Rule::Integer { word: word.name(), of: Integers::All };
+    typing.require(&a.ty, rule, span).then(|| apply(typing, op, a, b, span))
+}
+
+/// Builds `a.abs_diff(b)`, whose type depends on that of its operands.
+fn abs_diff(typing: &mut Typing<'_>, a: Expr, b: Expr, span: Span) -> Option<Expr> {
+    if !typing.expect(&b, &a.ty) {
+        return None;
+    }
+    let ty = match typing.infer.resolve(&a.ty).as_scalar().and_then(distance) {
+        Some(known) => known.into(),
+        None => {
+            let to = typing.infer.fresh(Kind::Integer);
+            let rule = Rule::AbsDiff { to: to.clone(), word: NumberWord::AbsDiff.name() };
+            typing.require(&a.ty, rule, span).then_some(to)?
+        }
+    };
+    Some(Expr { kind: ExprKind::Integer(IntegerOp::AbsDiff, vec![a, b]), ty, span })
+}
+
+/// Builds `x.is_power_of_two()` of an unsigned integer: whether it has a single 1 bit.
+fn is_power_of_two(typing: &mut Typing<'_>, x: Expr, span: Span) -> Option<Expr> {
+    let rule = Rule::Integer { word: NumberWord::IsPowerOfTwo.name(), of: Integers::Unsigned };
+    if !typing.require(&x.ty, rule, span) {
+        return None;
+    }
+    let kind = ExprKind::Integer(IntegerOp::CountOnes, vec![x]);
+    let ones = Expr { kind, ty: Scalar::U32.into(), span };
+    let one = Expr::constant(Const::Int(1), Scalar::U32, span);
+    Some(apply(typing, BinaryOp::Eq, ones, one, span))
+}
+
 /// Builds `a.div_ceil(b)` on unsigned integers: `a / b`, plus one if there is a remainder.
 fn div_ceil(typing: &mut Typing<'_>, a: Expr, b: Expr, span: Span) -> Option<Expr> {
-    if !typing.require(&a.ty, Rule::DivCeil { word: NumberWord::DivCeil.name() }, span) {
+    let rule = Rule::Integer { word: NumberWord::DivCeil.name(), of: Integers::Unsigned };
+    if !typing.require(&a.ty, rule, span) {
         return None;
     }
     let quotient = apply(typing, BinaryOp::Div, a.clone(), b.clone(), span);
@@ -181,7 +255,20 @@ pub(super) fn finds_method(scalar: Scalar, word: NumberWord) -> bool {
         | NumberWord::ReverseBits
         | NumberWord::SwapBytes
         | NumberWord::RotateLeft
-        | NumberWord::RotateRight => has_method(scalar, word),
+        | NumberWord::RotateRight
+        | NumberWord::WrappingAdd
+        | NumberWord::WrappingSub
+        | NumberWord::WrappingMul
+        | NumberWord::WrappingNeg
+        | NumberWord::WrappingShl
+        | NumberWord::WrappingShr
+        | NumberWord::SaturatingAdd
+        | NumberWord::SaturatingSub
+        | NumberWord::SaturatingMul
+        | NumberWord::AbsDiff
+        | NumberWord::Pow
+        | NumberWord::Powi
+        | NumberWord::Ilog2 => has_method(scalar, word),
         NumberWord::Clamp
         | NumberWord::CopySign
         | NumberWord::Min
@@ -190,6 +277,8 @@ pub(super) fn finds_method(scalar: Scalar, word: NumberWord) -> bool {
         | NumberWord::MulAdd
         | NumberWord::Sqrt
         | NumberWord::Recip
+        | NumberWord::IsPowerOfTwo
+        | NumberWord::NextMultipleOf
         | NumberWord::DivCeil => true,
     }
 }
@@ -205,7 +294,10 @@ pub(super) fn has_method(scalar: Scalar, word: NumberWord) -> bool {
         NumberWord::Recip => has_math(scalar, MathOp::Recip),
         NumberWord::Clamp => has_math(scalar, MathOp::Clamp),
         NumberWord::CopySign => has_math(scalar, MathOp::CopySign),
-        NumberWord::DivCeil => scalar.is_integer() && !scalar.is_signed(),
+        NumberWord::DivCeil | NumberWord::IsPowerOfTwo | NumberWord::NextMultipleOf => {
+            scalar.is_integer() && !scalar.is_signed()
+        }
+        NumberWord::Powi => matches!(scalar, Scalar::F32 | Scalar::F64),
         NumberWord::CountOnes
         | NumberWord::CountZeros
         | NumberWord::LeadingZeros
@@ -215,7 +307,19 @@ pub(super) fn has_method(scalar: Scalar, word: NumberWord) -> bool {
         | NumberWord::ReverseBits
         | NumberWord::SwapBytes
         | NumberWord::RotateLeft
-        | NumberWord::RotateRight => scalar.is_integer(),
+        | NumberWord::RotateRight
+        | NumberWord::WrappingAdd
+        | NumberWord::WrappingSub
+        | NumberWord::WrappingMul
+        | NumberWord::WrappingNeg
+        | NumberWord::WrappingShl
+        | NumberWord::WrappingShr
+        | NumberWord::SaturatingAdd
+        | NumberWord::SaturatingSub
+        | NumberWord::SaturatingMul
+        | NumberWord::AbsDiff
+        | NumberWord::Pow
+        | NumberWord::Ilog2 => scalar.is_integer(),
         NumberWord::ToF32 | NumberWord::ToF64 => is_small_float(scalar),
         NumberWord::ToBits => bits(scalar).is_some(),
     }

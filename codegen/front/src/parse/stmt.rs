@@ -14,7 +14,9 @@ use super::types::generic_arguments;
 use crate::diag::Sink;
 use crate::diag::mistake::{Assignment, Attribute, Mismatch, Shared, Syntax, Trusted};
 use crate::infer::Typing;
-use crate::ir::{BinaryOp, Callee, Compound, Expr, ExprKind, LocalId, Scalar, Span, StmtKind, Type, visit};
+use crate::ir::{
+    BinaryOp, Callee, Compound, Expr, ExprKind, IntegerOp, LocalId, Scalar, Span, StmtKind, Type, visit,
+};
 use crate::words::FunctionWord;
 
 impl Cx<'_> {
@@ -83,6 +85,7 @@ impl Cx<'_> {
             may_stop |= matches!(
                 node.kind,
                 ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, ..)
+                    | ExprKind::Integer(IntegerOp::Ilog2, _)
                     | ExprKind::Index(..)
                     | ExprKind::Stage(..)
             );

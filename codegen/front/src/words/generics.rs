@@ -10,6 +10,8 @@ use crate::ir::{ChoiceType, Compound, Team, Type, WarpSide};
 pub enum Generic {
     /// An arithmetic type.
     Number,
+    /// An integer type of 32 or 64 bits.
+    WordInteger,
     /// A 16-bit float type.
     Half,
     /// The type of a shared object.
@@ -66,6 +68,7 @@ impl Generic {
         match self {
             Self::Number
             | Self::Half
+            | Self::WordInteger
             | Self::Element
             | Self::AccumulatorElement
             | Self::WarpAccumulatorElement => "T",
@@ -96,6 +99,7 @@ impl Generic {
             Self::Registers => ": registers per thread, a multiple of 8 from 24 to 256",
             Self::Number
             | Self::Half
+            | Self::WordInteger
             | Self::Shared
             | Self::Range
             | Self::AccumulatorElement

@@ -35,6 +35,21 @@ impl NumberWord {
             | Self::Sqrt
             | Self::Recip
             | Self::CopySign
+            | Self::Powi
+            | Self::WrappingAdd
+            | Self::WrappingSub
+            | Self::WrappingMul
+            | Self::WrappingNeg
+            | Self::WrappingShl
+            | Self::WrappingShr
+            | Self::SaturatingAdd
+            | Self::SaturatingSub
+            | Self::SaturatingMul
+            | Self::AbsDiff
+            | Self::Pow
+            | Self::Ilog2
+            | Self::IsPowerOfTwo
+            | Self::NextMultipleOf
             | Self::DivCeil
             | Self::CountOnes
             | Self::CountZeros

@@ -44,6 +44,8 @@ of_one_type! {
     U16: ir::Scalar::U16;
     /// A `u32`.
     U32: ir::Scalar::U32;
+    /// An `i32`.
+    I32: ir::Scalar::I32;
     /// A `u64`.
     U64: ir::Scalar::U64;
     /// A `usize`.

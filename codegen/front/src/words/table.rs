@@ -48,6 +48,9 @@ words! {
         "Conversions" {
             fn cast<Number>(value: Any) => Cast;
         }
+        "Arithmetic" {
+            fn mul_hi<WordInteger>(a: Any, b: Any) => MulHi;
+        }
         "Math" {
             fn min<Number>(a: Any, b: Any) => Min;
             fn max<Number>(a: Any, b: Any) => Max;
@@ -449,28 +452,29 @@ words! {
             fn min(other: Any) => Min;
             fn max(other: Any) => Max;
             fn abs() => Abs;
-            fn mul_add(a: Any, b: Any) => MulAdd;
-            fn sqrt() => Sqrt;
-            fn recip() => Recip;
-            fn clamp(low: Any, high: Any) => Clamp;
+            fn mul_add(a: Any, b: Any) => MulAdd; fn sqrt() => Sqrt;
+            fn recip() => Recip; fn clamp(low: Any, high: Any) => Clamp;
             fn copysign(sign: Any) => CopySign;
+            fn powi(n: I32) => Powi;
         }
         "Arithmetic" {
+            fn wrapping_add(other: Any) => WrappingAdd; fn wrapping_sub(other: Any) => WrappingSub;
+            fn wrapping_mul(other: Any) => WrappingMul; fn wrapping_neg() => WrappingNeg;
+            fn wrapping_shl(n: U32) => WrappingShl; fn wrapping_shr(n: U32) => WrappingShr;
+            fn saturating_add(other: Any) => SaturatingAdd; fn saturating_sub(other: Any) => SaturatingSub;
+            fn saturating_mul(other: Any) => SaturatingMul;
+            fn abs_diff(other: Any) => AbsDiff;
+            fn pow(n: U32) => Pow; fn ilog2() => Ilog2;
+            fn is_power_of_two() => IsPowerOfTwo; fn next_multiple_of(other: Any) => NextMultipleOf;
             fn div_ceil(other: Any) => DivCeil;
-            fn count_ones() => CountOnes;
-            fn count_zeros() => CountZeros;
-            fn leading_zeros() => LeadingZeros;
-            fn leading_ones() => LeadingOnes;
-            fn trailing_zeros() => TrailingZeros;
-            fn trailing_ones() => TrailingOnes;
-            fn reverse_bits() => ReverseBits;
-            fn swap_bytes() => SwapBytes;
-            fn rotate_left(n: U32) => RotateLeft;
-            fn rotate_right(n: U32) => RotateRight;
+            fn count_ones() => CountOnes; fn count_zeros() => CountZeros;
+            fn leading_zeros() => LeadingZeros; fn leading_ones() => LeadingOnes;
+            fn trailing_zeros() => TrailingZeros; fn trailing_ones() => TrailingOnes;
+            fn reverse_bits() => ReverseBits; fn swap_bytes() => SwapBytes;
+            fn rotate_left(n: U32) => RotateLeft; fn rotate_right(n: U32) => RotateRight;
         }
         "Conversions" {
-            fn to_f32() => ToF32;
-            fn to_f64() => ToF64;
+            fn to_f32() => ToF32; fn to_f64() => ToF64;
             fn to_bits() => ToBits;
         }
     }
@@ -488,6 +492,7 @@ words! {
     Methods of Range: RangeWord => RangeCall, on () {
         "Control flow" {
             fn step_by(n: Usize) => StepBy;
+            fn rev() => Rev;
         }
     }
 }

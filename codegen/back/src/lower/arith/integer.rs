@@ -1,12 +1,13 @@
-//! Functions on the bits of an integer: LLVM intrinsics, except those that LLVM lowers to branches.
+//! Functions of integers: LLVM intrinsics, except those that LLVM lowers to branches or calls.
 
+use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue};
 use tma_front::ir::{Expr, IntegerOp};
 
 use crate::backend::BackendError;
-use crate::lower::types::int;
-use crate::lower::{Cx, Lower, expr, nvvm};
+use crate::lower::types::{int, scalar_of};
+use crate::lower::{Cx, Lower, bounds, expr, nvvm};
 
 /// Emits `op` on an integer and its further operands.
 pub(in crate::lower) fn apply<'c>(
@@ -15,9 +16,10 @@ pub(in crate::lower) fn apply<'c>(
     operands: &[Expr],
 ) -> Lower<BasicValueEnum<'c>> {
     let values = expr::values(cx, operands)?;
-    let [value, rest @ ..] = &values[..] else {
+    let ([value, rest @ ..], [first, ..]) = (&values[..], operands) else {
         return Err(BackendError::Unchecked(format!("`{}` of nothing", op.name())));
     };
+    let signed = scalar_of(&first.ty)?.is_signed();
     let value = int(*value)?;
     let not = cx.builder.build_not(value, "")?;
     let found = match op {
@@ -33,12 +35,90 @@ pub(in crate::lower) fn apply<'c>(
         IntegerOp::SwapBytes => call(cx, "llvm.bswap", value, &[])?,
         IntegerOp::RotateLeft => rotated(cx, "llvm.fshl", value, rest)?,
         IntegerOp::RotateRight => rotated(cx, "llvm.fshr", value, rest)?,
+        IntegerOp::SaturatingAdd => {
+            call(cx, if signed { "llvm.sadd.sat" } else { "llvm.uadd.sat" }, value, &[second(rest)?])?
+        }
+        IntegerOp::SaturatingSub => {
+            call(cx, if signed { "llvm.ssub.sat" } else { "llvm.usub.sat" }, value, &[second(rest)?])?
+        }
+        IntegerOp::SaturatingMul => saturated_product(cx, signed, value, second(rest)?)?,
+        IntegerOp::MulHi => halves_of_product(cx, signed, value, second(rest)?)?.high,
+        IntegerOp::AbsDiff => {
+            let (min, max) = if signed { ("llvm.smin", "llvm.smax") } else { ("llvm.umin", "llvm.umax") };
+            let (other, less) = (second(rest)?, call(cx, min, value, &[second(rest)?])?);
+            let greater = call(cx, max, value, &[other])?;
+            cx.builder.build_int_sub(greater, less, "")?
+        }
+        IntegerOp::Ilog2 => {
+            bounds::positive(cx, signed, value, first.span)?;
+            let last = value.get_type().const_int(u64::from(value.get_type().get_bit_width() - 1), false);
+            cx.builder.build_int_sub(last, leading_zeros(cx, value)?, "")?
+        }
     };
     if op.counts() {
         let count = cx.builder.build_int_cast_sign_flag(found, cx.context.i32_type(), false, "")?;
         return Ok(count.into());
     }
     Ok(found.into())
+}
+
+fn second<'c>(rest: &[BasicValueEnum<'c>]) -> Lower<IntValue<'c>> {
+    match rest {
+        [second] => int(*second),
+        _ => Err(BackendError::Unchecked("a function of two integers with other operands".to_owned())),
+    }
+}
+
+/// The two halves of a product.
+struct Product<'c> {
+    low: IntValue<'c>,
+    high: IntValue<'c>,
+}
+
+/// Emits a product of twice the width. Of 32 and 64 bits, LLVM makes `mul.hi` of it.
+fn halves_of_product<'c>(
+    cx: &Cx<'c, '_>,
+    signed: bool,
+    a: IntValue<'c>,
+    b: IntValue<'c>,
+) -> Lower<Product<'c>> {
+    let (ty, width) = (a.get_type(), a.get_type().get_bit_width());
+    let wide = match width {
+        u8::BITS => cx.context.i16_type(),
+        u16::BITS => cx.context.i32_type(),
+        u32::BITS => cx.context.i64_type(),
+        _ => cx.context.i128_type(),
+    };
+    let a = cx.builder.build_int_cast_sign_flag(a, wide, signed, "")?;
+    let b = cx.builder.build_int_cast_sign_flag(b, wide, signed, "")?;
+    let product = cx.builder.build_int_mul(a, b, "")?;
+    let high = cx.builder.build_right_shift(product, wide.const_int(width.into(), false), false, "")?;
+    let [low, high] = [product, high].map(|half| cx.builder.build_int_truncate(half, ty, ""));
+    Ok(Product { low: low?, high: high? })
+}
+
+/// Emits a product, or the nearest number of its type. The product fits if all bits above it are
+/// zero, or copies of its sign.
+fn saturated_product<'c>(
+    cx: &Cx<'c, '_>,
+    signed: bool,
+    a: IntValue<'c>,
+    b: IntValue<'c>,
+) -> Lower<IntValue<'c>> {
+    let ty = a.get_type();
+    let Product { low, high } = halves_of_product(cx, signed, a, b)?;
+    let sign = ty.const_int(u64::from(ty.get_bit_width() - 1), false);
+    let (above, nearest) = if signed {
+        let above = cx.builder.build_right_shift(low, sign, true, "")?;
+        // All bits of the sign of the exact product, of which the highest is inverted.
+        let negative = cx.builder.build_right_shift(high, sign, true, "")?;
+        let greatest = ty.const_int((1 << (ty.get_bit_width() - 1)) - 1, false);
+        (above, cx.builder.build_xor(negative, greatest, "")?)
+    } else {
+        (ty.const_zero(), ty.const_all_ones())
+    };
+    let fits = cx.builder.build_int_compare(IntPredicate::EQ, high, above, "")?;
+    int(cx.builder.build_select(fits, low, nearest, "")?)
 }
 
 /// Calls an intrinsic that is overloaded on the type of `value`.

@@ -34,10 +34,14 @@ pub enum Syntax {
     Operator,
     /// A literal.
     Literal,
-    /// A `for` over something other than a range.
+    /// A `for` over something other than a range or an array.
     ForRange,
-    /// `break` with a value.
+    /// `break` with a value, from a loop that has none.
     BreakValue,
+    /// `continue` with the label of a block.
+    ContinueBlock { label: String },
+    /// A second `step_by` of a range.
+    Stepped,
     /// `break` or `continue` outside of any loop.
     OutsideLoop { word: &'static str },
     /// `break` or `continue` with a label that no loop has.
@@ -68,7 +72,6 @@ pub enum Form {
     Let,
     Try,
     Async,
-    LabelledBlock,
     Other,
 }
 
@@ -117,13 +120,27 @@ impl Syntax {
                 Text::new(Code::UnsupportedExpression, "this literal is not supported in kernels")
                     .help("use an integer, a float, `true` or `false`")
             }
-            Self::ForRange => Text::new(Code::UnsupportedExpression, "`for` must iterate over a range").help(
-                "write `for i in a..b`, `a..=b`, `(a..b).step_by(n)`, or `unroll(..)` around one of these",
-            ),
+            Self::ForRange => {
+                Text::new(Code::UnsupportedExpression, "`for` must iterate over a range or a register array")
+                    .help(
+                        "write `for x in array`, or `for i in a..b`, `a..=b`, `(a..b).rev()`, \
+                         `(a..b).step_by(n)`, or `unroll(..)` around a range",
+                    )
+            }
             Self::BreakValue => {
-                Text::new(Code::UnsupportedExpression, "`break` cannot have a value in kernels")
+                Text::new(Code::LoopControl, "only `loop` and labelled blocks have a value, as in Rust")
                     .help("assign to a `let mut` variable before the `break`")
             }
+            Self::ContinueBlock { label } => Text::new(
+                Code::LoopControl,
+                format!("`continue` repeats a loop, and `{label}` is the label of a block"),
+            )
+            .help(format!("write `break {label}` to leave the block")),
+            Self::Stepped => Text::new(
+                Code::UnsupportedExpression,
+                "a range has one `step_by`, and at most one `rev` on each side of it",
+            )
+            .help("multiply the steps"),
             Self::OutsideLoop { word } => Text::new(Code::LoopControl, format!("`{word}` outside of a loop")),
             Self::UnknownLabel { word, label } => {
                 Text::new(Code::LoopControl, format!("no loop around this `{word}` has the label `{label}`"))
@@ -180,10 +197,6 @@ impl Form {
             Self::Async => (
                 "`async` is not supported in kernels",
                 "wait for an asynchronous copy at its barrier: `barrier.wait(parity)`",
-            ),
-            Self::LabelledBlock => (
-                "labelled blocks are not supported in kernels",
-                "use a `#[tma_device]` function with `return`",
             ),
             Self::Other => (
                 "this form of expression is not supported in kernels",

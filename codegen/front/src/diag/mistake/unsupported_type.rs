@@ -2,7 +2,7 @@
 
 use crate::diag::text::Text;
 use crate::diag::{Code, Decision, PartialType};
-use crate::ir::{IntegerOp, MathOp, Scalar, Type, WarpReduceOp};
+use crate::ir::{MathOp, Scalar, Type, WarpReduceOp};
 
 use super::{NoValue, Word};
 
@@ -44,12 +44,12 @@ pub enum Demand {
     As(PartialType),
     /// A value that `cast` converts to this type.
     Cast(PartialType),
-    /// The receiver of `div_ceil`.
-    DivCeil { word: Word },
-    /// The receiver of a bit manipulation method of integers.
-    Integer(IntegerOp),
-    /// The receiver of this method of floats.
-    Float { word: Word },
+    /// The receiver of this method of unsigned integers.
+    Unsigned { word: Word },
+    /// An operand of this function of integers of 32 and 64 bits.
+    Words { word: Word },
+    /// The receiver of this method.
+    Method { word: Word },
 }
 
 impl UnsupportedType {
@@ -110,15 +110,17 @@ impl UnsupportedType {
                 format!("{found} cannot be converted to {to}"),
                 Some("convert a number: `cast` supports nothing else".to_owned()),
             ),
-            Demand::DivCeil { word } => (
+            Demand::Unsigned { word } => (
                 Code::InvalidOperator,
                 format!("`{word}` does not support {found}"),
                 Some("use an unsigned integer".to_owned()),
             ),
-            Demand::Integer(op) => {
-                (Code::UnknownMethod, format!("{found} has no method `{}`", op.name()), None)
-            }
-            Demand::Float { word } => (Code::UnknownMethod, format!("{found} has no method `{word}`"), None),
+            Demand::Words { word } => (
+                Code::InvalidOperator,
+                format!("`{word}` does not support {found}"),
+                Some("use u32, i32, u64 or i64".to_owned()),
+            ),
+            Demand::Method { word } => (Code::UnknownMethod, format!("{found} has no method `{word}`"), None),
         };
         let text = Text::new(code, message).help_if(help);
         match &self.since {

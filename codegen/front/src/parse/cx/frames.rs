@@ -20,10 +20,32 @@ pub(in crate::parse) enum Binding {
     Compound { value: Expr, mutable: bool, is_reference: bool },
 }
 
-/// A loop that can be left.
-struct Breakable {
+/// A loop or a block that can be left.
+pub(in crate::parse) struct Breakable {
     name: Option<String>,
-    label: Label,
+    pub(in crate::parse) label: Label,
+    pub(in crate::parse) kind: BreakableKind,
+    /// The value that it has so far: that of its first `break`.
+    pub(in crate::parse) value: Option<BreakValue>,
+}
+
+/// A kind of code that can be left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::parse) enum BreakableKind {
+    /// `loop`.
+    Loop,
+    /// `while` and `for`, which have no value.
+    Conditional,
+    /// A labelled block.
+    Block,
+}
+
+/// The value of a loop or a block that can be left.
+#[derive(Clone)]
+pub(in crate::parse) struct BreakValue {
+    pub(in crate::parse) ty: Type,
+    /// The local that takes it, unless there is nothing to store.
+    pub(in crate::parse) local: Option<LocalId>,
 }
 
 /// The end of an inlined function.
@@ -44,8 +66,8 @@ pub(in crate::parse) struct Frame {
     name: String,
     /// The bindings, innermost scope last.
     scopes: Vec<HashMap<String, Binding>>,
-    /// The enclosing loops, innermost last.
-    loops: Vec<Breakable>,
+    /// The enclosing loops and labelled blocks, innermost last.
+    breakable: Vec<Breakable>,
     /// The target of a `return`, with the local that takes its value; `None` in the kernel itself.
     exit: Option<Exit>,
     /// The type `Self`, in a function of a struct.
@@ -54,7 +76,7 @@ pub(in crate::parse) struct Frame {
 
 impl Frame {
     pub(in crate::parse) fn new(name: String) -> Self {
-        Self { name, scopes: vec![HashMap::new()], loops: vec![], exit: None, self_type: None }
+        Self { name, scopes: vec![HashMap::new()], breakable: vec![], exit: None, self_type: None }
     }
 
     /// Sets the type `Self`.
@@ -148,23 +170,28 @@ impl Frames {
         self.innermost().scopes.iter().flat_map(HashMap::values)
     }
 
-    pub(super) fn enter_loop(&mut self, name: Option<&Lifetime>, label: Label) {
+    pub(super) fn enter_breakable(&mut self, name: Option<&Lifetime>, label: Label, kind: BreakableKind) {
         let name = name.map(|lifetime| lifetime.ident.to_string());
-        self.innermost_mut().loops.push(Breakable { name, label });
+        self.innermost_mut().breakable.push(Breakable { name, label, kind, value: None });
     }
 
-    pub(super) fn leave_loop(&mut self) {
-        self.innermost_mut().loops.pop();
+    /// Leaves the innermost loop or block, and returns its value if anything ends it.
+    pub(super) fn leave_breakable(&mut self) -> Option<BreakValue> {
+        self.innermost_mut().breakable.pop()?.value
     }
 
-    /// Returns the loop of this name, or else the innermost one.
-    pub(in crate::parse) fn find_loop(&self, name: Option<&Lifetime>) -> Option<Label> {
-        let loops = &self.innermost().loops;
-        let found = match name {
-            None => loops.last(),
-            Some(name) => loops.iter().rev().find(|a| a.name.as_ref().is_some_and(|a| name.ident == a)),
-        };
-        found.map(|found| found.label)
+    /// Returns the loop or block of this name, or else the innermost loop.
+    pub(in crate::parse) fn find_breakable(&mut self, name: Option<&Lifetime>) -> Option<&mut Breakable> {
+        let mut all = self.innermost_mut().breakable.iter_mut().rev();
+        match name {
+            None => all.find(|found| found.kind != BreakableKind::Block),
+            Some(name) => all.find(|found| found.name.as_ref().is_some_and(|found| name.ident == found)),
+        }
+    }
+
+    /// Returns the loop or block of this label.
+    pub(in crate::parse) fn breakable_mut(&mut self, label: Label) -> Option<&mut Breakable> {
+        self.innermost_mut().breakable.iter_mut().find(|found| found.label == label)
     }
 
     /// Returns the end of the innermost function, or `None` in the kernel itself.

@@ -16,7 +16,7 @@ use record::Record;
 
 pub(super) use builder::Builder;
 pub(super) use declared::Declared;
-pub(super) use frames::{Binding, Exit, Frame, Frames};
+pub(super) use frames::{Binding, BreakValue, BreakableKind, Exit, Frame, Frames};
 pub(super) use instance::Instance;
 pub(super) use module::{Evaluation, Module};
 
@@ -101,13 +101,27 @@ impl<'a> Cx<'a> {
         value
     }
 
-    /// Runs `f` as the body of a loop.
+    /// Runs `f` as the body of a `while` or a `for`.
     pub(super) fn loop_body(&mut self, name: Option<&Lifetime>, f: impl FnOnce(&mut Self)) -> (Label, Block) {
         let label = self.builder.label();
-        self.frames.enter_loop(name, label);
+        self.frames.enter_breakable(name, label, BreakableKind::Conditional);
         let (body, ()) = self.branch(f);
-        self.frames.leave_loop();
+        self.frames.leave_breakable();
         (label, body)
+    }
+
+    /// Runs `f` as the body of a `loop` or a labelled block. Returns its value if anything ends it.
+    pub(super) fn breakable_body(
+        &mut self,
+        name: Option<&Lifetime>,
+        kind: BreakableKind,
+        f: impl FnOnce(&mut Self, Label),
+    ) -> (Label, Block, Option<BreakValue>) {
+        let label = self.builder.label();
+        self.frames.enter_breakable(name, label, kind);
+        // Any part of a block may be skipped.
+        let (body, ()) = self.branch(|cx| f(cx, label));
+        (label, body, self.frames.leave_breakable())
     }
 
     /// Runs `f` in a frame in which no name of the function is visible.

@@ -16,6 +16,7 @@ mod matrix;
 pub(super) mod mma_sync;
 pub(super) mod phase;
 pub(super) mod pipeline;
+pub(super) mod power;
 mod receiver;
 mod tile;
 pub(super) mod tile_at;
@@ -246,7 +247,7 @@ impl Cx<'_> {
             }
             Method::Number(word) => {
                 let call = word.read(&mut self.typing(), &(), values, span)?;
-                number_method(&mut self.typing(), receiver, call, span)
+                number_method(self, receiver, call, span)
             }
             Method::Phase(word) => {
                 let call = word.read(&mut self.typing(), &(), values, span)?;

@@ -77,7 +77,7 @@ pub(in crate::parse) fn known_bool(infer: &Infer, expr: &Expr) -> Option<bool> {
 }
 
 /// Folds an expression as far as constants and inferred types allow.
-fn known(infer: &Infer, expr: &Expr) -> Expr {
+pub(in crate::parse) fn known(infer: &Infer, expr: &Expr) -> Expr {
     let mut value = expr.clone();
     visit::within_mut(&mut value, &mut |node| {
         settle::settle_expr(infer, node);

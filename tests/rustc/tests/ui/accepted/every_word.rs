@@ -50,6 +50,15 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     let reduced = warp_reduce_add(moved) + warp_reduce_min(moved) + warp_reduce_max(moved);
     let held = warp_reduce_and(lanes) | warp_reduce_or(lanes) | warp_reduce_xor(lanes);
     let bits = held.count_ones() + held.rotate_left(3).leading_zeros() + held.swap_bytes().trailing_ones();
+    let wrapped =
+        held.wrapping_add(1).wrapping_sub(2).wrapping_mul(3).wrapping_neg().wrapping_shl(4).wrapping_shr(5);
+    let saturated =
+        held.saturating_add(1).saturating_sub(2).saturating_mul(3).abs_diff(4).pow(2) + held.ilog2();
+    let multiple = mul_hi(wrapped, saturated).next_multiple_of(8).div_ceil(3);
+    let f = multiple.is_power_of_two() && d.powi(3) > 0.0;
+    for i in (0..multiple).rev() {
+        out.set(i, f as u32);
+    }
     let h = f16::from_f32(b).to_f32()
         + bf16::from_f32(1.0).to_f32()
         + f16::ONE.to_f32()
