@@ -24,12 +24,12 @@ const BY_ATOMICS: &[&str] = &[
 
 /// Such kernels of the repository.
 const BY_ATOMICS_OF_REPOSITORY: &[&str] = &[
-    "tma_copy_pipelined::deep",
-    "order_moved::bool",
+    "order_integers::u32",
     "order_integers::i32",
+    "order_integers::i64",
     "order_floats",
     "order_last_block",
-    "add_by_reduction::four",
+    "fence_last_block",
 ];
 
 /// Kernels that exhaust the budget with the race.
@@ -38,8 +38,9 @@ const BY_BUDGET: &[&str] = &["producer_and_consumer", "place_named_barriers"];
 /// More than a macro's, so that more is proved; a report's budget would take a minute.
 const BUDGET: Budget = Budget(50_000);
 
-/// Of the kernels of the repository, one in this many is judged.
-const NTH: usize = 3;
+/// Of the kernels of the repository, about one in this many is judged: which ones depends on their
+/// names alone, so that a new kernel changes nothing for the others.
+const NTH: u32 = 3;
 
 #[test]
 fn a_race_at_the_end_of_a_right_kernel_is_found() {
@@ -51,8 +52,10 @@ fn a_race_at_the_end_of_a_right_kernel_is_found() {
 #[test]
 fn a_race_at_the_end_of_a_kernel_of_the_repository_is_found() {
     let of_folder = |folder: &&str| first_instances(kernels(&root().join(folder)));
-    let all: Vec<_> = FOLDERS.iter().flat_map(of_folder).step_by(NTH).collect();
-    let tally = Tally::of(all.into_iter().map(|(_, kernel)| kernel));
+    let is_judged =
+        |kernel: &CheckedKernel| kernel.kernel().name.bytes().map(u32::from).sum::<u32>() % NTH == 0;
+    let all = FOLDERS.iter().flat_map(of_folder).map(|(_, kernel)| kernel);
+    let tally = Tally::of(all.filter(is_judged));
     tally.expect(100, BY_ATOMICS_OF_REPOSITORY);
 }
 

@@ -33,7 +33,7 @@ enum Direction {
     UpReversed,
 }
 
-/// What a `for` iterates over.
+/// The values that a `for` iterates over.
 enum Iterated {
     Range(Range),
     /// The elements of a register array, of this type and number.
@@ -132,7 +132,7 @@ impl Cx<'_> {
                         let range = self.range(&call.receiver)?;
                         self.reversed(range, Span::of(expr))
                     }
-                    _ => {
+                    (Some(RangeWord::StepBy | RangeWord::Rev) | None, _) => {
                         self.error(Syntax::ForRange, Span::of(expr));
                         None
                     }
