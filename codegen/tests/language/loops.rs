@@ -38,7 +38,7 @@ fn arrays() {
     // The loop iterates over a copy.
     means(
         "let mut a = [n; 2]; for x in a { a[1] = x; }",
-        "v0 = [p0; 2]\nv2 = v0\nl0: for v3 in 0usize..2usize step 1usize unrolled\n  v1 = v2[v3]\n  v0[1usize] = v1",
+        "v0 = repeat(p0, [u32; 2])\nv2 = v0\nl0: for v3 in 0usize..2usize step 1usize unrolled\n  v1 = v2[v3]\n  v0[1usize] = v1",
     );
 }
 
@@ -50,9 +50,9 @@ fn values_of_breaks() {
     );
     means(
         "let a = 'a: { if n == 1 { break 'a 5; } n }; out.set(0, a);",
-        "l0: block\n  if (p0 == 1u32)\n    v0 = 5u32\n    leave l0\n  v0 = p0\nv1 = v0\nglobal.set p1 0i32 v1",
+        "l0:\n  if (p0 == 1u32)\n    v0 = 5u32\n    leave l0\n  v0 = p0\nv1 = v0\nglobal.set p1 0i32 v1",
     );
-    means("'a: { loop { break 'a; } }", "l0: block\n  l1: loop\n    leave l0");
+    means("'a: { loop { break 'a; } }", "l0:\n  l1: loop\n    leave l0");
 }
 
 #[test]
