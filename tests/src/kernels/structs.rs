@@ -126,7 +126,12 @@ pub mod walks {
         pub fn walk(&mut self, step: Step, steps: u32) {
             for i in 0..steps {
                 self.at.advance(step);
-                self.seen[(i % 4) as usize] += self.at.row;
+                match i % 4 {
+                    0 => self.seen[0] += self.at.row,
+                    1 => self.seen[1] += self.at.row,
+                    2 => self.seen[2] += self.at.row,
+                    _ => self.seen[3] += self.at.row,
+                }
                 let distance = self.at.distance(&Point { row: 100, ..self.at.swapped() });
                 if distance > self.best.0 {
                     self.best = (distance, self.at);
@@ -242,7 +247,7 @@ pub mod walks {
     }
 
     /// Structs and tuples.
-    #[tma_kernel(threads = 128, local_arrays)]
+    #[tma_kernel(threads = 128)]
     pub fn structs_values(input: Global<u32>, out: Global<u32>) {
         let i = block_idx().x * 128 + thread_idx().x;
         out.set(i, valued(input.get(i)));

@@ -33,7 +33,7 @@ enum Direction {
     UpReversed,
 }
 
-/// The values that a `for` iterates over.
+/// The sequence that a `for` iterates over.
 enum Iterated {
     Range(Range),
     /// The elements of a register array, of this type and number.
@@ -122,17 +122,17 @@ impl Cx<'_> {
                 fits.then_some(Range { start, end, inclusive, step: None, direction, unroll: false })
             }
             syn::Expr::MethodCall(call) => {
-                let word = RangeWord::named(&names::text(&call.method));
-                match (word, call.args.len()) {
-                    (Some(RangeWord::StepBy), 1) => {
+                let mut arguments = call.args.iter();
+                match (RangeWord::named(&names::text(&call.method)), arguments.next(), arguments.next()) {
+                    (Some(RangeWord::StepBy), Some(step), None) => {
                         let range = self.range(&call.receiver)?;
-                        self.stepped(range, &call.args[0], Span::of(expr))
+                        self.stepped(range, step, Span::of(expr))
                     }
-                    (Some(RangeWord::Rev), 0) => {
+                    (Some(RangeWord::Rev), None, None) => {
                         let range = self.range(&call.receiver)?;
                         self.reversed(range, Span::of(expr))
                     }
-                    (Some(RangeWord::StepBy | RangeWord::Rev) | None, _) => {
+                    (Some(RangeWord::StepBy | RangeWord::Rev) | None, ..) => {
                         self.error(Syntax::ForRange, Span::of(expr));
                         None
                     }
