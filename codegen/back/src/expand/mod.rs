@@ -192,14 +192,11 @@ fn module_item(item: JudgedItem, added_params: &[String], behind: &mut TokenStre
         }
         JudgedItem::Other(item) => *item,
     };
-    let mut function = match item {
-        Item::Fn(function) => function,
-        Item::Impl(mut block) => {
-            behind.extend(device_impl(&mut block));
-            return Item::Impl(block);
-        }
-        other => return other,
-    };
+    if let Item::Impl(mut block) = item {
+        behind.extend(device_impl(&mut block));
+        return Item::Impl(block);
+    }
+    let Item::Fn(mut function) = item else { return item };
     if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, "tma_device")) {
         function.attrs.remove(at);
         function.attrs.extend(allowed());

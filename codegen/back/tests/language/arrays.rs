@@ -1,5 +1,7 @@
 //! Register arrays that are indexed at run time: warnings.
 
+use tma_codegen::diag::Diagnostic;
+
 /// Returns the warnings about a kernel with this body, which is accepted.
 #[track_caller]
 fn warnings(options: &str, body: &str) -> Vec<String> {
@@ -74,7 +76,7 @@ fn each_array_is_reported_once() {
             out.set(0, acc[0] + other[0] as f32);
         }";
     let accepted = tma_codegen::check("language.rs", source).unwrap_or_else(|failure| panic!("{failure}"));
-    let texts: Vec<_> = accepted.warnings.iter().map(|warning| warning.text()).collect();
+    let texts: Vec<_> = accepted.warnings.iter().map(Diagnostic::text).collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(texts[0].contains("`acc`") && texts[0].contains("takes 8 bytes"), "{texts:?}");
     assert!(texts[1].contains("`other`") && texts[1].contains("takes 16 bytes"), "{texts:?}");

@@ -74,7 +74,7 @@ impl Cx<'_> {
             return;
         }
         if let Err(part) = self.overwrite(&old, value) {
-            let mistake = match &part.ty {
+            let mistake = match &part {
                 Type::Compound(Compound::Matrix(_)) => Mismatch::OtherSlice { name }.into(),
                 Type::Compound(_) => Mismatch::OtherPipeline { name }.into(),
                 ty => Mistake::from(Assignment::OtherObject { name, ty: self.infer.partial(ty) }),

@@ -35,7 +35,7 @@ enum Direction {
 
 /// The sequence that a `for` iterates over.
 enum Iterated {
-    Range(Range),
+    Range(Box<Range>),
     /// The elements of a register array, of this type and number.
     Array(Expr, Type, u32),
 }
@@ -89,7 +89,7 @@ impl Cx<'_> {
             return self.iterated(&paren.expr);
         }
         if is_range(expr) {
-            return self.range(expr).map(Iterated::Range);
+            return self.range(expr).map(|range| Iterated::Range(Box::new(range)));
         }
         let before = self.sink.len();
         let value = if is_iterator(expr) { None } else { Some(self.expr(expr)) };
@@ -187,9 +187,9 @@ impl Cx<'_> {
     fn counted(&mut self, iterated: Iterated, variable: LocalId, span: Span) -> Counted {
         match iterated {
             Iterated::Range(range) if range.direction == Direction::Up => {
-                Counted { range, variable, value: None }
+                Counted { range: *range, variable, value: None }
             }
-            Iterated::Range(range) => self.counted_down(range, span),
+            Iterated::Range(range) => self.counted_down(*range, span),
             Iterated::Array(array, element, len) => {
                 // The loop iterates over a copy, which the body cannot change.
                 let array = held(self, array);

@@ -1,8 +1,8 @@
 //! The words of the kernel language, that is its built-in names, with their signatures.
 //!
-//! The [`table`] lists them. The text of a name is looked up once, with [`Word::named`], and is an
-//! enum from then on. [`Callable::read`] checks the arguments of a call by their number and by the
-//! [shapes](shape) in the word's row. The meaning of a word is an exhaustive `match` over its
+//! The `table` lists them. The text of a name is looked up once, with [`Word::named`], and is an
+//! enum from then on. `Callable::read` checks the arguments of a call by their number and by the
+//! shapes in the word's row. The meaning of a word is an exhaustive `match` over its
 //! calls. Suggestions, the index of words in the book, and the tests that compare the table with
 //! `tma_runtime::lang` are derived from the table too.
 

@@ -263,8 +263,8 @@ pub fn numbers_breaks(bounds: Global<u32>, out: Global<u32>) {
         halvings.wrapping_mul(3)
             ^ pair[0].wrapping_mul(5)
             ^ pair[1].wrapping_mul(7)
-            ^ class * 1000
-            ^ steps * 100_000,
+            ^ (class * 1000)
+            ^ (steps * 100_000),
     );
 }
 
@@ -317,8 +317,8 @@ fn breaks_wanted(a: u32, b: u32, c: u32) -> u32 {
     halvings.wrapping_mul(3)
         ^ pair[0].wrapping_mul(5)
         ^ pair[1].wrapping_mul(7)
-        ^ class * 1000
-        ^ steps * 100_000
+        ^ (class * 1000)
+        ^ (steps * 100_000)
 }
 
 type Launch = fn(&Device, Grid, &DeviceTensor<u32, 1>, &mut DeviceTensor<u32, 1>) -> Result<(), Error>;

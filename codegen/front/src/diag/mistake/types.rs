@@ -71,13 +71,16 @@ impl Types {
                     })
             }
             Self::ArrayElement(found) => {
+                let is_aggregate = matches!(
+                    found,
+                    PartialType::Tuple(_)
+                        | PartialType::Known(Type::Compound(Compound::Struct(_) | Compound::Tuple(_)))
+                );
                 Text::new(Code::UnsupportedType, format!("register arrays must hold scalars, not {found}"))
-                    .help(match found {
-                        PartialType::Tuple(_)
-                        | PartialType::Known(Type::Compound(Compound::Struct(_) | Compound::Tuple(_))) => {
-                            "use one array for each field"
-                        }
-                        _ => "use `Stages<_, N>` for objects in shared memory",
+                    .help(if is_aggregate {
+                        "use one array for each field"
+                    } else {
+                        "use `Stages<_, N>` for objects in shared memory"
                     })
             }
             Self::ArrayLength(len) => {

@@ -113,9 +113,9 @@ impl Cx<'_> {
         }
     }
 
-    /// Assigns the parts of `value` to those of `old`, which has the same type. Returns a part that
-    /// is not in registers, if it differs.
-    pub(in crate::parse) fn overwrite(&mut self, old: &Expr, value: &Expr) -> Result<(), Expr> {
+    /// Assigns the parts of `value` to those of `old`, which has the same type. Returns the
+    /// type of a part that is not in registers, if it differs.
+    pub(in crate::parse) fn overwrite(&mut self, old: &Expr, value: &Expr) -> Result<(), Type> {
         let mut values: Vec<_> = leaves(value).into_iter().cloned().collect();
         let targets = leaves_with_holders(old);
         let mut written = QuickSet::default();
@@ -130,7 +130,7 @@ impl Cx<'_> {
                 None => target.is_none() && is_other(old.value, new),
             };
             if is_other {
-                return Err(old.of.unwrap_or(old.value).clone());
+                return Err(old.ty().clone());
             }
             if !is_own(new) {
                 spill_written(&mut self.builder, std::slice::from_mut(new), &written);

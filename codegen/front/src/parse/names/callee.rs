@@ -75,10 +75,10 @@ impl<'a> Cx<'a> {
                 return Callee::Device(device);
             }
             if self.names_struct(path) {
-                return match self.path_type(path) {
-                    Type::Compound(Compound::Struct(of)) => Callee::Constructor(of),
-                    _ => Callee::Refused,
+                let Type::Compound(Compound::Struct(of)) = self.path_type(path) else {
+                    return Callee::Refused;
                 };
+                return Callee::Constructor(of);
             }
             if self.refuse_host_item(&name, Space::Value, at) {
                 return Callee::Refused;

@@ -3,7 +3,7 @@
 //!
 //! The module has all items of the template, except those it replaces: device functions that the
 //! template marks `#[tma_device(open)]`. A replacement begins with the parameters of the function
-//! it replaces. Any further ones become [parameters of the kernels](further) that call it. The
+//! it replaces. Any further ones become parameters of the kernels that call it. The
 //! module's other items, such as functions that the replacements call, are added.
 //!
 //! The build script and the macro make the same module, each from the tokens that it sees. All
