@@ -102,6 +102,7 @@ pub fn corpus() -> &'static [Source] {
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",
+        "optional": "tests/src/kernels/optional.rs",
         "orders": "tests/src/kernels/orders.rs",
         "packed": "tests/src/kernels/packed.rs",
         "phases": "tests/src/kernels/phases.rs",

@@ -22,6 +22,7 @@ pub mod mma;
 pub mod multicast;
 pub mod multicast_pipelines;
 pub mod multicast_ranks;
+pub mod optional;
 pub mod orders;
 pub mod packed;
 pub mod phases;
@@ -57,6 +58,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         packed::CASES,
         places::CASES,
         atomics::CASES,
+        optional::CASES,
         orders::CASES,
         barriers::CASES,
         fences::CASES,
