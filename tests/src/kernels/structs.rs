@@ -242,7 +242,7 @@ pub mod walks {
     }
 
     /// Structs and tuples.
-    #[tma_kernel(threads = 128)]
+    #[tma_kernel(threads = 128, local_arrays)]
     pub fn structs_values(input: Global<u32>, out: Global<u32>) {
         let i = block_idx().x * 128 + thread_idx().x;
         out.set(i, valued(input.get(i)));
