@@ -104,6 +104,7 @@ pub fn corpus() -> &'static [Source] {
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",
         "numbers_loops": "tests/src/kernels/numbers/loops.rs",
         "numbers_methods": "tests/src/kernels/numbers/methods.rs",
+        "optional": "tests/src/kernels/optional.rs",
         "orders": "tests/src/kernels/orders.rs",
         "packed": "tests/src/kernels/packed.rs",
         "phases": "tests/src/kernels/phases.rs",

@@ -37,6 +37,10 @@ impl AbiParam {
 }
 
 /// Returns the PTX parameters of one parameter of the kernel.
+///
+/// An `Option<Global<T>>` is a slice like any other, and a `bool` of its own behind all parameters
+/// of the signature. Without an argument, the address is null, the length 0 and the `bool` false.
+/// The address alone would not do, since that of an empty tensor may be null as well.
 pub fn abi_params(param: &Param) -> Vec<AbiParam> {
     match param.kind() {
         Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => vec![AbiParam::TensorMap],

@@ -23,6 +23,7 @@ pub mod multicast;
 pub mod multicast_pipelines;
 pub mod multicast_ranks;
 pub mod numbers;
+pub mod optional;
 pub mod orders;
 pub mod packed;
 pub mod phases;
@@ -58,6 +59,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         packed::CASES,
         places::CASES,
         atomics::CASES,
+        optional::CASES,
         orders::CASES,
         barriers::CASES,
         fences::CASES,

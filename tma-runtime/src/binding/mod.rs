@@ -29,11 +29,16 @@ enum Value {
         address: u64,
         len: Option<u64>,
     },
+    /// No elements, of this type.
+    Nothing(crate::spec::Scalar),
     Scalar {
         bits: u64,
         bytes: u32,
     },
 }
+
+/// The address and the length of no elements.
+const NOTHING: u64 = 0;
 
 impl Argument {
     /// Makes a tensor for a map with the default options.
@@ -45,6 +50,11 @@ impl Argument {
     pub(crate) fn global(layout: Layout, mutable: bool) -> Self {
         let (address, len) = (layout.address(), layout.contiguous_len());
         Self { value: Value::Global { layout, address, len }, mutable }
+    }
+
+    /// Makes an absent slice. Any kernel may get one: it has no elements to access.
+    pub(crate) fn nothing<T: Scalar>() -> Self {
+        Self { value: Value::Nothing(T::ELEMENT), mutable: true }
     }
 
     /// Makes a scalar.
@@ -63,7 +73,7 @@ impl Argument {
     pub(crate) fn is_in_memory(&self) -> bool {
         match self.value {
             Value::Map(_) | Value::Global { .. } => true,
-            Value::Scalar { .. } => false,
+            Value::Nothing(_) | Value::Scalar { .. } => false,
         }
     }
 
@@ -75,6 +85,7 @@ impl Argument {
             }
             Value::Map(source) => ArgumentKind::TensorMap { element: source.layout.element() },
             Value::Global { layout, .. } => ArgumentKind::Global { element: layout.element() },
+            &Value::Nothing(element) => ArgumentKind::Global { element },
             &Value::Scalar { bytes, .. } => ArgumentKind::Scalar { bytes },
         }
     }
@@ -148,6 +159,12 @@ pub(crate) fn bind<'a>(
                     }
                     (_, Some(len)) => Bound::Global { address, len },
                 }
+            }
+            (&ParamKind::Global { element: wanted, .. }, &Value::Nothing(found)) if found == wanted => {
+                Bound::Global { address: &NOTHING, len: &NOTHING }
+            }
+            (&ParamKind::Global { element: wanted, .. }, &Value::Nothing(found)) => {
+                return Err(Error::ElementMismatch { tensor, found, wanted });
             }
             (ParamKind::Scalar { bytes: wanted }, Value::Scalar { bits, bytes }) if bytes == wanted => {
                 Bound::Scalar { bits }

@@ -76,6 +76,20 @@ fn arguments_become_ptx_parameters_in_order() {
 }
 
 #[test]
+fn an_optional_slice_that_is_left_out_has_no_elements() {
+    let mut args = good();
+    args[1] = Arg::optional_mut::<f32>(None);
+    assert_eq!(bound(&args).expect("they fit"), [0x100, 0, 0, 7]);
+    args[1] = Arg::optional::<f32>(None);
+    assert_eq!(bound(&args).expect("there is nothing to write"), [0x100, 0, 0, 7]);
+    let there = TensorViewMut::<f32, 2>::new(HERE, 0x200, [4, 8], [8, 1]);
+    args[1] = Arg::optional_mut(Some(GlobalSliceMut::new(there)));
+    assert_eq!(bound(&args).expect("they fit"), [0x100, 0x200, 32, 7]);
+    args[1] = Arg::optional_mut::<u32>(None);
+    refused(&args, "TMA0510", "out");
+}
+
+#[test]
 fn tma0510_global_elements_are_those_of_the_kernel() {
     let mut args = good();
     args[1] = global::<i32>(HERE, [8, 1]);

@@ -32,7 +32,8 @@ pub(super) fn imports(words: &[WordUse]) -> TokenStream {
             Meaning::Scalar(_) => primitive.extend(word.path.get_ident()),
             // If a trait of the user also takes integers by value, rustc reports an ambiguity.
             Meaning::OrdMethod => traits = vec![quote!(Ord as _)],
-            Meaning::Constant(..)
+            Meaning::Option
+            | Meaning::Constant(..)
             | Meaning::Conversion(..)
             | Meaning::Macro(_)
             | Meaning::Method(_)
@@ -97,6 +98,9 @@ fn proof(word: &WordUse) -> TokenStream {
             let word = scalar_type(*scalar, span);
             quote_spanned!(span=> ::tma_runtime::lang::names::same_type::<#word, #path>();)
         }
+        Meaning::Option => quote_spanned! {span=>
+            ::tma_runtime::lang::names::same_type::<::core::option::Option<()>, #path<()>>();
+        },
         Meaning::Conversion(scalar, word) => {
             let (word, name) = (scalar_type(*scalar, span), format_ident!("{}", word.name()));
             quote_spanned!(span=> ::tma_runtime::lang::names::function(<#word>::#name, #path);)

@@ -3,7 +3,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use tma_front::ir::{Kernel, Param, ParamKind};
+use tma_front::ir::{Kernel, Param, ParamKind, Presence};
 
 use super::launcher::{element, host_type};
 
@@ -12,7 +12,9 @@ use super::launcher::{element, host_type};
 /// kernel's own launcher.
 pub(crate) fn arguments(kernel: &Kernel, names: &[String]) -> Option<TokenStream> {
     let params: Vec<&Param> = kernel.params.iter().filter(|param| names.contains(&param.name)).collect();
-    if params.is_empty() {
+    // The flags of optional slices follow all other arguments, and are known to the launcher alone.
+    let has_options = kernel.params.iter().any(|param| param.presence != Presence::Required);
+    if params.is_empty() || has_options {
         return None;
     }
     let made: Option<Vec<_>> = params.iter().map(|param| argument(param)).collect();

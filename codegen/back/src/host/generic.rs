@@ -11,10 +11,10 @@ use std::collections::HashSet;
 use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{GenericParam, ItemFn};
-use tma_front::ir::{Argument, Const, Kernel, Param, Scalar, TileType, Type};
+use tma_front::ir::{Argument, Const, Kernel, Param, Presence, Scalar, TileType, Type};
 
 use super::launcher::{
-    element, host_arg, host_names, host_param, host_type, is_tiled, launch_doc, tiles_doc, tiles_of,
+    element, flags, host_arg, host_names, host_param, host_type, is_tiled, launch_doc, tiles_doc, tiles_of,
 };
 
 /// Generates the items for all of `kernels`, the instances of `function`. Generates nothing if
@@ -185,10 +185,13 @@ impl Generics {
             }
             // A parameter is written if any instance writes it.
             let param = Param { written: all.iter().any(|other| other.written), ..param.clone() };
-            params.push(host_param(&param, name, &element));
+            if !matches!(param.presence, Presence::FlagOf(_)) {
+                params.push(host_param(&param, name, &element));
+            }
             args.push(host_arg(&param, name));
         }
         let [on, grid] = ["on", "grid"].map(|name| self.parameter(name));
+        let flags = flags(&first.params, &host_names(&first.params));
         let (bounded, instance) = (&self.bounded, self.instance());
         let doc = launch_doc(&first.name);
         Some(quote! {
@@ -202,6 +205,7 @@ impl Generics {
             where
                 #instance: self::Compiled,
             {
+                #flags
                 ::tma_runtime::launch::launch(
                     &#on,
                     <#instance as self::Compiled>::SPEC,
@@ -291,10 +295,10 @@ fn arguments(kernel: &Kernel) -> Option<Vec<TokenStream>> {
     tokens.collect()
 }
 
-/// Returns the form of a parameter on the host, without its element type: the variant and the
-/// number of dimensions.
-fn form(param: &Param) -> (std::mem::Discriminant<Type>, Option<usize>) {
-    (std::mem::discriminant(&param.ty), param.ty.moved().map(TileType::rank))
+/// Returns the form of a parameter on the host, without its element type: the variant, the number of
+/// dimensions, and whether it is optional.
+fn form(param: &Param) -> (std::mem::Discriminant<Type>, Option<usize>, Presence) {
+    (std::mem::discriminant(&param.ty), param.ty.moved().map(TileType::rank), param.presence)
 }
 
 /// Formats the last name of a path, or a number, the way users write it.

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
-use tma_front::ir::{Kernel, Param, ParamKind, Scalar, Type};
+use tma_front::ir::{Kernel, Param, ParamKind, Presence, Scalar, Type};
 
 use super::spec::kernel_spec;
 
@@ -12,10 +12,11 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
     // The hygiene of this span makes them distinct from any name of the user.
     let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
     let names = host_names(&kernel.params);
-    let params = kernel.params.iter().zip(&names).map(|(param, name)| {
+    let params = kernel.declared_params().zip(&names).map(|(param, name)| {
         let element = element(param).map(host_type).unwrap_or_default();
         host_param(param, name, &element)
     });
+    let flags = flags(&kernel.params, &names);
     let args = kernel.params.iter().zip(&names).map(|(param, name)| host_arg(param, name));
     let path = kernel.path();
     let spec_doc = format!("What a launch of `{path}` must know.");
@@ -32,6 +33,7 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
             #grid: impl ::core::convert::Into<::tma_runtime::launch::Grid>,
             #(#params),*
         ) -> ::core::result::Result<(), ::tma_runtime::Error> {
+            #flags
             ::tma_runtime::launch::launch(&#on, &SPEC, #grid.into(), &[#(#args),*])
         }
 
@@ -48,7 +50,23 @@ pub(super) fn host_names(params: &[Param]) -> Vec<Ident> {
         instead.push('_');
     }
     let name = |param: &Param| if param.name == "SPEC" { instead.clone() } else { param.name.clone() };
-    params.iter().map(|param| format_ident!("{}", name(param))).collect()
+    // The hygiene of this span makes a flag distinct from any parameter.
+    let of = |(index, param): (usize, &Param)| match param.presence {
+        Presence::FlagOf(_) => Ident::new(&format!("is_some_{index}"), Span::mixed_site()),
+        Presence::Required | Presence::Optional(_) => format_ident!("{}", name(param)),
+    };
+    params.iter().enumerate().map(of).collect()
+}
+
+/// Generates the variables that say whether optional arguments are there. The arguments themselves
+/// are borrowed afterwards.
+pub(super) fn flags(params: &[Param], names: &[Ident]) -> TokenStream {
+    let flags = params.iter().zip(names).filter_map(|(param, flag)| {
+        let Presence::FlagOf(of) = param.presence else { return None };
+        let slice = names.get(of.0 as usize)?;
+        Some(quote!(let #flag = ::core::option::Option::is_some(&#slice);))
+    });
+    flags.collect()
 }
 
 /// Returns the documentation of a kernel's `launch`.
@@ -118,7 +136,11 @@ pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> 
         Some(ParamKind::Maps(_)) => quote!(#name: &mut ::tma_runtime::launch::MapWorkspace),
         Some(ParamKind::Global(_)) => {
             let kind = global_trait(param);
-            quote!(#pattern: impl ::tma_runtime::launch::#kind<#element>)
+            let argument = quote!(impl ::tma_runtime::launch::#kind<#element>);
+            match param.presence {
+                Presence::Optional(_) => quote!(#pattern: ::core::option::Option<#argument>),
+                Presence::Required | Presence::FlagOf(_) => quote!(#pattern: #argument),
+            }
         }
         Some(ParamKind::Scalar(_)) | None => quote!(#name: #element),
     }
@@ -142,6 +164,16 @@ pub(super) fn host_arg(param: &Param, name: &Ident) -> TokenStream {
             })
         }
         Some(ParamKind::Maps(_)) => quote!(#launch::Arg::global_mut(#name.slice_mut())),
+        Some(ParamKind::Global(_)) if matches!(param.presence, Presence::Optional(_)) => {
+            match param.written {
+                true => quote!(#launch::Arg::optional_mut(
+                    #name.as_mut().map(|slice| #launch::GlobalArgMut::slice_mut(slice))
+                )),
+                false => quote!(#launch::Arg::optional(
+                    #name.as_ref().map(|slice| #launch::GlobalArg::slice(slice))
+                )),
+            }
+        }
         Some(ParamKind::Global(_)) if param.written => {
             quote!(#launch::Arg::global_mut(#launch::GlobalArgMut::slice_mut(&mut #name)))
         }

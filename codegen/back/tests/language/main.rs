@@ -63,6 +63,7 @@ mod math;
 mod messages;
 mod mma;
 mod names;
+mod options;
 mod order;
 mod origins;
 mod pipelines;

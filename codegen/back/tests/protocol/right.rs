@@ -89,7 +89,7 @@ fn conditions_that_belong_together() {
     let source = |condition: &str| {
         format!(
             "#[tma_kernel(threads = 64)]
-            fn k(src: TensorMap<{TILE}>, out: Global<f32>, has_bias: bool, rows: u32, lens: Global<u32>) {{
+            fn k(src: TensorMap<{TILE}>, out: Global<f32>, has_bias: bool, rows: u32, lens: Global<u32>, bias: Option<Global<f32>>) {{
                 let tile: {TILE} = shared();
                 let full: Barrier = shared();
                 if thread_idx().x == 0 {{
@@ -108,7 +108,13 @@ fn conditions_that_belong_together() {
             }}"
         )
     };
-    for condition in ["has_bias", "rows > 3", "block_idx().x * 64 < rows", "lens.get(block_idx().x) != 0"] {
+    for condition in [
+        "has_bias",
+        "rows > 3",
+        "block_idx().x * 64 < rows",
+        "lens.get(block_idx().x) != 0",
+        "bias.is_some()",
+    ] {
         is_proved(&source(condition));
     }
 }

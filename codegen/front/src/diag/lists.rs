@@ -2,8 +2,8 @@
 //! test compares them.
 
 /// Types of a kernel's parameters.
-pub(crate) const PARAMETERS: &str =
-    "`TensorMap<Tile<..>>`, `Im2colMap<Tile<..>, RANK>`, `Maps<Tile<..>>`, `Global<T>` and scalars";
+pub(crate) const PARAMETERS: &str = "`TensorMap<Tile<..>>`, `Im2colMap<Tile<..>, RANK>`, `Maps<Tile<..>>`, `Global<T>`, \
+     `Option<Global<T>>` and scalars";
 
 /// Types that reside in shared memory.
 pub(crate) const SHARED: &str = "`Tile<..>`, `SharedArray<T, N>`, `Barrier`, `SharedMap<Tile<..>>`, `Stages<_, N>` of \

@@ -36,6 +36,9 @@ pub enum Compound {
     /// A matrix in a slice of such elements. Parts: the slice, the first element, rows, columns,
     /// and the distance between rows in elements.
     Matrix(Scalar),
+    /// A slice that a launch may leave out: `Option<Global<T>>`. Parts: the slice, and whether it is
+    /// there.
+    Option(Scalar),
     /// A multiplication in flight. Parts: the accumulator, and the parts of the value that is kept
     /// until the multiplication completes.
     Flight(AccumulatorType, Box<Type>),
@@ -84,6 +87,7 @@ impl Compound {
             | Self::SparseFragment(_)
             | Self::Columns(_)
             | Self::Matrix(_)
+            | Self::Option(_)
             | Self::Flight(..)
             | Self::Struct(_)
             | Self::Tuple(_) => &[],
@@ -101,6 +105,7 @@ impl Compound {
             | Self::SparseFragment(_)
             | Self::Columns(_)
             | Self::Matrix(_)
+            | Self::Option(_)
             | Self::Flight(..) => None,
         }
     }
@@ -128,6 +133,7 @@ impl Compound {
             | Self::SparseFragment(_)
             | Self::Columns(_)
             | Self::Matrix(_)
+            | Self::Option(_)
             | Self::Flight(..) => None,
         }
     }
@@ -151,6 +157,7 @@ impl fmt::Display for Compound {
                 write!(f, "Columns<{}, {}, {}>", part.element, part.rows, part.columns)
             }
             Self::Matrix(element) => write!(f, "GlobalMatrix<{element}>"),
+            Self::Option(element) => write!(f, "Option<Global<{element}>>"),
             Self::Flight(of, keep) => {
                 write!(f, "Flight<{}, {}, {}, {keep}>", of.element, of.rows, of.columns)
             }

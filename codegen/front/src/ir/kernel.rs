@@ -116,10 +116,23 @@ pub struct Param {
     /// For a slice, the number of bytes that one bulk copy or vector access moves, or 1. The
     /// launcher requires an address that is a multiple of it.
     pub unit: u32,
+    /// Whether a launch may leave it out.
+    pub presence: Presence,
     /// The span of the name.
     pub span: Span,
     /// The span of the type.
     pub ty_span: Span,
+}
+
+/// Whether a launch may leave out an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It may not.
+    Required,
+    /// It may: an `Option<Global<T>>`. This parameter says whether the argument is there.
+    Optional(ParamId),
+    /// It is the `bool` of this optional parameter, and none of the signature.
+    FlagOf(ParamId),
 }
 
 /// The kind of a parameter, with the types it depends on.
@@ -211,6 +224,11 @@ impl Kernel {
             Some(instance) => format!("{}::{instance}", self.name),
             None => self.name.clone(),
         }
+    }
+
+    /// Returns the parameters of the signature.
+    pub fn declared_params(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|param| !matches!(param.presence, Presence::FlagOf(_)))
     }
 
     /// Returns the parameter `id`.

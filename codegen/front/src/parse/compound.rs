@@ -47,11 +47,11 @@ impl Cx<'_> {
     }
 
     fn stored_parts(&mut self, name: &str, parts: Vec<Expr>, span: Span) -> Vec<Expr> {
-        // Flights and columns refer to the accumulator itself, and the slice of a matrix is a
-        // parameter.
+        // Flights and columns refer to the accumulator itself, and the slice of a matrix and the parts
+        // of an option are parameters.
         let parts = parts.into_iter().map(|part| {
             let is_own = matches!(self.infer.resolve(&part.ty), Type::Accumulator(_) | Type::Global(_));
-            if is_own || matches!(part.kind, ExprKind::Shared(_)) {
+            if is_own || matches!(part.kind, ExprKind::Shared(_) | ExprKind::Param(_)) {
                 return part;
             }
             if let ExprKind::Compound(_) = part.kind {
@@ -75,7 +75,9 @@ impl Cx<'_> {
         }
         if let Err(part) = self.overwrite(&old, value) {
             let mistake = match &part {
-                Type::Compound(Compound::Matrix(_)) => Mismatch::OtherSlice { name }.into(),
+                Type::Compound(Compound::Matrix(_) | Compound::Option(_)) => {
+                    Mismatch::OtherSlice { name }.into()
+                }
                 Type::Compound(_) => Mismatch::OtherPipeline { name }.into(),
                 ty => Mistake::from(Assignment::OtherObject { name, ty: self.infer.partial(ty) }),
             };

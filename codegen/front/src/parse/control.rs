@@ -9,10 +9,13 @@ use super::stmt::unit;
 use super::types::name_expr;
 use crate::diag::mistake::{Signature, Syntax, Value};
 use crate::infer::rule::Rule;
-use crate::ir::{Arm, Block, Const, Expr, ExprKind, Label, Scalar, Span, StmtKind, Type};
+use crate::ir::{Arm, Block, Compound, Const, Expr, ExprKind, Label, Scalar, Span, StmtKind, Type};
 
 impl Cx<'_> {
     pub(super) fn if_value(&mut self, if_: &syn::ExprIf, span: Span) -> Expr {
+        if let syn::Expr::Let(let_) = &*if_.cond {
+            return self.if_let(let_, if_, span);
+        }
         let condition = self.expr(&if_.cond);
         self.expect(&condition, &Scalar::Bool.into());
         let holds = known_bool(&self.infer, &condition);
@@ -24,7 +27,12 @@ impl Cx<'_> {
             }
             None => (Block::default(), unit(span)),
         };
-        let mut branches = vec![(then, then_value), (otherwise, else_value)];
+        self.either(condition, [(then, then_value), (otherwise, else_value)], span)
+    }
+
+    /// Emits two branches, and joins their values.
+    pub(super) fn either(&mut self, condition: Expr, branches: [(Block, Expr); 2], span: Span) -> Expr {
+        let mut branches = Vec::from(branches);
         let value = self.join(&mut branches, span);
         let otherwise = branches.pop().map(|(block, _)| block).unwrap_or_default();
         let then = branches.pop().map(|(block, _)| block).unwrap_or_default();
@@ -102,6 +110,9 @@ impl Cx<'_> {
 
     pub(super) fn match_value(&mut self, match_: &syn::ExprMatch, span: Span) -> Expr {
         let value = self.expr(&match_.expr);
+        if let Type::Compound(Compound::Option(_)) = self.infer.resolve(&value.ty) {
+            return self.match_option(&value, &match_.arms, span);
+        }
         if value.is_error() || !self.require(&value.ty, Rule::Matched, value.span) {
             return Expr::error(span);
         }

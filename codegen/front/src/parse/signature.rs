@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use syn::{GenericArgument, GenericParam, ItemFn, ReturnType};
 
+use super::compound::compound;
 use super::cx::{Binding, Cx, Module};
 use super::instances::InstanceAttr;
 use super::item::attr::KernelAttr;
@@ -15,7 +16,8 @@ use crate::abi;
 use crate::diag::Sink;
 use crate::diag::mistake::{Attribute, Instances, Qualifier, Signature, Syntax};
 use crate::ir::{
-    Argument, Cluster, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Scalar, Span, Type,
+    Argument, Cluster, Compound, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Presence, Scalar,
+    Span, Type,
 };
 
 /// Checks the part of the signature that does not depend on the instance.
@@ -173,6 +175,7 @@ impl Cx<'_> {
 
     /// Declares the parameters.
     pub(super) fn bind_params(&mut self, function: &ItemFn) {
+        let mut options = vec![];
         for input in &function.sig.inputs {
             let Some((name, mutable, ty_syntax)) = parameter(self.sink, input) else { continue };
             let ty = self.ty(ty_syntax);
@@ -182,7 +185,8 @@ impl Cx<'_> {
                 | Type::Im2colMap(..)
                 | Type::Maps(_)
                 | Type::Global(_)
-                | Type::Scalar(_) => {}
+                | Type::Scalar(_)
+                | Type::Compound(Compound::Option(_)) => {}
                 Type::Error => {
                     self.bind(&name, Binding::Value(Expr::error(span)));
                     continue;
@@ -193,11 +197,40 @@ impl Cx<'_> {
                     continue;
                 }
             }
-            let param =
-                Param { name: name.to_string(), ty: ty.clone(), written: false, unit: 1, span, ty_span };
-            let id = self.declared.param(param);
-            let value = Expr { kind: ExprKind::Param(id), ty, span };
-            self.bind_value(&name, mutable, value, None);
+            let of = match ty {
+                Type::Compound(Compound::Option(element)) => Type::Global(element),
+                _ => ty.clone(),
+            };
+            let id = self.declared.param(Param {
+                name: name.to_string(),
+                ty: of.clone(),
+                written: false,
+                unit: 1,
+                presence: Presence::Required,
+                span,
+                ty_span,
+            });
+            let value = Expr { kind: ExprKind::Param(id), ty: of, span };
+            match ty {
+                Type::Compound(option) => options.push((name, mutable, option, value, id)),
+                _ => self.bind_value(&name, mutable, value, None),
+            }
+        }
+        // Flags follow the parameters of the signature, whose positions the launcher knows.
+        for (name, mutable, option, slice, id) in options {
+            let span = slice.span;
+            let flag = self.declared.param(Param {
+                name: format!("{name}.is_some()"),
+                ty: Scalar::Bool.into(),
+                written: false,
+                unit: 1,
+                presence: Presence::FlagOf(id),
+                span,
+                ty_span: span,
+            });
+            self.declared.param_mut(id).presence = Presence::Optional(flag);
+            let flag = Expr { kind: ExprKind::Param(flag), ty: Scalar::Bool.into(), span };
+            self.bind_value(&name, mutable, compound(option, vec![slice, flag], span), None);
         }
     }
 }

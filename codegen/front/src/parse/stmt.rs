@@ -98,6 +98,12 @@ impl Cx<'_> {
 
     fn let_(&mut self, local: &syn::Local) -> Expr {
         let span = span::of_local(local);
+        if let Some(init) = &local.init
+            && let Some((_, diverge)) = &init.diverge
+        {
+            self.let_else(local, init, diverge);
+            return unit(span);
+        }
         let (pat, annotation) = match &local.pat {
             Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
             pat => (pat, None),
@@ -111,9 +117,6 @@ impl Cx<'_> {
             self.bind_pattern(pat, None);
             return unit(span);
         };
-        if let Some((_, diverge)) = &init.diverge {
-            self.error(Syntax::LetElse, Span::of(diverge));
-        }
         let ty = annotation.map(|ty| self.ty(ty));
         let label = name.map_or_else(|| "_".to_owned(), |name| name.ident.to_string());
         let mut value = match (&ty, self.shared_call(&init.expr)) {

@@ -227,6 +227,8 @@ impl TypeWord {
             Type::SharedMap(_) => Self::SharedMap,
             Type::Global(_) => Self::Global,
             Type::Compound(compound) => match compound {
+                // A type of the standard library.
+                Compound::Option(_) => return None,
                 Compound::Phase => Self::Phase,
                 Compound::Pipeline(_) => Self::Pipeline,
                 Compound::Producer(_) => Self::Producer,

@@ -52,6 +52,22 @@ impl<'a> Arg<'a> {
         Self { argument: Argument::global(slice.layout, true), memory: slice.memory }
     }
 
+    /// Passes the elements of a tensor, or nothing, to an `Option<Global>` parameter that the kernel
+    /// only reads. Whether there is a tensor is an argument of its own, a `bool` after those of the
+    /// kernel's signature.
+    pub fn optional<T: Scalar>(slice: Option<GlobalSlice<'a, T>>) -> Self {
+        slice.map_or_else(Self::nothing::<T>, Self::global)
+    }
+
+    /// Like [`optional`](Self::optional), for a parameter that the kernel writes.
+    pub fn optional_mut<T: Scalar>(slice: Option<GlobalSliceMut<'a, T>>) -> Self {
+        slice.map_or_else(Self::nothing::<T>, Self::global_mut)
+    }
+
+    fn nothing<T: Scalar>() -> Self {
+        Self { argument: Argument::nothing::<T>(), memory: None }
+    }
+
     /// Passes a value to a scalar parameter.
     pub fn scalar<T: Scalar>(value: T) -> Self {
         Self { argument: Argument::scalar(value), memory: None }

@@ -108,7 +108,7 @@ impl Mismatch {
             ),
             Self::OtherSlice { name } => (
                 format!("`{name}` belongs to a different slice than this value"),
-                "use separate variables for the rows of each slice",
+                "use a separate variable for each slice",
             ),
             Self::NoTuple { found } => (
                 format!("mismatched types: the pattern is that of a tuple, and the value is {found}"),

@@ -18,6 +18,10 @@ pub enum Syntax {
     ParameterPattern,
     /// A pattern in `match`.
     Pattern,
+    /// A pattern that options do not have.
+    OptionPattern,
+    /// A value that is no option, where one is taken apart.
+    NoOption(PartialType),
     /// `let` without a value.
     LetWithoutValue,
     /// `let .. else`.
@@ -93,12 +97,21 @@ impl Syntax {
             }
             Self::Pattern => Text::new(Code::UnsupportedPattern, "this pattern is not supported in kernels")
                 .help("use integers, ranges such as `0..4` and `4..=7`, `a | b`, constants or `_`"),
+            Self::OptionPattern => {
+                Text::new(Code::UnsupportedPattern, "this pattern of an option is not supported in kernels")
+                    .help("use `Some(name)` or `None`; `match` needs an arm for each")
+            }
+            Self::NoOption(found) => Text::new(
+                Code::UnsupportedPattern,
+                format!("only an `Option<Global<T>>` can be taken apart, not {found}"),
+            )
+            .help("use `match` on an integer, or `if`"),
             Self::LetWithoutValue => {
                 Text::new(Code::UnsupportedStatement, "a variable must be initialised in its declaration")
                     .help("write `let x = ..;`, or `let x = if .. { .. } else { .. };`")
             }
             Self::LetElse => {
-                Text::new(Code::UnsupportedStatement, "`let .. else` is not supported in kernels")
+                Text::new(Code::UnsupportedStatement, "`let .. else` is supported only with `Some(name)`")
                     .help("use `if`")
             }
             Self::Expression => {
@@ -192,7 +205,10 @@ impl Form {
                 "`unsafe` blocks are not supported in kernels",
                 "remove the `unsafe`: the whole kernel language is safe",
             ),
-            Self::Let => ("`if let` is not supported in kernels", "use `match` on an integer, or `if`"),
+            Self::Let => (
+                "`let` is supported only as `if let Some(name) = option`",
+                "use `match` on an integer, or `if`",
+            ),
             Self::Try => ("`?` is not supported in kernels", "use `assert!`: kernels return no errors"),
             Self::Async => (
                 "`async` is not supported in kernels",

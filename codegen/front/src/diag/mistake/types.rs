@@ -15,6 +15,8 @@ pub enum Types {
     Unknown,
     /// A form of type that kernels do not have.
     Form,
+    /// An `Option` of anything but a slice.
+    Option,
     /// An unknown name of a type.
     Name { name: String, suggestion: Option<Suggestion> },
     /// Elements that a register array cannot have.
@@ -59,6 +61,8 @@ impl Types {
     pub(super) fn text(&self) -> Text {
         match self {
             Self::Unknown => Text::new(Code::UnsupportedType, "this type is not supported in kernels"),
+            Self::Option => Text::new(Code::UnsupportedType, "only a `Global` can be optional in kernels")
+                .help("write `Option<Global<T>>`, or use a `bool` beside the value"),
             Self::Form => Text::new(Code::UnsupportedType, "this type is not supported in kernels")
                 .help(format!("use {VALUES}; in shared memory {SHARED}; as parameters {PARAMETERS}")),
             Self::Name { name, suggestion } => {

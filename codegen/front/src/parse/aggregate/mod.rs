@@ -55,7 +55,8 @@ impl Leaf<'_> {
                 | Compound::EmptySlot(_)
                 | Compound::LoadingSlot(_)
                 | Compound::FullSlot(_)
-                | Compound::Matrix(_) => !is_object,
+                | Compound::Matrix(_)
+                | Compound::Option(_) => !is_object,
                 // These refer to the registers of an accumulator or an operand.
                 Compound::Operand(_)
                 | Compound::SparseFragment(_)

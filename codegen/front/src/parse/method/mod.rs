@@ -14,6 +14,7 @@ mod hint;
 mod map;
 mod matrix;
 pub(super) mod mma_sync;
+mod option;
 pub(super) mod phase;
 pub(super) mod pipeline;
 pub(super) mod power;
@@ -28,6 +29,7 @@ use self::accumulator::usize_number;
 use self::descriptor::maps_method;
 use self::global::slice;
 use self::map::no_tiles;
+use self::option::option_method;
 use self::pipeline::{empty_slot_method, loading_slot_method};
 use self::tile::sparse;
 use super::cx::Cx;
@@ -109,7 +111,7 @@ impl<'t> Method<'t> {
                 Compound::Columns(part) => of(|word| Self::Columns(word, *part)),
                 Compound::Flight(_, keep) => of(|word| Self::Flight(word, keep)),
                 Compound::Operand(_) | Compound::SparseFragment(_) | Compound::Matrix(_) => vec![],
-                Compound::Struct(_) | Compound::Tuple(_) => vec![],
+                Compound::Option(_) | Compound::Struct(_) | Compound::Tuple(_) => vec![],
             },
             Type::Accumulator(ty) => match ty.team {
                 Team::Warpgroup => of(|word| Self::Accumulator(word, *ty)),
@@ -169,6 +171,11 @@ impl Cx<'_> {
         let (name, ty) = (call.method.to_string(), self.infer.resolve(&receiver.ty));
         if let Type::Compound(Compound::Struct(of)) = &ty {
             return self.struct_method(of, receiver, call, span);
+        }
+        if call.args.is_empty()
+            && let Some(value) = option_method(&self.infer, &receiver, &name, span)
+        {
+            return value;
         }
         let method = Method::all(&ty).into_iter().find(|method| method.entry().name == name);
         let entry = method.map(Method::entry);

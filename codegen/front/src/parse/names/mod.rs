@@ -47,6 +47,8 @@ pub enum Meaning {
     Type(TypeWord),
     /// A scalar type.
     Scalar(Scalar),
+    /// The `Option` of the standard library.
+    Option,
     /// A constant of a scalar: `u32::MAX`.
     Constant(Scalar, ConstantWord),
     /// A function of a scalar: `f16::from_f32`.
@@ -111,7 +113,9 @@ impl Meaning {
         match self {
             Self::Function(_) | Self::Method(_) | Self::OrdMethod | Self::MethodOfGeneric(..) => Space::Value,
             // A constant or function of a scalar is hidden by an item that takes the scalar's name.
-            Self::Type(_) | Self::Scalar(_) | Self::Constant(..) | Self::Conversion(..) => Space::Type,
+            Self::Type(_) | Self::Scalar(_) | Self::Option | Self::Constant(..) | Self::Conversion(..) => {
+                Space::Type
+            }
             Self::Macro(_) => Space::Macro,
         }
     }
@@ -198,6 +202,7 @@ impl Cx<'_> {
             Meaning::Function(_)
             | Meaning::Type(_)
             | Meaning::Scalar(_)
+            | Meaning::Option
             | Meaning::Macro(_)
             | Meaning::Method(_)
             | Meaning::OrdMethod
@@ -210,6 +215,7 @@ impl Cx<'_> {
         let foreign = match meaning {
             Meaning::Function(_) | Meaning::Type(_) => is_std,
             Meaning::Scalar(_)
+            | Meaning::Option
             | Meaning::Constant(..)
             | Meaning::Conversion(..)
             | Meaning::Macro(_)
@@ -284,7 +290,7 @@ pub fn judge_imports(words: &[WordUse], shared: &ModuleItems, sink: &mut Sink) {
             MacroWord::Printf => true,
             MacroWord::Assert => false,
         },
-        Meaning::Method(_) | Meaning::OrdMethod | Meaning::MethodOfGeneric(..) => false,
+        Meaning::Option | Meaning::Method(_) | Meaning::OrdMethod | Meaning::MethodOfGeneric(..) => false,
     };
     let lone = |word: &&WordUse| {
         word.path.segments.len() == 1

@@ -102,6 +102,9 @@ impl Cx<'_> {
                 return Type::Error;
             }
         }
+        if name == "Option" {
+            return self.option_type(path, segment);
+        }
         let Some(word) = TypeWord::named(&name).filter(|word| !word.is_part()) else {
             return self.unknown_type(&name, span);
         };
@@ -166,6 +169,25 @@ impl Cx<'_> {
             | TypeWord::Shape4
             | TypeWord::Shape5
             | TypeWord::TileSwizzle(_) => Type::Error,
+        }
+    }
+
+    /// Resolves `Option<Global<T>>`, the only option that kernels have.
+    fn option_type(&mut self, path: &syn::Path, segment: &syn::PathSegment) -> Type {
+        if !self.takes_word(path, Meaning::Option) {
+            return Type::Error;
+        }
+        let inner = match generic_arguments(segment)[..] {
+            [argument] => self.type_argument(argument),
+            _ => None,
+        };
+        match inner {
+            Some(Type::Global(element)) => Type::Compound(Compound::Option(element)),
+            Some(Type::Error) => Type::Error,
+            Some(_) | None => {
+                self.error(Types::Option, span::of_path(path));
+                Type::Error
+            }
         }
     }
 
