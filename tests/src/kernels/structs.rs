@@ -61,7 +61,9 @@ pub mod walks {
     /// A position.
     #[derive(Clone, Copy)]
     pub struct Point {
+        /// The row.
         pub row: u32,
+        /// The column.
         pub column: u32,
     }
 
@@ -72,8 +74,11 @@ pub mod walks {
     /// Structs, arrays and tuples in a struct.
     #[derive(Clone, Copy)]
     pub struct Walk {
+        /// The current position.
         pub at: Point,
+        /// Sums of rows, by the number of the step.
         pub seen: [u32; 4],
+        /// The greatest distance, and its position.
         pub best: (u32, Point),
     }
 
@@ -87,6 +92,7 @@ pub mod walks {
 
     #[tma_device]
     impl Point {
+        /// Creates a point within 4096 rows and columns.
         pub fn new(row: u32, column: u32) -> Self {
             Self { row: row & 0xfff, column: column & 0xfff }
         }
@@ -97,13 +103,15 @@ pub mod walks {
             self.row * 5 + self.column
         }
 
+        /// Returns the distance in rows plus that in columns.
         pub fn distance(&self, to: &Point) -> u32 {
             let Point { row, column } = *to;
-            let rows = if self.row > row { self.row - row } else { row - self.row };
+            let rows = self.row.abs_diff(row);
             let columns = self.column.max(column) - self.column.min(column);
             rows + columns
         }
 
+        /// Moves the point, and keeps it above the diagonal.
         pub fn advance(&mut self, by: Step) {
             self.row = (self.row + by.0) & 0xfff;
             self.column = (self.column + by.1) & 0xfff;
@@ -112,6 +120,7 @@ pub mod walks {
             }
         }
 
+        /// Exchanges row and column.
         pub fn swapped(&self) -> Point {
             Point { row: self.column, column: self.row }
         }
@@ -119,10 +128,12 @@ pub mod walks {
 
     #[tma_device]
     impl Walk {
+        /// Starts a walk.
         pub fn from(at: Point) -> Walk {
             Walk { at, seen: [0; 4], best: (0, Point::new(0, 0)) }
         }
 
+        /// Takes several steps.
         pub fn walk(&mut self, step: Step, steps: u32) {
             for i in 0..steps {
                 self.at.advance(step);
@@ -139,6 +150,7 @@ pub mod walks {
             }
         }
 
+        /// Returns a number that depends on all fields.
         pub fn result(&self) -> u32 {
             let [a, b, .., c] = self.seen;
             let (distance, point) = self.best;
@@ -148,14 +160,17 @@ pub mod walks {
 
     #[tma_device]
     impl Window {
+        /// Creates a window of 128 elements from `first` on.
         pub fn new(rows: Global<u32>, staged: SharedArray<u32, 128>, first: u32) -> Window {
             Window { rows, staged, first }
         }
 
+        /// Copies the thread's element to shared memory.
         pub fn stage(&self) {
             self.staged.set(thread_idx().x, self.rows.get(self.first + thread_idx().x));
         }
 
+        /// Returns the elements before and behind element `i`.
         pub fn around(&self, i: u32) -> (u32, u32) {
             (self.staged.get((i + 127) % 128), self.staged.get((i + 1) % 128))
         }

@@ -8,7 +8,7 @@ use crate::compare::same;
 use crate::random::hash;
 
 /// The cases of this module.
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     Case { name: "numbers::loops::orders", run: orders },
     Case { name: "numbers::loops::elements", run: elements },
     Case { name: "numbers::loops::breaks", run: breaks },
@@ -207,6 +207,7 @@ fn elements_wanted(a: u32, b: u32, c: u32) -> u32 {
 }
 
 /// `break` with a value, from loops and labelled blocks.
+#[allow(clippy::never_loop, reason = "a `break` with a label leaves it from within")]
 #[tma_kernel(threads = 128)]
 pub fn numbers_breaks(bounds: Global<u32>, out: Global<u32>) {
     let t = block_idx().x * 128 + thread_idx().x;
@@ -268,6 +269,7 @@ pub fn numbers_breaks(bounds: Global<u32>, out: Global<u32>) {
     );
 }
 
+#[allow(clippy::never_loop, reason = "a `break` with a label leaves it from within")]
 fn breaks_wanted(a: u32, b: u32, c: u32) -> u32 {
     let mut n = a;
     let halvings = loop {

@@ -7,7 +7,7 @@ use crate::compare::same;
 use crate::random::{hash, samples};
 
 /// The cases of this module.
-pub const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     Case { name: "numbers::methods::signed", run: signed },
     Case { name: "numbers::methods::unsigned", run: unsigned },
     Case { name: "numbers::methods::upper_halves", run: upper_halves },
@@ -171,7 +171,7 @@ pub fn numbers_unsigned(words: Global<u64>, others: Global<u64>, by: Global<u32>
         x.abs_diff(y) as u64,
         (x % 4).pow(n % 3) as u64,
         (x % 4).pow(3) as u64,
-        ((x & u8::MAX) | 1).ilog2() as u64,
+        (x | 1).ilog2() as u64,
         x.is_power_of_two() as u64,
         (x / 4).next_multiple_of(y % 9 + 1) as u64,
     ];
@@ -190,7 +190,7 @@ pub fn numbers_unsigned(words: Global<u64>, others: Global<u64>, by: Global<u32>
         x.abs_diff(y) as u64,
         (x % 4).pow(n % 3) as u64,
         (x % 4).pow(3) as u64,
-        ((x & u16::MAX) | 1).ilog2() as u64,
+        (x | 1).ilog2() as u64,
         x.is_power_of_two() as u64,
         (x / 4).next_multiple_of(y % 9 + 1) as u64,
     ];
@@ -209,7 +209,7 @@ pub fn numbers_unsigned(words: Global<u64>, others: Global<u64>, by: Global<u32>
         x.abs_diff(y) as u64,
         (x % 4).pow(n % 3) as u64,
         (x % 4).pow(3) as u64,
-        ((x & u32::MAX) | 1).ilog2() as u64,
+        (x | 1).ilog2() as u64,
         x.is_power_of_two() as u64,
         (x / 4).next_multiple_of(y % 9 + 1) as u64,
     ];
@@ -228,7 +228,7 @@ pub fn numbers_unsigned(words: Global<u64>, others: Global<u64>, by: Global<u32>
         x.abs_diff(y) as u64,
         (x % 4).pow(n % 3) as u64,
         (x % 4).pow(3) as u64,
-        ((x & u64::MAX) | 1).ilog2() as u64,
+        (x | 1).ilog2() as u64,
         x.is_power_of_two() as u64,
         (x / 4).next_multiple_of(y % 9 + 1) as u64,
     ];
