@@ -24,13 +24,17 @@ pub(in crate::parse) enum OptionPattern<'p> {
 impl<'p> OptionPattern<'p> {
     /// Reads a pattern. Returns `None` if options have no such pattern.
     fn of(pat: &'p Pat) -> Option<Self> {
-        match pat {
-            Pat::Paren(paren) => Self::of(&paren.pat),
-            Pat::Wild(_) => Some(Self::Any),
-            Pat::Ident(name) if name.ident == "None" && name.subpat.is_none() => Some(Self::None),
-            Pat::Path(path) if is_variant(&path.path, "None") => Some(Self::None),
-            Pat::TupleStruct(some) => inner(some).map(Self::Some),
-            _ => None,
+        if let Pat::Paren(paren) = pat {
+            return Self::of(&paren.pat);
+        }
+        if let Pat::TupleStruct(some) = pat {
+            return inner(some).map(Self::Some);
+        }
+        let is_none = matches!(pat, Pat::Ident(name) if name.ident == "None" && name.subpat.is_none())
+            || matches!(pat, Pat::Path(path) if is_variant(&path.path, "None"));
+        match is_none {
+            true => Some(Self::None),
+            false => matches!(pat, Pat::Wild(_)).then_some(Self::Any),
         }
     }
 }
@@ -41,13 +45,11 @@ fn inner(some: &PatTupleStruct) -> Option<Option<&syn::Ident>> {
     let (Some(part), None, true) = (parts.next(), parts.next(), is_variant(&some.path, "Some")) else {
         return None;
     };
-    match part {
-        Pat::Wild(_) => Some(None),
-        Pat::Ident(name) if name.subpat.is_none() && name.by_ref.is_none() && name.mutability.is_none() => {
-            Some(Some(&name.ident))
-        }
-        _ => None,
+    if let Pat::Ident(name) = part {
+        let is_plain = name.subpat.is_none() && name.by_ref.is_none() && name.mutability.is_none();
+        return is_plain.then_some(Some(&name.ident));
     }
+    matches!(part, Pat::Wild(_)).then_some(None)
 }
 
 fn is_variant(path: &syn::Path, name: &str) -> bool {
