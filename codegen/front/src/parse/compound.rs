@@ -41,17 +41,19 @@ impl Cx<'_> {
                 all.map(|(part, field)| self.stored(&format!("{name}.{field}"), mutable, part, span))
                     .collect()
             }
+            // They are parameters.
+            Type::Compound(Compound::Option(_)) => parts,
             _ => self.stored_parts(name, parts, span),
         };
         Expr { kind: ExprKind::Compound(parts), ty, span }
     }
 
     fn stored_parts(&mut self, name: &str, parts: Vec<Expr>, span: Span) -> Vec<Expr> {
-        // Flights and columns refer to the accumulator itself, and the slice of a matrix and the parts
-        // of an option are parameters.
+        // Flights and columns refer to the accumulator itself, and the slice of a matrix is a
+        // parameter.
         let parts = parts.into_iter().map(|part| {
             let is_own = matches!(self.infer.resolve(&part.ty), Type::Accumulator(_) | Type::Global(_));
-            if is_own || matches!(part.kind, ExprKind::Shared(_) | ExprKind::Param(_)) {
+            if is_own || matches!(part.kind, ExprKind::Shared(_)) {
                 return part;
             }
             if let ExprKind::Compound(_) = part.kind {

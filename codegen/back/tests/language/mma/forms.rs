@@ -314,3 +314,20 @@ fn what_a_sparse_operand_is_multiplied_by() {
     let text = error(&format!("{bits} sum.mma_and_popc(x.sparse([n]), y, ()).wait();"));
     assert!(text.contains("an operand of b1 cannot be sparse"), "{text}");
 }
+
+/// The next multiplication replaces the value, so the flight has a copy of a parameter.
+#[test]
+fn a_flight_keeps_a_copy_of_a_parameter() {
+    let source = "
+        #[tma_kernel(threads = 128)]
+        fn k(n: u32, out: Global<u32>) {
+            let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
+            let mut sum = Accumulator::<f32, 64, 64>::zero();
+            let mut flight = sum.mma(a, a, n);
+            let first = flight.mma(a, a, n + 1);
+            let second = flight.wait();
+            out.set(thread_idx().x, first + second);
+        }";
+    let checked = tma_codegen::check("src/kernel.rs", source);
+    assert!(checked.is_ok(), "{}", checked.err().map_or_else(String::new, |error| error.to_string()));
+}
