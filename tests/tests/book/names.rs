@@ -13,8 +13,20 @@ const FROM_ELSEWHERE: [&str; 4] = ["docs/cuda.md", "docs/cute.md", "docs/triton.
 
 /// Other names on pages: instructions, Rust's own words, options, and names that are placeholders
 /// for any other.
-const OTHERS: [&str; 10] =
-    ["stmatrix", "wgmma", "if", "let", "activation", "silu", "cfg", "copy_", "add_", "tiles_of_NAME"];
+const OTHERS: [&str; 12] = [
+    "stmatrix",
+    "wgmma",
+    "if",
+    "let",
+    "Some",
+    "None",
+    "activation",
+    "silu",
+    "cfg",
+    "copy_",
+    "add_",
+    "tiles_of_NAME",
+];
 
 /// Names that a page misspells on purpose, to show an error of the compiler.
 const MISSPELT: [(&str, &str); 1] = [("docs/getting-started.md", "sett")];

@@ -91,7 +91,7 @@ fn what_does_not() {
     assert!(text.starts_with("TMA0004") && text.contains("only a `Global` can be optional"), "{text}");
 }
 
-/// What is written through an option is borrowed mutably.
+/// A slice written through an option is borrowed mutably.
 #[test]
 fn writes_are_known() {
     let found = lines("if let Some(o) = out { o.set(n, 1.0); }");

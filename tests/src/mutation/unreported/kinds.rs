@@ -122,6 +122,8 @@ pub(super) const fn early_wait(kernel: &'static str, before: &'static [usize]) -
 
 pub(super) const REGISTERS: &str =
     "It decides how fast the kernel is: the registers suffice also without it.";
+pub(super) const READ_BY_ALL: &str = "The simulator executes a multiplication of a warpgroup as one step: a thread that has waited for it knows \
+     that all warps have read.";
 pub(super) const ONE_SUM: &str = "Nothing uses the registers after the fence before: the next multiplication adds to the same sum, or begins one.";
 pub(super) const LATER_GROUP: &str =
     "The multiplication is then of the next group, which is waited for before anything of it is used.";

@@ -7,8 +7,8 @@ mod library;
 use std::fmt;
 
 use self::kinds::{
-    DRAINED, LATER_GROUP, NO_STATE, ONE_SUM, REGISTERS, WAITED_FOR, copies_alone, early_wait, fence_of_warp,
-    last_barrier, last_wait, no_copies, of, of_one_block, proxy_fenced, words,
+    DRAINED, LATER_GROUP, NO_STATE, ONE_SUM, READ_BY_ALL, REGISTERS, WAITED_FOR, copies_alone, early_wait,
+    fence_of_warp, last_barrier, last_wait, no_copies, of, of_one_block, proxy_fenced, words,
 };
 use super::line::Instruction;
 use super::steps::Change;
@@ -49,6 +49,15 @@ pub const TREE: Lists = Lists { harmless: HARMLESS, missed: MISSED };
 pub const LIBRARY: Lists = Lists { harmless: library::HARMLESS, missed: library::MISSED };
 
 const MISSED: &[Unreported] = &[
+    of("mma_producer_warp::*", "barrier.sync", &[1], &[SyncRemoved], READ_BY_ALL),
+    of("mma_producer_warp_beside_two::*", "barrier.sync", &[1, 2], &[SyncRemoved], READ_BY_ALL),
+    of(
+        "optional_slices",
+        "barrier.sync",
+        &[1],
+        &[SyncRemoved],
+        "It separates accesses to global memory, where races are found only on request.",
+    ),
     Unreported {
         kernel: "fence_last_block",
         instruction: ("fence.acq_rel.gpu", &[1]),
@@ -178,6 +187,7 @@ const HARMLESS: &[Unreported] = &[
     proxy_fenced("bulk_next"),
     proxy_fenced("bulk_into::*"),
     proxy_fenced("bulk_operations"),
+    of("mma_producer_warp_beside_two::*", "setmaxnreg.inc", &[1], &[RegistersRemoved], REGISTERS),
     of("mma_flights", "setmaxnreg", &[0], &[RegistersRemoved], REGISTERS),
     of("mma_flights", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
     of("mma_flights", "wgmma.commit_group", &[0, 1, 2], &[CommitRemoved], LATER_GROUP),
