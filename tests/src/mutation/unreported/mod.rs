@@ -49,12 +49,12 @@ pub const TREE: Lists = Lists { harmless: HARMLESS, missed: MISSED };
 pub const LIBRARY: Lists = Lists { harmless: library::HARMLESS, missed: library::MISSED };
 
 const MISSED: &[Unreported] = &[
-    of("mma_producer_warp::*", "barrier.sync", &[1], &[SyncRemoved], READ_BY_ALL),
-    of("mma_producer_warp_beside_two::*", "barrier.sync", &[1, 2], &[SyncRemoved], READ_BY_ALL),
+    of("mma_producer_warp::*", "barrier.sync ", &[0], &[SyncRemoved], READ_BY_ALL),
+    of("mma_producer_warp_beside_two::*", "barrier.sync ", &[0, 1], &[SyncRemoved], READ_BY_ALL),
     of(
         "optional_slices",
         "barrier.sync",
-        &[1],
+        &[0],
         &[SyncRemoved],
         "It separates accesses to global memory, where races are found only on request.",
     ),
@@ -187,7 +187,7 @@ const HARMLESS: &[Unreported] = &[
     proxy_fenced("bulk_next"),
     proxy_fenced("bulk_into::*"),
     proxy_fenced("bulk_operations"),
-    of("mma_producer_warp_beside_two::*", "setmaxnreg.inc", &[1], &[RegistersRemoved], REGISTERS),
+    of("mma_producer_warp_beside_two::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
     of("mma_flights", "setmaxnreg", &[0], &[RegistersRemoved], REGISTERS),
     of("mma_flights", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
     of("mma_flights", "wgmma.commit_group", &[0, 1, 2], &[CommitRemoved], LATER_GROUP),
