@@ -35,32 +35,15 @@ pub(super) fn proof(method: &Method, name: &Ident) -> TokenStream {
 /// Returns the proof for one step, with this receiver expression and receiver parameter.
 fn step(method: &Method, name: &Ident, held: ReceiverKind, taken: ReceiverKind) -> TokenStream {
     let span = Span::call_site();
-    let guard = format_ident!("{name}", span = span);
     let ty = if let TypeWord::Scalar(scalar) = method.of {
         scalar_type(scalar, span)
     } else {
         vocabulary(method.of.name(), span)
     };
     let (unknown, known) = (unknown_generics(method), known_generics(method));
-    let [held_by, taken] = [held, taken].map(reference);
-    let (held, name) = (static_reference(held), quote_spanned!(name.span()=> #name));
-    // A trait of the user may be implemented for some of the types only. The generics are therefore
-    // left open until the method is found.
-    quote! {
-        {
-            trait TheKernelLanguage {
-                fn #guard(#taken self);
-            }
-            impl<T> TheKernelLanguage for #held_by T {
-                fn #guard(#taken self) {}
-            }
-            // With this import, no constant in scope is taken for the pattern.
-            use ::tma_runtime::lang::names::any;
-            let any: fn() -> #held #ty #unknown = any;
-            any().#name();
-            let _: fn() -> #held #ty #known = any;
-        }
-    }
+    let reference = static_reference(held);
+    let is_known = quote!(let _: fn() -> #reference #ty #known = any;);
+    step_with(&quote!(#ty #unknown), &is_known, name, [held, taken])
 }
 
 /// Returns code that rustc accepts only if no other method takes precedence over those of a
@@ -82,7 +65,10 @@ pub(super) fn of_impl(block: &ItemImpl) -> Option<TokenStream> {
         let name = &function.sig.ident;
         for held in [ReceiverKind::Value, ReceiverKind::Reference, ReceiverKind::MutReference] {
             let earlier = earlier_steps(held, taken).into_iter();
-            steps.extend(earlier.map(|(held, taken)| step_with(&quote!(#of), name, held, taken)));
+            let nothing_open = TokenStream::new();
+            steps.extend(
+                earlier.map(|(held, taken)| step_with(&quote!(#of), &nothing_open, name, [held, taken])),
+            );
         }
     }
     let conditions = block.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
@@ -100,22 +86,32 @@ pub(super) fn of_impl(block: &ItemImpl) -> Option<TokenStream> {
     })
 }
 
-/// Returns the proof for one step of the lookup of a method of the type `of`.
-fn step_with(of: &TokenStream, name: &Ident, held: ReceiverKind, taken: ReceiverKind) -> TokenStream {
+/// Returns the proof for one step of the lookup of a method of the type `of`, with this receiver
+/// expression and receiver parameter. `is_known` determines the generics that `of` leaves open.
+fn step_with(
+    of: &TokenStream,
+    is_known: &TokenStream,
+    name: &Ident,
+    receivers: [ReceiverKind; 2],
+) -> TokenStream {
     let guard = format_ident!("{name}", span = Span::call_site());
-    let [held_by, taken] = [held, taken].map(reference);
-    let held = static_reference(held);
+    let [held, taken] = receivers.map(reference);
+    let static_held = static_reference(receivers[0]);
+    // A trait of the user may be implemented for some of the types only. The generics are therefore
+    // left open until the method is found.
     quote! {
         {
             trait TheKernelLanguage {
                 fn #guard(#taken self);
             }
-            impl<T> TheKernelLanguage for #held_by T {
+            impl<T> TheKernelLanguage for #held T {
                 fn #guard(#taken self) {}
             }
+            // With this import, no constant in scope is taken for the pattern.
             use ::tma_runtime::lang::names::any;
-            let any: fn() -> #held #of = any;
+            let any: fn() -> #static_held #of = any;
             any().#name();
+            #is_known
         }
     }
 }

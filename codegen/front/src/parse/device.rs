@@ -32,8 +32,8 @@ impl Cx<'_> {
         self.inlined_call(&device, None, args, span)
     }
 
-    /// Inlines a call of a function with these arguments, of which the receiver of a method has been
-    /// evaluated.
+    /// Inlines a call of a function with these arguments, of which the receiver of a method has
+    /// been evaluated.
     pub(super) fn inlined_call(
         &mut self,
         device: &DeviceFn<'_>,

@@ -3,9 +3,9 @@
 use syn::{Pat, RangeLimits};
 
 use super::cx::{Binding, Cx};
-use super::method::power::held;
 use super::names;
-use super::order::spill_if_changed;
+use super::order::{held, spill_if_changed};
+use super::pipeline::binary;
 use super::stmt::unit;
 use crate::diag::mistake::Syntax;
 use crate::infer::rule::Rule;
@@ -286,10 +286,4 @@ fn is_iterator(expr: &syn::Expr) -> bool {
         syn::Expr::Reference(_) | syn::Expr::Closure(_) => true,
         _ => false,
     }
-}
-
-/// Builds an operator of integers of one type.
-fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
-    let (ty, span) = (left.ty.clone(), left.span);
-    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
 }

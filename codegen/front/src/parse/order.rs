@@ -5,6 +5,7 @@
 //! therefore be read before: `x + { x = 2; 3 }`.
 
 use super::cx::{Builder, Cx};
+use super::method::tile_at::known;
 use crate::ir::{Block, Expr, ExprKind, LocalId, StmtKind, visit};
 use crate::quick::QuickSet;
 
@@ -29,6 +30,24 @@ impl Cx<'_> {
         self.builder.append(effects);
         (first, second)
     }
+}
+
+/// Returns `value` if evaluating it repeatedly costs nothing, or else a local that holds it.
+pub(super) fn held(cx: &mut Cx<'_>, value: Expr) -> Expr {
+    if cx.infer.resolve(&value.ty).as_scalar().is_some() {
+        let folded = known(&cx.infer, &value);
+        if let ExprKind::Const(_) = folded.kind {
+            return folded;
+        }
+    }
+    if matches!(value.kind, ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::Special(_))
+        || value.is_error()
+    {
+        return value;
+    }
+    let (id, held) = cx.builder.temporary("held", value.ty.clone(), value.span);
+    cx.builder.assign(id, value);
+    held
 }
 
 /// Copies to locals those of `values` that `effects`, which run next, would change.

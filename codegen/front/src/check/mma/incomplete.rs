@@ -11,11 +11,10 @@
 
 use tma_model::limits::WARPGROUP_THREADS;
 
-use crate::check::dataflow::{self, Analysis};
-use crate::check::unrolled::{self, State, Value};
+use crate::check::unrolled::{Check, State, follow};
 use crate::diag::Sink;
 use crate::diag::mistake::{self, Word};
-use crate::ir::{Expr, Facts, For, Group, Kernel, LoadedType, Loop, LoopExit, Span, Stmt, StmtKind, Team};
+use crate::ir::{Facts, Group, Kernel, LoadedType, Span, Stmt, StmtKind, Team};
 
 /// Reports the first operation of a warpgroup that warps without a whole warpgroup reach.
 pub(in crate::check) fn check(kernel: &Kernel, sink: &mut Sink) {
@@ -26,7 +25,7 @@ pub(in crate::check) fn check(kernel: &Kernel, sink: &mut Sink) {
         return;
     }
     let mut walk = Walk { kernel, found: None };
-    dataflow::run(&mut walk, &kernel.body, State::of_warpgroup(whole, &kernel.launch));
+    follow(&mut walk, kernel, State::of_warpgroup(whole, &kernel.launch));
     if let Some((word, span)) = walk.found {
         let at = kernel.launch.spans.threads;
         sink.error(mistake::Mma::IncompleteWarpgroup { word, block, whole, rest, at }, span);
@@ -55,43 +54,12 @@ struct Walk<'k> {
     found: Option<(Word, Span)>,
 }
 
-impl Analysis for Walk<'_> {
-    type State = State;
-
-    fn join(&mut self, one: State, other: State, _: &Stmt) -> State {
-        one.join(other)
-    }
-
-    fn evaluate(&mut self, stmt: &Stmt, facts: &Facts<'_>, _: &State) {
+impl Check for Walk<'_> {
+    fn stmt(&mut self, stmt: &Stmt, facts: &Facts<'_>, _: &State) {
         if self.found.is_none()
             && let Some(word) = word_of_warpgroup(self.kernel, stmt, facts)
         {
             self.found = Some((Word::from(word), stmt.origin.span));
-        }
-    }
-
-    fn transfer(&mut self, stmt: &Stmt, state: &mut State) {
-        if let StmtKind::Assign { local, index, value } = &stmt.kind {
-            state.assign(*local, index, value);
-        }
-    }
-
-    fn decide(&self, by: &Expr, state: &State) -> Value {
-        state.of(by)
-    }
-
-    fn unrolls(&self, inner: &For) -> Option<Vec<i128>> {
-        unrolled::iterations(inner)
-    }
-
-    fn begin(&mut self, inner: &For, iteration: i128, state: &mut State) {
-        state.set(inner.variable, Value::int(iteration));
-    }
-
-    fn enter(&mut self, inner: Loop<'_>, state: &mut State) {
-        inner.blocks().for_each(|block| state.forget(block));
-        if let LoopExit::Counted(range) = inner.exit {
-            state.set(range.variable, Value::Unknown);
         }
     }
 }

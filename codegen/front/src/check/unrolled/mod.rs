@@ -8,19 +8,19 @@
 //! that are known at run time only.
 
 mod arrays;
+mod follow;
 mod values;
 
 pub(super) use arrays::local_arrays;
+pub(super) use follow::{Check, follow};
 pub(super) use values::{State, Value};
 
-use super::dataflow::{self, Analysis};
 use super::limits::{self, Bound};
 use super::mma::{ColumnRange, columns_within, warp};
 use crate::diag::Sink;
 use crate::diag::mistake::{Mma, RegisterIndex, UnrolledIteration};
 use crate::ir::{
-    Accessor, Expr, ExprKind, Facts, For, Kernel, LocalId, Loop, LoopExit, MemoryObject, Span, Stmt,
-    StmtKind, Type, visit,
+    Accessor, Expr, ExprKind, Facts, For, Kernel, LocalId, MemoryObject, Span, Stmt, StmtKind, Type, visit,
 };
 use crate::quick::QuickSet;
 
@@ -32,7 +32,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
     });
     if is_needed {
         let mut walk = Walk { kernel, sink, iterations: vec![], reported: QuickSet::default() };
-        dataflow::run(&mut walk, &kernel.body, State::default());
+        follow(&mut walk, kernel, State::default());
     }
 }
 
@@ -60,15 +60,9 @@ struct Walk<'k, 's> {
     reported: QuickSet<SourceRange>,
 }
 
-impl Analysis for Walk<'_, '_> {
-    type State = State;
-
-    fn join(&mut self, one: State, other: State, _: &Stmt) -> State {
-        one.join(other)
-    }
-
+impl Check for Walk<'_, '_> {
     /// Checks the indices in `stmt`.
-    fn evaluate(&mut self, stmt: &Stmt, facts: &Facts<'_>, state: &State) {
+    fn stmt(&mut self, stmt: &Stmt, facts: &Facts<'_>, state: &State) {
         for operand in visit::operands(&stmt.kind) {
             visit::within(operand, &mut |node| {
                 if let ExprKind::Index(of, index) | ExprKind::Stage(of, index) = &node.kind {
@@ -102,36 +96,12 @@ impl Analysis for Walk<'_, '_> {
         }
     }
 
-    /// Statements other than assignments set values that are known at run time only, and that have
-    /// no entry before either.
-    fn transfer(&mut self, stmt: &Stmt, state: &mut State) {
-        if let StmtKind::Assign { local, index, value } = &stmt.kind {
-            state.assign(*local, index, value);
-        }
-    }
-
-    fn decide(&self, by: &Expr, state: &State) -> Value {
-        state.of(by)
-    }
-
-    fn unrolls(&self, inner: &For) -> Option<Vec<i128>> {
-        iterations(inner)
-    }
-
-    fn begin(&mut self, inner: &For, iteration: i128, state: &mut State) {
-        state.set(inner.variable, Value::int(iteration));
+    fn begin(&mut self, inner: &For, iteration: i128) {
         self.iterations.push((inner.variable, iteration));
     }
 
     fn end(&mut self) {
         self.iterations.pop();
-    }
-
-    fn enter(&mut self, inner: Loop<'_>, state: &mut State) {
-        inner.blocks().for_each(|block| state.forget(block));
-        if let LoopExit::Counted(range) = inner.exit {
-            state.set(range.variable, Value::Unknown);
-        }
     }
 }
 

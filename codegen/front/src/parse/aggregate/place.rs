@@ -1,5 +1,6 @@
 //! Places: variables, and the fields of them.
 
+use super::result::is_same_object;
 use super::{leaves, leaves_with_holders, with_leaves};
 use crate::diag::mistake::{Assignment, Mismatch};
 use crate::ir::{Compound, Expr, ExprKind, LocalId, Span, Type};
@@ -22,8 +23,8 @@ pub(in crate::parse) struct Place {
 }
 
 impl Cx<'_> {
-    /// Resolves `p`, `p.row`, `(*p).row` and the like. Returns `None` for all other expressions, and
-    /// reports nothing.
+    /// Resolves `p`, `p.row`, `(*p).row` and the like. Returns `None` for all other expressions,
+    /// and reports nothing.
     pub(in crate::parse) fn place(&mut self, expr: &syn::Expr) -> Option<Place> {
         match expr {
             syn::Expr::Paren(paren) => self.place(&paren.expr),
@@ -127,7 +128,7 @@ impl Cx<'_> {
             let is_other = match old.of {
                 Some(_) if is_accumulator => !is_own(new),
                 Some(_) => is_other_shared(old.value, new),
-                None => target.is_none() && is_other(old.value, new),
+                None => target.is_none() && !is_same_object(old.value, new),
             };
             if is_other {
                 return Err(old.ty().clone());
@@ -268,17 +269,5 @@ impl Cx<'_> {
                 None
             }
         }
-    }
-}
-
-/// Whether two leaves that are in no local differ.
-fn is_other(old: &Expr, new: &Expr) -> bool {
-    match (&old.kind, &new.kind) {
-        (ExprKind::Unit, ExprKind::Unit) => false,
-        (ExprKind::Shared(_) | ExprKind::Param(_), ExprKind::Shared(_) | ExprKind::Param(_)) => {
-            is_other_shared(old, new)
-        }
-        // Whether two expressions have the same value is not decided here.
-        _ => true,
     }
 }

@@ -67,8 +67,9 @@ impl Cx<'_> {
     }
 }
 
-/// Whether both are the same object outside registers.
-fn is_same_object(one: &Expr, other: &Expr) -> bool {
+/// Whether both are the same object outside registers. Whether two expressions have the same value
+/// is not decided here.
+pub(super) fn is_same_object(one: &Expr, other: &Expr) -> bool {
     match (&one.kind, &other.kind) {
         (ExprKind::Shared(one), ExprKind::Shared(other)) => one == other,
         (ExprKind::Param(one), ExprKind::Param(other)) => one == other,

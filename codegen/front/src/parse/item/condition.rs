@@ -45,6 +45,11 @@ fn refuse_on_shared(conditions: Vec<&Attribute>, sink: &mut Sink) {
     }
 }
 
+/// Whether it is an attribute by which rustc may leave out what it is on.
+pub(super) fn is_condition(attr: &Attribute) -> bool {
+    attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr")
+}
+
 fn conditions<'a>(look: impl FnOnce(&mut Found<'a>)) -> Vec<&'a Attribute> {
     let mut found = Found(vec![]);
     look(&mut found);
@@ -55,7 +60,7 @@ struct Found<'a>(Vec<&'a Attribute>);
 
 impl<'a> Visit<'a> for Found<'a> {
     fn visit_attribute(&mut self, attr: &'a Attribute) {
-        if attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr") {
+        if is_condition(attr) {
             self.0.push(attr);
         }
     }

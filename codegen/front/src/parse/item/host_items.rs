@@ -4,6 +4,7 @@
 use syn::ext::IdentExt;
 use syn::{Attribute, Fields, Ident, Item, UseTree};
 
+use super::condition::is_condition;
 use crate::diag::mistake::HostItem;
 use crate::parse::names::{self, Space};
 
@@ -54,9 +55,11 @@ pub(in crate::parse) fn host_item_decl(item: &Item) -> Option<HostItemDecl> {
         // syn's enum of items is non-exhaustive.
         _ => return None,
     };
-    let conditional =
-        attrs.iter().any(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr"));
-    (!conditional).then(|| HostItemDecl { name: name.unraw().to_string(), item: kind, spaces })
+    (!attrs.iter().any(is_condition)).then(|| HostItemDecl {
+        name: name.unraw().to_string(),
+        item: kind,
+        spaces,
+    })
 }
 
 /// Whether `item` could bring built-ins into scope: a glob import, an import of a built-in's name,

@@ -6,6 +6,7 @@ use syn::{
     ReceiverKind, Token, Type, parse_quote_spanned,
 };
 
+use super::condition::is_condition;
 use super::is_named;
 use crate::diag::Sink;
 use crate::diag::mistake::Aggregate;
@@ -110,8 +111,4 @@ fn parameter(receiver: &Receiver) -> FnArg {
 pub(in crate::parse) fn receiver_type(function: &ItemFn) -> Option<&Type> {
     let Some(FnArg::Typed(first)) = function.sig.inputs.first() else { return None };
     matches!(&*first.pat, Pat::Ident(name) if name.ident == "self").then_some(&*first.ty)
-}
-
-fn is_condition(attr: &Attribute) -> bool {
-    attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr")
 }

@@ -1,10 +1,11 @@
 //! Methods of numbers that become several operations: powers and multiples.
 
-use super::tile_at::{known, known_integer};
+use super::tile_at::known_integer;
 use crate::infer::rule::{Integers, Rule};
 use crate::ir::{BinaryOp, Block, Const, Expr, ExprKind, MathOp, Scalar, Span, StmtKind};
 use crate::parse::cx::Cx;
 use crate::parse::expr::apply;
+use crate::parse::order::held;
 use crate::words::{NumberWord, Word};
 
 /// Builds `x.pow(n)` of an integer.
@@ -44,9 +45,9 @@ pub(in crate::parse) fn float_power(cx: &mut Cx<'_>, x: Expr, n: Expr, span: Spa
     Some(result)
 }
 
-/// Builds `x` to the power `n`, a `u32`, by squaring: the product, from the lowest bit of `n` on, of
-/// the repeated squares of `x` for which the bit is 1. No square is computed that is not multiplied
-/// with, so an integer overflows only if the power does.
+/// Builds `x` to the power `n`, a `u32`, by squaring: the product, from the lowest bit of `n` on,
+/// of the repeated squares of `x` for which the bit is 1. No square is computed that is not
+/// multiplied with, so an integer overflows only if the power does.
 fn power(cx: &mut Cx<'_>, x: Expr, n: Expr, one: Expr, span: Span) -> Expr {
     match known_integer(&cx.infer, &n) {
         Some(n) => known_power(cx, x, n, one),
@@ -117,24 +118,6 @@ pub(in crate::parse) fn next_multiple_of(cx: &mut Cx<'_>, a: Expr, b: Expr, span
     let lacking = binary(cx, BinaryOp::Sub, b, remainder);
     let lacking = binary(cx, BinaryOp::Mul, lacking, inexact);
     Some(apply(&mut cx.typing(), BinaryOp::Add, a, lacking, span))
-}
-
-/// Returns `value` if evaluating it repeatedly costs nothing, or else a local that holds it.
-pub(in crate::parse) fn held(cx: &mut Cx<'_>, value: Expr) -> Expr {
-    if cx.infer.resolve(&value.ty).as_scalar().is_some() {
-        let folded = known(&cx.infer, &value);
-        if let ExprKind::Const(_) = folded.kind {
-            return folded;
-        }
-    }
-    if matches!(value.kind, ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::Special(_))
-        || value.is_error()
-    {
-        return value;
-    }
-    let (id, held) = cx.builder.temporary("held", value.ty.clone(), value.span);
-    cx.builder.assign(id, value);
-    held
 }
 
 /// Builds an operator of operands whose types fit.
