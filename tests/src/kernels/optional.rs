@@ -12,7 +12,8 @@ pub const CASES: &[Case] = &[
     Case { name: "optional::lengths", run: lengths },
 ];
 
-/// `out = 3 * src + bias`, without a bias `3 * src`; `next` has the elements behind, if it is there.
+/// `out = 3 * src + bias`, without a bias `3 * src`; `next` has the elements behind, if it is
+/// there.
 #[tma_kernel(threads = 128)]
 pub fn optional_slices(
     src: Global<u32>,

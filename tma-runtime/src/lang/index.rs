@@ -80,8 +80,8 @@ pub fn lane_idx() -> u32 {
 }
 
 /// Returns the index of this thread's warpgroup in its block: linear thread index / 128. A
-/// warpgroup is four warps, the unit of `wgmma`. In a block whose threads are not a multiple of 128,
-/// the last warps are not a whole warpgroup, and cannot execute operations of one.
+/// warpgroup is four warps, the unit of `wgmma`. In a block whose threads are not a multiple of
+/// 128, the last warps are not a whole warpgroup, and cannot execute operations of one.
 ///
 /// ```
 /// # use tma_runtime::prelude::*;

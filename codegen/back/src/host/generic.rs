@@ -295,8 +295,8 @@ fn arguments(kernel: &Kernel) -> Option<Vec<TokenStream>> {
     tokens.collect()
 }
 
-/// Returns the form of a parameter on the host, without its element type: the variant, the number of
-/// dimensions, and whether it is optional.
+/// Returns the form of a parameter on the host, without its element type: the variant, the number
+/// of dimensions, and whether it is optional.
 fn form(param: &Param) -> (std::mem::Discriminant<Type>, Option<usize>, Presence) {
     (std::mem::discriminant(&param.ty), param.ty.moved().map(TileType::rank), param.presence)
 }

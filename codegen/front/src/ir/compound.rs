@@ -36,8 +36,8 @@ pub enum Compound {
     /// A matrix in a slice of such elements. Parts: the slice, the first element, rows, columns,
     /// and the distance between rows in elements.
     Matrix(Scalar),
-    /// A slice that a launch may leave out: `Option<Global<T>>`. Parts: the slice, and whether it is
-    /// there.
+    /// A slice that a launch may leave out: `Option<Global<T>>`. Parts: the slice, and whether it
+    /// is there.
     Option(Scalar),
     /// A multiplication in flight. Parts: the accumulator, and the parts of the value that is kept
     /// until the multiplication completes.

@@ -3,8 +3,8 @@
 //!
 //! Terms are hash-consed: values that are computed in the same way are the same term, so two
 //! threads that read one parameter decide alike. Arithmetic wraps as in the hardware
-//! ([`eval`](tma_front::ir::eval)). Floats have no terms, since nothing that synchronises depends on
-//! them.
+//! ([`eval`](tma_front::ir::eval)). Floats have no terms, since nothing that synchronises depends
+//! on them.
 
 pub(super) mod linear;
 mod node;

@@ -1,5 +1,5 @@
-//! The orders in which loops iterate, loops over arrays, and `break` with a value, compared with the
-//! same text in plain Rust.
+//! The orders in which loops iterate, loops over arrays, and `break` with a value, compared with
+//! the same text in plain Rust.
 
 use tma_runtime::prelude::*;
 

@@ -52,9 +52,9 @@ impl<'a> Arg<'a> {
         Self { argument: Argument::global(slice.layout, true), memory: slice.memory }
     }
 
-    /// Passes the elements of a tensor, or nothing, to an `Option<Global>` parameter that the kernel
-    /// only reads. Whether there is a tensor is an argument of its own, a `bool` after those of the
-    /// kernel's signature.
+    /// Passes the elements of a tensor, or nothing, to an `Option<Global>` parameter that the
+    /// kernel only reads. Whether there is a tensor is an argument of its own, a `bool` after those
+    /// of the kernel's signature.
     pub fn optional<T: Scalar>(slice: Option<GlobalSlice<'a, T>>) -> Self {
         slice.map_or_else(Self::nothing::<T>, Self::global)
     }

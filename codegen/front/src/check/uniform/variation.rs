@@ -214,8 +214,8 @@ impl Variables {
         }
     }
 
-    /// Returns the variation of a thread coordinate. It counts threads in steps if the axes up to this
-    /// one make whole warpgroups, or if there are no others.
+    /// Returns the variation of a thread coordinate. It counts threads in steps if the axes up to
+    /// this one make whole warpgroups, or if there are no others.
     fn thread(&self, axis: Axis, span: Span) -> Variation {
         let [x, y, z] = self.threads;
         let (unit, extent, others) = match axis {
@@ -319,8 +319,8 @@ fn in_steps(op: BinaryOp, unit: u32, by: u32) -> Option<Steps> {
     }
 }
 
-/// Returns the operator with its sides exchanged. Those that do not compare become `Add`, from which
-/// nothing follows.
+/// Returns the operator with its sides exchanged. Those that do not compare become `Add`, from
+/// which nothing follows.
 fn mirrored(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Lt => BinaryOp::Gt,
