@@ -185,3 +185,62 @@ fn what_is_no_list_is_malformed() {
         assert!(errors.starts_with(&format!("TMA0006: malformed attribute: {message}")), "{lists}: {errors}");
     }
 }
+
+#[test]
+fn constants_are_computed_from_those_of_an_instance() {
+    assert_eq!(
+        instances("M in [2, 4], let N = 3 * M as i32 - 1, T in [u8]"),
+        ["m_2_u8: u8 2u32 5i32", "m_4_u8: u8 4u32 11i32"]
+    );
+}
+
+/// A `let` is in force for every product, wherever it stands.
+#[test]
+fn all_products_have_the_computed_constants() {
+    assert_eq!(
+        instances(
+            "T in [u8], N in [1]; let M = COUNT + N as u32; T in [f16], N in [2, 3]; half = <f16, 8, 9>"
+        ),
+        ["u8_1: u8 4u32 1i32", "f16_2: f16 5u32 2i32", "f16_3: f16 6u32 3i32", "half: f16 8u32 9i32"]
+    );
+}
+
+/// Returns the instances of a kernel that is generic over three constants.
+#[track_caller]
+fn of_three(lists: &str) -> String {
+    ir(&format!(
+        "#[tma_kernel(threads = 32, instances({lists}))]
+         fn k<const A: u32, const B: u32, const C: u32>(out: Global<u32>) {{ out.set(A, B + C); }}"
+    ))
+}
+
+#[test]
+fn a_computed_constant_may_use_those_before_it() {
+    let text = of_three("A in [4], let C = A * 2, let B = C + A");
+    assert!(text.contains("global.set p0 4u32 20u32"), "{text}");
+}
+
+/// Each of these mistakes has its own message.
+#[test]
+fn computed_constants_are_judged() {
+    let refused = |lists: &str| {
+        refused(&format!(
+            "#[tma_kernel(threads = 32, instances({lists}))]
+             fn k<T: TileElement, const A: u32, const B: u32>(src: TensorMap<Tile<T, Shape1<A>>>, out: Global<u32>) {{
+                 out.set(0, A + B);
+             }}"
+        ))
+    };
+    for (lists, message) in [
+        ("T in [u8], A in [1], let B = A, let C = 1", "TMA0010: `k` has no generic parameter `C`"),
+        ("A in [1], B in [1], let T = 4", "TMA0010: `T` is a type: only constants are computed"),
+        ("T in [u8], A in [1], B in [2], let B = A", "TMA0010: `B` is bound more than once"),
+        ("T in [u8], let A = B, let B = 4", "TMA0010: `A` is computed from `B`, which is computed later"),
+        ("T in [u8], A in [1], let B = B + 1", "TMA0010: `B` is computed from itself"),
+        ("T in [u8], A in [1]", "TMA0010: the product has no list for `B`"),
+        ("T in [u8], A in [16], let B = A / (A - 16)", "TMA0105"),
+    ] {
+        let errors = refused(lists);
+        assert!(errors.starts_with(message), "{lists}: {errors}");
+    }
+}

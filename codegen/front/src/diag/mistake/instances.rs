@@ -26,6 +26,12 @@ pub enum Instances {
     TwoLists { generic: String },
     /// A generic without a list.
     NoList { generic: String },
+    /// A type generic that is computed.
+    ComputedType { generic: String },
+    /// A generic that is computed, and computed or listed elsewhere, too.
+    ComputedTwice { generic: String },
+    /// A constant that is computed from one that is computed later.
+    ComputedLater { generic: String, uses: String },
     /// A list without values.
     EmptyList { generics: Vec<String> },
     /// A value with more or fewer arguments than its list has generics.
@@ -82,8 +88,24 @@ impl Instances {
                 "merge them, or separate two products by `;`".to_owned(),
             ),
             Self::NoList { generic } => {
-                (format!("the product has no list for `{generic}`"), format!("add `{generic} in [..]`"))
+                (format!("the product has no list for `{generic}`"), format!("add `{generic} in [..]`, or `let {generic} = ..`"))
             }
+            Self::ComputedType { generic } => (
+                format!("`{generic}` is a type: only constants are computed"),
+                format!("list its types: `{generic} in [..]`"),
+            ),
+            Self::ComputedTwice { generic } => (
+                format!("`{generic}` is bound more than once"),
+                "keep one: `let` computes a constant of all products, which then have no list for it".to_owned(),
+            ),
+            Self::ComputedLater { generic, uses } if generic == uses => (
+                format!("`{generic}` is computed from itself"),
+                "compute it from constants of the lists".to_owned(),
+            ),
+            Self::ComputedLater { generic, uses } => (
+                format!("`{generic}` is computed from `{uses}`, which is computed later"),
+                format!("move `let {uses} = ..` before `let {generic} = ..`"),
+            ),
             Self::EmptyList { generics } => (
                 format!("the list of `{}` is empty", generics.join(", ")),
                 "add at least one value, or remove the product".to_owned(),

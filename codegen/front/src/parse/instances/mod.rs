@@ -6,8 +6,9 @@
 //!
 //! The lists up to a `;` form one product: an instance for each combination of their values, with
 //! the last list varying fastest. The instance is named after its values, in the order of the
-//! lists: `f16_1`, `f16_2`, ..
+//! lists: `f16_1`, `f16_2`, .. `let COLS = 64 / R` computes a constant of each of these instances.
 
+mod computed;
 mod name;
 mod product;
 
@@ -17,6 +18,7 @@ use syn::punctuated::Punctuated;
 use syn::{GenericArgument, ItemFn, Token, token};
 
 use crate::diag::Sink;
+use computed::Computed;
 
 /// `name = <f16, 64, 128>`.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub(crate) enum Entry {
     Named(InstanceAttr),
     /// Every combination of the values of the factors.
     Product(Vec<Factor>),
+    /// A constant of all products, computed from the values of their lists.
+    Computed(Computed),
 }
 
 /// `T in [f16, bf16]`, or `(T, N) in [(f16, 64), (f32, 32)]` for generics that vary together.
@@ -54,17 +58,23 @@ struct Value {
 /// Expands `entries` into instances, in order. Returns `None` if a product is invalid.
 pub(super) fn expand(function: &ItemFn, entries: &[Entry], sink: &mut Sink) -> Option<Vec<InstanceAttr>> {
     let before = sink.len();
-    let products = entries.iter().filter_map(|entry| match entry {
-        Entry::Named(_) => None,
-        Entry::Product(factors) => Some(&factors[..]),
-    });
-    product::judge(function, &products.collect::<Vec<_>>(), sink);
+    let (mut products, mut computed) = (vec![], vec![]);
+    for entry in entries {
+        match entry {
+            Entry::Named(_) => {}
+            Entry::Product(factors) => products.push(&factors[..]),
+            Entry::Computed(constant) => computed.push(constant),
+        }
+    }
+    computed::judge(function, &computed, &products, sink);
+    product::judge(function, &products, &computed, sink);
     if sink.len() > before {
         return None;
     }
     let instances = entries.iter().map(|entry| match entry {
         Entry::Named(instance) => vec![instance.clone()],
-        Entry::Product(factors) => product::instances(function, factors),
+        Entry::Product(factors) => product::instances(function, factors, &computed),
+        Entry::Computed(_) => vec![],
     });
     Some(instances.flatten().collect())
 }
@@ -85,12 +95,16 @@ pub(super) fn entries(input: ParseStream<'_>) -> syn::Result<Vec<Entry>> {
 fn section(input: ParseStream<'_>, entries: &mut Vec<Entry>) -> syn::Result<()> {
     let mut product = None;
     while !input.is_empty() && !input.peek(Token![;]) {
-        if input.peek2(Token![in]) {
+        if input.peek(Token![let]) {
+            entries.push(Entry::Computed(input.parse()?));
+        } else if input.peek2(Token![in]) {
             let index = *product.get_or_insert(entries.len());
             let factor = input.parse()?;
             match entries.get_mut(index) {
                 Some(Entry::Product(factors)) => factors.push(factor),
-                Some(Entry::Named(_)) | None => entries.push(Entry::Product(vec![factor])),
+                Some(Entry::Named(_) | Entry::Computed(_)) | None => {
+                    entries.push(Entry::Product(vec![factor]))
+                }
             }
         } else {
             entries.push(Entry::Named(input.parse()?));

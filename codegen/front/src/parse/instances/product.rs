@@ -4,18 +4,19 @@ use std::collections::HashSet;
 
 use syn::{GenericArgument, GenericParam, Ident, ItemFn};
 
+use super::computed::{self, Bound, Computed};
 use super::{Factor, InstanceAttr, Value, name};
 use crate::diag::Sink;
 use crate::diag::mistake::Instances;
 use crate::ir::Span;
 use crate::limits::PRODUCT_INSTANCES;
 
-/// Checks a kernel's products: each binds every generic exactly once, to values with names, and the
-/// total number of instances is within the limit.
-pub(super) fn judge(function: &ItemFn, products: &[&[Factor]], sink: &mut Sink) {
+/// Checks a kernel's products: each binds every generic exactly once that is not computed, to values
+/// with names, and the total number of instances is within the limit.
+pub(super) fn judge(function: &ItemFn, products: &[&[Factor]], computed: &[&Computed], sink: &mut Sink) {
     let mut made = 0;
     for factors in products {
-        judge_generics(function, factors, sink);
+        judge_generics(function, factors, computed, sink);
         for factor in *factors {
             judge_values(factor, sink);
         }
@@ -29,22 +30,26 @@ pub(super) fn judge(function: &ItemFn, products: &[&[Factor]], sink: &mut Sink) 
     }
 }
 
-fn judge_generics(function: &ItemFn, factors: &[Factor], sink: &mut Sink) {
+fn judge_generics(function: &ItemFn, factors: &[Factor], computed: &[&Computed], sink: &mut Sink) {
     let generics = generics(function);
     let mut bound = HashSet::new();
     for generic in factors.iter().flat_map(|factor| &factor.generics) {
         if !generics.contains(&generic) {
-            let kernel = function.sig.ident.to_string();
-            let known = generics.iter().map(ToString::to_string).collect();
-            let mistake = Instances::UnknownGeneric { kernel, generic: generic.to_string(), known };
-            sink.error(mistake, Span::of(generic));
+            sink.error(unknown(function, generic), Span::of(generic));
         } else if !bound.insert(generic) {
             sink.error(Instances::TwoLists { generic: generic.to_string() }, Span::of(generic));
         }
     }
+    bound.extend(computed.iter().map(|computed| &computed.generic));
     for generic in generics.iter().filter(|generic| !bound.contains(*generic)) {
         sink.error(Instances::NoList { generic: generic.to_string() }, span(factors));
     }
+}
+
+/// Returns the mistake of a name that is no generic of the kernel.
+pub(super) fn unknown(function: &ItemFn, generic: &Ident) -> Instances {
+    let known = generics(function).iter().map(ToString::to_string).collect();
+    Instances::UnknownGeneric { kernel: function.sig.ident.to_string(), generic: generic.to_string(), known }
 }
 
 fn judge_values(factor: &Factor, sink: &mut Sink) {
@@ -70,7 +75,7 @@ fn judge_values(factor: &Factor, sink: &mut Sink) {
 }
 
 /// Returns the instances of a valid product, with the last list varying fastest.
-pub(super) fn instances(function: &ItemFn, factors: &[Factor]) -> Vec<InstanceAttr> {
+pub(super) fn instances(function: &ItemFn, factors: &[Factor], computed: &[&Computed]) -> Vec<InstanceAttr> {
     let generics = generics(function);
     let mut rows: Vec<Vec<&Value>> = vec![vec![]];
     for factor in factors {
@@ -81,24 +86,31 @@ pub(super) fn instances(function: &ItemFn, factors: &[Factor]) -> Vec<InstanceAt
     let instance = |row: &Vec<&Value>| {
         // Each value has a name, otherwise the product would have been rejected.
         let name = name::of_instance(factors, row)?;
-        Some(InstanceAttr { name, arguments: arguments(&generics, factors, row) })
+        let mut bound = bound(factors, row);
+        computed::extend(&mut bound, computed);
+        Some(InstanceAttr { name, arguments: arguments(&generics, &bound) })
     };
     rows.iter().filter_map(instance).collect()
 }
 
-/// Returns the arguments of one combination, in the order of the kernel's generics.
-fn arguments(generics: &[&Ident], factors: &[Factor], row: &[&Value]) -> Vec<GenericArgument> {
-    let bound: Vec<_> = factors
-        .iter()
-        .zip(row)
-        .flat_map(|(factor, value)| factor.generics.iter().zip(&value.arguments))
-        .collect();
-    let argument = |generic| bound.iter().find(|(name, _)| *name == generic).map(|(_, argument)| *argument);
-    generics.iter().filter_map(|generic| argument(*generic)).cloned().collect()
+/// Returns the arguments that one combination of values gives to generics.
+fn bound(factors: &[Factor], row: &[&Value]) -> Vec<Bound> {
+    let of_factor = |(factor, value): (&Factor, &&Value)| {
+        let arguments = value.arguments.iter().cloned();
+        factor.generics.iter().cloned().zip(arguments).collect::<Vec<_>>()
+    };
+    factors.iter().zip(row).flat_map(of_factor).collect()
+}
+
+/// Returns the arguments in the order of the kernel's generics.
+fn arguments(generics: &[&Ident], bound: &[Bound]) -> Vec<GenericArgument> {
+    let argument =
+        |generic: &&Ident| bound.iter().find(|(name, _)| name == *generic).map(|(_, argument)| argument);
+    generics.iter().filter_map(argument).cloned().collect()
 }
 
 /// Returns the generics that an instance has arguments for.
-fn generics(function: &ItemFn) -> Vec<&Ident> {
+pub(super) fn generics(function: &ItemFn) -> Vec<&Ident> {
     function
         .sig
         .generics
@@ -110,6 +122,11 @@ fn generics(function: &ItemFn) -> Vec<&Ident> {
             GenericParam::Lifetime(_) => None,
         })
         .collect()
+}
+
+/// Whether the generic stands for types.
+pub(super) fn is_type(function: &ItemFn, generic: &Ident) -> bool {
+    function.sig.generics.type_params().any(|param| param.ident == *generic)
 }
 
 /// Returns the span of the first token of a product.
