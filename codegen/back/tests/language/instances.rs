@@ -238,9 +238,17 @@ fn computed_constants_are_judged() {
         ("T in [u8], let A = B, let B = 4", "TMA0010: `A` is computed from `B`, which is computed later"),
         ("T in [u8], A in [1], let B = B + 1", "TMA0010: `B` is computed from itself"),
         ("T in [u8], A in [1]", "TMA0010: the product has no list for `B`"),
-        ("T in [u8], A in [16], let B = A / (A - 16)", "TMA0105"),
+        ("T in [u8], A in [16], let B = A / (A - 16)", "TMA0111"),
     ] {
         let errors = refused(lists);
         assert!(errors.starts_with(message), "{lists}: {errors}");
     }
 }
+#[test]
+fn computed_constants_may_choose() {
+    assert_eq!(
+        instances("T in [u8], M in [1, 2, 64], let N = if M > 1 && M % 4 != 0 { 7 } else { -7 }"),
+        ["u8_1: u8 1u32 -7i32", "u8_2: u8 2u32 7i32", "u8_64: u8 64u32 -7i32"]
+    );
+}
+
