@@ -15,10 +15,11 @@ use std::{env, fs, io};
 use quote::ToTokens;
 use syn::{Item, ItemMod, Meta};
 use tma_front::diag::mistake::Unfound;
-use tma_front::parse::item::template::{Template, shown_path};
+use tma_front::parse::item::imports::{Imports, of_nodes};
+use tma_front::parse::item::template::{Elsewhere, Template, shown_path};
 use tma_front::parse::item::{file, is_named};
 
-use crate::{abi, note};
+use crate::{abi, imports, note};
 
 /// The key under which a package's build script publishes the location of its sources. In the
 /// environment of dependents it is prefixed with the name of `links`.
@@ -28,12 +29,18 @@ const KEY: &str = "tma_package";
 const REASON: char = '!';
 
 /// The templates requested by the files of a package, as its build script finds them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Packages {
     /// The folders of packages, by the names that paths begin with.
     folders: BTreeMap<String, PathBuf>,
     found: RefCell<BTreeMap<String, Result<Template, Unfound>>>,
     read: RefCell<BTreeSet<PathBuf>>,
+    /// The modules that are resolved.
+    pub(crate) known: imports::Known,
+    /// The files about imports for the macro, with their contents.
+    left: RefCell<BTreeMap<PathBuf, String>>,
+    /// The items of files that are known otherwise.
+    texts: BTreeMap<PathBuf, Vec<Item>>,
 }
 
 impl Packages {
@@ -43,7 +50,7 @@ impl Packages {
         folders.extend(own_name().map(|name| (name, package.to_owned())));
         folders.insert("crate".to_owned(), package.to_owned());
         folders.extend(named.clone());
-        Self { folders, found: RefCell::default(), read: RefCell::default() }
+        Self { folders, ..Self::default() }
     }
 
     /// Returns the template with this path.
@@ -68,9 +75,13 @@ impl Packages {
 
     /// Returns the module with this path in a package, and its file.
     fn in_package(&self, package: &Path, names: &[String]) -> Result<(ItemMod, PathBuf), Unfound> {
-        let mut folder = package.join("src");
-        let roots = ["lib.rs", "main.rs"].map(|root| folder.join(root));
-        let mut file = first_file(roots).ok_or(Unfound::Package)?;
+        self.in_crate(&root_of(package)?, names)
+    }
+
+    /// Returns the module with this path in the crate of a root file, and its file.
+    pub(crate) fn in_crate(&self, root: &Path, names: &[String]) -> Result<(ItemMod, PathBuf), Unfound> {
+        let mut folder = root.parent().unwrap_or(Path::new("")).to_owned();
+        let mut file = root.to_owned();
         let mut items = self.items(&file);
         for (at, name) in names.iter().enumerate() {
             let module = module_named(&items, name).ok_or_else(|| Unfound::Module(name.clone()))?.clone();
@@ -91,8 +102,48 @@ impl Packages {
         Err(Unfound::Unmarked)
     }
 
+    /// Returns the root file of a package's library.
+    pub(crate) fn root_of_package(&self, name: &str) -> Result<PathBuf, Unfound> {
+        root_of(self.folders.get(name).ok_or(Unfound::Package)?)
+    }
+
+    /// Returns the folder of the package itself.
+    pub(crate) fn own_folder(&self) -> PathBuf {
+        self.folders.get("crate").cloned().unwrap_or_default()
+    }
+
+    /// Returns what a module of the file `source`, in inline modules of the names `around`,
+    /// imports, and leaves it for the macro.
+    pub(crate) fn imports(&self, source: &Path, module: &ItemMod, around: &[String]) -> Imports {
+        let nodes = imports::nodes(self, source, module, around);
+        let items = module.content.as_ref().map(|(_, items)| &items[..]).unwrap_or_default();
+        let imports = of_nodes(items, &nodes);
+        if !nodes.is_empty() {
+            let file = imports::file::name(&self.own_folder(), source, &module.ident);
+            self.left.borrow_mut().insert(file, imports::file::encoded(&nodes));
+        }
+        imports
+    }
+
+    /// Returns these packages, or none, with `items` as the contents of the file `path`, whatever
+    /// that contains.
+    pub(crate) fn with_file(packages: Option<&Self>, path: &str, items: &[Item]) -> Self {
+        let folders = packages.map(|packages| packages.folders.clone()).unwrap_or_default();
+        let mut packages = Self { folders, ..Self::default() };
+        packages.texts.insert(packages.source(path), items.to_vec());
+        packages
+    }
+
+    /// Returns the whole path of a file of the package.
+    pub(crate) fn source(&self, path: &str) -> PathBuf {
+        self.own_folder().join(path)
+    }
+
     /// Returns the items of a file, or none if it is not Rust.
-    fn items(&self, path: &Path) -> Vec<Item> {
+    pub(crate) fn items(&self, path: &Path) -> Vec<Item> {
+        if let Some(items) = self.texts.get(path) {
+            return items.clone();
+        }
         self.read.borrow_mut().insert(path.to_owned());
         let text = fs::read_to_string(path).unwrap_or_default();
         file::parsed(&text).map(|file| file.items).unwrap_or_default()
@@ -113,7 +164,8 @@ impl Packages {
             };
             (abi::template_file(path), text)
         });
-        texts.collect()
+        let imports = self.left.borrow();
+        texts.chain(imports.iter().map(|(file, text)| (file.clone(), text.clone()))).collect()
     }
 }
 
@@ -145,6 +197,11 @@ fn published_packages() -> BTreeMap<String, PathBuf> {
 /// Returns the name of the package being built, as code refers to it.
 fn own_name() -> Option<String> {
     Some(env::var("CARGO_PKG_NAME").ok()?.replace('-', "_"))
+}
+
+/// Returns the root file of the library of the package in a folder, or else that of its program.
+fn root_of(package: &Path) -> Result<PathBuf, Unfound> {
+    first_file(["lib.rs", "main.rs"].map(|root| package.join("src").join(root))).ok_or(Unfound::Package)
 }
 
 fn first_file(paths: [PathBuf; 2]) -> Option<PathBuf> {
@@ -182,8 +239,12 @@ pub(crate) fn in_text(items: &[Item], path: &syn::Path) -> Result<Template, Unfo
     marked(found?.clone(), None)
 }
 
+/// Finds templates and imports in the files that the build script has left for the macro.
+pub(crate) const LEFT: Elsewhere<'static> =
+    Elsewhere { template: &from_build_script, imports: &imports::file::from_build_script };
+
 /// Returns the template with this path that the build script has left for the macro.
-pub(crate) fn from_build_script(path: &syn::Path) -> Result<Template, Unfound> {
+fn from_build_script(path: &syn::Path) -> Result<Template, Unfound> {
     let out_dir = env::var_os("OUT_DIR").map(PathBuf::from).filter(|out_dir| note::is_read(out_dir));
     let out_dir = out_dir.ok_or(Unfound::Unseen)?;
     let shown = shown_path(path);
@@ -200,24 +261,30 @@ pub(crate) fn from_build_script(path: &syn::Path) -> Result<Template, Unfound> {
 }
 
 /// Encodes the reason why there is no template, for a file.
-fn reason(why: &Unfound) -> String {
+pub(crate) fn reason(why: &Unfound) -> String {
     let text = match why {
         Unfound::Package => "package",
         Unfound::Module(name) => return format!("{REASON}module {name}"),
         Unfound::Unmarked => "unmarked",
         Unfound::Made => "made",
         Unfound::Unseen => "unseen",
+        Unfound::Item(name) => return format!("{REASON}item {name}"),
+        Unfound::Cycle => "cycle",
     };
     format!("{REASON}{text}")
 }
 
-fn of_reason(text: &str) -> Unfound {
+/// Decodes a reason.
+pub(crate) fn of_reason(text: &str) -> Unfound {
+    let text = text.strip_prefix(REASON).unwrap_or(text);
     match text.split_once(' ') {
         Some(("module", name)) => Unfound::Module(name.to_owned()),
+        Some(("item", name)) => Unfound::Item(name.to_owned()),
         Some(_) | None => match text {
             "package" => Unfound::Package,
             "unmarked" => Unfound::Unmarked,
             "made" => Unfound::Made,
+            "cycle" => Unfound::Cycle,
             _ => Unfound::Unseen,
         },
     }
@@ -229,8 +296,9 @@ mod tests {
 
     #[test]
     fn a_reason_is_read_as_it_was_written() {
-        let module = Unfound::Module("gemm".to_owned());
-        for why in [Unfound::Package, module, Unfound::Unmarked, Unfound::Made, Unfound::Unseen] {
+        let (module, item) = (Unfound::Module("gemm".to_owned()), Unfound::Item("store".to_owned()));
+        let plain = [Unfound::Package, Unfound::Unmarked, Unfound::Made, Unfound::Unseen, Unfound::Cycle];
+        for why in plain.into_iter().chain([module, item]) {
             let text = reason(&why);
             assert_eq!(of_reason(text.strip_prefix(REASON).unwrap()), why);
         }

@@ -10,6 +10,7 @@ use tma_front::check::for_target;
 use tma_front::diag::{Diagnostic, Located, Sink};
 use tma_front::ir::Kernel;
 use tma_front::parse::item::file::kernels_in;
+use tma_front::parse::item::template::Elsewhere;
 use tma_front::parse::item::{KernelItem, ModuleItems};
 use tma_front::target::Goal;
 
@@ -113,8 +114,15 @@ impl<'a> Run<'a> {
             is_alone.set(false);
             packages.find(path)
         };
+        let whole = self.package.join(source);
+        let find_imports = |module: &syn::ItemMod, around: &[String]| {
+            let imports = packages.imports(&whole, module, around);
+            is_alone.set(is_alone.get() && imports.found.is_empty() && imports.missing.is_empty());
+            imports
+        };
+        let elsewhere = Elsewhere { template: &find, imports: &find_imports };
         let mut kernels = vec![];
-        for (item, shared) in kernels_in(text, &find) {
+        for (item, shared) in kernels_in(text, &elsewhere) {
             let source = shared.template.as_deref().unwrap_or(source);
             let fingerprint = reuse::fingerprint(&item, &shared, self.producer, self.goal, source);
             if !self.take_known(&fingerprint, source)? {

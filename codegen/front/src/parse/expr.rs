@@ -142,6 +142,9 @@ impl Cx<'_> {
     }
 
     pub(super) fn unknown_name(&mut self, name: &str, span: Span) -> Expr {
+        if self.refuse_import(name, span) {
+            return Expr::error(span);
+        }
         let known: Vec<_> = self.frames.names().cloned().chain(self.module.constant_names()).collect();
         let is_function = FunctionWord::named(name).is_some() || self.module.function(name).is_some();
         let suggestion = elsewhere(name, suggest::Kind::Value).or_else(|| did_you_mean(name, known));

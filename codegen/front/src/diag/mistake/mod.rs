@@ -52,7 +52,7 @@ pub use protocol::{
 pub use shared::{Pipeline, Shared};
 pub use signature::{Qualifier, Signature};
 pub use syntax::{Form, Syntax};
-pub use template::{Template, Unfound};
+pub use template::{Import, Template, Unfound};
 pub use tile::{Tile, VectorNumber};
 pub use types::{Aggregate, Types};
 pub use unsupported_type::{Demand, UnsupportedType};
@@ -109,6 +109,8 @@ families! {
     Copy,
     /// `printf!` and `assert!`.
     Format,
+    /// Imports of modules from others.
+    Import,
     /// Instances of generic kernels.
     Instances,
     /// Numbers outside of limits that the hardware or the compiler imposes.
@@ -165,6 +167,7 @@ impl Mistake {
             | Self::Atomic(_)
             | Self::Copy(_)
             | Self::Format(_)
+            | Self::Import(Import::Unusable { .. })
             | Self::Mismatch(_)
             | Self::Mma(_)
             | Self::MmaSync(_)
@@ -179,6 +182,7 @@ impl Mistake {
             Self::Attribute(_)
             | Self::Build(_)
             | Self::Cluster(_)
+            | Self::Import(Import::OtherModule { .. })
             | Self::Instances(_)
             | Self::Limits(_)
             | Self::PlainPoll(_)
@@ -192,6 +196,10 @@ impl Mistake {
 
     /// Returns whether the mistake is that the sources of a package are unknown.
     pub fn is_of_packages(&self) -> bool {
-        matches!(self, Self::Template(Template::Unfound { why: Unfound::Package, .. }))
+        matches!(
+            self,
+            Self::Template(Template::Unfound { why: Unfound::Package, .. })
+                | Self::Import(Import::Unusable { why: Unfound::Package, .. })
+        )
     }
 }
