@@ -7,7 +7,7 @@
 //! A macro does not know the locations of packages. The build script leaves it the tokens of each
 //! template that a kernel's file requests, or the reason why there are none.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -39,6 +39,8 @@ pub(crate) struct Packages {
     pub(crate) known: imports::Known,
     /// The files about imports for the macro, with their contents.
     left: RefCell<BTreeMap<PathBuf, String>>,
+    /// Whether a kernel needs a package whose location is unknown.
+    lacks_package: Cell<bool>,
     /// The items of files that are known otherwise.
     texts: BTreeMap<PathBuf, Vec<Item>>,
 }
@@ -147,6 +149,17 @@ impl Packages {
         self.read.borrow_mut().insert(path.to_owned());
         let text = fs::read_to_string(path).unwrap_or_default();
         file::parsed(&text).map(|file| file.items).unwrap_or_default()
+    }
+
+    /// Records that a kernel needs a package whose location is unknown.
+    pub(crate) fn note_lack(&self) {
+        self.lacks_package.set(true);
+    }
+
+    /// Whether a kernel needs a package whose location is unknown.
+    pub(crate) fn lacks_package(&self) -> bool {
+        self.lacks_package.get()
+            || self.found.borrow().values().any(|found| matches!(found, Err(Unfound::Package)))
     }
 
     /// Returns the files that were read.

@@ -245,6 +245,13 @@ fn mistakes_in_an_imported_function_are_reported_at_the_use() {
     refused(&text, "cannot find function `helpers`");
 }
 
+#[test]
+fn a_constant_of_the_host_belongs_into_the_module() {
+    let text =
+        "const C: u32 = 4; #[tma_kernel(threads = 32)] fn k(out: Global<u32>, n: u32) { out.set(n, C); }";
+    refused(text, "move the constant `C` into the kernel's `#[tma_module]`, import it there by `use`");
+}
+
 /// Two packages, the second of which depends on the first.
 struct Packages(PathBuf);
 

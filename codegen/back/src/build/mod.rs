@@ -174,6 +174,11 @@ impl Build {
         for path in packages.files() {
             println!("cargo::rerun-if-changed={}", watched(&path, &package)?);
         }
+        if packages.lacks_package() {
+            // Cargo reruns the script in the next build, as for any missing file: the other package
+            // may have `links` by then, which changes nothing that is watched.
+            println!("cargo::rerun-if-changed={}", watched(&out_dir.join("tma-unknown-package"), &package)?);
+        }
         if self.warnings {
             report.warnings.iter().for_each(|warning| tell_cargo("warning", warning));
         }

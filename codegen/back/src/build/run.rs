@@ -43,6 +43,8 @@ pub(super) struct Run<'a> {
     awaited: Vec<PtxFile>,
     /// The errors about features that the target does not have.
     lacking: Vec<Located>,
+    /// Whether a kernel needs a package whose location is unknown.
+    lacks_package: bool,
     /// The kernels whose kept PTX was needed but could not be used.
     stale_kept: Vec<StaleKeptPtx>,
     report: Report,
@@ -92,6 +94,7 @@ impl<'a> Run<'a> {
             compiled: Batch::new(producer, goal.checks),
             awaited: vec![],
             lacking: vec![],
+            lacks_package: false,
             stale_kept: vec![],
             report: Report::default(),
         })
@@ -163,6 +166,7 @@ impl<'a> Run<'a> {
             old.is_ok_and(|old| fingerprint.heads(&old))
         };
         let front = front(item, shared, Rules::ProtocolUnless(&is_known));
+        self.lacks_package |= front.diagnostics.errors.iter().any(|error| error.mistake.is_of_packages());
         self.take_instances(front, fingerprint, source)
     }
 
@@ -274,6 +278,9 @@ impl<'a> Run<'a> {
 
     /// Waits for the compilation, and removes files that belong to no kernel.
     pub(super) fn finish(mut self, packages: &Packages) -> Result<Report, BuildError> {
+        if self.lacks_package {
+            packages.note_lack();
+        }
         self.write_compiled()?;
         self.write_templates(packages)?;
         if !self.lacking.is_empty() {

@@ -43,6 +43,7 @@ pub use instances::Instances;
 pub use limits::{BarrierCount, Indexed, Limits, UnrolledIteration};
 pub use mismatch::{Mismatch, Since};
 pub use mma::{Axis, Difference, Mma, MmaSync, RegisterIndex, Warpgroup};
+pub(crate) use name::is_constant;
 pub use name::{HostItem, Name};
 pub use protocol::{Counterexample, LaunchInput};
 pub use protocol::{

@@ -95,10 +95,15 @@ pub fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sin
             imports::rebase(item, &path);
         }
     }
+    let own_kernels = own.iter().filter_map(|item| match item {
+        Item::Fn(function) => super::kernel(function).map(|kernel| kernel.function.sig.ident),
+        _ => None,
+    });
+    let own_kernels: Vec<_> = own_kernels.collect();
     let merged = merge::merged(base, std::mem::take(own), lines_at, sink);
     let mut items = merged.items;
     if let Some(patterns) = &attr.only {
-        only::choose(&mut items, patterns, sink);
+        only::choose(&mut items, patterns, &own_kernels, sink);
     }
     let added_params = added_params::pass_on(&mut items, &merged.added_params);
     *own = items;
