@@ -25,6 +25,13 @@ use crate::{abi, imports, note};
 /// environment of dependents it is prefixed with the name of `links`.
 const KEY: &str = "tma_package";
 
+/// The key under which it publishes the locations of the packages that it depends on, one after
+/// the other. An imported function may use items of them.
+const KEY_OF_DEPENDENCIES: &str = "tma_dependencies";
+
+/// The character between two packages.
+const SEPARATOR: char = '\u{1f}';
+
 /// The first character of a file with the reason why there is no template.
 const REASON: char = '!';
 
@@ -189,22 +196,38 @@ pub(crate) fn publish(package: &Path) {
         && !folder.contains('\n')
     {
         println!("cargo::metadata={KEY}={name}:{folder}");
+        let dependencies = published_packages().into_iter();
+        let dependencies = dependencies.filter_map(|(name, folder)| {
+            Some(format!("{name}:{}", folder.to_str().filter(|folder| !folder.contains('\n'))?))
+        });
+        let dependencies: Vec<_> = dependencies.collect();
+        if !dependencies.is_empty() {
+            let dependencies = dependencies.join(&SEPARATOR.to_string());
+            println!("cargo::metadata={KEY_OF_DEPENDENCIES}={dependencies}");
+        }
     }
 }
 
-/// Returns the packages that publish their location.
+/// Returns the packages that publish their location, and those that these depend on.
 fn published_packages() -> BTreeMap<String, PathBuf> {
-    let suffix = format!("_{}", KEY.to_uppercase());
-    let variables = env::vars_os().filter_map(|(name, value)| {
-        let name = name.into_string().ok()?;
-        let value = value.into_string().ok()?;
-        if !name.starts_with("DEP_") || !name.ends_with(&suffix) {
-            return None;
-        }
-        let (package, folder) = value.split_once(':')?;
+    let published = |key: &str| {
+        let suffix = format!("_{}", key.to_uppercase());
+        let values = env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            (name.starts_with("DEP_") && name.ends_with(&suffix)).then(|| value.into_string().ok())?
+        });
+        values.collect::<Vec<_>>()
+    };
+    let location = |text: &str| {
+        let (package, folder) = text.split_once(':')?;
         Some((package.to_owned(), PathBuf::from(folder)))
-    });
-    variables.collect()
+    };
+    // A direct dependency is the one that the package's own paths mean.
+    let indirect = published(KEY_OF_DEPENDENCIES);
+    let mut all: BTreeMap<_, _> =
+        indirect.iter().flat_map(|list| list.split(SEPARATOR)).filter_map(location).collect();
+    all.extend(published(KEY).iter().filter_map(|text| location(text)));
+    all
 }
 
 /// Returns the name of the package being built, as code refers to it.

@@ -161,6 +161,8 @@ impl Build {
         if kept::is_in(&package) || keep != KeepMode::Nothing {
             println!("cargo::rerun-if-changed={}", kept::FOLDER);
         }
+        // With `links`, which may be added, the script publishes the location of the package.
+        println!("cargo::rerun-if-changed=Cargo.toml");
         let packages = Packages::around(&package, &self.packages);
         let producer = PtxProducer::of(self.ptx && batch::is_wanted());
         let report = self.compile_and_keep(

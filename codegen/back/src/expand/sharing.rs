@@ -15,7 +15,7 @@ use syn::{Generics, Item};
 use tma_front::diag::Diagnostic;
 use tma_front::diag::mistake;
 use tma_front::parse::item::ModuleItems;
-use tma_front::parse::item::imports::{self, leaves, shown};
+use tma_front::parse::item::imports::{self, leaves};
 use tma_front::parse::names::{Meaning, WordUse, in_module};
 
 use super::{methods, names};
@@ -53,7 +53,7 @@ fn required(shared: &ModuleItems) -> TokenStream {
     let mut known = vec![];
     let mut all = TokenStream::new();
     for import in &shared.imports.found {
-        let path = shown(&import.path);
+        let path = import.shown();
         if known.contains(&path) {
             continue;
         }
@@ -61,9 +61,10 @@ fn required(shared: &ModuleItems) -> TokenStream {
         let message =
             Diagnostic::new(mistake::Import::OtherModule { path: path.clone() }, span.into()).text();
         let (segments, hash) = (&import.path, hash::module(&import.from));
+        let global = import.is_global.then(|| quote_spanned!(span=> ::));
         let marker = format_ident!("{MARKER}", span = span);
         all.extend(quote_spanned! {span=>
-            const _: () = ::core::assert!(#(#segments::)*#marker::HASH == #hash, #message);
+            const _: () = ::core::assert!(#global #(#segments::)*#marker::HASH == #hash, #message);
         });
         known.push(path);
     }
@@ -74,8 +75,8 @@ fn required(shared: &ModuleItems) -> TokenStream {
 pub(super) fn allow_globs(items: &mut [Item], shared: &ModuleItems) {
     for item in items {
         let globs = leaves(std::slice::from_ref(item)).into_iter().filter(|leaf| leaf.item.is_none());
-        let paths: Vec<_> = globs.map(|leaf| shown(&leaf.path)).collect();
-        let is_explicit = shared.imports.found.iter().any(|import| paths.contains(&shown(&import.path)));
+        let paths: Vec<_> = globs.map(|leaf| leaf.shown()).collect();
+        let is_explicit = shared.imports.found.iter().any(|import| paths.contains(&import.shown()));
         if let Item::Use(item) = item
             && is_explicit
         {
@@ -88,14 +89,14 @@ pub(super) fn allow_globs(items: &mut [Item], shared: &ModuleItems) {
 fn explicit(items: &[Item], shared: &ModuleItems) -> TokenStream {
     let globs = leaves(items).into_iter().filter(|leaf| leaf.item.is_none());
     let uses = globs.map(|leaf| {
-        let path = shown(&leaf.path);
+        let path = leaf.shown();
         let named = leaves(items);
         let is_named = |name: &str| named.iter().any(|leaf| leaf.item.is_some() && leaf.name == name);
         let imports = shared.imports.found.iter();
-        let imports = imports.filter(|import| shown(&import.path) == path && !is_named(&import.name));
+        let imports = imports.filter(|import| import.shown() == path && !is_named(&import.name));
         let names = imports.map(|import| format_ident!("{}", import.name));
-        let (vis, segments) = (&leaf.vis, &leaf.path);
-        quote!(#[allow(unused_imports)] #vis use #(#segments::)*{#(#names),*};)
+        let (vis, segments, global) = (&leaf.vis, &leaf.path, leaf.is_global.then(|| quote!(::)));
+        quote!(#[allow(unused_imports)] #vis use #global #(#segments::)*{#(#names),*};)
     });
     uses.collect()
 }

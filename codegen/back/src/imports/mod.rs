@@ -14,9 +14,7 @@ use std::rc::Rc;
 
 use syn::{Item, ItemMod, Meta, Visibility};
 use tma_front::diag::mistake::Unfound;
-use tma_front::parse::item::imports::{
-    Leaf, Link, Node, is_shareable, leaves, shareable_name, shown, visibility,
-};
+use tma_front::parse::item::imports::{Leaf, Link, Node, is_shareable, leaves, shareable_name, visibility};
 use tma_front::parse::item::is_named;
 
 use crate::templates::Packages;
@@ -95,7 +93,7 @@ fn resolve(packages: &Packages, place: &Place, module: &ItemMod, around: &mut Ve
     let (mut found, mut missing, mut globs, mut back_to) = (vec![], vec![], vec![], vec![]);
     around.push(place.clone());
     for leaf in leaves(items) {
-        let path = shown(&leaf.path);
+        let path = leaf.shown();
         let Some(item) = &leaf.item else {
             globs.extend(all_of(packages, place, &leaf, around));
             continue;
@@ -180,7 +178,7 @@ fn all_of(packages: &Packages, place: &Place, leaf: &Leaf, around: &mut Vec<Plac
     let found = own.chain(imported).map(|name| Found {
         item: name.clone(),
         name,
-        path: shown(&leaf.path),
+        path: leaf.shown(),
         vis: leaf.vis.clone(),
         from: Rc::clone(&from),
     });
@@ -217,7 +215,7 @@ impl Packages {
             package => {
                 // A module in the importing one.
                 let inner = within(&place.names, &names[..1]);
-                if self.module_at(&inner).is_ok() {
+                if !leaf.is_global && self.module_at(&inner).is_ok() {
                     return Ok(within(&place.names, &names));
                 }
                 Ok(Place { root: self.root_of_package(package)?, names: rest.to_vec() })

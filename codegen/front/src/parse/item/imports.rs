@@ -34,6 +34,8 @@ pub struct Import {
     pub item: String,
     /// The path of that module, as the `use` has it.
     pub path: Vec<Ident>,
+    /// Whether the path begins with `::`.
+    pub is_global: bool,
     /// The items of that module.
     pub from: Rc<ModuleItems>,
 }
@@ -58,8 +60,17 @@ pub struct Leaf {
     pub item: Option<Ident>,
     /// The name in the importing module, or that of the module for `*`.
     pub name: Ident,
+    /// Whether the path begins with `::`, and so with the name of a package.
+    pub is_global: bool,
     /// The visibility of the import.
     pub vis: Visibility,
+}
+
+impl Leaf {
+    /// Formats the path of the module the way users write it.
+    pub fn shown(&self) -> String {
+        shown(&self.path, self.is_global)
+    }
 }
 
 /// Returns the imports among the items of a module that may be from another `#[tma_module]`.
@@ -72,7 +83,10 @@ pub fn leaves(items: &[Item]) -> Vec<Leaf> {
         {
             let from = found.len();
             add_leaves(&item.tree, &mut vec![], &mut found);
-            found[from..].iter_mut().for_each(|leaf| leaf.vis = item.vis.clone());
+            for leaf in &mut found[from..] {
+                leaf.vis = item.vis.clone();
+                leaf.is_global = item.leading_colon.is_some();
+            }
         }
     }
     let is_foreign = |leaf: &Leaf| {
@@ -93,17 +107,23 @@ fn add_leaves(tree: &UseTree, path: &mut Vec<Ident>, found: &mut Vec<Leaf>) {
         UseTree::Group(group) => group.items.iter().for_each(|tree| add_leaves(tree, path, found)),
         UseTree::Name(name) if name.ident != "self" => {
             let (item, name) = (Some(name.ident.clone()), name.ident.clone());
-            found.push(Leaf { path: path.clone(), item, name, vis: Visibility::Inherited });
+            found.push(Leaf { path: path.clone(), item, name, is_global: false, vis: Visibility::Inherited });
         }
         UseTree::Rename(rename) if rename.ident != "self" && rename.rename != "_" => {
             let (item, name) = (Some(rename.ident.clone()), rename.rename.clone());
-            found.push(Leaf { path: path.clone(), item, name, vis: Visibility::Inherited });
+            found.push(Leaf { path: path.clone(), item, name, is_global: false, vis: Visibility::Inherited });
         }
         // `self` imports the module, whose name is none of an item.
         UseTree::Name(_) | UseTree::Rename(_) => {}
         UseTree::Glob(_) => {
             if let Some(name) = path.last().cloned() {
-                found.push(Leaf { path: path.clone(), item: None, name, vis: Visibility::Inherited });
+                found.push(Leaf {
+                    path: path.clone(),
+                    item: None,
+                    name,
+                    is_global: false,
+                    vis: Visibility::Inherited,
+                });
             }
         }
     }
@@ -219,9 +239,16 @@ pub struct Link {
     pub node: usize,
 }
 
-/// Formats the path of a module the way users write it.
-pub fn shown(path: &[Ident]) -> String {
-    path.iter().map(ToString::to_string).collect::<Vec<_>>().join("::")
+impl Import {
+    /// Formats the path of the module the way users write it.
+    pub fn shown(&self) -> String {
+        shown(&self.path, self.is_global)
+    }
+}
+
+fn shown(path: &[Ident], is_global: bool) -> String {
+    let names = path.iter().map(ToString::to_string).collect::<Vec<_>>().join("::");
+    if is_global { format!("::{names}") } else { names }
 }
 
 /// Returns the imports of a module with these items, as listed in `nodes`.
@@ -232,7 +259,7 @@ pub fn of_nodes(items: &[Item], nodes: &[Node]) -> Imports {
     let leaf_of = |link: &Link| {
         leaves.iter().find(|leaf| {
             let is_named = leaf.item.is_none() || names::text(&leaf.name) == link.name;
-            is_named && shown(&leaf.path) == link.path
+            is_named && leaf.shown() == link.path
         })
     };
     let direct: Vec<_> =
@@ -260,7 +287,7 @@ pub fn of_nodes(items: &[Item], nodes: &[Node]) -> Imports {
         }
         // The module's own macro reports its mistakes.
         let shared = super::module(&module, &mut Sink::default()).shared;
-        let named = |link: &Link| Some(import(link, vec![], built.get(link.node)?));
+        let named = |link: &Link| Some(import(link, None, built.get(link.node)?));
         let found = node.found.iter().filter_map(named).collect();
         let absent = |(name, path, why): &(String, String, Unfound)| MissingImport {
             name: Ident::new(name, TokenSpan::call_site()),
@@ -270,11 +297,11 @@ pub fn of_nodes(items: &[Item], nodes: &[Node]) -> Imports {
         let missing = node.missing.iter().map(absent).collect();
         built.push(Rc::new(ModuleItems { imports: Imports { found, missing }, ..shared }));
     }
-    let named = |link: &Link| Some(import(link, leaf_of(link)?.path.clone(), built.get(link.node)?));
+    let named = |link: &Link| Some(import(link, Some(leaf_of(link)?), built.get(link.node)?));
     let found: Vec<_> = last.found.iter().filter_map(named).collect();
     let absent = |leaf: &Leaf| {
         let item = leaf.item.as_ref()?;
-        let path = format!("{}::{item}", shown(&leaf.path));
+        let path = format!("{}::{item}", leaf.shown());
         if found.iter().any(|import| import.name == names::text(&leaf.name)) {
             return None;
         }
@@ -286,8 +313,14 @@ pub fn of_nodes(items: &[Item], nodes: &[Node]) -> Imports {
     Imports { found, missing }
 }
 
-fn import(link: &Link, path: Vec<Ident>, from: &Rc<ModuleItems>) -> Import {
-    Import { name: link.name.clone(), item: link.item.clone(), path, from: Rc::clone(from) }
+fn import(link: &Link, leaf: Option<&Leaf>, from: &Rc<ModuleItems>) -> Import {
+    Import {
+        name: link.name.clone(),
+        item: link.item.clone(),
+        path: leaf.map(|leaf| leaf.path.clone()).unwrap_or_default(),
+        is_global: leaf.is_some_and(|leaf| leaf.is_global),
+        from: Rc::clone(from),
+    }
 }
 
 /// Gives the modules that a module imports from, directly or indirectly, a span.

@@ -13,6 +13,7 @@ use crate::parse::item::host_items::HostItemDecl;
 use crate::parse::item::imports::shareable_name;
 use crate::parse::item::{ModuleItems, structs};
 use crate::parse::names::Space;
+use crate::parse::number::finds_method;
 use crate::words::{FunctionWord, MacroWord, NumberWord, ReceiverKind, TypeWord, Word, receivers};
 
 /// The number of tiles for which the methods of slots are collected.
@@ -35,11 +36,22 @@ pub fn in_module(items: &[Item], shared: &ModuleItems) -> Vec<WordUse> {
             note(&mut words, word(Meaning::OrdMethod));
         }
         for (of, taken) in receivers(&known) {
+            let number = if let TypeWord::Scalar(scalar) = of {
+                NumberWord::named(&known).zip(Some(scalar))
+            } else {
+                None
+            };
+            if number.is_some_and(|(word, scalar)| !finds_method(scalar, word)) {
+                continue;
+            }
+            // References to integers and to `bool` have the methods of `Ord` as well.
+            let only_values = number.is_some_and(|(word, scalar)| word.is_of_ord() && !scalar.is_float());
             let is_slot = matches!(of, TypeWord::EmptySlot | TypeWord::LoadingSlot | TypeWord::FullSlot);
             let may_be_of = |&(kind, referent): &(ReceiverKind, Option<TypeWord>)| {
                 referent.is_none_or(|referent| referent == of).then_some(kind)
             };
-            let held = references.iter().filter_map(may_be_of).chain([ReceiverKind::Value]);
+            let references = references.iter().filter(|_| !only_values);
+            let held = references.filter_map(may_be_of).chain([ReceiverKind::Value]);
             for held in held {
                 for tiles in if is_slot { TILES } else { 0..=0 } {
                     let method = Method { of, tiles, held, taken };
