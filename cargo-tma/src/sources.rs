@@ -47,9 +47,9 @@ impl Sources {
                 found.push(Source { path, text });
             }
         }
-        let makes_modules = found.iter().any(|source| source.text.contains("tma_module("));
+        let uses_packages = found.iter().any(|source| needs_packages(&source.text));
         let others = match package {
-            Some(package) if makes_modules => package.with_links()?,
+            Some(package) if uses_packages => package.with_links()?,
             Some(_) | None => BTreeMap::new(),
         };
         Ok(Self { files: found, package: package.map(|package| package.folder.clone()), others })
@@ -83,4 +83,16 @@ impl Sources {
         // Without the file, no lines are quoted.
         Source { path: file.display().to_string(), text: fs::read_to_string(whole).unwrap_or_default() }
     }
+}
+
+/// Whether a module may be instantiated from one of another package, or import its items. Cargo is
+/// asked only then, since it takes longer than reading the files.
+fn needs_packages(text: &str) -> bool {
+    let imports = |line: &str| {
+        let line = line.trim_start().trim_start_matches("pub ");
+        let path = line.strip_prefix("use ").unwrap_or_default();
+        let known = ["crate::", "super::", "self::", "std::", "core::", "tma_runtime::", "{"];
+        !path.is_empty() && !known.iter().any(|known| path.starts_with(known))
+    };
+    text.contains("tma_module(") || text.contains("tma_module]") && text.lines().any(imports)
 }

@@ -114,6 +114,7 @@ pub fn corpus() -> &'static [Source] {
         "reductions_elements": "tests/src/kernels/reductions/elements.rs",
         "reductions_ranks": "tests/src/kernels/reductions/ranks.rs",
         "remote_barriers": "tests/src/kernels/remote_barriers.rs",
+        "sharing": "tests/src/kernels/sharing.rs",
         "structs": "tests/src/kernels/structs.rs",
         "swizzled": "tests/src/kernels/swizzled.rs",
         "tensors": "tests/src/kernels/tensors.rs",

@@ -8,6 +8,7 @@ use tma_front::check::{CheckedKernel, TargetKernel, for_target};
 #[cfg(feature = "llvm")]
 use tma_front::diag;
 use tma_front::diag::{Diagnostic, Diagnostics, Located, Sink, render};
+use tma_front::parse::item::template::Elsewhere;
 use tma_front::parse::item::{depth, file};
 
 use crate::Target;
@@ -180,11 +181,14 @@ fn judge<T>(
     }
     let parsed = syn::parse_file(text.source).map_err(Failure::Syntax)?;
     diagnostics.found.errors.extend(file::methods(&parsed).iter().map(position::method));
+    let packages = Packages::with_file(text.packages, text.path, &parsed.items);
+    let source = packages.source(text.path);
+    let imports = |module: &syn::ItemMod, around: &[String]| packages.imports(&source, module, around);
     let find = |path: &syn::Path| match text.packages {
         Some(packages) => packages.find(path),
         None => templates::in_text(&parsed.items, path),
     };
-    let all = file::kernels(&parsed, &find);
+    let all = file::kernels(&parsed, &Elsewhere { template: &find, imports: &imports });
     // The location of other packages is unknown for a mere text. The macro and the build script
     // check modules made from them.
     let is_known = |error: &Diagnostic| text.packages.is_some() || !error.mistake.is_of_packages();

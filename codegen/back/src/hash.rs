@@ -9,6 +9,8 @@
 //! FNV-1a (Fowler, Noll, Vo) is used because, unlike the standard library's hasher, it is the same
 //! in every release of Rust.
 
+use std::ptr;
+
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
@@ -21,15 +23,14 @@ pub(crate) fn kernel(item: &KernelItem, shared: &ModuleItems) -> u64 {
     hash.tokens(item.attr.clone());
     hash.byte(0);
     hash.tokens(normal(ItemFn { attrs: vec![], ..item.function.clone() }).into_token_stream());
-    let functions = shared.functions.iter().cloned().map(normal).collect();
-    let methods = shared.methods.iter().cloned();
-    let methods =
-        methods.map(|method| DeviceMethod { function: normal(method.function), ..method }).collect();
-    let shared = ModuleItems { functions, methods, ..shared.clone() };
-    for tokens in shared.iter() {
-        hash.byte(0);
-        hash.tokens(tokens);
-    }
+    hash.module(shared);
+    hash.value()
+}
+
+/// Computes the hash of the items that a module shares, with those that it imports.
+pub(crate) fn module(shared: &ModuleItems) -> u64 {
+    let mut hash = Fnv::new();
+    hash.module(shared);
     hash.value()
 }
 
@@ -98,6 +99,30 @@ impl Fnv {
         self.byte(0xff);
     }
 
+    fn module(&mut self, shared: &ModuleItems) {
+        let all = shared.with_imported();
+        for items in &all {
+            self.items(items);
+            for import in &items.imports.found {
+                self.text(&import.name);
+                self.text(&import.item);
+                self.number(all.iter().position(|from| ptr::eq(*from, &raw const *import.from)).unwrap_or(0));
+            }
+        }
+    }
+
+    fn items(&mut self, items: &ModuleItems) {
+        let functions = items.functions.iter().cloned().map(normal).collect();
+        let methods = items.methods.iter().cloned();
+        let methods =
+            methods.map(|method| DeviceMethod { function: normal(method.function), ..method }).collect();
+        let items = ModuleItems { functions, methods, ..items.clone() };
+        for tokens in items.iter() {
+            self.byte(0);
+            self.tokens(tokens);
+        }
+    }
+
     pub(crate) fn tokens(&mut self, tokens: TokenStream) {
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {
@@ -133,7 +158,7 @@ fn is_doc(token: &TokenTree) -> bool {
 #[cfg(test)]
 mod tests {
     use super::Fnv;
-    use tma_front::diag::mistake::Unfound;
+    use tma_front::parse::item::template::Elsewhere;
 
     fn hash(source: &str) -> u64 {
         let mut hash = Fnv::new();
@@ -148,7 +173,7 @@ mod tests {
 
     fn of_kernel(source: &str) -> u64 {
         let file = syn::parse_file(source).unwrap();
-        let all = tma_front::parse::item::file::kernels(&file, &|_| Err(Unfound::Package)).kernels;
+        let all = tma_front::parse::item::file::kernels(&file, &Elsewhere::UNKNOWN).kernels;
         assert_eq!(all.len(), 1);
         super::kernel(&all[0].0, &all[0].1)
     }

@@ -38,6 +38,7 @@ mod emit;
 pub mod expand;
 mod hash;
 mod host;
+mod imports;
 #[cfg(feature = "llvm")]
 mod lower;
 mod note;

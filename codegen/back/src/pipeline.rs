@@ -153,8 +153,7 @@ mod tests {
         }";
 
     fn errors(rules: Rules<'_>) -> usize {
-        let (item, shared) =
-            file::kernels_in(STUCK, &crate::templates::from_build_script).pop().expect("the kernel");
+        let (item, shared) = file::kernels_in(STUCK, &crate::templates::LEFT).pop().expect("the kernel");
         front(&item, &shared, rules).diagnostics.errors.len()
     }
 

@@ -234,6 +234,43 @@ mod mine {
     }
 }
 
+/// Patterns select from the template's kernels, not from those that the module has itself.
+#[test]
+fn kernels_of_the_module_itself_are_compiled_whatever_the_pattern() {
+    let packages = Packages::new("own_kernels");
+    let text = "
+#[tma_module(from = lib::fills::add, only = [])]
+mod mine {
+    #[tma_kernel(threads = 32, instances(four = <4>, five = <5>))]
+    pub fn own<const N: u32>(out: Global<f32>) {
+        out.set(N, twice(1.0));
+    }
+}
+";
+    let report = packages.build(text);
+    assert_eq!(report.compiled, ["clear", "own::four", "own::five"]);
+    let others = BTreeMap::from([("lib".to_owned(), packages.0.join("lib"))]);
+    let accepted = check_in(&packages.0.join("user"), &others, "src/lib.rs", text).unwrap();
+    assert_eq!(accepted.kernels.len(), 3);
+}
+
+/// A template's imports are relative to the template.
+#[test]
+fn a_template_may_import_items() {
+    let packages = Packages::new("imports");
+    packages.write("lib/src/lib.rs", "pub mod fills; #[tma_module] pub mod shared { pub const K: u32 = 7; }");
+    for path in ["crate::shared::K", "super::super::shared::K", "super::inner::K"] {
+        let inner = "#[tma_module] pub mod inner { pub use crate::shared::K; }";
+        let fills = FILLS.replace("use tma", &format!("use {path};\n    use tma"));
+        packages.write(
+            "lib/src/fills.rs",
+            &format!("{inner}{}", fills.replace("out.set(N * i", "out.set(K * N * i")),
+        );
+        let report = packages.build(MINE);
+        assert_eq!((report.refused, report.compiled.len() + report.reused.len()), (vec![], 2), "{path}");
+    }
+}
+
 /// A text alone does not determine where other packages are.
 #[test]
 fn what_is_made_from_another_package_is_not_judged_in_a_text() {

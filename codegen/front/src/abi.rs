@@ -95,6 +95,15 @@ pub fn template_file(path: &str) -> PathBuf {
     PathBuf::from(format!("tma/{}.template", path.replace("::", "-")))
 }
 
+/// Returns the file in `OUT_DIR` in which the build script leaves what a module imports. The hash is
+/// that of the module's place.
+pub fn imports_file(module: &str, hash: u64) -> PathBuf {
+    PathBuf::from(format!("tma/{module}-{hash:016x}{IMPORTS}"))
+}
+
+/// The end of the name of an [`imports_file`].
+pub const IMPORTS: &str = ".imports";
+
 /// Returns the PTX file of a kernel with this hash, relative to the build script's `OUT_DIR`.
 pub fn ptx_file(kernel: &Kernel, hash: u64) -> String {
     let name = &kernel.name;

@@ -4,11 +4,11 @@
 //! ```
 //! use tma_front::check::check;
 //! use tma_front::diag::Sink;
-//! use tma_front::diag::mistake::Unfound;
+//! use tma_front::parse::item::template::Elsewhere;
 //! use tma_front::parse::{item::file, parse};
 //!
 //! let text = "#[tma_kernel(threads = 32)] fn k(out: Global<u32>) { out.set(thread_idx().x, 7); }";
-//! let found = file::kernels_in(text, &|_| Err(Unfound::Unmarked));
+//! let found = file::kernels_in(text, &Elsewhere::UNKNOWN);
 //! let (item, shared) = &found[0];
 //! let mut sink = Sink::default();
 //! let kernel = parse(item, shared, &mut sink).kernels.remove(0);

@@ -6,7 +6,8 @@
 //! clocks and the counts of mbarriers are those of the simulator (`tma_model::sync`).
 //!
 //! ```
-//! use tma_front::diag::{Sink, mistake::Unfound};
+//! use tma_front::diag::Sink;
+//! use tma_front::parse::item::template::Elsewhere;
 //! use tma_front::parse::{item::file, parse};
 //! use tma_protocol::{Budget, Verdict, judge};
 //!
@@ -19,7 +20,7 @@
 //!         out.set(thread_idx().x, row.get(63 - thread_idx().x));
 //!     }";
 //! let verdict = |text: &str| {
-//!     let found = file::kernels_in(text, &|_| Err(Unfound::Unmarked));
+//!     let found = file::kernels_in(text, &Elsewhere::UNKNOWN);
 //!     let (item, shared) = &found[0];
 //!     let mut sink = Sink::default();
 //!     let kernel = parse(item, shared, &mut sink).kernels.remove(0);

@@ -32,6 +32,7 @@ pub mod places;
 pub mod printing;
 pub mod reductions;
 pub mod remote_barriers;
+pub mod sharing;
 pub mod structs;
 pub mod swizzled;
 pub mod tensors;
@@ -52,6 +53,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         control::CASES,
         values::CASES,
         structs::CASES,
+        sharing::CASES,
         warps::CASES,
         math::CASES,
         bits::CASES,

@@ -100,6 +100,7 @@ fn definitions(session: &mut Session) -> Result<()> {
         ("leader {", "leader = "),
         ("helped(map, tile);", "fn helped"),
         ("THREADS {", "const THREADS"),
+        ("doubled(THREADS)", "fn doubled"),
     ] {
         let (file, line) = session.definition(word)?;
         let wanted = session.line(wanted)?;

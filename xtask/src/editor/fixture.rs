@@ -66,7 +66,19 @@ pub fn instances<const N: u32>(map: Global<u32>) {
 }
 
 #[tma_module]
+pub mod shared {
+    use tma_runtime::prelude::*;
+
+    /// Twice a number.
+    #[tma_device]
+    pub fn doubled(number: u32) -> u32 {
+        number + number
+    }
+}
+
+#[tma_module]
 pub mod kernels {
+    use super::shared::doubled;
     use tma_runtime::prelude::*;
 
     const THREADS: u32 = 32;
@@ -75,7 +87,7 @@ pub mod kernels {
     #[tma_kernel(threads = 32)]
     pub fn before(map: Global<u32>) {
         if thread_idx().x < THREADS {
-            map.set(0, THREADS);
+            map.set(0, doubled(THREADS));
         }
     }
 

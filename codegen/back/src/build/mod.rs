@@ -161,6 +161,8 @@ impl Build {
         if kept::is_in(&package) || keep != KeepMode::Nothing {
             println!("cargo::rerun-if-changed={}", kept::FOLDER);
         }
+        // With `links`, which may be added, the script publishes the location of the package.
+        println!("cargo::rerun-if-changed=Cargo.toml");
         let packages = Packages::around(&package, &self.packages);
         let producer = PtxProducer::of(self.ptx && batch::is_wanted());
         let report = self.compile_and_keep(
@@ -173,6 +175,11 @@ impl Build {
         templates::publish(&package);
         for path in packages.files() {
             println!("cargo::rerun-if-changed={}", watched(&path, &package)?);
+        }
+        if packages.lacks_package() {
+            // Cargo reruns the script in the next build, as for any missing file: the other package
+            // may have `links` by then, which changes nothing that is watched.
+            println!("cargo::rerun-if-changed={}", watched(&out_dir.join("tma-unknown-package"), &package)?);
         }
         if self.warnings {
             report.warnings.iter().for_each(|warning| tell_cargo("warning", warning));

@@ -34,12 +34,19 @@ pub(super) fn fingerprint(
 ) -> Fingerprint {
     let mut all = item.attr.clone();
     all.extend(item.function.to_token_stream());
-    all.extend(shared.iter());
+    all.extend(shared.with_imported().into_iter().flat_map(ModuleItems::iter));
+    // An import may be renamed.
+    let imports = shared.imports.found.iter().map(|import| (import.name.as_str(), import.item.as_str()));
+    let imports: Vec<_> = imports.collect();
     let line = item.function.sig.ident.span().start().line;
 
     let mut hash = Fnv::new();
     surroundings(producer, goal, source, &mut hash);
     hash.tokens(all.clone());
+    for (name, item) in imports {
+        hash.text(name);
+        hash.text(item);
+    }
     positions(all, line, &mut hash);
     Fingerprint { hash: hash.value(), line }
 }

@@ -10,6 +10,7 @@ use tma_front::check::for_target;
 use tma_front::diag::{Diagnostic, Located, Sink};
 use tma_front::ir::Kernel;
 use tma_front::parse::item::file::kernels_in;
+use tma_front::parse::item::template::Elsewhere;
 use tma_front::parse::item::{KernelItem, ModuleItems};
 use tma_front::target::Goal;
 
@@ -42,6 +43,8 @@ pub(super) struct Run<'a> {
     awaited: Vec<PtxFile>,
     /// The errors about features that the target does not have.
     lacking: Vec<Located>,
+    /// Whether a kernel needs a package whose location is unknown.
+    lacks_package: bool,
     /// The kernels whose kept PTX was needed but could not be used.
     stale_kept: Vec<StaleKeptPtx>,
     report: Report,
@@ -91,6 +94,7 @@ impl<'a> Run<'a> {
             compiled: Batch::new(producer, goal.checks),
             awaited: vec![],
             lacking: vec![],
+            lacks_package: false,
             stale_kept: vec![],
             report: Report::default(),
         })
@@ -113,8 +117,15 @@ impl<'a> Run<'a> {
             is_alone.set(false);
             packages.find(path)
         };
+        let whole = self.package.join(source);
+        let find_imports = |module: &syn::ItemMod, around: &[String]| {
+            let imports = packages.imports(&whole, module, around);
+            is_alone.set(is_alone.get() && imports.found.is_empty() && imports.missing.is_empty());
+            imports
+        };
+        let elsewhere = Elsewhere { template: &find, imports: &find_imports };
         let mut kernels = vec![];
-        for (item, shared) in kernels_in(text, &find) {
+        for (item, shared) in kernels_in(text, &elsewhere) {
             let source = shared.template.as_deref().unwrap_or(source);
             let fingerprint = reuse::fingerprint(&item, &shared, self.producer, self.goal, source);
             if !self.take_known(&fingerprint, source)? {
@@ -155,6 +166,7 @@ impl<'a> Run<'a> {
             old.is_ok_and(|old| fingerprint.heads(&old))
         };
         let front = front(item, shared, Rules::ProtocolUnless(&is_known));
+        self.lacks_package |= front.diagnostics.errors.iter().any(|error| error.mistake.is_of_packages());
         self.take_instances(front, fingerprint, source)
     }
 
@@ -266,6 +278,9 @@ impl<'a> Run<'a> {
 
     /// Waits for the compilation, and removes files that belong to no kernel.
     pub(super) fn finish(mut self, packages: &Packages) -> Result<Report, BuildError> {
+        if self.lacks_package {
+            packages.note_lack();
+        }
         self.write_compiled()?;
         self.write_templates(packages)?;
         if !self.lacking.is_empty() {

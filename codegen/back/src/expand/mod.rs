@@ -17,6 +17,7 @@ mod methods;
 mod names;
 mod ptx;
 mod replace;
+mod sharing;
 
 use std::mem;
 
@@ -59,17 +60,20 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
     };
     let mut sink = Sink::default();
     let Some(Made { mut module, from, added_params }) =
-        made(&module, attr, &templates::from_build_script, &mut sink)
+        made(&module, attr, templates::LEFT.template, &mut sink)
     else {
         return sink.into_errors().iter().map(compile_error).collect();
     };
     let mut parts = item::module(&module, &mut sink);
     parts.shared.added_params = added_params;
+    parts.shared.imports = (templates::LEFT.imports)(&module, &[]);
     if from.is_some() {
         // The template's tokens all have the same span, so no line ends after an operator.
         module.attrs.push(syn::parse_quote!(#[allow(clippy::possible_missing_comma)]));
     }
     if let Some((_, items)) = &mut module.content {
+        let sharing = sharing::proofs(items, &parts.shared);
+        sharing::allow_globs(items, &parts.shared);
         let mut behind = TokenStream::new();
         let mut judged = judge(mem::take(items), &parts.shared);
         if judged.imports == Imports::Judged && !ptx::is_editor() {
@@ -85,6 +89,7 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
         }
         // Has rustc check that the template exists at this path and is accessible.
         behind.extend(from.map(|(path, _)| quote!(#[allow(unused_imports)] use #path as _;)));
+        behind.extend(sharing);
         items.push(Item::Verbatim(behind));
     }
     let errors = sink.into_errors();

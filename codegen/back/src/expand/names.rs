@@ -57,8 +57,8 @@ pub(super) fn proofs(words: &[WordUse], generics: &Generics) -> Option<TokenStre
     }
     let (mut lines, mut macros) = (Vec::new(), Vec::new());
     for word in words {
-        if let Meaning::Macro(called) = word.meaning {
-            macros.push(macro_proof(word, called));
+        if let Meaning::Macro(_) = word.meaning {
+            macros.push(any_proof(word));
         } else {
             lines.push(proof(word));
         }
@@ -78,7 +78,24 @@ pub(super) fn proofs(words: &[WordUse], generics: &Generics) -> Option<TokenStre
     })
 }
 
-fn proof(word: &WordUse) -> TokenStream {
+/// Returns the proof of a word, which may be a macro.
+pub(super) fn any_proof(word: &WordUse) -> TokenStream {
+    match word.meaning {
+        Meaning::Macro(called) => macro_proof(word, called),
+        Meaning::Function(_)
+        | Meaning::Type(_)
+        | Meaning::Scalar(_)
+        | Meaning::Option
+        | Meaning::Constant(..)
+        | Meaning::Conversion(..)
+        | Meaning::Method(_)
+        | Meaning::OrdMethod
+        | Meaning::MethodOfGeneric(..) => proof(word),
+    }
+}
+
+/// Returns the proof of a word other than a macro.
+pub(super) fn proof(word: &WordUse) -> TokenStream {
     let path = &word.path;
     let span = span_of(path);
     match &word.meaning {

@@ -94,7 +94,7 @@ pub(super) fn is_editor() -> bool {
 /// Looks for the kernel in the text of its file, as the build script does.
 fn source_file(source: &Path, hash: u64, package: &Path) -> SourceFile {
     let text = std::fs::read_to_string(source).unwrap_or_default();
-    let kernels = kernels_in(&text, &templates::from_build_script);
+    let kernels = kernels_in(&text, &templates::LEFT);
     if !kernels.iter().any(|(item, shared)| hash::kernel(item, shared) == hash) {
         return SourceFile::Unknown;
     }

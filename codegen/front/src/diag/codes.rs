@@ -229,6 +229,8 @@ codes! {
     ReplacementSignature = "TMA0273",
     /// A selection of instances that the template does not have.
     TemplateInstance = "TMA0274",
+    /// An import that kernels cannot use.
+    Import = "TMA0275",
 
     /// A wait that never ends.
     Deadlock = "TMA0701",

@@ -51,6 +51,8 @@ pub enum Compound {
 /// A struct that a module declares.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StructType {
+    /// The module that declares it: 0 for the kernel's own, otherwise one that it imports from.
+    pub module: u32,
     /// The name of the struct. No two structs of a module have the same.
     pub name: String,
     /// The fields, in the order of their declaration.

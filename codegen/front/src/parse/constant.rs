@@ -60,7 +60,7 @@ impl Cx<'_> {
         self.module.set_evaluation(constant, Evaluation::Begun);
         let item = constant.item;
         condition::refuse_on_constant(item, self.sink);
-        let value = self.at_module_level(name, |cx| {
+        let value = self.at_module_level(constant.scope, name, |cx| {
             let ty = cx.ty(&item.ty);
             cx.constant(&item.expr, &ty)
         });

@@ -9,7 +9,7 @@ use syn::ext::IdentExt;
 
 use super::aggregate::is_aggregate;
 use super::aggregate::place::Place;
-use super::cx::{Binding, Cx, Exit, Frame};
+use super::cx::{Binding, Cx, Exit, Frame, Scoped};
 use super::item::condition;
 use super::names;
 use super::order::spill_if_changed;
@@ -23,7 +23,7 @@ impl Cx<'_> {
     /// Inlines a call of a device function.
     pub(super) fn device_call(
         &mut self,
-        item: &syn::ItemFn,
+        item: Scoped<&syn::ItemFn>,
         path: &syn::PathSegment,
         args: &[&Syntax],
         span: Span,
@@ -41,12 +41,12 @@ impl Cx<'_> {
         args: &[&Syntax],
         span: Span,
     ) -> Expr {
-        let item = device.item;
+        let Scoped { item, scope } = device.item;
         let name = match &device.of {
             Some(of) => format!("{}::{}", of.name, names::text(&item.sig.ident)),
             None => names::text(&item.sig.ident),
         };
-        if self.frames.contains(&name) {
+        if self.frames.contains(&name, scope) {
             self.error(Signature::Recursion { function: name }, span);
             return Expr::error(span);
         }
@@ -61,7 +61,7 @@ impl Cx<'_> {
             return Expr::error(span);
         }
         let call = self.builder.record_call(Callee::Device(name.clone()), span);
-        let mut frame = Frame::new(name);
+        let mut frame = Frame::new(name, scope);
         frame.set_self_type(device.of.clone().map(|of| Type::Compound(Compound::Struct(of))));
         if !self.bind_generics(device, &mut frame, span) {
             return Expr::error(span);
@@ -115,7 +115,7 @@ impl Cx<'_> {
     /// Binds the const generics of a function to their values. Returns false if that is not
     /// possible.
     fn bind_generics(&mut self, device: &DeviceFn<'_>, frame: &mut Frame, span: Span) -> bool {
-        let (item, found) = (device.item, &device.generics);
+        let (Scoped { item, scope }, found) = (device.item, &device.generics);
         let is_lifetime = |param: &&syn::GenericParam| matches!(param, syn::GenericParam::Lifetime(_));
         let wanted: Vec<_> = item.sig.generics.params.iter().filter(|param| !is_lifetime(param)).collect();
         for param in &wanted {
@@ -133,7 +133,8 @@ impl Cx<'_> {
         let mut fits = true;
         for (param, argument) in wanted.into_iter().zip(found) {
             let syn::GenericParam::Const(param) = param else { continue };
-            let ty = self.ty(&param.ty);
+            let name = names::text(&param.ident);
+            let ty = self.at_module_level(scope, &name, |cx| cx.ty(&param.ty));
             let value = match argument {
                 syn::GenericArgument::Const(expr) => self.constant(expr, &ty),
                 syn::GenericArgument::Type(syn::Type::Path(path)) => {
@@ -146,7 +147,7 @@ impl Cx<'_> {
             };
             match value {
                 Some(value) => {
-                    frame.bind(names::text(&param.ident), Binding::Value(value));
+                    frame.bind(name, Binding::Value(value));
                 }
                 None => fits = false,
             }
@@ -340,7 +341,7 @@ fn names_in(tokens: TokenStream) -> HashSet<String> {
 
 /// A function that is inlined.
 pub(super) struct DeviceFn<'a> {
-    pub(super) item: &'a syn::ItemFn,
+    pub(super) item: Scoped<&'a syn::ItemFn>,
     /// The struct that has the function.
     pub(super) of: Option<StructType>,
     /// The generic arguments.

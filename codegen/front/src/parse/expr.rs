@@ -15,7 +15,7 @@ use super::names::{self, Meaning, Space, refuse_qualified};
 use super::number::scalar_constant;
 use super::span;
 use crate::diag::Sink;
-use crate::diag::mistake::{Form, Name, Syntax, Value};
+use crate::diag::mistake::{Form, Name, Syntax, Value, is_constant};
 use crate::diag::suggest::{self, did_you_mean, elsewhere};
 use crate::infer::rule::Rule;
 use crate::infer::{Infer, Typing};
@@ -142,8 +142,13 @@ impl Cx<'_> {
     }
 
     pub(super) fn unknown_name(&mut self, name: &str, span: Span) -> Expr {
-        let known: Vec<_> = self.frames.names().cloned().chain(self.module.constant_names()).collect();
+        if self.refuse_import(name, span) {
+            return Expr::error(span);
+        }
+        let known = self.frames.names().cloned().chain(self.module.constant_names());
         let is_function = FunctionWord::named(name).is_some() || self.module.function(name).is_some();
+        // A constant is more likely outside of the module than a misspelt variable.
+        let known: Vec<_> = known.filter(|known| !is_constant(name) || is_constant(known)).collect();
         let suggestion = elsewhere(name, suggest::Kind::Value).or_else(|| did_you_mean(name, known));
         self.error(Name::Value { name: name.to_owned(), is_function, suggestion }, span);
         Expr::error(span)

@@ -11,7 +11,7 @@ use super::item::attr::KernelAttr;
 use super::item::condition;
 use super::names;
 use super::stmt::unit;
-use super::types::{scalar_named, swizzle_named};
+use super::types::{MOST_ALIASES, scalar_named, swizzle_named};
 use crate::abi;
 use crate::diag::Sink;
 use crate::diag::mistake::{Attribute, Instances, Qualifier, Signature, Syntax};
@@ -258,13 +258,13 @@ pub(super) fn parameter<'s>(
 /// Classifies the type argument of a generic. Whether it is allowed there is checked where the
 /// generic is used.
 fn type_argument_is(module: &Module<'_>, ty: &syn::Type) -> Argument {
-    let aliases = module.aliases();
+    let mut scope = module.scope();
     let mut named = last_name(ty);
-    // One iteration per alias is enough, and bounds the search: an alias may be defined by
-    // itself.
-    for _ in 0..aliases.len() {
-        let alias = aliases.iter().find(|alias| named.as_ref() == Some(&alias.ident));
-        named = alias.map_or(named, |alias| last_name(&alias.ty));
+    // The limit bounds the search: an alias may be defined by itself.
+    for _ in 0..MOST_ALIASES {
+        let alias = named.as_ref().and_then(|name| module.alias_in(scope, &names::text(name)));
+        let Some(alias) = alias else { break };
+        (named, scope) = (last_name(&alias.item.ty), alias.scope);
     }
     let Some(name) = named.map(|name| name.to_string()) else { return Argument::Other };
     match (scalar_named(&name), swizzle_named(&name)) {

@@ -31,7 +31,7 @@ pub use mma_sync::{
     WarpAccumulatorFunction, WarpAccumulatorWord, WarpLeftFunction, WarpRightFunction, WarpRowsFunction,
     WarpRowsWord,
 };
-pub use receiver::{MapType, ReceiverKind};
+pub use receiver::{MapType, ReceiverKind, receivers};
 pub use table::*;
 pub use types::*;
 

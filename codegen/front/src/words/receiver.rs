@@ -1,6 +1,6 @@
 //! Receivers: how methods take them, and their properties that the shapes of arguments depend on.
 
-use super::{Mark, NumberWord, Signature};
+use super::*;
 use crate::ir::{self, Span};
 
 /// A value or a reference to one.
@@ -23,6 +23,45 @@ impl Signature {
             (false, false) => ReceiverKind::Value,
         }
     }
+}
+
+/// Returns the types that have a method of this name, with how it takes its receiver.
+pub fn receivers(name: &str) -> Vec<(TypeWord, ReceiverKind)> {
+    fn of<W: Word>(name: &str) -> Option<ReceiverKind> {
+        W::named(name).map(|word| word.signature().taken())
+    }
+    let scalars = TypeWord::all().into_iter().filter(|of| matches!(of, TypeWord::Scalar(_)));
+    let on_remote =
+        [TileWord::named(name).map(Word::signature), BarrierWord::named(name).map(Word::signature)];
+    let on_remote = on_remote.into_iter().flatten().find(|signature| signature.has(Mark::Remote));
+    let types = [
+        (TypeWord::Tile, of::<TileWord>(name)),
+        (TypeWord::SharedArray, of::<ArrayWord>(name)),
+        (TypeWord::Stages, of::<StagesWord>(name)),
+        (TypeWord::Barrier, of::<BarrierWord>(name)),
+        (TypeWord::Remote, on_remote.map(Signature::taken)),
+        (TypeWord::TensorMap, of::<MapWord>(name)),
+        (TypeWord::Im2colMap, of::<ColumnWord>(name)),
+        (TypeWord::Maps, of::<MapsWord>(name)),
+        (TypeWord::SharedMap, of::<SharedMapWord>(name)),
+        (TypeWord::Global, of::<GlobalWord>(name)),
+        (TypeWord::Phase, of::<PhaseWord>(name)),
+        (TypeWord::Pipeline, of::<PipelineWord>(name)),
+        (TypeWord::Producer, of::<ProducerWord>(name)),
+        (TypeWord::Consumer, of::<ConsumerWord>(name)),
+        (TypeWord::EmptySlot, of::<EmptySlotWord>(name)),
+        (TypeWord::LoadingSlot, of::<LoadingSlotWord>(name)),
+        (TypeWord::FullSlot, of::<FullSlotWord>(name)),
+        (TypeWord::Columns, of::<ColumnsWord>(name)),
+        (TypeWord::Flight, of::<FlightWord>(name)),
+        (TypeWord::Accumulator, of::<AccumulatorWord>(name)),
+        (TypeWord::WarpAccumulator, of::<WarpAccumulatorWord>(name)),
+        (TypeWord::Rows, of::<RowsWord>(name)),
+        (TypeWord::WarpRows, of::<WarpRowsWord>(name)),
+        (TypeWord::Fragment, of::<FragmentWord>(name)),
+    ];
+    let scalars = scalars.map(|scalar| (scalar, of::<NumberWord>(name)));
+    types.into_iter().chain(scalars).filter_map(|(of, taken)| Some((of, taken?))).collect()
 }
 
 impl NumberWord {

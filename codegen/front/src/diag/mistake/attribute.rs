@@ -118,10 +118,14 @@ impl Attribute {
             }
             Self::LoneDevice => Text::new(Code::Attribute, "a device function must be in a `#[tma_module]`")
                 .help("move it, and the kernels that call it, into `#[tma_module] mod name { .. }`"),
-            Self::ModuleWithoutBody => {
-                Text::new(Code::UnsupportedStatement, "a `#[tma_module]` must have its body in the same file")
-                    .help("write `mod name { .. }`: an attribute cannot see the contents of another file")
-            }
+            Self::ModuleWithoutBody => Text::new(
+                Code::UnsupportedStatement,
+                "a `#[tma_module]` must have its body in the same file",
+            )
+            .help(
+                "declare the file by `mod name;` without the attribute, and put `#[tma_module] pub mod \
+                         kernels { .. }` into it: an attribute cannot see the contents of another file",
+            ),
             Self::Method { kernel } => Text::new(
                 Code::MisplacedKernel,
                 format!("the kernel `{kernel}` cannot be in an `impl` or a trait"),

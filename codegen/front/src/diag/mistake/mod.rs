@@ -43,6 +43,7 @@ pub use instances::Instances;
 pub use limits::{BarrierCount, Indexed, Limits, UnrolledIteration};
 pub use mismatch::{Mismatch, Since};
 pub use mma::{Axis, Difference, Mma, MmaSync, RegisterIndex, Warpgroup};
+pub(crate) use name::is_constant;
 pub use name::{HostItem, Name};
 pub use protocol::{Counterexample, LaunchInput};
 pub use protocol::{
@@ -52,7 +53,7 @@ pub use protocol::{
 pub use shared::{Pipeline, Shared};
 pub use signature::{Qualifier, Signature};
 pub use syntax::{Form, Syntax};
-pub use template::{Template, Unfound};
+pub use template::{Import, Template, Unfound};
 pub use tile::{Tile, VectorNumber};
 pub use types::{Aggregate, Types};
 pub use unsupported_type::{Demand, UnsupportedType};
@@ -109,6 +110,8 @@ families! {
     Copy,
     /// `printf!` and `assert!`.
     Format,
+    /// Imports of modules from others.
+    Import,
     /// Instances of generic kernels.
     Instances,
     /// Numbers outside of limits that the hardware or the compiler imposes.
@@ -165,6 +168,7 @@ impl Mistake {
             | Self::Atomic(_)
             | Self::Copy(_)
             | Self::Format(_)
+            | Self::Import(Import::Unusable { .. })
             | Self::Mismatch(_)
             | Self::Mma(_)
             | Self::MmaSync(_)
@@ -179,6 +183,7 @@ impl Mistake {
             Self::Attribute(_)
             | Self::Build(_)
             | Self::Cluster(_)
+            | Self::Import(Import::OtherModule { .. })
             | Self::Instances(_)
             | Self::Limits(_)
             | Self::PlainPoll(_)
@@ -192,6 +197,10 @@ impl Mistake {
 
     /// Returns whether the mistake is that the sources of a package are unknown.
     pub fn is_of_packages(&self) -> bool {
-        matches!(self, Self::Template(Template::Unfound { why: Unfound::Package, .. }))
+        matches!(
+            self,
+            Self::Template(Template::Unfound { why: Unfound::Package, .. })
+                | Self::Import(Import::Unusable { why: Unfound::Package, .. })
+        )
     }
 }

@@ -113,23 +113,23 @@ impl Name {
                 };
                 Text::new(Code::UnknownName, format!("kernels cannot use `{path}`")).help(help)
             }
-            Self::Value { name, is_function, suggestion } => {
-                Text::new(Code::UnknownName, format!("cannot find value `{name}` in this kernel")).help(
-                    match (is_function, suggestion) {
-                        (true, _) => format!("call the function: `{name}()`"),
-                        (false, Some(suggestion)) => suggestion.to_string(),
-                        (false, None) if is_constant(name) => format!(
-                            "move the constant `{name}` into the kernel's `#[tma_module]`, or pass its value \
-                             as an argument"
-                        ),
-                        (false, None) => {
-                            "use a variable or parameter of the kernel, or a constant or `#[tma_device]` \
+            Self::Value { name, is_function, suggestion } => Text::new(
+                Code::UnknownName,
+                format!("cannot find value `{name}` in this kernel"),
+            )
+            .help(match (is_function, suggestion) {
+                (true, _) => format!("call the function: `{name}()`"),
+                (false, Some(suggestion)) => suggestion.to_string(),
+                (false, None) if is_constant(name) => format!(
+                    "move the constant `{name}` into the kernel's `#[tma_module]`, import it there by \
+                             `use` from another `#[tma_module]`, or pass its value as an argument"
+                ),
+                (false, None) => {
+                    "use a variable or parameter of the kernel, or a constant or `#[tma_device]` \
                              function of its `#[tma_module]`"
-                                .to_owned()
-                        }
-                    },
-                )
-            }
+                        .to_owned()
+                }
+            }),
             Self::Choice { of, name } => {
                 let known = of.all().into_iter().map(Choice::name);
                 Text::new(Code::UnknownName, format!("`{}` has no variant `{name}`", of.name()))
@@ -318,7 +318,7 @@ fn methods(of: &PartialType, suggestion: Option<&Suggestion>, known: &[Word]) ->
 }
 
 /// Whether a name is spelled as constants are: `LIMIT`.
-fn is_constant(name: &str) -> bool {
+pub(crate) fn is_constant(name: &str) -> bool {
     name.contains(|letter: char| letter.is_ascii_uppercase())
         && !name.contains(|letter: char| letter.is_ascii_lowercase())
 }

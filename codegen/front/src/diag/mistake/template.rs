@@ -1,4 +1,4 @@
-//! Modules that are instantiated from templates.
+//! Modules that are instantiated from templates, and imports of modules from others.
 
 use crate::diag::Code;
 use crate::diag::text::Text;
@@ -21,7 +21,7 @@ pub enum Template {
     DeviceOption(String),
 }
 
-/// The reason why a template is not found.
+/// The reason why a template, or an item that is imported, is not found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfound {
     /// The sources of the package are unknown.
@@ -34,6 +34,10 @@ pub enum Unfound {
     Made,
     /// The build script has not looked for it.
     Unseen,
+    /// The module has no such item.
+    Item(String),
+    /// The module imports items of the importing one, directly or indirectly.
+    Cycle,
 }
 
 impl Template {
@@ -99,6 +103,64 @@ impl Unfound {
             }
             Self::Unseen => text("the build script has not looked for it")
                 .help("build again, with `fn main() { tma_codegen::build() }` in `build.rs`"),
+            Self::Item(name) => text(&format!("it has no item `{name}`")).help("name another module"),
+            Self::Cycle => text("it is made from itself").help("name another module"),
+        }
+    }
+}
+
+/// A mistake in the imports of a `#[tma_module]`.
+#[derive(Clone, Debug)]
+pub enum Import {
+    /// A name in a kernel that is imported, but that kernels cannot use.
+    Unusable { name: String, path: String, why: Unfound },
+    /// A module that rustc finds at a path, and that differs from the one that the build script has
+    /// found there. rustc reports it.
+    OtherModule { path: String },
+}
+
+impl Import {
+    pub(super) fn text(&self) -> Text {
+        match self {
+            Self::Unusable { name, path, why } => {
+                let text = |reason: &str| {
+                    Text::new(
+                        Code::Import,
+                        format!("kernels cannot use `{name}`, imported as `{path}`: {reason}"),
+                    )
+                };
+                match why {
+                    Unfound::Package => text("the sources of its package are unknown").help(
+                        "add the package to `[dependencies]`, with `links = \"..\"` in its `Cargo.toml` and \
+                         `tma_codegen::build()` in its `build.rs`",
+                    ),
+                    Unfound::Module(module) => text(&format!("there is no module `{module}` at this path"))
+                        .help("write the path of the item's own `#[tma_module]`"),
+                    Unfound::Unmarked => text("it is not in a `#[tma_module]`").help(
+                        "mark the `mod { .. }` that contains it `#[tma_module]`, and name that module in the \
+                         `use`",
+                    ),
+                    Unfound::Made => {
+                        text("its module is instantiated from a template").help("import it from the template")
+                    }
+                    Unfound::Unseen => text("the build script has not looked for it")
+                        .help("build again, with `fn main() { tma_codegen::build() }` in `build.rs`"),
+                    Unfound::Item(item) => text(&format!("the module shares no `{item}`")).help(format!(
+                        "make `{item}` a constant, a type alias, a `#[tma_device]` function, or a struct \
+                         that derives `Copy`"
+                    )),
+                    Unfound::Cycle => text("its module imports items of this one")
+                        .help("move what both use into a module of its own, and import it in both"),
+                }
+            }
+            Self::OtherModule { path } => Text::new(
+                Code::Import,
+                format!("`{path}` is another module here than the one that the build script has found"),
+            )
+            .help(
+                "build again if its source has changed; otherwise begin the path with `crate`, `super` or \
+                 the name of a dependency, without a renamed or hidden module",
+            ),
         }
     }
 }

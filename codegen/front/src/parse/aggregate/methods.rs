@@ -3,7 +3,7 @@
 use super::place::Place;
 use crate::diag::mistake::Name;
 use crate::ir::{Compound, Expr, ExprKind, Span, StructType, Type};
-use crate::parse::cx::Cx;
+use crate::parse::cx::{Cx, Scoped};
 use crate::parse::device::{Argument, DeviceFn};
 use crate::parse::item::structs::receiver_type;
 use crate::parse::names;
@@ -14,7 +14,7 @@ impl Cx<'_> {
     /// Resolves `Point::new(..)`.
     pub(in crate::parse) fn struct_function(
         &mut self,
-        function: &syn::ItemFn,
+        function: Scoped<&syn::ItemFn>,
         of: StructType,
         path: &syn::PathSegment,
         args: &[&syn::Expr],
@@ -33,11 +33,11 @@ impl Cx<'_> {
         span: Span,
     ) -> Expr {
         let name = names::text(&call.method);
-        let method = self.module.method(&of.name, &name);
-        let taken = method.and_then(|method| Some((method, receiver_type(method)?)));
+        let method = self.module.method(of, &name);
+        let taken = method.and_then(|method| Some((method, receiver_type(method.item)?)));
         let Some((function, taken)) = taken else {
-            let mut known = self.module.method_names(&of.name);
-            known.retain(|name| self.module.method(&of.name, name).is_some_and(has_receiver));
+            let mut known = self.module.method_names(of);
+            known.retain(|name| self.module.method(of, name).is_some_and(|method| has_receiver(method.item)));
             let is_function = method.is_some();
             let of = of.name.clone();
             self.error(Name::StructMethod { of, name, known, is_function }, call.method.span().into());

@@ -2,7 +2,7 @@
 
 use crate::diag::mistake::{Aggregate, Name};
 use crate::ir::{Compound, Field, Span, StructType, Type};
-use crate::parse::cx::Cx;
+use crate::parse::cx::{Cx, Scoped};
 use crate::parse::item::condition;
 use crate::parse::names;
 use crate::parse::types::has_arguments;
@@ -27,14 +27,15 @@ impl Cx<'_> {
     }
 
     /// Resolves the type of a struct of the module.
-    pub(in crate::parse) fn struct_type(&mut self, item: &syn::ItemStruct, path: &syn::Path) -> Type {
+    pub(in crate::parse) fn struct_type(&mut self, item: Scoped<&syn::ItemStruct>, path: &syn::Path) -> Type {
+        let Scoped { item, scope } = item;
         let (name, span) = (names::text(&item.ident), Span::of(path));
         let is_generic = !item.generics.params.is_empty();
         if is_generic || path.segments.last().is_some_and(has_arguments) {
             self.error(Aggregate::Generic { name }, if is_generic { Span::of(&item.ident) } else { span });
             return Type::Error;
         }
-        if let Some(known) = self.module.struct_type(&name) {
+        if let Some(known) = self.module.struct_type(scope, &name) {
             return known.clone();
         }
         condition::refuse_on_struct(item, self.sink);
@@ -42,7 +43,7 @@ impl Cx<'_> {
         if !self.may_enter(span) {
             return Type::Error;
         }
-        let fields: Vec<_> = self.at_module_level(&name, |cx| {
+        let fields: Vec<_> = self.at_module_level(scope, &name, |cx| {
             let field = |(i, field): (usize, &syn::Field)| {
                 let name = field.ident.as_ref().map_or_else(|| i.to_string(), names::text);
                 Field { name, ty: cx.ty(&field.ty) }
@@ -52,9 +53,12 @@ impl Cx<'_> {
         let ty = if fields.iter().any(|field| field.ty == Type::Error) {
             Type::Error
         } else {
-            self.limited(Compound::Struct(StructType { name: name.clone(), fields }), span)
+            self.limited(
+                Compound::Struct(StructType { module: scope.number(), name: name.clone(), fields }),
+                span,
+            )
         };
-        self.module.set_struct_type(name, ty.clone());
+        self.module.set_struct_type(scope, name, ty.clone());
         ty
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use syn::Lifetime;
 
+use super::Scope;
 use crate::ir::{Expr, Label, LocalId, Type};
 
 /// The meaning of a name in scope.
@@ -64,6 +65,8 @@ pub(in crate::parse) struct Exit {
 pub(in crate::parse) struct Frame {
     /// The function's name.
     name: String,
+    /// The module that contains the function.
+    scope: Scope,
     /// The bindings, innermost scope last.
     scopes: Vec<HashMap<String, Binding>>,
     /// The enclosing loops and labelled blocks, innermost last.
@@ -75,8 +78,13 @@ pub(in crate::parse) struct Frame {
 }
 
 impl Frame {
-    pub(in crate::parse) fn new(name: String) -> Self {
-        Self { name, scopes: vec![HashMap::new()], breakable: vec![], exit: None, self_type: None }
+    pub(in crate::parse) fn new(name: String, scope: Scope) -> Self {
+        Self { name, scope, scopes: vec![HashMap::new()], breakable: vec![], exit: None, self_type: None }
+    }
+
+    /// Returns the module that contains the function.
+    pub(super) fn scope(&self) -> Scope {
+        self.scope
     }
 
     /// Sets the type `Self`.
@@ -101,7 +109,7 @@ pub(in crate::parse) struct Frames {
 
 impl Frames {
     pub(super) fn new(kernel: &str) -> Self {
-        Self { kernel: Frame::new(kernel.to_owned()), inlined: vec![] }
+        Self { kernel: Frame::new(kernel.to_owned(), Scope::default()), inlined: vec![] }
     }
 
     fn innermost(&self) -> &Frame {
@@ -137,9 +145,10 @@ impl Frames {
         &self.kernel.name
     }
 
-    /// Whether the function `name` is being parsed.
-    pub(in crate::parse) fn contains(&self, name: &str) -> bool {
-        self.kernel.name == name || self.inlined.iter().any(|frame| frame.name == name)
+    /// Whether the function `name` of a module is being parsed.
+    pub(in crate::parse) fn contains(&self, name: &str, scope: Scope) -> bool {
+        let is_meant = |frame: &Frame| frame.name == name && frame.scope == scope;
+        is_meant(&self.kernel) || self.inlined.iter().any(is_meant)
     }
 
     pub(super) fn open_scope(&mut self) {

@@ -18,7 +18,7 @@ pub(super) use builder::Builder;
 pub(super) use declared::Declared;
 pub(super) use frames::{Binding, BreakValue, BreakableKind, Exit, Frame, Frames};
 pub(super) use instance::Instance;
-pub(super) use module::{Evaluation, Module};
+pub(super) use module::{Evaluation, Module, Scope, Scoped};
 
 use super::item::ModuleItems;
 use super::names::{self, WordUse};
@@ -124,9 +124,14 @@ impl<'a> Cx<'a> {
         (label, body, self.frames.leave_breakable())
     }
 
-    /// Runs `f` in a frame in which no name of the function is visible.
-    pub(super) fn at_module_level<T>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> T) -> T {
-        self.in_frame(Frame::new(name.to_owned()), None, f)
+    /// Runs `f` in a frame in which no name of the function is visible, in this module.
+    pub(super) fn at_module_level<T>(
+        &mut self,
+        scope: Scope,
+        name: &str,
+        f: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        self.in_frame(Frame::new(name.to_owned(), scope), None, f)
     }
 
     /// Runs `f` in a frame of its own, whose statements belong to `call`.
@@ -136,11 +141,13 @@ impl<'a> Cx<'a> {
         call: Option<CallId>,
         f: impl FnOnce(&mut Self) -> T,
     ) -> T {
+        let scope_of_caller = self.module.enter(frame.scope());
         self.frames.enter(frame);
         let caller = self.builder.set_call(call);
         let value = f(self);
         self.builder.set_call(caller);
         self.frames.leave();
+        self.module.enter(scope_of_caller);
         value
     }
 

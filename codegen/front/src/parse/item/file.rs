@@ -5,12 +5,12 @@ use std::rc::Rc;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Block, File, ImplItemFn, Item, ItemFn, ItemMod, Meta, Path, Stmt, TraitItemFn};
+use syn::{Attribute, Block, File, ImplItemFn, Item, ItemFn, ItemMod, Meta, Stmt, TraitItemFn};
 
-use super::template::{Find, made};
+use super::template::{Elsewhere, made};
 use super::{KernelItem, ModuleItems, depth, host_items};
-use crate::diag::mistake::Unfound;
 use crate::diag::{Diagnostic, Sink};
+use crate::parse::names;
 
 /// The kernels of a file, each with the items it shares with others.
 #[derive(Default)]
@@ -22,14 +22,14 @@ pub struct Found {
 }
 
 /// Returns the kernels in `text`, or none if it is not Rust or nests too deeply; rustc and the
-/// macro report these. `find` looks up templates.
-pub fn kernels_in(text: &str, find: &Find<'_>) -> Vec<(KernelItem, Rc<ModuleItems>)> {
+/// macro report these.
+pub fn kernels_in(text: &str, elsewhere: &Elsewhere<'_>) -> Vec<(KernelItem, Rc<ModuleItems>)> {
     // A cheap test: most files have no kernel, and parsing takes longer. A module made from a
     // template need not mention a kernel itself.
     if !text.contains("tma_kernel") && !text.contains("tma_module") {
         return vec![];
     }
-    parsed(text).map(|file| kernels(&file, find).kernels).unwrap_or_default()
+    parsed(text).map(|file| kernels(&file, elsewhere).kernels).unwrap_or_default()
 }
 
 /// Parses a file. Returns `None` if it is not Rust or nests too deeply.
@@ -43,8 +43,8 @@ pub fn parsed(text: &str) -> Option<File> {
 }
 
 /// Returns the kernels of `file`. Imports are not checked: a plain text needs none.
-pub fn kernels(file: &File, find: &Find<'_>) -> Found {
-    let finder = found(file, find);
+pub fn kernels(file: &File, elsewhere: &Elsewhere<'_>) -> Found {
+    let finder = found(file, elsewhere);
     let mut all = finder.found;
     for (_, shared) in &mut all {
         Rc::make_mut(shared).lacks_words = false;
@@ -55,25 +55,21 @@ pub fn kernels(file: &File, find: &Find<'_>) -> Found {
 /// Returns the kernels of `file`, except those of templates, with `lacks_words` as it is for the
 /// position of each.
 pub fn placed_kernels(file: &File) -> Vec<(KernelItem, Rc<ModuleItems>)> {
-    found(file, &nowhere).found
+    found(file, &Elsewhere::UNKNOWN).found
 }
 
 /// Returns the kernels that are methods of an `impl` or a trait.
 pub fn methods(file: &File) -> Vec<KernelItem> {
-    found(file, &nowhere).methods
+    found(file, &Elsewhere::UNKNOWN).methods
 }
 
-/// Finds no template, for callers that do not need kernels of templates.
-fn nowhere(_: &Path) -> Result<super::template::Template, Unfound> {
-    Err(Unfound::Unseen)
-}
-
-fn found<'a>(file: &File, find: &'a Find<'a>) -> Finder<'a> {
+fn found<'a>(file: &File, elsewhere: &'a Elsewhere<'a>) -> Finder<'a> {
     let mut finder = Finder {
         found: vec![],
         methods: vec![],
         mistakes: Sink::default(),
-        find,
+        elsewhere,
+        around: vec![],
         lacks_words: lack_words(&file.items),
     };
     finder.visit_file(file);
@@ -85,7 +81,9 @@ struct Finder<'a> {
     methods: Vec<KernelItem>,
     /// The errors in modules that are made from templates.
     mistakes: Sink,
-    find: &'a Find<'a>,
+    elsewhere: &'a Elsewhere<'a>,
+    /// The names of the inline modules around this point.
+    around: Vec<String>,
     /// Whether nothing from this point up to its module can import a built-in.
     lacks_words: bool,
 }
@@ -96,6 +94,14 @@ impl Finder<'_> {
         let around = std::mem::replace(&mut self.lacks_words, lacks_words);
         f(self);
         self.lacks_words = around;
+    }
+
+    /// Runs `f` in a module.
+    fn within_module(&mut self, module: &ItemMod, f: impl FnOnce(&mut Self)) {
+        let items = module.content.as_ref().map(|(_, items)| &items[..]).unwrap_or_default();
+        self.around.push(names::text(&module.ident));
+        self.within(lack_words(items), f);
+        self.around.pop();
     }
 
     /// Records a method with these attributes, parsed as the kernel's own attribute sees it.
@@ -137,22 +143,23 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_item_mod(&mut self, module: &'ast ItemMod) {
         let items = module.content.as_ref().map(|(_, items)| &items[..]).unwrap_or_default();
         let Some(attr) = module.attrs.iter().find(|attr| super::is_named(attr, "tma_module")) else {
-            return self.within(lack_words(items), |finder| visit::visit_item_mod(finder, module));
+            return self.within_module(module, |finder| visit::visit_item_mod(finder, module));
         };
         let options = match &attr.meta {
             Meta::List(list) => list.tokens.clone(),
             Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
         };
-        let Some(made) = made(module, options, self.find, &mut self.mistakes) else { return };
+        let Some(made) = made(module, options, self.elsewhere.template, &mut self.mistakes) else { return };
         // A module without a body is an error that the macro reports, not the search for
         // kernels.
         let mut unread = Sink::default();
         let super::Module { kernels, shared } = super::module(&made.module, &mut unread);
         let template = made.from.and_then(|(_, file)| file);
-        let shared = Rc::new(ModuleItems { template, added_params: made.added_params, ..shared });
+        let imports = (self.elsewhere.imports)(&made.module, &self.around);
+        let shared = Rc::new(ModuleItems { template, added_params: made.added_params, imports, ..shared });
         self.found.extend(kernels.into_iter().map(|kernel| (kernel, Rc::clone(&shared))));
         // Items nested deeper, in inner modules and functions, share nothing with these kernels.
-        self.within(lack_words(items), |finder| {
+        self.within_module(module, |finder| {
             for item in items {
                 if !matches!(item, Item::Fn(function) if super::kernel(function).is_some()) {
                     finder.visit_item(item);

@@ -5,6 +5,7 @@ pub(in crate::parse) mod condition;
 pub mod depth;
 pub mod file;
 pub(in crate::parse) mod host_items;
+pub mod imports;
 pub(in crate::parse) mod structs;
 pub mod template;
 pub mod trusted;
@@ -19,6 +20,7 @@ use crate::diag::Sink;
 use crate::diag::mistake;
 use crate::ir::Span;
 use host_items::HostItemDecl;
+use imports::Imports;
 pub use structs::DeviceMethod;
 
 /// A function with `#[tma_kernel(..)]`.
@@ -52,6 +54,8 @@ pub struct ModuleItems {
     pub template: Option<PathBuf>,
     /// The names of the parameters that replacements add to kernels.
     pub added_params: Vec<String>,
+    /// The items imported from other modules.
+    pub imports: Imports,
 }
 
 /// A `#[tma_module]`.

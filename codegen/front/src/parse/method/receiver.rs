@@ -11,7 +11,7 @@ impl Cx<'_> {
         let name = &call.method;
         let word = |meaning| WordUse { path: name.clone().into(), meaning };
         if is_of_ord(ty, &entry.name) {
-            self.record.word(word(Meaning::OrdMethod));
+            self.note_word(word(Meaning::OrdMethod));
         }
         // Device functions have no type generics.
         if self.frames.in_kernel() {
@@ -29,7 +29,7 @@ impl Cx<'_> {
             }
             let method = Method { of, tiles, held, taken };
             if !method.earlier_steps().is_empty() {
-                self.record.word(word(Meaning::Method(method)));
+                self.note_word(word(Meaning::Method(method)));
             }
         }
     }

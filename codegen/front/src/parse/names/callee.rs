@@ -11,7 +11,7 @@ use crate::ir::{
     AccumulatorType, Compound, Expr, ExprKind, FragmentType, RowsType, Scalar, Span, StructType, Team, Type,
     WarpFragmentType, WarpSide,
 };
-use crate::parse::cx::{Binding, Cx};
+use crate::parse::cx::{Binding, Cx, Scoped};
 use crate::parse::number::has_conversion;
 use crate::parse::{names, span};
 use crate::words::{
@@ -22,9 +22,9 @@ use crate::words::{
 /// The callee of a call.
 pub(in crate::parse) enum Callee<'a> {
     /// A function of the module.
-    Device(&'a syn::ItemFn),
+    Device(Scoped<&'a syn::ItemFn>),
     /// A function of a struct of the module.
-    Method(&'a syn::ItemFn, StructType),
+    Method(Scoped<&'a syn::ItemFn>, StructType),
     /// The constructor of a tuple struct.
     Constructor(StructType),
     /// A built-in function.
@@ -122,10 +122,10 @@ impl<'a> Cx<'a> {
             return Callee::Conversion(scalar, word);
         }
         if let Type::Compound(Compound::Struct(of)) = ty {
-            if let Some(function) = self.module.method(&of.name, name) {
+            if let Some(function) = self.module.method(&of, name) {
                 return Callee::Method(function, of);
             }
-            let known = self.module.method_names(&of.name);
+            let known = self.module.method_names(&of);
             self.error(Name::StructFunction { of: of.name, name: name.to_owned(), known }, at);
             return Callee::Refused;
         }
@@ -172,7 +172,7 @@ impl<'a> Cx<'a> {
             }
             return true;
         }
-        let is_kernel = self.frames.kernel_name() == name;
+        let is_kernel = self.module.is_own() && self.frames.kernel_name() == name;
         if is_kernel {
             self.error(Name::ThisKernel(name.to_owned()), at);
         }
@@ -193,6 +193,9 @@ impl<'a> Cx<'a> {
     }
 
     fn unknown_function(&mut self, name: &str, at: Span) {
+        if self.refuse_import(name, at) {
+            return;
+        }
         let devices = self.module.function_names();
         let words = FunctionWord::all().into_iter().map(|word| word.name().into_owned());
         let known: Vec<_> = devices.chain(words).collect();

@@ -8,13 +8,15 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub(in crate::parse) mod callee;
+mod in_module;
 
+pub use in_module::in_module;
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Ident, Path, PathArguments};
 
 use crate::diag::Sink;
-use crate::diag::mistake::Name;
+use crate::diag::mistake::{Import, Name};
 use crate::ir::{Scalar, Span};
 use crate::parse::cx::Cx;
 use crate::parse::item::ModuleItems;
@@ -182,7 +184,23 @@ impl Cx<'_> {
         if let Some(last) = path.segments.last_mut() {
             last.ident = last.ident.unraw();
         }
-        self.record.word(WordUse { path, meaning });
+        self.note_word(WordUse { path, meaning });
+        true
+    }
+
+    /// Records the use of a built-in in the kernel's own module. The module of an imported function
+    /// proves the names in it.
+    pub(in crate::parse) fn note_word(&mut self, word: WordUse) {
+        if self.module.is_own() {
+            self.record.word(word);
+        }
+    }
+
+    /// Returns whether `name` is imported from a place where kernels have no items, and reports it.
+    pub(in crate::parse) fn refuse_import(&mut self, name: &str, span: Span) -> bool {
+        let Some(import) = self.module.missing_import(name) else { return false };
+        let (path, why) = (import.path.clone(), import.why.clone());
+        self.error(Import::Unusable { name: name.to_owned(), path, why }, span);
         true
     }
 

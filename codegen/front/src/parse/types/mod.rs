@@ -5,7 +5,7 @@ mod mma;
 
 use syn::{GenericArgument, PathArguments};
 
-use super::cx::Cx;
+use super::cx::{Cx, Scope, Scoped};
 use super::names::{self, Meaning, Space};
 use super::span;
 use crate::diag::Sink;
@@ -18,7 +18,7 @@ use crate::parse::item::condition;
 use crate::words::TypeWord;
 
 /// The maximum length of a chain of aliases of shapes and swizzles.
-const MOST_ALIASES: usize = 32;
+pub(super) const MOST_ALIASES: usize = 32;
 
 impl Cx<'_> {
     /// Resolves `ty`. Reports a type that kernels do not have, and returns [`Type::Error`] for it.
@@ -82,7 +82,7 @@ impl Cx<'_> {
         let name = names::text(&segment.ident);
         let span = span::of_path(path);
         if let Some(ty) = names::lone_name(path).and_then(|name| self.generic_type(&name)) {
-            let ty = self.at_module_level(&name, |cx| cx.ty(&ty));
+            let ty = self.at_module_level(Scope::default(), &name, |cx| cx.ty(&ty));
             self.instance.use_type(name, ty.clone());
             return ty;
         }
@@ -209,22 +209,38 @@ impl Cx<'_> {
     }
 
     /// Returns the last segment of the path of a shape or a swizzle, after resolving a type generic
-    /// and aliases. Returns `None` also if the name belongs to the host, which is reported.
-    fn named_segment(&mut self, argument: &GenericArgument) -> Option<syn::PathSegment> {
+    /// and aliases, and the module of the last alias. Returns `None` also if the name belongs to
+    /// the host, which is reported.
+    fn named_segment(&mut self, argument: &GenericArgument) -> Option<(syn::PathSegment, Option<Scope>)> {
         let mut path = type_path(argument)?.clone();
         if let Some(ty) = names::lone_name(&path).and_then(|name| self.generic_type(&name)) {
             path = type_path(&GenericArgument::Type(ty))?.clone();
         }
+        let mut scope = None;
         // rustc reports an alias of itself.
         for _ in 0..MOST_ALIASES {
-            let Some(alias) = names::own_name(&path).and_then(|name| self.module.alias(&name)) else { break };
-            condition::refuse_on_alias(alias, self.sink);
-            path = type_path(&GenericArgument::Type((*alias.ty).clone()))?.clone();
+            let within = scope.unwrap_or(self.module.scope());
+            let alias = names::own_name(&path).and_then(|name| self.module.alias_in(within, &name));
+            let Some(alias) = alias else { break };
+            condition::refuse_on_alias(alias.item, self.sink);
+            path = type_path(&GenericArgument::Type((*alias.item.ty).clone()))?.clone();
+            scope = Some(alias.scope);
         }
-        let name = names::text(&path.segments.last()?.ident);
-        let part = TypeWord::named(&name).filter(|word| word.is_part());
-        let is_taken = part.is_none_or(|word| self.takes_word(&path, Meaning::of_type(word)));
-        is_taken.then(|| path.segments.last().cloned()).flatten()
+        let last = path.segments.last()?.clone();
+        if let Some(word) = TypeWord::named(&names::text(&last.ident)).filter(|word| word.is_part()) {
+            let is_taken = self.in_module_of(scope, |cx| cx.takes_word(&path, Meaning::of_type(word)));
+            return is_taken.then_some((last, scope));
+        }
+        Some((last, scope))
+    }
+
+    /// Runs `f` in the module of an alias, where no name of the function is visible, if there is
+    /// one.
+    fn in_module_of<T>(&mut self, alias: Option<Scope>, f: impl FnOnce(&mut Self) -> T) -> T {
+        match alias {
+            Some(scope) => self.at_module_level(scope, "alias", f),
+            None => f(self),
+        }
     }
 
     /// Whether `path` names a type that may have associated constants or functions.
@@ -265,7 +281,10 @@ impl Cx<'_> {
     }
 
     fn unknown_type(&mut self, name: &str, span: Span) -> Type {
-        let aliases = self.module.aliases().iter().map(|alias| names::text(&alias.ident));
+        if self.refuse_import(name, span) {
+            return Type::Error;
+        }
+        let aliases = self.module.alias_names();
         let words = TypeWord::all().into_iter().map(|word| word.name().to_owned());
         let known: Vec<_> = words.chain(aliases).collect();
         let suggestion = elsewhere(name, Kind::Type).or_else(|| did_you_mean(name, known));
@@ -273,13 +292,14 @@ impl Cx<'_> {
         Type::Error
     }
 
-    fn aliased(&mut self, alias: &syn::ItemType, span: Span) -> Type {
+    fn aliased(&mut self, alias: Scoped<&syn::ItemType>, span: Span) -> Type {
+        let Scoped { item: alias, scope } = alias;
         condition::refuse_on_alias(alias, self.sink);
         // rustc reports an alias of itself. The limit only prevents infinite recursion.
         if !self.may_enter(span) {
             return Type::Error;
         }
-        self.at_module_level(&names::text(&alias.ident), |cx| cx.ty(&alias.ty))
+        self.at_module_level(scope, &names::text(&alias.ident), |cx| cx.ty(&alias.ty))
     }
 
     fn tile_type(&mut self, generics: &[&GenericArgument]) -> Option<TileType> {
@@ -295,7 +315,7 @@ impl Cx<'_> {
 
     fn shape(&mut self, argument: &GenericArgument) -> Option<Vec<u32>> {
         let before = self.sink.len();
-        let segment = self.named_segment(argument);
+        let (segment, alias) = self.named_segment(argument).unzip();
         let word = segment.as_ref().and_then(|segment| TypeWord::named(&names::text(&segment.ident)));
         let (Some(segment), Some(word)) = (segment, word.filter(|word| word.is_shape())) else {
             if self.sink.len() == before {
@@ -304,14 +324,16 @@ impl Cx<'_> {
             return None;
         };
         let extents = generics_of(self.sink, word, &segment, Span::of(argument))?;
-        let extents: Vec<_> = extents.iter().map(|&extent| self.u32_argument(extent)).collect();
+        let extents: Vec<_> = self.in_module_of(alias.flatten(), |cx| {
+            extents.iter().map(|&extent| cx.u32_argument(extent)).collect()
+        });
         extents.into_iter().collect()
     }
 
     fn swizzle(&mut self, argument: &GenericArgument) -> Option<TileSwizzle> {
         let before = self.sink.len();
         let segment = self.named_segment(argument);
-        let found = segment.and_then(|segment| swizzle_named(&names::text(&segment.ident)));
+        let found = segment.and_then(|(segment, _)| swizzle_named(&names::text(&segment.ident)));
         if found.is_none() && self.sink.len() == before {
             self.error(Types::Swizzle, Span::of(argument));
         }

@@ -1,11 +1,11 @@
 //! Merges the items of a template with their replacements and with new items.
 
-use proc_macro2::{Group, Span as TokenSpan, TokenStream, TokenTree};
+use proc_macro2::Span as TokenSpan;
 use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::{FnArg, GenericParam, Ident, Item, ItemFn, Pat, ReturnType, Signature, Type};
 
-use super::super::{is_device, is_open};
+use super::super::{imports, is_device, is_open};
 use crate::diag::Sink;
 use crate::diag::mistake::Template as Mistake;
 use crate::ir::Span;
@@ -214,17 +214,7 @@ pub(super) fn called(call: &syn::ExprCall) -> Option<&Ident> {
 
 /// Gives all tokens of an item the same span, if there is one.
 fn moved(item: Item, location: Option<TokenSpan>) -> Item {
-    fn at(tokens: TokenStream, location: TokenSpan) -> TokenStream {
-        let token = |mut token: TokenTree| {
-            if let TokenTree::Group(group) = &token {
-                token = Group::new(group.delimiter(), at(group.stream(), location)).into();
-            }
-            token.set_span(location);
-            token
-        };
-        tokens.into_iter().map(token).collect()
-    }
     let Some(location) = location else { return item };
     // syn parses the same tokens to the same item, whatever their spans.
-    syn::parse2(at(item.to_token_stream(), location)).unwrap_or(item)
+    syn::parse2(imports::tokens_at(item.to_token_stream(), location)).unwrap_or(item)
 }

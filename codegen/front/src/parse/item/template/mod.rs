@@ -17,11 +17,12 @@ mod only;
 use std::path::PathBuf;
 
 use proc_macro2::TokenStream;
-use syn::{ItemMod, Path};
+use syn::{Item, ItemMod, Path};
 
 use crate::diag::Sink;
 use crate::diag::mistake::{Template as Mistake, Unfound};
 use crate::ir::Span;
+use crate::parse::item::imports::{self, Imports};
 
 /// A module that other modules are made from.
 #[derive(Clone, Debug)]
@@ -35,6 +36,26 @@ pub struct Template {
 
 /// Looks up the module with a path.
 pub(crate) type Find<'a> = dyn Fn(&Path) -> Result<Template, Unfound> + 'a;
+
+/// Looks up the imports of a module, which is in inline modules of these names.
+pub(crate) type FindImports<'a> = dyn Fn(&ItemMod, &[String]) -> Imports + 'a;
+
+/// The parts of kernels that are outside of their modules.
+#[derive(Clone, Copy)]
+pub struct Elsewhere<'a> {
+    /// Looks up the template with a path.
+    pub template: &'a Find<'a>,
+    /// Looks up the imports of a module, which is in inline modules of these names.
+    pub imports: &'a FindImports<'a>,
+}
+
+impl Elsewhere<'static> {
+    /// Finds nothing.
+    pub const UNKNOWN: Self = Self {
+        template: &|_| Err(Unfound::Unseen),
+        imports: &|_, _| Imports { found: vec![], missing: vec![] },
+    };
+}
 
 /// A module, expanded as if it had been written out.
 #[derive(Clone, Debug)]
@@ -68,11 +89,21 @@ pub fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sin
     };
     let before = sink.len();
     let lines_at = template.source.is_some().then(|| template.module.ident.span());
-    let base = template.module.content.map(|(_, items)| items).unwrap_or_default();
+    let mut base = template.module.content.map(|(_, items)| items).unwrap_or_default();
+    for item in &mut base {
+        if let Item::Use(item) = item {
+            imports::rebase(item, &path);
+        }
+    }
+    let own_kernels = own.iter().filter_map(|item| match item {
+        Item::Fn(function) => super::kernel(function).map(|kernel| kernel.function.sig.ident),
+        _ => None,
+    });
+    let own_kernels: Vec<_> = own_kernels.collect();
     let merged = merge::merged(base, std::mem::take(own), lines_at, sink);
     let mut items = merged.items;
     if let Some(patterns) = &attr.only {
-        only::choose(&mut items, patterns, sink);
+        only::choose(&mut items, patterns, &own_kernels, sink);
     }
     let added_params = added_params::pass_on(&mut items, &merged.added_params);
     *own = items;

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{Item, ItemFn, LitStr};
+use syn::{Ident, Item, ItemFn, LitStr};
 
 use super::super::{attr, is_named, kernel};
 use crate::diag::Sink;
@@ -11,12 +11,15 @@ use crate::ir::Span;
 use crate::parse::instances;
 
 /// Keeps the instances whose names match a pattern, and removes kernels of which no instance is
-/// left. A kernel without any `instances` is kept.
-pub(super) fn choose(items: &mut Vec<Item>, patterns: &[LitStr], sink: &mut Sink) {
+/// left. A kernel without any `instances` is kept, and so are the new module's `own` ones.
+pub(super) fn choose(items: &mut Vec<Item>, patterns: &[LitStr], own: &[Ident], sink: &mut Sink) {
     let mut names = vec![];
     items.retain_mut(|item| {
         let Item::Fn(function) = item else { return true };
         let Some(of_kernel) = kernel(function) else { return true };
+        if own.contains(&of_kernel.function.sig.ident) {
+            return true;
+        }
         // Errors in the attribute are reported where the kernel is parsed.
         let mut unread = Sink::default();
         let attr = attr::parse(of_kernel.attr, &mut unread);
