@@ -54,6 +54,7 @@ mod bulk;
 mod clusters;
 mod copies;
 mod descriptors;
+mod generics;
 mod grids;
 mod im2col;
 mod inference;

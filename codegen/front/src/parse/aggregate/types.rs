@@ -52,7 +52,7 @@ impl Cx<'_> {
         let ty = if fields.iter().any(|field| field.ty == Type::Error) {
             Type::Error
         } else {
-            self.limited(Compound::Struct(StructType { name: name.clone(), fields }), span)
+            self.limited(Compound::Struct(StructType { name: name.clone(), arguments: vec![], fields }), span)
         };
         self.module.set_struct_type(name, ty.clone());
         ty

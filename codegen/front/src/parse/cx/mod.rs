@@ -44,7 +44,7 @@ pub(super) struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    pub(super) fn new(module_items: &'a ModuleItems, sink: &'a mut Sink, kernel: &str) -> Self {
+    pub(super) fn new(module_items: &'a ModuleItems, sink: &'a mut Sink, kernel: &syn::ItemFn) -> Self {
         Self {
             sink,
             infer: Infer::default(),
