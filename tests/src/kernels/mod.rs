@@ -13,6 +13,7 @@ pub mod faults;
 pub mod fences;
 pub mod floats;
 pub mod forms;
+pub mod generics;
 pub mod im2col;
 pub mod integers;
 pub mod launches;
@@ -52,6 +53,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         control::CASES,
         values::CASES,
         structs::CASES,
+        generics::CASES,
         warps::CASES,
         math::CASES,
         bits::CASES,

@@ -52,6 +52,7 @@ mod aggregates;
 mod arrays;
 mod bulk;
 mod clusters;
+mod constants;
 mod copies;
 mod descriptors;
 mod generics;

@@ -144,6 +144,22 @@ impl<'a> Cx<'a> {
         value
     }
 
+    /// Returns what a constant must leave as it is.
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            locals: self.builder.locals.len(),
+            calls: self.builder.calls.len(),
+            variables: self.record.variables.len(),
+        }
+    }
+
+    /// Removes what has been declared since.
+    pub(super) fn restore(&mut self, checkpoint: Checkpoint) {
+        self.builder.locals.truncate(checkpoint.locals);
+        self.builder.calls.truncate(checkpoint.calls);
+        self.record.variables.truncate(checkpoint.variables);
+    }
+
     pub(super) fn bind(&mut self, name: &Ident, binding: Binding) {
         let ty = match &binding {
             Binding::Value(value) => Some(value.ty.clone()),
@@ -155,6 +171,13 @@ impl<'a> Cx<'a> {
         }
         self.frames.bind(names::text(name), binding);
     }
+}
+
+/// The number of locals, calls and variables at some point.
+pub(super) struct Checkpoint {
+    locals: usize,
+    calls: usize,
+    variables: usize,
 }
 
 /// The state that outlives parsing.

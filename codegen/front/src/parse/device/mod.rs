@@ -19,7 +19,7 @@ use super::order::spill_if_changed;
 use super::signature::parameter;
 use super::stmt::{not_assignable, unit};
 use super::types::generic_arguments;
-use crate::diag::mistake::{self, Mismatch, Signature};
+use crate::diag::mistake::{self, Mismatch, Signature, Value};
 use crate::infer::Kind;
 use crate::ir::{Block, Callee, Compound, Expr, ExprKind, Span, StmtKind, StructType, Type};
 use generics::Generics;
@@ -53,6 +53,10 @@ impl Cx<'_> {
         };
         if self.frames.contains(&name) {
             self.error(Signature::Recursion { function: name }, span);
+            return Expr::error(span);
+        }
+        if self.nesting.in_constant() && item.sig.constness.is_none() {
+            self.error(Value::NotConstFn { function: name }, span);
             return Expr::error(span);
         }
         if !self.may_enter(span) {
