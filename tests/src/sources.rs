@@ -99,6 +99,7 @@ pub fn corpus() -> &'static [Source] {
         "mma_warp_operands": "tests/src/kernels/mma/warp/operands.rs",
         "mma_warp_rows": "tests/src/kernels/mma/warp/rows.rs",
         "mma_warp_types": "tests/src/kernels/mma/warp/types.rs",
+        "generics": "tests/src/kernels/generics.rs",
         "multicast": "tests/src/kernels/multicast.rs",
         "multicast_pipelines": "tests/src/kernels/multicast_pipelines.rs",
         "multicast_ranks": "tests/src/kernels/multicast_ranks.rs",
@@ -131,6 +132,7 @@ pub fn conformance() -> &'static [Source] {
     sources! {
         "columns": "tests/src/conformance/columns.rs",
         "columns_reduced": "tests/src/conformance/columns_reduced.rs",
+        "generics": "tests/src/kernels/generics.rs",
         "multicast": "tests/src/conformance/multicast.rs",
         "reductions": "tests/src/conformance/reductions.rs",
         "tiles": "tests/src/conformance/tiles.rs",

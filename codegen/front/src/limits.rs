@@ -11,6 +11,9 @@ pub const PIPELINE_TILES: usize = 6;
 /// larger array would be in local memory anyway, and takes long to compile.
 pub const REGISTER_ARRAY_ELEMENTS: u64 = 1024;
 
+/// The maximum number of statements that the evaluation of one constant may run.
+pub const CONSTANT_STEPS: u64 = 100_000;
+
 /// The maximum number of iterations of a loop with `unroll`. Longer code fits in no instruction
 /// cache.
 pub const MAX_UNROLLED_ITERATIONS: i128 = 1024;

@@ -13,6 +13,7 @@ pub mod faults;
 pub mod fences;
 pub mod floats;
 pub mod forms;
+pub mod generics;
 pub mod im2col;
 pub mod integers;
 pub mod launches;
@@ -54,6 +55,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         values::CASES,
         structs::CASES,
         sharing::CASES,
+        generics::CASES,
         warps::CASES,
         math::CASES,
         bits::CASES,

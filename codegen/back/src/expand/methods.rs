@@ -20,8 +20,8 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Generics, ImplItem, ItemImpl, TypeParam};
-use tma_front::parse::names::{Meaning, Method, WordUse, earlier_steps};
+use syn::{Generics, ImplItem, ItemImpl, Path};
+use tma_front::parse::names::{Meaning, Method, MethodOfGeneric, WordUse, earlier_steps};
 use tma_front::words::{Generic, NumberWord, ReceiverKind, TypeWord, Word};
 
 use super::names::{examples, scalar_type, tile, vocabulary};
@@ -148,28 +148,35 @@ pub(super) fn ord_proof(name: &Ident) -> TokenStream {
 
 /// Returns code that rustc accepts only if no trait provides the methods that are called on values
 /// of generic types.
-pub(super) fn of_generics(words: &[WordUse], generics: &Generics) -> TokenStream {
-    let proofs: Vec<_> = words
-        .iter()
-        .filter_map(|word| {
-            let Meaning::MethodOfGeneric(generic, arguments) = &word.meaning else { return None };
-            let param = generics.type_params().find(|param| param.ident.unraw() == generic.as_str())?;
-            Some(of_generic(param, word.path.get_ident()?, *arguments))
-        })
-        .collect();
-    if proofs.is_empty() {
-        return TokenStream::new();
-    }
-    let (generics, _, bounds) = generics.split_for_impl();
-    quote! {
-        fn methods_of_generics #generics () #bounds {
-            return;
-            #(#proofs)*
+pub(super) fn of_generics(words: &[WordUse]) -> TokenStream {
+    let mut functions: Vec<(&Generics, Vec<TokenStream>)> = vec![];
+    for word in words {
+        let Meaning::MethodOfGeneric(method) = &word.meaning else { continue };
+        let Some(proof) = of_generic(method, &word.path) else { continue };
+        match functions.iter_mut().find(|(generics, _)| **generics == *method.generics) {
+            Some((_, proofs)) => proofs.push(proof),
+            None => functions.push((&method.generics, vec![proof])),
         }
     }
+    let functions = functions.into_iter().map(|(generics, proofs)| {
+        let (generics, _, bounds) = generics.split_for_impl();
+        // Each function is in a block of its own, since all have the same name.
+        quote! {
+            const _: () = {
+                fn methods_of_generics #generics () #bounds {
+                    return;
+                    #(#proofs)*
+                }
+            };
+        }
+    });
+    functions.collect()
 }
 
-fn of_generic(param: &TypeParam, name: &Ident, arguments: usize) -> TokenStream {
+fn of_generic(method: &MethodOfGeneric, path: &Path) -> Option<TokenStream> {
+    let MethodOfGeneric { generics, generic, arguments } = method;
+    let (name, arguments) = (path.get_ident()?, *arguments);
+    let param = generics.type_params().find(|param| param.ident.unraw() == generic.as_str())?;
     let generic = &param.ident;
     let guard = format_ident!("{name}", span = Span::call_site());
     let units = vec![quote!(_: ()); arguments];
@@ -185,7 +192,7 @@ fn of_generic(param: &TypeParam, name: &Ident, arguments: usize) -> TokenStream 
     };
     // A method with `&mut self` comes last: any other method of this name is found before it, or is
     // ambiguous with it.
-    quote! {
+    Some(quote! {
         {
             use ::tma_runtime::lang::names::any;
             let any: fn() -> #generic = any;
@@ -201,7 +208,7 @@ fn of_generic(param: &TypeParam, name: &Ident, arguments: usize) -> TokenStream 
                 #call
             }
         }
-    }
+    })
 }
 
 /// Returns the reference, as a parameter or an implementation names it.

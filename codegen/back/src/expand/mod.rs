@@ -292,7 +292,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, added_params: &[String
     }
     let body = imported.then(|| never_called(for_rustc, &words, &bounds::fulfilled(function, &named)));
     let body = body.map_or_else(TokenStream::new, |body| quote!(#conditions #body));
-    let proofs = imported.then(|| names::proofs(&words, &function.sig.generics)).flatten();
+    let proofs = imported.then(|| names::proofs(&words)).flatten();
     let proofs = proofs.map(|proofs| quote!(#conditions #proofs));
     let errors = errors.iter().chain(&ptx.missing).map(compile_error);
     let rest = quote! {

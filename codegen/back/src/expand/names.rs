@@ -11,8 +11,8 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::Path;
 use syn::punctuated::Punctuated;
-use syn::{Generics, Path};
 use tma_front::diag::Diagnostic;
 use tma_front::diag::mistake::Name;
 use tma_front::ir::Scalar;
@@ -51,7 +51,7 @@ pub(super) fn imports(words: &[WordUse]) -> TokenStream {
 
 /// Returns code that rustc accepts only if every name refers to the built-in at the position of the
 /// kernel.
-pub(super) fn proofs(words: &[WordUse], generics: &Generics) -> Option<TokenStream> {
+pub(super) fn proofs(words: &[WordUse]) -> Option<TokenStream> {
     if words.is_empty() {
         return None;
     }
@@ -63,7 +63,7 @@ pub(super) fn proofs(words: &[WordUse], generics: &Generics) -> Option<TokenStre
             lines.push(proof(word));
         }
     }
-    let of_generics = methods::of_generics(words, generics);
+    let of_generics = methods::of_generics(words);
     Some(quote! {
         #[allow(dead_code, unreachable_code, deprecated, clippy::all)]
         const _: () = {

@@ -11,7 +11,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Generics, Item};
+use syn::Item;
 use tma_front::diag::Diagnostic;
 use tma_front::diag::mistake;
 use tma_front::parse::item::ModuleItems;
@@ -113,7 +113,7 @@ fn of_words(words: &[WordUse]) -> Option<TokenStream> {
         words.iter().filter(|word| is_lone(word) && !is_macro(word)).map(names::proof).collect();
     let others: TokenStream =
         words.iter().filter(|word| !is_lone(word) || is_macro(word)).map(names::any_proof).collect();
-    let of_generics = methods::of_generics(words, &Generics::default());
+    let of_generics = methods::of_generics(words);
     Some(quote! {
         #[allow(dead_code, unreachable_code, deprecated, clippy::all)]
         const _: () = {

@@ -251,4 +251,3 @@ fn computed_constants_may_choose() {
         ["u8_1: u8 1u32 -7i32", "u8_2: u8 2u32 7i32", "u8_64: u8 64u32 -7i32"]
     );
 }
-

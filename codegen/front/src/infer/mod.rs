@@ -12,6 +12,7 @@
 
 pub(crate) mod fold;
 pub(crate) mod rule;
+pub(crate) mod run;
 pub(crate) mod scalar;
 pub(crate) mod settle;
 mod typing;

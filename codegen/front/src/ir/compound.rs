@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{AccumulatorType, FragmentType, OperandType, Scalar, TileType, Type};
+use super::{AccumulatorType, FragmentType, OperandType, Scalar, TileSwizzle, TileType, Type};
 
 /// The type of a compound value. Its parts are the operands of an
 /// [`ExprKind::Compound`](super::ExprKind::Compound).
@@ -55,8 +55,25 @@ pub struct StructType {
     pub module: u32,
     /// The name of the struct. No two structs of a module have the same.
     pub name: String,
+    /// The arguments of its generics.
+    pub arguments: Vec<GenericValue>,
     /// The fields, in the order of their declaration.
     pub fields: Vec<Field>,
+}
+
+/// The argument of a generic of a struct or a device function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum GenericValue {
+    /// A type of values, which may not be known yet.
+    Type(Type),
+    /// The shape of a tile.
+    Shape(Vec<u32>),
+    /// The swizzle of a tile.
+    Swizzle(TileSwizzle),
+    /// An integer.
+    Integer(i128),
+    /// A `bool`.
+    Bool(bool),
 }
 
 /// A field of a struct.
@@ -163,8 +180,34 @@ impl fmt::Display for Compound {
             Self::Flight(of, keep) => {
                 write!(f, "Flight<{}, {}, {}, {keep}>", of.element, of.rows, of.columns)
             }
-            Self::Struct(of) => f.write_str(&of.name),
+            Self::Struct(of) => of.fmt(f),
             Self::Tuple(elements) => TupleOf(elements).fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for StructType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if self.arguments.is_empty() {
+            return Ok(());
+        }
+        let arguments: Vec<_> = self.arguments.iter().map(GenericValue::to_string).collect();
+        write!(f, "<{}>", arguments.join(", "))
+    }
+}
+
+impl fmt::Display for GenericValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Type(ty) => ty.fmt(f),
+            Self::Shape(extents) => {
+                let shown: Vec<_> = extents.iter().map(u32::to_string).collect();
+                write!(f, "Shape{}<{}>", extents.len(), shown.join(", "))
+            }
+            Self::Swizzle(swizzle) => f.write_str(swizzle.name()),
+            Self::Integer(value) => value.fmt(f),
+            Self::Bool(value) => value.fmt(f),
         }
     }
 }

@@ -2,45 +2,29 @@
 
 use super::cx::{Cx, Evaluation};
 use super::item::condition;
-use super::span;
 use crate::diag::mistake::Value;
-use crate::infer::{fold, settle};
-use crate::ir::{Expr, ExprKind, Span, Type, visit};
+use crate::infer::run::{Failure, run};
+use crate::ir::{Expr, Span, Type};
 
 impl Cx<'_> {
-    /// Evaluates a constant expression of type `want`. Reports an expression that is not constant
-    /// or has no value.
+    /// Evaluates a constant expression of type `want`, which may call the module's `const fn`.
+    /// Reports an expression that is not constant or has no value.
     pub(super) fn constant(&mut self, expr: &syn::Expr, want: &Type) -> Option<Expr> {
-        let span = span::of_expr(expr);
-        let (effects, value) = self.block(|cx| cx.expr(expr));
-        if value.is_error() || !self.expect(&value, want) {
-            return None;
-        }
-        let value = self.evaluate(value)?;
-        if !effects.stmts.is_empty() || !fold::is_known(&value) {
-            self.error(Value::NoConstant, span);
-            return None;
-        }
-        Some(value)
-    }
-
-    /// Settles types and folds. Reports a division by zero.
-    fn evaluate(&mut self, mut value: Expr) -> Option<Expr> {
-        let mut failed = false;
-        visit::within_mut(&mut value, &mut |node| {
-            settle::settle_expr(&self.infer, node);
-            if let Err(why) = fold::fold(node) {
-                failed = true;
-                self.sink.error(Value::Constant(why), node.span);
+        let checkpoint = self.checkpoint();
+        let (effects, value) = self.in_constant(|cx| cx.block(|cx| cx.expr(expr)));
+        let fits = !value.is_error() && self.expect(&value, want);
+        let value = fits.then(|| run(&self.infer, &effects, &value));
+        // A constant leaves nothing but its value.
+        self.restore(checkpoint);
+        match value? {
+            Ok(value) => Some(value),
+            Err(Failure { why, span }) => {
+                if let Some(why) = why {
+                    self.error(why, span);
+                }
+                None
             }
-            if let ExprKind::Const(constant) = node.kind
-                && !fold::literal_fits(constant, &node.ty)
-            {
-                failed = true;
-                settle::report_range(self.sink, node);
-            }
-        });
-        (!failed).then_some(value)
+        }
     }
 
     /// Returns the value of the module's constant `name`, if there is one.

@@ -85,7 +85,7 @@ fn parse_instance(
     let function = &item.function;
     let instance_name = instance.map(|instance| instance.name.to_string());
     sink.enter(instance_name.as_deref());
-    let mut cx = Cx::new(shared, sink, &names::text(&function.sig.ident));
+    let mut cx = Cx::new(shared, sink, function);
     if !cx.bind_instance(function, instance) {
         return;
     }

@@ -15,8 +15,10 @@ pub enum Argument {
     Count { word: Word, wanted: usize, found: usize, usage: String, note: &'static str },
     /// The wrong number of arguments to a device function.
     Device { function: String, wanted: usize, found: usize },
-    /// The wrong number of const generics of a device function.
+    /// The wrong number of generic arguments of a device function.
     DeviceGenerics { function: String, wanted: usize, found: usize },
+    /// A generic of a device function that neither the call nor its arguments determine.
+    UnknownGeneric { function: String, generic: String },
     /// The wrong number of generic arguments of a type.
     TypeGenerics { word: Word, wanted: RangeInclusive<usize>, found: usize, usage: String },
     /// The wrong number of coordinates or offsets for the dimensions.
@@ -66,9 +68,14 @@ impl Argument {
                 Text::new(Code::ArgumentCount, message)
             }
             Self::DeviceGenerics { function, wanted, found } => {
-                let wanted = counted(*wanted, "const generic");
+                let wanted = counted(*wanted, "generic argument");
                 let message = format!("`{function}` takes {wanted}, but {}", given(*found));
-                Text::new(Code::ArgumentCount, message).help(format!("specify them: `{function}::<..>(..)`"))
+                Text::new(Code::ArgumentCount, message)
+                    .help("specify all, with `_` for those that the arguments determine, or none")
+            }
+            Self::UnknownGeneric { function, generic } => {
+                Text::new(Code::CannotInfer, format!("cannot infer `{generic}` of `{function}`"))
+                    .help(format!("specify it: `{function}::<..>(..)`"))
             }
             Self::TypeGenerics { word, wanted, found, usage } => {
                 let (least, most) = (wanted.start(), wanted.end());

@@ -23,8 +23,6 @@ pub enum Signature {
     SelfParameter,
     /// A type that a device function cannot return.
     DeviceResult(PartialType),
-    /// A type generic of a device function.
-    DeviceType,
     /// A recursive device function.
     Recursion { function: String },
 }
@@ -79,10 +77,6 @@ impl Signature {
                     "return scalars, register arrays, structs, tuples, cache policies, tiles, barriers, \
                      accumulators, rows or fragments",
                 )
-            }
-            Self::DeviceType => {
-                Text::new(Code::Signature, "a device function can be generic over constants only")
-                    .help("write one function for each type")
             }
             Self::Recursion { function } => Text::new(Code::Recursion, format!("`{function}` calls itself"))
                 .help("write a loop: device functions are inlined"),

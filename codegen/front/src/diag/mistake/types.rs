@@ -39,8 +39,6 @@ pub enum Types {
     NoScalar(PartialType),
     /// Not a constant, as a generic argument of a type.
     NoConstant,
-    /// Not a constant, as a const generic of a device function.
-    NoDeviceConstant,
     /// The suffix of a literal.
     Literal { suffix: String },
     /// A target of `cast` that is not a type.
@@ -122,8 +120,6 @@ impl Types {
             }
             Self::NoConstant => Text::new(Code::NotConstant, "expected a constant")
                 .help("use a literal, a `const`, or an expression of these in braces"),
-            Self::NoDeviceConstant => Text::new(Code::NotConstant, "expected a constant")
-                .help("write the value: `_` and types are not supported here"),
             Self::Literal { suffix } => {
                 Text::new(Code::UnsupportedType, format!("invalid literal suffix `{suffix}`"))
                     .help("write `f16::from_f32(1.5)` for floats of 16 and 8 bits")

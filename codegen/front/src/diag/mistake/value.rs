@@ -6,6 +6,7 @@ use super::Word;
 use crate::diag::text::Text;
 use crate::diag::{Code, PartialType};
 use crate::ir::{Const, Scalar, Type};
+use crate::limits::CONSTANT_STEPS;
 
 /// A value that is unknown or does not exist, or an operator that it does not have.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub enum Value {
     NoConstant,
     /// Not a constant, in a pattern.
     NoPattern,
+    /// A call in a constant of a function that is not `const`.
+    NotConstFn { function: String },
     /// A constant whose evaluation fails.
     Constant(NoValue),
     /// A constant expression whose evaluation fails.
@@ -49,6 +52,12 @@ pub enum NoValue {
     DividesByZero,
     /// A shift by the width of the type or more.
     ShiftsTooFar,
+    /// An index beyond the end of an array.
+    OutOfBounds,
+    /// An assertion that does not hold.
+    AssertionFails,
+    /// More statements than the compiler runs.
+    TooManySteps,
 }
 
 /// A conversion without a target type.
@@ -104,6 +113,10 @@ impl Value {
             ),
             Self::NoPattern => Text::new(Code::NotConstant, "this pattern must be a constant")
                 .help("use literals, constants of the `#[tma_module]` or const generics"),
+            Self::NotConstFn { function } => {
+                Text::new(Code::NotConstant, format!("a constant cannot call `{function}`"))
+                    .help(format!("declare it as `const fn {function}`"))
+            }
             Self::Constant(why) => {
                 Text::new(Code::ConstantValue, format!("cannot evaluate this constant: {why}"))
             }
@@ -128,10 +141,13 @@ impl Value {
 
 impl fmt::Display for NoValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::DividesByZero => "division by zero",
-            Self::ShiftsTooFar => "shift by the width of the type or more",
-        })
+        match self {
+            Self::DividesByZero => f.write_str("division by zero"),
+            Self::ShiftsTooFar => f.write_str("shift by the width of the type or more"),
+            Self::OutOfBounds => f.write_str("index out of bounds"),
+            Self::AssertionFails => f.write_str("the assertion fails"),
+            Self::TooManySteps => write!(f, "it takes more than {CONSTANT_STEPS} steps"),
+        }
     }
 }
 

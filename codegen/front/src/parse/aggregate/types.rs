@@ -53,10 +53,8 @@ impl Cx<'_> {
         let ty = if fields.iter().any(|field| field.ty == Type::Error) {
             Type::Error
         } else {
-            self.limited(
-                Compound::Struct(StructType { module: scope.number(), name: name.clone(), fields }),
-                span,
-            )
+            let ty = StructType { module: scope.number(), name: name.clone(), arguments: vec![], fields };
+            self.limited(Compound::Struct(ty), span)
         };
         self.module.set_struct_type(scope, name, ty.clone());
         ty

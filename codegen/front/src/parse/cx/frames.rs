@@ -1,11 +1,13 @@
 //! The functions being parsed: the kernel, and the device functions inlined into it.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use syn::Lifetime;
 
 use super::Scope;
-use crate::ir::{Expr, Label, LocalId, Type};
+use crate::ir::{Expr, GenericValue, Label, LocalId, Type};
+use crate::parse::names;
 
 /// The meaning of a name in scope.
 #[derive(Clone, Debug)]
@@ -75,11 +77,24 @@ pub(in crate::parse) struct Frame {
     exit: Option<Exit>,
     /// The type `Self`, in a function of a struct.
     self_type: Option<Type>,
+    /// The declaration of the function's generics.
+    generics: Rc<syn::Generics>,
+    /// The arguments of its type generics.
+    type_arguments: Vec<(String, GenericValue)>,
 }
 
 impl Frame {
     pub(in crate::parse) fn new(name: String, scope: Scope) -> Self {
-        Self { name, scope, scopes: vec![HashMap::new()], breakable: vec![], exit: None, self_type: None }
+        Self {
+            name,
+            scope,
+            scopes: vec![HashMap::new()],
+            breakable: vec![],
+            exit: None,
+            self_type: None,
+            generics: Rc::default(),
+            type_arguments: vec![],
+        }
     }
 
     /// Returns the module that contains the function.
@@ -90,6 +105,16 @@ impl Frame {
     /// Sets the type `Self`.
     pub(in crate::parse) fn set_self_type(&mut self, ty: Option<Type>) {
         self.self_type = ty;
+    }
+
+    /// Sets the declaration of the function's generics.
+    pub(in crate::parse) fn set_generics(&mut self, generics: syn::Generics) {
+        self.generics = Rc::new(generics);
+    }
+
+    /// Binds the type generic `name`.
+    pub(in crate::parse) fn bind_type(&mut self, name: String, argument: GenericValue) {
+        self.type_arguments.push((name, argument));
     }
 
     /// Binds a name in the innermost scope.
@@ -108,8 +133,10 @@ pub(in crate::parse) struct Frames {
 }
 
 impl Frames {
-    pub(super) fn new(kernel: &str) -> Self {
-        Self { kernel: Frame::new(kernel.to_owned(), Scope::default()), inlined: vec![] }
+    pub(super) fn new(kernel: &syn::ItemFn) -> Self {
+        let mut frame = Frame::new(names::text(&kernel.sig.ident), Scope::default());
+        frame.set_generics(kernel.sig.generics.clone());
+        Self { kernel: frame, inlined: vec![] }
     }
 
     fn innermost(&self) -> &Frame {
@@ -217,6 +244,21 @@ impl Frames {
         if let Some(exit) = &mut self.innermost_mut().exit {
             exit.parts = Some(parts);
         }
+    }
+
+    /// Returns the argument of a type generic of the innermost function.
+    pub(in crate::parse) fn type_argument(&self, name: &str) -> Option<&GenericValue> {
+        self.innermost().type_arguments.iter().find(|(known, _)| known == name).map(|(_, argument)| argument)
+    }
+
+    /// Returns the arguments of all type generics of the innermost function.
+    pub(in crate::parse) fn type_arguments(&self) -> &[(String, GenericValue)] {
+        &self.innermost().type_arguments
+    }
+
+    /// Returns the declaration of the generics of the innermost function.
+    pub(in crate::parse) fn generics(&self) -> &Rc<syn::Generics> {
+        &self.innermost().generics
     }
 
     /// Returns the type `Self` in the innermost function.

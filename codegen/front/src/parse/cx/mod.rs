@@ -44,7 +44,7 @@ pub(super) struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    pub(super) fn new(module_items: &'a ModuleItems, sink: &'a mut Sink, kernel: &str) -> Self {
+    pub(super) fn new(module_items: &'a ModuleItems, sink: &'a mut Sink, kernel: &syn::ItemFn) -> Self {
         Self {
             sink,
             infer: Infer::default(),
@@ -151,6 +151,22 @@ impl<'a> Cx<'a> {
         value
     }
 
+    /// Returns what a constant must leave as it is.
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            locals: self.builder.locals.len(),
+            calls: self.builder.calls.len(),
+            variables: self.record.variables.len(),
+        }
+    }
+
+    /// Removes what has been declared since.
+    pub(super) fn restore(&mut self, checkpoint: Checkpoint) {
+        self.builder.locals.truncate(checkpoint.locals);
+        self.builder.calls.truncate(checkpoint.calls);
+        self.record.variables.truncate(checkpoint.variables);
+    }
+
     pub(super) fn bind(&mut self, name: &Ident, binding: Binding) {
         let ty = match &binding {
             Binding::Value(value) => Some(value.ty.clone()),
@@ -162,6 +178,13 @@ impl<'a> Cx<'a> {
         }
         self.frames.bind(names::text(name), binding);
     }
+}
+
+/// The number of locals, calls and variables at some point.
+pub(super) struct Checkpoint {
+    locals: usize,
+    calls: usize,
+    variables: usize,
 }
 
 /// The state that outlives parsing.

@@ -20,6 +20,7 @@ pub(in crate::parse) struct Nesting {
     /// The number of expressions.
     expressions: usize,
     is_left_out: bool,
+    in_constant: bool,
 }
 
 impl Nesting {
@@ -32,6 +33,11 @@ impl Nesting {
     /// are not checked there.
     pub(in crate::parse) fn is_left_out(&self) -> bool {
         self.is_left_out
+    }
+
+    /// Whether the expression belongs to a constant.
+    pub(in crate::parse) fn in_constant(&self) -> bool {
+        self.in_constant
     }
 }
 
@@ -51,6 +57,14 @@ impl Cx<'_> {
         self.nesting.is_left_out |= is_left_out;
         let value = f(self);
         self.nesting.is_left_out = around;
+        value
+    }
+
+    /// Runs `f` for a constant.
+    pub(in crate::parse) fn in_constant<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        let around = std::mem::replace(&mut self.nesting.in_constant, true);
+        let value = f(self);
+        self.nesting.in_constant = around;
         value
     }
 

@@ -39,7 +39,7 @@ pub struct ModuleItems {
     pub constants: Vec<ItemConst>,
     /// Its type aliases.
     pub aliases: Vec<ItemType>,
-    /// Its `#[tma_device]` functions.
+    /// Its `#[tma_device]` functions, and each `const fn`.
     pub functions: Vec<ItemFn>,
     /// The structs that kernels can have values of.
     pub structs: Vec<ItemStruct>,
@@ -82,9 +82,15 @@ pub fn kernel(function: &ItemFn) -> Option<KernelItem> {
     Some(KernelItem { attr, function })
 }
 
-/// Whether kernels can call `item`.
+/// Whether `item` is a `#[tma_device]` function.
 fn is_device(item: &Item) -> bool {
     matches!(item, Item::Fn(function) if function.attrs.iter().any(|attr| is_named(attr, "tma_device")))
+}
+
+/// Whether kernels can call the function: constants can call a `const fn`, and so can kernels.
+fn is_callable(function: &ItemFn) -> bool {
+    let is_device = function.attrs.iter().any(|attr| is_named(attr, "tma_device"));
+    is_device || function.sig.constness.is_some() && kernel(function).is_none()
 }
 
 /// Whether a module made from this function's module may replace it.
@@ -121,7 +127,7 @@ pub fn module(item: &ItemMod, sink: &mut Sink) -> Module {
     module.shared.lacks_words = !items.iter().any(host_items::may_bring_words);
     for item in items {
         match item {
-            Item::Fn(function) if is_device(item) => {
+            Item::Fn(function) if is_callable(function) => {
                 judge_device(function, sink);
                 module.shared.functions.push(function.clone());
             }
@@ -133,7 +139,7 @@ pub fn module(item: &ItemMod, sink: &mut Sink) -> Module {
             // All other items belong to the host.
             _ => {}
         }
-        if !is_device(item) {
+        if !matches!(item, Item::Fn(function) if is_callable(function)) {
             module.shared.host_items.extend(host_items::host_item_decl(item));
         }
     }

@@ -1,8 +1,8 @@
 //! How methods take their receivers.
 
-use crate::ir::{Scalar, Type};
+use crate::ir::{GenericValue, Scalar, Type};
 use crate::parse::cx::{Binding, Cx};
-use crate::parse::names::{Meaning, Method, WordUse};
+use crate::parse::names::{Meaning, Method, MethodOfGeneric, WordUse};
 use crate::words::{Entry, NumberWord, ReceiverKind, TypeWord, Word};
 
 impl Cx<'_> {
@@ -13,12 +13,10 @@ impl Cx<'_> {
         if is_of_ord(ty, &entry.name) {
             self.note_word(word(Meaning::OrdMethod));
         }
-        // Device functions have no type generics.
-        if self.frames.in_kernel() {
-            for generic in self.instance.generics_with_type(ty) {
-                let meaning = Meaning::MethodOfGeneric(generic.to_owned(), call.args.len());
-                self.record.word(word(meaning));
-            }
+        for generic in self.generics_with_type(ty) {
+            let (generics, arguments) = (self.frames.generics().clone(), call.args.len());
+            let method = MethodOfGeneric { generics, generic, arguments };
+            self.note_word(word(Meaning::MethodOfGeneric(method)));
         }
         let Some(of) = TypeWord::of(ty) else { return };
         let tiles = if let Type::Compound(compound) = ty { compound.fields().len() } else { 0 };
@@ -32,6 +30,22 @@ impl Cx<'_> {
                 self.note_word(word(Meaning::Method(method)));
             }
         }
+    }
+
+    /// Returns the type generics of the innermost function that may be the type `ty` of a value.
+    fn generics_with_type(&self, ty: &Type) -> Vec<String> {
+        if self.frames.in_kernel() {
+            return self.instance.generics_with_type(ty).map(str::to_owned).collect();
+        }
+        let is_meant = |argument: &GenericValue| match argument {
+            GenericValue::Type(of) => self.infer.resolve(of) == *ty,
+            GenericValue::Shape(_)
+            | GenericValue::Swizzle(_)
+            | GenericValue::Integer(_)
+            | GenericValue::Bool(_) => false,
+        };
+        let all = self.frames.type_arguments().iter();
+        all.filter(|(_, argument)| is_meant(argument)).map(|(name, _)| name.clone()).collect()
     }
 
     /// Whether the function has a parameter that is a reference of this kind to a value of the

@@ -4,11 +4,13 @@
 //! the expansion of its own module can have rustc verify these. Nothing calls the function there,
 //! so its types are unknown: a name is collected if it may refer to a built-in.
 
+use std::rc::Rc;
+
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Expr, Item, Path, Token};
 
-use super::{Meaning, Method, WordUse, last_name, lone_name, note, text};
+use super::{Meaning, Method, MethodOfGeneric, WordUse, last_name, lone_name, note, text};
 use crate::parse::item::host_items::HostItemDecl;
 use crate::parse::item::imports::shareable_name;
 use crate::parse::item::{ModuleItems, structs};
@@ -21,7 +23,8 @@ const TILES: std::ops::RangeInclusive<usize> = 1..=3;
 
 /// Returns the built-ins that the shared ones of a module's items may refer to.
 pub fn in_module(items: &[Item], shared: &ModuleItems) -> Vec<WordUse> {
-    let mut finder = Finder { shared, words: vec![], methods: vec![], references: vec![] };
+    let mut finder =
+        Finder { shared, words: vec![], methods: vec![], references: vec![], generics: Rc::default() };
     for item in items {
         let is_impl = matches!(item, Item::Impl(block) if structs::is_device(block));
         if is_impl || shareable_name(item).is_some() {
@@ -71,6 +74,8 @@ struct Finder<'a> {
     methods: Vec<syn::Ident>,
     /// The references among parameters, with their types where these are built-in.
     references: Vec<(ReceiverKind, Option<TypeWord>)>,
+    /// The generics of the function that is being visited.
+    generics: Rc<syn::Generics>,
 }
 
 impl Finder<'_> {
@@ -104,6 +109,11 @@ impl Finder<'_> {
 }
 
 impl<'ast> Visit<'ast> for Finder<'_> {
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        self.generics = Rc::new(signature.generics.clone());
+        visit::visit_signature(self, signature);
+    }
+
     fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
         if let Expr::Path(callee) = &*call.func
             && callee.qself.is_none()
@@ -145,6 +155,13 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         if !self.methods.contains(&call.method) {
             self.methods.push(call.method.clone());
+        }
+        // The receiver's type is unknown: it may be any of the function's generics.
+        let generics = Rc::clone(&self.generics);
+        for generic in generics.type_params().map(|param| text(&param.ident)) {
+            let method =
+                MethodOfGeneric { generics: Rc::clone(&generics), generic, arguments: call.args.len() };
+            self.note(&call.method.clone().into(), Meaning::MethodOfGeneric(method));
         }
         visit::visit_expr_method_call(self, call);
     }

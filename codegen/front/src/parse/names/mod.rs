@@ -11,7 +11,9 @@ pub(in crate::parse) mod callee;
 mod in_module;
 
 pub use in_module::in_module;
+
 use quote::ToTokens;
+use std::rc::Rc;
 use syn::ext::IdentExt;
 use syn::{Ident, Path, PathArguments};
 
@@ -61,8 +63,19 @@ pub enum Meaning {
     Method(Method),
     /// A method of integers that is also one of `Ord`, which is in Rust's prelude.
     OrdMethod,
-    /// A method with this number of arguments, on a value whose type may be this type generic.
-    MethodOfGeneric(String, usize),
+    /// A method of a value whose type may be a type generic.
+    MethodOfGeneric(MethodOfGeneric),
+}
+
+/// A method call on a value whose type may be a type generic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodOfGeneric {
+    /// The generics of the function that has the type generic.
+    pub generics: Rc<syn::Generics>,
+    /// The name of the type generic.
+    pub generic: String,
+    /// The number of arguments.
+    pub arguments: usize,
 }
 
 /// A built-in method.
@@ -241,7 +254,7 @@ impl Cx<'_> {
             | Meaning::OrdMethod
             | Meaning::MethodOfGeneric(..) => false,
         };
-        let is_type = |name: &str| name == "Self" || self.instance.type_argument(name).is_some();
+        let is_type = |name: &str| name == "Self" || self.is_type_generic(name);
         let generic = prefix.segments.iter().any(|segment| !segment.arguments.is_none());
         if foreign || generic || is_type(&first) {
             refuse_foreign_path(self.sink, path);

@@ -12,7 +12,8 @@ use crate::diag::Sink;
 use crate::diag::mistake::{Argument, Types};
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
-    ChoiceType, Compound, Const, Expr, ExprKind, Scalar, Span, Team, TileSwizzle, TileType, Type, WarpSide,
+    ChoiceType, Compound, Const, Expr, ExprKind, GenericValue, Scalar, Span, Team, TileSwizzle, TileType,
+    Type, WarpSide,
 };
 use crate::parse::item::condition;
 use crate::words::TypeWord;
@@ -85,6 +86,15 @@ impl Cx<'_> {
             let ty = self.at_module_level(Scope::default(), &name, |cx| cx.ty(&ty));
             self.instance.use_type(name, ty.clone());
             return ty;
+        }
+        if let Some(argument) = self.bound_generic(path) {
+            return match argument {
+                GenericValue::Type(ty) => self.infer.resolve(&ty),
+                GenericValue::Shape(_)
+                | GenericValue::Swizzle(_)
+                | GenericValue::Integer(_)
+                | GenericValue::Bool(_) => self.unknown_type(&name, span),
+            };
         }
         if names::lone_name(path).is_some_and(|name| name == "Self")
             && let Some(ty) = self.frames.self_type()
@@ -202,8 +212,52 @@ impl Cx<'_> {
         Some(Type::SharedArray(element?, len?))
     }
 
-    /// Returns the argument of the type generic `name`. Only the kernel itself has type generics,
-    /// not the functions it calls.
+    /// Resolves the argument of a type generic in a call of a device function.
+    pub(super) fn type_generic(&mut self, argument: &GenericArgument) -> Option<GenericValue> {
+        let part = type_path(argument).and_then(|path| self.bound_generic(path));
+        if let Some(part @ (GenericValue::Shape(_) | GenericValue::Swizzle(_))) = part {
+            return Some(part);
+        }
+        match self.part_word(argument) {
+            Some(word) if word.is_shape() => self.shape(argument).map(GenericValue::Shape),
+            Some(_) => self.swizzle(argument).map(GenericValue::Swizzle),
+            None => match self.type_argument(argument)? {
+                Type::Error => None,
+                ty => Some(GenericValue::Type(ty)),
+            },
+        }
+    }
+
+    /// Returns the shape or swizzle that a type names, through aliases and generics of the kernel.
+    fn part_word(&self, argument: &GenericArgument) -> Option<TypeWord> {
+        let mut path = type_path(argument)?;
+        let generic = names::lone_name(path).and_then(|name| self.generic_type(&name));
+        let generic = generic.map(GenericArgument::Type);
+        if let Some(argument) = &generic {
+            path = type_path(argument)?;
+        }
+        let mut within = self.module.scope();
+        for _ in 0..MOST_ALIASES {
+            let alias = names::own_name(path).and_then(|name| self.module.alias_in(within, &name));
+            let Some(Scoped { item: alias, scope }) = alias else { break };
+            let syn::Type::Path(aliased) = &*alias.ty else { return None };
+            (path, within) = (&aliased.path, scope);
+        }
+        TypeWord::named(&names::last_name(path)?).filter(|word| word.is_part())
+    }
+
+    /// Returns the argument of a type generic of the device function that is being parsed.
+    fn bound_generic(&self, path: &syn::Path) -> Option<GenericValue> {
+        let name = names::lone_name(path)?;
+        self.frames.type_argument(&name).cloned()
+    }
+
+    /// Whether a type generic of the function that is being parsed has this name.
+    pub(super) fn is_type_generic(&self, name: &str) -> bool {
+        self.generic_type(name).is_some() || self.frames.type_argument(name).is_some()
+    }
+
+    /// Returns the argument of the type generic `name` of the kernel itself.
     fn generic_type(&self, name: &str) -> Option<syn::Type> {
         self.instance.type_argument(name).filter(|_| self.frames.in_kernel()).cloned()
     }
@@ -213,6 +267,9 @@ impl Cx<'_> {
     /// the host, which is reported.
     fn named_segment(&mut self, argument: &GenericArgument) -> Option<(syn::PathSegment, Option<Scope>)> {
         let mut path = type_path(argument)?.clone();
+        if self.bound_generic(&path).is_some() {
+            return None;
+        }
         if let Some(ty) = names::lone_name(&path).and_then(|name| self.generic_type(&name)) {
             path = type_path(&GenericArgument::Type(ty))?.clone();
         }
@@ -246,6 +303,9 @@ impl Cx<'_> {
     /// Whether `path` names a type that may have associated constants or functions.
     pub(super) fn names_type(&self, path: &syn::Path) -> bool {
         let Some(name) = path.segments.last().map(|last| names::text(&last.ident)) else { return false };
+        if names::lone_name(path).is_some_and(|name| self.is_type_generic(&name)) {
+            return false;
+        }
         let is_alias = names::own_name(path).is_some_and(|name| self.module.alias(&name).is_some());
         is_alias || self.names_struct(path) || TypeWord::named(&name).is_some()
     }
@@ -253,6 +313,9 @@ impl Cx<'_> {
     /// Whether `path` is the name of a struct of the module, or `Self` in a function of one.
     pub(super) fn names_struct(&self, path: &syn::Path) -> bool {
         let Some(name) = names::own_name(path) else { return false };
+        if names::lone_name(path).is_some_and(|name| self.is_type_generic(&name)) {
+            return false;
+        }
         self.module.structure(&name).is_some() || (name == "Self" && self.frames.self_type().is_some())
     }
 
@@ -314,6 +377,11 @@ impl Cx<'_> {
     }
 
     fn shape(&mut self, argument: &GenericArgument) -> Option<Vec<u32>> {
+        if let Some(GenericValue::Shape(extents)) =
+            type_path(argument).and_then(|path| self.bound_generic(path))
+        {
+            return Some(extents);
+        }
         let before = self.sink.len();
         let (segment, alias) = self.named_segment(argument).unzip();
         let word = segment.as_ref().and_then(|segment| TypeWord::named(&names::text(&segment.ident)));
@@ -331,6 +399,11 @@ impl Cx<'_> {
     }
 
     fn swizzle(&mut self, argument: &GenericArgument) -> Option<TileSwizzle> {
+        if let Some(GenericValue::Swizzle(swizzle)) =
+            type_path(argument).and_then(|path| self.bound_generic(path))
+        {
+            return Some(swizzle);
+        }
         let before = self.sink.len();
         let segment = self.named_segment(argument);
         let found = segment.and_then(|(segment, _)| swizzle_named(&names::text(&segment.ident)));

@@ -150,17 +150,15 @@ fn same_output(old: &ReturnType, new: &ReturnType) -> bool {
     old == new
 }
 
-/// Whether the two functions can be called alike. The names of const generics matter, as the types
-/// of parameters refer to them.
+/// Whether the two functions can be called alike. The names of generics matter, as the types of
+/// parameters refer to them.
 fn same_generics(old: &Signature, new: &Signature) -> bool {
-    let constants = |signature: &Signature| {
-        let constants = signature.generics.params.iter().filter_map(|param| match param {
-            GenericParam::Const(param) => Some((param.ident.clone(), param.ty.clone())),
-            GenericParam::Type(_) | GenericParam::Lifetime(_) => None,
-        });
-        constants.collect::<Vec<_>>()
+    let compiled = |signature: &Signature| {
+        let params = signature.generics.params.iter();
+        let compiled = params.filter(|param| !matches!(param, GenericParam::Lifetime(_))).cloned();
+        compiled.collect::<Vec<_>>()
     };
-    constants(old) == constants(new)
+    compiled(old) == compiled(new) && old.generics.where_clause == new.generics.where_clause
 }
 
 /// Formats a signature as it is usually written. Printed tokens may have a space between any two.

@@ -1,5 +1,8 @@
 //! Calls of device functions, which are inlined.
 
+mod generics;
+mod infer;
+
 use std::collections::HashSet;
 
 use proc_macro2::{TokenStream, TokenTree};
@@ -15,9 +18,11 @@ use super::names;
 use super::order::spill_if_changed;
 use super::signature::parameter;
 use super::stmt::{not_assignable, unit};
-use super::types::{generic_arguments, name_expr};
-use crate::diag::mistake::{self, Mismatch, Signature, Types};
+use super::types::generic_arguments;
+use crate::diag::mistake::{self, Mismatch, Signature, Value};
+use crate::infer::Kind;
 use crate::ir::{Block, Callee, Compound, Expr, ExprKind, Span, StmtKind, StructType, Type};
+use generics::Generics;
 
 impl Cx<'_> {
     /// Inlines a call of a device function.
@@ -50,6 +55,10 @@ impl Cx<'_> {
             self.error(Signature::Recursion { function: name }, span);
             return Expr::error(span);
         }
+        if self.nesting.in_constant() && item.sig.constness.is_none() {
+            self.error(Value::NotConstFn { function: name }, span);
+            return Expr::error(span);
+        }
         if !self.may_enter(span) {
             return Expr::error(span);
         }
@@ -60,14 +69,25 @@ impl Cx<'_> {
             self.error(mistake::Argument::Device { function: name, wanted, found }, span);
             return Expr::error(span);
         }
-        let call = self.builder.record_call(Callee::Device(name.clone()), span);
-        let mut frame = Frame::new(name, scope);
-        frame.set_self_type(device.of.clone().map(|of| Type::Compound(Compound::Struct(of))));
-        if !self.bind_generics(device, &mut frame, span) {
+        let mut generics = Generics::of(scope, &item.sig.generics.params);
+        if !self.read_generics(&mut generics, &device.generics, &name, span) {
             return Expr::error(span);
         }
+        let call = self.builder.record_call(Callee::Device(name.clone()), span);
+        let mut frame = Frame::new(name.clone(), scope);
+        frame.set_self_type(device.of.clone().map(|of| Type::Compound(Compound::Struct(of))));
         // Arguments are evaluated in the caller's scope, and bound in the function's.
         let arguments = self.arguments_in_order(receiver, args);
+        if !generics.is_complete() {
+            self.infer_from_arguments(&mut generics, item, &arguments);
+            if !generics.is_complete() && arguments.iter().any(|argument| argument.value().is_error()) {
+                return Expr::error(span);
+            }
+        }
+        if !self.bind_generics(&generics, &mut frame, &name, span) {
+            return Expr::error(span);
+        }
+        frame.set_generics(item.sig.generics.clone());
         let inlined = self.in_frame(frame, Some(call), |cx| cx.inline(item, arguments, span));
         let Some(Inlined { exit, body }) = inlined else { return Expr::error(span) };
         self.builder.emit(StmtKind::Labelled { label: exit.label, body }, span);
@@ -91,7 +111,8 @@ impl Cx<'_> {
         for (input, argument) in item.sig.inputs.iter().zip(arguments) {
             self.bind_argument(input, argument, &used);
         }
-        let returnable = ty.is_storable() && !matches!(ty, Type::Infer(_));
+        // The type of a literal may be the argument of a type generic.
+        let returnable = ty.is_storable() && self.infer.kind(&ty) != Some(Kind::Any);
         if !returnable && !is_aggregate(&ty) && !matches!(ty, Type::Unit | Type::Never | Type::Error) {
             self.error(Signature::DeviceResult(self.infer.partial(&ty)), Span::of(&item.sig.output));
             return None;
@@ -112,47 +133,18 @@ impl Cx<'_> {
         Some(Inlined { exit, body })
     }
 
-    /// Binds the const generics of a function to their values. Returns false if that is not
-    /// possible.
-    fn bind_generics(&mut self, device: &DeviceFn<'_>, frame: &mut Frame, span: Span) -> bool {
-        let (Scoped { item, scope }, found) = (device.item, &device.generics);
-        let is_lifetime = |param: &&syn::GenericParam| matches!(param, syn::GenericParam::Lifetime(_));
-        let wanted: Vec<_> = item.sig.generics.params.iter().filter(|param| !is_lifetime(param)).collect();
-        for param in &wanted {
-            if let syn::GenericParam::Type(param) = param {
-                self.error(Signature::DeviceType, Span::of(param));
-                return false;
+    fn infer_from_arguments(
+        &mut self,
+        generics: &mut Generics<'_>,
+        item: &syn::ItemFn,
+        arguments: &[Argument],
+    ) {
+        for (input, argument) in item.sig.inputs.iter().zip(arguments) {
+            if let syn::FnArg::Typed(typed) = input {
+                let value = argument.value();
+                self.infer_generics(generics, &typed.ty, &value.ty, value.span);
             }
         }
-        if found.len() != wanted.len() {
-            let function = names::text(&item.sig.ident);
-            let (wanted, found) = (wanted.len(), found.len());
-            self.error(mistake::Argument::DeviceGenerics { function, wanted, found }, span);
-            return false;
-        }
-        let mut fits = true;
-        for (param, argument) in wanted.into_iter().zip(found) {
-            let syn::GenericParam::Const(param) = param else { continue };
-            let name = names::text(&param.ident);
-            let ty = self.at_module_level(scope, &name, |cx| cx.ty(&param.ty));
-            let value = match argument {
-                syn::GenericArgument::Const(expr) => self.constant(expr, &ty),
-                syn::GenericArgument::Type(syn::Type::Path(path)) => {
-                    self.constant(&name_expr(path.path.clone()), &ty)
-                }
-                other => {
-                    self.error(Types::NoDeviceConstant, Span::of(other));
-                    None
-                }
-            };
-            match value {
-                Some(value) => {
-                    frame.bind(name, Binding::Value(value));
-                }
-                None => fits = false,
-            }
-        }
-        fits
     }
 
     fn arguments_in_order(&mut self, receiver: Option<Argument>, args: &[&Syntax]) -> Vec<Argument> {
@@ -358,6 +350,14 @@ struct Inlined {
 pub(super) enum Argument {
     Value(Expr),
     Reference { value: Expr, mutable: bool },
+}
+
+impl Argument {
+    fn value(&self) -> &Expr {
+        match self {
+            Self::Value(value) | Self::Reference { value, .. } => value,
+        }
+    }
 }
 
 /// Returns the name, if `path` may refer to a variable.
