@@ -57,7 +57,7 @@ fn required(shared: &ModuleItems) -> TokenStream {
         if known.contains(&path) {
             continue;
         }
-        let span = import.path.last().map_or_else(proc_macro2::Span::call_site, |last| last.span());
+        let span = import.path.last().map_or_else(proc_macro2::Span::call_site, proc_macro2::Ident::span);
         let message =
             Diagnostic::new(mistake::Import::OtherModule { path: path.clone() }, span.into()).text();
         let (segments, hash) = (&import.path, hash::module(&import.from));

@@ -173,9 +173,10 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             } else {
                 ReceiverKind::Reference
             };
-            let referent = match &*reference.elem {
-                syn::Type::Path(path) => lone_name(&path.path).filter(|name| !self.is_own(name, Space::Type)),
-                _ => None,
+            let referent = if let syn::Type::Path(path) = &*reference.elem {
+                lone_name(&path.path).filter(|name| !self.is_own(name, Space::Type))
+            } else {
+                None
             };
             let reference = (kind, referent.and_then(|name| TypeWord::named(&name)));
             if !self.references.contains(&reference) {
