@@ -11,7 +11,7 @@ use quote::ToTokens;
 use syn::{Ident, Item, ItemMod, ItemUse, UseTree, Visibility};
 
 use super::condition::is_condition;
-use super::{ModuleItems, is_device, structs};
+use super::{ModuleItems, is_callable, structs};
 use crate::diag::Sink;
 use crate::diag::mistake::Unfound;
 use crate::parse::names;
@@ -140,7 +140,7 @@ pub fn shareable_name(item: &Item) -> Option<&Ident> {
         Item::Const(item) => Some(&item.ident),
         Item::Type(item) => Some(&item.ident),
         Item::Struct(of) if structs::is_value(of) => Some(&of.ident),
-        Item::Fn(function) if is_device(item) => Some(&function.sig.ident),
+        Item::Fn(function) if is_callable(function) => Some(&function.sig.ident),
         _ => None,
     }
 }
