@@ -7,10 +7,8 @@ use crate::compare::same;
 use crate::random::{noise, samples};
 
 /// The cases of this module.
-pub const CASES: &[Case] = &[
-    Case { name: "generics::values", run: values },
-    Case { name: "generics::tiles", run: tiles },
-];
+pub const CASES: &[Case] =
+    &[Case { name: "generics::values", run: values }, Case { name: "generics::tiles", run: tiles }];
 
 /// The device functions are called by kernels and by the host.
 #[tma_module]
