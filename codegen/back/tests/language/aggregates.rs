@@ -122,6 +122,59 @@ fn functions_of_structs_are_inlined() {
     assert!(text.ends_with("  l0:\n    v0 = (v0 + p0)\n  global.set p1 v0 v2\n"), "{text}");
 }
 
+/// A loop or block that is left with a struct assigns its parts where it is left.
+#[test]
+fn breaks_have_parts() {
+    let text = statements(
+        "let mut i = 0; \
+         let p = loop { i += 1; if i > n { break P { row: i, column: 2 }; } if i > 9 { break P { row: 7, column: n }; } }; \
+         out.set(p.row, p.column);",
+    );
+    for wanted in [
+        "      v1 = v0\n      v2 = 2u32\n      break l0\n",
+        "      v1 = 7u32\n      v2 = p0\n      break l0\n",
+    ] {
+        assert!(text.contains(wanted), "{text}");
+    }
+    let text =
+        statements("let (a, b) = 'found: { if n > 3 { break 'found (n, 1); } (2, 3) }; out.set(a, b);");
+    let wanted = "      v0 = p0\n      v1 = 1u32\n      leave l0\n    v0 = 2u32\n    v1 = 3u32\n  v2 = v0\n  v3 = v1\n";
+    assert!(text.contains(wanted), "{text}");
+    let errors = refused(
+        "#[tma_kernel(threads = 32)] fn k(n: u32) { let t = loop { if n > 1 { break (n, 1u32); } break (n, 1.0); }; }",
+    );
+    assert!(errors.contains("expected `(u32, u32)`, found `(u32, a float)`"), "{errors}");
+}
+
+/// `==` compares the parts.
+#[test]
+fn parts_are_compared() {
+    same(
+        "let a = (n, (1, 2.0)); let b = (2, (n, 1.0)); if a == b { out.set(0, 1); }",
+        "let a = n; let b = n; if (a == 2) & (1 == b) & (2.0 == 1.0) { out.set(0, 1); }",
+    );
+    let derived = "use tma_runtime::prelude::*; \
+         #[derive(Clone, Copy, PartialEq)] struct P { row: u32, at: [u32; 2] } \
+         #[derive(Clone, Copy)] struct Plain { row: u32 }";
+    let text = module(derived, "let p = P { row: n, at: [1, n] }; let q = p; if p != q { out.set(0, 1); }");
+    assert!(
+        text.contains("if (!(((p0 == p0) & (v0[0usize] == v1[0usize])) & (v0[1usize] == v1[1usize])))"),
+        "{text}"
+    );
+    for (body, message) in [
+        ("let p = Plain { row: n }; let same = p == p;", "`Plain` has no operator `==`"),
+        ("let p = (Plain { row: n }, 1); let same = p != p;", "`Plain` has no operator `!=`"),
+        ("let p = (n, 1); let same = p == (1.0, 1);", "expected `(u32, an integer)`"),
+        ("let p = (n, 1); let same = p < p;", "has no operator `<`"),
+        ("let b: Barrier = shared(); let p = (n, b); let same = p == p;", "`Barrier` has no operator `==`"),
+    ] {
+        let errors = refused(&format!(
+            "#[tma_module] mod m {{ {derived} #[tma_kernel(threads = 32)] fn k(n: u32) {{ {body} }} }}"
+        ));
+        assert!(errors.contains(message), "{errors}");
+    }
+}
+
 /// Each exit of a function assigns the parts of its result, and so does each branch of an `if`.
 #[test]
 fn results_have_parts() {

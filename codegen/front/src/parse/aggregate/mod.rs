@@ -2,6 +2,7 @@
 //! a variable is a tree of locals.
 
 mod construct;
+mod equality;
 mod methods;
 mod pattern;
 pub(super) mod place;

@@ -1,13 +1,13 @@
 //! Places: variables, and the fields of them.
 
 use super::result::is_same_object;
-use super::{leaves, leaves_with_holders, with_leaves};
+use super::{leaves, leaves_with_holders};
 use crate::diag::mistake::{Assignment, Mismatch};
 use crate::ir::{Compound, Expr, ExprKind, LocalId, Span, Type};
 use crate::parse::compound::is_other_shared;
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::device::own_variable;
-use crate::parse::order::{spill_if_changed, spill_written};
+use crate::parse::order::{held, spill_if_changed, spill_written};
 use crate::parse::span;
 use crate::parse::stmt::unit;
 use crate::quick::QuickSet;
@@ -162,25 +162,9 @@ impl Cx<'_> {
         if value.ty == Type::Never {
             return Expr { ty: Type::Never, ..unit(span) };
         }
-        let held = self.held(value);
-        self.assign_parts(&assign.left, held, span);
+        let value = held(self, value);
+        self.assign_parts(&assign.left, value, span);
         unit(span)
-    }
-
-    /// Copies the leaves of a value that are no constants.
-    fn held(&mut self, value: Expr) -> Expr {
-        let copies: Vec<_> = leaves(&value)
-            .into_iter()
-            .map(|leaf| {
-                if matches!(leaf.kind, ExprKind::Const(_)) || !self.infer.resolve(&leaf.ty).is_storable() {
-                    return leaf.clone();
-                }
-                let (id, read) = self.builder.temporary("held", leaf.ty.clone(), leaf.span);
-                self.builder.assign(id, leaf.clone());
-                read
-            })
-            .collect();
-        with_leaves(&value, &mut copies.into_iter())
     }
 
     fn assign_parts(&mut self, target: &syn::Expr, value: Expr, span: Span) {
