@@ -146,6 +146,55 @@ fn breaks_have_parts() {
     assert!(errors.contains("expected `(u32, u32)`, found `(u32, a float)`"), "{errors}");
 }
 
+/// The elements of an array of structs are variables like fields.
+#[test]
+fn arrays_have_parts() {
+    same(
+        "let mut ps = [P { row: n, column: 1 }, P { row: 2, column: n }]; ps[1].row += ps[0].row; ps[0] = ps[1]; \
+         out.set(ps[0].row, ps[1].column);",
+        "let mut a = n; let mut b = 1u32; let mut c = 2u32; let mut d = n; c += a; a = c; b = d; out.set(a, d);",
+    );
+    same(
+        "let ts: [(u32, u32); 2] = [(n, 1); 2]; let [x, (y, _)] = ts; out.set(x.0, y);",
+        "let a = n; let b = n; let c = a; let d = b; out.set(c, d);",
+    );
+    let text =
+        statements("let mut ps = [P::new(n); 2]; ps[1].step(3); let q = ps; out.set(q[1].row, ps[0].sum());");
+    assert!(text.contains("+ 3u32"), "{text}");
+    let items = &format!(
+        "{POINT} const AT: [(u32, u32); 2] = [(3, 4), (5, 6)];
+         #[tma_device] fn second(ps: &[P; 2]) -> u32 {{ ps[1].row }}
+         #[tma_device] fn change(ps: &mut [P; 2]) {{ ps[0].row = 1; ps[1] = P {{ row: 7, column: 8 }}; }}
+         #[tma_device] fn both(n: u32) -> [P; 2] {{ [P {{ row: n, column: 1 }}; 2] }}"
+    );
+    let text = module(items, "let mut ps = both(n); change(&mut ps); out.set(second(&ps), AT[1].0);");
+    assert!(text.contains("5u32"), "{text}");
+    for (body, message) in [
+        (
+            "let ps = [P { row: n, column: 1 }; 2]; out.set(ps[n as usize].row, 1);",
+            "this index must be a constant",
+        ),
+        ("let ps = [P { row: n, column: 1 }; 2]; out.set(ps[2].row, 1);", "index out of bounds"),
+        ("let ps = [P { row: n, column: 1 }; 2]; ps[1].row = 2;", "`ps`"),
+        ("let ps = [P { row: n, column: 1 }, (1, 2)];", "expected `P`"),
+        ("let ps: [P; 3] = [P { row: n, column: 1 }; 2];", "expected `[P; 3]`, found `[P; 2]`"),
+        (
+            "let mut ps = [P { row: n, column: 1 }; 2]; ps[n as usize] = ps[0];",
+            "this index must be a constant",
+        ),
+        ("let ps = [P { row: n, column: 1 }; 200];", "has at most 256 values, not 400"),
+        (
+            "let ps = [P { row: n, column: 1 }; 2]; for p in ps { out.set(0, p.row); }",
+            "must iterate over a range or a register array",
+        ),
+    ] {
+        let errors = refused(&format!(
+            "#[tma_module] mod m {{ {items} #[tma_kernel(threads = 32)] fn k(n: u32, out: Global<u32>) {{ {body} }} }}"
+        ));
+        assert!(errors.contains(message), "{errors}");
+    }
+}
+
 /// `==` compares the parts.
 #[test]
 fn parts_are_compared() {

@@ -53,12 +53,24 @@ impl Cx<'_> {
                 let value = Expr { span: span::of_expr(expr), ..part.clone() };
                 Some(Place { value, ..base })
             }
+            syn::Expr::Index(index) => {
+                let base = self.place(&index.expr)?;
+                let (Type::Compound(Compound::Array(..)), ExprKind::Compound(parts)) =
+                    (&base.value.ty, &base.value.kind)
+                else {
+                    return None;
+                };
+                let (effects, position) = self.block(|cx| cx.expr(&index.index));
+                self.builder.append(effects);
+                let value = self.element(parts, &position, span::of_expr(expr));
+                Some(Place { value, ..base })
+            }
             _ => None,
         }
     }
 
-    /// Evaluates an expression that rustc dereferences on its own: the base of a field, or the
-    /// receiver of a method.
+    /// Evaluates an expression that rustc dereferences on its own: the base of a field, the array
+    /// that is indexed, or the receiver of a method.
     pub(in crate::parse) fn dereferenced(&mut self, expr: &syn::Expr) -> Expr {
         match expr {
             syn::Expr::Paren(paren) => self.dereferenced(&paren.expr),

@@ -5,6 +5,7 @@ mod mma;
 
 use syn::{GenericArgument, PathArguments};
 
+use super::aggregate::is_aggregate;
 use super::cx::Cx;
 use super::names::{self, Meaning, Space};
 use super::span;
@@ -71,6 +72,9 @@ impl Cx<'_> {
         match (inner, len) {
             (Type::Error, _) | (_, None) => Type::Error,
             (Type::Scalar(_) | Type::Infer(_), Some(len)) => Type::Array(Box::new(element), len),
+            _ if is_aggregate(&element) => {
+                len.map_or(Type::Error, |len| self.array_of(element, len, Span::of(element_syntax)))
+            }
             (..) => {
                 self.error(Types::ArrayElement(self.infer.partial(&element)), Span::of(element_syntax));
                 Type::Error
