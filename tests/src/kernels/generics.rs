@@ -8,18 +8,9 @@ use crate::random::{noise, samples};
 
 /// The cases of this module.
 pub const CASES: &[Case] = &[
-    Case {
-        name: "generics::values",
-        run: values,
-    },
-    Case {
-        name: "generics::tiles",
-        run: tiles,
-    },
-    Case {
-        name: "generics::constants",
-        run: constants,
-    },
+    Case { name: "generics::values", run: values },
+    Case { name: "generics::tiles", run: tiles },
+    Case { name: "generics::constants", run: constants },
 ];
 
 /// The device functions are called by kernels and by the host.
@@ -67,7 +58,7 @@ pub mod functions {
         cast::<u32>(polynomial([a, b], factor)) % M
     }
 
-    /// What [`generic_values`] computes of an input.
+    /// The result of [`generic_values`] for an input, but for [`combined`].
     #[tma_device]
     pub fn valued(x: u32) -> u32 {
         let (half, low) = swapped((x % 16, (x / 2) as u64));
@@ -188,22 +179,16 @@ pub mod computed {
         let mut n = x;
         loop {
             if n < 1000 {
-                break Digits {
-                    low: n % 10,
-                    high: [n / 10 % 10, n / 100],
-                };
+                break Digits { low: n % 10, high: [n / 10 % 10, n / 100] };
             }
             if n % 7 == 0 {
-                break Digits {
-                    low: 0,
-                    high: [n % 13; 2],
-                };
+                break Digits { low: 0, high: [n % 13; 2] };
             }
             n /= 3;
         }
     }
 
-    /// What [`computed_constants`] computes of an input.
+    /// The result of [`computed_constants`] for an input.
     #[tma_device]
     pub fn valued(x: u32) -> u32 {
         let (a, b) = (digits(x), digits(x / 2));
@@ -214,7 +199,7 @@ pub mod computed {
             (weight(x % 1000), 2)
         };
         let same = (a.low, b.high) == (b.low, a.high) || (a.low, first) != (3, 10);
-        let sum = TABLE[LEN - 1] + TABLE[{ bits(6) as usize }] + first * len as u32;
+        let sum = TABLE[LEN - 1] + TABLE[bits(6) as usize] + first * len as u32;
         if same { sum } else { sum + bits(x) }
     }
 
@@ -233,12 +218,7 @@ fn constants(device: &Device, options: &Options) -> anyhow::Result<()> {
     }
     let wanted: Vec<u32> = inputs.iter().map(|&x| computed::valued(x)).collect();
     let mut out = device.filled_bytes([n], 0xab)?;
-    computed::computed_constants::launch(
-        device,
-        blocks(n),
-        &device.tensor(&inputs, [n])?,
-        &mut out,
-    )?;
+    computed::computed_constants::launch(device, blocks(n), &device.tensor(&inputs, [n])?, &mut out)?;
     same("results", &out.to_vec()?, &wanted)
 }
 
@@ -256,17 +236,10 @@ fn values(device: &Device, options: &Options) -> anyhow::Result<()> {
 }
 
 fn tiles(device: &Device, _: &Options) -> anyhow::Result<()> {
-    let small = |seed, n| {
-        noise::<u32>(seed, n)
-            .into_iter()
-            .map(|x| x % 50)
-            .collect::<Vec<_>>()
-    };
+    let small = |seed, n| noise::<u32>(seed, n).into_iter().map(|x| x % 50).collect::<Vec<_>>();
     let (wide, square) = (small(31, 16 * 32), small(32, 8 * 8));
     let sums = |rows: &[u32], columns: usize, more: u32| {
-        rows.chunks(columns)
-            .map(|row| row.iter().sum::<u32>() + more)
-            .collect::<Vec<_>>()
+        rows.chunks(columns).map(|row| row.iter().sum::<u32>() + more).collect::<Vec<_>>()
     };
     let wanted = [sums(&wide, 32, 16), sums(&square, 8, 8)].concat();
     let mut out = device.filled_bytes([24], 0xab)?;
@@ -283,10 +256,7 @@ fn tiles(device: &Device, _: &Options) -> anyhow::Result<()> {
     functions::generic_tiles::u16::launch(device, 1, &a, &b, &mut out)?;
     same("sums of u16", &out.to_vec()?, &wanted)?;
 
-    let (a, b) = (
-        device.tensor(&wide, [16, 32])?,
-        device.tensor(&square, [8, 8])?,
-    );
+    let (a, b) = (device.tensor(&wide, [16, 32])?, device.tensor(&square, [8, 8])?);
     functions::generic_tiles::u32::launch(device, 1, &a, &b, &mut out)?;
     same("sums of u32", &out.to_vec()?, &wanted)
 }
