@@ -14,7 +14,7 @@ use crate::limits::CONSTANT_STEPS;
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// `None` if an error was reported while the statements were parsed.
-    pub(crate) why: Option<Value>,
+    pub(crate) why: Option<Box<Value>>,
     pub(crate) span: Span,
 }
 
@@ -184,8 +184,8 @@ impl Run<'_> {
             if let ExprKind::Const(constant @ Const::Int(value)) = node.kind
                 && !fold::literal_fits(constant, &node.ty)
             {
-                let why = Some(Value::Range { value, ty: node.ty.clone() });
-                failure.get_or_insert_with(|| Failure { why, span: node.span });
+                let why = Some(Box::new(Value::Range { value, ty: node.ty.clone() }));
+                failure.get_or_insert(Failure { why, span: node.span });
             }
         });
         match failure {
@@ -198,11 +198,11 @@ impl Run<'_> {
 
 /// The failure that something is known only when the kernel runs.
 fn unknown(span: Span) -> Failure {
-    Failure { why: Some(Value::NoConstant), span }
+    Failure { why: Some(Box::new(Value::NoConstant)), span }
 }
 
 fn no_value(why: NoValue, span: Span) -> Failure {
-    Failure { why: Some(Value::Constant(why)), span }
+    Failure { why: Some(Box::new(Value::Constant(why))), span }
 }
 
 /// Turns `[x; N]` into a list of its elements.
