@@ -1,10 +1,12 @@
 //! Resolution of types, and of the constants in them.
 
+mod generics;
 mod maps;
 mod mma;
 
 use syn::{GenericArgument, PathArguments};
 
+use super::aggregate::is_aggregate;
 use super::cx::{Cx, Scope, Scoped};
 use super::names::{self, Meaning, Space};
 use super::span;
@@ -71,6 +73,9 @@ impl Cx<'_> {
         match (inner, len) {
             (Type::Error, _) | (_, None) => Type::Error,
             (Type::Scalar(_) | Type::Infer(_), Some(len)) => Type::Array(Box::new(element), len),
+            _ if is_aggregate(&element) => {
+                len.map_or(Type::Error, |len| self.array_of(element, len, Span::of(element_syntax)))
+            }
             (..) => {
                 self.error(Types::ArrayElement(self.infer.partial(&element)), Span::of(element_syntax));
                 Type::Error
@@ -210,56 +215,6 @@ impl Cx<'_> {
         let [element, len] = *generics else { return None };
         let (element, len) = (self.scalar_argument(element), self.u32_argument(len));
         Some(Type::SharedArray(element?, len?))
-    }
-
-    /// Resolves the argument of a type generic in a call of a device function.
-    pub(super) fn type_generic(&mut self, argument: &GenericArgument) -> Option<GenericValue> {
-        let part = type_path(argument).and_then(|path| self.bound_generic(path));
-        if let Some(part @ (GenericValue::Shape(_) | GenericValue::Swizzle(_))) = part {
-            return Some(part);
-        }
-        match self.part_word(argument) {
-            Some(word) if word.is_shape() => self.shape(argument).map(GenericValue::Shape),
-            Some(_) => self.swizzle(argument).map(GenericValue::Swizzle),
-            None => match self.type_argument(argument)? {
-                Type::Error => None,
-                ty => Some(GenericValue::Type(ty)),
-            },
-        }
-    }
-
-    /// Returns the shape or swizzle that a type names, through aliases and generics of the kernel.
-    fn part_word(&self, argument: &GenericArgument) -> Option<TypeWord> {
-        let mut path = type_path(argument)?;
-        let generic = names::lone_name(path).and_then(|name| self.generic_type(&name));
-        let generic = generic.map(GenericArgument::Type);
-        if let Some(argument) = &generic {
-            path = type_path(argument)?;
-        }
-        let mut within = self.module.scope();
-        for _ in 0..MOST_ALIASES {
-            let alias = names::own_name(path).and_then(|name| self.module.alias_in(within, &name));
-            let Some(Scoped { item: alias, scope }) = alias else { break };
-            let syn::Type::Path(aliased) = &*alias.ty else { return None };
-            (path, within) = (&aliased.path, scope);
-        }
-        TypeWord::named(&names::last_name(path)?).filter(|word| word.is_part())
-    }
-
-    /// Returns the argument of a type generic of the device function that is being parsed.
-    fn bound_generic(&self, path: &syn::Path) -> Option<GenericValue> {
-        let name = names::lone_name(path)?;
-        self.frames.type_argument(&name).cloned()
-    }
-
-    /// Whether a type generic of the function that is being parsed has this name.
-    pub(super) fn is_type_generic(&self, name: &str) -> bool {
-        self.generic_type(name).is_some() || self.frames.type_argument(name).is_some()
-    }
-
-    /// Returns the argument of the type generic `name` of the kernel itself.
-    fn generic_type(&self, name: &str) -> Option<syn::Type> {
-        self.instance.type_argument(name).filter(|_| self.frames.in_kernel()).cloned()
     }
 
     /// Returns the last segment of the path of a shape or a swizzle, after resolving a type generic
