@@ -203,6 +203,7 @@ pub mod computed {
         if same { sum } else { sum + bits(x) }
     }
 
+    /// Sets `out[i]` to [`valued`] of `input[i]`.
     #[tma_kernel(threads = THREADS)]
     pub fn computed_constants(input: Global<u32>, out: Global<u32>) {
         let i = block_idx().x * THREADS + thread_idx().x;
