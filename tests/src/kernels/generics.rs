@@ -58,7 +58,7 @@ pub mod functions {
         cast::<u32>(polynomial([a, b], factor)) % M
     }
 
-    /// The result of [`generic_values`] for an input, but for [`combined`].
+    /// The result of [`generic_values`] for an input, but for `combined`.
     #[tma_device]
     pub fn valued(x: u32) -> u32 {
         let (half, low) = swapped((x % 16, (x / 2) as u64));
