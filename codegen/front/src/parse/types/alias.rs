@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, GenericArgument, GenericParam, ItemType, PathSegment};
 
-use super::generic_arguments;
+use super::{MOST_ALIASES, generic_arguments, type_path};
 use crate::diag::mistake::Argument;
 use crate::infer::Kind;
 use crate::ir::{GenericValue, Span, Type};
@@ -16,6 +16,7 @@ use crate::parse::cx::{Cx, Frame, Scoped};
 use crate::parse::device::generics::Generics;
 use crate::parse::item::condition;
 use crate::parse::names;
+use crate::words::TypeWord;
 
 /// An alias with its arguments.
 pub(super) struct Alias<'a> {
@@ -83,6 +84,24 @@ impl<'a> Cx<'a> {
             return None;
         }
         Some(self.in_frame(frame, None, f))
+    }
+
+    /// Returns the shape or swizzle that a type names, through aliases and generics of the kernel.
+    pub(super) fn part_word(&self, argument: &GenericArgument) -> Option<TypeWord> {
+        let mut path = type_path(argument)?;
+        let generic = names::lone_name(path).and_then(|name| self.generic_type(&name));
+        let generic = generic.map(GenericArgument::Type);
+        if let Some(argument) = &generic {
+            path = type_path(argument)?;
+        }
+        let mut within = self.module.scope();
+        for _ in 0..MOST_ALIASES {
+            let alias = names::own_name(path).and_then(|name| self.module.alias_in(within, &name));
+            let Some(Scoped { item: alias, scope }) = alias else { break };
+            let syn::Type::Path(aliased) = &*alias.ty else { return None };
+            (path, within) = (&aliased.path, scope);
+        }
+        TypeWord::named(&names::last_name(path)?).filter(|word| word.is_part())
     }
 }
 

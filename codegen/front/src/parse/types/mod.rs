@@ -229,24 +229,6 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Returns the shape or swizzle that a type names, through aliases and generics of the kernel.
-    fn part_word(&self, argument: &GenericArgument) -> Option<TypeWord> {
-        let mut path = type_path(argument)?;
-        let generic = names::lone_name(path).and_then(|name| self.generic_type(&name));
-        let generic = generic.map(GenericArgument::Type);
-        if let Some(argument) = &generic {
-            path = type_path(argument)?;
-        }
-        let mut within = self.module.scope();
-        for _ in 0..MOST_ALIASES {
-            let alias = names::own_name(path).and_then(|name| self.module.alias_in(within, &name));
-            let Some(Scoped { item: alias, scope }) = alias else { break };
-            let syn::Type::Path(aliased) = &*alias.ty else { return None };
-            (path, within) = (&aliased.path, scope);
-        }
-        TypeWord::named(&names::last_name(path)?).filter(|word| word.is_part())
-    }
-
     /// Returns the argument of a type generic of the device function that is being parsed.
     fn bound_generic(&self, path: &syn::Path) -> Option<GenericValue> {
         let name = names::lone_name(path)?;
