@@ -71,10 +71,10 @@ impl<'a, K: Copy + Eq + 'static> Instances<'a, K> {
     }
 
     /// Returns the instance with this key, whose type generics are the tuple `T`.
-    pub fn instance<T: 'static>(&self, key: K) -> Option<Instance<'_>> {
+    pub fn instance<T: 'static>(&self, key: K) -> Option<TableInstance<'_>> {
         let is_meant = |entry: &InstanceEntry<K>| entry.key == key && (entry.types)() == TypeId::of::<T>();
         let at = self.entries.iter().position(is_meant)?;
-        Some(Instance { spec: self.specs.get(at)?, added: &self.added })
+        Some(TableInstance { spec: self.specs.get(at)?, added: &self.added })
     }
 
     /// Returns the keys of the instances whose type generics are the tuple `T`, in the order of the
@@ -93,12 +93,12 @@ impl<'a, K: Copy + Eq + 'static> Instances<'a, K> {
 /// An instance of a kernel, with the arguments that its [table](Instances) adds to those of a
 /// launch.
 #[derive(Clone, Copy, Debug)]
-pub struct Instance<'a> {
+pub struct TableInstance<'a> {
     spec: &'static KernelSpec,
     added: &'a [Arg<'a>],
 }
 
-impl Instance<'_> {
+impl TableInstance<'_> {
     /// Returns the instance's specification.
     pub fn spec(&self) -> &'static KernelSpec {
         self.spec
@@ -134,7 +134,7 @@ pub trait TypedLauncher<'a>: Copy {
     type Types: 'static;
 
     /// Makes the launcher of an instance of these types.
-    fn of(instance: Instance<'a>) -> Self;
+    fn of(instance: TableInstance<'a>) -> Self;
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn instances_are_found_by_types_and_constants() {
-        let found = |instance: Option<Instance<'_>>| instance.map(|instance| instance.spec().name);
+        let found = |instance: Option<TableInstance<'_>>| instance.map(|instance| instance.spec().name);
         assert_eq!(found(TABLE.instance::<(f32,)>(2)), Some("c"));
         assert_eq!(found(TABLE.instance::<(u32,)>(2)), Some("b"));
         assert_eq!(found(TABLE.instance::<(u32,)>(1)), None);

@@ -204,7 +204,7 @@ fn launcher(kernel: &Kernel, generics: &Generics, signature: &Signature, passes_
                 type Key = self::Key;
                 type Types = (#(#types,)*);
 
-                fn of(instance: ::tma_runtime::launch::Instance<'a>) -> Self {
+                fn of(instance: ::tma_runtime::launch::TableInstance<'a>) -> Self {
                     Self(instance, ::core::marker::PhantomData)
                 }
             }
@@ -213,7 +213,7 @@ fn launcher(kernel: &Kernel, generics: &Generics, signature: &Signature, passes_
     quote! {
         #[doc = #doc]
         pub struct Launcher<'a, #(#types),*>(
-            ::tma_runtime::launch::Instance<'a>,
+            ::tma_runtime::launch::TableInstance<'a>,
             ::core::marker::PhantomData<fn() -> (#(#types,)*)>,
         );
 

@@ -6,7 +6,7 @@ mod mma;
 
 use syn::{GenericArgument, PathArguments};
 
-use super::cx::{Cx, Scope, Scoped};
+use super::cx::{Cx, Scope};
 use super::names::{self, Meaning, Space};
 use super::span;
 use crate::diag::Sink;
