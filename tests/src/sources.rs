@@ -133,7 +133,6 @@ pub fn conformance() -> &'static [Source] {
     sources! {
         "columns": "tests/src/conformance/columns.rs",
         "columns_reduced": "tests/src/conformance/columns_reduced.rs",
-        "generics": "tests/src/kernels/generics.rs",
         "multicast": "tests/src/conformance/multicast.rs",
         "reductions": "tests/src/conformance/reductions.rs",
         "tiles": "tests/src/conformance/tiles.rs",

@@ -1,4 +1,4 @@
-//! Generic device functions, compared with the same functions in plain Rust.
+//! Generic device functions and `const fn`, compared with the same functions in plain Rust.
 
 use tma_runtime::prelude::*;
 
@@ -10,6 +10,7 @@ use crate::random::{noise, samples};
 pub const CASES: &[Case] = &[
     Case { name: "generics::values", run: values },
     Case { name: "generics::tiles", run: tiles },
+    Case { name: "generics::constants", run: constants },
 ];
 
 /// The device functions are called by kernels and by the host.
@@ -57,7 +58,7 @@ pub mod functions {
         cast::<u32>(polynomial([a, b], factor)) % M
     }
 
-    /// What [`generic_values`] computes of an input.
+    /// The result of [`generic_values`] for an input, but for `combined`.
     #[tma_device]
     pub fn valued(x: u32) -> u32 {
         let (half, low) = swapped((x % 16, (x / 2) as u64));
@@ -116,6 +117,110 @@ pub mod functions {
             out.set(row, row_sum::<T, 8, _, NoSwizzle>(b, row - 16));
         }
     }
+}
+
+/// Constants that functions compute, and structs that are compared and that loops end with.
+#[tma_module]
+pub mod computed {
+    use tma_runtime::prelude::*;
+
+    #[derive(Clone, Copy, PartialEq)]
+    struct Digits {
+        low: u32,
+        high: [u32; 2],
+    }
+
+    /// The number of bits of `x`.
+    const fn bits(x: u32) -> u32 {
+        let mut n = 0;
+        while n < 32 && x >> n > 0 {
+            n += 1;
+        }
+        n
+    }
+
+    const fn weight(x: u32) -> u32 {
+        match x % 4 {
+            0 => 3,
+            1 | 2 => bits(x) + 1,
+            _ => {
+                let mut sum = 0;
+                let mut i = 0;
+                loop {
+                    i += 1;
+                    if i == 3 {
+                        continue;
+                    }
+                    if i > 6 {
+                        break sum;
+                    }
+                    sum += i * x;
+                }
+            }
+        }
+    }
+
+    const fn table() -> [u32; LEN] {
+        let mut all = [7; LEN];
+        let mut i = 1;
+        while i < LEN {
+            all[i] = all[i - 1] * 3 + weight(i as u32);
+            i += 1;
+        }
+        all
+    }
+
+    const LEN: usize = bits(200) as usize;
+    const TABLE: [u32; LEN] = table();
+    const THREADS: u32 = 32 * weight(8) + 32;
+
+    #[tma_device]
+    fn digits(x: u32) -> Digits {
+        let mut n = x;
+        loop {
+            if n < 1000 {
+                break Digits { low: n % 10, high: [n / 10 % 10, n / 100] };
+            }
+            if n % 7 == 0 {
+                break Digits { low: 0, high: [n % 13; 2] };
+            }
+            n /= 3;
+        }
+    }
+
+    /// The result of [`computed_constants`] for an input.
+    #[tma_device]
+    pub fn valued(x: u32) -> u32 {
+        let (a, b) = (digits(x), digits(x / 2));
+        let (first, len) = 'ends: {
+            if a == b {
+                break 'ends (TABLE[3], LEN);
+            }
+            (weight(x % 1000), 2)
+        };
+        let same = (a.low, b.high) == (b.low, a.high) || (a.low, first) != (3, 10);
+        let sum = TABLE[LEN - 1] + TABLE[bits(6) as usize] + first * len as u32;
+        if same { sum } else { sum + bits(x) }
+    }
+
+    /// Sets `out[i]` to [`valued`] of `input[i]`.
+    #[tma_kernel(threads = THREADS)]
+    pub fn computed_constants(input: Global<u32>, out: Global<u32>) {
+        let i = block_idx().x * THREADS + thread_idx().x;
+        out.set(i, valued(input.get(i)));
+    }
+}
+
+fn constants(device: &Device, options: &Options) -> anyhow::Result<()> {
+    let n = options.elements(1 << 12);
+    let mut inputs = samples::<u32>(29, n);
+    for (i, input) in inputs.iter_mut().enumerate().skip(1).step_by(2) {
+        *input = i as u32 % 97;
+    }
+    let wanted: Vec<u32> = inputs.iter().map(|&x| computed::valued(x)).collect();
+    let mut out = device.filled_bytes([n], 0xab)?;
+    computed::computed_constants::launch(device, blocks(n), &device.tensor(&inputs, [n])?, &mut out)?;
+    same("results", &out.to_vec()?, &wanted)
 }
 
 fn values(device: &Device, options: &Options) -> anyhow::Result<()> {

@@ -54,7 +54,7 @@ mod shapes {
         let h = Point { row: n, ..e };
         let i = u32 { value: 1 };
         let j = Point;
-        let k = [Point::new(1), Point::new(2)];
+        let k = [Point::new(1), Point::new(2)][n as usize];
         let l: [(u32, u32); 2] = [(n, n); 2];
     }
 

@@ -122,6 +122,108 @@ fn functions_of_structs_are_inlined() {
     assert!(text.ends_with("  l0:\n    v0 = (v0 + p0)\n  global.set p1 v0 v2\n"), "{text}");
 }
 
+/// A loop or block that is left with a struct assigns its parts where it is left.
+#[test]
+fn breaks_have_parts() {
+    let text = statements(
+        "let mut i = 0; \
+         let p = loop { i += 1; if i > n { break P { row: i, column: 2 }; } if i > 9 { break P { row: 7, column: n }; } }; \
+         out.set(p.row, p.column);",
+    );
+    for wanted in [
+        "      v1 = v0\n      v2 = 2u32\n      break l0\n",
+        "      v1 = 7u32\n      v2 = p0\n      break l0\n",
+    ] {
+        assert!(text.contains(wanted), "{text}");
+    }
+    let text =
+        statements("let (a, b) = 'found: { if n > 3 { break 'found (n, 1); } (2, 3) }; out.set(a, b);");
+    let wanted = "      v0 = p0\n      v1 = 1u32\n      leave l0\n    v0 = 2u32\n    v1 = 3u32\n  v2 = v0\n  v3 = v1\n";
+    assert!(text.contains(wanted), "{text}");
+    let errors = refused(
+        "#[tma_kernel(threads = 32)] fn k(n: u32) { let t = loop { if n > 1 { break (n, 1u32); } break (n, 1.0); }; }",
+    );
+    assert!(errors.contains("expected `(u32, u32)`, found `(u32, a float)`"), "{errors}");
+}
+
+/// The elements of an array of structs are variables like fields.
+#[test]
+fn arrays_have_parts() {
+    same(
+        "let mut ps = [P { row: n, column: 1 }, P { row: 2, column: n }]; ps[1].row += ps[0].row; ps[0] = ps[1]; \
+         out.set(ps[0].row, ps[1].column);",
+        "let mut a = n; let mut b = 1u32; let mut c = 2u32; let mut d = n; c += a; a = c; b = d; out.set(a, d);",
+    );
+    same(
+        "let ts: [(u32, u32); 2] = [(n, 1); 2]; let [x, (y, _)] = ts; out.set(x.0, y);",
+        "let a = n; let b = n; let c = a; let d = b; out.set(c, d);",
+    );
+    let text =
+        statements("let mut ps = [P::new(n); 2]; ps[1].step(3); let q = ps; out.set(q[1].row, ps[0].sum());");
+    assert!(text.contains("+ 3u32"), "{text}");
+    let items = &format!(
+        "{POINT} const AT: [(u32, u32); 2] = [(3, 4), (5, 6)];
+         #[tma_device] fn second(ps: &[P; 2]) -> u32 {{ ps[1].row }}
+         #[tma_device] fn change(ps: &mut [P; 2]) {{ ps[0].row = 1; ps[1] = P {{ row: 7, column: 8 }}; }}
+         #[tma_device] fn both(n: u32) -> [P; 2] {{ [P {{ row: n, column: 1 }}; 2] }}"
+    );
+    let text = module(items, "let mut ps = both(n); change(&mut ps); out.set(second(&ps), AT[1].0);");
+    assert!(text.contains("5u32"), "{text}");
+    for (body, message) in [
+        (
+            "let ps = [P { row: n, column: 1 }; 2]; out.set(ps[n as usize].row, 1);",
+            "this index must be a constant",
+        ),
+        ("let ps = [P { row: n, column: 1 }; 2]; out.set(ps[2].row, 1);", "index out of bounds"),
+        ("let ps = [P { row: n, column: 1 }; 2]; ps[1].row = 2;", "`ps`"),
+        ("let ps = [P { row: n, column: 1 }, (1, 2)];", "expected `P`"),
+        ("let ps: [P; 3] = [P { row: n, column: 1 }; 2];", "expected `[P; 3]`, found `[P; 2]`"),
+        (
+            "let mut ps = [P { row: n, column: 1 }; 2]; ps[n as usize] = ps[0];",
+            "this index must be a constant",
+        ),
+        ("let ps = [P { row: n, column: 1 }; 200];", "has at most 256 values, not 400"),
+        (
+            "let ps = [P { row: n, column: 1 }; 2]; for p in ps { out.set(0, p.row); }",
+            "must iterate over a range or a register array",
+        ),
+    ] {
+        let errors = refused(&format!(
+            "#[tma_module] mod m {{ {items} #[tma_kernel(threads = 32)] fn k(n: u32, out: Global<u32>) {{ {body} }} }}"
+        ));
+        assert!(errors.contains(message), "{errors}");
+    }
+}
+
+/// `==` compares the parts.
+#[test]
+fn parts_are_compared() {
+    same(
+        "let a = (n, (1, 2.0)); let b = (2, (n, 1.0)); if a == b { out.set(0, 1); }",
+        "let a = n; let b = n; if (a == 2) & (1 == b) & (2.0 == 1.0) { out.set(0, 1); }",
+    );
+    let derived = "use tma_runtime::prelude::*; \
+         #[derive(Clone, Copy, PartialEq)] struct P { row: u32, at: [u32; 2] } \
+         #[derive(Clone, Copy)] struct Plain { row: u32 }";
+    let text = module(derived, "let p = P { row: n, at: [1, n] }; let q = p; if p != q { out.set(0, 1); }");
+    assert!(
+        text.contains("if (!(((p0 == p0) & (v0[0usize] == v1[0usize])) & (v0[1usize] == v1[1usize])))"),
+        "{text}"
+    );
+    for (body, message) in [
+        ("let p = Plain { row: n }; let same = p == p;", "`Plain` has no operator `==`"),
+        ("let p = (Plain { row: n }, 1); let same = p != p;", "`Plain` has no operator `!=`"),
+        ("let p = (n, 1); let same = p == (1.0, 1);", "expected `(u32, an integer)`"),
+        ("let p = (n, 1); let same = p < p;", "has no operator `<`"),
+        ("let b: Barrier = shared(); let p = (n, b); let same = p == p;", "`Barrier` has no operator `==`"),
+    ] {
+        let errors = refused(&format!(
+            "#[tma_module] mod m {{ {derived} #[tma_kernel(threads = 32)] fn k(n: u32) {{ {body} }} }}"
+        ));
+        assert!(errors.contains(message), "{errors}");
+    }
+}
+
 /// Each exit of a function assigns the parts of its result, and so does each branch of an `if`.
 #[test]
 fn results_have_parts() {

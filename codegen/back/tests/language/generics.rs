@@ -77,6 +77,29 @@ fn values_of_any_type_are_passed_on() {
     );
 }
 
+/// Methods may be generic; so may functions that kernels of several types call.
+#[test]
+fn methods_and_operands_are_generic() {
+    let items = "use tma_runtime::prelude::*;
+         #[derive(Clone, Copy)] struct P { x: u32 }
+         #[tma_device] impl P {
+             fn times<T: Number, const N: u32>(&self, by: T) -> T { cast::<T>(self.x * N) * by }
+             fn of<T: Number>(x: T) -> Self { Self { x: cast::<u32>(x) } }
+         }";
+    let text =
+        module(items, "let p = P::of(2.5f32); let y = p.times::<f32, 3>(0.5); out.set(0, P::of::<_>(y).x);");
+    assert!(text.contains("f32"), "{text}");
+    let text = ir("#[tma_module] mod m { use tma_runtime::prelude::*;
+         type A = Tile<bf16, Shape2<64, 64>, Swizzle128>;
+         #[tma_device] fn multiply<L: Left<64, 64>, R: Right<64, 64>>(sum: &mut Accumulator<f32, 64, 64>, a: L, b: R) { sum.mma(a, b, ()).wait(); }
+         #[tma_kernel(threads = 128, protocol = trusted(\"a sketch\"))] fn k(out: Global<f32>) {
+             let a: A = shared(); let b: A = shared();
+             let mut sum = Accumulator::<f32, 64, 64>::zero();
+             multiply(&mut sum, a, b.t());
+         } }");
+    assert!(text.contains("mma"), "{text}");
+}
+
 #[track_caller]
 fn refuses(body: &str, message: &str) {
     let errors = refused(&format!(

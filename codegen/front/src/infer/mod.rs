@@ -102,6 +102,9 @@ impl Infer {
             Type::Compound(Compound::Tuple(elements)) => {
                 Type::Compound(Compound::Tuple(elements.iter().map(|ty| self.resolve(ty)).collect()))
             }
+            Type::Compound(Compound::Array(element, len)) => {
+                Type::Compound(Compound::Array(Box::new(self.resolve(element)), *len))
+            }
             _ => ty.clone(),
         }
     }
@@ -141,6 +144,9 @@ impl Infer {
             (Type::Compound(Compound::Flight(a, mine)), Type::Compound(Compound::Flight(b, other))) => {
                 a == b && self.unify(&mine, &other, at)
             }
+            (Type::Compound(Compound::Array(a, m)), Type::Compound(Compound::Array(b, n))) => {
+                m == n && self.unify(&a, &b, at)
+            }
             (Type::Compound(Compound::Tuple(a)), Type::Compound(Compound::Tuple(b))) => {
                 a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| self.unify(a, b, at))
             }
@@ -151,7 +157,8 @@ impl Infer {
     /// Whether `id` is an element of the array or tuple `ty`, or the kept value of the flight `ty`.
     fn holds(&self, ty: &Type, id: InferId) -> bool {
         match ty {
-            Type::Array(element, _) | Type::Compound(Compound::Flight(_, element)) => {
+            Type::Array(element, _)
+            | Type::Compound(Compound::Flight(_, element) | Compound::Array(element, _)) => {
                 let element = self.resolve(element);
                 element == Type::Infer(id) || self.holds(&element, id)
             }
@@ -208,6 +215,9 @@ impl Infer {
             Type::Compound(Compound::Flight(sum, keep)) => {
                 Some(Type::Compound(Compound::Flight(sum, Box::new(self.settle(&keep)?))))
             }
+            Type::Compound(Compound::Array(element, len)) => {
+                Some(Type::Compound(Compound::Array(Box::new(self.settle(&element)?), len)))
+            }
             Type::Compound(Compound::Tuple(elements)) => {
                 let elements: Option<_> = elements.iter().map(|element| self.settle(element)).collect();
                 Some(Type::Compound(Compound::Tuple(elements?)))
@@ -243,7 +253,7 @@ impl Infer {
     fn is_known(&self, ty: &Type) -> bool {
         match self.resolve(ty) {
             Type::Infer(_) => false,
-            Type::Array(element, _) => self.is_known(&element),
+            Type::Array(element, _) | Type::Compound(Compound::Array(element, _)) => self.is_known(&element),
             Type::Compound(Compound::Tuple(elements)) => elements.iter().all(|ty| self.is_known(ty)),
             _ => true,
         }
@@ -256,6 +266,9 @@ impl Infer {
             Some(Kind::Float) => PartialType::Float,
             Some(Kind::Any) => PartialType::Unknown,
             None => match self.resolve(ty) {
+                Type::Compound(Compound::Array(element, len)) if !self.is_known(&element) => {
+                    PartialType::Array(Box::new(self.partial(&element)), len)
+                }
                 Type::Array(element, len) => PartialType::Array(Box::new(self.partial(&element)), len),
                 Type::Compound(Compound::Tuple(elements)) if !elements.iter().all(|ty| self.is_known(ty)) => {
                     PartialType::Tuple(elements.iter().map(|element| self.partial(element)).collect())

@@ -1,19 +1,20 @@
 //! Runs the statements of a constant: those of the `const fn` that it calls, and of its blocks.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 use std::collections::HashMap;
 
 use super::{Infer, fold, settle};
 use crate::diag::mistake::{NoValue, Value};
-use crate::ir::{Arm, Block, Const, Expr, ExprKind, Label, LocalId, Span, Stmt, StmtKind, Type, visit};
+use crate::ir::{
+    Block, Const, Expr, ExprKind, Flow, JumpTarget, LocalId, Loop, LoopExit, Span, Stmt, StmtKind, Type,
+    visit,
+};
 use crate::limits::CONSTANT_STEPS;
 
 /// The reason why a constant has no value, with the place of its cause.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// `None` if an error was reported while the statements were parsed.
-    pub(crate) why: Option<Value>,
+    pub(crate) why: Option<Box<Value>>,
     pub(crate) span: Span,
 }
 
@@ -21,18 +22,9 @@ pub(crate) struct Failure {
 pub(crate) fn run(infer: &Infer, effects: &Block, value: &Expr) -> Result<Expr, Failure> {
     let mut run = Run { infer, locals: HashMap::new(), steps: 0, outermost_loop: None };
     match run.block(effects)? {
-        Flow::Next => run.value(value),
-        Flow::Break(_) | Flow::Continue(_) | Flow::Leave(_) => Err(unknown(value.span)),
+        None => run.value(value),
+        Some(_) => Err(unknown(value.span)),
     }
-}
-
-/// What a statement continues with.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    Next,
-    Break(Label),
-    Continue(Label),
-    Leave(Label),
 }
 
 struct Run<'i> {
@@ -45,14 +37,15 @@ struct Run<'i> {
 }
 
 impl Run<'_> {
-    fn block(&mut self, block: &Block) -> Result<Flow, Failure> {
+    /// Runs a block. Returns the target if it ends with a jump.
+    fn block(&mut self, block: &Block) -> Result<Option<JumpTarget>, Failure> {
         for stmt in &block.stmts {
-            let flow = self.stmt(stmt)?;
-            if flow != Flow::Next {
-                return Ok(flow);
+            let jump = self.stmt(stmt)?;
+            if jump.is_some() {
+                return Ok(jump);
             }
         }
-        Ok(Flow::Next)
+        Ok(None)
     }
 
     fn step(&mut self, span: Span) -> Result<(), Failure> {
@@ -63,117 +56,75 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn stmt(&mut self, stmt: &Stmt) -> Result<Flow, Failure> {
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Option<JumpTarget>, Failure> {
         let span = stmt.origin.span;
         self.step(span)?;
-        match &stmt.kind {
-            StmtKind::Assign { local, index, value } => {
-                let value = self.value(value)?;
-                let index = index.iter().map(|index| self.index(index)).collect::<Result<Vec<_>, _>>()?;
-                self.assign(*local, &index, value, span)?;
-                Ok(Flow::Next)
-            }
-            StmtKind::If { condition, then, otherwise } => {
+        match stmt.flow() {
+            Flow::Fallthrough => self.effect(&stmt.kind, span).map(|()| None),
+            Flow::If(condition, [then, otherwise]) => {
                 let holds = self.condition(condition)?;
                 self.block(if holds { then } else { otherwise })
             }
-            StmtKind::Match { value, arms, otherwise } => {
+            Flow::Match(value, arms, otherwise) => {
                 let value = self.integer(value)?;
-                let is_taken =
-                    |arm: &&Arm| arm.ranges.iter().any(|&(low, high)| (low..=high).contains(&value));
-                let body = arms.iter().find(is_taken).map_or(otherwise, |arm| &arm.body);
+                let body = arms.iter().find(|arm| arm.holds(value)).map_or(otherwise, |arm| &arm.body);
                 self.block(body)
             }
-            StmtKind::Loop { label, body } => self.repeat(*label, None, body, span),
-            StmtKind::While { label, header, condition, body } => {
-                self.repeat(*label, Some((header, condition)), body, span)
+            Flow::Loop(of) => {
+                let around = self.outermost_loop;
+                self.outermost_loop = around.or(Some(span));
+                let jump = self.repeat(of, span)?;
+                self.outermost_loop = around;
+                Ok(jump)
             }
-            StmtKind::Labelled { label, body } => Ok(match self.block(body)? {
-                Flow::Leave(left) if left == *label => Flow::Next,
-                flow => flow,
-            }),
-            StmtKind::Break(label) => Ok(Flow::Break(*label)),
-            StmtKind::Continue(label) => Ok(Flow::Continue(*label)),
-            StmtKind::Leave(label) => Ok(Flow::Leave(*label)),
-            StmtKind::Assert { condition, .. } => match self.condition(condition)? {
-                true => Ok(Flow::Next),
-                false => Err(no_value(NoValue::AssertionFails, span)),
-            },
-            // A `const fn` of Rust has no `for`, and nothing else exists before a kernel runs.
-            StmtKind::For(_)
-            | StmtKind::Return
-            | StmtKind::TileGet { .. }
-            | StmtKind::TileSet { .. }
-            | StmtKind::SharedGet { .. }
-            | StmtKind::SharedSet { .. }
-            | StmtKind::GlobalGet { .. }
-            | StmtKind::GlobalSet { .. }
-            | StmtKind::Atomic(_)
-            | StmtKind::TileCopy(_)
-            | StmtKind::BulkCopy(_)
-            | StmtKind::RemoteCopy(_)
-            | StmtKind::PrefetchMap(_)
-            | StmtKind::Barrier { .. }
-            | StmtKind::EditMap { .. }
-            | StmtKind::AcquireMap { .. }
-            | StmtKind::BulkCommitGroup
-            | StmtKind::BulkWaitGroup { .. }
-            | StmtKind::Mma(_)
-            | StmtKind::MmaWait { .. }
-            | StmtKind::Pack { .. }
-            | StmtKind::StoreAccumulator { .. }
-            | StmtKind::CheckMatrix(_)
-            | StmtKind::StoreMatrix(_)
-            | StmtKind::ReduceRows { .. }
-            | StmtKind::LoadFragment(_)
-            | StmtKind::MmaSync(_)
-            | StmtKind::StoreWarp(_)
-            | StmtKind::SetMaxRegisters { .. }
-            | StmtKind::Fence(_)
-            | StmtKind::Sync(_)
-            | StmtKind::NamedBarrierSync { .. }
-            | StmtKind::NamedBarrierArrive { .. }
-            | StmtKind::SyncGrid { .. }
-            | StmtKind::GridDependency(_)
-            | StmtKind::ElectOne { .. }
-            | StmtKind::Warp { .. }
-            | StmtKind::Trap
-            | StmtKind::Printf { .. }
-            | StmtKind::PrintTile { .. } => Err(unknown(span)),
+            Flow::Labelled(label, body) => {
+                let jump = self.block(body)?;
+                Ok(jump.filter(|&target| target != JumpTarget::After(label)))
+            }
+            Flow::Jump(target) => Ok(Some(target)),
+            Flow::Trap => Err(unknown(span)),
         }
     }
 
-    /// Runs a loop, of which a `while` has a header and a condition.
-    fn repeat(
-        &mut self,
-        label: Label,
-        head: Option<(&Block, &Expr)>,
-        body: &Block,
-        span: Span,
-    ) -> Result<Flow, Failure> {
-        let around = self.outermost_loop;
-        self.outermost_loop = around.or(Some(span));
-        let flow = loop {
+    /// Runs a statement without control flow. All but these two need the device.
+    fn effect(&mut self, kind: &StmtKind, span: Span) -> Result<(), Failure> {
+        if let StmtKind::Assign { local, index, value } = kind {
+            let value = self.value(value)?;
+            let index = index.iter().map(|index| self.index(index)).collect::<Result<Vec<_>, _>>()?;
+            return self.assign(*local, &index, value, span);
+        }
+        let StmtKind::Assert { condition, .. } = kind else { return Err(unknown(span)) };
+        match self.condition(condition)? {
+            true => Ok(()),
+            false => Err(no_value(NoValue::AssertionFails, span)),
+        }
+    }
+
+    fn repeat(&mut self, of: Loop<'_>, span: Span) -> Result<Option<JumpTarget>, Failure> {
+        loop {
             // An iteration without statements is a step, too.
             self.step(span)?;
-            if let Some((header, condition)) = head {
-                let flow = self.block(header)?;
-                if flow != Flow::Next {
-                    break flow;
+            match of.exit {
+                LoopExit::Never => {}
+                LoopExit::WhenFalse(header, condition) => {
+                    let jump = self.block(header)?;
+                    if jump.is_some() {
+                        return Ok(jump);
+                    }
+                    if !self.condition(condition)? {
+                        return Ok(None);
+                    }
                 }
-                if !self.condition(condition)? {
-                    break Flow::Next;
-                }
+                // A `const fn` of Rust has no `for`.
+                LoopExit::Counted(_) => return Err(unknown(span)),
             }
-            match self.block(body)? {
-                Flow::Next => {}
-                Flow::Continue(at) if at == label => {}
-                Flow::Break(at) if at == label => break Flow::Next,
-                flow @ (Flow::Continue(_) | Flow::Break(_) | Flow::Leave(_)) => break flow,
+            match self.block(of.body)? {
+                None => {}
+                Some(JumpTarget::NextIteration(label)) if label == of.label => {}
+                Some(JumpTarget::After(label)) if label == of.label => return Ok(None),
+                jump @ Some(_) => return Ok(jump),
             }
-        };
-        self.outermost_loop = around;
-        Ok(flow)
+        }
     }
 
     fn assign(&mut self, local: LocalId, index: &[usize], value: Expr, span: Span) -> Result<(), Failure> {
@@ -233,8 +184,8 @@ impl Run<'_> {
             if let ExprKind::Const(constant @ Const::Int(value)) = node.kind
                 && !fold::literal_fits(constant, &node.ty)
             {
-                let why = Some(Value::Range { value, ty: node.ty.clone() });
-                failure.get_or_insert_with(|| Failure { why, span: node.span });
+                let why = Some(Box::new(Value::Range { value, ty: node.ty.clone() }));
+                failure.get_or_insert(Failure { why, span: node.span });
             }
         });
         match failure {
@@ -247,11 +198,11 @@ impl Run<'_> {
 
 /// The failure that something is known only when the kernel runs.
 fn unknown(span: Span) -> Failure {
-    Failure { why: Some(Value::NoConstant), span }
+    Failure { why: Some(Box::new(Value::NoConstant)), span }
 }
 
 fn no_value(why: NoValue, span: Span) -> Failure {
-    Failure { why: Some(Value::Constant(why)), span }
+    Failure { why: Some(Box::new(Value::Constant(why))), span }
 }
 
 /// Turns `[x; N]` into a list of its elements.

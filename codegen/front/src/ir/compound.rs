@@ -46,6 +46,8 @@ pub enum Compound {
     Struct(StructType),
     /// A tuple. Parts: its elements.
     Tuple(Vec<Type>),
+    /// An array of structs or tuples. Parts: its elements.
+    Array(Box<Type>, u32),
 }
 
 /// A struct that a module declares.
@@ -109,15 +111,18 @@ impl Compound {
             | Self::Option(_)
             | Self::Flight(..)
             | Self::Struct(_)
-            | Self::Tuple(_) => &[],
+            | Self::Tuple(_)
+            | Self::Array(..) => &[],
         }
     }
 
-    /// Returns the types of the parts of a struct or tuple; `None` for other types.
+    /// Returns the types of the parts of a struct or tuple, or of an array of these; `None` for other
+    /// types.
     pub fn members(&self) -> Option<Vec<&Type>> {
         match self {
             Self::Struct(of) => Some(of.fields.iter().map(|field| &field.ty).collect()),
             Self::Tuple(elements) => Some(elements.iter().collect()),
+            Self::Array(element, len) => Some(vec![&**element; *len as usize]),
             Self::Phase | Self::Pipeline(_) | Self::Producer(_) | Self::Consumer(_) => None,
             Self::EmptySlot(_) | Self::LoadingSlot(_) | Self::FullSlot(_) => None,
             Self::Operand(_)
@@ -153,7 +158,8 @@ impl Compound {
             | Self::Columns(_)
             | Self::Matrix(_)
             | Self::Option(_)
-            | Self::Flight(..) => None,
+            | Self::Flight(..)
+            | Self::Array(..) => None,
         }
     }
 }
@@ -182,6 +188,7 @@ impl fmt::Display for Compound {
             }
             Self::Struct(of) => of.fmt(f),
             Self::Tuple(elements) => TupleOf(elements).fmt(f),
+            Self::Array(element, len) => write!(f, "[{element}; {len}]"),
         }
     }
 }

@@ -90,6 +90,7 @@ pub struct Mma {
 
 /// The left operand of a multiplication.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a multiplication is boxed as a whole")]
 pub enum LeftOperand {
     /// In shared memory.
     Shared(SharedOperand),

@@ -35,7 +35,7 @@ impl Cx<'_> {
             return read;
         };
         let parts = match &ty {
-            Type::Compound(of @ (Compound::Struct(_) | Compound::Tuple(_))) => {
+            Type::Compound(of @ (Compound::Struct(_) | Compound::Tuple(_) | Compound::Array(..))) => {
                 let names = of.member_names();
                 let all = parts.into_iter().zip(names);
                 all.map(|(part, field)| self.stored(&format!("{name}.{field}"), mutable, part, span))

@@ -20,7 +20,7 @@ impl Cx<'_> {
             Ok(value) => Some(value),
             Err(Failure { why, span }) => {
                 if let Some(why) = why {
-                    self.error(why, span);
+                    self.error(*why, span);
                 }
                 None
             }

@@ -264,6 +264,7 @@ impl Cx<'_> {
     fn broken(&self, value: Option<BreakValue>, span: Span) -> Expr {
         match value {
             None => Expr { ty: Type::Never, ..unit(span) },
+            Some(BreakValue { parts: Some(parts), .. }) => Expr { span, ..parts },
             Some(BreakValue { local: Some(local), .. }) => self.builder.read(local, span),
             Some(BreakValue { ty: Type::Error, .. }) => Expr::error(span),
             Some(BreakValue { .. }) => unit(span),
@@ -294,26 +295,35 @@ impl Cx<'_> {
             return;
         }
         let Some(target) = self.frames.breakable_mut(label) else { return };
-        let known = match target.value.clone() {
-            Some(known) => {
-                if value.is_error() || !self.expect(&value, &known.ty) {
-                    return;
-                }
-                known
+        let known = target.value.clone();
+        if let Some(known) = &known
+            && (value.is_error() || !self.expect(&value, &known.ty))
+        {
+            return;
+        }
+        if is_aggregate(&self.infer.resolve(&value.ty)) {
+            let ty = value.ty.clone();
+            if let Some(parts) = self.assign_result(known.and_then(|known| known.parts), &value, false) {
+                self.set_break_value(label, BreakValue { ty, local: None, parts: Some(parts) });
             }
-            None => {
-                let ty = if value.is_error() { Type::Error } else { self.selected(&value.ty, value.span) };
-                let local = (!matches!(ty, Type::Unit | Type::Error))
-                    .then(|| self.builder.local("chosen", ty.clone(), value.span));
-                let known = BreakValue { ty, local };
-                if let Some(target) = self.frames.breakable_mut(label) {
-                    target.value = Some(known.clone());
-                }
-                known
-            }
-        };
+            return;
+        }
+        let known = known.unwrap_or_else(|| {
+            let ty = if value.is_error() { Type::Error } else { self.selected(&value.ty, value.span) };
+            let local = (!matches!(ty, Type::Unit | Type::Error))
+                .then(|| self.builder.local("chosen", ty.clone(), value.span));
+            let known = BreakValue { ty, local, parts: None };
+            self.set_break_value(label, known.clone());
+            known
+        });
         if let Some(local) = known.local {
             self.builder.assign(local, value);
+        }
+    }
+
+    fn set_break_value(&mut self, label: Label, value: BreakValue) {
+        if let Some(target) = self.frames.breakable_mut(label) {
+            target.value = Some(value);
         }
     }
 

@@ -209,6 +209,11 @@ impl Cx<'_> {
         }
         let (left, right) = self.pair(&binary.left, &binary.right);
         self.judge_shift(op, &left.ty, &right, binary);
+        if let BinaryOp::Eq | BinaryOp::Ne = op
+            && is_aggregate(&self.infer.resolve(&left.ty))
+        {
+            return self.equality(op, left, right, span);
+        }
         apply(&mut self.typing(), op, left, right, span)
     }
 

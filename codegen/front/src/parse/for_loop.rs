@@ -37,7 +37,7 @@ enum Direction {
 enum Iterated {
     Range(Box<Range>),
     /// The elements of a register array, of this type and number.
-    Array(Expr, Type, u32),
+    Array(Box<Expr>, Type, u32),
 }
 
 impl Cx<'_> {
@@ -95,7 +95,7 @@ impl Cx<'_> {
         let value = if is_iterator(expr) { None } else { Some(self.expr(expr)) };
         if let Some(value) = value {
             if let Type::Array(element, len) = self.infer.outermost(&value.ty) {
-                return Some(Iterated::Array(value, *element, len));
+                return Some(Iterated::Array(Box::new(value), *element, len));
             }
             if value.is_error() && self.sink.len() > before {
                 return None;
@@ -192,7 +192,7 @@ impl Cx<'_> {
             Iterated::Range(range) => self.counted_down(*range, span),
             Iterated::Array(array, element, len) => {
                 // The loop iterates over a copy, which the body cannot change.
-                let array = held(self, array);
+                let array = held(self, *array);
                 let (counter, index) = self.builder.temporary("index", Scalar::Usize, span);
                 let number = |value: u32| Expr::constant(Const::Int(value.into()), Scalar::Usize, span);
                 let range = Range {

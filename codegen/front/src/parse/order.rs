@@ -32,17 +32,25 @@ impl Cx<'_> {
     }
 }
 
-/// Returns `value` if evaluating it repeatedly costs nothing, or else a local that holds it.
+/// Returns `value` if evaluating it repeatedly costs nothing and nothing changes it, or else a local
+/// that holds it. Of a value with parts, this applies to each.
 pub(super) fn held(cx: &mut Cx<'_>, value: Expr) -> Expr {
-    if cx.infer.resolve(&value.ty).as_scalar().is_some() {
+    if let ExprKind::Compound(parts) = value.kind {
+        let parts = parts.into_iter().map(|part| held(cx, part)).collect();
+        return Expr { kind: ExprKind::Compound(parts), ..value };
+    }
+    let ty = cx.infer.resolve(&value.ty);
+    if ty.as_scalar().is_some() {
         let folded = known(&cx.infer, &value);
         if let ExprKind::Const(_) = folded.kind {
             return folded;
         }
     }
-    if matches!(value.kind, ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::Special(_))
-        || value.is_error()
-    {
+    let is_fixed = matches!(
+        value.kind,
+        ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::Special(_) | ExprKind::Shared(_)
+    );
+    if is_fixed || value.is_error() || !ty.is_storable() {
         return value;
     }
     let (id, held) = cx.builder.temporary("held", value.ty.clone(), value.span);

@@ -244,7 +244,7 @@ impl TypeWord {
                 Compound::Columns(_) => Self::Columns,
                 Compound::Matrix(_) => Self::GlobalMatrix,
                 Compound::Flight(..) => Self::Flight,
-                Compound::Struct(_) | Compound::Tuple(_) => return None,
+                Compound::Struct(_) | Compound::Tuple(_) | Compound::Array(..) => return None,
             },
             Type::Unit | Type::Never | Type::Array(..) | Type::Infer(_) | Type::Error => return None,
         })

@@ -146,7 +146,7 @@ impl Import {
                     Unfound::Unseen => text("the build script has not looked for it")
                         .help("build again, with `fn main() { tma_codegen::build() }` in `build.rs`"),
                     Unfound::Item(item) => text(&format!("the module shares no `{item}`")).help(format!(
-                        "make `{item}` a constant, a type alias, a `#[tma_device]` function, or a struct \
+                        "make `{item}` a constant, a type alias, a `const` or `#[tma_device]` function, or a struct \
                          that derives `Copy`"
                     )),
                     Unfound::Cycle => text("its module imports items of this one")

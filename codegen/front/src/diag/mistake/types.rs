@@ -5,7 +5,7 @@ use crate::diag::suggest::Suggestion;
 use crate::diag::text::Text;
 use crate::diag::wording::{counted, listed};
 use crate::diag::{Code, PartialType};
-use crate::ir::{Compound, Type};
+use crate::ir::Type;
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 
 /// A type that kernels do not support, or not in this position.
@@ -72,19 +72,11 @@ impl Types {
                             .to_owned(),
                     })
             }
-            Self::ArrayElement(found) => {
-                let is_aggregate = matches!(
-                    found,
-                    PartialType::Tuple(_)
-                        | PartialType::Known(Type::Compound(Compound::Struct(_) | Compound::Tuple(_)))
-                );
-                Text::new(Code::UnsupportedType, format!("register arrays must hold scalars, not {found}"))
-                    .help(if is_aggregate {
-                        "use one array for each field"
-                    } else {
-                        "use `Stages<_, N>` for objects in shared memory"
-                    })
-            }
+            Self::ArrayElement(found) => Text::new(
+                Code::UnsupportedType,
+                format!("register arrays must hold scalars or structs, not {found}"),
+            )
+            .help("use `Stages<_, N>` for objects in shared memory"),
             Self::ArrayLength(len) => {
                 Text::new(Code::LiteralRange, format!("a register array cannot have {len} elements"))
             }
@@ -162,6 +154,8 @@ pub enum Aggregate {
     Generic { name: String },
     /// A struct or tuple of too many values.
     Size { found: usize, most: usize },
+    /// An element of an array of structs whose index is not a constant.
+    Index,
     /// A field that a literal names twice.
     Repeated { name: String },
     /// `..` without a struct after it.
@@ -188,9 +182,15 @@ impl Aggregate {
                     .help("write one struct for each type: structs in kernels have no generics")
             }
             Self::Size { found, most } => {
-                let message = format!("a struct or tuple has at most {most} values, not {found}");
+                let message =
+                    format!("a struct, tuple or array of these has at most {most} values, not {found}");
                 Text::new(Code::UnsupportedType, message).help("use register arrays for equal fields")
             }
+            Self::Index => Text::new(
+                Code::NotConstant,
+                "this index must be a constant: structs are in registers, which cannot be indexed",
+            )
+            .help("use a constant, or an array for each field"),
             Self::Repeated { name } => {
                 Text::new(Code::ArgumentCount, format!("the field `{name}` is specified twice"))
                     .help("remove one of the two")

@@ -5,7 +5,7 @@ use std::fmt;
 use super::Word;
 use crate::diag::text::Text;
 use crate::diag::{Code, PartialType};
-use crate::ir::{Const, Scalar, Type};
+use crate::ir::{Compound, Const, Scalar, Type};
 use crate::limits::CONSTANT_STEPS;
 
 /// A value that is unknown or does not exist, or an operator that it does not have.
@@ -77,9 +77,15 @@ impl Value {
                     of,
                     PartialType::Known(Type::Scalar(Scalar::Tf32 | Scalar::E4m3 | Scalar::E5m2))
                 );
-                let help = || format!("convert it with `.to_f32()` first: {of} is for storage only");
-                Text::new(Code::InvalidOperator, format!("{of} has no operator `{sign}`"))
-                    .help_if(is_stored.then(help))
+                let is_struct = matches!(of, PartialType::Known(Type::Compound(Compound::Struct(_))));
+                let help = match is_stored {
+                    true => Some(format!("convert it with `.to_f32()` first: {of} is for storage only")),
+                    false if is_struct && matches!(*sign, "==" | "!=") => {
+                        Some(format!("derive `PartialEq` for {of}, or compare the fields"))
+                    }
+                    false => None,
+                };
+                Text::new(Code::InvalidOperator, format!("{of} has no operator `{sign}`")).help_if(help)
             }
             Self::TooLarge => Text::new(Code::LiteralRange, "integer literal is too large"),
             Self::NoNumber => Text::new(Code::LiteralRange, "invalid float literal"),

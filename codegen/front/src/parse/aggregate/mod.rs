@@ -1,7 +1,8 @@
-//! Structs and tuples. Such a value is a tree of parts, whose leaves are values of other types;
+//! Structs and tuples, and arrays of these. Such a value is a tree of parts, whose leaves are values of other types;
 //! a variable is a tree of locals.
 
 mod construct;
+mod equality;
 mod methods;
 mod pattern;
 pub(super) mod place;
@@ -10,9 +11,9 @@ mod types;
 
 use crate::ir::{Compound, Expr, ExprKind, Type};
 
-/// Whether it is the type of a struct or a tuple.
+/// Whether it is the type of a struct or a tuple, or of an array of these.
 pub(super) fn is_aggregate(ty: &Type) -> bool {
-    matches!(ty, Type::Compound(Compound::Struct(_) | Compound::Tuple(_)))
+    matches!(ty, Type::Compound(Compound::Struct(_) | Compound::Tuple(_) | Compound::Array(..)))
 }
 
 /// Returns the values in a tree of parts that have no parts themselves, in order.
@@ -62,7 +63,7 @@ impl Leaf<'_> {
                 | Compound::SparseFragment(_)
                 | Compound::Columns(_)
                 | Compound::Flight(..) => false,
-                Compound::Struct(_) | Compound::Tuple(_) => true,
+                Compound::Struct(_) | Compound::Tuple(_) | Compound::Array(..) => true,
             },
             Some(_) => false,
         }

@@ -131,6 +131,9 @@ impl Cx<'_> {
 
     /// Returns the elements of an array.
     pub(super) fn array_parts(&mut self, value: Expr, span: Span) -> Option<Vec<Expr>> {
+        if let (Type::Compound(Compound::Array(..)), ExprKind::Compound(parts)) = (&value.ty, &value.kind) {
+            return Some(parts.clone());
+        }
         let (element, len) = match self.infer.outermost(&value.ty) {
             Type::Array(element, len) => (*element, len),
             Type::Error | Type::Never => return None,

@@ -1,13 +1,13 @@
 //! Places: variables, and the fields of them.
 
 use super::result::is_same_object;
-use super::{leaves, leaves_with_holders, with_leaves};
+use super::{leaves, leaves_with_holders};
 use crate::diag::mistake::{Assignment, Mismatch};
 use crate::ir::{Compound, Expr, ExprKind, LocalId, Span, Type};
 use crate::parse::compound::is_other_shared;
 use crate::parse::cx::{Binding, Cx};
 use crate::parse::device::own_variable;
-use crate::parse::order::{spill_if_changed, spill_written};
+use crate::parse::order::{held, spill_if_changed, spill_written};
 use crate::parse::span;
 use crate::parse::stmt::unit;
 use crate::quick::QuickSet;
@@ -53,12 +53,24 @@ impl Cx<'_> {
                 let value = Expr { span: span::of_expr(expr), ..part.clone() };
                 Some(Place { value, ..base })
             }
+            syn::Expr::Index(index) => {
+                let base = self.place(&index.expr)?;
+                let (Type::Compound(Compound::Array(..)), ExprKind::Compound(parts)) =
+                    (&base.value.ty, &base.value.kind)
+                else {
+                    return None;
+                };
+                let (effects, position) = self.block(|cx| cx.expr(&index.index));
+                self.builder.append(effects);
+                let value = self.element(parts, &position, span::of_expr(expr));
+                Some(Place { value, ..base })
+            }
             _ => None,
         }
     }
 
-    /// Evaluates an expression that rustc dereferences on its own: the base of a field, or the
-    /// receiver of a method.
+    /// Evaluates an expression that rustc dereferences on its own: the base of a field, the array
+    /// that is indexed, or the receiver of a method.
     pub(in crate::parse) fn dereferenced(&mut self, expr: &syn::Expr) -> Expr {
         match expr {
             syn::Expr::Paren(paren) => self.dereferenced(&paren.expr),
@@ -162,25 +174,9 @@ impl Cx<'_> {
         if value.ty == Type::Never {
             return Expr { ty: Type::Never, ..unit(span) };
         }
-        let held = self.held(value);
-        self.assign_parts(&assign.left, held, span);
+        let value = held(self, value);
+        self.assign_parts(&assign.left, value, span);
         unit(span)
-    }
-
-    /// Copies the leaves of a value that are no constants.
-    fn held(&mut self, value: Expr) -> Expr {
-        let copies: Vec<_> = leaves(&value)
-            .into_iter()
-            .map(|leaf| {
-                if matches!(leaf.kind, ExprKind::Const(_)) || !self.infer.resolve(&leaf.ty).is_storable() {
-                    return leaf.clone();
-                }
-                let (id, read) = self.builder.temporary("held", leaf.ty.clone(), leaf.span);
-                self.builder.assign(id, leaf.clone());
-                read
-            })
-            .collect();
-        with_leaves(&value, &mut copies.into_iter())
     }
 
     fn assign_parts(&mut self, target: &syn::Expr, value: Expr, span: Span) {

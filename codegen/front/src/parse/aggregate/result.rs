@@ -35,12 +35,25 @@ impl Cx<'_> {
         Expr { span, ..with_leaves(tree, &mut joined.into_iter()) }
     }
 
-    /// Passes a struct or tuple to the caller of the innermost function: assigns its parts to the
-    /// locals of the function's result, which the first exit declares. `is_only` says that there is
+    /// Passes a struct or tuple to the caller of the innermost function. `is_only` says that there is
     /// no other exit.
     pub(in crate::parse) fn leave_with_parts(&mut self, value: &Expr, is_only: bool) {
+        let known = self.frames.exit().and_then(|exit| exit.parts.clone());
+        if let Some(result) = self.assign_result(known, value, is_only) {
+            self.frames.set_result(result);
+        }
+    }
+
+    /// Assigns the parts of a value to the locals of the result `known`, of which it is one of
+    /// several values. The first value declares the locals: the result is returned then.
+    pub(in crate::parse) fn assign_result(
+        &mut self,
+        known: Option<Expr>,
+        value: &Expr,
+        is_only: bool,
+    ) -> Option<Expr> {
         let span = value.span;
-        let Some(known) = self.frames.exit().and_then(|exit| exit.parts.clone()) else {
+        let Some(known) = known else {
             let mut results = vec![];
             for leaf in leaves_with_holders(value) {
                 let is_constant =
@@ -54,16 +67,19 @@ impl Cx<'_> {
                 self.builder.assign(id, leaf.value.clone());
                 results.push(read);
             }
-            self.frames.set_result(with_leaves(value, &mut results.into_iter()));
-            return;
+            return Some(with_leaves(value, &mut results.into_iter()));
         };
         for (result, leaf) in leaves_with_holders(&known).into_iter().zip(leaves(value)) {
             match result.value.kind {
                 _ if is_same_object(result.value, leaf) => {}
                 ExprKind::Local(id) if result.is_copied() => self.builder.assign(id, leaf.clone()),
-                _ => return self.error(Syntax::Chosen(self.infer.partial(result.ty())), span),
+                _ => {
+                    self.error(Syntax::Chosen(self.infer.partial(result.ty())), span);
+                    return None;
+                }
             }
         }
+        None
     }
 }
 

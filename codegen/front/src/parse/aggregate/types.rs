@@ -26,6 +26,16 @@ impl Cx<'_> {
         self.limited(Compound::Tuple(elements), span)
     }
 
+    /// Returns the type of an array of structs or tuples.
+    pub(in crate::parse) fn array_of(&mut self, element: Type, len: u32, span: Span) -> Type {
+        let found = values_in(&element).saturating_mul(len as usize);
+        if found > MEMBERS {
+            self.error(Aggregate::Size { found, most: MEMBERS }, span);
+            return Type::Error;
+        }
+        Type::Compound(Compound::Array(Box::new(element), len))
+    }
+
     /// Resolves the type of a struct of the module.
     pub(in crate::parse) fn struct_type(&mut self, item: Scoped<&syn::ItemStruct>, path: &syn::Path) -> Type {
         let Scoped { item, scope } = item;

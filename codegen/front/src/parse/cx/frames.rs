@@ -49,6 +49,8 @@ pub(in crate::parse) struct BreakValue {
     pub(in crate::parse) ty: Type,
     /// The local that takes it, unless there is nothing to store.
     pub(in crate::parse) local: Option<LocalId>,
+    /// The value, if it is a struct or tuple.
+    pub(in crate::parse) parts: Option<Expr>,
 }
 
 /// The end of an inlined function.

@@ -152,6 +152,12 @@ impl<'a> Module<'a> {
         })
     }
 
+    /// Returns the declaration of a struct, in its own module.
+    pub(in crate::parse) fn declaration(&self, of: &StructType) -> Option<&'a syn::ItemStruct> {
+        let mut structs = self.items(Scope(of.module)).structs.iter();
+        structs.find(|item| names::text(&item.ident) == of.name)
+    }
+
     /// Returns the type of a struct, if it has been resolved.
     pub(in crate::parse) fn struct_type(&self, of: Scope, name: &str) -> Option<&Type> {
         self.struct_types.get(&(of, name.to_owned()))

@@ -29,7 +29,7 @@ impl Cx<'_> {
             syn::Type::Group(group) => self.infer_generics(generics, &group.elem, &found, span),
             syn::Type::Reference(reference) => self.infer_generics(generics, &reference.elem, &found, span),
             syn::Type::Array(array) => {
-                if let Type::Array(element, len) = found {
+                if let Type::Array(element, len) | Type::Compound(Compound::Array(element, len)) = found {
                     self.infer_generics(generics, &array.elem, &element, span);
                     if let Some(name) = named(&array.len) {
                         generics.set(&name, GenericValue::Integer(len.into()));
@@ -202,7 +202,8 @@ fn parts_of_compound(compound: &Compound) -> Vec<GenericValue> {
             parts.push(GenericValue::Type((**keep).clone()));
             parts
         }
-        Compound::Phase | Compound::Option(_) | Compound::Struct(_) | Compound::Tuple(_) => vec![],
+        Compound::Phase | Compound::Option(_) => vec![],
+        Compound::Struct(_) | Compound::Tuple(_) | Compound::Array(..) => vec![],
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) enum Entry {
     /// Every combination of the values of the factors.
     Product(Vec<Factor>),
     /// A constant of all products, computed from the values of their lists.
-    Computed(Computed),
+    Computed(Box<Computed>),
 }
 
 /// `T in [f16, bf16]`, or `(T, N) in [(f16, 64), (f32, 32)]` for generics that vary together.
@@ -65,7 +65,7 @@ pub(super) fn expand(function: &ItemFn, entries: &[Entry], sink: &mut Sink) -> O
         match entry {
             Entry::Named(_) => {}
             Entry::Product(factors) => products.push(&factors[..]),
-            Entry::Computed(constant) => computed.push(constant),
+            Entry::Computed(constant) => computed.push(&**constant),
         }
     }
     computed::judge(function, &computed, &products, sink);
@@ -84,7 +84,7 @@ pub(super) fn expand(function: &ItemFn, entries: &[Entry], sink: &mut Sink) -> O
 /// Returns the constants that are computed from others.
 pub(super) fn computed(entries: &[Entry]) -> impl Iterator<Item = &Computed> {
     entries.iter().filter_map(|entry| match entry {
-        Entry::Computed(computed) => Some(computed),
+        Entry::Computed(computed) => Some(&**computed),
         Entry::Named(_) | Entry::Product(_) => None,
     })
 }
@@ -106,14 +106,14 @@ fn section(input: ParseStream<'_>, entries: &mut Vec<Entry>) -> syn::Result<()> 
     let mut product = None;
     while !input.is_empty() && !input.peek(Token![;]) {
         if input.peek(Token![let]) {
-            entries.push(Entry::Computed(input.parse()?));
+            entries.push(Entry::Computed(Box::new(input.parse()?)));
         } else if input.peek2(Token![in]) {
             let index = *product.get_or_insert(entries.len());
             let factor = input.parse()?;
             match entries.get_mut(index) {
                 Some(Entry::Product(factors)) => factors.push(factor),
                 Some(Entry::Named(_) | Entry::Computed(_)) | None => {
-                    entries.push(Entry::Product(vec![factor]))
+                    entries.push(Entry::Product(vec![factor]));
                 }
             }
         } else {

@@ -25,17 +25,26 @@ pub struct DeviceMethod {
 /// Whether kernels can have values of the struct: it is `Copy`. Dropping one does nothing then, and
 /// neither does moving it.
 pub(super) fn is_value(item: &ItemStruct) -> bool {
-    item.attrs.iter().any(derives_copy)
+    derives(item, "Copy")
 }
 
-fn derives_copy(attr: &Attribute) -> bool {
+/// Whether `==` compares the fields of the struct.
+pub(in crate::parse) fn is_compared(item: &ItemStruct) -> bool {
+    derives(item, "PartialEq")
+}
+
+fn derives(item: &ItemStruct, name: &str) -> bool {
+    item.attrs.iter().any(|attr| is_derive_of(attr, name))
+}
+
+fn is_derive_of(attr: &Attribute, name: &str) -> bool {
     let Meta::List(list) = &attr.meta else { return false };
     if !attr.path().is_ident("derive") {
         return false;
     }
     let paths = syn::punctuated::Punctuated::<syn::Path, syn::Token![,]>::parse_terminated;
     let derived = list.parse_args_with(paths).unwrap_or_default();
-    derived.iter().any(|path| path.segments.last().is_some_and(|last| last.ident == "Copy"))
+    derived.iter().any(|path| path.segments.last().is_some_and(|last| last.ident == name))
 }
 
 /// Whether it is a `#[tma_device] impl` block.

@@ -111,7 +111,9 @@ impl<'t> Method<'t> {
                 Compound::Columns(part) => of(|word| Self::Columns(word, *part)),
                 Compound::Flight(_, keep) => of(|word| Self::Flight(word, keep)),
                 Compound::Operand(_) | Compound::SparseFragment(_) | Compound::Matrix(_) => vec![],
-                Compound::Option(_) | Compound::Struct(_) | Compound::Tuple(_) => vec![],
+                Compound::Option(_) | Compound::Struct(_) | Compound::Tuple(_) | Compound::Array(..) => {
+                    vec![]
+                }
             },
             Type::Accumulator(ty) => match ty.team {
                 Team::Warpgroup => of(|word| Self::Accumulator(word, *ty)),

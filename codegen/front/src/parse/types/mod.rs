@@ -1,11 +1,13 @@
 //! Resolution of types, and of the constants in them.
 
 pub(in crate::parse) mod alias;
+mod generics;
 mod maps;
 mod mma;
 
 use syn::{GenericArgument, PathArguments};
 
+use super::aggregate::is_aggregate;
 use super::cx::{Cx, Scope};
 use super::names::{self, Meaning, Space};
 use super::span;
@@ -72,6 +74,9 @@ impl<'a> Cx<'a> {
         match (inner, len) {
             (Type::Error, _) | (_, None) => Type::Error,
             (Type::Scalar(_) | Type::Infer(_), Some(len)) => Type::Array(Box::new(element), len),
+            _ if is_aggregate(&element) => {
+                len.map_or(Type::Error, |len| self.array_of(element, len, Span::of(element_syntax)))
+            }
             (..) => {
                 self.error(Types::ArrayElement(self.infer.partial(&element)), Span::of(element_syntax));
                 Type::Error
@@ -211,38 +216,6 @@ impl<'a> Cx<'a> {
         let [element, len] = *generics else { return None };
         let (element, len) = (self.scalar_argument(element), self.u32_argument(len));
         Some(Type::SharedArray(element?, len?))
-    }
-
-    /// Resolves the argument of a type generic in a call of a device function.
-    pub(super) fn type_generic(&mut self, argument: &GenericArgument) -> Option<GenericValue> {
-        let part = type_path(argument).and_then(|path| self.bound_generic(path));
-        if let Some(part @ (GenericValue::Shape(_) | GenericValue::Swizzle(_))) = part {
-            return Some(part);
-        }
-        match self.part_word(argument) {
-            Some(word) if word.is_shape() => self.shape(argument).map(GenericValue::Shape),
-            Some(_) => self.swizzle(argument).map(GenericValue::Swizzle),
-            None => match self.type_argument(argument)? {
-                Type::Error => None,
-                ty => Some(GenericValue::Type(ty)),
-            },
-        }
-    }
-
-    /// Returns the argument of a type generic of the device function that is being parsed.
-    fn bound_generic(&self, path: &syn::Path) -> Option<GenericValue> {
-        let name = names::lone_name(path)?;
-        self.frames.type_argument(&name).cloned()
-    }
-
-    /// Whether a type generic of the function that is being parsed has this name.
-    pub(super) fn is_type_generic(&self, name: &str) -> bool {
-        self.generic_type(name).is_some() || self.frames.type_argument(name).is_some()
-    }
-
-    /// Returns the argument of the type generic `name` of the kernel itself.
-    fn generic_type(&self, name: &str) -> Option<syn::Type> {
-        self.instance.type_argument(name).filter(|_| self.frames.in_kernel()).cloned()
     }
 
     /// Returns the last segment of the path of a shape or a swizzle, after resolving a type generic

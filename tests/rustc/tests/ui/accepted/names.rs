@@ -190,6 +190,47 @@ mod generics {
     }
 }
 
+/// Device functions have generics of their own, of the names of other types, and constants call
+/// functions.
+mod generic_functions {
+    #[tma_runtime::tma_module]
+    mod module {
+        use tma_runtime::prelude::*;
+
+        type Row = Tile<f32, Shape2<8, 8>>;
+
+        const fn rows(n: u32) -> u32 {
+            if n > 2 { n.div_ceil(2) } else { 1 }
+        }
+
+        const COUNT: u32 = rows(7) * 8;
+
+        #[tma_device]
+        fn least<Row: Ord + Copy, const COUNT: usize>(all: [Row; COUNT]) -> Row {
+            all[0].min(all[COUNT - 1])
+        }
+
+        #[tma_device]
+        fn element<T, const M: u32, const N: u32, W>(tile: Tile<T, Shape2<M, N>, W>) -> T
+        where
+            T: TileElement,
+            W: Swizzle,
+        {
+            tile.get([0, 0])
+        }
+
+        #[tma_kernel(threads = COUNT)]
+        pub fn generics_of_functions(out: Global<u32>) {
+            let tile: Row = shared();
+            tile.set([0, 0], 1.5);
+            sync_threads();
+            let first = element(tile).sqrt() + element::<f32, 8, _, NoSwizzle>(tile);
+            out.set(0, least([out.get(1), 7, COUNT]).max(first as u32));
+            out.set(1, least::<_, { rows(3) as usize }>([3, 2]));
+        }
+    }
+}
+
 /// Without a prelude `Ord` is imported, or its methods are not used.
 mod no_prelude {
     #![no_implicit_prelude]
