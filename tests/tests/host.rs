@@ -5,6 +5,7 @@
 use std::ops::Mul;
 use std::path::Path;
 
+use tma_runtime::launch::Instances;
 use tma_runtime::prelude::*;
 use tma_runtime::tune::{Cache, Tuner, candidates};
 use tma_tests::sources::code_blocks;
@@ -73,6 +74,28 @@ where
     dst.to_vec()
 }
 
+/// Computes `values * factor` with the first kernel of a table for these elements.
+fn scaled_by<T: TileElement>(
+    table: &Instances<'_, scale::Key>,
+    values: &DeviceTensor<T, 2>,
+    factor: T,
+) -> Result<Option<Vec<T>>, Error> {
+    let mut keys = table.keys::<scale::Launcher<'_, T>>();
+    let Some(launcher) = keys.next().and_then(|key| table.find(key)) else { return Ok(None) };
+    launch_scaled(launcher, values, factor).map(Some)
+}
+
+fn launch_scaled<T: TileElement>(
+    launcher: scale::Launcher<'_, T>,
+    values: &DeviceTensor<T, 2>,
+    factor: T,
+) -> Result<Vec<T>, Error> {
+    let mut dst = values.device().zeros(values.shape())?;
+    let grid = Grid::tiles(values.shape(), [64, 32]);
+    launcher.launch(values.device(), grid, values, &mut dst, factor)?;
+    dst.to_vec()
+}
+
 /// Returns a matrix of small integers, which floats and halves represent exactly.
 fn matrix(shape: [usize; 2]) -> Vec<f32> {
     (0..shape[0] * shape[1]).map(|i| (i % 1000) as f32).collect()
@@ -118,6 +141,26 @@ fn grids() {
     assert_eq!(Grid::tiles([300, 132], [64, 32]), Grid::new(5, 5, 1));
     // The same, with the extents of the kernel's own tile.
     assert_eq!(scale::floats::tiles_of_dst([300, 132]), Grid::new(5, 5, 1));
+}
+
+#[test]
+fn tables() -> Result<(), Error> {
+    let device = Device::open()?;
+    let host = matrix([100, 72]);
+    let floats = device.tensor(&host, [100, 72])?;
+    let mut dst = device.zeros([100, 72])?;
+
+    let key = scale::Key { cols: 32 };
+    assert!(scale::keys::<f32>().eq([key]));
+    let launcher = scale::find::<f32>(key).expect("an instance");
+    launcher.launch(&device, scale::floats::tiles_of_dst(dst.shape()), &floats, &mut dst, 2.0)?;
+    assert!(scale::find::<f64>(key).is_none());
+
+    assert_eq!(dst.to_vec()?, doubled(&host));
+    assert_eq!(scaled_by(&scale::table(), &floats, 2.0)?, Some(doubled(&host)));
+    let words = device.tensor(&[1i32; 64], [8, 8])?;
+    assert_eq!(scaled_by(&scale::table(), &words, 2)?, None);
+    Ok(())
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub(crate) struct Front {
     pub(crate) instances: Vec<Instance>,
     /// The instances as the attribute declares them.
     pub(crate) named: Vec<InstanceAttr>,
+    /// The generics that the attribute computes from others.
+    pub(crate) computed: Vec<String>,
     /// The errors and warnings of all instances.
     pub(crate) diagnostics: Diagnostics,
     /// The built-in names that the kernel uses.
@@ -64,7 +66,7 @@ pub(crate) enum Rules<'a> {
 pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -> Front {
     let hash = hash::kernel(item, shared);
     let mut sink = Sink::default();
-    let Parsed { kernels, instances: named, words } = parse::parse(item, shared, &mut sink);
+    let Parsed { kernels, instances: named, computed, words } = parse::parse(item, shared, &mut sink);
     sink.enter(None);
     names::judge_imports(&words, shared, &mut sink);
     let sound = sink.is_empty();
@@ -90,7 +92,7 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -
     let instances: Vec<_> = instances.collect();
     sink.enter(None);
     check::warn(&checked(&instances), &mut sink);
-    Front { hash, instances, named, diagnostics: sink.into_diagnostics(), words }
+    Front { hash, instances, named, computed, diagnostics: sink.into_diagnostics(), words }
 }
 
 /// Counts an instance's operations, and returns whether the sum exceeds the limit for all instances

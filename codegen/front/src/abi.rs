@@ -10,7 +10,7 @@ use crate::limits::MAP_BYTES;
 
 /// The types in the module of a generic kernel. These names are reserved: the launcher of an
 /// instance is in a module of the instance's name.
-pub(crate) const MODULE_TYPES: [&str; 3] = ["Instance", "Compiled", "Sealed"];
+pub(crate) const MODULE_TYPES: [&str; 5] = ["Instance", "Compiled", "Sealed", "Key", "Launcher"];
 
 /// A parameter of the PTX entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

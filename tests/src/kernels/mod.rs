@@ -36,6 +36,7 @@ pub mod remote_barriers;
 pub mod sharing;
 pub mod structs;
 pub mod swizzled;
+pub mod tables;
 pub mod tensors;
 pub mod tiles;
 pub mod values;
@@ -56,6 +57,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         structs::CASES,
         sharing::CASES,
         generics::CASES,
+        tables::CASES,
         warps::CASES,
         math::CASES,
         bits::CASES,

@@ -28,6 +28,7 @@
 pub(crate) mod args;
 mod encode;
 pub(crate) mod graph;
+mod instances;
 mod occupancy;
 mod on;
 mod with;
@@ -43,6 +44,7 @@ pub use args::im2col::{Im2col, Im2colArg, Im2colArgMut, Im2colExt, WithColumns};
 pub use args::options::{MapArgExt, WithOptions};
 pub use args::{GlobalArg, GlobalArgMut, MapArg, MapArgMut};
 pub use encode::{Parameter, encode, parameters};
+pub use instances::{InstanceEntry, Instances, TableInstance, TypedLauncher};
 pub use occupancy::resident_blocks;
 pub use on::LaunchOn;
 pub use with::With;

@@ -33,7 +33,7 @@ use tma_front::parse::item::{depth, trusted};
 use tma_front::parse::names::WordUse;
 
 use crate::host::launcher::launcher;
-use crate::host::{added_params, generic};
+use crate::host::{added_params, generic, table};
 use crate::pipeline::{Front, Instance, Rules, front};
 use crate::{position, templates};
 use ptx::Ptx;
@@ -59,7 +59,7 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
         Err(error) => return error.into_compile_error(),
     };
     let mut sink = Sink::default();
-    let Some(Made { mut module, from, added_params }) =
+    let Some(Made { mut module, from, added_params, kernels }) =
         made(&module, attr, templates::LEFT.template, &mut sink)
     else {
         return sink.into_errors().iter().map(compile_error).collect();
@@ -79,8 +79,9 @@ pub fn module(attr: TokenStream, item: TokenStream) -> TokenStream {
         if judged.imports == Imports::Judged && !ptx::is_editor() {
             replace_in_module(&mut judged.items);
         }
-        let added_params = &parts.shared.added_params;
-        *items = judged.items.into_iter().map(|item| module_item(item, added_params, &mut behind)).collect();
+        let template = from.as_ref().map(|(path, _)| table::Template { path, kernels: &kernels });
+        let origin = table::Origin { added_params: &parts.shared.added_params, template };
+        *items = judged.items.into_iter().map(|item| module_item(item, &origin, &mut behind)).collect();
         if judged.imports == Imports::Missing {
             behind.extend(quote!(
                 #[allow(unused_imports)]
@@ -186,12 +187,12 @@ fn replace_in_module(items: &mut [JudgedItem]) {
 }
 
 /// Expands an item in place. The other items that a kernel expands to are appended to `behind`.
-fn module_item(item: JudgedItem, added_params: &[String], behind: &mut TokenStream) -> Item {
+fn module_item(item: JudgedItem, origin: &table::Origin<'_>, behind: &mut TokenStream) -> Item {
     let item = match item {
         JudgedItem::Kernel(judged) => {
             let JudgedKernel { kernel, front } = *judged;
             let ptx = Ptx::of(&front);
-            let Parts { body, rest } = kernel_item(&kernel, front, ptx, added_params);
+            let Parts { body, rest } = kernel_item(&kernel, front, ptx, origin);
             behind.extend(rest);
             return Item::Verbatim(body);
         }
@@ -247,7 +248,8 @@ fn lone_kernel(item: &KernelItem) -> TokenStream {
         front.diagnostics.errors = vec![error];
         ptx = Ptx::of(&front);
     }
-    let Parts { body, rest } = kernel_item(item, front, ptx, &[]);
+    let Parts { body, rest } =
+        kernel_item(item, front, ptx, &table::Origin { added_params: &[], template: None });
     quote!(#body #rest)
 }
 
@@ -259,8 +261,8 @@ struct Parts {
     rest: TokenStream,
 }
 
-fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, added_params: &[String]) -> Parts {
-    let Front { hash: _, instances, named, diagnostics, words } = front;
+fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, origin: &table::Origin<'_>) -> Parts {
+    let Front { hash: _, instances, named, computed, diagnostics, words } = front;
     // Warnings are reported by the build script, as a macro on stable Rust cannot.
     let mut errors = diagnostics.errors;
     let launchers = instances.iter().zip(&ptx.texts).map(|(instance, ptx)| {
@@ -274,7 +276,9 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, added_params: &[String
     let function = &item.function;
     let kernels: Vec<_> = instances.iter().map(Instance::kernel).collect();
     let generic = generic::launcher(function, &kernels);
-    let added_params = kernels.first().and_then(|kernel| added_params::arguments(kernel, added_params));
+    let table = table::table(function, &kernels, &computed, origin);
+    let added_params =
+        kernels.first().and_then(|kernel| added_params::arguments(kernel, origin.added_params));
     let (name, vis) = (&function.sig.ident, &function.vis);
     let docs = function.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
     // Conditions not yet evaluated by rustc apply to the whole expansion of the kernel.
@@ -303,6 +307,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, added_params: &[String
             #(#launchers)*
             #all
             #generic
+            #table
             #added_params
         }
         #proofs

@@ -11,14 +11,14 @@ use super::launcher::{element, host_type};
 /// order. Generates nothing if the kernel has none of them, or if one can only be created by the
 /// kernel's own launcher.
 pub(crate) fn arguments(kernel: &Kernel, names: &[String]) -> Option<TokenStream> {
-    let params: Vec<&Param> = kernel.params.iter().filter(|param| names.contains(&param.name)).collect();
     // The flags of optional slices follow all other arguments, and are known to the launcher alone.
-    let has_options = kernel.params.iter().any(|param| param.presence != Presence::Required);
-    if params.is_empty() || has_options {
+    if kernel.params.iter().any(|param| param.presence != Presence::Required) {
         return None;
     }
-    let made: Option<Vec<_>> = params.iter().map(|param| argument(param)).collect();
-    let (inputs, args): (Vec<_>, Vec<_>) = made?.into_iter().unzip();
+    let (inputs, args) = inputs(kernel, names)?;
+    if args.is_empty() {
+        return None;
+    }
     let count = args.len();
     let doc = format!(
         "The last arguments of `{}`: what functions take that replace others of its template.",
@@ -32,8 +32,18 @@ pub(crate) fn arguments(kernel: &Kernel, names: &[String]) -> Option<TokenStream
     })
 }
 
+/// Returns the parameters of a function that creates the arguments for the parameters in `names`,
+/// and these arguments. Returns `None` if one can only be created by the kernel's own launcher.
+pub(super) fn inputs(kernel: &Kernel, names: &[String]) -> Option<(Vec<TokenStream>, Vec<TokenStream>)> {
+    let params = kernel.params.iter().filter(|param| names.contains(&param.name));
+    params.map(argument).collect::<Option<Vec<_>>>().map(|made| made.into_iter().unzip())
+}
+
 /// Returns a parameter of the function, and the argument created from it.
 fn argument(param: &Param) -> Option<(TokenStream, TokenStream)> {
+    if param.presence != Presence::Required {
+        return None;
+    }
     let launch = quote!(::tma_runtime::launch);
     let name: Ident = format_ident!("{}", param.name);
     let element = element(param).map(host_type)?;

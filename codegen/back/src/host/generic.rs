@@ -93,10 +93,12 @@ fn some_of(listed: &[String]) -> String {
 }
 
 /// The generics of a kernel, as seen by the host.
-struct Generics {
+pub(super) struct Generics {
     names: Vec<Ident>,
     /// The type generics.
-    types: Vec<Ident>,
+    pub(super) types: Vec<Ident>,
+    /// The declarations of type generics with the bounds that a launch needs.
+    pub(super) bounded_types: Vec<TokenStream>,
     /// The declarations: `T`, `const N: u32`.
     declared: Vec<TokenStream>,
     /// The declarations with the bounds that a launch needs.
@@ -107,11 +109,23 @@ struct Generics {
     elements: Vec<(String, Vec<Scalar>)>,
 }
 
+/// The parameters of a launcher, and its arguments for the kernel.
+pub(super) struct Signature {
+    pub(super) params: Vec<TokenStream>,
+    /// The arguments for the parameters of the kernel's signature.
+    pub(super) args: Vec<TokenStream>,
+    /// The arguments that say of each optional slice whether it is there.
+    pub(super) flag_args: Vec<TokenStream>,
+    /// The statements that set the variables of these arguments.
+    pub(super) flags: TokenStream,
+}
+
 impl Generics {
-    fn of(function: &ItemFn, kernels: &[&Kernel]) -> Option<Self> {
+    pub(super) fn of(function: &ItemFn, kernels: &[&Kernel]) -> Option<Self> {
         let mut generics = Self {
             names: vec![],
             types: vec![],
+            bounded_types: vec![],
             declared: vec![],
             bounded: vec![],
             mentioned: function.sig.inputs.iter().map(identifiers).collect(),
@@ -138,9 +152,13 @@ impl Generics {
                     match elements.collect::<Option<Vec<_>>>() {
                         Some(elements) => {
                             generics.bounded.push(quote!(#name: ::tma_runtime::Scalar));
+                            generics.bounded_types.push(quote!(#name: ::tma_runtime::Scalar));
                             generics.elements.push((name.to_string(), elements));
                         }
-                        None => generics.bounded.push(quote!(#name)),
+                        None => {
+                            generics.bounded.push(quote!(#name));
+                            generics.bounded_types.push(quote!(#name: 'static));
+                        }
                     }
                 }
                 (GenericParam::Const(_) | GenericParam::Lifetime(_), _) => return None,
@@ -172,26 +190,8 @@ impl Generics {
     /// Generates the launcher, unless the instances' parameters differ in form.
     fn launch(&self, kernels: &[&Kernel]) -> Option<TokenStream> {
         let first = kernels.first()?;
-        if kernels.iter().any(|kernel| kernel.params.len() != first.params.len()) {
-            return None;
-        }
-        let mut params = vec![];
-        let mut args = vec![];
-        for (i, (param, name)) in first.params.iter().zip(&host_names(&first.params)).enumerate() {
-            let all: Vec<_> = kernels.iter().map(|kernel| &kernel.params[i]).collect();
-            let element = self.element(i, &all)?;
-            if all.iter().any(|other| form(other) != form(param)) {
-                return None;
-            }
-            // A parameter is written if any instance writes it.
-            let param = Param { written: all.iter().any(|other| other.written), ..param.clone() };
-            if !matches!(param.presence, Presence::FlagOf(_)) {
-                params.push(host_param(&param, name, &element));
-            }
-            args.push(host_arg(&param, name));
-        }
+        let Signature { params, args, flag_args, flags } = self.signature(kernels)?;
         let [on, grid] = ["on", "grid"].map(|name| self.parameter(name));
-        let flags = flags(&first.params, &host_names(&first.params));
         let (bounded, instance) = (&self.bounded, self.instance());
         let doc = launch_doc(&first.name);
         Some(quote! {
@@ -210,10 +210,39 @@ impl Generics {
                     &#on,
                     <#instance as self::Compiled>::SPEC,
                     #grid.into(),
-                    &[#(#args),*],
+                    &[#(#args,)* #(#flag_args),*],
                 )
             }
         })
+    }
+
+    /// Returns the parameters and arguments of a launcher for all instances, or `None` if the
+    /// instances' parameters differ in form.
+    pub(super) fn signature(&self, kernels: &[&Kernel]) -> Option<Signature> {
+        let first = kernels.first()?;
+        if kernels.iter().any(|kernel| kernel.params.len() != first.params.len()) {
+            return None;
+        }
+        let names = host_names(&first.params);
+        let flags = flags(&first.params, &names);
+        let mut signature = Signature { params: vec![], args: vec![], flag_args: vec![], flags };
+        for (i, (param, name)) in first.params.iter().zip(&names).enumerate() {
+            let all: Vec<_> = kernels.iter().map(|kernel| &kernel.params[i]).collect();
+            let element = self.element(i, &all)?;
+            if all.iter().any(|other| form(other) != form(param)) {
+                return None;
+            }
+            // A parameter is written if any instance writes it.
+            let param = Param { written: all.iter().any(|other| other.written), ..param.clone() };
+            let arg = host_arg(&param, name);
+            if matches!(param.presence, Presence::FlagOf(_)) {
+                signature.flag_args.push(arg);
+            } else {
+                signature.params.push(host_param(&param, name, &element));
+                signature.args.push(arg);
+            }
+        }
+        Some(signature)
     }
 
     /// Returns the element type of parameter `i`: the generic in its declared type, if that is the
@@ -276,9 +305,14 @@ fn tiles_signature(param: &Param, generics: &TokenStream) -> TokenStream {
 }
 
 /// Returns the arguments of an instance's generics, as paths that resolve anywhere.
-fn arguments(kernel: &Kernel) -> Option<Vec<TokenStream>> {
+pub(super) fn arguments(kernel: &Kernel) -> Option<Vec<TokenStream>> {
     kernel.instance.as_ref()?;
-    let tokens = kernel.arguments.iter().map(|argument| match argument {
+    kernel.arguments.iter().map(argument).collect()
+}
+
+/// Returns the argument of one generic, as [`arguments`] does.
+pub(super) fn argument(argument: &Argument) -> Option<TokenStream> {
+    match argument {
         Argument::Const(Const::Int(value), _) => {
             let digits = Literal::i128_unsuffixed(value.saturating_abs());
             let sign = (*value < 0).then(|| quote!(-));
@@ -291,8 +325,7 @@ fn arguments(kernel: &Kernel) -> Option<Vec<TokenStream>> {
             Some(quote!(::tma_runtime::lang::#name))
         }
         Argument::Const(Const::Float(_) | Const::Literal { .. }, _) | Argument::Other => None,
-    });
-    tokens.collect()
+    }
 }
 
 /// Returns the form of a parameter on the host, without its element type: the variant, the number

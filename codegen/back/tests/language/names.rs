@@ -1,6 +1,6 @@
 //! Names have the meaning that they have for rustc.
 
-use super::{body, module};
+use super::{body, ir, module, refused};
 
 /// A module's item hides a word of the same name, as in rustc.
 #[test]
@@ -21,6 +21,70 @@ fn aliases_stand_for_shapes_and_swizzles() {
         "let tile: Tile<f16, Again, Swizzle64> = shared(); out.set(0, tile.rows());",
     );
     assert!(of_module.contains("Tile<f16, Shape2<8, 64>, Swizzle128>"), "{of_module}");
+}
+
+/// An argument has its meaning where it is written, and the alias in the module.
+#[test]
+fn aliases_have_parameters() {
+    let text = ir("#[tma_module] mod m {
+         const N: u32 = 8;
+         type Wide<const ROWS: u32> = Shape2<ROWS, 64>;
+         type Stage<T, const ROWS: u32, W> = Tile<T, Wide<ROWS>, W>;
+         type Small<T, W> = Stage<T, N, W>;
+         type Ring<T, const STAGES: u32> = Stages<Stage<T, STAGES, Swizzle128>, STAGES>;
+         type Sum<const M: u32> = Accumulator<f32, 64, M>;
+         type List<T, const LEN: usize> = [T; LEN];
+         #[tma_device]
+         fn rows<const M: u32>(tile: Stage<f16, M, NoSwizzle>) -> u32 {
+             let more: Stage<f16, M, NoSwizzle> = shared();
+             tile.rows() + more.rows()
+         }
+         #[tma_kernel(threads = 128, instances(a = <f16, Swizzle128, 24>))]
+         fn k<T: TileElement, W: Swizzle, const N: u32>(out: Global<u32>, map: TensorMap<Stage<T, N, W>>) {
+             let ring: Ring<T, N> = shared();
+             let tile: Tile<f16, Wide<N>> = shared();
+             let small: Small<T, W> = shared();
+             let list: List<u32, 2> = [0; 2];
+             let sum = Sum::<N>::zero();
+             out.set(list[0] + sum.len() as u32, ring[0].rows() + rows(tile) + small.rows());
+         } }");
+    for part in [
+        "map: TensorMap<Tile<f16, Shape2<24, 64>, Swizzle128>>",
+        "Stages<Tile<f16, Shape2<24, 64>, Swizzle128>, 24>",
+        "Tile<f16, Shape2<24, 64>>",
+        "Tile<f16, Shape2<8, 64>, Swizzle128>",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+}
+
+#[test]
+fn aliases_have_as_many_arguments_as_parameters() {
+    let refused = |used: &str| {
+        refused(&format!(
+            "#[tma_module] mod m {{
+             type Stage<T, const N: u32> = Tile<T, Shape2<N, 64>>;
+             #[tma_kernel(threads = 32)]
+             fn k(n: u32, out: Global<u32>) {{ let tile: {used} = shared(); out.set(n, tile.rows()); }} }}"
+        ))
+    };
+    for (used, message) in [
+        (
+            "Stage<f32>",
+            "TMA0104: `Stage` takes 2 generic arguments, but 1 was supplied\nhelp: write `Stage<T, N>`\n",
+        ),
+        (
+            "Stage",
+            "TMA0104: `Stage` takes 2 generic arguments, but 0 were supplied\nhelp: write `Stage<T, N>`\n",
+        ),
+        ("Stage<8, f32>", "TMA0004: expected a type"),
+        ("Stage<f32, n>", "TMA01"),
+        ("Stage<f32, -1>", "TMA0109: "),
+        ("Stage<Barrier, 8>", "TMA0004: expected a scalar type, found `Barrier`"),
+    ] {
+        let errors = refused(used);
+        assert!(errors.starts_with(message), "{used}:\n{errors}");
+    }
 }
 
 #[test]

@@ -33,7 +33,7 @@ mod stmt;
 mod types;
 mod warp;
 
-pub use instances::InstanceAttr;
+pub use instances::{InstanceAttr, snake};
 
 use cx::Cx;
 use item::attr;
@@ -60,6 +60,8 @@ pub fn parse(item: &KernelItem, shared: &ModuleItems, sink: &mut Sink) -> Parsed
         parse_instance(item, shared, &attr, Some(instance), sink, &mut parsed);
     }
     parsed.instances = instances;
+    parsed.computed =
+        instances::computed(&attr.instances).map(|computed| computed.generic.to_string()).collect();
     parsed
 }
 
@@ -70,6 +72,8 @@ pub struct Parsed {
     pub kernels: Vec<Kernel>,
     /// The instances as the attribute declares them.
     pub instances: Vec<InstanceAttr>,
+    /// The generics that the attribute computes from others.
+    pub computed: Vec<String>,
     /// The built-in names that any instance uses.
     pub words: Vec<WordUse>,
 }

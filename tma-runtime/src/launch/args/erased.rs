@@ -64,6 +64,11 @@ impl<'a> Arg<'a> {
         slice.map_or_else(Self::nothing::<T>, Self::global_mut)
     }
 
+    /// Returns the same argument, for the launch that this one is for.
+    pub(crate) fn again(&self) -> Arg<'_> {
+        Arg { argument: self.argument, memory: self.memory }
+    }
+
     fn nothing<T: Scalar>() -> Self {
         Self { argument: Argument::nothing::<T>(), memory: None }
     }

@@ -36,6 +36,11 @@ pub trait MapArgExt<const N: usize>: Sized {
     /// The type of the tensor without options.
     type Tensor;
 
+    /// Sets all options at once.
+    fn map_options(self, options: MapOptions) -> WithOptions<Self::Tensor> {
+        WithOptions { options, ..self.with_options() }
+    }
+
     /// Makes out-of-bounds elements read as NaN instead of zero.
     fn nan_fill(self) -> WithOptions<Self::Tensor> {
         let mut with = self.with_options();

@@ -41,23 +41,33 @@ impl<'s> Generics<'s> {
         Self { scope, params: params.collect() }
     }
 
+    /// Returns the module in which they are declared.
+    pub(super) fn scope(&self) -> Scope {
+        self.scope
+    }
+
     /// Whether all arguments are known.
     pub(in crate::parse) fn is_complete(&self) -> bool {
         self.params.iter().all(|param| param.argument.is_some())
     }
 
     /// Whether there is a type generic of this name.
-    pub(super) fn has_type(&self, name: &str) -> bool {
+    pub(in crate::parse) fn has_type(&self, name: &str) -> bool {
         self.params.iter().any(|param| param.name == name && matches!(param.kind, ParamKind::Type))
     }
 
+    /// Whether there is a generic of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.params.iter().any(|param| param.name == name)
+    }
+
     /// Returns the argument of a generic, if it is known.
-    pub(super) fn argument(&self, name: &str) -> Option<&GenericValue> {
+    pub(in crate::parse) fn argument(&self, name: &str) -> Option<&GenericValue> {
         self.params.iter().find(|param| param.name == name)?.argument.as_ref()
     }
 
     /// Sets the argument of the generic `name`, if there is one of this kind.
-    pub(super) fn set(&mut self, name: &str, argument: GenericValue) {
+    pub(in crate::parse) fn set(&mut self, name: &str, argument: GenericValue) {
         let is_const = matches!(argument, GenericValue::Integer(_) | GenericValue::Bool(_));
         let is_meant = |param: &&mut Param<'_>| {
             param.name == name && matches!(param.kind, ParamKind::Const(_)) == is_const

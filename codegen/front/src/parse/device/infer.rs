@@ -9,6 +9,7 @@ use super::generics::Generics;
 use crate::ir::{Compound, GenericValue, OperandType, Ring, Scalar, Span, TileType, Type};
 use crate::parse::cx::Cx;
 use crate::parse::names;
+use crate::parse::types::alias::substituted;
 use crate::parse::types::generic_arguments;
 use crate::words::TypeWord;
 
@@ -55,6 +56,18 @@ impl Cx<'_> {
         }
         let Some(last) = path.segments.last() else { return };
         let name = names::text(&last.ident);
+        let alias = names::own_name(path).and_then(|name| {
+            let declared = self.module.alias_in(generics.scope(), &name);
+            declared.or_else(|| self.module.alias(&name))
+        });
+        if let Some(alias) = alias {
+            let ty = substituted(alias.item, last, |name| generics.has(name));
+            // rustc reports an alias of itself. The limit only prevents infinite recursion.
+            if self.may_enter(span) {
+                self.at_module_level(alias.scope, &name, |cx| cx.infer_generics(generics, &ty, found, span));
+            }
+            return;
+        }
         let parts = match found {
             Type::Compound(Compound::Option(element)) if name == "Option" => {
                 vec![GenericValue::Type(Type::Global(*element))]

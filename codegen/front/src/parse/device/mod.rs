@@ -1,6 +1,6 @@
 //! Calls of device functions, which are inlined.
 
-mod generics;
+pub(in crate::parse) mod generics;
 mod infer;
 
 use std::collections::HashSet;

@@ -4,7 +4,8 @@
 //! expression like any other argument, which the parser and rustc each evaluate; rustc reports an
 //! overflow.
 
-use quote::ToTokens;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, GenericArgument, Ident, ItemFn, Path, Token, Type, parse_quote};
@@ -17,8 +18,15 @@ use crate::ir::Span;
 /// `let NAME = expression`.
 #[derive(Clone, Debug)]
 pub(crate) struct Computed {
-    pub(super) generic: Ident,
+    pub(in crate::parse) generic: Ident,
     value: Expr,
+}
+
+impl ToTokens for Computed {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Self { generic, value } = self;
+        tokens.extend(quote!(let #generic = #value));
+    }
 }
 
 /// A generic, and its argument.

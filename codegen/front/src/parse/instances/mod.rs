@@ -8,9 +8,11 @@
 //! the last list varying fastest. The instance is named after its values, in the order of the
 //! lists: `f16_1`, `f16_2`, .. `let COLS = 64 / R` computes a constant of each of these instances.
 
-mod computed;
+pub(in crate::parse) mod computed;
 mod name;
 mod product;
+
+pub use name::snake;
 
 use proc_macro2::{Ident, Span};
 use syn::parse::{Parse, ParseStream};
@@ -77,6 +79,14 @@ pub(super) fn expand(function: &ItemFn, entries: &[Entry], sink: &mut Sink) -> O
         Entry::Computed(_) => vec![],
     });
     Some(instances.flatten().collect())
+}
+
+/// Returns the constants that are computed from others.
+pub(super) fn computed(entries: &[Entry]) -> impl Iterator<Item = &Computed> {
+    entries.iter().filter_map(|entry| match entry {
+        Entry::Computed(computed) => Some(&**computed),
+        Entry::Named(_) | Entry::Product(_) => None,
+    })
 }
 
 /// Parses the contents of `instances(..)`.

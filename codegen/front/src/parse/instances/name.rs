@@ -77,8 +77,8 @@ fn join(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     Some(parts.into_iter().collect::<Option<Vec<_>>>()?.join("_"))
 }
 
-/// Returns `no_swizzle` for `NoSwizzle` and `stages` for `STAGES`.
-fn snake(name: &Ident) -> String {
+/// Returns a name in snake case: `no_swizzle` for `NoSwizzle` and `stages` for `STAGES`.
+pub fn snake(name: &Ident) -> String {
     let mut snake = String::new();
     let mut after_lowercase = false;
     for c in name.unraw().to_string().chars() {

@@ -1,12 +1,11 @@
-//! The type generics of the function that is being parsed, and the types that stand for others.
+//! The type generics of the function that is being parsed.
 
 use syn::GenericArgument;
 
-use super::{MOST_ALIASES, type_path};
+use super::type_path;
 use crate::ir::{GenericValue, Type};
-use crate::parse::cx::{Cx, Scoped};
+use crate::parse::cx::Cx;
 use crate::parse::names;
-use crate::words::TypeWord;
 
 impl Cx<'_> {
     /// Resolves the argument of a type generic in a call of a device function.
@@ -23,24 +22,6 @@ impl Cx<'_> {
                 ty => Some(GenericValue::Type(ty)),
             },
         }
-    }
-
-    /// Returns the shape or swizzle that a type names, through aliases and generics of the kernel.
-    fn part_word(&self, argument: &GenericArgument) -> Option<TypeWord> {
-        let mut path = type_path(argument)?;
-        let generic = names::lone_name(path).and_then(|name| self.generic_type(&name));
-        let generic = generic.map(GenericArgument::Type);
-        if let Some(argument) = &generic {
-            path = type_path(argument)?;
-        }
-        let mut within = self.module.scope();
-        for _ in 0..MOST_ALIASES {
-            let alias = names::own_name(path).and_then(|name| self.module.alias_in(within, &name));
-            let Some(Scoped { item: alias, scope }) = alias else { break };
-            let syn::Type::Path(aliased) = &*alias.ty else { return None };
-            (path, within) = (&aliased.path, scope);
-        }
-        TypeWord::named(&names::last_name(path)?).filter(|word| word.is_part())
     }
 
     /// Returns the argument of a type generic of the device function that is being parsed.

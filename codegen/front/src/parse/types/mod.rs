@@ -1,5 +1,6 @@
 //! Resolution of types, and of the constants in them.
 
+pub(in crate::parse) mod alias;
 mod generics;
 mod maps;
 mod mma;
@@ -7,7 +8,7 @@ mod mma;
 use syn::{GenericArgument, PathArguments};
 
 use super::aggregate::is_aggregate;
-use super::cx::{Cx, Scope, Scoped};
+use super::cx::{Cx, Scope};
 use super::names::{self, Meaning, Space};
 use super::span;
 use crate::diag::Sink;
@@ -17,13 +18,13 @@ use crate::ir::{
     ChoiceType, Compound, Const, Expr, ExprKind, GenericValue, Scalar, Span, Team, TileSwizzle, TileType,
     Type, WarpSide,
 };
-use crate::parse::item::condition;
 use crate::words::TypeWord;
+use alias::Alias;
 
 /// The maximum length of a chain of aliases of shapes and swizzles.
 pub(super) const MOST_ALIASES: usize = 32;
 
-impl Cx<'_> {
+impl<'a> Cx<'a> {
     /// Resolves `ty`. Reports a type that kernels do not have, and returns [`Type::Error`] for it.
     pub(super) fn ty(&mut self, ty: &syn::Type) -> Type {
         let found = self.ty_at(ty);
@@ -108,7 +109,7 @@ impl Cx<'_> {
         }
         if names::own_name(path).is_some() {
             if let Some(alias) = self.module.alias(&name) {
-                return self.aliased(alias, span);
+                return self.aliased(alias, segment);
             }
             if let Some(item) = self.module.structure(&name) {
                 return self.struct_type(item, path);
@@ -218,9 +219,9 @@ impl Cx<'_> {
     }
 
     /// Returns the last segment of the path of a shape or a swizzle, after resolving a type generic
-    /// and aliases, and the module of the last alias. Returns `None` also if the name belongs to
+    /// and aliases, and the last alias. Returns `None` also if the name belongs to
     /// the host, which is reported.
-    fn named_segment(&mut self, argument: &GenericArgument) -> Option<(syn::PathSegment, Option<Scope>)> {
+    fn named_segment(&mut self, argument: &GenericArgument) -> Option<(syn::PathSegment, Option<Alias<'a>>)> {
         let mut path = type_path(argument)?.clone();
         if self.bound_generic(&path).is_some() {
             return None;
@@ -228,31 +229,24 @@ impl Cx<'_> {
         if let Some(ty) = names::lone_name(&path).and_then(|name| self.generic_type(&name)) {
             path = type_path(&GenericArgument::Type(ty))?.clone();
         }
-        let mut scope = None;
+        let mut alias: Option<Alias<'a>> = None;
         // rustc reports an alias of itself.
         for _ in 0..MOST_ALIASES {
-            let within = scope.unwrap_or(self.module.scope());
-            let alias = names::own_name(&path).and_then(|name| self.module.alias_in(within, &name));
-            let Some(alias) = alias else { break };
-            condition::refuse_on_alias(alias.item, self.sink);
-            path = type_path(&GenericArgument::Type((*alias.item.ty).clone()))?.clone();
-            scope = Some(alias.scope);
+            let within = alias.as_ref().map_or(self.module.scope(), |alias| alias.declared.scope);
+            let declared = names::own_name(&path).and_then(|name| self.module.alias_in(within, &name));
+            let Some(declared) = declared else { break };
+            let segment = path.segments.last()?.clone();
+            let next = self.in_alias(alias.as_ref(), |cx| cx.alias_with(declared, &segment))??;
+            path = type_path(&GenericArgument::Type((*declared.item.ty).clone()))?.clone();
+            alias = Some(next);
         }
         let last = path.segments.last()?.clone();
         if let Some(word) = TypeWord::named(&names::text(&last.ident)).filter(|word| word.is_part()) {
-            let is_taken = self.in_module_of(scope, |cx| cx.takes_word(&path, Meaning::of_type(word)));
-            return is_taken.then_some((last, scope));
+            let is_taken =
+                self.in_alias(alias.as_ref(), |cx| cx.takes_word(&path, Meaning::of_type(word)))?;
+            return is_taken.then_some((last, alias));
         }
-        Some((last, scope))
-    }
-
-    /// Runs `f` in the module of an alias, where no name of the function is visible, if there is
-    /// one.
-    fn in_module_of<T>(&mut self, alias: Option<Scope>, f: impl FnOnce(&mut Self) -> T) -> T {
-        match alias {
-            Some(scope) => self.at_module_level(scope, "alias", f),
-            None => f(self),
-        }
+        Some((last, alias))
     }
 
     /// Whether `path` names a type that may have associated constants or functions.
@@ -310,16 +304,6 @@ impl Cx<'_> {
         Type::Error
     }
 
-    fn aliased(&mut self, alias: Scoped<&syn::ItemType>, span: Span) -> Type {
-        let Scoped { item: alias, scope } = alias;
-        condition::refuse_on_alias(alias, self.sink);
-        // rustc reports an alias of itself. The limit only prevents infinite recursion.
-        if !self.may_enter(span) {
-            return Type::Error;
-        }
-        self.at_module_level(scope, &names::text(&alias.ident), |cx| cx.ty(&alias.ty))
-    }
-
     fn tile_type(&mut self, generics: &[&GenericArgument]) -> Option<TileType> {
         let [element, shape, ref swizzle @ ..] = *generics else { return None };
         let element = self.scalar_argument(element);
@@ -347,9 +331,9 @@ impl Cx<'_> {
             return None;
         };
         let extents = generics_of(self.sink, word, &segment, Span::of(argument))?;
-        let extents: Vec<_> = self.in_module_of(alias.flatten(), |cx| {
+        let extents: Vec<_> = self.in_alias(alias.flatten().as_ref(), |cx| {
             extents.iter().map(|&extent| cx.u32_argument(extent)).collect()
-        });
+        })?;
         extents.into_iter().collect()
     }
 

@@ -17,7 +17,7 @@ mod only;
 use std::path::PathBuf;
 
 use proc_macro2::TokenStream;
-use syn::{Item, ItemMod, Path};
+use syn::{Item, ItemMod, Path, Visibility};
 
 use crate::diag::Sink;
 use crate::diag::mistake::{Template as Mistake, Unfound};
@@ -66,13 +66,15 @@ pub struct Made {
     pub from: Option<(Path, Option<PathBuf>)>,
     /// The names of the parameters that replacements add to kernels.
     pub added_params: Vec<String>,
+    /// The kernels of the template that the module can name.
+    pub kernels: Vec<String>,
 }
 
 /// Expands `#[tma_module(attr)] module`. Reports errors to the sink, and then returns `None`.
 pub fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sink) -> Option<Made> {
     let attr = attr::parse(attr, sink)?;
     let Some(path) = attr.from else {
-        return Some(Made { module: module.clone(), from: None, added_params: vec![] });
+        return Some(Made { module: module.clone(), from: None, added_params: vec![], kernels: vec![] });
     };
     let template = match find(&path) {
         Ok(template) => template,
@@ -85,7 +87,7 @@ pub fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sin
     let mut module = module.clone();
     // A module without a body is reported when its items are sorted.
     let Some((_, own)) = module.content.as_mut() else {
-        return Some(Made { module, from: None, added_params: vec![] });
+        return Some(Made { module, from: None, added_params: vec![], kernels: vec![] });
     };
     let before = sink.len();
     let lines_at = template.source.is_some().then(|| template.module.ident.span());
@@ -95,6 +97,7 @@ pub fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sin
             imports::rebase(item, &path);
         }
     }
+    let kernels = named_kernels(&base, &path);
     let own_kernels = own.iter().filter_map(|item| match item {
         Item::Fn(function) => super::kernel(function).map(|kernel| kernel.function.sig.ident),
         _ => None,
@@ -107,7 +110,25 @@ pub fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sin
     }
     let added_params = added_params::pass_on(&mut items, &merged.added_params);
     *own = items;
-    (sink.len() == before).then_some(Made { module, from: Some((path, template.source)), added_params })
+    let from = Some((path, template.source));
+    (sink.len() == before).then_some(Made { module, from, added_params, kernels })
+}
+
+/// Returns the kernels among a template's items that a module can name that is made from the
+/// template at `path`.
+fn named_kernels(items: &[Item], path: &Path) -> Vec<String> {
+    let is_same_crate = path.segments.first().is_some_and(|first| first.ident == "crate");
+    let is_named = |vis: &Visibility| match vis {
+        Visibility::Public(_) => true,
+        Visibility::Restricted(within) => is_same_crate && within.path.is_ident("crate"),
+        Visibility::Inherited => false,
+    };
+    let kernels = items.iter().filter_map(|item| match item {
+        Item::Fn(function) => super::kernel(function).map(|kernel| kernel.function),
+        _ => None,
+    });
+    let named = kernels.filter(|function| is_named(&function.vis));
+    named.map(|function| function.sig.ident.to_string()).collect()
 }
 
 /// Formats a path the way users write it.

@@ -8,7 +8,7 @@ use super::super::{attr, is_named, kernel};
 use crate::diag::Sink;
 use crate::diag::mistake::Template as Mistake;
 use crate::ir::Span;
-use crate::parse::instances;
+use crate::parse::instances::{self, computed::Computed};
 
 /// Keeps the instances whose names match a pattern, and removes kernels of which no instance is
 /// left. A kernel without any `instances` is kept, and so are the new module's `own` ones.
@@ -34,7 +34,8 @@ pub(super) fn choose(items: &mut Vec<Item>, patterns: &[LitStr], own: &[Ident], 
             patterns.iter().any(|pattern| fits(&instance.name.to_string(), &pattern.value()))
         });
         let chosen: Vec<_> = chosen.collect();
-        rewrite(function, &chosen);
+        let computed: Vec<_> = instances::computed(&attr.instances).collect();
+        rewrite(function, &chosen, &computed);
         !chosen.is_empty()
     });
     for pattern in patterns {
@@ -55,13 +56,15 @@ fn fits(name: &str, pattern: &str) -> bool {
     }
 }
 
-/// Rewrites a kernel's attribute to list these instances one by one.
-fn rewrite(function: &mut ItemFn, instances: &[instances::InstanceAttr]) {
+/// Rewrites a kernel's attribute to list these instances one by one. The computed constants stay
+/// computed: they are no part of a key.
+fn rewrite(function: &mut ItemFn, instances: &[instances::InstanceAttr], computed: &[&Computed]) {
     let list = instances.iter().map(|instance| {
         let (name, arguments) = (&instance.name, &instance.arguments);
         quote!(#name = <#(#arguments),*>)
     });
-    let list = quote!(#(#list),*);
+    let entries = list.chain(computed.iter().map(ToTokens::to_token_stream));
+    let list = quote!(#(#entries),*);
     let attr = function.attrs.iter_mut().find(|attr| is_named(attr, "tma_kernel"));
     if let Some(syn::Meta::List(meta)) = attr.map(|attr| &mut attr.meta) {
         let mut is_list = false;
