@@ -133,6 +133,7 @@ pub fn conformance() -> &'static [Source] {
     sources! {
         "columns": "tests/src/conformance/columns.rs",
         "columns_reduced": "tests/src/conformance/columns_reduced.rs",
+        "generics": "tests/src/kernels/generics.rs",
         "multicast": "tests/src/conformance/multicast.rs",
         "reductions": "tests/src/conformance/reductions.rs",
         "tiles": "tests/src/conformance/tiles.rs",
@@ -156,12 +157,12 @@ pub fn library() -> &'static [Source] {
     sources! {
         "attention": "tma-kernels/src/attention/kernel.rs",
         "conv": "tma-kernels/src/conv/kernel.rs",
-        "gemm": "tma-kernels/src/gemm/kernel.rs",
-        "gemm_folded": "tma-kernels/src/gemm/folded.rs",
+        "gemm": "tma-kernels/src/gemm/dense.rs",
+        "gemm_split_k": "tma-kernels/src/gemm/split_k.rs",
         "gemm_full": "tma-kernels/src/gemm/full.rs",
         "gemm_grouped": "tma-kernels/src/gemm/grouped/kernel.rs",
         "gemm_scaled": "tma-kernels/src/gemm/scaled/kernel.rs",
-        "gemm_turns": "tma-kernels/src/gemm/turns.rs",
+        "gemm_ping_pong": "tma-kernels/src/gemm/ping_pong.rs",
     }
 }
 
