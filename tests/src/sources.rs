@@ -1,5 +1,10 @@
 //! The texts of the kernels, for tests that compile or mutate them.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tma_codegen::{Accepted, Checked, Failure};
+
 /// A file with kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
@@ -15,6 +20,17 @@ impl Source {
     /// Returns whether the target has all instructions of the file's kernels.
     pub fn is_for(&self, target: &str) -> bool {
         is_for(self.text, target)
+    }
+
+    /// Checks the file's kernels, which may import items from others of its package.
+    ///
+    /// # Errors
+    ///
+    /// The file's mistakes.
+    pub fn checked(&self) -> Result<Accepted<Checked>, Failure> {
+        let (package, within) = self.path.split_at(self.path.find("src/").unwrap_or_default());
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package);
+        tma_codegen::check_in(&package, &BTreeMap::new(), within, self.text)
     }
 }
 
