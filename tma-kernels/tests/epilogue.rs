@@ -11,7 +11,7 @@ use tma_runtime::tma_module;
 /// C = leak(alpha · A · B) · residual · bias: both are factors instead of terms.
 #[tma_module(
     from = tma_kernels::gemm::full::with_options,
-    only = ["bf16_t64x64_nt", "bf16_pair_n*", "bf16_t128x128_cluster2x1_nt"],
+    only = ["bf16_t64x64_nt", "bf16_t128x256_cluster2x1_n*", "bf16_t128x128_cluster2x1_nt"],
 )]
 mod gated {
     const SLOPE: f32 = 0.25;
