@@ -116,10 +116,10 @@ pub mod grouped {
     #[tma_kernel(threads = 384, cluster = [1, 2], unchecked, instances(
         (AB, C, COLS) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64), bf16_f32 = (bf16, f32, 32), f16_f32 = (f16, f32, 32)],
         (TALL, N, STAGES, MN_B, ROWS_B, COLS_B, HALF_B) in [
-            pair_nt = (true, 256, 4, false, 256, 64, 128),
-            pair_nn = (true, 256, 4, true, 64, 256, 32),
-            beside_nt = (false, 128, 6, false, 128, 64, 64),
-            beside_nn = (false, 128, 6, true, 64, 128, 32),
+            t128x256_cluster2x1_nt = (true, 256, 4, false, 256, 64, 128),
+            t128x256_cluster2x1_nn = (true, 256, 4, true, 64, 256, 32),
+            t128x128_cluster1x2_nt = (false, 128, 6, false, 128, 64, 64),
+            t128x128_cluster1x2_nn = (false, 128, 6, true, 64, 128, 32),
         ];
     ))]
     pub fn rows<

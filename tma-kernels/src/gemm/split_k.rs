@@ -8,7 +8,7 @@ use tma_runtime::tma_module;
 ///
 /// A is M × K; B is N × K or, if `MN_B`, K × N.
 #[tma_module]
-pub mod halves {
+pub mod kernels {
     use tma_runtime::prelude::*;
 
     /// Columns of a cluster's tile, half of which each block stores.
@@ -39,19 +39,19 @@ pub mod halves {
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [1, 2], unchecked, instances(
         (AB, C, K) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64)],
         (ROWS, WARPGROUPS, STAGES, MN_B, ROWS_B, COLS_B) in [
-            folded_nt = (128, 2, 5, false, 128, 64),
-            folded_nn = (128, 2, 5, true, 64, 128),
-            folded64_nt = (64, 1, 7, false, 128, 64),
-            folded64_nn = (64, 1, 7, true, 64, 128),
+            split_k128x128_nt = (128, 2, 5, false, 128, 64),
+            split_k128x128_nn = (128, 2, 5, true, 64, 128),
+            split_k64x128_nt = (64, 1, 7, false, 128, 64),
+            split_k64x128_nn = (64, 1, 7, true, 64, 128),
         ];
 
         (AB, C, K) in [e4m3 = (e4m3, bf16, 128), e5m2 = (e5m2, bf16, 128)],
         (ROWS, WARPGROUPS, STAGES, MN_B, ROWS_B, COLS_B) in [
-            folded_nt = (128, 2, 5, false, 128, 128),
-            folded64_nt = (64, 1, 7, false, 128, 128),
+            split_k128x128_nt = (128, 2, 5, false, 128, 128),
+            split_k64x128_nt = (64, 1, 7, false, 128, 128),
         ];
     ))]
-    pub fn folded<
+    pub fn split_k<
         AB,
         C,
         const K: u32,
