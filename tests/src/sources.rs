@@ -94,6 +94,7 @@ pub fn corpus() -> &'static [Source] {
         "clusters": "tests/src/kernels/clusters.rs",
         "control": "tests/src/kernels/control.rs",
         "copies": "tests/src/kernels/copies.rs",
+        "derived": "tests/src/kernels/derived.rs",
         "descriptors": "tests/src/kernels/descriptors.rs",
         "faults": "tests/src/kernels/faults.rs",
         "fences": "tests/src/kernels/fences.rs",
@@ -150,7 +151,6 @@ pub fn conformance() -> &'static [Source] {
     sources! {
         "columns": "tests/src/conformance/columns.rs",
         "columns_reduced": "tests/src/conformance/columns_reduced.rs",
-        "generics": "tests/src/kernels/generics.rs",
         "multicast": "tests/src/conformance/multicast.rs",
         "reductions": "tests/src/conformance/reductions.rs",
         "tiles": "tests/src/conformance/tiles.rs",

@@ -12,14 +12,12 @@ use tma_runtime::tma_module;
 pub mod kernels {
     use tma_runtime::prelude::*;
 
+    use crate::gemm::device::consumer::{multiply_steps, skip_steps};
     use crate::gemm::device::epilogue::store_rows;
-    use crate::gemm::device::schedule::{TileCoords, operand_coords, ring_stages, tile_coords, tile_order};
-
-    /// A value that stands for no warpgroup.
-    const NOBODY: u32 = 2;
-
-    /// The hardware barrier at which one warpgroup waits for the other to be ahead.
-    const ORDER: u32 = 1;
+    use crate::gemm::device::producer::{Operand, Steps, load_steps, origins};
+    use crate::gemm::device::schedule::{
+        NOBODY, TileCoords, WorkUnit, ring_stages, tile_coords, tile_order, work_unit,
+    };
 
     /// The number of waves in which a GPU with 132 multiprocessors starts a cluster of two blocks on
     /// each of its eight GPCs.
@@ -43,49 +41,6 @@ pub mod kernels {
         } else {
             let late = cluster - (8 + 7 * WAVES);
             (WAVES + late / 7) * 8 + late % 7 + 1
-        }
-    }
-
-    /// Returns `step`, reduced by `steps` if it is not below.
-    #[tma_device]
-    fn wrapped(step: u32, steps: u32) -> u32 {
-        if step < steps { step } else { step - steps }
-    }
-
-    /// A cluster's tile, or the rows of one warpgroup of each of its blocks.
-    #[derive(Clone, Copy)]
-    struct WorkUnit {
-        /// The tile's number.
-        tile: u32,
-        /// The idle warpgroup, or `NOBODY`.
-        idle: u32,
-    }
-
-    /// Returns a work unit by its number. From `whole` on each tile is two units.
-    #[tma_device]
-    fn work_unit(unit: u32, whole: u32) -> WorkUnit {
-        if unit < whole {
-            WorkUnit { tile: unit, idle: NOBODY }
-        } else {
-            WorkUnit { tile: whole + (unit - whole) / 2, idle: (unit - whole) % 2 }
-        }
-    }
-
-    /// Lets the first of two warpgroups finish a tile before the second: it stores while the second
-    /// multiplies, and begins the next tile while that stores (docs/gemm-kernel.md, "Staggered
-    /// finish"). Both call it after each step but the first. Tiles of up to 128 columns take steps
-    /// too fast for memory to feed one warpgroup alone; wider tiles all have two.
-    ///
-    /// Before its last `STAGES - 1` steps the second waits until the first has begun its last one.
-    /// It has released the slots of all steps before; the first needs the latest of them for that.
-    #[tma_device]
-    fn stagger_finish<const BN: u32, const STAGES: u32>(warpgroup: u32, idle: u32, step: u32, steps: u32) {
-        if BN > 128 && idle == NOBODY && steps > STAGES {
-            if warpgroup == 0 && step + 1 == steps {
-                named_barrier_arrive(ORDER, 256);
-            } else if warpgroup == 1 && step + STAGES == steps {
-                named_barrier_sync(ORDER, 256);
-            }
         }
     }
 
@@ -161,8 +116,8 @@ pub mod kernels {
         const EPILOGUE_STAGES: u32,
         const STAGES: u32,
     >(
-        a: TensorMap<Tile<AB, Shape3<1, SLICE_A, COLUMNS_A>, Swizzle128>>,
-        b: TensorMap<Tile<AB, Shape3<1, SLICE_B, COLUMNS_B>, Swizzle128>>,
+        a: TensorMap<Operand<AB, SLICE_A, COLUMNS_A>>,
+        b: TensorMap<Operand<AB, SLICE_B, COLUMNS_B>>,
         c: TensorMap<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, Swizzle128>>,
         m: u32,
         n: u32,
@@ -173,15 +128,10 @@ pub mod kernels {
         whole: u32,
     ) where
         Transposed<Tile<AB, Shape2<64, BK>, Swizzle128>, MN_A>: Left<64, BK, Element = AB>,
-        Transposed<Tile<AB, Shape3<1, ROWS_B, COLUMNS_B>, Swizzle128>, MN_B>: Right<BN, BK, Element = AB>,
+        Transposed<Operand<AB, ROWS_B, COLUMNS_B>, MN_B>: Right<BN, BK, Element = AB>,
     {
-        let ring: Pipeline<
-            (
-                Tile<AB, Shape3<1, ROWS_A, COLUMNS_A>, Swizzle128>,
-                Tile<AB, Shape3<1, ROWS_B, COLUMNS_B>, Swizzle128>,
-            ),
-            STAGES,
-        > = shared();
+        let ring: Pipeline<(Operand<AB, ROWS_A, COLUMNS_A>, Operand<AB, ROWS_B, COLUMNS_B>), STAGES> =
+            shared();
         let buffers: Stages<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, Swizzle128>, EPILOGUE_STAGES> = shared();
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
@@ -203,51 +153,35 @@ pub mod kernels {
                 for unit in (first_unit::<CLUSTER_N>(band)..units).step_by(clusters) {
                     let tile = work_unit(unit, whole).tile;
                     let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, tile);
-                    for i in 0..steps {
-                        let k = wrapped(cluster_idx().x * stagger % steps + i, steps) * BK;
-                        let slot = producer.acquire();
-                        let of_a = operand_coords::<MN_A>(at.batch, at.row, k);
-                        let of_b = operand_coords::<MN_B>(at.batch, at.column, k);
-                        a.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::X);
-                        b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
-                    }
+                    let steps = Steps { first: 0, count: steps, start: cluster_idx().x * stagger };
+                    load_steps::<_, BK, MN_A, MN_B, _, _, _, _, _, _, _>(
+                        &mut producer,
+                        a,
+                        b,
+                        origins(at),
+                        steps,
+                    );
                 }
                 producer.drain();
             }
         } else {
             setmaxnreg_inc::<232>();
             let warpgroup = warpgroup_idx() - 1;
-            let [panel, rows] = if MN_A { [warpgroup, 0] } else { [0, warpgroup] }; // its 64 rows of A
             let mut consumer = ring.consumer();
             for unit in (first_unit::<CLUSTER_N>(band)..units).step_by(clusters) {
                 let WorkUnit { tile, idle } = work_unit(unit, whole);
                 if warpgroup == idle {
-                    for _ in 0..steps {
-                        let slot = consumer.wait();
-                        sync_warp(); // all lanes have waited, as a matmul would ensure
-                        if elect_one() {
-                            slot.release_cluster();
-                        }
-                    }
+                    skip_steps(&mut consumer, steps);
                     continue;
                 }
                 let mut sum = Accumulator::<SUM, 64, BN>::zero();
-                let slot = consumer.wait();
-                let of_a = slot.0.batch(0).columns::<BK>(panel).band::<64>(rows);
-                let mut flight = sum.mma(of_a.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
-                for step in 1..steps {
-                    let slot = consumer.wait();
-                    let of_a = slot.0.batch(0).columns::<BK>(panel).band::<64>(rows);
-                    let done = flight.mma(of_a.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
-                    if elect_one() {
-                        done.release_cluster();
-                    }
-                    stagger_finish::<BN, STAGES>(warpgroup, idle, step, steps);
-                }
-                let last = flight.wait();
-                if elect_one() {
-                    last.release_cluster();
-                }
+                multiply_steps::<_, _, _, BK, MN_A, MN_B, _, _, _, _, _, true>(
+                    &mut sum,
+                    &mut consumer,
+                    warpgroup,
+                    steps,
+                    idle == NOBODY,
+                );
 
                 let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, tile);
                 let at = TileCoords { row: at.row + warpgroup * 64, ..at };

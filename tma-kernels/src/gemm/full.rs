@@ -12,7 +12,9 @@ use tma_runtime::tma_module;
 pub mod with_options {
     use tma_runtime::prelude::*;
 
-    use crate::gemm::device::schedule::{operand_coords, ring_stages, tile_coords, tile_order};
+    use crate::gemm::device::consumer::multiply_steps;
+    use crate::gemm::device::producer::{Operand, Origins, Steps, load_steps, origins};
+    use crate::gemm::device::schedule::{ring_stages, tile_coords, tile_order};
 
     /// Returns the first step of a work unit, and the one after its last. Each of the first `whole`
     /// units is a tile. The others share the steps of all other tiles, `in_all` in sequence:
@@ -186,8 +188,8 @@ pub mod with_options {
         const COLUMNS_B: u32,
         const SLICE_B: u32,
     >(
-        a: TensorMap<Tile<AB, Shape3<1, SLICE_A, COLUMNS_A>, Swizzle128>>,
-        b: TensorMap<Tile<AB, Shape3<1, SLICE_B, COLUMNS_B>, Swizzle128>>,
+        a: TensorMap<Operand<AB, SLICE_A, COLUMNS_A>>,
+        b: TensorMap<Operand<AB, SLICE_B, COLUMNS_B>>,
         c: TensorMap<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, Swizzle128>>,
         m: u32,
         n: u32,
@@ -215,15 +217,10 @@ pub mod with_options {
         C: TileElement + Number,
         f32: StoreAs<C>,
         Transposed<Tile<AB, Shape2<64, BK>, Swizzle128>, MN_A>: Left<64, BK, Element = AB>,
-        Transposed<Tile<AB, Shape3<1, ROWS_B, COLUMNS_B>, Swizzle128>, MN_B>: Right<BN, BK, Element = AB>,
+        Transposed<Operand<AB, ROWS_B, COLUMNS_B>, MN_B>: Right<BN, BK, Element = AB>,
     {
-        let ring: Pipeline<
-            (
-                Tile<AB, Shape3<1, ROWS_A, COLUMNS_A>, Swizzle128>,
-                Tile<AB, Shape3<1, ROWS_B, COLUMNS_B>, Swizzle128>,
-            ),
-            STAGES,
-        > = shared();
+        let ring: Pipeline<(Operand<AB, ROWS_A, COLUMNS_A>, Operand<AB, ROWS_B, COLUMNS_B>), STAGES> =
+            shared();
         let buffers: Stages<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, Swizzle128>, EPILOGUE_STAGES> = shared();
         let loaded: Stages<Barrier, WARPGROUPS> = shared();
         let ticket: SharedArray<u32, WARPGROUPS> = shared();
@@ -259,15 +256,16 @@ pub mod with_options {
                         let tile = if unit < whole { unit } else { whole + next / length };
                         next = before + length;
                         let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, tile);
-                        let (batch_a, batch_b) = (place_a(at.batch), place_b(at.batch));
-                        for i in 0..steps_here {
-                            let step = first + (cluster_idx().x * stagger + i) % steps_here;
-                            let slot = producer.acquire();
-                            let of_a = operand_coords::<MN_A>(batch_a, at.row, step * BK);
-                            let of_b = operand_coords::<MN_B>(batch_b, at.column, step * BK);
-                            a.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::X);
-                            b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
-                        }
+                        let from =
+                            Origins { batch_a: place_a(at.batch), batch_b: place_b(at.batch), ..origins(at) };
+                        let steps = Steps { first, count: steps_here, start: cluster_idx().x * stagger };
+                        load_steps::<_, BK, MN_A, MN_B, _, _, _, _, _, _, _>(
+                            &mut producer,
+                            a,
+                            b,
+                            from,
+                            steps,
+                        );
                     }
                 }
                 producer.drain();
@@ -276,8 +274,6 @@ pub mod with_options {
             setmaxnreg_inc::<232>();
             let warpgroup = warpgroup_idx() - 1;
             let leader = thread_idx().x % 128 == 0;
-            // This warpgroup's 64 rows of A. If A's columns are contiguous, they are a panel.
-            let part = if MN_A { [warpgroup, 0] } else { [0, warpgroup] };
             let mut consumer = ring.consumer();
             let mut phase = Phase::new();
             for unit in (cluster_idx().x..whole + sharing).step_by(clusters) {
@@ -290,21 +286,13 @@ pub mod with_options {
                     next = before + length;
 
                     let mut sum = Accumulator::<f32, 64, BN>::zero();
-                    let slot = consumer.wait();
-                    let of_a = slot.0.batch(0).columns::<BK>(part[0]).band::<64>(part[1]);
-                    let mut flight = sum.mma(of_a.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
-                    for _ in 1..steps_here {
-                        let slot = consumer.wait();
-                        let of_a = slot.0.batch(0).columns::<BK>(part[0]).band::<64>(part[1]);
-                        let done = flight.mma(of_a.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
-                        if elect_one() {
-                            done.release_cluster();
-                        }
-                    }
-                    let last = flight.wait();
-                    if elect_one() {
-                        last.release_cluster();
-                    }
+                    multiply_steps::<_, _, _, BK, MN_A, MN_B, _, _, _, _, _, true>(
+                        &mut sum,
+                        &mut consumer,
+                        warpgroup,
+                        steps_here,
+                        false,
+                    );
 
                     if steps_here < steps {
                         // The last warpgroup to finish its part of a tile sums all parts.

@@ -13,6 +13,7 @@ pub mod kernels {
     use tma_runtime::prelude::*;
 
     use crate::gemm::device::epilogue::store_rows;
+    use crate::gemm::device::producer::{Operand, Steps, load_steps, origins};
     use crate::gemm::device::schedule::{TileCoords, ring_stages, tile_coords, tile_order};
 
     /// Computes the plain GEMM.
@@ -38,8 +39,8 @@ pub mod kernels {
         const EPILOGUE_STAGES: u32,
         const STORES_IN_FLIGHT: u32,
     >(
-        a: TensorMap<Tile<AB, Shape3<1, 128, BK>, Swizzle128>>,
-        b: TensorMap<Tile<AB, Shape3<1, SLICE_B, BK>, Swizzle128>>,
+        a: TensorMap<Operand<AB, 128, BK>>,
+        b: TensorMap<Operand<AB, SLICE_B, BK>>,
         c: TensorMap<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, W>>,
         m: u32,
         n: u32,
@@ -52,12 +53,9 @@ pub mod kernels {
         C: TileElement,
         f32: StoreAs<C>,
         Tile<AB, Shape2<64, BK>, Swizzle128>: Left<64, BK, Element = AB>,
-        Tile<AB, Shape3<1, BN, BK>, Swizzle128>: Right<BN, BK, Element = AB>,
+        Operand<AB, BN, BK>: Right<BN, BK, Element = AB>,
     {
-        let ring: Pipeline<
-            (Tile<AB, Shape3<1, 128, BK>, Swizzle128>, Tile<AB, Shape3<1, BN, BK>, Swizzle128>),
-            STAGES,
-        > = shared();
+        let ring: Pipeline<(Operand<AB, 128, BK>, Operand<AB, BN, BK>), STAGES> = shared();
         let buffers: Stages<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, W>, EPILOGUE_STAGES> = shared();
         let turn: Stages<Barrier, 2> = shared();
         if thread_idx().x == 0 {
@@ -80,17 +78,14 @@ pub mod kernels {
                 let mut producer = ring.producer();
                 for unit in (cluster_idx().x..units).step_by(grid_dim().x as usize) {
                     let at = tile_coords::<2, 1, 128, BN>(order, unit);
-                    for i in 0..steps {
-                        let step = (cluster_idx().x * stagger + i) % steps;
-                        let slot = producer.acquire();
-                        a.load(slot.0, [at.batch, at.row, step * BK], slot.barrier());
-                        b.load_sliced(
-                            slot.1,
-                            [at.batch, at.column, step * BK],
-                            slot.barrier(),
-                            ClusterAxis::Y,
-                        );
-                    }
+                    let steps = Steps { first: 0, count: steps, start: cluster_idx().x * stagger };
+                    load_steps::<_, BK, false, false, _, _, _, _, _, _, _>(
+                        &mut producer,
+                        a,
+                        b,
+                        origins(at),
+                        steps,
+                    );
                 }
                 producer.drain();
             }

@@ -158,6 +158,7 @@ fn queue<AB: Product<C>, C: Scalar>(
         None => own.insert(GroupedWorkspace::of(device, blocks)?),
     };
     let options = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
+    let a = super::cube(a)?; // like the operands of other GEMMs, whose loops the kernel shares
     let mut args = vec![
         Arg::map(a).with(options),
         Arg::map(a).with(options),
