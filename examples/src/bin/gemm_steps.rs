@@ -104,7 +104,7 @@ pub mod steps {
         bulk_wait_group_read::<0>();
     }
 
-    /// Step 3: loads run ahead, through a ring of four slots.
+    /// Step 3: loads run ahead, through a ring of three slots.
     #[tma_kernel(threads = 128)]
     pub fn pipelined(
         a: TensorMap<Rows<128>>,
@@ -115,7 +115,7 @@ pub mod steps {
         steps: u32,
     ) {
         assume(rows > 0 && steps > 0);
-        let ring: Pipeline<(Rows<128>, Rows<128>), 4> = shared();
+        let ring: Pipeline<(Rows<128>, Rows<128>), 3> = shared();
         let buffers: Stages<Rows<128>, 1> = shared();
         let leader = warp_idx() == 0 && elect_one();
         if leader {
@@ -127,7 +127,7 @@ pub mod steps {
         let at = Corner { row: block_idx().x / columns * 128, column: block_idx().x % columns * 128 };
         let mut producer = ring.producer();
         if leader {
-            for step in 0..min(steps, 4) {
+            for step in 0..min(steps, 3) {
                 let slot = producer.acquire();
                 a.load(slot.0, [at.row, step * 64], slot.barrier());
                 b.load(slot.1, [at.column, step * 64], slot.barrier());
@@ -143,10 +143,10 @@ pub mod steps {
             if elect_one() {
                 done.release();
             }
-            if leader && step + 3 < steps {
+            if leader && step + 2 < steps {
                 let slot = producer.acquire();
-                a.load(slot.0, [at.row, (step + 3) * 64], slot.barrier());
-                b.load(slot.1, [at.column, (step + 3) * 64], slot.barrier());
+                a.load(slot.0, [at.row, (step + 2) * 64], slot.barrier());
+                b.load(slot.1, [at.column, (step + 2) * 64], slot.barrier());
             }
         }
         let _last = flight.wait();
