@@ -194,7 +194,7 @@ fn grouped() -> impl Fn(&Device) -> anyhow::Result<()> {
     }
     let [a, b, wanted] = [a, b, wanted].map(|numbers| halves(&numbers));
     move |device| {
-        let (a, b) = (device.tensor(&a, [m, k])?, device.tensor(&b, [ENDS.len(), n, k])?);
+        let (a, b) = (device.tensor(&a, [1, m, k])?, device.tensor(&b, [ENDS.len(), n, k])?);
         let ends = device.tensor(&ENDS, [ENDS.len()])?;
         let mut c = device.filled_bytes::<bf16, 2>([m, n], 0xff)?;
         let mut maps = MapWorkspace::new(device, 2)?;

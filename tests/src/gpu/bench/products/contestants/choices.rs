@@ -59,7 +59,10 @@ mod tests {
     #[test]
     fn other_words_are_explained() {
         let error = |text| parse(text).expect_err(text).to_string();
-        assert!(error("round").contains("`round` names no tile: it begins with `t128x256cluster2x1`, `pingpong128x176`"));
+        assert!(
+            error("round")
+                .contains("`round` names no tile: it begins with `t128x256cluster2x1`, `pingpong128x176`")
+        );
         assert!(error("t64x64:half").contains("`t64x64:half` divides nothing: write `:halved`"));
     }
 }
