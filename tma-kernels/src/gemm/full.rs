@@ -13,8 +13,8 @@ pub mod with_options {
     use tma_runtime::prelude::*;
 
     use crate::gemm::device::consumer::multiply_steps;
-    use crate::gemm::device::producer::{Operand, Origins, Steps, load_steps, origins};
-    use crate::gemm::device::schedule::{ring_stages, tile_coords, tile_order};
+    use crate::gemm::device::producer::Operand;
+    use crate::gemm::device::schedule::{operand_coords, ring_stages, tile_coords, tile_order};
 
     /// Returns the first step of a work unit, and the one after its last. Each of the first `whole`
     /// units is a tile. The others share the steps of all other tiles, `in_all` in sequence:
@@ -256,16 +256,16 @@ pub mod with_options {
                         let tile = if unit < whole { unit } else { whole + next / length };
                         next = before + length;
                         let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, tile);
-                        let from =
-                            Origins { batch_a: place_a(at.batch), batch_b: place_b(at.batch), ..origins(at) };
-                        let steps = Steps { first, count: steps_here, start: cluster_idx().x * stagger };
-                        load_steps::<_, BK, MN_A, MN_B, _, _, _, _, _, _, _>(
-                            &mut producer,
-                            a,
-                            b,
-                            from,
-                            steps,
-                        );
+                        let (batch_a, batch_b) = (place_a(at.batch), place_b(at.batch));
+                        // Not `load_steps`, whose order of steps makes ptxas spill sums of 128 × 256.
+                        for i in 0..steps_here {
+                            let step = first + (cluster_idx().x * stagger + i) % steps_here;
+                            let slot = producer.acquire();
+                            let of_a = operand_coords::<MN_A>(batch_a, at.row, step * BK);
+                            let of_b = operand_coords::<MN_B>(batch_b, at.column, step * BK);
+                            a.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::X);
+                            b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
+                        }
                     }
                 }
                 producer.drain();

@@ -151,8 +151,8 @@ fn launched(case: &Case, name: &str, grid: [u32; 2], [stagger, band, tiles]: [u3
 fn clusters_start_staggered() -> Result<(), Error> {
     let case = Case::nt([64, 64 * 9, 64 * 5, 1]);
     for (name, grid) in [
-        ("folded::bf16_split_k128x128_nt", [5, 2]),
-        ("folded::bf16_split_k64x128_nt", [5, 2]),
+        ("split_k::bf16_split_k128x128_nt", [5, 2]),
+        ("split_k::bf16_split_k64x128_nt", [5, 2]),
         ("plain::bf16_t128x64_cluster1x2_nt", [10, 1]),
         ("plain::bf16_t64x128_cluster1x4_nt", [8, 1]),
         ("plain::bf16_t64x128_cluster2x1_nt", [5, 2]),
