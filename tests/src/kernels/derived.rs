@@ -38,6 +38,7 @@ pub mod terms {
 /// Distances from a number instead of terms, for rows of other lengths.
 #[tma_module(from = crate::kernels::derived::terms, only = [], instances = [sum_terms(N in [2, 16])])]
 pub mod distances {
+    /// The distance of an element.
     #[tma_device]
     pub fn term(x: u32, from: u32) -> u32 {
         x.abs_diff(from)
