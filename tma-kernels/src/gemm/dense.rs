@@ -14,7 +14,7 @@ pub mod kernels {
 
     use crate::gemm::device::consumer::{multiply_steps, skip_steps};
     use crate::gemm::device::epilogue::store_rows;
-    use crate::gemm::device::producer::{Operand, Steps, load_steps, origins};
+    use crate::gemm::device::producer::{Operand, Steps, load_steps};
     use crate::gemm::device::schedule::{
         NOBODY, TileCoords, WorkUnit, ring_stages, tile_coords, tile_order, work_unit,
     };
@@ -154,13 +154,7 @@ pub mod kernels {
                     let tile = work_unit(unit, whole).tile;
                     let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, tile);
                     let steps = Steps { first: 0, count: steps, start: cluster_idx().x * stagger };
-                    load_steps::<_, BK, MN_A, MN_B, _, _, _, _, _, _, _>(
-                        &mut producer,
-                        a,
-                        b,
-                        origins(at),
-                        steps,
-                    );
+                    load_steps::<_, BK, MN_A, MN_B, _, _, _, _, _, _, _>(&mut producer, a, b, at, steps);
                 }
                 producer.drain();
             }

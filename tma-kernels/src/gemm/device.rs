@@ -124,25 +124,6 @@ pub mod producer {
     pub type Operand<AB, const ROWS: u32, const COLUMNS: u32> =
         Tile<AB, Shape3<1, ROWS, COLUMNS>, Swizzle128>;
 
-    /// The first rows of A and of B that a block multiplies, and their matrices.
-    #[derive(Clone, Copy)]
-    pub struct Origins {
-        /// The matrix of A.
-        pub batch_a: u32,
-        /// The first row of A.
-        pub row: u32,
-        /// The matrix of B.
-        pub batch_b: u32,
-        /// The first row of B, as if that were N × K: a column of C.
-        pub column: u32,
-    }
-
-    /// Returns the origins for a tile of C whose batch is that of A and B.
-    #[tma_device]
-    pub fn origins(at: TileCoords) -> Origins {
-        Origins { batch_a: at.batch, row: at.row, batch_b: at.batch, column: at.column }
-    }
-
     /// The steps along K that a work unit sums.
     #[derive(Clone, Copy)]
     pub struct Steps {
@@ -161,8 +142,8 @@ pub mod producer {
         steps.first + if step < steps.count { step } else { step - steps.count }
     }
 
-    /// Loads the tiles of A and B for each of the `steps`. Blocks side by side share their loads of
-    /// A, and stacked blocks those of B.
+    /// Loads the tiles of A and B for the tile of C at `at`, for each of the `steps`. Blocks side by
+    /// side share their loads of A, and stacked blocks those of B.
     #[tma_device]
     pub fn load_steps<
         AB: TileElement,
@@ -180,14 +161,14 @@ pub mod producer {
         producer: &mut Producer<(Operand<AB, ROWS_A, COLUMNS_A>, Operand<AB, ROWS_B, COLUMNS_B>), STAGES>,
         a: TensorMap<Operand<AB, SLICE_A, COLUMNS_A>>,
         b: TensorMap<Operand<AB, SLICE_B, COLUMNS_B>>,
-        from: Origins,
+        at: TileCoords,
         steps: Steps,
     ) {
         for i in 0..steps.count {
             let k = nth_step(steps, i) * BK;
             let slot = producer.acquire();
-            let of_a = operand_coords::<MN_A>(from.batch_a, from.row, k);
-            let of_b = operand_coords::<MN_B>(from.batch_b, from.column, k);
+            let of_a = operand_coords::<MN_A>(at.batch, at.row, k);
+            let of_b = operand_coords::<MN_B>(at.batch, at.column, k);
             a.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::X);
             b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
         }

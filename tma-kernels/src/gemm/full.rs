@@ -257,7 +257,7 @@ pub mod with_options {
                         next = before + length;
                         let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, tile);
                         let (batch_a, batch_b) = (place_a(at.batch), place_b(at.batch));
-                        // Not `load_steps`, whose order of steps makes ptxas spill sums of 128 × 256.
+                        // With the order of `load_steps`, ptxas spills sums of 128 × 256.
                         for i in 0..steps_here {
                             let step = first + (cluster_idx().x * stagger + i) % steps_here;
                             let slot = producer.acquire();

@@ -13,7 +13,7 @@ pub mod kernels {
     use tma_runtime::prelude::*;
 
     use crate::gemm::device::epilogue::store_rows;
-    use crate::gemm::device::producer::{Operand, Steps, load_steps, origins};
+    use crate::gemm::device::producer::{Operand, Steps, load_steps};
     use crate::gemm::device::schedule::{TileCoords, ring_stages, tile_coords, tile_order};
 
     /// Computes the plain GEMM.
@@ -79,13 +79,7 @@ pub mod kernels {
                 for unit in (cluster_idx().x..units).step_by(grid_dim().x as usize) {
                     let at = tile_coords::<2, 1, 128, BN>(order, unit);
                     let steps = Steps { first: 0, count: steps, start: cluster_idx().x * stagger };
-                    load_steps::<_, BK, false, false, _, _, _, _, _, _, _>(
-                        &mut producer,
-                        a,
-                        b,
-                        origins(at),
-                        steps,
-                    );
+                    load_steps::<_, BK, false, false, _, _, _, _, _, _, _>(&mut producer, a, b, at, steps);
                 }
                 producer.drain();
             }

@@ -27,6 +27,9 @@ pub(super) struct Selection<'a> {
 /// left. A kernel without any `instances` is kept, and so are the new module's `own` ones.
 pub(super) fn choose(items: &mut Vec<Item>, selection: Selection<'_>, own: &[Ident], sink: &mut Sink) {
     let Selection { only, added, lines_at } = selection;
+    if only.is_none() && added.is_empty() {
+        return;
+    }
     let (mut names, mut kernels) = (vec![], vec![]);
     items.retain_mut(|item| {
         let Item::Fn(function) = item else { return true };
