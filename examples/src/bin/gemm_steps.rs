@@ -14,7 +14,7 @@ use tma_runtime::launch::resident_blocks;
 use tma_runtime::layout::DeviceId;
 use tma_runtime::prelude::*;
 
-/// The kernels. From the second step on `rows` and `columns` are the numbers of tiles along M and N.
+/// The kernels. From step 2 on, `rows` and `columns` are the numbers of tiles along M and N.
 #[tma_module]
 pub mod steps {
     use tma_runtime::prelude::*;
@@ -66,7 +66,7 @@ pub mod steps {
         }
     }
 
-    /// Step 2: a block for each tile of 128 × 128. The copy engine loads, the tensor cores multiply.
+    /// Step 2: a block for each tile of 128 × 128. The copy engine loads, tensor cores multiply.
     #[tma_kernel(threads = 128)]
     pub fn tensor_cores(
         a: TensorMap<Rows<128>>,
@@ -154,6 +154,29 @@ pub mod steps {
         bulk_wait_group_read::<0>();
     }
 
+    /// Adds the products of as many `steps` to the sums of a warpgroup: its 64 rows of A times B.
+    #[tma_device]
+    fn multiply(
+        sum: &mut Accumulator<f32, 64, 256>,
+        consumer: &mut Consumer<(Rows<128>, Rows<256>), 4>,
+        warpgroup: u32,
+        steps: u32,
+    ) {
+        let slot = consumer.wait();
+        let mut flight = sum.mma(slot.0.band::<64>(warpgroup), slot.1, slot);
+        for _ in 1..steps {
+            let slot = consumer.wait();
+            let done = flight.mma(slot.0.band::<64>(warpgroup), slot.1, slot);
+            if elect_one() {
+                done.release();
+            }
+        }
+        let last = flight.wait();
+        if elect_one() {
+            last.release();
+        }
+    }
+
     /// Step 4: a warp that only loads, and two warpgroups that multiply 64 × 256 each.
     #[tma_kernel(threads = 256 + 32)]
     pub fn specialised(
@@ -188,19 +211,7 @@ pub mod steps {
             let warpgroup = warpgroup_idx();
             let mut consumer = ring.consumer();
             let mut sum = Accumulator::<f32, 64, 256>::zero();
-            let slot = consumer.wait();
-            let mut flight = sum.mma(slot.0.band::<64>(warpgroup), slot.1, slot);
-            for _ in 1..steps {
-                let slot = consumer.wait();
-                let done = flight.mma(slot.0.band::<64>(warpgroup), slot.1, slot);
-                if elect_one() {
-                    done.release();
-                }
-            }
-            let last = flight.wait();
-            if elect_one() {
-                last.release();
-            }
+            multiply(&mut sum, &mut consumer, warpgroup, steps);
             let at = Corner { row: at.row + warpgroup * 64, ..at };
             store::<64, 256, 0, 2>(&sum, c, buffers, warpgroup, at);
             bulk_wait_group_read::<0>();
@@ -245,19 +256,7 @@ pub mod steps {
             let mut consumer = ring.consumer();
             for tile in (block_idx().x..tiles).step_by(grid_dim().x as usize) {
                 let mut sum = Accumulator::<f32, 64, 256>::zero();
-                let slot = consumer.wait();
-                let mut flight = sum.mma(slot.0.band::<64>(warpgroup), slot.1, slot);
-                for _ in 1..steps {
-                    let slot = consumer.wait();
-                    let done = flight.mma(slot.0.band::<64>(warpgroup), slot.1, slot);
-                    if elect_one() {
-                        done.release();
-                    }
-                }
-                let last = flight.wait();
-                if elect_one() {
-                    last.release();
-                }
+                multiply(&mut sum, &mut consumer, warpgroup, steps);
                 let row = tile / columns * 128 + warpgroup * 64;
                 let at = Corner { row, column: tile % columns * 256 };
                 store::<64, 256, 1, 4>(&sum, c, buffers, warpgroup, at);
