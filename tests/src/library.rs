@@ -247,7 +247,7 @@ fn scaled() -> impl Fn(&Device) -> anyhow::Result<()> {
         ];
         let (along_m, along_k, band) = (steps, 1, 1);
         args.extend([m, n, k, along_m, along_k, band].map(|number| Arg::scalar(number as u32)));
-        launch(device, &scaled::promoted::bf16_tall::SPEC, Grid::new(1, 2, 1), &args)?;
+        launch(device, &scaled::promoted::bf16_t128x128_cluster2x1::SPEC, Grid::new(1, 2, 1), &args)?;
         equal(&c.to_vec()?, &wanted)
     }
 }
@@ -366,7 +366,7 @@ fn convolved() -> impl Fn(&Device) -> anyhow::Result<()> {
             padding: [1; 2],
             bias: Some(bias.view()),
             relu: true,
-            tile: Some(ConvTile::Low),
+            tile: Some(ConvTile::T64x128),
             ..ConvOptions::default()
         };
         conv2d(device, &input, &weights, &mut output, options)?;

@@ -14,7 +14,7 @@ const USER: &str = "\
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs)]
 
-use tma_kernels::gemm::{Epilogue, GemmError, GemmOptions, gemm};
+use tma_kernels::gemm::{GemmError, GemmOptions, gemm};
 use tma_runtime::prelude::*;
 use tma_runtime::tma_module;
 
@@ -33,7 +33,7 @@ pub mod limited {
 pub fn multiply(device: &Device, scales: &DeviceTensor<f32, 1>) -> Result<(), GemmError> {
     let (a, b) = (device.zeros::<bf16, 2>([64, 64])?, device.zeros::<bf16, 2>([64, 64])?);
     let mut c = device.zeros::<bf16, 2>([64, 64])?;
-    let epilogue = Epilogue::of(&limited::full::INSTANCES).with(limited::full::further(scales.slice(), 6.0));
+    let epilogue = limited::full::table(scales.slice(), 6.0);
     gemm(device, &a, &b, &mut c, GemmOptions { epilogue: Some(epilogue), ..GemmOptions::default() })
 }
 ";
@@ -83,7 +83,7 @@ fn a_package_makes_kernels_from_those_of_another() {
     refused(&folder, &unknown, &["TMA0274: `bf16_t64x32_n*` matches no instance", "src/lib.rs:10:"]);
     let elsewhere = USER.replace("full::with_options,", "full::options,");
     refused(&folder, &elsewhere, &["TMA0271", "there is no module `options` at this path", "src/lib.rs:10:"]);
-    let number = USER.replace("further(scales.slice(), 6.0)", "further(scales.slice(), 6u32)");
+    let number = USER.replace("table(scales.slice(), 6.0)", "table(scales.slice(), 6u32)");
     refused(&folder, &number, &["E0308", "src/lib.rs:"]);
 }
 

@@ -1,7 +1,7 @@
 //! A GEMM with an epilogue of this program's own: C = cap · tanh(A · Bᵀ / cap), which limits scores
 //! to the range from -cap to cap.
 
-use tma_kernels::gemm::{Epilogue, GemmOptions, gemm};
+use tma_kernels::gemm::{GemmOptions, gemm};
 use tma_runtime::prelude::*;
 use tma_runtime::tma_module;
 
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (a, b) = (numbers(m * k, 5), numbers(n * k, 7));
     let (of_a, of_b) = (device.tensor(&a, [m, k])?, device.tensor(&b, [n, k])?);
     let mut c = device.zeros::<f32, 2>([m, n])?;
-    let epilogue = Epilogue::of(&softcap::full::INSTANCES).with(softcap::full::further(CAP));
+    let epilogue = softcap::full::table(CAP);
     let options = GemmOptions { transpose_b: true, epilogue: Some(epilogue), ..GemmOptions::default() };
     gemm(&device, &of_a, &of_b, &mut c, options)?;
 

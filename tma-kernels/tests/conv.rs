@@ -142,8 +142,8 @@ fn strides_paddings_dilations_and_taps_are_followed() {
         // One output pixel per image.
         Case { extents: [7, 7], taps: [7, 7], padding: [0, 0], images: 5, channels: 8, ..USUAL },
     ] {
-        case.convolves::<bf16>(ConvTile::Small);
-        case.convolves::<bf16>(ConvTile::Wide);
+        case.convolves::<bf16>(ConvTile::T64x64);
+        case.convolves::<bf16>(ConvTile::T128x256);
     }
 }
 
@@ -153,7 +153,7 @@ fn strides_paddings_dilations_and_taps_are_followed() {
 fn persistent_blocks_process_several_tiles() {
     let tiles = device().multiprocessors() as usize + 3;
     let case = Case { images: tiles, extents: [8, 8], channels: 8, filters: 8, ..USUAL };
-    case.convolves::<bf16>(ConvTile::Small);
+    case.convolves::<bf16>(ConvTile::T64x64);
 }
 
 #[test]
@@ -170,8 +170,8 @@ fn the_chosen_tile_convolves() -> Result<(), ConvError> {
 #[test]
 fn results_are_the_same_under_every_seed() {
     let check = |device: &Device| {
-        USUAL.run::<bf16>(device, Some(ConvTile::Wide), true)?;
-        Case { images: 5, filters: 136, ..USUAL }.run::<bf16>(device, Some(ConvTile::Square), false)
+        USUAL.run::<bf16>(device, Some(ConvTile::T128x256), true)?;
+        Case { images: 5, filters: 136, ..USUAL }.run::<bf16>(device, Some(ConvTile::T128x128), false)
     };
     if let Err(failure) = tma_runtime::testing::under_seeds(5, check) {
         panic!("{failure}");

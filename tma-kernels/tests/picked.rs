@@ -7,7 +7,7 @@ mod exact;
 use exact::{Element, integers};
 use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::{
-    Activation, Choice, Division, Epilogue, GemmError, GemmOptions, Indices, Product, Tile, gemm_picked,
+    Activation, Choice, Division, GemmError, GemmOptions, Indices, Product, Tile, gemm_picked,
 };
 use tma_runtime::prelude::*;
 
@@ -156,7 +156,7 @@ fn invalid_arguments_are_rejected() -> Result<(), GemmError> {
         assert!(text.contains("[2, 3, 2]") || text.contains("[3, 3, 2]"), "{text}");
     }
     let indices = Indices { b: Some(two.view()), ..Indices::default() };
-    let epilogue = Some(Epilogue::of(&with_options::full::INSTANCES));
+    let epilogue = Some(with_options::full::table());
     assert_eq!(refused(indices, GemmOptions { epilogue, ..GemmOptions::default() }).0, "TMA0547");
     assert_eq!(refused(indices, GemmOptions { transpose_b: true, ..GemmOptions::default() }).0, "TMA0546");
     gemm_picked(&device, &a, &b, &mut c, indices, GemmOptions::default())

@@ -270,7 +270,10 @@ pub mod forward {
     /// written through shared memory in pieces of `PIECE` columns.
     #[tma_kernel(threads = 384, unchecked, instances(
         (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, 0)],
-        (DEPTH, KEYS, STAGES, PIECE) in [d64 = (64, 128, 2, 64), d128 = (128, 128, 2, 128), d256 = (256, 64, 1, 128)],
+        DEPTH in [d64 = 64, d128 = 128, d256 = 256],
+        let KEYS = if DEPTH > 128 { 64 } else { 128 },
+        let STAGES = if DEPTH > 128 { 1 } else { 2 },
+        let PIECE = if DEPTH > 128 { 128 } else { DEPTH },
         CAUSAL in [full = false, causal = true],
         RAGGED in [even = false, ragged = true],
     ))]

@@ -3,25 +3,25 @@
 use std::f32::consts::LOG2_E;
 
 use tma_runtime::Scalar;
-use tma_runtime::launch::{Arg, GlobalSliceMut, KernelSpec, LaunchOn, MapOptions, launch};
+use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
-use super::kernel::forward::attention::INSTANCES;
+use super::kernel::forward::attention as kernel;
 use super::shape::Problem;
 use super::{AttentionError, AttentionOptions};
 
 mod sealed {
     pub trait Sealed {
-        /// The index among the element types of the kernel's instances.
-        const INDEX: usize;
+        /// The constant `SHIFT` of the kernel's instances.
+        const SHIFT: u32;
     }
 
     impl Sealed for tma_runtime::prelude::bf16 {
-        const INDEX: usize = 0;
+        const SHIFT: u32 = 32;
     }
 
     impl Sealed for tma_runtime::prelude::f16 {
-        const INDEX: usize = 1;
+        const SHIFT: u32 = 0;
     }
 }
 
@@ -35,11 +35,13 @@ pub trait AttentionElement: Scalar + sealed::Sealed {}
 impl AttentionElement for bf16 {}
 impl AttentionElement for f16 {}
 
-/// Returns the instance for an element type, a depth, a mask and lengths, in the order of the
-/// kernel's attribute.
-fn instance<T: AttentionElement>(depth: usize, causal: bool, ragged: bool) -> &'static KernelSpec {
-    let depth = usize::from(depth > 64) + usize::from(depth > 128);
-    &INSTANCES[((T::INDEX * 3 + depth) * 2 + usize::from(causal)) * 2 + usize::from(ragged)]
+/// Returns the instance for a depth, a mask and lengths, if there is one.
+fn instance<T: AttentionElement>(
+    depth: usize,
+    causal: bool,
+    ragged: bool,
+) -> Option<kernel::Launcher<'static, T>> {
+    kernel::find(kernel::Key { shift: T::SHIFT, depth: depth as u32, causal, ragged })
 }
 
 /// Queues the kernel, unless there is nothing to compute.
@@ -69,18 +71,9 @@ pub(super) fn queue<T: AttentionElement>(
     // threads.
     let [o, rows] = unsafe { o.alias() };
     let rows = rows.with_strides([if lengths.is_some() { reach } else { 0 }], [1])?;
-    let (none_f32, none_u32) = (on.device().tensor(&[], [0])?, on.device().tensor(&[], [0])?);
-    let mut none_f32: DeviceTensor<f32, 1> = none_f32;
-    let lse = match lse {
-        Some(lse) => lse.slice_mut(),
-        None => none_f32.slice_mut(),
-    };
-    let starts = match &lengths {
-        Some(lengths) => [lengths.queries, lengths.keys],
-        None => [&none_u32; 2],
-    };
-    let starts = starts.map(|starts: &DeviceTensor<u32, 1>| Arg::global(starts.slice()));
-    let [of_queries, of_keys] = starts;
+    let (mut none_f32, none_u32) = (on.device().zeros([0; 3])?, on.device().zeros([0])?);
+    let lse = lse.unwrap_or(&mut none_f32);
+    let [of_queries, of_keys] = lengths.map_or([&none_u32; 2], |lengths| [lengths.queries, lengths.keys]);
 
     // With different lengths, one block per unit: a multiprocessor takes the next block when it is
     // done with one.
@@ -89,42 +82,31 @@ pub(super) fn queue<T: AttentionElement>(
         None => on.device().multiprocessors() as usize,
     };
     let blocks = blocks.unwrap_or(usual).clamp(1, problem.units);
-    let [queries, keys, heads, group] =
-        [problem.queries, problem.keys, problem.heads, problem.group].map(count);
-    let [tiles, units, row_stride] = [problem.tiles, problem.units, row_stride].map(count);
-    let args = [
-        loaded(q),
-        loaded(k),
-        loaded(v),
-        Arg::map_mut(o),
-        Arg::global_mut(GlobalSliceMut::new(rows)),
-        Arg::global_mut(lse),
+    // Extents are below 2^31, which the problem has checked. A stride beyond 2^32 has no second row.
+    let count = |value: usize| value as u32;
+    let instance = instance::<T>(problem.depth, causal, lengths.is_some());
+    let kernel = instance.ok_or(AttentionError::Depth { depth: problem.depth })?;
+    Ok(kernel.launch(
+        on,
+        Grid::x(count(blocks)),
+        q.l2_promotion(L2Promotion::B256), // whole rows are read
+        k.l2_promotion(L2Promotion::B256),
+        v.l2_promotion(L2Promotion::B256),
+        o,
+        rows,
+        lse,
         of_queries,
         of_keys,
-        queries,
-        keys,
-        heads,
-        group,
-        tiles,
-        units,
-        row_stride,
-        Arg::scalar(head_stride as u64),
-        Arg::scalar(problem.scale * LOG2_E),
-    ];
-    let kernel = instance::<T>(problem.depth, causal, lengths.is_some());
-    Ok(launch(on, kernel, Grid::x(blocks as u32), &args)?)
-}
-
-/// Passes a tensor that the kernel loads. It is fetched into the L2 cache 256 bytes at a time,
-/// since whole rows are read.
-fn loaded<'a, T: Scalar>(tensor: TensorView<'a, T, 4>) -> Arg<'a> {
-    Arg::map(tensor).with(MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() })
-}
-
-/// Passes an extent or a stride. Extents are below 2^31, which the problem has checked. A stride
-/// beyond 2^32 has no second row.
-fn count(value: usize) -> Arg<'static> {
-    Arg::scalar(value as u32)
+        count(problem.queries),
+        count(problem.keys),
+        count(problem.heads),
+        count(problem.group),
+        count(problem.tiles),
+        count(problem.units),
+        count(row_stride),
+        head_stride as u64,
+        problem.scale * LOG2_E,
+    )?)
 }
 
 #[cfg(test)]
@@ -136,21 +118,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instances_are_in_the_order_of_the_attribute() {
-        for (depth, causal, ragged) in
-            [(64, false, false), (64, true, false), (128, false, true), (256, true, true)]
-        {
-            let mask = if causal { "causal" } else { "full" };
-            let lengths = if ragged { "ragged" } else { "even" };
-            let name = |element| format!("{element}_d{depth}_{mask}_{lengths}");
-            for (found, wanted) in [
-                (instance::<bf16>(depth, causal, ragged), name("bf16")),
-                (instance::<f16>(depth, causal, ragged), name("f16")),
-            ] {
-                assert!(found.name.ends_with(&wanted), "{} is not {wanted}", found.name);
+    fn every_instance_is_found() {
+        let mut found = vec![];
+        for depth in [64, 128, 256] {
+            for (causal, ragged) in [(false, false), (false, true), (true, false), (true, true)] {
+                found.extend(instance::<bf16>(depth, causal, ragged).map(|kernel| kernel.spec().name));
+                found.extend(instance::<f16>(depth, causal, ragged).map(|kernel| kernel.spec().name));
             }
         }
-        assert_eq!(INSTANCES.len(), 24);
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found.len(), kernel::INSTANCES.len());
+        let name = instance::<f16>(128, true, false).map(|kernel| kernel.spec().name);
+        assert_eq!(name, Some("attention::f16_d128_causal_even"));
     }
 
     /// NVIDIA's assembler accepts every instance: no spills, no local memory, and no note that it
@@ -162,7 +142,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let ptxas = env::var_os("TMA_PTXAS").map_or_else(|| root.join("target/tools/ptxas"), Into::into);
         assert!(ptxas.is_file(), "there is no ptxas at {}: run `cargo xtask setup`", ptxas.display());
-        for spec in &INSTANCES {
+        for spec in &kernel::INSTANCES {
             let file = env::temp_dir().join(format!("{}-{}.ptx", spec.entry, std::process::id()));
             fs::write(&file, spec.ptx).expect("the folder for temporary files can be written to");
             let output = Command::new(&ptxas)

@@ -3,29 +3,27 @@
 
 use super::shape::Problem;
 
-/// The pixels and filters that a block computes at a time.
+/// The pixels and filters that a block computes at a time: `T128x256` is 128 pixels and 256 filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConvTile {
     /// 128 pixels and 256 filters.
-    Wide,
+    T128x256,
     /// 192 pixels and 128 filters.
-    Tall,
+    T192x128,
     /// 128 pixels and 128 filters.
-    Square,
+    T128x128,
     /// 64 pixels and 128 filters.
-    Low,
+    T64x128,
     /// 128 pixels and 64 filters.
-    Narrow,
+    T128x64,
     /// 64 pixels and 64 filters.
-    Small,
+    T64x64,
 }
 
 /// A tile's extents, and the measured times of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    /// The name within instance names.
-    pub(super) name: &'static str,
     /// Pixels of a block's tile.
     pub(super) pixels: usize,
     /// Filters of a block's tile.
@@ -38,19 +36,20 @@ pub(super) struct Facts {
 
 impl ConvTile {
     /// All tiles, those with the least traffic first.
-    pub const ALL: [Self; 6] = [Self::Wide, Self::Tall, Self::Square, Self::Low, Self::Narrow, Self::Small];
+    pub const ALL: [Self; 6] =
+        [Self::T128x256, Self::T192x128, Self::T128x128, Self::T64x128, Self::T128x64, Self::T64x64];
 
     /// Returns the known facts about the tile. They are fitted to nineteen convolutions on an H200
     /// with driver 580, in bf16: `lab/convolution.md`, "The choice".
     #[rustfmt::skip]
     pub(super) const fn facts(self) -> Facts {
         match self {
-            Self::Wide => Facts { name: "wide", pixels: 128, filters: 256, step: 597.0, rest: 4114.0 },
-            Self::Tall => Facts { name: "tall", pixels: 192, filters: 128, step: 412.0, rest: 4805.0 },
-            Self::Square => Facts { name: "square", pixels: 128, filters: 128, step: 292.0, rest: 2933.0 },
-            Self::Low => Facts { name: "low", pixels: 64, filters: 128, step: 189.0, rest: 1242.0 },
-            Self::Narrow => Facts { name: "narrow", pixels: 128, filters: 64, step: 232.0, rest: 962.0 },
-            Self::Small => Facts { name: "small", pixels: 64, filters: 64, step: 163.0, rest: 465.0 },
+            Self::T128x256 => Facts { pixels: 128, filters: 256, step: 597.0, rest: 4114.0 },
+            Self::T192x128 => Facts { pixels: 192, filters: 128, step: 412.0, rest: 4805.0 },
+            Self::T128x128 => Facts { pixels: 128, filters: 128, step: 292.0, rest: 2933.0 },
+            Self::T64x128 => Facts { pixels: 64, filters: 128, step: 189.0, rest: 1242.0 },
+            Self::T128x64 => Facts { pixels: 128, filters: 64, step: 232.0, rest: 962.0 },
+            Self::T64x64 => Facts { pixels: 64, filters: 64, step: 163.0, rest: 465.0 },
         }
     }
 }
@@ -88,15 +87,15 @@ mod tests {
     #[test]
     fn the_fastest_is_chosen() -> Result<(), ConvError> {
         for (shape, wanted) in [
-            ([64, 56, 64, 64, 3, 1], ConvTile::Narrow),
-            ([64, 28, 128, 128, 3, 1], ConvTile::Tall),
-            ([64, 14, 256, 256, 3, 1], ConvTile::Tall),
-            ([64, 7, 512, 512, 3, 1], ConvTile::Square),
-            ([64, 28, 256, 256, 3, 2], ConvTile::Tall),
-            ([256, 14, 256, 256, 3, 1], ConvTile::Wide),
-            ([32, 14, 256, 256, 3, 1], ConvTile::Square),
-            ([1, 56, 64, 64, 3, 1], ConvTile::Small),
-            ([8, 7, 512, 512, 3, 1], ConvTile::Small),
+            ([64, 56, 64, 64, 3, 1], ConvTile::T128x64),
+            ([64, 28, 128, 128, 3, 1], ConvTile::T192x128),
+            ([64, 14, 256, 256, 3, 1], ConvTile::T192x128),
+            ([64, 7, 512, 512, 3, 1], ConvTile::T128x128),
+            ([64, 28, 256, 256, 3, 2], ConvTile::T192x128),
+            ([256, 14, 256, 256, 3, 1], ConvTile::T128x256),
+            ([32, 14, 256, 256, 3, 1], ConvTile::T128x128),
+            ([1, 56, 64, 64, 3, 1], ConvTile::T64x64),
+            ([8, 7, 512, 512, 3, 1], ConvTile::T64x64),
         ] {
             let [images, extent, channels, filters, taps, stride] = shape;
             let options =

@@ -32,7 +32,14 @@ pub mod convolution {
         let STAGES = ring_stages(PIXELS, BN, EPILOGUE_STAGES);
 
         T in [bf16, f16],
-        (WARPGROUPS, BN) in [wide = (2, 256), tall = (3, 128), square = (2, 128), low = (1, 128), narrow = (2, 64), small = (1, 64)];
+        (WARPGROUPS, BN) in [
+            t128x256 = (2, 256),
+            t192x128 = (3, 128),
+            t128x128 = (2, 128),
+            t64x128 = (1, 128),
+            t128x64 = (2, 64),
+            t64x64 = (1, 64),
+        ];
     ))]
     pub fn forward<
         T,

@@ -1,30 +1,19 @@
 //! Arguments of the kernel, and selection of the instance.
 
 use tma_runtime::Scalar;
-use tma_runtime::launch::{
-    Arg, Corners, GlobalSlice, KernelSpec, L2Promotion, LaunchOn, MapOptions, launch, resident_blocks,
-};
+use tma_runtime::launch::{LaunchOn, WithColumns, resident_blocks};
 use tma_runtime::prelude::*;
 
 use super::choose::choose;
-use super::kernel::convolution::forward::INSTANCES;
+use super::kernel::convolution::forward;
 use super::shape::Problem;
 use super::{ConvError, ConvOptions, ConvTile};
 use crate::dependent::dependent;
 
 mod sealed {
-    pub trait Sealed {
-        /// The prefix of instance names.
-        const NAME: &'static str;
-    }
-
-    impl Sealed for tma_runtime::prelude::bf16 {
-        const NAME: &'static str = "bf16";
-    }
-
-    impl Sealed for tma_runtime::prelude::f16 {
-        const NAME: &'static str = "f16";
-    }
+    pub trait Sealed {}
+    impl Sealed for tma_runtime::prelude::bf16 {}
+    impl Sealed for tma_runtime::prelude::f16 {}
 }
 
 /// The element types of [`conv2d`](super::conv2d()): `bf16` and `f16`.
@@ -37,13 +26,10 @@ pub trait ConvElement: Scalar + sealed::Sealed {}
 impl ConvElement for bf16 {}
 impl ConvElement for f16 {}
 
-/// Returns the instance for an element type and a tile. A test ensures that each exists.
-fn instance<T: ConvElement>(tile: ConvTile) -> Option<&'static KernelSpec> {
-    let is_it = |kernel: &&KernelSpec| {
-        let name = kernel.name.rsplit_once("::").and_then(|(_, instance)| instance.rsplit_once('_'));
-        name == Some((T::NAME, tile.facts().name))
-    };
-    INSTANCES.iter().find(is_it)
+/// Returns the instance for a tile.
+fn instance<T: ConvElement>(tile: ConvTile) -> Option<forward::Launcher<'static, T>> {
+    let facts = tile.facts();
+    forward::find(forward::Key { warpgroups: (facts.pixels / 64) as u32, bn: facts.filters as u32 })
 }
 
 /// Checks the tensors, and queues the kernel unless there is nothing to compute.
@@ -59,7 +45,7 @@ pub(super) fn queue<T: ConvElement>(
         return Ok(());
     }
     if !problem.is_empty {
-        return run(on, &problem, [images, filters], output, &options);
+        return run(on, &problem, images, filters, output, &options);
     }
     // Nothing is summed: use filters of one tap, and zeros, since tensor maps have no empty
     // tensors.
@@ -75,65 +61,69 @@ pub(super) fn queue<T: ConvElement>(
     let [height, width] = problem.extents;
     let images = on.device().zeros([problem.images, height, width, problem.channels])?;
     let filters = on.device().zeros([problem.filters, 1, 1, problem.channels])?;
-    run(on, &problem, [images.view(), filters.view()], output, &options)
+    run(on, &problem, images.view(), filters.view(), output, &options)
 }
 
 fn run<T: ConvElement>(
     on: &impl LaunchOn,
     problem: &Problem,
-    [images, filters]: [TensorView<'_, T, 4>; 2],
+    images: TensorView<'_, T, 4>,
+    filters: TensorView<'_, T, 4>,
     output: TensorViewMut<'_, T, 4>,
     options: &ConvOptions<'_, T>,
 ) -> Result<(), ConvError> {
     let tile = options.tile.unwrap_or_else(|| choose(problem, on.device().multiprocessors()));
-    let facts = tile.facts();
-    let Some(kernel) = instance::<T>(tile) else { return Ok(()) };
-    let tiles = facts.tiles(problem);
-    let most = resident_blocks(on, kernel)?.max(1) as usize;
+    let Some(kernel) = instance::<T>(tile) else { unreachable!("{tile:?} has an instance of each type") };
+    let tiles = tile.facts().tiles(problem);
+    let most = resident_blocks(on, kernel.spec())?.max(1) as usize;
     // Few blocks, as long as there are no more rounds: idle multiprocessors leave the others more
     // power.
     let blocks = tiles.div_ceil(tiles.div_ceil(most)) as u32;
 
     let nothing = on.device().zeros::<T, 1>([0])?;
-    let count = |value: usize| Arg::scalar(value as u32);
-    let Problem { extents, taps, stride, padding, dilation, .. } = *problem;
-    let args = [
-        Arg::map(images).with(columns(problem)),
-        Arg::map(filters.permute([1, 2, 0, 3])?).with(plain()),
-        Arg::global(options.bias.map_or(nothing.slice(), GlobalSlice::new)),
-        Arg::map_mut(output).with(MapOptions { corners: Some(Corners::default()), ..plain() }),
+    let [height, width] = problem.extents.map(count);
+    let [taps_y, taps_x] = problem.taps.map(count);
+    let [stride_y, stride_x] = problem.stride.map(count);
+    let [padding_y, padding_x] = problem.padding.map(count);
+    let [dilation_y, dilation_x] = problem.dilation.map(count);
+    Ok(kernel.launch(
+        dependent(on),
+        Grid::x(blocks),
+        first_taps(images, problem),
+        filters.permute([1, 2, 0, 3])?.l2_promotion(L2Promotion::B256),
+        options.bias.unwrap_or(nothing.view()),
+        output.im2col(Im2col::default()).l2_promotion(L2Promotion::B256),
         count(problem.pixels()),
-        count(extents[0]),
-        count(extents[1]),
+        height,
+        width,
         count(problem.filters),
         count(problem.channels),
-        count(taps[0]),
-        count(taps[1]),
-        count(stride[0]),
-        count(stride[1]),
-        count(padding[0]),
-        count(padding[1]),
-        count(dilation[0]),
-        count(dilation[1]),
-        Arg::scalar(u32::from(options.relu)),
-    ];
-    Ok(launch(&dependent(on), kernel, Grid::x(blocks), &args)?)
+        taps_y,
+        taps_x,
+        stride_y,
+        stride_x,
+        padding_y,
+        padding_x,
+        dilation_y,
+        dilation_x,
+        u32::from(options.relu),
+    )?)
 }
 
-/// Returns the options of a map whose rows are fetched into the L2 cache 256 bytes at a time.
-fn plain() -> MapOptions {
-    MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() }
+/// Returns an extent as the kernel takes it. Extents are below 2^31, which the problem has checked.
+fn count(extent: usize) -> u32 {
+    extent as u32
 }
 
-/// Returns the options of the map of images: the positions of the filters' first taps.
-fn columns(problem: &Problem) -> MapOptions {
-    let mut options = plain();
-    let mut corners = Corners::default();
-    for axis in 0..2 {
-        [corners.lower[axis], corners.upper[axis]] = problem.corners(axis);
-        options.element_strides[axis + 1] = problem.stride[axis] as u32;
-    }
-    MapOptions { corners: Some(corners), ..options }
+/// Returns the columns of the images that are the positions of the filters' first taps.
+fn first_taps<'a, T: Scalar>(
+    images: TensorView<'a, T, 4>,
+    problem: &Problem,
+) -> WithColumns<TensorView<'a, T, 4>> {
+    let ([lower_y, upper_y], [lower_x, upper_x]) = (problem.corners(0), problem.corners(1));
+    let strides = problem.stride.map(count);
+    let columns = Im2col { lower: [lower_y, lower_x], upper: [upper_y, upper_x], strides };
+    images.im2col(columns).l2_promotion(L2Promotion::B256)
 }
 
 #[cfg(test)]
@@ -145,6 +135,6 @@ mod tests {
         for tile in ConvTile::ALL {
             assert!(instance::<bf16>(tile).is_some() && instance::<f16>(tile).is_some(), "{tile:?}");
         }
-        assert_eq!(INSTANCES.len(), 2 * ConvTile::ALL.len());
+        assert_eq!(forward::INSTANCES.len(), 2 * ConvTile::ALL.len());
     }
 }

@@ -1,5 +1,6 @@
 //! Batches whose matrices are separate tensors, each in its own memory.
 
+use super::launch::Operands;
 use super::picked::queue_picked;
 use super::{GemmError, GemmOptions, Indices, Product};
 use tma_runtime::Scalar;
@@ -206,7 +207,8 @@ pub fn gemm_array<AB: Product<C>, C: Scalar>(
     }
     let [of_a, of_b, of_c] = [&a.indices, &b.indices, &c.indices].map(|indices| Some(indices.view()));
     let indices = Indices { a: of_a, b: of_b, c: of_c };
-    queue_picked(on, [a.span, b.span], c.span.reborrow(), indices, options, true)
+    let operands = Operands { a: a.span, b: b.span, c: c.span.reborrow() };
+    queue_picked(on, operands, indices, options, true)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! to measurements. `lab/gemm.md` tells how they were measured.
 
 use super::divide::{Division, Units};
-use super::tile::{Facts, Tile};
+use super::tile::{Facts, Tile, TileKernel};
 
 /// The way in which matrices are multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -186,7 +186,7 @@ pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Choice) -> b
         let facts = tile.facts();
         let (clusters, tiles) = ((multiprocessors / facts.blocks()) as usize, problem.tiles(&facts));
         // With one tile per block, the warpgroups have nothing to alternate.
-        if tile.alternates_warpgroups() && tiles <= clusters {
+        if tile.kernel() == TileKernel::PingPong && tiles <= clusters {
             continue;
         }
         let most = (clusters / tiles.max(1)).min(problem.steps()).min(MOST_PARTS) as u32;
@@ -195,12 +195,9 @@ pub fn choose(problem: &Problem, multiprocessors: u32, has: impl Fn(Choice) -> b
         let halved = (facts.half.is_some() && tiles > clusters).then_some(Division::Halved);
         for division in [Division::Whole].into_iter().chain(halved).chain(parts).chain(even) {
             let choice = Choice { tile, division };
-            if !has(choice) {
-                continue;
-            }
             let margin = if division == Division::Even { EVEN_MARGIN } else { 1.0 };
             let time = margin * nanoseconds(problem, choice, multiprocessors);
-            if best.is_none_or(|(least, _)| time < least) {
+            if best.is_none_or(|(least, _)| time < least) && has(choice) {
                 best = Some((time, choice));
             }
         }

@@ -83,6 +83,12 @@ impl Units {
         self.whole + self.halves + self.sharing
     }
 
+    /// Returns for how many tiles there must be memory for partial sums, and for counters of shared
+    /// tiles, whichever are more, of `tiles`.
+    pub(crate) fn stored(&self, tiles: usize) -> usize {
+        if self.sharing > 0 { (self.leaves * self.sharing).max(tiles - self.whole) } else { 0 }
+    }
+
     /// Returns how many clusters compute the units, at most `most`, the number that runs at the
     /// same time. These are as few as possible without more rounds, since idle multiprocessors
     /// leave the others more power. With halves, all of them are used.

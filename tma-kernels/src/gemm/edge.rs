@@ -3,7 +3,6 @@
 //! The copy engine writes whole units of 16 bytes, at multiples of 16 bytes
 //! (`docs/errors/TMA0518.md`). If rows of C begin or end elsewhere, threads store the rest.
 
-use tma_runtime::launch::{Arg, GlobalSliceMut, MapOptions};
 use tma_runtime::prelude::*;
 use tma_runtime::{Scalar, ViewError};
 
@@ -45,37 +44,46 @@ impl Edge {
         self.column < self.columns
     }
 
-    /// Returns the argument for the map of C, and the arguments of `full` for the part that threads
-    /// store. `placeholder` holds the tensor of the map if the copy engine stores nothing.
-    pub(super) fn arguments<'a, C: Scalar>(
+    /// Divides C. `placeholder` holds the tensor of the map if the copy engine stores nothing, and
+    /// `nothing` the rows if threads store nothing.
+    pub(super) fn parts<'a, C: Scalar>(
         self,
         device: &Device,
         c: TensorViewMut<'a, C, 3>,
-        options: MapOptions,
         placeholder: &'a mut Option<DeviceTensor<C, 3>>,
         nothing: &'a mut DeviceTensor<C, 1>,
-    ) -> Result<(Arg<'a>, [Arg<'a>; 4]), Error> {
-        let [matrix, row] = self.strides;
-        let rest = |rows, column| {
-            let strides = [matrix, row].map(|stride| Arg::scalar(stride as u64));
-            let [matrix, row] = strides;
-            [Arg::global_mut(rows), row, matrix, Arg::scalar(column)]
-        };
+    ) -> Result<Parts<'a, C>, Error> {
+        let [matrix_stride, row_stride] = self.strides.map(|stride| stride as u64);
         if !self.is_reached() {
-            return Ok((Arg::map_mut(c).with(options), rest(nothing.slice_mut(), u32::MAX)));
+            let rows = nothing.view_mut();
+            return Ok(Parts { copied: c, rows, row_stride, matrix_stride, edge: u32::MAX });
         }
         let [batches, height, _] = c.shape();
         // SAFETY: each element is written through one of the two views: those before the edge by
         // copies, and the others by threads.
         let [c, rows] = unsafe { c.alias() };
         let rows = flat(device, rows)?;
-        let stored = if self.column > 0 {
+        let copied = if self.column > 0 {
             c.slice([0..batches, 0..height, 0..self.column])?
         } else {
             placeholder.insert(device.zeros([1, 1, UNIT / size_of::<C>()])?).view_mut()
         };
-        Ok((Arg::map_mut(stored).with(options), rest(GlobalSliceMut::new(rows), self.column as u32)))
+        Ok(Parts { copied, rows, row_stride, matrix_stride, edge: self.column as u32 })
     }
+}
+
+/// C, divided at an edge: arguments of `full`.
+pub(super) struct Parts<'a, C: Scalar> {
+    /// The columns that the copy engine stores.
+    pub(super) copied: TensorViewMut<'a, C, 3>,
+    /// The memory that contains those that threads store.
+    pub(super) rows: TensorViewMut<'a, C, 1>,
+    /// Elements from one row to the next.
+    pub(super) row_stride: u64,
+    /// Elements from one matrix to the next.
+    pub(super) matrix_stride: u64,
+    /// The first column that threads store.
+    pub(super) edge: u32,
 }
 
 /// Returns all of the memory of C, from the first element to the last.

@@ -1,5 +1,6 @@
 //! Errors of GEMMs.
 
+use super::instances::Layout;
 use tma_runtime::{Error, MapError};
 
 /// The reason why matrices cannot be multiplied. The message begins with a code that has a page in
@@ -150,20 +151,21 @@ impl GemmError {
 
     /// Returns the error that there is no instance for these element types and this layout.
     /// `is_more` states that options beyond the plain GEMM are requested.
-    pub(crate) fn missing(types: &'static str, layout: &str, is_more: bool) -> Self {
-        let (what, instead) = match (layout, is_more) {
-            ("nt", true) => (
+    pub(super) fn missing(types: &'static str, layout: Layout, is_more: bool) -> Self {
+        let Layout { transpose_a, transpose_b } = layout;
+        let (what, instead) = match (transpose_a, transpose_b, is_more) {
+            (false, true, true) => (
                 "`alpha`, `beta`, `residual`, `bias`, `activation` or rows of C that are not multiples of 16 \
                  bytes, or with this `choice`",
                 "remove these options, or remove `choice`",
             ),
-            ("nt", false) => ("this `choice`", "remove `choice`"),
-            ("nn", _) => (
+            (false, true, false) => ("this `choice`", "remove `choice`"),
+            (false, false, _) => (
                 "these layouts",
                 "pass a B of N × K with `transpose_b: true`, which elements of other than 16 bits need, or \
                  remove `choice`, since not every tile has every layout",
             ),
-            _ => (
+            (true, _, _) => (
                 "these layouts",
                 "pass an A of M × K, since only an A, B and C of 16 bits support `transpose_a`, or remove \
                  `choice`, since not every tile has every layout",

@@ -65,6 +65,82 @@ pub mod with_options {
         }
     }
 
+    /// A unit's part of a tile whose sums are split.
+    #[derive(Clone, Copy)]
+    struct Part {
+        /// The sharing unit's number.
+        unit: u32,
+        /// The first of the shared steps that belong to the tile.
+        before: u32,
+        /// The tile's steps.
+        steps: u32,
+        /// The steps of a unit.
+        share: u32,
+        /// The number of sharing units.
+        sharing: u32,
+        /// The number of warpgroups with a part of a cluster's tile.
+        warpgroups: u32,
+        /// The number of this warpgroup among them.
+        own: u32,
+        /// The counter of the parts that have been summed.
+        counter: u32,
+    }
+
+    /// Adds the sums of all parts of a tile, if this warpgroup is the last to finish its part.
+    /// Returns whether it is. Otherwise, its sums are stored for the last one.
+    #[tma_device]
+    fn sum_parts<const BN: u32>(
+        sum: &mut Accumulator<f32, 64, BN>,
+        partials: Global<f32>,
+        tickets: Global<u32>,
+        ticket: SharedArray<u32, 1>,
+        part: Part,
+    ) -> bool {
+        let leader = thread_idx().x % 128 == 0;
+        let first = part.before / part.share;
+        let parts = (part.before + part.steps - 1) / part.share + 1 - first;
+        let mut came = 0;
+        if parts == 2 {
+            // The last of two need not store its own part: they may be added in either order.
+            sync_warpgroup(); // all threads have read the previous ticket
+            if leader {
+                ticket.set(0, tickets.fetch_add(part.counter, 0, Order::Acquire, Scope::Device));
+            }
+            sync_warpgroup();
+            came = ticket.get(0);
+        }
+        if came == 0 {
+            let slot = left_at(part.unit, part.before, part.share, part.sharing);
+            leave::<BN>(sum, partials, slot * part.warpgroups + part.own);
+            sync_warpgroup(); // the leader releases the stores of all threads
+            if leader {
+                ticket.set(0, tickets.fetch_add(part.counter, 1, Order::AcqRel, Scope::Device));
+            }
+            sync_warpgroup();
+            came = ticket.get(0);
+        }
+        if came + 1 < parts {
+            return false;
+        }
+        if leader {
+            tickets.store(part.counter, 0, Order::Relaxed, Scope::Device); // for the next launch
+        }
+        if parts == 2 {
+            let slot = left_at(2 * first + 1 - part.unit, part.before, part.share, part.sharing);
+            add::<BN>(sum, partials, slot * part.warpgroups + part.own);
+        } else {
+            // In the order of the steps, so that the sums are reproducible.
+            for i in unroll(0..sum.len()) {
+                sum[i] = 0.0;
+            }
+            for n in first..first + parts {
+                let slot = left_at(n, part.before, part.share, part.sharing);
+                add::<BN>(sum, partials, slot * part.warpgroups + part.own);
+            }
+        }
+        true
+    }
+
     /// Applies the activation to `EPILOGUE_COLUMNS` columns, a thread's elements from `first` on. x ·
     /// sigmoid(y) with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u
     /// is √(2/π) · (x + 0.044715 · x³).
@@ -89,6 +165,107 @@ pub mod with_options {
                 sum[first + e] = x * exp2(-log2(1.0 + exp(-x * fma(gate[1], square, gate[0]))));
             }
         }
+    }
+
+    /// Reads the biases of a warpgroup's columns, with zeros past the last one.
+    #[tma_device]
+    fn read_biases<C: TileElement + Number, const BN: u32>(
+        bias: Global<C>,
+        biases: SharedArray<f32, BN>,
+        column: u32,
+        n: u32,
+    ) {
+        for j in (thread_idx().x % 128..BN).step_by(128) {
+            biases.set(j, if column + j < n { cast(bias.get(column + j)) } else { 0.0 });
+        }
+        sync_warpgroup();
+    }
+
+    /// The 64 rows of C that a warpgroup stores from one buffer.
+    #[derive(Clone, Copy)]
+    struct Piece {
+        /// The element of the batch.
+        batch: u32,
+        /// The first row.
+        row: u32,
+        /// The first column.
+        column: u32,
+        /// The rows of C.
+        m: u32,
+        /// The columns of C.
+        n: u32,
+        /// The index of the first row in the memory that threads access.
+        start: u64,
+        /// Elements from one row to the next in that memory.
+        stride: u64,
+    }
+
+    /// Loads a piece of C into `buffer`, by threads. Elements beyond the edges of C are zero.
+    #[tma_device]
+    fn load_by_threads<C: TileElement + Number, const COLUMNS: u32>(
+        rows: Global<C>,
+        piece: Piece,
+        buffer: Tile<C, Shape3<1, 64, COLUMNS>, Swizzle128>,
+    ) {
+        sync_warpgroup();
+        for i in (thread_idx().x % 128 / 32..64).step_by(4) {
+            for x in (lane_idx()..COLUMNS).step_by(32) {
+                let mut of_c = cast::<C>(0.0f32);
+                if piece.row + i < piece.m && piece.column + x < piece.n {
+                    of_c = rows.get(piece.start + i as u64 * piece.stride + (piece.column + x) as u64);
+                }
+                buffer.set([0, i, x], of_c);
+            }
+        }
+        sync_warpgroup();
+    }
+
+    /// Stores a piece of C from `buffer`, by threads.
+    #[tma_device]
+    fn store_by_threads<C: TileElement, const COLUMNS: u32>(
+        rows: Global<C>,
+        piece: Piece,
+        buffer: Tile<C, Shape3<1, 64, COLUMNS>, Swizzle128>,
+    ) {
+        for i in (thread_idx().x % 128 / 32..64).step_by(4) {
+            for x in (lane_idx()..COLUMNS).step_by(32) {
+                if piece.row + i < piece.m && piece.column + x < piece.n {
+                    let at = piece.start + i as u64 * piece.stride + (piece.column + x) as u64;
+                    rows.set(at, buffer.get([0, i, x]));
+                }
+            }
+        }
+    }
+
+    /// Loads a piece of the residual into `buffer`: 16 bytes per thread, eight threads per row, with
+    /// zeros past an edge. Rows may begin anywhere, unless `BN` is 256.
+    #[tma_device]
+    fn load_residual<C: TileElement + Number, const BN: u32, const COLUMNS: u32, const VEC: usize>(
+        residual: Global<C>,
+        piece: Piece,
+        buffer: Tile<C, Shape3<1, 64, COLUMNS>, Swizzle128>,
+    ) {
+        for e in unroll(0..4u32) {
+            let place = e * 128 + thread_idx().x % 128;
+            let to = [0, place / 8, place % 8 * VEC as u32];
+            let mut part = [cast::<C>(0.0f32); VEC];
+            let left = piece.column + to[2];
+            if piece.row + to[1] < piece.m && left < piece.n {
+                let line = piece.batch as u64 * piece.m as u64 + (piece.row + to[1]) as u64;
+                let from = line * piece.n as u64 + left as u64;
+                if BN == 256 || piece.n % VEC as u32 == 0 {
+                    part = residual.get_vec::<VEC>(from);
+                } else {
+                    for x in unroll(0..VEC) {
+                        if left + (x as u32) < piece.n {
+                            part[x] = residual.get(from + x as u64);
+                        }
+                    }
+                }
+            }
+            buffer.set_vec(to, part);
+        }
+        sync_warpgroup();
     }
 
     /// Returns the matrix of A for GEMM number `batch`.
@@ -144,23 +321,24 @@ pub mod with_options {
         let SLICE_B = ROWS_B / CLUSTER_M,
         let STORES_IN_FLIGHT = if BN % 128 == 0 { 1 } else { 0 },
         let EPILOGUE_STAGES = WARPGROUPS * (STORES_IN_FLIGHT + 1),
-        let STAGES = ring_stages(BM, BN, EPILOGUE_STAGES);
+        let STAGES = ring_stages(BM, BN, EPILOGUE_STAGES),
+        let VEC = EPILOGUE_COLUMNS as usize / 8;
 
-        (AB, C, BK, EPILOGUE_COLUMNS, VEC) in [bf16 = (bf16, bf16, 64, 64, 8), f16 = (f16, f16, 64, 64, 8), bf16_f32 = (bf16, f32, 64, 32, 4), f16_f32 = (f16, f32, 64, 32, 4)],
+        (AB, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, bf16, 64, 64), f16 = (f16, f16, 64, 64), bf16_f32 = (bf16, f32, 64, 32), f16_f32 = (f16, f32, 64, 32)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256), t128x128_cluster2x1 = (2, 1, 2, 128), t64x64 = (1, 1, 1, 64)],
         (MN_A, MN_B) in [nt = (false, false), nn = (false, true)];
 
-        (AB, C, BK, EPILOGUE_COLUMNS, VEC) in [bf16 = (bf16, bf16, 64, 64, 8), f16 = (f16, f16, 64, 64, 8)],
+        (AB, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, bf16, 64, 64), f16 = (f16, f16, 64, 64)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256)],
         (MN_A, MN_B) in [tt = (true, false), tn = (true, true)];
 
-        (AB, C, BK, EPILOGUE_COLUMNS, VEC) in [bf16 = (bf16, bf16, 64, 64, 8), f16 = (f16, f16, 64, 64, 8)],
+        (AB, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, bf16, 64, 64), f16 = (f16, f16, 64, 64)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x128_cluster1x2 = (1, 2, 2, 128), t128x64_cluster1x2 = (1, 2, 2, 64), t64x128 = (1, 1, 1, 128)],
         (MN_A, MN_B) in [nt = (false, false), nn = (false, true)];
 
-        (AB, C, BK, EPILOGUE_COLUMNS, VEC) in [
-            e4m3 = (e4m3, bf16, 128, 64, 8), e5m2 = (e5m2, bf16, 128, 64, 8), e4m3_f32 = (e4m3, f32, 128, 32, 4), e5m2_f32 = (e5m2, f32, 128, 32, 4),
-            tf32 = (tf32, f32, 32, 32, 4),
+        (AB, C, BK, EPILOGUE_COLUMNS) in [
+            e4m3 = (e4m3, bf16, 128, 64), e5m2 = (e5m2, bf16, 128, 64), e4m3_f32 = (e4m3, f32, 128, 32), e5m2_f32 = (e5m2, f32, 128, 32),
+            tf32 = (tf32, f32, 32, 32),
         ],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256), t128x128_cluster2x1 = (2, 1, 2, 128), t64x64 = (1, 1, 1, 64)],
         (MN_A, MN_B) in [nt = (false, false)];
@@ -223,7 +401,7 @@ pub mod with_options {
             shared();
         let buffers: Stages<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, Swizzle128>, EPILOGUE_STAGES> = shared();
         let loaded: Stages<Barrier, WARPGROUPS> = shared();
-        let ticket: SharedArray<u32, WARPGROUPS> = shared();
+        let ticket: Stages<SharedArray<u32, 1>, WARPGROUPS> = shared();
         let biases: Stages<SharedArray<f32, BN>, WARPGROUPS> = shared();
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
@@ -295,64 +473,14 @@ pub mod with_options {
                     );
 
                     if steps_here < steps {
-                        // The last warpgroup to finish its part of a tile sums all parts.
-                        let first = before / share;
-                        let parts = (before + steps - 1) / share + 1 - first;
-                        let every = CLUSTER_N * CLUSTER_M * WARPGROUPS;
+                        let all = CLUSTER_N * CLUSTER_M * WARPGROUPS;
                         let own = cluster_rank() * WARPGROUPS + warpgroup;
-                        let counter = (tile - whole) * every + own;
-                        let mut came = 0;
-                        if parts == 2 {
-                            // The last of two need not store its own part: they may be added in
-                            // either order.
-                            sync_warpgroup(); // all threads have read the previous ticket
-                            if leader {
-                                ticket.set(
-                                    warpgroup,
-                                    tickets.fetch_add(counter, 0, Order::Acquire, Scope::Device),
-                                );
-                            }
-                            sync_warpgroup();
-                            came = ticket.get(warpgroup);
-                        }
-                        if came == 0 {
-                            let to = left_at(unit - whole, before, share, sharing);
-                            leave::<BN>(&sum, partials, to * every + own);
-                            sync_warpgroup(); // the leader releases the stores of all threads
-                            if leader {
-                                ticket.set(
-                                    warpgroup,
-                                    tickets.fetch_add(counter, 1, Order::AcqRel, Scope::Device),
-                                );
-                            }
-                            sync_warpgroup();
-                            came = ticket.get(warpgroup);
-                        }
-                        if came + 1 < parts {
+                        let counter = (tile - whole) * all + own;
+                        let unit = unit - whole;
+                        let part =
+                            Part { unit, before, steps, share, sharing, warpgroups: all, own, counter };
+                        if !sum_parts::<BN>(&mut sum, partials, tickets, ticket[warpgroup], part) {
                             continue;
-                        }
-                        if leader {
-                            tickets.store(counter, 0, Order::Relaxed, Scope::Device); // for the next launch
-                        }
-                        if parts == 2 {
-                            let other = 2 * first + 1 - (unit - whole);
-                            add::<BN>(
-                                &mut sum,
-                                partials,
-                                left_at(other, before, share, sharing) * every + own,
-                            );
-                        } else {
-                            // In the order of the steps, so that the sums are reproducible.
-                            for i in unroll(0..sum.len()) {
-                                sum[i] = 0.0;
-                            }
-                            for n in first..first + parts {
-                                add::<BN>(
-                                    &mut sum,
-                                    partials,
-                                    left_at(n, before, share, sharing) * every + own,
-                                );
-                            }
                         }
                     }
 
@@ -360,26 +488,23 @@ pub mod with_options {
                     let row = at.row + warpgroup * 64;
                     let column = at.column;
                     if bias.len() > 0 {
-                        for j in (thread_idx().x % 128..BN).step_by(128) {
-                            biases[warpgroup]
-                                .set(j, if column + j < n { cast(bias.get(column + j)) } else { 0.0 });
-                        }
-                        sync_warpgroup();
+                        read_biases::<C, BN>(bias, biases[warpgroup], column, n);
                     }
                     let to_c = place_c(at.batch);
-                    let to_rows = to_c as u64 * matrix_stride + row as u64 * row_stride;
-                    let warp = thread_idx().x % 128 / 32;
+                    let start = to_c as u64 * matrix_stride + row as u64 * row_stride;
                     for j in unroll(0..BN / EPILOGUE_COLUMNS) {
                         let buffer = buffers[warpgroup * (STORES_IN_FLIGHT + 1) + j % (STORES_IN_FLIGHT + 1)];
                         let first = (j * EPILOGUE_COLUMNS / 2) as usize;
+                        let to = column + j * EPILOGUE_COLUMNS;
+                        let piece =
+                            Piece { batch: at.batch, row, column: to, m, n, start, stride: row_stride };
                         // ptxas spills sums of 256 columns for it, and for `&&` in place of `if`.
-                        let is_edge =
-                            if BN < 256 { column + (j + 1) * EPILOGUE_COLUMNS > edge } else { false };
+                        let is_edge = if BN < 256 { piece.column + EPILOGUE_COLUMNS > edge } else { false };
                         if leader {
                             bulk_wait_group_read::<STORES_IN_FLIGHT>(); // the last store from this buffer has read it
                             if beta != 0.0 && !is_edge {
                                 loaded[warpgroup].arrive_expect_tx(buffer.bytes());
-                                c.load(buffer, [to_c, row, column + j * EPILOGUE_COLUMNS], loaded[warpgroup]);
+                                c.load(buffer, [to_c, row, piece.column], loaded[warpgroup]);
                             }
                         }
                         for e in unroll(0..EPILOGUE_COLUMNS as usize / 2) {
@@ -387,56 +512,23 @@ pub mod with_options {
                         }
                         if beta != 0.0 {
                             if is_edge {
-                                sync_warpgroup();
-                                for i in (warp..64).step_by(4) {
-                                    for x in (lane_idx()..EPILOGUE_COLUMNS).step_by(32) {
-                                        let mut of_c = cast::<C>(0.0f32);
-                                        if row + i < m && column + j * EPILOGUE_COLUMNS + x < n {
-                                            let place = (column + j * EPILOGUE_COLUMNS + x) as u64;
-                                            of_c = rows.get(to_rows + i as u64 * row_stride + place);
-                                        }
-                                        buffer.set([0, i, x], of_c);
-                                    }
-                                }
-                                sync_warpgroup();
+                                load_by_threads::<C, EPILOGUE_COLUMNS>(rows, piece, buffer);
                             } else {
                                 loaded[warpgroup].wait_next(&mut phase);
                             }
                             for e in unroll(0..EPILOGUE_COLUMNS as usize / 2) {
                                 let place = sum.at(first + e);
-                                sum[first + e] += beta
-                                    * cast::<f32>(buffer.get([0, place[0], place[1] - j * EPILOGUE_COLUMNS]));
+                                let of_c = buffer.get([0, place[0], place[1] - j * EPILOGUE_COLUMNS]);
+                                sum[first + e] += beta * cast::<f32>(of_c);
                             }
                         }
                         sync_warpgroup();
                         if residual.len() > 0 {
-                            // 16 bytes per thread, eight threads per row; zeros past an edge.
-                            for e in unroll(0..4u32) {
-                                let place = e * 128 + thread_idx().x % 128;
-                                let to = [0, place / 8, place % 8 * VEC as u32];
-                                let mut part = [cast::<C>(0.0f32); VEC];
-                                let left = column + j * EPILOGUE_COLUMNS + to[2];
-                                if row + to[1] < m && left < n {
-                                    let line = at.batch as u64 * m as u64 + (row + to[1]) as u64;
-                                    let from = line * n as u64 + left as u64;
-                                    if BN == 256 || n % VEC as u32 == 0 {
-                                        part = residual.get_vec::<VEC>(from);
-                                    } else {
-                                        for x in unroll(0..VEC) {
-                                            if left + (x as u32) < n {
-                                                part[x] = residual.get(from + x as u64);
-                                            }
-                                        }
-                                    }
-                                }
-                                buffer.set_vec(to, part);
-                            }
-                            sync_warpgroup();
+                            load_residual::<C, BN, EPILOGUE_COLUMNS, VEC>(residual, piece, buffer);
                             for e in unroll(0..EPILOGUE_COLUMNS as usize / 2) {
                                 let place = sum.at(first + e);
-                                let residual =
-                                    cast::<f32>(buffer.get([0, place[0], place[1] - j * EPILOGUE_COLUMNS]));
-                                sum[first + e] = with_residual(sum[first + e], residual);
+                                let residual = buffer.get([0, place[0], place[1] - j * EPILOGUE_COLUMNS]);
+                                sum[first + e] = with_residual(sum[first + e], cast::<f32>(residual));
                             }
                             sync_warpgroup();
                         }
@@ -462,22 +554,12 @@ pub mod with_options {
                         sync_warpgroup();
                         if leader {
                             if !is_edge {
-                                c.store([to_c, row, column + j * EPILOGUE_COLUMNS], buffer);
+                                c.store([to_c, row, piece.column], buffer);
                             }
                             bulk_commit_group(); // also without a store: buffers are tracked by groups
                         }
                         if is_edge {
-                            for i in (warp..64).step_by(4) {
-                                for x in (lane_idx()..EPILOGUE_COLUMNS).step_by(32) {
-                                    if row + i < m && column + j * EPILOGUE_COLUMNS + x < n {
-                                        let place = (column + j * EPILOGUE_COLUMNS + x) as u64;
-                                        rows.set(
-                                            to_rows + i as u64 * row_stride + place,
-                                            buffer.get([0, i, x]),
-                                        );
-                                    }
-                                }
-                            }
+                            store_by_threads::<C, EPILOGUE_COLUMNS>(rows, piece, buffer);
                             // The copy engine may load C into this buffer next.
                             fence_proxy_async();
                             sync_warpgroup();

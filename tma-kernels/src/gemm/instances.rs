@@ -1,82 +1,179 @@
 //! The kernels' instances, by the GEMM that they compute.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::any::TypeId;
 
-use super::Tile;
-use super::dense::kernels as dense;
-use super::full::with_options;
-use super::ping_pong::kernels as ping_pong;
-use super::split_k::kernels as split_k;
+use super::Epilogue;
+use super::dense::kernels::plain;
+use super::full::with_options::full;
+use super::ping_pong::kernels::ping_pong;
+use super::split_k::kernels::split_k;
+use super::tile::{Facts, Tile, TileKernel};
+use tma_runtime::Scalar;
 use tma_runtime::launch::KernelSpec;
-
-/// The properties that identify an instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    /// Whether it has the options: an instance of `full`, not of `plain` or `folded`.
-    pub(super) is_full: bool,
-    /// The element types.
-    pub(super) types: &'static str,
-    /// The tile.
-    pub(super) tile: Tile,
-    /// The layout of A and B: `n` by rows, `t` by columns. A B that is N × K is `t`.
-    pub(super) layout: &'static str,
-}
+use tma_runtime::prelude::*;
 
 /// The layouts of A and B.
-const LAYOUTS: [&str; 4] = ["nt", "nn", "tt", "tn"];
-
-static INSTANCES: LazyLock<HashMap<Key, &'static KernelSpec>> = LazyLock::new(|| {
-    let plain = dense::plain::INSTANCES.iter().map(|kernel| (false, kernel));
-    let split_k = split_k::split_k::INSTANCES.iter().map(|kernel| (false, kernel));
-    let ping_pong = ping_pong::ping_pong::INSTANCES.iter().map(|kernel| (false, kernel));
-    let full = with_options::full::INSTANCES.iter().map(|kernel| (true, kernel));
-    plain
-        .chain(split_k)
-        .chain(ping_pong)
-        .chain(full)
-        .filter_map(|(is_full, kernel)| Some((key(is_full, kernel.name)?, kernel)))
-        .collect()
-});
-
-/// Returns the instance for `key`, if it was compiled.
-pub(super) fn find(key: Key) -> Option<&'static KernelSpec> {
-    INSTANCES.get(&key).copied()
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Whether A is stored K × M, not M × K.
+    pub(super) transpose_a: bool,
+    /// Whether B is stored N × K, not K × N.
+    pub(super) transpose_b: bool,
 }
 
-/// Returns whether these element types have kernels with options.
-pub(super) fn has_options(types: &str) -> bool {
-    INSTANCES.keys().any(|key| key.is_full && key.types == types)
+/// An instance of one of the kernels, for matrices of `AB` and of `C`, with sums in `SUM`.
+pub(super) enum Instance<'a, AB, SUM, C> {
+    Plain(plain::Launcher<'static, AB, SUM, C>),
+    PingPong(ping_pong::Launcher<'static, AB, C, Swizzle128>),
+    PingPongNoSwizzle(ping_pong::Launcher<'static, AB, C, NoSwizzle>),
+    SplitK(split_k::Launcher<'static, AB, C>),
+    Full(full::Launcher<'a, AB, C>),
 }
 
-/// The ends of instances' names, which state the tile and the layout, such as `_t64x64_nt`.
-static SUFFIXES: LazyLock<Vec<(String, Tile, &'static str)>> = LazyLock::new(|| {
-    let of_tile =
-        |tile: Tile| LAYOUTS.map(|layout| (format!("_{}_{layout}", tile.facts().name), tile, layout));
-    Tile::ALL.into_iter().flat_map(of_tile).collect()
-});
+impl<AB: Scalar, SUM: Scalar, C: Scalar> Instance<'_, AB, SUM, C> {
+    /// Returns the instance's specification.
+    pub(super) fn spec(&self) -> &'static KernelSpec {
+        match self {
+            Self::Plain(kernel) => kernel.spec(),
+            Self::PingPong(kernel) => kernel.spec(),
+            Self::PingPongNoSwizzle(kernel) => kernel.spec(),
+            Self::SplitK(kernel) => kernel.spec(),
+            Self::Full(kernel) => kernel.spec(),
+        }
+    }
+}
 
-/// Returns the key of a kernel with this name, such as `plain::bf16_f32_t128x256_cluster2x1_nt`.
-pub(super) fn key(is_full: bool, name: &'static str) -> Option<Key> {
-    let (_, instance) = name.split_once("::")?;
-    SUFFIXES.iter().find_map(|(suffix, tile, layout)| {
-        let types = instance.strip_suffix(suffix.as_str())?;
-        Some(Key { is_full, types, tile: *tile, layout })
-    })
+/// Returns the instance of a kernel without options, if there is one.
+pub(super) fn find_plain<AB: Scalar, SUM: Scalar, C: Scalar>(
+    tile: Tile,
+    layout: Layout,
+) -> Option<Instance<'static, AB, SUM, C>> {
+    let Facts { cluster: [cluster_n, cluster_m], warpgroups, columns: bn, .. } = tile.facts();
+    let (bk, epilogue_columns) = (row_of::<AB>(), row_of::<C>());
+    let (mn_a, mn_b) = (layout.transpose_a, !layout.transpose_b);
+    // Only `plain` has a choice of sums, and an A stored K × M.
+    let sums_f32 = TypeId::of::<SUM>() == TypeId::of::<f32>();
+    match tile.kernel() {
+        TileKernel::Plain => {
+            let key = plain::Key { bk, epilogue_columns, cluster_m, cluster_n, warpgroups, bn, mn_a, mn_b };
+            plain::find(key).map(Instance::Plain)
+        }
+        TileKernel::PingPong if sums_f32 && !mn_a && !mn_b => {
+            let key = ping_pong::Key { bk, bn };
+            let swizzled = ping_pong::find(key).map(Instance::PingPong);
+            swizzled.or_else(|| ping_pong::find(key).map(Instance::PingPongNoSwizzle))
+        }
+        TileKernel::SplitK if sums_f32 && !mn_a => {
+            split_k::find(split_k::Key { bk, warpgroups, mn_b }).map(Instance::SplitK)
+        }
+        TileKernel::PingPong | TileKernel::SplitK => None,
+    }
+}
+
+/// The kernels with operations between the sums and C.
+#[derive(Debug)]
+pub(super) enum FullKernels<'a> {
+    /// The library's own.
+    Own(Epilogue<'a>),
+    /// Those of the caller's package.
+    Epilogue(Epilogue<'a>),
+    /// The library's own that pick matrices by indices.
+    Picked(Epilogue<'a>),
+}
+
+impl<'a> FullKernels<'a> {
+    /// Returns the table of the instances.
+    fn table(&self) -> &Epilogue<'a> {
+        match self {
+            Self::Own(table) | Self::Epilogue(table) | Self::Picked(table) => table,
+        }
+    }
+
+    /// Returns whether there are instances for these element types.
+    pub(super) fn has_types<AB: Scalar, C: Scalar>(&self) -> bool {
+        self.table().keys::<full::Launcher<'_, AB, C>>().next().is_some()
+    }
+
+    /// Returns the instance for a tile and layouts, if there is one.
+    pub(super) fn find<AB: Scalar, C: Scalar>(
+        &self,
+        tile: Tile,
+        layout: Layout,
+    ) -> Option<full::Launcher<'_, AB, C>> {
+        if tile.kernel() != TileKernel::Plain {
+            return None; // `full` has the tiles of `plain`
+        }
+        let Facts { cluster: [cluster_n, cluster_m], warpgroups, columns: bn, .. } = tile.facts();
+        let (bk, epilogue_columns) = (row_of::<AB>(), row_of::<C>());
+        let (mn_a, mn_b) = (layout.transpose_a, !layout.transpose_b);
+        let key = full::Key { bk, epilogue_columns, cluster_m, cluster_n, warpgroups, bn, mn_a, mn_b };
+        self.table().find(key)
+    }
+}
+
+/// Returns the number of elements in a row of shared memory, which has 128 bytes.
+pub(super) const fn row_of<T>() -> u32 {
+    128 / size_of::<T>() as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LAYOUTS: [Layout; 4] = [
+        Layout { transpose_a: false, transpose_b: false },
+        Layout { transpose_a: false, transpose_b: true },
+        Layout { transpose_a: true, transpose_b: false },
+        Layout { transpose_a: true, transpose_b: true },
+    ];
+
+    /// Returns the names of the instances that are found for some element types.
+    fn names<AB: Scalar, SUM: Scalar, C: Scalar>() -> Vec<&'static str> {
+        let own = FullKernels::Own(full::table());
+        let of = |tile, layout| {
+            let plain = find_plain::<AB, SUM, C>(tile, layout).map(|kernel| kernel.spec().name);
+            let is_f32 = TypeId::of::<SUM>() == TypeId::of::<f32>();
+            let full = own.find::<AB, C>(tile, layout).filter(|_| is_f32).map(|kernel| kernel.spec().name);
+            plain.into_iter().chain(full)
+        };
+        Tile::ALL
+            .into_iter()
+            .flat_map(|tile| LAYOUTS.into_iter().flat_map(move |layout| of(tile, layout)))
+            .collect()
+    }
+
     #[test]
     fn every_instance_is_found() {
-        let plain = dense::plain::INSTANCES.len()
-            + split_k::split_k::INSTANCES.len()
-            + ping_pong::ping_pong::INSTANCES.len();
-        assert_eq!(INSTANCES.len(), plain + with_options::full::INSTANCES.len());
-        let key = Key { is_full: true, types: "bf16_f32", tile: Tile::T64x64, layout: "nn" };
-        assert_eq!(find(key).map(|kernel| kernel.name), Some("full::bf16_f32_t64x64_nn"));
-        assert_eq!(find(Key { types: "i8", ..key }), None);
+        let mut found = [
+            names::<bf16, f32, bf16>(),
+            names::<bf16, f32, f32>(),
+            names::<f16, f32, f16>(),
+            names::<f16, f32, f32>(),
+            names::<f16, f16, f16>(),
+            names::<e4m3, f32, bf16>(),
+            names::<e4m3, f32, f32>(),
+            names::<e5m2, f32, bf16>(),
+            names::<e5m2, f32, f32>(),
+            names::<tf32, f32, f32>(),
+            names::<i8, i32, i32>(),
+        ]
+        .concat();
+        let tables =
+            [plain::INSTANCES.as_slice(), &split_k::INSTANCES, &ping_pong::INSTANCES, &full::INSTANCES];
+        let mut all: Vec<_> = tables.concat().iter().map(|kernel| kernel.name).collect();
+        found.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(found, all);
+    }
+
+    #[test]
+    fn an_instance_has_the_tile_of_its_name() {
+        let layout = Layout { transpose_a: false, transpose_b: true };
+        let name = |tile| find_plain::<bf16, f32, bf16>(tile, layout).map(|kernel| kernel.spec().name);
+        assert_eq!(name(Tile::T128x128Cluster2x1), Some("plain::bf16_t128x128_cluster2x1_nt"));
+        assert_eq!(name(Tile::PingPong128x128), Some("ping_pong::bf16_ping_pong128x128_nt"));
+        assert_eq!(name(Tile::PingPong128x176), Some("ping_pong::bf16_ping_pong128x176_nt"));
+        assert_eq!(name(Tile::SplitK64x128), Some("split_k::bf16_split_k64x128_nt"));
+        assert_eq!(name(Tile::T128x128Cluster1x2), None);
     }
 }

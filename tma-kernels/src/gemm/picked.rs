@@ -1,6 +1,9 @@
 //! Batches whose matrices are picked by indices on the device.
 
-use super::{Epilogue, GemmError, GemmOptions, Operands, Product, queue};
+use super::extents::Extents;
+use super::instances::FullKernels;
+use super::launch::{Operands, queue};
+use super::{GemmError, GemmOptions, Product};
 use tma_runtime::launch::{GlobalSlice, LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 use tma_runtime::{Scalar, tma_module};
@@ -106,18 +109,19 @@ pub fn gemm_picked<AB: Product<C>, C: Scalar>(
     indices: Indices<'_>,
     options: GemmOptions<'_, C, 3>,
 ) -> Result<(), GemmError> {
-    queue_picked(on, [a.view(), b.view()], c.view_mut(), indices, options, false)
+    let operands = Operands { a: a.view(), b: b.view(), c: c.view_mut() };
+    queue_picked(on, operands, indices, options, false)
 }
 
 /// Selects an instance of `kernel`, and queues it. C `may_overlap` if its picked matrices do not.
 pub(super) fn queue_picked<AB: Product<C>, C: Scalar>(
     on: &impl LaunchOn,
-    [a, b]: [TensorView<'_, AB, 3>; 2],
-    c: TensorViewMut<'_, C, 3>,
+    operands: Operands<'_, AB, C>,
     indices: Indices<'_>,
     options: GemmOptions<'_, C, 3>,
     may_overlap: bool,
 ) -> Result<(), GemmError> {
+    let Operands { a, b, c } = operands;
     let counts = [a.shape()[0], b.shape()[0], c.shape()[0]];
     let products = indices.products(counts)?;
     if options.epilogue.is_some() {
@@ -125,21 +129,19 @@ pub(super) fn queue_picked<AB: Product<C>, C: Scalar>(
     }
     // The options are checked against the extents of the batch.
     let batch = |[_, rows, columns]: [usize; 3]| [products, rows, columns];
-    let operands = Operands::of(batch(a.shape()), batch(b.shape()), batch(c.shape()), &options)?;
-    let operands = Operands { may_overlap, ..operands };
-    if operands.batches == 0 || operands.m == 0 || operands.n == 0 {
+    let extents = Extents::of(batch(a.shape()), batch(b.shape()), batch(c.shape()), &options)?;
+    let extents = Extents { may_overlap, ..extents };
+    if extents.batches == 0 || extents.m == 0 || extents.n == 0 {
         return Ok(());
     }
     let none = on.device().zeros::<u32, 1>([0])?;
     let [of_a, of_b, of_c] =
         [indices.a, indices.b, indices.c].map(|given| given.map_or(none.slice(), GlobalSlice::new));
     let [count_a, count_b, count_c] = counts.map(|count| count as u32);
-    let further = kernel::full::further(of_a, count_a, of_b, count_b, of_c, count_c);
-    let epilogue = Some(Epilogue::of_indices(&kernel::full::INSTANCES).with(further));
-    let options = GemmOptions { epilogue, ..options };
-    if operands.k > 0 && options.alpha != 0.0 {
-        return queue(on, &operands, [a, b], c, options);
+    let full = FullKernels::Picked(kernel::full::table(of_a, count_a, of_b, count_b, of_c, count_c));
+    if extents.k > 0 && options.alpha != 0.0 {
+        return queue(on, &extents, Operands { a, b, c }, full, options);
     }
-    let (operands, [a, b]) = operands.of_zeros::<AB, C, 3>(on.device(), [counts[0], counts[1]], &options)?;
-    queue(on, &operands, [a.view(), b.view()], c, options)
+    let (extents, [a, b]) = extents.of_zeros::<AB, C, 3>(on.device(), [counts[0], counts[1]], &options)?;
+    queue(on, &extents, Operands { a: a.view(), b: b.view(), c }, full, options)
 }

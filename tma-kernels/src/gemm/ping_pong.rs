@@ -19,10 +19,9 @@ pub mod kernels {
     /// Computes the plain GEMM.
     #[tma_kernel(threads = 384, cluster = [1, 2], unchecked, instances(
         (AB, C, BK) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64), e4m3 = (e4m3, bf16, 128), e5m2 = (e5m2, bf16, 128)],
-        (BN, W, EPILOGUE_COLUMNS, STORES_IN_FLIGHT) in [
-            ping_pong128x176_nt = (176, NoSwizzle, 88, 0),
-            ping_pong128x128_nt = (128, Swizzle128, 64, 1),
-        ],
+        (BN, W) in [ping_pong128x176_nt = (176, NoSwizzle), ping_pong128x128_nt = (128, Swizzle128)],
+        let EPILOGUE_COLUMNS = BN / 2,
+        let STORES_IN_FLIGHT = if BN % 128 == 0 { 1 } else { 0 },
         let SLICE_B = BN / 2,
         let EPILOGUE_STAGES = 2 * (STORES_IN_FLIGHT + 1),
         let STAGES = ring_stages(128, BN, EPILOGUE_STAGES),

@@ -43,14 +43,15 @@ pub mod kernels {
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [1, 2], unchecked, instances(
         let BM = 64 * WARPGROUPS,
         let ROWS_B = if MN_B { BK } else { BN },
-        let COLUMNS_B = if MN_B { BN } else { BK };
+        let COLUMNS_B = if MN_B { BN } else { BK },
+        let STAGES = if WARPGROUPS == 1 { 7 } else { 5 };
 
         (AB, C, BK) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64)],
-        (WARPGROUPS, STAGES) in [split_k128x128 = (2, 5), split_k64x128 = (1, 7)],
+        WARPGROUPS in [split_k128x128 = 2, split_k64x128 = 1],
         MN_B in [nt = false, nn = true];
 
         (AB, C, BK) in [e4m3 = (e4m3, bf16, 128), e5m2 = (e5m2, bf16, 128)],
-        (WARPGROUPS, STAGES) in [split_k128x128 = (2, 5), split_k64x128 = (1, 7)],
+        WARPGROUPS in [split_k128x128 = 2, split_k64x128 = 1],
         MN_B in [nt = false];
     ))]
     pub fn split_k<

@@ -33,11 +33,20 @@ pub enum Tile {
     T64x64,
 }
 
+/// The kernels of GEMMs without options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TileKernel {
+    /// The main kernel.
+    Plain,
+    /// One warpgroup of a block multiplies while the other stores.
+    PingPong,
+    /// The blocks of a cluster split the sums of a tile along K.
+    SplitK,
+}
+
 /// A tile's extents, and the measured times of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
-    /// The name within instance names.
-    pub(crate) name: &'static str,
     /// Blocks per cluster along N and M.
     pub(crate) cluster: [u32; 2],
     /// Warpgroups per block that multiply.
@@ -90,9 +99,21 @@ impl Tile {
         Self::T64x64,
     ];
 
-    /// Returns whether one warpgroup of a block multiplies while the other stores.
-    pub(crate) const fn alternates_warpgroups(self) -> bool {
-        matches!(self, Self::PingPong128x176 | Self::PingPong128x128)
+    /// Returns the kernel that has the tile. The kernel `full` has tiles of `plain`.
+    pub(crate) const fn kernel(self) -> TileKernel {
+        match self {
+            Self::PingPong128x176 | Self::PingPong128x128 => TileKernel::PingPong,
+            Self::SplitK128x128 | Self::SplitK64x128 => TileKernel::SplitK,
+            Self::T128x256Cluster2x1
+            | Self::T128x192Cluster2x1
+            | Self::T128x128Cluster2x1
+            | Self::T128x128Cluster1x2
+            | Self::T128x64Cluster1x2
+            | Self::T64x128Cluster1x4
+            | Self::T64x128Cluster2x1
+            | Self::T64x128
+            | Self::T64x64 => TileKernel::Plain,
+        }
     }
 
     /// Returns the known facts about the tile. They are fitted to times of an H200, and `by_rows`,
@@ -101,19 +122,19 @@ impl Tile {
     #[rustfmt::skip]
     pub(crate) const fn facts(self) -> Facts {
         match self {
-            Self::T128x256Cluster2x1 => Facts { name: "t128x256_cluster2x1", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 580.0, hot: 745.0, by_rows: false, half: Some(0.6), rest: 2550.0, last: 0.0, split: 7500.0, stream: 3.7 },
-            Self::PingPong128x176 => Facts { name: "ping_pong128x176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 403.0, hot: 528.0, by_rows: true, half: None, rest: 600.0, last: 1500.0, split: 7500.0, stream: 3.7 },
-            Self::PingPong128x128 => Facts { name: "ping_pong128x128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 325.0, hot: 398.0, by_rows: true, half: None, rest: 450.0, last: 0.0, split: 7500.0, stream: 3.7 },
-            Self::T128x192Cluster2x1 => Facts { name: "t128x192_cluster2x1", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 368.0, hot: 614.0, by_rows: false, half: Some(0.87), rest: 3150.0, last: 0.0, split: 7500.0, stream: 3.7 },
-            Self::T128x128Cluster2x1 => Facts { name: "t128x128_cluster2x1", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 333.0, hot: 396.0, by_rows: true, half: Some(0.8), rest: 450.0, last: 0.0, split: 8000.0, stream: 3.7 },
-            Self::T128x128Cluster1x2 => Facts { name: "t128x128_cluster1x2", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 340.0, hot: 405.0, by_rows: false, half: None, rest: 450.0, last: 0.0, split: 8000.0, stream: 3.7 },
-            Self::SplitK128x128 => Facts { name: "split_k128x128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 347.0, hot: 355.0, by_rows: false, half: None, rest: 2360.0, last: 0.0, split: 8000.0, stream: 3.4 },
-            Self::SplitK64x128 => Facts { name: "split_k64x128", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1500.0, last: 0.0, split: 8000.0, stream: 4.0 },
-            Self::T128x64Cluster1x2 => Facts { name: "t128x64_cluster1x2", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 139.0, hot: 261.0, by_rows: false, half: None, rest: 1300.0, last: 0.0, split: 5100.0, stream: 3.7 },
-            Self::T64x128Cluster1x4 => Facts { name: "t64x128_cluster1x4", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1600.0, last: 0.0, split: 8000.0, stream: 3.95 },
-            Self::T64x128Cluster2x1 => Facts { name: "t64x128_cluster2x1", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 255.0, by_rows: false, half: None, rest: 1100.0, last: 0.0, split: 8000.0, stream: 3.75 },
-            Self::T64x128 => Facts { name: "t64x128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 243.0, by_rows: false, half: None, rest: 1040.0, last: 0.0, split: 3000.0, stream: 3.7 },
-            Self::T64x64 => Facts { name: "t64x64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 145.0, hot: 100.0, by_rows: false, half: None, rest: 570.0, last: 0.0, split: 2700.0, stream: 3.4 },
+            Self::T128x256Cluster2x1 => Facts { cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 580.0, hot: 745.0, by_rows: false, half: Some(0.6), rest: 2550.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::PingPong128x176 => Facts { cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 403.0, hot: 528.0, by_rows: true, half: None, rest: 600.0, last: 1500.0, split: 7500.0, stream: 3.7 },
+            Self::PingPong128x128 => Facts { cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 325.0, hot: 398.0, by_rows: true, half: None, rest: 450.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::T128x192Cluster2x1 => Facts { cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 368.0, hot: 614.0, by_rows: false, half: Some(0.87), rest: 3150.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::T128x128Cluster2x1 => Facts { cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 333.0, hot: 396.0, by_rows: true, half: Some(0.8), rest: 450.0, last: 0.0, split: 8000.0, stream: 3.7 },
+            Self::T128x128Cluster1x2 => Facts { cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 340.0, hot: 405.0, by_rows: false, half: None, rest: 450.0, last: 0.0, split: 8000.0, stream: 3.7 },
+            Self::SplitK128x128 => Facts { cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 347.0, hot: 355.0, by_rows: false, half: None, rest: 2360.0, last: 0.0, split: 8000.0, stream: 3.4 },
+            Self::SplitK64x128 => Facts { cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1500.0, last: 0.0, split: 8000.0, stream: 4.0 },
+            Self::T128x64Cluster1x2 => Facts { cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 139.0, hot: 261.0, by_rows: false, half: None, rest: 1300.0, last: 0.0, split: 5100.0, stream: 3.7 },
+            Self::T64x128Cluster1x4 => Facts { cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1600.0, last: 0.0, split: 8000.0, stream: 3.95 },
+            Self::T64x128Cluster2x1 => Facts { cluster: [1, 2], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 255.0, by_rows: false, half: None, rest: 1100.0, last: 0.0, split: 8000.0, stream: 3.75 },
+            Self::T64x128 => Facts { cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 243.0, by_rows: false, half: None, rest: 1040.0, last: 0.0, split: 3000.0, stream: 3.7 },
+            Self::T64x64 => Facts { cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 145.0, hot: 100.0, by_rows: false, half: None, rest: 570.0, last: 0.0, split: 2700.0, stream: 3.4 },
         }
     }
 }

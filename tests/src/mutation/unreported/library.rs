@@ -128,10 +128,10 @@ pub(super) const HARMLESS: &[Unreported] = &[
         &[ArriveRemoved],
         "After the block's last multiplication nothing is loaded that would wait for the stage.",
     ),
-    of("forward::bf16_low", "setmaxnreg", &[0], &[RegistersRemoved], ENOUGH_REGISTERS),
+    of("forward::bf16_t64x128", "setmaxnreg", &[0], &[RegistersRemoved], ENOUGH_REGISTERS),
     of("forward::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of(
-        "forward::bf16_low",
+        "forward::bf16_t64x128",
         "barrier.sync ",
         &[0],
         &[SyncRemoved],

@@ -3,13 +3,12 @@
 pub mod kernel;
 
 use super::divide::{Division, Units};
+use super::extents::batch;
+use super::instances::row_of;
 use super::{GemmError, Product, Tile};
-use kernel::grouped;
+use kernel::grouped::rows;
 use tma_runtime::Scalar;
-use tma_runtime::launch::{
-    Arg, GlobalSlice, KernelSpec, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch,
-    resident_blocks,
-};
+use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut, resident_blocks};
 use tma_runtime::prelude::*;
 
 /// The maximum number of groups of the kernel.
@@ -93,7 +92,8 @@ impl GroupedWorkspace {
 /// # Errors
 ///
 /// `TMA0558` if the tensors do not match or have more than 512 groups, `TMA0546` if they are too
-/// large, `TMA0547` if no kernel supports the GEMM, and the errors of [`launch`]. Ends that
+/// large, `TMA0547` if no kernel supports the GEMM, and the errors of
+/// [`launch`](tma_runtime::launch::launch). Ends that
 /// decrease, or exceed the rows of A, stop the kernel: `TMA0545`.
 pub fn gemm_grouped<AB: Product<C>, C: Scalar>(
     on: &impl LaunchOn,
@@ -143,34 +143,40 @@ fn queue<AB: Product<C>, C: Scalar>(
 ) -> Result<(), GemmError> {
     let ([m, k], [groups, ..], [_, n]) = (a.shape(), b.shape(), c.shape());
     let device = on.device();
-    let layout = if options.transpose_b { "nt" } else { "nn" };
     let tile = options.tile.unwrap_or_else(|| choose([m, n], groups, device.multiprocessors() as usize));
-    let kernel = find(AB::NAME, tile, layout).ok_or(GemmError::Instance {
+    let kernel = find::<AB, C>(tile, options.transpose_b).ok_or(GemmError::Instance {
         types: AB::NAME,
         what: "groups of rows, or with this tile",
         instead: "use `bf16` or `f16`, and the tile `T128x256Cluster2x1` or `T128x128Cluster1x2`, or remove `tile`",
     })?;
-    let clusters = (resident_blocks(on, kernel)? / CLUSTER).max(1);
+    let clusters = (resident_blocks(on, kernel.spec())? / CLUSTER).max(1);
     let blocks = (clusters * CLUSTER) as usize;
     let mut own = None;
     let workspace = match options.workspace.filter(|given| given.maps.len() >= blocks) {
         Some(given) => given,
         None => own.insert(GroupedWorkspace::of(device, blocks)?),
     };
-    let options = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
-    let a = super::cube(a)?; // like the operands of other GEMMs, whose loops the kernel shares
-    let mut args = vec![
-        Arg::map(a).with(options),
-        Arg::map(a).with(options),
-        Arg::map(b).with(options),
-        Arg::map(b).with(options),
-        Arg::map_mut(c).with(options),
-        Arg::global_mut(workspace.maps.slice_mut()),
-        Arg::global(GlobalSlice::new(ends)),
-        Arg::global_mut(workspace.ended.slice_mut()),
-    ];
-    args.extend([groups, m, n, k].map(|number| Arg::scalar(number as u32)));
-    Ok(launch(on, kernel, Grid::new(clusters, CLUSTER, 1), &args)?)
+    let a = batch(a)?.l2_promotion(L2Promotion::B256); // like A of other GEMMs, whose loop loads it
+    let b = b.l2_promotion(L2Promotion::B256);
+    let c = c.as_view().l2_promotion(L2Promotion::B256); // C is written through the maps made of it
+    let [groups, m, n, k] = [groups, m, n, k].map(|extent| extent as u32);
+    let GroupedWorkspace { maps, ended } = workspace;
+    Ok(kernel.launch(
+        on,
+        Grid::new(clusters, CLUSTER, 1),
+        a,
+        a,
+        b,
+        b,
+        c,
+        maps,
+        ends,
+        ended,
+        groups,
+        m,
+        n,
+        k,
+    )?)
 }
 
 /// Returns the tile that should take less time if all groups are equal: small ones leave less of
@@ -194,10 +200,15 @@ fn choose([m, n]: [usize; 2], groups: usize, multiprocessors: usize) -> Tile {
     if rows < FEW_ROWS || small < large { Tile::T128x128Cluster1x2 } else { Tile::T128x256Cluster2x1 }
 }
 
-/// Returns the instance for elements, a tile and a layout of B, if there is one.
-fn find(types: &str, tile: Tile, layout: &str) -> Option<&'static KernelSpec> {
-    let wanted = format!("rows::{types}_{}_{layout}", tile.facts().name);
-    grouped::rows::INSTANCES.iter().find(|kernel| kernel.name == wanted)
+/// Returns the instance for a tile and a layout of B, if there is one.
+fn find<AB: Scalar, C: Scalar>(tile: Tile, transpose_b: bool) -> Option<rows::Launcher<'static, AB, C>> {
+    let tall = match tile {
+        Tile::T128x256Cluster2x1 => true,
+        Tile::T128x128Cluster1x2 => false,
+        _ => return None,
+    };
+    let (epilogue_columns, bn) = (row_of::<C>(), tile.facts().columns);
+    rows::find(rows::Key { epilogue_columns, tall, bn, mn_b: !transpose_b })
 }
 
 #[cfg(test)]
@@ -206,14 +217,18 @@ mod tests {
 
     #[test]
     fn every_instance_is_found() {
-        let types = ["bf16", "f16", "bf16_f32", "f16_f32"];
-        let found = types.iter().flat_map(|types| {
-            let tiles = [Tile::T128x256Cluster2x1, Tile::T128x128Cluster1x2];
-            tiles.into_iter().flat_map(move |tile| ["nt", "nn"].map(|layout| find(types, tile, layout)))
-        });
-        assert_eq!(found.flatten().count(), grouped::rows::INSTANCES.len());
-        assert!(find("bf16", Tile::T64x64, "nt").is_none());
-        assert!(find("e4m3", Tile::T128x256Cluster2x1, "nt").is_none());
+        let mut found = 0;
+        for tile in [Tile::T128x256Cluster2x1, Tile::T128x128Cluster1x2] {
+            for transpose_b in [false, true] {
+                found += usize::from(find::<bf16, bf16>(tile, transpose_b).is_some());
+                found += usize::from(find::<f16, f16>(tile, transpose_b).is_some());
+                found += usize::from(find::<bf16, f32>(tile, transpose_b).is_some());
+                found += usize::from(find::<f16, f32>(tile, transpose_b).is_some());
+            }
+        }
+        assert_eq!(found, rows::INSTANCES.len());
+        assert!(find::<bf16, bf16>(Tile::T64x64, true).is_none());
+        assert!(find::<e4m3, bf16>(Tile::T128x256Cluster2x1, true).is_none());
     }
 
     /// The faster of the two tiles in the measurements of `lab/gemm.md`.

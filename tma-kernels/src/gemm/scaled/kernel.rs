@@ -62,7 +62,7 @@ pub mod scaled {
         let SLICE_B = 128 / CLUSTER_M;
 
         (C, EPILOGUE_COLUMNS) in [bf16 = (bf16, 64), f32 = (f32, 32)],
-        (CLUSTER_M, CLUSTER_N) in [tall = (2, 1), wide = (1, 2)];
+        (CLUSTER_M, CLUSTER_N) in [t128x128_cluster2x1 = (2, 1), t128x128_cluster1x2 = (1, 2)];
     ))]
     pub fn promoted<
         C,

@@ -4,11 +4,9 @@ pub mod kernel;
 
 use super::GemmError;
 use super::choose::{self, Problem};
-use kernel::scaled;
-use tma_runtime::launch::{
-    Arg, GlobalSlice, KernelSpec, L2Promotion, LaunchOn, MapArg, MapArgMut, MapOptions, launch,
-    resident_blocks,
-};
+use super::instances::row_of;
+use kernel::scaled::promoted;
+use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut, resident_blocks};
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
 
@@ -37,21 +35,10 @@ mod sealed {
     message = "a scaled GEMM cannot be stored as `{Self}`",
     label = "neither `bf16` nor `f32`"
 )]
-pub trait Promoted: Scalar + sealed::Sealed {
-    /// The kernels for clusters of stacked blocks, and of blocks side by side.
-    #[doc(hidden)]
-    const KERNELS: [&'static KernelSpec; 2];
-}
+pub trait Promoted: Scalar + sealed::Sealed {}
 
-impl Promoted for bf16 {
-    const KERNELS: [&'static KernelSpec; 2] =
-        [&scaled::promoted::bf16_tall::SPEC, &scaled::promoted::bf16_wide::SPEC];
-}
-
-impl Promoted for f32 {
-    const KERNELS: [&'static KernelSpec; 2] =
-        [&scaled::promoted::f32_tall::SPEC, &scaled::promoted::f32_wide::SPEC];
-}
+impl Promoted for bf16 {}
+impl Promoted for f32 {}
 
 /// Queues `C = A · Bᵀ` of matrices of `e4m3`, with sums in `f32`.
 ///
@@ -81,7 +68,8 @@ impl Promoted for f32 {
 /// # Errors
 ///
 /// `TMA0557` if the matrices or scales do not match, `TMA0546` if they are too large, `TMA0511` if
-/// neither the rows nor the columns of scales are contiguous, and the errors of [`launch`].
+/// neither the rows nor the columns of scales are contiguous, and the errors of
+/// [`launch`](tma_runtime::launch::launch).
 pub fn gemm_scaled<C: Promoted>(
     on: &impl LaunchOn,
     a: impl MapArg<e4m3, 2>,
@@ -107,11 +95,11 @@ pub fn gemm_scaled<C: Promoted>(
         return Ok(());
     }
     if k > 0 {
-        return queue(on, [a, b], scales, c);
+        return queue(on, a, b, scales, c);
     }
     // Nothing is summed: multiply zeros, since tensor maps have no empty tensors.
     let (a, b) = (on.device().zeros([m, 16])?, on.device().zeros([n, 16])?);
-    queue(on, [a.view(), b.view()], None, c)
+    queue(on, a.view(), b.view(), None, c)
 }
 
 fn fits(matrix: &'static str, found: [usize; 2], wanted: [usize; 2]) -> Result<(), GemmError> {
@@ -121,7 +109,8 @@ fn fits(matrix: &'static str, found: [usize; 2], wanted: [usize; 2]) -> Result<(
 /// Queues the kernel whose clusters have less work, for extents that match.
 fn queue<C: Promoted>(
     on: &impl LaunchOn,
-    [a, b]: [TensorView<'_, e4m3, 2>; 2],
+    a: TensorView<'_, e4m3, 2>,
+    b: TensorView<'_, e4m3, 2>,
     scales: Option<Scales<'_>>,
     c: TensorViewMut<'_, C, 2>,
 ) -> Result<(), GemmError> {
@@ -132,44 +121,43 @@ fn queue<C: Promoted>(
     };
     let (tall, wide) = (clusters([2, 1]), clusters([1, 2]));
     let is_wide = wide.0 * wide.1 < tall.0 * tall.1;
-    let kernel = C::KERNELS[usize::from(is_wide)];
+    let [cluster_n, cluster_m] = if is_wide { [2, 1] } else { [1, 2] };
+    let key = promoted::Key { epilogue_columns: row_of::<C>(), cluster_n, cluster_m };
+    let Some(kernel) = promoted::find::<C>(key) else {
+        unreachable!("`Promoted` is implemented for the types of the instances, which have {key:?}")
+    };
     let (down, across) = if is_wide { wide } else { tall };
-    let most = (resident_blocks(on, kernel)? / 2).max(1) as usize;
+    let most = (resident_blocks(on, kernel.spec())? / 2).max(1) as usize;
     // Few clusters, as long as there are no more rounds: idle multiprocessors leave the others more
     // power.
     let units = down * across;
     let clusters = units.div_ceil(units.div_ceil(most)) as u32;
-    let grid = if is_wide { Grid::new(clusters * 2, 1, 1) } else { Grid::new(clusters, 2, 1) };
+    let grid = Grid::new(clusters * cluster_n, cluster_m, 1);
 
-    let nothing = on.device().zeros::<f32, 1>([0])?;
-    let (of_a, of_b, [along_m, along_k]) = match scales {
-        None => (nothing.slice(), nothing.slice(), [0; 2]),
-        Some(Scales { a, b }) => {
-            let (of_a, strides) = lined_up(a)?;
-            (of_a, GlobalSlice::new(b), strides)
-        }
-    };
-    let options = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
-    let mut args = vec![
-        Arg::map(a).with(options),
-        Arg::map(b).with(options),
-        Arg::map_mut(c).with(options),
-        Arg::global(of_a),
-        Arg::global(of_b),
-    ];
     // Blocks side by side already share A; consecutive clusters should share B.
     let problem = Problem { extents: [m, n, k], batches: 1, bytes: [1, size_of::<C>()] };
-    let band = choose::band_of(down, problem.fits_l2() && !is_wide);
-    args.extend([m, n, k, along_m, along_k, band].map(|number| Arg::scalar(number as u32)));
-    Ok(launch(on, kernel, grid, &args)?)
+    let band = choose::band_of(down, problem.fits_l2() && !is_wide) as u32;
+    let nothing = on.device().zeros::<f32, 2>([0, 0])?;
+    let (of_a, of_b, strides) = match scales {
+        None => (nothing.view(), nothing.view(), [0; 2]),
+        Some(Scales { a, b }) => {
+            let (of_a, strides) = lined_up(a)?;
+            (of_a, b, strides)
+        }
+    };
+    let [along_m, along_k] = strides.map(|stride| stride as u32);
+    let [m, n, k] = [m, n, k].map(|extent| extent as u32);
+    let a = a.l2_promotion(L2Promotion::B256);
+    let b = b.l2_promotion(L2Promotion::B256);
+    let c = c.l2_promotion(L2Promotion::B256);
+    Ok(kernel.launch(on, grid, a, b, c, of_a, of_b, m, n, k, along_m, along_k, band)?)
 }
 
-/// Returns the elements of a matrix whose rows or columns are contiguous, and its strides.
-fn lined_up(matrix: TensorView<'_, f32, 2>) -> Result<(GlobalSlice<'_, f32>, [usize; 2]), Error> {
+/// Returns a matrix whose rows or columns are contiguous as one whose rows are, and its strides.
+fn lined_up(matrix: TensorView<'_, f32, 2>) -> Result<(TensorView<'_, f32, 2>, [usize; 2]), Error> {
     let ([rows, columns], strides) = (matrix.shape(), matrix.strides());
     if strides == [1, rows] && columns > 1 {
-        let turned = matrix.with_strides([columns, rows], [rows, 1])?;
-        return Ok((GlobalSlice::new(turned), [1, rows]));
+        return Ok((matrix.with_strides([columns, rows], [rows, 1])?, [1, rows]));
     }
-    Ok((GlobalSlice::new(matrix), [columns, 1]))
+    Ok((matrix, [columns, 1]))
 }
