@@ -264,17 +264,7 @@ pub mod consumer {
 
     /// Releases the slots of as many `steps`, for a warpgroup that has nothing to multiply.
     #[tma_device]
-    pub fn skip_steps<
-        AB: TileElement,
-        const ROWS_A: u32,
-        const COLUMNS_A: u32,
-        const ROWS_B: u32,
-        const COLUMNS_B: u32,
-        const STAGES: u32,
-    >(
-        consumer: &mut Consumer<(Operand<AB, ROWS_A, COLUMNS_A>, Operand<AB, ROWS_B, COLUMNS_B>), STAGES>,
-        steps: u32,
-    ) {
+    pub fn skip_steps<T: Tiles, const STAGES: u32>(consumer: &mut Consumer<T, STAGES>, steps: u32) {
         for _ in 0..steps {
             let slot = consumer.wait();
             sync_warp(); // all lanes have waited, as a matmul would ensure

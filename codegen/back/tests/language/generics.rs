@@ -42,6 +42,24 @@ fn types_are_written_or_inferred() {
     same("out.set(0, last::<_, 3>([n, 2, 3]));", "out.set(0, last_plain([n, 2, 3]));");
 }
 
+/// A generic, or an alias, may stand for the tuple of a stage's tiles.
+#[test]
+fn tuples_of_tiles_are_generics() {
+    const RINGS: &str = "use tma_runtime::prelude::*;
+         type Both = (Tile<f32, Shape2<8, 8>>, Tile<f16, Shape2<8, 8>>);
+         #[tma_device] fn skip<T: Tiles, const STAGES: u32>(c: &mut Consumer<T, STAGES>) { release(c.wait()) }
+         #[tma_device] fn release<T: Tiles>(slot: FullSlot<T>) { slot.release() }
+         #[tma_device] fn skip_both(c: &mut Consumer<(Tile<f32, Shape2<8, 8>>, Tile<f16, Shape2<8, 8>>), 2>) {
+             release_both(c.wait())
+         }
+         #[tma_device] fn release_both(slot: FullSlot<Both>) { slot.release() }";
+    let text = |call: &str| {
+        module(RINGS, &format!("let ring: Pipeline<Both, 2> = shared(); let mut c = ring.consumer(); {call}"))
+    };
+    assert_eq!(text("skip(&mut c);"), text("skip_both(&mut c);"));
+    assert_eq!(text("skip::<Both, 2>(&mut c);"), text("skip_both(&mut c);"));
+}
+
 /// Parts of the type of a tile are types as well, and its extents constants.
 #[test]
 fn tiles_determine_generics() {

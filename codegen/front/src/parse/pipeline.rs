@@ -65,26 +65,37 @@ impl Cx<'_> {
         self.tile_tuple(tuple).map_or(Type::Error, |tiles| Type::Compound(compound(tiles)))
     }
 
+    /// Resolves the tuple of a stage's tiles, which may also be a generic or an alias.
     fn tile_tuple(&mut self, argument: &GenericArgument) -> Option<Vec<TileType>> {
-        let GenericArgument::Type(syn::Type::Tuple(tuple)) = argument else {
-            self.error(mistake::Pipeline::NoTuple, Span::of(argument));
-            return None;
+        let elements: Vec<(Type, Span)> = match argument {
+            GenericArgument::Type(syn::Type::Tuple(tuple)) => {
+                tuple.elems.iter().map(|element| (self.ty(element), Span::of(element))).collect()
+            }
+            _ => match self.type_argument(argument)? {
+                Type::Compound(Compound::Tuple(elements)) => {
+                    elements.into_iter().map(|element| (element, Span::of(argument))).collect()
+                }
+                Type::Error => return None,
+                _ => {
+                    self.error(mistake::Pipeline::NoTuple, Span::of(argument));
+                    return None;
+                }
+            },
         };
-        let count = tuple.elems.len();
-        if !(1..=limits::PIPELINE_TILES).contains(&count) {
-            self.error(mistake::Pipeline::TileCount(count), Span::of(argument));
+        if !(1..=limits::PIPELINE_TILES).contains(&elements.len()) {
+            self.error(mistake::Pipeline::TileCount(elements.len()), Span::of(argument));
             return None;
         }
-        let tiles: Vec<_> = tuple.elems.iter().map(|element| self.tile_of_stage(element)).collect();
+        let tiles: Vec<_> = elements.into_iter().map(|(ty, span)| self.tile_of_stage(ty, span)).collect();
         tiles.into_iter().collect()
     }
 
-    fn tile_of_stage(&mut self, element: &syn::Type) -> Option<TileType> {
-        match self.ty(element) {
+    fn tile_of_stage(&mut self, ty: Type, span: Span) -> Option<TileType> {
+        match ty {
             Type::Tile(tile) => Some(tile),
             Type::Error => None,
             other => {
-                self.error(mistake::Pipeline::NoTile(self.infer.partial(&other)), Span::of(element));
+                self.error(mistake::Pipeline::NoTile(self.infer.partial(&other)), span);
                 None
             }
         }
