@@ -234,20 +234,15 @@ fn scaled() -> impl Fn(&Device) -> anyhow::Result<()> {
     let [a, b] = [a, b].map(|all| all.into_iter().map(e4m3::from_f32).collect::<Vec<_>>());
     let wanted = halves(&wanted);
     move |device| {
-        let (a, b) = (device.tensor(&a, [m, k])?, device.tensor(&b, [n, k])?);
+        let (a, b) = (device.tensor(&a, [1, m, k])?, device.tensor(&b, [1, n, k])?);
         let of_a = device.tensor(&of_a, [m, steps])?;
         let of_b = device.tensor(&of_b, [blocks, steps])?;
-        let mut c = device.filled_bytes::<bf16, 2>([m, n], 0xff)?;
-        let mut args = vec![
-            Arg::map(a.view()),
-            Arg::map(b.view()),
-            Arg::map_mut(c.view_mut()),
-            Arg::global(of_a.slice()),
-            Arg::global(of_b.slice()),
-        ];
+        let mut c = device.filled_bytes::<bf16, 3>([1, m, n], 0xff)?;
+        let (grid, [m, n, k, steps]) = (Grid::new(1, 2, 1), [m, n, k, steps].map(|extent| extent as u32));
         let (along_m, along_k, band) = (steps, 1, 1);
-        args.extend([m, n, k, along_m, along_k, band].map(|number| Arg::scalar(number as u32)));
-        launch(device, &scaled::promoted::bf16_t128x128_cluster2x1::SPEC, Grid::new(1, 2, 1), &args)?;
+        scaled::promoted::bf16_t128x128_cluster2x1::launch(
+            device, grid, &a, &b, &mut c, &of_a, &of_b, m, n, k, along_m, along_k, band,
+        )?;
         equal(&c.to_vec()?, &wanted)
     }
 }

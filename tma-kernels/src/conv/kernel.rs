@@ -79,7 +79,7 @@ pub mod convolution {
             (Tile<T, Shape2<PIXELS, 64>, Swizzle128>, Tile<T, Shape4<1, 1, BN, 64>, Swizzle128>),
             STAGES,
         > = shared();
-        let outs: Stages<Tile<T, Shape2<64, 64>, Swizzle128>, EPILOGUE_STAGES> = shared();
+        let buffers: Stages<Tile<T, Shape2<64, 64>, Swizzle128>, EPILOGUE_STAGES> = shared();
         let biases: Stages<SharedArray<f32, BN>, WARPGROUPS> = shared();
         if thread_idx().x == 0 {
             images.prefetch_descriptor();
@@ -118,18 +118,18 @@ pub mod convolution {
             }
         } else {
             setmaxnreg_inc::<REGISTERS>();
-            let me = warpgroup_idx() - 1;
+            let warpgroup = warpgroup_idx() - 1;
             let leader = thread_idx().x % 128 == 0;
             let mut consumer = ring.consumer();
             for unit in (block_idx().x..units).step_by(grid_dim().x as usize) {
-                let first = unit / across * PIXELS + me * 64;
+                let first = unit / across * PIXELS + warpgroup * 64;
                 let column = unit % across * BN;
                 let mut sum = Accumulator::<f32, 64, BN>::zero();
                 let slot = consumer.wait();
-                let mut flight = sum.mma(slot.0.band::<64>(me), slot.1, slot);
+                let mut flight = sum.mma(slot.0.band::<64>(warpgroup), slot.1, slot);
                 for _ in 1..taps_y * taps_x * deep {
                     let slot = consumer.wait();
-                    let done = flight.mma(slot.0.band::<64>(me), slot.1, slot);
+                    let done = flight.mma(slot.0.band::<64>(warpgroup), slot.1, slot);
                     if elect_one() {
                         done.release();
                     }
@@ -142,11 +142,12 @@ pub mod convolution {
                 if bias.len() > 0 {
                     sync_warpgroup(); // all threads have read those of the previous tile
                     for j in (thread_idx().x % 128..BN).step_by(128) {
-                        biases[me].set(j, if column + j < count { cast(bias.get(column + j)) } else { 0.0 });
+                        biases[warpgroup]
+                            .set(j, if column + j < count { cast(bias.get(column + j)) } else { 0.0 });
                     }
                     sync_warpgroup();
                     for e in unroll(0..sum.len()) {
-                        sum[e] += biases[me].get(sum.at(e)[1]);
+                        sum[e] += biases[warpgroup].get(sum.at(e)[1]);
                     }
                 }
                 if relu != 0 {
@@ -156,17 +157,17 @@ pub mod convolution {
                 }
                 let at = place(first, height, width);
                 for j in unroll(0..BN / 64) {
-                    let out = outs[me * (STORES_IN_FLIGHT + 1) + j % (STORES_IN_FLIGHT + 1)];
+                    let buffer = buffers[warpgroup * (STORES_IN_FLIGHT + 1) + j % (STORES_IN_FLIGHT + 1)];
                     if leader {
                         bulk_wait_group_read::<STORES_IN_FLIGHT>(); // the last store from this buffer has read it
                     }
                     sync_warpgroup();
-                    sum.columns::<64>(j).store(out);
+                    sum.columns::<64>(j).store(buffer);
                     fence_proxy_async();
                     sync_warpgroup();
                     if leader {
                         if first < pixels {
-                            output.store([at[0], at[1], at[2], column + j * 64], out);
+                            output.store([at[0], at[1], at[2], column + j * 64], buffer);
                         }
                         bulk_commit_group(); // also without a store: buffers are tracked by groups
                     }

@@ -63,21 +63,12 @@ pub mod schedule {
         index: u32,
     ) -> TileCoords {
         let tiles = order.rows * order.columns;
-        let tile = tile_of_matrix::<CLUSTER_M, CLUSTER_N, BM, BN>(order, index % tiles);
-        TileCoords { batch: index / tiles, ..tile }
-    }
-
-    /// Returns this block's part of its cluster's tile number `tile` of the first matrix.
-    #[tma_device]
-    pub fn tile_of_matrix<const CLUSTER_M: u32, const CLUSTER_N: u32, const BM: u32, const BN: u32>(
-        order: TileOrder,
-        tile: u32,
-    ) -> TileCoords {
+        let tile = index % tiles; // of its matrix
         let first = tile / (order.band * order.columns) * order.band;
         let height = min(order.rows - first, order.band);
         let inside = tile % (order.band * order.columns);
         TileCoords {
-            batch: 0,
+            batch: index / tiles,
             row: (CLUSTER_M * (first + inside % height) + block_in_cluster().y) * BM,
             column: (CLUSTER_N * (inside / height) + block_in_cluster().x) * BN,
         }

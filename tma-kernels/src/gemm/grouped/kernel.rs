@@ -80,7 +80,7 @@ pub mod grouped {
         end
     }
 
-    /// A block's tile of C, and how its cluster lies.
+    /// A block's tile of C, and the arrangement of its cluster.
     #[derive(Clone, Copy)]
     struct GroupTile {
         /// The tile. Its `batch` is the group.
@@ -124,7 +124,7 @@ pub mod grouped {
     ///
     /// The lower half of `ended` counts tiles, and the upper half clusters that have none left.
     #[tma_device]
-    fn meet(ended: Global<u64>, seen: u32, goal: u32, looks: u32) {
+    fn synchronise(ended: Global<u64>, seen: u32, goal: u32, looks: u32) {
         let mut seen = seen;
         for _ in 0..looks {
             if seen >= goal {
@@ -212,7 +212,7 @@ pub mod grouped {
                 known.wait(0);
                 if elect_one() {
                     let whole = first_halved.get(0);
-                    let meets = block_in_cluster().y == 0 && steps >= LONG;
+                    let synchronises = block_in_cluster().y == 0 && steps >= LONG;
                     let mut seen = 0u32;
                     let mut producer = ring.producer();
                     loop {
@@ -223,14 +223,14 @@ pub mod grouped {
                         }
                         let GroupTile { at, is_stacked } =
                             tile_of_group::<BN, TALL>(group, tile, end, across);
-                        if meets {
-                            meet(ended, seen, unit - cluster_idx().x, steps / 4);
+                        if synchronises {
+                            synchronise(ended, seen, unit - cluster_idx().x, steps / 4);
                         }
                         for step in 0..steps {
-                            if meets && step + COUNTED == steps {
+                            if synchronises && step + COUNTED == steps {
                                 let _ = ended.atomic_add(0, 1);
                             }
-                            if meets && step + LOOKED == steps {
+                            if synchronises && step + LOOKED == steps {
                                 seen = ended.atomic_add(0, 0) as u32;
                             }
                             let slot = producer.acquire();
@@ -247,7 +247,7 @@ pub mod grouped {
                         unit += clusters;
                     }
                     producer.drain();
-                    if meets && (ended.atomic_add(0, 1 << 32) >> 32) as u32 + 1 == clusters {
+                    if synchronises && (ended.atomic_add(0, 1 << 32) >> 32) as u32 + 1 == clusters {
                         let _ = ended.atomic_exchange(0, 0); // for the next launch
                     }
                 }
