@@ -70,9 +70,9 @@ fn of_one_cluster(
         let (a, b) = (device.tensor(&a, [1, m, k])?, device.tensor(&b, [1, n, k])?);
         let mut c = device.filled_bytes::<bf16, 3>([1, m, n], 0xff)?;
         let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
-        let (stagger, band, tiles) = (0_u32, 1, n.div_ceil(128) as u32);
+        let (k_shift, band, tiles) = (0_u32, 1, n.div_ceil(128) as u32);
         let (units, whole) = (tiles + halved, tiles - halved);
-        args.extend([m as u32, n as u32, k as u32, stagger, band, units, whole].map(Arg::scalar));
+        args.extend([m as u32, n as u32, k as u32, k_shift, band, units, whole].map(Arg::scalar));
         args.truncate(kernel.params.len());
         launch(device, kernel, Grid::new(1, 2, 1), &args)?;
         equal(&c.to_vec()?, &wanted)
@@ -162,8 +162,8 @@ fn shared_evenly() -> impl Fn(&Device) -> anyhow::Result<()> {
         let mut partials = device.filled_bytes::<f32, 1>([LEFT], 0xff)?;
         let mut tickets = device.zeros::<u32, 1>([3 * WARPGROUPS])?;
         let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
-        let (stagger, band) = (1_u32, 1);
-        args.extend([m as u32, n as u32, k as u32, stagger, band].map(Arg::scalar));
+        let (k_shift, band) = (1_u32, 1);
+        args.extend([m as u32, n as u32, k as u32, k_shift, band].map(Arg::scalar));
         let (whole, share, shared, length) = (1_u32, 3, 15, 5);
         args.extend([whole, SHARING, share, shared, length].map(Arg::scalar));
         args.extend([Arg::scalar(1.0_f32), Arg::scalar(0.0_f32)]);

@@ -68,11 +68,11 @@ const L2: f64 = 50e6;
 const LAUNCH: f64 = 1000.0;
 
 /// Duration of a GEMM, in nanoseconds, from which on it gains if all blocks begin together, in the
-/// order that `seat` in the kernel expects.
+/// order that `first_unit` in the kernel expects.
 const SIMULTANEOUS_START: f64 = 150_000.0;
 
 /// Rows of clusters' tiles that form a band, so that the L2 cache holds the parts that they share.
-/// `seat` in the kernel expects the same number.
+/// `first_unit` in the kernel expects the same number.
 const BAND: usize = 8;
 
 /// The size of A and B, relative to the L2 cache, up to which they are mostly read from it.
@@ -140,7 +140,7 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
 /// Returns the number of steps along K by which each cluster starts after the previous one. It is
 /// only above 0 if each part of a B that the L2 cache does not hold is read by one cluster alone:
 /// this spreads the reads over the memory channels.
-pub(crate) fn stagger(problem: &Problem, tile: Tile) -> u32 {
+pub(crate) fn k_shift(problem: &Problem, tile: Tile) -> u32 {
     const STEPS: u32 = 37;
     let of_b = problem.bytes_of_b();
     if problem.extents[0] <= tile.facts().extents()[0] && of_b > L2 { STEPS } else { 0 }
@@ -317,14 +317,14 @@ mod tests {
     }
 
     #[test]
-    fn uncached_operands_are_read_staggered() {
-        let stagger = |extents, tile| stagger(&Problem { extents, batches: 1, bytes: [2, 2] }, tile);
+    fn clusters_begin_at_different_steps_of_uncached_operands() {
+        let k_shift = |extents, tile| k_shift(&Problem { extents, batches: 1, bytes: [2, 2] }, tile);
         assert!(
-            stagger([64, 8192, 8192], Tile::SplitK64x128) > 0
-                && stagger([128, 8192, 8192], Tile::T128x64Cluster1x2) > 0
+            k_shift([64, 8192, 8192], Tile::SplitK64x128) > 0
+                && k_shift([128, 8192, 8192], Tile::T128x64Cluster1x2) > 0
         );
-        assert_eq!(stagger([64, 4096, 4096], Tile::SplitK64x128), 0, "the L2 cache holds B");
-        assert_eq!(stagger([65, 8192, 8192], Tile::SplitK64x128), 0, "rows of two tiles share B");
+        assert_eq!(k_shift([64, 4096, 4096], Tile::SplitK64x128), 0, "the L2 cache holds B");
+        assert_eq!(k_shift([65, 8192, 8192], Tile::SplitK64x128), 0, "rows of two tiles share B");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The main GEMM kernel, which the chapter on GEMM explains.
+//! The main GEMM kernel, which `docs/gemm-kernel.md` and `docs/gemm-tiles.md` explain.
 
 use tma_runtime::tma_module;
 
@@ -12,39 +12,49 @@ use tma_runtime::tma_module;
 pub mod kernels {
     use tma_runtime::prelude::*;
 
-    use crate::gemm::device::consumer::{multiply_steps, skip_steps};
+    use crate::gemm::device::consumer::{multiply_steps, release_steps};
     use crate::gemm::device::epilogue::store_rows;
     use crate::gemm::device::producer::{Operand, Steps, load_steps};
     use crate::gemm::device::schedule::{
         NOBODY, TileCoords, WorkUnit, ring_stages, tile_coords, tile_order, work_unit,
     };
 
-    /// The number of waves in which a GPU with 132 multiprocessors starts a cluster of two blocks on
-    /// each of its eight GPCs.
-    const WAVES: u32 = 4;
+    /// The parts (GPCs) of a GPU with 132 multiprocessors.
+    const GPCS: u32 = 8;
+    /// How often clusters of two blocks go to all of them in turn, before the smallest is full.
+    const ROUNDS: u32 = 4;
+    /// The number of clusters that start before that, on multiprocessors of their own.
+    const APART: u32 = GPCS - ROUNDS;
 
     /// Returns this cluster's first work unit. In bands of eight rows the clusters of a part of the
     /// chip (a GPC) then have the same rows of A, whose loads are merged on their way from the L2
     /// cache (docs/gemm-kernel.md, "Start order on the chip").
     ///
     /// Measured on H100 and H200: the first four clusters are apart, and count as part of the
-    /// smallest GPC. The next go to all eight in turn until that is full, then to the other seven.
+    /// smallest GPC. The next go to all eight in turn until the smallest is full, then to the other
+    /// seven. On other devices the same units are computed in another order.
     #[tma_device]
     fn first_unit<const CLUSTER_N: u32>(band: u32) -> u32 {
         let cluster = cluster_idx().x;
         if band != 8 || grid_dim().x / CLUSTER_N < 64 || cluster >= 64 {
             cluster
-        } else if cluster < 8 - WAVES {
-            (WAVES + cluster) * 8
-        } else if cluster < 8 + 7 * WAVES {
-            cluster - (8 - WAVES)
+        } else if cluster < APART {
+            (ROUNDS + cluster) * 8
+        } else if cluster < APART + GPCS * ROUNDS {
+            cluster - APART
         } else {
-            let late = cluster - (8 + 7 * WAVES);
-            (WAVES + late / 7) * 8 + late % 7 + 1
+            let late = cluster - APART - GPCS * ROUNDS;
+            (ROUNDS + late / 7) * 8 + late % 7 + 1
         }
     }
 
-    /// Computes the plain GEMM.
+    /// Computes C = A · B, of `m` × `n` elements that sum `k` products each.
+    ///
+    /// A cluster computes the work unit `first_unit`, then every `clusters`-th one after it, up to
+    /// `units`. The first `whole` units are one tile each. After these, each tile is two units, one
+    /// for each warpgroup (docs/gemm-tiles.md, "Halving the last wave"). Tiles are numbered in bands
+    /// of `band` rows. Each cluster begins `k_shift` steps along K after the one before it, and
+    /// wraps around (docs/gemm-tiles.md, "Few rows").
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [CLUSTER_N, CLUSTER_M], unchecked, instances(
         let BM = 64 * WARPGROUPS,
         let ROWS_A = if MN_A { BK } else { BM },
@@ -53,10 +63,13 @@ pub mod kernels {
         let COLUMNS_B = if MN_B { BN } else { BK },
         let SLICE_A = ROWS_A / CLUSTER_N,
         let SLICE_B = ROWS_B / CLUSTER_M,
-        let STORES_IN_FLIGHT = if BN % 128 == 0 { 1 } else { 0 },
-        let EPILOGUE_STAGES = WARPGROUPS * (STORES_IN_FLIGHT + 1),
-        let STAGES = ring_stages(BM, BN, EPILOGUE_STAGES);
+        // Two buffers in turn, if a tile fills both equally often: each tile begins with the first.
+        let IN_FLIGHT = if BN % 128 == 0 { 1 } else { 0 },
+        let BUFFERS = WARPGROUPS * (IN_FLIGHT + 1),
+        let STAGES = ring_stages(BM, BN, BUFFERS);
 
+        // A row of BK elements of A or B, and one of EPILOGUE_COLUMNS of C, has 128 bytes: the span of
+        // the swizzle. The layouts of row-major A and B: `t` is an A of K × M, or a B of N × K.
         (AB, SUM, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, f32, bf16, 64, 64), f16 = (f16, f32, f16, 64, 64), bf16_f32 = (bf16, f32, f32, 64, 32), f16_f32 = (f16, f32, f32, 64, 32)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256)],
         (MN_A, MN_B) in [nt = (false, false), nn = (false, true)];
@@ -112,8 +125,8 @@ pub mod kernels {
         const ROWS_B: u32,
         const COLUMNS_B: u32,
         const SLICE_B: u32,
-        const STORES_IN_FLIGHT: u32,
-        const EPILOGUE_STAGES: u32,
+        const IN_FLIGHT: u32,
+        const BUFFERS: u32,
         const STAGES: u32,
     >(
         a: TensorMap<Operand<AB, SLICE_A, COLUMNS_A>>,
@@ -122,7 +135,7 @@ pub mod kernels {
         m: u32,
         n: u32,
         k: u32,
-        stagger: u32,
+        k_shift: u32,
         band: u32,
         units: u32,
         whole: u32,
@@ -132,7 +145,7 @@ pub mod kernels {
     {
         let ring: Pipeline<(Operand<AB, ROWS_A, COLUMNS_A>, Operand<AB, ROWS_B, COLUMNS_B>), STAGES> =
             shared();
-        let buffers: Stages<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, Swizzle128>, EPILOGUE_STAGES> = shared();
+        let buffers: Stages<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, Swizzle128>, BUFFERS> = shared();
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
             b.prefetch_descriptor();
@@ -145,18 +158,18 @@ pub mod kernels {
 
         let order = tile_order::<CLUSTER_M, CLUSTER_N, BM, BN>(m, n, band);
         let steps = k.div_ceil(BK);
-        let clusters = (grid_dim().x / CLUSTER_N) as usize;
+        let clusters = (grid_dim().x / CLUSTER_N) as usize; // in one row, CLUSTER_M blocks high
         if warpgroup_idx() == 0 {
-            setmaxnreg_dec::<40>();
+            setmaxnreg_dec::<40>(); // 40 + 2 · 232 are 3 · 168, with which three warpgroups start
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
                 for unit in (first_unit::<CLUSTER_N>(band)..units).step_by(clusters) {
-                    let tile = work_unit(unit, whole).tile;
+                    let tile = work_unit(unit, whole).tile; // half a unit loads the whole tile, too
                     let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, tile);
-                    let steps = Steps { first: 0, count: steps, start: cluster_idx().x * stagger };
+                    let steps = Steps { first: 0, count: steps, start: cluster_idx().x * k_shift };
                     load_steps::<_, BK, MN_A, MN_B, _, _, _, _, _, _, _>(&mut producer, a, b, at, steps);
                 }
-                producer.drain();
+                producer.drain(); // until then, the other blocks arrive at this block's barriers
             }
         } else {
             setmaxnreg_inc::<232>();
@@ -165,25 +178,26 @@ pub mod kernels {
             for unit in (first_unit::<CLUSTER_N>(band)..units).step_by(clusters) {
                 let WorkUnit { tile, idle } = work_unit(unit, whole);
                 if warpgroup == idle {
-                    skip_steps(&mut consumer, steps);
+                    release_steps(&mut consumer, steps);
                     continue;
                 }
                 let mut sum = Accumulator::<SUM, 64, BN>::zero();
+                // The last generic: slots are released in all blocks of the cluster.
                 multiply_steps::<_, _, _, BK, MN_A, MN_B, _, _, _, _, _, true>(
                     &mut sum,
                     &mut consumer,
                     warpgroup,
                     steps,
-                    idle == NOBODY,
+                    idle == NOBODY, // the finish is staggered if both multiply
                 );
 
                 let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, tile);
                 let at = TileCoords { row: at.row + warpgroup * 64, ..at };
-                store_rows::<SUM, C, Swizzle128, BN, EPILOGUE_COLUMNS, EPILOGUE_STAGES, STORES_IN_FLIGHT>(
+                store_rows::<SUM, C, Swizzle128, BN, EPILOGUE_COLUMNS, BUFFERS, IN_FLIGHT>(
                     &sum, c, buffers, warpgroup, at,
                 );
             }
-            bulk_wait_group_read::<0>();
+            bulk_wait_group_read::<0>(); // returns at once in threads that stored nothing
         }
     }
 }

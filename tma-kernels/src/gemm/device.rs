@@ -1,4 +1,4 @@
-//! Device functions that the GEMM kernels share.
+//! Device functions that GEMM kernels share.
 
 use tma_runtime::tma_module;
 
@@ -15,8 +15,8 @@ pub mod schedule {
     /// The stages after which a longer ring is no faster.
     const MOST_STAGES: u32 = 12;
 
-    /// Returns the stages of a ring of `bm` and `bn` rows of 128 bytes, which fit beside `buffers`
-    /// of 64 such rows.
+    /// Returns how many stages of `bm` + `bn` rows of 128 bytes fit beside `buffers` buffers of 64
+    /// such rows.
     pub const fn ring_stages(bm: u32, bn: u32, buffers: u32) -> u32 {
         let fit = (SHARED_BYTES - buffers * 64 * 128) / ((bm + bn) * 128);
         if fit < MOST_STAGES { fit } else { MOST_STAGES }
@@ -27,10 +27,10 @@ pub mod schedule {
     /// L2 cache holds.
     #[derive(Clone, Copy)]
     pub struct TileOrder {
-        /// Tiles along M.
-        pub rows: u32,
-        /// Tiles along N.
-        pub columns: u32,
+        /// Clusters' tiles along M.
+        pub tiles_down: u32,
+        /// Clusters' tiles along N.
+        pub tiles_across: u32,
         /// Rows of tiles per band.
         pub band: u32,
     }
@@ -53,7 +53,9 @@ pub mod schedule {
         n: u32,
         band: u32,
     ) -> TileOrder {
-        TileOrder { rows: m.div_ceil(CLUSTER_M * BM), columns: n.div_ceil(CLUSTER_N * BN), band }
+        let tiles_down = m.div_ceil(CLUSTER_M * BM);
+        let tiles_across = n.div_ceil(CLUSTER_N * BN);
+        TileOrder { tiles_down, tiles_across, band }
     }
 
     /// Returns this block's part of its cluster's tile number `index`, counted through the batch.
@@ -62,19 +64,19 @@ pub mod schedule {
         order: TileOrder,
         index: u32,
     ) -> TileCoords {
-        let tiles = order.rows * order.columns;
+        let tiles = order.tiles_down * order.tiles_across;
         let tile = index % tiles; // of its matrix
-        let first = tile / (order.band * order.columns) * order.band;
-        let height = min(order.rows - first, order.band);
-        let inside = tile % (order.band * order.columns);
+        let band_start = tile / (order.band * order.tiles_across) * order.band;
+        let height = min(order.tiles_down - band_start, order.band);
+        let in_band = tile % (order.band * order.tiles_across);
         TileCoords {
             batch: index / tiles,
-            row: (CLUSTER_M * (first + inside % height) + block_in_cluster().y) * BM,
-            column: (CLUSTER_N * (inside / height) + block_in_cluster().x) * BN,
+            row: (CLUSTER_M * (band_start + in_band % height) + block_in_cluster().y) * BM,
+            column: (CLUSTER_N * (in_band / height) + block_in_cluster().x) * BN,
         }
     }
 
-    /// A value that stands for no warpgroup.
+    /// In place of a warpgroup's number, 0 or 1: neither.
     pub const NOBODY: u32 = 2;
 
     /// A cluster's tile, or the rows of one warpgroup of each of its blocks.
@@ -174,15 +176,16 @@ pub mod consumer {
     use super::producer::Operand;
 
     /// The hardware barrier at which one warpgroup waits for the other to be ahead.
-    const ORDER: u32 = 1;
+    const LEAD: u32 = 1;
 
     /// Lets the first of two warpgroups finish a tile before the second: it stores while the second
     /// multiplies, and begins the next tile while that stores (docs/gemm-kernel.md, "Staggered
     /// finish"). Both call it after each step but the first. Tiles of up to 128 columns take steps too
-    /// fast for memory to feed one warpgroup alone.
+    /// fast for memory to feed one warpgroup alone. The others have two warpgroups.
     ///
-    /// Before its last `STAGES - 1` steps the second waits until the first has begun its last one.
-    /// It has released the slots of all steps before; the first needs the latest of them for that.
+    /// The second stops before its last `STAGES - 1` steps, until the first has started its last
+    /// one. It cannot stop earlier: the last step is loaded into the slot that the second released
+    /// just before.
     #[tma_device]
     fn stagger_finish<const BN: u32, const STAGES: u32>(
         stagger: bool,
@@ -192,9 +195,9 @@ pub mod consumer {
     ) {
         if BN > 128 && stagger && steps > STAGES {
             if warpgroup == 0 && step + 1 == steps {
-                named_barrier_arrive(ORDER, 256);
+                named_barrier_arrive(LEAD, 256); // both warpgroups
             } else if warpgroup == 1 && step + STAGES == steps {
-                named_barrier_sync(ORDER, 256);
+                named_barrier_sync(LEAD, 256);
             }
         }
     }
@@ -226,13 +229,15 @@ pub mod consumer {
         Transposed<Tile<AB, Shape2<64, BK>, Swizzle128>, MN_A>: Left<64, BK, Element = AB>,
         Transposed<Operand<AB, ROWS_B, COLUMNS_B>, MN_B>: Right<BN, BK, Element = AB>,
     {
-        let [panel, rows] = if MN_A { [warpgroup, 0] } else { [0, warpgroup] }; // its 64 rows of A
+        // This warpgroup's 64 rows of A. If MN_A, they are columns in memory, and BK is 64, too.
+        let [across, down] = if MN_A { [warpgroup, 0] } else { [0, warpgroup] };
+        // `mma` keeps the slot while it is read. The next one returns that slot when it is done.
         let slot = consumer.wait();
-        let of_a = slot.0.batch(0).columns::<BK>(panel).band::<64>(rows);
+        let of_a = slot.0.batch(0).columns::<BK>(across).band::<64>(down);
         let mut flight = sum.mma(of_a.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
         for step in 1..steps {
             let slot = consumer.wait();
-            let of_a = slot.0.batch(0).columns::<BK>(panel).band::<64>(rows);
+            let of_a = slot.0.batch(0).columns::<BK>(across).band::<64>(down);
             let done = flight.mma(of_a.t_if::<MN_A>(), slot.1.t_if::<MN_B>(), slot);
             if elect_one() {
                 if SHARED {
@@ -255,7 +260,7 @@ pub mod consumer {
 
     /// Releases the slots of as many `steps`, for a warpgroup that has nothing to multiply.
     #[tma_device]
-    pub fn skip_steps<T: Tiles, const STAGES: u32>(consumer: &mut Consumer<T, STAGES>, steps: u32) {
+    pub fn release_steps<T: Tiles, const STAGES: u32>(consumer: &mut Consumer<T, STAGES>, steps: u32) {
         for _ in 0..steps {
             let slot = consumer.wait();
             sync_warp(); // all lanes have waited, as a matmul would ensure
@@ -275,7 +280,8 @@ pub mod epilogue {
 
     /// Stores a warpgroup's 64 rows of sums to C, in pieces of `COLUMNS` columns, through those of
     /// the `BUFFERS` that belong to the warpgroup. When a store starts, `IN_FLIGHT` others may still
-    /// read their buffers.
+    /// read their buffers. `BN / COLUMNS` must be a multiple of `IN_FLIGHT + 1`, because each tile
+    /// begins with the first buffer.
     #[tma_device]
     pub fn store_rows<
         SUM: StoreAs<C>,

@@ -3,11 +3,10 @@
 use tma_runtime::tma_module;
 
 /// `C = finish(activation(alpha · A · B + beta · C + residual + bias))`, with sums that may be
-/// split among clusters. Tiles, clusters and layouts are those of
-/// [`dense`](super::dense::kernels).
+/// split among clusters. Tiles are as in [`dense`](super::dense::kernels), but not all of them, and
+/// one more.
 ///
-/// Other packages derive modules from this one, with other functions between the sums and
-/// C.
+/// Other packages derive modules from this one, with other functions between the sums and C.
 #[tma_module]
 pub mod with_options {
     use tma_runtime::prelude::*;
@@ -15,137 +14,13 @@ pub mod with_options {
     use crate::gemm::device::consumer::multiply_steps;
     use crate::gemm::device::producer::Operand;
     use crate::gemm::device::schedule::{operand_coords, ring_stages, tile_coords, tile_order};
-
-    /// Returns the first step of a work unit, and the one after its last. Each of the first `whole`
-    /// units is a tile. The others share the steps of all other tiles, `in_all` in sequence:
-    /// `share` for each unit, where a tile takes `length`.
-    #[tma_device]
-    fn steps_of(unit: u32, whole: u32, share: u32, in_all: u32, length: u32) -> [u32; 2] {
-        if unit < whole {
-            [0, length]
-        } else {
-            let first = (unit - whole) * share;
-            [first, min(first + share, in_all)]
-        }
-    }
-
-    /// Returns the slot of the partial sums that the `n`-th sharing unit stores for the tile that
-    /// begins at step `before`. A unit stores at most two: for the tile in which it begins, and for
-    /// a tile in which it ends.
-    #[tma_device]
-    fn left_at(n: u32, before: u32, share: u32, sharing: u32) -> u32 {
-        if n * share < before { sharing + n } else { n }
-    }
-
-    /// Stores a thread's sums in `partials`, four at a time.
-    #[tma_device]
-    fn leave<const BN: u32>(sum: &Accumulator<f32, 64, BN>, partials: Global<f32>, slot: u32) {
-        let first = slot as u64 * (64 * BN) as u64 + (thread_idx().x % 128 * 4) as u64;
-        for i in unroll((0..sum.len()).step_by(4)) {
-            partials.set_vec(first + i as u64 * 128, [sum[i], sum[i + 1], sum[i + 2], sum[i + 3]]);
-        }
-    }
-
-    /// Adds the sums that were stored in `slot`.
-    #[tma_device]
-    fn add<const BN: u32>(sum: &mut Accumulator<f32, 64, BN>, partials: Global<f32>, slot: u32) {
-        let first = slot as u64 * (64 * BN) as u64 + (thread_idx().x % 128 * 4) as u64;
-        for j in unroll((0..sum.len()).step_by(32)) {
-            // All loads are issued before the first one is waited for.
-            let mut part = [0.0; 32];
-            for i in unroll((0..32usize).step_by(4)) {
-                let four = partials.get_vec::<4>(first + (j + i) as u64 * 128);
-                for e in unroll(0..4usize) {
-                    part[i + e] = four[e];
-                }
-            }
-            for i in unroll(0..32usize) {
-                sum[j + i] += part[i];
-            }
-        }
-    }
-
-    /// A unit's part of a tile whose sums are split.
-    #[derive(Clone, Copy)]
-    struct Part {
-        /// The sharing unit's number.
-        unit: u32,
-        /// The first of the shared steps that belong to the tile.
-        before: u32,
-        /// The tile's steps.
-        steps: u32,
-        /// The steps of a unit.
-        share: u32,
-        /// The number of sharing units.
-        sharing: u32,
-        /// The number of warpgroups with a part of a cluster's tile.
-        warpgroups: u32,
-        /// The number of this warpgroup among them.
-        own: u32,
-        /// The counter of the parts that have been summed.
-        counter: u32,
-    }
-
-    /// Adds the sums of all parts of a tile, if this warpgroup is the last to finish its part.
-    /// Returns whether it is. Otherwise, its sums are stored for the last one.
-    #[tma_device]
-    fn sum_parts<const BN: u32>(
-        sum: &mut Accumulator<f32, 64, BN>,
-        partials: Global<f32>,
-        tickets: Global<u32>,
-        ticket: SharedArray<u32, 1>,
-        part: Part,
-    ) -> bool {
-        let leader = thread_idx().x % 128 == 0;
-        let first = part.before / part.share;
-        let parts = (part.before + part.steps - 1) / part.share + 1 - first;
-        let mut came = 0;
-        if parts == 2 {
-            // The last of two need not store its own part: they may be added in either order.
-            sync_warpgroup(); // all threads have read the previous ticket
-            if leader {
-                ticket.set(0, tickets.fetch_add(part.counter, 0, Order::Acquire, Scope::Device));
-            }
-            sync_warpgroup();
-            came = ticket.get(0);
-        }
-        if came == 0 {
-            let slot = left_at(part.unit, part.before, part.share, part.sharing);
-            leave::<BN>(sum, partials, slot * part.warpgroups + part.own);
-            sync_warpgroup(); // the leader releases the stores of all threads
-            if leader {
-                ticket.set(0, tickets.fetch_add(part.counter, 1, Order::AcqRel, Scope::Device));
-            }
-            sync_warpgroup();
-            came = ticket.get(0);
-        }
-        if came + 1 < parts {
-            return false;
-        }
-        if leader {
-            tickets.store(part.counter, 0, Order::Relaxed, Scope::Device); // for the next launch
-        }
-        if parts == 2 {
-            let slot = left_at(2 * first + 1 - part.unit, part.before, part.share, part.sharing);
-            add::<BN>(sum, partials, slot * part.warpgroups + part.own);
-        } else {
-            // In the order of the steps, so that the sums are reproducible.
-            for i in unroll(0..sum.len()) {
-                sum[i] = 0.0;
-            }
-            for n in first..first + parts {
-                let slot = left_at(n, part.before, part.share, part.sharing);
-                add::<BN>(sum, partials, slot * part.warpgroups + part.own);
-            }
-        }
-        true
-    }
+    use crate::gemm::shared_sums::shared_sums::{Part, Split, TileSteps, steps_of, sum_parts, take_tile};
 
     /// Applies the activation to `EPILOGUE_COLUMNS` columns, a thread's elements from `first` on. x ·
     /// sigmoid(y) with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u
     /// is √(2/π) · (x + 0.044715 · x³).
     ///
-    /// A NaN stays a NaN. The square is bounded, since for SiLU it is multiplied by 0.
+    /// A NaN stays a NaN. The square is bounded because SiLU multiplies it by 0, and 0 · ∞ is NaN.
     #[tma_device]
     fn activate<const BN: u32, const EPILOGUE_COLUMNS: u32>(
         sum: &mut Accumulator<f32, 64, BN>,
@@ -153,10 +28,12 @@ pub mod with_options {
         activation: u32,
     ) {
         if activation == 1 {
+            // ReLU.
             for e in unroll(0..EPILOGUE_COLUMNS as usize / 2) {
                 sum[first + e] = if sum[first + e] < 0.0 { 0.0 } else { sum[first + e] };
             }
         } else if activation > 1 {
+            // GELU: 2 · √(2/π), and 0.044715 times that. SiLU: 1 and 0.
             let gate = if activation == 2 { [1.595_769, 0.071_354_82] } else { [1.0f32, 0.0] };
             for e in unroll(0..EPILOGUE_COLUMNS as usize / 2) {
                 let x = sum[first + e];
@@ -184,7 +61,7 @@ pub mod with_options {
     /// The 64 rows of C that a warpgroup stores from one buffer.
     #[derive(Clone, Copy)]
     struct Piece {
-        /// The element of the batch.
+        /// The number of the GEMM in the batch.
         batch: u32,
         /// The first row.
         row: u32,
@@ -286,9 +163,9 @@ pub mod with_options {
         batch
     }
 
-    /// Combines an element x of alpha · A · B + beta · C with that of the residual. This and the
-    /// two functions that follow are those that derived modules replace: `docs/gemm.md`, "Epilogues
-    /// of your own".
+    /// Combines an element x of alpha · A · B + beta · C with that of the residual. Derived modules
+    /// may replace this, the two functions that follow, and the three before: `docs/gemm.md`,
+    /// "Epilogues of your own".
     #[tma_device(open)]
     fn with_residual(x: f32, residual: f32) -> f32 {
         x + residual
@@ -306,7 +183,7 @@ pub mod with_options {
         x
     }
 
-    /// `plain` with sums that may be split among clusters (`steps_of`), and that are stored to C as
+    /// `plain` with sums that may be split among clusters (`Split`), and that are stored to C as
     /// `activation(alpha · sum + beta · C + residual + bias)`.
     ///
     /// The copy engine loads and stores C up to column `edge`. Beyond it threads do so, in `rows`:
@@ -319,10 +196,10 @@ pub mod with_options {
         let COLUMNS_B = if MN_B { BN } else { BK },
         let SLICE_A = ROWS_A / CLUSTER_N,
         let SLICE_B = ROWS_B / CLUSTER_M,
-        let STORES_IN_FLIGHT = if BN % 128 == 0 { 1 } else { 0 },
-        let EPILOGUE_STAGES = WARPGROUPS * (STORES_IN_FLIGHT + 1),
-        let STAGES = ring_stages(BM, BN, EPILOGUE_STAGES),
-        let VEC = EPILOGUE_COLUMNS as usize / 8;
+        let IN_FLIGHT = if BN % 128 == 0 { 1 } else { 0 },
+        let BUFFERS = WARPGROUPS * (IN_FLIGHT + 1),
+        let STAGES = ring_stages(BM, BN, BUFFERS),
+        let VEC = EPILOGUE_COLUMNS as usize / 8; // elements of C in 16 bytes
 
         (AB, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, bf16, 64, 64), f16 = (f16, f16, 64, 64), bf16_f32 = (bf16, f32, 64, 32), f16_f32 = (f16, f32, 64, 32)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256), t128x128_cluster2x1 = (2, 1, 2, 128), t64x64 = (1, 1, 1, 64)],
@@ -353,8 +230,8 @@ pub mod with_options {
         const CLUSTER_M: u32,
         const WARPGROUPS: u32,
         const BM: u32,
-        const EPILOGUE_STAGES: u32,
-        const STORES_IN_FLIGHT: u32,
+        const BUFFERS: u32,
+        const IN_FLIGHT: u32,
         const BN: u32,
         const STAGES: u32,
         const MN_A: bool,
@@ -372,13 +249,13 @@ pub mod with_options {
         m: u32,
         n: u32,
         k: u32,
-        stagger: u32,
+        k_shift: u32,
         band: u32,
         whole: u32,
-        sharing: u32,
-        share: u32,
-        in_all: u32,
-        length: u32,
+        sharing_units: u32,
+        unit_steps: u32,
+        shared_steps: u32,
+        tile_stride: u32,
         alpha: f32,
         beta: f32,
         residual: Global<C>,
@@ -399,7 +276,7 @@ pub mod with_options {
     {
         let ring: Pipeline<(Operand<AB, ROWS_A, COLUMNS_A>, Operand<AB, ROWS_B, COLUMNS_B>), STAGES> =
             shared();
-        let buffers: Stages<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, Swizzle128>, EPILOGUE_STAGES> = shared();
+        let buffers: Stages<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, Swizzle128>, BUFFERS> = shared();
         let loaded: Stages<Barrier, WARPGROUPS> = shared();
         let ticket: Stages<SharedArray<u32, 1>, WARPGROUPS> = shared();
         let biases: Stages<SharedArray<f32, BN>, WARPGROUPS> = shared();
@@ -419,25 +296,21 @@ pub mod with_options {
 
         let order = tile_order::<CLUSTER_M, CLUSTER_N, BM, BN>(m, n, band);
         let clusters = (grid_dim().x / CLUSTER_N) as usize;
-        let steps = k.div_ceil(BK);
+        let tile_steps = k.div_ceil(BK);
+        let split = Split { whole, sharing_units, unit_steps, shared_steps, tile_stride, tile_steps };
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
-                for unit in (cluster_idx().x..whole + sharing).step_by(clusters) {
-                    let range = steps_of(unit, whole, share, in_all, length);
-                    let mut next = range[0];
-                    while next < range[1] {
-                        let before = next / length * length;
-                        let first = next - before;
-                        let steps_here = min(range[1] - before, steps) - first;
-                        let tile = if unit < whole { unit } else { whole + next / length };
-                        next = before + length;
-                        let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, tile);
+                for unit in (cluster_idx().x..whole + sharing_units).step_by(clusters) {
+                    let mut left = steps_of(split, unit);
+                    while left.next < left.end {
+                        let part = take_tile(split, unit, &mut left);
+                        let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, part.tile);
                         let (batch_a, batch_b) = (place_a(at.batch), place_b(at.batch));
                         // With the order of `load_steps`, ptxas spills sums of 128 × 256.
-                        for i in 0..steps_here {
-                            let step = first + (cluster_idx().x * stagger + i) % steps_here;
+                        for i in 0..part.count {
+                            let step = part.first + (cluster_idx().x * k_shift + i) % part.count;
                             let slot = producer.acquire();
                             let of_a = operand_coords::<MN_A>(batch_a, at.row, step * BK);
                             let of_b = operand_coords::<MN_B>(batch_b, at.column, step * BK);
@@ -446,7 +319,7 @@ pub mod with_options {
                         }
                     }
                 }
-                producer.drain();
+                producer.drain(); // until then, the other blocks arrive at this block's barriers
             }
         } else {
             setmaxnreg_inc::<232>();
@@ -454,32 +327,26 @@ pub mod with_options {
             let leader = thread_idx().x % 128 == 0;
             let mut consumer = ring.consumer();
             let mut phase = Phase::new();
-            for unit in (cluster_idx().x..whole + sharing).step_by(clusters) {
-                let range = steps_of(unit, whole, share, in_all, length);
-                let mut next = range[0];
-                while next < range[1] {
-                    let before = next / length * length;
-                    let steps_here = min(range[1] - before, steps) - (next - before);
-                    let tile = if unit < whole { unit } else { whole + next / length };
-                    next = before + length;
-
+            for unit in (cluster_idx().x..whole + sharing_units).step_by(clusters) {
+                let mut left = steps_of(split, unit);
+                while left.next < left.end {
+                    let TileSteps { tile, tile_start, first: _, count } = take_tile(split, unit, &mut left);
                     let mut sum = Accumulator::<f32, 64, BN>::zero();
+                    // The last generic: slots are released in all blocks of the cluster.
                     multiply_steps::<_, _, _, BK, MN_A, MN_B, _, _, _, _, _, true>(
                         &mut sum,
                         &mut consumer,
                         warpgroup,
-                        steps_here,
+                        count,
                         false,
                     );
 
-                    if steps_here < steps {
+                    if count < tile_steps {
                         let all = CLUSTER_N * CLUSTER_M * WARPGROUPS;
                         let own = cluster_rank() * WARPGROUPS + warpgroup;
                         let counter = (tile - whole) * all + own;
-                        let unit = unit - whole;
-                        let part =
-                            Part { unit, before, steps, share, sharing, warpgroups: all, own, counter };
-                        if !sum_parts::<BN>(&mut sum, partials, tickets, ticket[warpgroup], part) {
+                        let part = Part { unit: unit - whole, tile_start, warpgroups: all, own, counter };
+                        if !sum_parts::<BN>(&mut sum, partials, tickets, ticket[warpgroup], split, part) {
                             continue;
                         }
                     }
@@ -493,7 +360,7 @@ pub mod with_options {
                     let to_c = place_c(at.batch);
                     let start = to_c as u64 * matrix_stride + row as u64 * row_stride;
                     for j in unroll(0..BN / EPILOGUE_COLUMNS) {
-                        let buffer = buffers[warpgroup * (STORES_IN_FLIGHT + 1) + j % (STORES_IN_FLIGHT + 1)];
+                        let buffer = buffers[warpgroup * (IN_FLIGHT + 1) + j % (IN_FLIGHT + 1)];
                         let first = (j * EPILOGUE_COLUMNS / 2) as usize;
                         let to = column + j * EPILOGUE_COLUMNS;
                         let piece =
@@ -501,7 +368,7 @@ pub mod with_options {
                         // ptxas spills sums of 256 columns for it, and for `&&` in place of `if`.
                         let is_edge = if BN < 256 { piece.column + EPILOGUE_COLUMNS > edge } else { false };
                         if leader {
-                            bulk_wait_group_read::<STORES_IN_FLIGHT>(); // the last store from this buffer has read it
+                            bulk_wait_group_read::<IN_FLIGHT>(); // the last store from this buffer has read it
                             if beta != 0.0 && !is_edge {
                                 loaded[warpgroup].arrive_expect_tx(buffer.bytes());
                                 c.load(buffer, [to_c, row, piece.column], loaded[warpgroup]);

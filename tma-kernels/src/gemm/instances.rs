@@ -101,7 +101,7 @@ impl<'a> FullKernels<'a> {
         layout: Layout,
     ) -> Option<full::Launcher<'_, AB, C>> {
         if tile.kernel() != TileKernel::Plain {
-            return None; // `full` has the tiles of `plain`
+            return None; // `full` has only tiles of this kind
         }
         let Facts { cluster: [cluster_n, cluster_m], warpgroups, columns: bn, .. } = tile.facts();
         let (bk, epilogue_columns) = (row_of::<AB>(), row_of::<C>());

@@ -63,7 +63,7 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
 
     let [m, n, k] = [m, n, k].map(|extent| extent as u32);
     let band = choose::band(&problem, choice) as u32;
-    let stagger = choose::stagger(&problem, choice.tile);
+    let k_shift = choose::k_shift(&problem, choice.tile);
     let [count, whole] = [units.len(), units.whole].map(|units| units as u32);
     let Operands { a, b, c } = operands;
     let (a, b) = (a.l2_promotion(L2Promotion::B256), b.l2_promotion(L2Promotion::B256));
@@ -73,19 +73,19 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
         Instance::Full(kernel) => kernel,
         Instance::Plain(kernel) => {
             let c = c.map_options(options_of_c);
-            return Ok(kernel.launch(on, grid, a, b, c, m, n, k, stagger, band, count, whole)?);
+            return Ok(kernel.launch(on, grid, a, b, c, m, n, k, k_shift, band, count, whole)?);
         }
         Instance::PingPong(kernel) => {
             let c = c.map_options(options_of_c);
-            return Ok(kernel.launch(on, grid, a, b, c, m, n, k, stagger, band, count)?);
+            return Ok(kernel.launch(on, grid, a, b, c, m, n, k, k_shift, band, count)?);
         }
         Instance::PingPongNoSwizzle(kernel) => {
             let c = c.map_options(options_of_c);
-            return Ok(kernel.launch(on, grid, a, b, c, m, n, k, stagger, band, count)?);
+            return Ok(kernel.launch(on, grid, a, b, c, m, n, k, k_shift, band, count)?);
         }
         Instance::SplitK(kernel) => {
             let c = c.map_options(options_of_c);
-            return Ok(kernel.launch(on, grid, a, b, c, m, n, k, stagger)?);
+            return Ok(kernel.launch(on, grid, a, b, c, m, n, k, k_shift)?);
         }
     };
 
@@ -100,7 +100,7 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
         Some(given) if given.holds(stored, &facts) => given,
         _ => own.insert(Workspace::of(device, stored, facts.warpgroups as usize)?),
     };
-    let [sharing, share, shared, length] =
+    let [sharing_units, unit_steps, shared_steps, tile_stride] =
         [units.sharing, units.share, units.shared, units.length].map(|number| number as u32);
     Ok(kernel.launch(
         on,
@@ -111,13 +111,13 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
         m,
         n,
         k,
-        stagger,
+        k_shift,
         band,
         whole,
-        sharing,
-        share,
-        shared,
-        length,
+        sharing_units,
+        unit_steps,
+        shared_steps,
+        tile_stride,
         options.alpha,
         options.beta,
         options.residual.unwrap_or(nothing.view()),

@@ -32,6 +32,7 @@ mod launch;
 pub mod picked;
 pub mod ping_pong;
 pub mod scaled;
+pub mod shared_sums;
 pub mod split_k;
 mod tile;
 mod types;

@@ -2,8 +2,8 @@
 
 use tma_runtime::tma_module;
 
-/// C = A · B, in batches. In each block two warpgroups compute 128 × `BN` elements each, every other
-/// tile of the block. The sums of one are converted and stored while the tensor cores work on the
+/// C = A · B, in batches. In each block two warpgroups take turns: each computes every second tile of
+/// the block, of 128 × `BN` elements. The sums of one are converted and stored while the tensor cores work on the
 /// next, as in the "ping-pong" kernels of CUTLASS. Clusters are two stacked blocks, which share
 /// their loads of B.
 ///
@@ -16,15 +16,18 @@ pub mod kernels {
     use crate::gemm::device::producer::{Operand, Steps, load_steps};
     use crate::gemm::device::schedule::{TileCoords, ring_stages, tile_coords, tile_order};
 
-    /// Computes the plain GEMM.
+    /// Computes C = A · B. Tiles are numbered as in `plain`, and the warpgroups of a block take its
+    /// tiles in turn.
     #[tma_kernel(threads = 384, cluster = [1, 2], unchecked, instances(
         (AB, C, BK) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64), e4m3 = (e4m3, bf16, 128), e5m2 = (e5m2, bf16, 128)],
+        // 176 columns are not a whole number of swizzled rows.
         (BN, W) in [ping_pong128x176_nt = (176, NoSwizzle), ping_pong128x128_nt = (128, Swizzle128)],
         let EPILOGUE_COLUMNS = BN / 2,
-        let STORES_IN_FLIGHT = if BN % 128 == 0 { 1 } else { 0 },
+        let IN_FLIGHT = if BN == 128 { 1 } else { 0 }, // a second buffer of 64 × 88 would cost a stage
         let SLICE_B = BN / 2,
-        let EPILOGUE_STAGES = 2 * (STORES_IN_FLIGHT + 1),
-        let STAGES = ring_stages(128, BN, EPILOGUE_STAGES),
+        let BUFFERS = 2 * (IN_FLIGHT + 1),
+        // A buffer of 64 × 88 is larger than `ring_stages` assumes, but fits in what it leaves.
+        let STAGES = ring_stages(128, BN, BUFFERS),
     ))]
     pub fn ping_pong<
         AB,
@@ -35,8 +38,8 @@ pub mod kernels {
         const STAGES: u32,
         const EPILOGUE_COLUMNS: u32,
         W: MatrixSwizzle,
-        const EPILOGUE_STAGES: u32,
-        const STORES_IN_FLIGHT: u32,
+        const BUFFERS: u32,
+        const IN_FLIGHT: u32,
     >(
         a: TensorMap<Operand<AB, 128, BK>>,
         b: TensorMap<Operand<AB, SLICE_B, BK>>,
@@ -44,9 +47,9 @@ pub mod kernels {
         m: u32,
         n: u32,
         k: u32,
-        stagger: u32,
+        k_shift: u32,
         band: u32,
-        units: u32,
+        tiles: u32,
     ) where
         AB: Multiply<AB, f32>,
         C: TileElement,
@@ -55,7 +58,7 @@ pub mod kernels {
         Operand<AB, BN, BK>: Right<BN, BK, Element = AB>,
     {
         let ring: Pipeline<(Operand<AB, 128, BK>, Operand<AB, BN, BK>), STAGES> = shared();
-        let buffers: Stages<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, W>, EPILOGUE_STAGES> = shared();
+        let buffers: Stages<Tile<C, Shape3<1, 64, EPILOGUE_COLUMNS>, W>, BUFFERS> = shared();
         let turn: Stages<Barrier, 2> = shared();
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
@@ -75,12 +78,12 @@ pub mod kernels {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
-                for unit in (cluster_idx().x..units).step_by(grid_dim().x as usize) {
-                    let at = tile_coords::<2, 1, 128, BN>(order, unit);
-                    let steps = Steps { first: 0, count: steps, start: cluster_idx().x * stagger };
+                for tile in (cluster_idx().x..tiles).step_by(grid_dim().x as usize) {
+                    let at = tile_coords::<2, 1, 128, BN>(order, tile);
+                    let steps = Steps { first: 0, count: steps, start: cluster_idx().x * k_shift };
                     load_steps::<_, BK, false, false, _, _, _, _, _, _, _>(&mut producer, a, b, at, steps);
                 }
-                producer.drain();
+                producer.drain(); // until then, the other block arrives at this block's barriers
             }
         } else {
             setmaxnreg_inc::<232>();
@@ -88,15 +91,15 @@ pub mod kernels {
             let mut consumer = ring.consumer();
             consumer.skip(warpgroup * steps);
             let first = cluster_idx().x + warpgroup * grid_dim().x;
-            let mut parity = warpgroup ^ 1; // the first warpgroup begins
-            for unit in (first..units).step_by((2 * grid_dim().x) as usize) {
+            let mut parity = warpgroup ^ 1; // a wait for parity 1 passes at once on a new barrier: warpgroup 0 begins
+            for tile in (first..tiles).step_by((2 * grid_dim().x) as usize) {
                 turn[warpgroup].wait(parity);
                 parity ^= 1;
-                let mut top = Accumulator::<f32, 64, BN>::zero();
-                let mut bottom = Accumulator::<f32, 64, BN>::zero();
+                let mut upper_sum = Accumulator::<f32, 64, BN>::zero();
+                let mut lower_sum = Accumulator::<f32, 64, BN>::zero();
                 let slot = consumer.wait();
-                let mut upper = top.mma(slot.0.batch(0).band::<64>(0), slot.1, ());
-                let mut lower = bottom.mma(slot.0.batch(0).band::<64>(1), slot.1, slot);
+                let mut upper = upper_sum.mma(slot.0.batch(0).band::<64>(0), slot.1, ()); // `lower` keeps the slot
+                let mut lower = lower_sum.mma(slot.0.batch(0).band::<64>(1), slot.1, slot);
                 for _ in 1..steps {
                     let slot = consumer.wait();
                     upper.mma(slot.0.batch(0).band::<64>(0), slot.1, ());
@@ -105,7 +108,7 @@ pub mod kernels {
                         done.release_cluster();
                     }
                 }
-                sync_warpgroup(); // all threads have waited for their turn
+                sync_warpgroup(); // all threads have waited, so none can miss a phase
                 if thread_idx().x % 128 == 0 {
                     turn[warpgroup ^ 1].arrive();
                 }
@@ -116,16 +119,16 @@ pub mod kernels {
                 }
                 consumer.skip(steps);
 
-                let upper_rows = tile_coords::<2, 1, 128, BN>(order, unit);
-                let lower_rows = TileCoords { row: upper_rows.row + 64, ..upper_rows };
-                store_rows::<f32, C, W, BN, EPILOGUE_COLUMNS, EPILOGUE_STAGES, STORES_IN_FLIGHT>(
-                    &top, c, buffers, warpgroup, upper_rows,
+                let upper_at = tile_coords::<2, 1, 128, BN>(order, tile);
+                let lower_at = TileCoords { row: upper_at.row + 64, ..upper_at };
+                store_rows::<f32, C, W, BN, EPILOGUE_COLUMNS, BUFFERS, IN_FLIGHT>(
+                    &upper_sum, c, buffers, warpgroup, upper_at,
                 );
-                store_rows::<f32, C, W, BN, EPILOGUE_COLUMNS, EPILOGUE_STAGES, STORES_IN_FLIGHT>(
-                    &bottom, c, buffers, warpgroup, lower_rows,
+                store_rows::<f32, C, W, BN, EPILOGUE_COLUMNS, BUFFERS, IN_FLIGHT>(
+                    &lower_sum, c, buffers, warpgroup, lower_at,
                 );
             }
-            bulk_wait_group_read::<0>();
+            bulk_wait_group_read::<0>(); // returns at once in threads that stored nothing
         }
     }
 }

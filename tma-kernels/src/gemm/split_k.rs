@@ -13,11 +13,11 @@ pub mod kernels {
 
     use crate::gemm::device::consumer::multiply_steps;
     use crate::gemm::device::producer::{Operand, Steps, nth_step};
-    use crate::gemm::device::schedule::operand_coords;
+    use crate::gemm::device::schedule::{operand_coords, ring_stages};
 
     /// Columns of a cluster's tile, half of which each block stores.
     const BN: u32 = 128;
-    /// The number of a thread's sums in one half.
+    /// The sums that a thread has of one half: 64 × `BN` / 2, among 128 threads.
     const HALF: u32 = BN / 4;
 
     /// Sends the other block its half of the columns, and adds the half received from it. `MINE`
@@ -44,7 +44,7 @@ pub mod kernels {
         let BM = 64 * WARPGROUPS,
         let ROWS_B = if MN_B { BK } else { BN },
         let COLUMNS_B = if MN_B { BN } else { BK },
-        let STAGES = if WARPGROUPS == 1 { 7 } else { 5 };
+        let STAGES = ring_stages(BM, BN, 3 * WARPGROUPS); // a buffer, and an inbox of two, for each warpgroup
 
         (AB, C, BK) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64)],
         WARPGROUPS in [split_k128x128 = 2, split_k64x128 = 1],
@@ -71,7 +71,7 @@ pub mod kernels {
         m: u32,
         n: u32,
         k: u32,
-        stagger: u32,
+        k_shift: u32,
     ) where
         AB: Multiply<AB, f32>,
         C: TileElement,
@@ -109,7 +109,7 @@ pub mod kernels {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
-                let part = Steps { first: rank * steps, count: steps, start: tile * stagger };
+                let part = Steps { first: rank * steps, count: steps, start: tile * k_shift };
                 for i in 0..steps {
                     let k = nth_step(part, i) * BK;
                     let slot = producer.acquire();
@@ -122,6 +122,7 @@ pub mod kernels {
             let warpgroup = warpgroup_idx() - 1;
             let mut consumer = ring.consumer();
             let mut sum = Accumulator::<f32, 64, BN>::zero();
+            // The last generic: slots are released in this block only.
             multiply_steps::<_, _, _, BK, false, MN_B, _, _, _, _, _, false>(
                 &mut sum,
                 &mut consumer,
@@ -131,6 +132,7 @@ pub mod kernels {
             );
 
             let buffer = buffers[warpgroup];
+            // Twice, because the indices of sums are constants.
             if rank == 0 {
                 exchange::<0, 1>(&mut sum, inbox[warpgroup], arrived[warpgroup]);
                 sum.columns::<64>(0).store(buffer);

@@ -99,7 +99,7 @@ impl Tile {
         Self::T64x64,
     ];
 
-    /// Returns the kernel that has the tile. The kernel `full` has tiles of `plain`.
+    /// Returns the kernel that has the tile. The kernel `full` has only tiles of `plain`, and one more.
     pub(crate) const fn kernel(self) -> TileKernel {
         match self {
             Self::PingPong128x176 | Self::PingPong128x128 => TileKernel::PingPong,

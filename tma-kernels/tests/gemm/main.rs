@@ -127,7 +127,7 @@ fn sums_are_folded() {
 }
 
 /// Launches an instance directly, for `tiles` tiles, and compares its result.
-fn launched(case: &Case, name: &str, grid: [u32; 2], [stagger, band, tiles]: [u32; 3]) -> Result<(), Error> {
+fn launched(case: &Case, name: &str, grid: [u32; 2], [k_shift, band, tiles]: [u32; 3]) -> Result<(), Error> {
     let device = device();
     let matrices = case.matrices::<bf16, bf16>();
     let wanted: Vec<_> = case.sums(&matrices).into_iter().map(bf16::from_f32).collect();
@@ -138,7 +138,7 @@ fn launched(case: &Case, name: &str, grid: [u32; 2], [stagger, band, tiles]: [u3
     let kernel = all.find(|kernel| kernel.name == name).expect("an instance");
     let [m, n, k, _] = case.mnkl.map(|extent| extent as u32);
     let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
-    args.extend([m, n, k, stagger, band, tiles, tiles].map(Arg::scalar));
+    args.extend([m, n, k, k_shift, band, tiles, tiles].map(Arg::scalar));
     args.truncate(kernel.params.len());
     launch(&device, kernel, Grid::new(grid[0], grid[1], 1), &args)?;
     assert_eq!(c.to_vec()?, wanted, "{name}, {grid:?}");

@@ -16,7 +16,7 @@ use tma_runtime::tma_module;
 pub mod grouped {
     use tma_runtime::prelude::*;
 
-    use crate::gemm::device::consumer::{multiply_steps, skip_steps};
+    use crate::gemm::device::consumer::{multiply_steps, release_steps};
     use crate::gemm::device::producer::Operand;
     use crate::gemm::device::schedule::{TileCoords, WorkUnit, operand_coords, ring_stages, work_unit};
 
@@ -334,7 +334,7 @@ pub mod grouped {
                 let row = tile_of_group::<BN, TALL>(group, tile, end, across).at.row + warpgroup * 64;
                 unit += clusters;
                 if row >= end || warpgroup == idle {
-                    skip_steps(&mut consumer, steps);
+                    release_steps(&mut consumer, steps);
                     for j in unroll(0..BN / EPILOGUE_COLUMNS) {
                         stored[warpgroup * 2 + j % 2]
                             .wait((tiles * (BN / EPILOGUE_COLUMNS / 2) + j / 2) & 1 ^ 1);

@@ -107,7 +107,7 @@ pub mod scaled {
         sync_cluster();
 
         let order = tile_order::<CLUSTER_M, CLUSTER_N, 128, 128>(m, n, band);
-        let units = order.rows * order.columns;
+        let units = order.tiles_down * order.tiles_across;
         let steps = k.div_ceil(128);
         let clusters = (grid_dim().x / CLUSTER_N) as usize;
         if warpgroup_idx() == 0 {
