@@ -59,8 +59,8 @@ pub unsafe extern "C" fn tma_scale(
     })
 }
 
-/// Queues `src × factor` on a stream of the tensor's GPU, and stores the product at `product`: a new
-/// tensor, complete in the order of the stream, whose deleter the caller calls.
+/// Queues `src × factor` on a stream of the tensor's GPU, and stores the product at `product`: a
+/// new tensor, complete in the order of the stream, whose deleter the caller calls.
 ///
 /// # Safety
 ///

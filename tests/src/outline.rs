@@ -1,4 +1,5 @@
-//! PTX in outline: what a test of one instruction is about, without what LLVM may choose differently.
+//! PTX in outline: what a test of one instruction is about, without what LLVM may choose
+//! differently.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,11 +15,12 @@ const ARITHMETIC: &[&str] = &[
 /// Directives of the launch.
 const LAUNCH: &[&str] = &[".reqntid", ".maxnreg", ".minnctapersm", ".reqnctapercluster", ".explicitcluster"];
 
-/// The directives of the kernel, its instructions that touch memory, synchronise or use tensor cores, in
-/// order and with a `%` for each register, and the number of each opcode that only computes.
+/// The directives of the kernel, its instructions that touch memory, synchronise or use tensor
+/// cores, in order and with a `%` for each register, and the number of each opcode that only
+/// computes.
 ///
-/// Instructions that repeat are one line with their number. Calls of `__assertfail` are one word: the
-/// texts that they print name lines of the source.
+/// Instructions that repeat are one line with their number. Calls of `__assertfail` are one word:
+/// the texts that they print name lines of the source.
 ///
 /// ```text
 /// .reqntid 32, 1, 1

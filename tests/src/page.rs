@@ -8,8 +8,8 @@ use anyhow::Context;
 /// The line after which a page belongs to its test.
 const MARK: &str = "<!-- What follows is written by a test. -->\n";
 
-/// Compares a page, from its mark on, with `written`; `BLESS=1` writes it. `page` is a path from the
-/// root of the repository.
+/// Compares a page, from its mark on, with `written`; `BLESS=1` writes it. `page` is a path from
+/// the root of the repository.
 ///
 /// # Errors
 ///

@@ -48,7 +48,8 @@ fn of_examples() -> impl Iterator<Item = &'static Ptx> {
     })
 }
 
-/// Kernels whose whole PTX is kept: a copy, a pipeline, a cluster, a tensor core and a failed check.
+/// Kernels whose whole PTX is kept: a copy, a pipeline, a cluster, a tensor core and a failed
+/// check.
 const WHOLE: &[&str] = &["tma_copy", "barrier_pipeline::two", "cluster_shared_tile", "bulk_tile"];
 
 /// Compares the outlines of the kernels with `snapshots`, and of some the whole text.

@@ -1,4 +1,5 @@
-//! Two packages, of which one imports items for its kernels from the other, through cargo and rustc.
+//! Two packages, of which one imports items for its kernels from the other, through cargo and
+//! rustc.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod packages;

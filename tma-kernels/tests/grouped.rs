@@ -124,8 +124,8 @@ fn persistent_blocks_process_several_tiles() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// The last of these tiles is split between two clusters. Blocks of a `T128x256Cluster2x1` are stacked in groups
-/// of 130 and 250 rows, and side by side in groups of 70 rows.
+/// The last of these tiles is split between two clusters. Blocks of a `T128x256Cluster2x1` are
+/// stacked in groups of 130 and 250 rows, and side by side in groups of 70 rows.
 #[test]
 fn a_tile_of_the_last_round_is_halved() -> Result<(), GemmError> {
     let device = Device::open()?;

@@ -50,7 +50,8 @@ fn doubled_often(queue: &CudaStream, host: &[f32], shape: [usize; 2]) -> Result<
 /// A context that is not the primary one, and its memory.
 fn scale_in_another_context(host: &[f32], shape: [usize; 2]) -> anyhow::Result<Vec<f32>> {
     let context = CudaContext::new_non_primary(0, 0)?;
-    // SAFETY: the device and its tensors are dropped before the context, at the end of this function.
+    // SAFETY: the device and its tensors are dropped before the context, at the end of this
+    // function.
     let device = unsafe { Device::from_context(context.cu_ctx().cast())? };
     anyhow::ensure!(device.id() != Device::cuda(0)?.id(), "the contexts share their memory");
     let src = device.tensor(host, shape)?;

@@ -4,7 +4,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use tma_codegen::expand;
 
-/// Methods on values of a device function's generics are looked up with the bounds of that function.
+/// Methods on values of a device function's generics are looked up with the bounds of that
+/// function.
 #[test]
 fn generics_of_device_functions_have_bounds_of_their_own() {
     let module = quote!(

@@ -254,7 +254,8 @@ mod mine {
     assert_eq!(accepted.kernels.len(), 3);
 }
 
-/// A module adds instances to those of its template, also with constants that the template computes.
+/// A module adds instances to those of its template, also with constants that the template
+/// computes.
 #[test]
 fn a_module_adds_instances_of_its_own() {
     let packages = Packages::new("added");

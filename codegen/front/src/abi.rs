@@ -95,8 +95,8 @@ pub fn template_file(path: &str) -> PathBuf {
     PathBuf::from(format!("tma/{}.template", path.replace("::", "-")))
 }
 
-/// Returns the file in `OUT_DIR` in which the build script leaves what a module imports. The hash is
-/// that of the module's place.
+/// Returns the file in `OUT_DIR` in which the build script leaves what a module imports. The hash
+/// is that of the module's place.
 pub fn imports_file(module: &str, hash: u64) -> PathBuf {
     PathBuf::from(format!("tma/{module}-{hash:016x}{IMPORTS}"))
 }

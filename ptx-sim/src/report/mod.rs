@@ -149,8 +149,8 @@ impl FindingKind {
         }
     }
 
-    /// Returns the rule of synchronisation that the finding violates. Findings about bounds, values,
-    /// registers and layouts violate none.
+    /// Returns the rule of synchronisation that the finding violates. Findings about bounds,
+    /// values, registers and layouts violate none.
     pub const fn rule(self) -> Option<Rule> {
         self.facts().2
     }

@@ -1,5 +1,5 @@
-//! Words and idioms that comments and pages do not use, so that a reader who knows CUDA, LLVM or Miri
-//! meets none that only this project has.
+//! Words and idioms that comments and pages do not use, so that a reader who knows CUDA, LLVM or
+//! Miri meets none that only this project has.
 
 use tma_tests_repository::{File, expect_none, files};
 
@@ -21,7 +21,8 @@ const BANNED: &[(&str, &str)] = &[
 const WRITTEN_BY_TESTS: [&str; 3] =
     ["lab/mutations.md", "lab/mutations-library.md", "lab/protocol-mutants.md"];
 
-/// Returns the prose of a file, by line number: comments of Rust, and Markdown outside fences and code.
+/// Returns the prose of a file, by line number: comments of Rust, and Markdown outside fences and
+/// code.
 fn prose(file: &File) -> Vec<(usize, String)> {
     let mut is_code = false;
     let lines = file.text.lines().enumerate();

@@ -186,8 +186,8 @@ fn gemms(mnkl: [usize; 4]) -> impl Iterator<Item = Test> {
     })
 }
 
-/// Returns a test for each step towards a fast GEMM, with these extents. Blocks that stay are at most
-/// `most_blocks`.
+/// Returns a test for each step towards a fast GEMM, with these extents. Blocks that stay are at
+/// most `most_blocks`.
 fn gemm_steps(extents: [usize; 3], most_blocks: u32) -> impl Iterator<Item = Test> {
     let [m, n, k] = extents;
     gemm_steps::Step::ALL.into_iter().map(move |step| Test {

@@ -82,7 +82,8 @@ pub(super) fn queue<T: AttentionElement>(
         None => on.device().multiprocessors() as usize,
     };
     let blocks = blocks.unwrap_or(usual).clamp(1, problem.units);
-    // Extents are below 2^31, which the problem has checked. A stride beyond 2^32 has no second row.
+    // Extents are below 2^31, which the problem has checked. A stride beyond 2^32 has no second
+    // row.
     let count = |value: usize| value as u32;
     let instance = instance::<T>(problem.depth, causal, lengths.is_some());
     let kernel = instance.ok_or(AttentionError::Depth { depth: problem.depth })?;

@@ -3,7 +3,8 @@
 
 use super::shape::Problem;
 
-/// The pixels and filters that a block computes at a time: `T128x256` is 128 pixels and 256 filters.
+/// The pixels and filters that a block computes at a time: `T128x256` is 128 pixels and 256
+/// filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConvTile {

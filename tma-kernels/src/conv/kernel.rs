@@ -8,8 +8,8 @@ use tma_runtime::tma_module;
 ///
 /// A block computes one tile of `PIXELS` pixels and `BN` filters after the other. One warp loads,
 /// and `WARPGROUPS` warpgroups with `REGISTERS` registers per thread compute 64 pixels each. They
-/// store through `EPILOGUE_STAGES` buffers: when a store starts, `STORES_IN_FLIGHT` others may still
-/// read theirs.
+/// store through `EPILOGUE_STAGES` buffers: when a store starts, `STORES_IN_FLIGHT` others may
+/// still read theirs.
 #[tma_module]
 pub mod convolution {
     use tma_runtime::prelude::*;

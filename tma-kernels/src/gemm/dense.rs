@@ -6,8 +6,8 @@ use tma_runtime::tma_module;
 ///
 /// A is M × K or, if `MN_A`, K × M; B is N × K or, if `MN_B`, K × N; C is M × N. A cluster of
 /// `CLUSTER_M` × `CLUSTER_N` blocks computes as many adjacent tiles of C, of `BM` × `BN` elements
-/// each. Blocks side by side share their loads of A, and stacked blocks those of B. In each block one
-/// warp loads, and `WARPGROUPS` warpgroups compute 64 rows each.
+/// each. Blocks side by side share their loads of A, and stacked blocks those of B. In each block
+/// one warp loads, and `WARPGROUPS` warpgroups compute 64 rows each.
 #[tma_module]
 pub mod kernels {
     use tma_runtime::prelude::*;
@@ -52,9 +52,9 @@ pub mod kernels {
     ///
     /// A cluster computes the work unit `first_unit`, then every `clusters`-th one after it, up to
     /// `units`. The first `whole` units are one tile each. After these, each tile is two units, one
-    /// for each warpgroup (docs/gemm-tiles.md, "Halving the last wave"). Tiles are numbered in bands
-    /// of `band` rows. Each cluster begins `k_shift` steps along K after the one before it, and
-    /// wraps around (docs/gemm-tiles.md, "Few rows").
+    /// for each warpgroup (docs/gemm-tiles.md, "Halving the last wave"). Tiles are numbered in
+    /// bands of `band` rows. Each cluster begins `k_shift` steps along K after the one before it,
+    /// and wraps around (docs/gemm-tiles.md, "Few rows").
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [CLUSTER_N, CLUSTER_M], unchecked, instances(
         let BM = 64 * WARPGROUPS,
         let ROWS_A = if MN_A { BK } else { BM },
@@ -68,8 +68,8 @@ pub mod kernels {
         let BUFFERS = WARPGROUPS * (IN_FLIGHT + 1),
         let STAGES = ring_stages(BM, BN, BUFFERS);
 
-        // A row of BK elements of A or B, and one of EPILOGUE_COLUMNS of C, has 128 bytes: the span of
-        // the swizzle. The layouts of row-major A and B: `t` is an A of K × M, or a B of N × K.
+        // A row of BK elements of A or B, and one of EPILOGUE_COLUMNS of C, has 128 bytes: the span
+        // of the swizzle. The layouts of row-major A and B: `t` is an A of K × M, or a B of N × K.
         (AB, SUM, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, f32, bf16, 64, 64), f16 = (f16, f32, f16, 64, 64), bf16_f32 = (bf16, f32, f32, 64, 32), f16_f32 = (f16, f32, f32, 64, 32)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256)],
         (MN_A, MN_B) in [nt = (false, false), nn = (false, true)];

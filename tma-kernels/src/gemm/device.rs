@@ -7,9 +7,9 @@ use tma_runtime::tma_module;
 pub mod schedule {
     use tma_runtime::prelude::*;
 
-    /// Shared memory for a ring of tiles and the epilogue's buffers, in bytes. The barriers, and the
-    /// alignment of tiles, take up to a kilobyte of the 227 that a block can have (PTX ISA, "Shared
-    /// State Space"; CUDA C++ Programming Guide, "Compute Capability 9.x").
+    /// Shared memory for a ring of tiles and the epilogue's buffers, in bytes. The barriers, and
+    /// the alignment of tiles, take up to a kilobyte of the 227 that a block can have (PTX ISA,
+    /// "Shared State Space"; CUDA C++ Programming Guide, "Compute Capability 9.x").
     const SHARED_BYTES: u32 = 226 * 1024;
 
     /// The stages after which a longer ring is no faster.
@@ -23,8 +23,8 @@ pub mod schedule {
     }
 
     /// Clusters' tiles along M and N, and the rows of tiles that form a band. Clusters take tiles
-    /// band by band: blocks that run at the same time then read the same parts of A and B, which the
-    /// L2 cache holds.
+    /// band by band: blocks that run at the same time then read the same parts of A and B, which
+    /// the L2 cache holds.
     #[derive(Clone, Copy)]
     pub struct TileOrder {
         /// Clusters' tiles along M.
@@ -135,8 +135,8 @@ pub mod producer {
         steps.first + if step < steps.count { step } else { step - steps.count }
     }
 
-    /// Loads the tiles of A and B for the tile of C at `at`, for each of the `steps`. Blocks side by
-    /// side share their loads of A, and stacked blocks those of B.
+    /// Loads the tiles of A and B for the tile of C at `at`, for each of the `steps`. Blocks side
+    /// by side share their loads of A, and stacked blocks those of B.
     #[tma_device]
     pub fn load_steps<
         AB: TileElement,
@@ -180,8 +180,8 @@ pub mod consumer {
 
     /// Lets the first of two warpgroups finish a tile before the second: it stores while the second
     /// multiplies, and begins the next tile while that stores (docs/gemm-kernel.md, "Staggered
-    /// finish"). Both call it after each step but the first. Tiles of up to 128 columns take steps too
-    /// fast for memory to feed one warpgroup alone. The others have two warpgroups.
+    /// finish"). Both call it after each step but the first. Tiles of up to 128 columns take steps
+    /// too fast for memory to feed one warpgroup alone. The others have two warpgroups.
     ///
     /// The second stops before its last `STAGES - 1` steps, until the first has started its last
     /// one. It cannot stop earlier: the last step is loaded into the slot that the second released
@@ -202,9 +202,9 @@ pub mod consumer {
         }
     }
 
-    /// Adds the products of as many `steps` to the sums of a warpgroup: its 64 rows of the block's A
-    /// times the block's B. If the blocks of a cluster have `SHARED` their loads, slots are released in
-    /// all of them. Two warpgroups may `stagger` their finish.
+    /// Adds the products of as many `steps` to the sums of a warpgroup: its 64 rows of the block's
+    /// A times the block's B. If the blocks of a cluster have `SHARED` their loads, slots are
+    /// released in all of them. Two warpgroups may `stagger` their finish.
     #[tma_device]
     pub fn multiply_steps<
         AB: Multiply<AB, SUM>,
@@ -279,9 +279,9 @@ pub mod epilogue {
     use super::schedule::TileCoords;
 
     /// Stores a warpgroup's 64 rows of sums to C, in pieces of `COLUMNS` columns, through those of
-    /// the `BUFFERS` that belong to the warpgroup. When a store starts, `IN_FLIGHT` others may still
-    /// read their buffers. `BN / COLUMNS` must be a multiple of `IN_FLIGHT + 1`, because each tile
-    /// begins with the first buffer.
+    /// the `BUFFERS` that belong to the warpgroup. When a store starts, `IN_FLIGHT` others may
+    /// still read their buffers. `BN / COLUMNS` must be a multiple of `IN_FLIGHT + 1`, because each
+    /// tile begins with the first buffer.
     #[tma_device]
     pub fn store_rows<
         SUM: StoreAs<C>,

@@ -16,8 +16,8 @@ pub mod with_options {
     use crate::gemm::device::schedule::{operand_coords, ring_stages, tile_coords, tile_order};
     use crate::gemm::shared_sums::shared_sums::{Part, Split, TileSteps, steps_of, sum_parts, take_tile};
 
-    /// Applies the activation to `EPILOGUE_COLUMNS` columns, a thread's elements from `first` on. x ·
-    /// sigmoid(y) with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u
+    /// Applies the activation to `EPILOGUE_COLUMNS` columns, a thread's elements from `first` on. x
+    /// · sigmoid(y) with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u
     /// is √(2/π) · (x + 0.044715 · x³).
     ///
     /// A NaN stays a NaN. The square is bounded because SiLU multiplies it by 0, and 0 · ∞ is NaN.
@@ -114,8 +114,8 @@ pub mod with_options {
         }
     }
 
-    /// Loads a piece of the residual into `buffer`: 16 bytes per thread, eight threads per row, with
-    /// zeros past an edge. Rows may begin anywhere, unless `BN` is 256.
+    /// Loads a piece of the residual into `buffer`: 16 bytes per thread, eight threads per row,
+    /// with zeros past an edge. Rows may begin anywhere, unless `BN` is 256.
     #[tma_device]
     fn load_residual<C: TileElement + Number, const BN: u32, const COLUMNS: u32, const VEC: usize>(
         residual: Global<C>,

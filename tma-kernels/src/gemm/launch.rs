@@ -146,7 +146,8 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// Returns the properties that a GEMM with these options needs, and with a C that has this edge.
+    /// Returns the properties that a GEMM with these options needs, and with a C that has this
+    /// edge.
     fn of<AB: Product<C>, C: Scalar, const N: usize>(
         full: FullKernels<'a>,
         edge: Edge,

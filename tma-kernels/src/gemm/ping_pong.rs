@@ -2,10 +2,10 @@
 
 use tma_runtime::tma_module;
 
-/// C = A · B, in batches. In each block two warpgroups take turns: each computes every second tile of
-/// the block, of 128 × `BN` elements. The sums of one are converted and stored while the tensor cores work on the
-/// next, as in the "ping-pong" kernels of CUTLASS. Clusters are two stacked blocks, which share
-/// their loads of B.
+/// C = A · B, in batches. In each block two warpgroups take turns: each computes every second tile
+/// of the block, of 128 × `BN` elements. The sums of one are converted and stored while the tensor
+/// cores work on the next, as in the "ping-pong" kernels of CUTLASS. Clusters are two stacked
+/// blocks, which share their loads of B.
 ///
 /// A is M × K, B is N × K.
 #[tma_module]

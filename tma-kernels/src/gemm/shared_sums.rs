@@ -7,8 +7,8 @@ use tma_runtime::tma_module;
 pub mod shared_sums {
     use tma_runtime::prelude::*;
 
-    /// The division of tiles' steps among work units. The first `whole` units are one tile each. The
-    /// others divide the steps of all other tiles, laid end to end.
+    /// The division of tiles' steps among work units. The first `whole` units are one tile each.
+    /// The others divide the steps of all other tiles, laid end to end.
     #[derive(Clone, Copy)]
     pub struct Split {
         /// The units that are one tile each.

@@ -1,7 +1,7 @@
 //! Tiles of C, with measured times. `lab/gemm.md`, "The choice", tells how they were measured.
 
-/// A tile of C, and the blocks that compute it: `T128x256Cluster2x1` is 128 rows and 256 columns per
-/// block, in clusters of two blocks along M and one along N.
+/// A tile of C, and the blocks that compute it: `T128x256Cluster2x1` is 128 rows and 256 columns
+/// per block, in clusters of two blocks along M and one along N.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Tile {
@@ -99,7 +99,8 @@ impl Tile {
         Self::T64x64,
     ];
 
-    /// Returns the kernel that has the tile. The kernel `full` has only tiles of `plain`, and one more.
+    /// Returns the kernel that has the tile. The kernel `full` has only tiles of `plain`, and one
+    /// more.
     pub(crate) const fn kernel(self) -> TileKernel {
         match self {
             Self::PingPong128x176 | Self::PingPong128x128 => TileKernel::PingPong,

@@ -16,8 +16,8 @@ use crate::layout::DeviceId;
 /// A device: a GPU or a simulator. It is cheap to clone and may be shared between threads.
 ///
 /// Opening the same GPU again returns the same device: its memory and loaded kernels belong to the
-/// process until it ends. Work without a [`Stream`](crate::Stream) runs on the device's default stream, which is
-/// ordered with all of the device's streams.
+/// process until it ends. Work without a [`Stream`](crate::Stream) runs on the device's default
+/// stream, which is ordered with all of the device's streams.
 #[derive(Clone, Debug)]
 pub struct Device {
     backend: Backend,

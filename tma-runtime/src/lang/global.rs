@@ -132,8 +132,8 @@ impl<T: Scalar> Global<T> {
     /// Atomically adds `value` to element `i` and returns the old value; integers wrap. Traps if
     /// there is no such element.
     ///
-    /// Short for [`fetch_add`](Global::fetch_add) with [`Order::Relaxed`](super::Order::Relaxed) and
-    /// [`Scope::Device`](super::Scope::Device), as every atomic without an order: it orders no
+    /// Short for [`fetch_add`](Global::fetch_add) with [`Order::Relaxed`](super::Order::Relaxed)
+    /// and [`Scope::Device`](super::Scope::Device), as every atomic without an order: it orders no
     /// other accesses.
     ///
     /// PTX: `atom.global.add`.

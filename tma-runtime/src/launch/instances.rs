@@ -34,9 +34,9 @@ impl<K: fmt::Debug> fmt::Debug for InstanceEntry<K> {
 /// A table of all instances of a kernel, or of a kernel made from it, by element types and by the
 /// constants of the kernel's `Key`.
 ///
-/// `kernel::table()` is that of a kernel. If the kernel is in a module made from a template, `table`
-/// takes the arguments of the functions that replace others, and the launchers that it finds are
-/// those of the template: a library can launch its users' kernels like its own.
+/// `kernel::table()` is that of a kernel. If the kernel is in a module made from a template,
+/// `table` takes the arguments of the functions that replace others, and the launchers that it
+/// finds are those of the template: a library can launch its users' kernels like its own.
 #[derive(Debug)]
 pub struct Instances<'a, K: 'static> {
     specs: &'static [KernelSpec],

@@ -85,7 +85,8 @@ pub(super) fn allow_globs(items: &mut [Item], shared: &ModuleItems) {
     }
 }
 
-/// Imports one by one what a `*` imports, since another item of the same name would hide the latter.
+/// Imports one by one what a `*` imports, since another item of the same name would hide the
+/// latter.
 fn explicit(items: &[Item], shared: &ModuleItems) -> TokenStream {
     let globs = leaves(items).into_iter().filter(|leaf| leaf.item.is_none());
     let uses = globs.map(|leaf| {

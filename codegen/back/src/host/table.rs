@@ -41,9 +41,9 @@ struct Field {
     ty: TokenStream,
 }
 
-/// Generates the table of the instances `kernels` of `function`, whose generics in `computed` follow
-/// from the others. Generates nothing if there are none, and only the key if they cannot be told
-/// apart by types on the host, or if their parameters differ in form.
+/// Generates the table of the instances `kernels` of `function`, whose generics in `computed`
+/// follow from the others. Generates nothing if there are none, and only the key if types on the
+/// host do not distinguish them, or if their parameters differ in form.
 pub(crate) fn table(
     function: &ItemFn,
     kernels: &[&Kernel],

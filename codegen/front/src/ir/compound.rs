@@ -116,8 +116,8 @@ impl Compound {
         }
     }
 
-    /// Returns the types of the parts of a struct or tuple, or of an array of these; `None` for other
-    /// types.
+    /// Returns the types of the parts of a struct or tuple, or of an array of these; `None` for
+    /// other types.
     pub fn members(&self) -> Option<Vec<&Type>> {
         match self {
             Self::Struct(of) => Some(of.fields.iter().map(|field| &field.ty).collect()),

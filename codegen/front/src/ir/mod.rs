@@ -6,8 +6,8 @@
 //! * **Statements are effects.** Every load, store, barrier operation, copy and call that the
 //!   hardware can notice is a [`StmtKind`] of its own with typed operands; no effect hides in a
 //!   string. A statement that yields a value names the local it writes.
-//! * **A statement is described once.** [`Stmt::facts`] says what it defines, accesses and waits for,
-//!   and who executes it together. Analyses read that instead of listing statements.
+//! * **A statement is described once.** [`Stmt::facts`] says what it defines, accesses and waits
+//!   for, and who executes it together. Analyses read that instead of listing statements.
 //! * **There are no functions and no generics.** A kernel is one instance with every constant
 //!   known. `#[tma_device]` functions are inlined; a `return` in one becomes a [`StmtKind::Leave`]
 //!   of its block.

@@ -32,8 +32,8 @@ impl Cx<'_> {
     }
 }
 
-/// Returns `value` if evaluating it repeatedly costs nothing and nothing changes it, or else a local
-/// that holds it. Of a value with parts, this applies to each.
+/// Returns `value` if evaluating it repeatedly costs nothing and nothing changes it, or else a
+/// local that holds it. Of a value with parts, this applies to each.
 pub(super) fn held(cx: &mut Cx<'_>, value: Expr) -> Expr {
     if let ExprKind::Compound(parts) = value.kind {
         let parts = parts.into_iter().map(|part| held(cx, part)).collect();

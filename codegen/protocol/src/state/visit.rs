@@ -467,7 +467,8 @@ fn phases_behind(phase: u32, other: u32) -> u32 {
     phase.wrapping_sub(other).min(2)
 }
 
-/// A visitor of terms alone. Those of facts are replaced by `Facts::rewritten`, which may drop some.
+/// A visitor of terms alone. Those of facts are replaced by `Facts::rewritten`, which may drop
+/// some.
 struct TermReplacement<F>(F);
 
 impl<F: FnMut(Term) -> Term> Visit for TermReplacement<F> {

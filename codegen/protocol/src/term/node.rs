@@ -61,8 +61,8 @@ pub(crate) enum NumberedKind {
     Iterations,
 }
 
-/// How many symbols of each kind an execution has numbered. An execution that decides as another one
-/// did has the same symbols.
+/// How many symbols of each kind an execution has numbered. An execution that decides as another
+/// one did has the same symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SymbolCounts {
     pub(super) fresh: u32,

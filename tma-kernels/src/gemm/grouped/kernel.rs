@@ -53,8 +53,8 @@ pub mod grouped {
         first_row: u32,
     }
 
-    /// Advances to the group of `tile`, and returns its end. With `WHOLE` all lanes of the warp must
-    /// call it, and the end becomes a uniform register.
+    /// Advances to the group of `tile`, and returns its end. With `WHOLE` all lanes of the warp
+    /// must call it, and the end becomes a uniform register.
     #[tma_device]
     fn seek<const WHOLE: bool, const TALL: bool>(
         group: &mut Group,
@@ -89,8 +89,8 @@ pub mod grouped {
         is_stacked: bool,
     }
 
-    /// Returns this block's part of the cluster's tile number `tile`, in a group that ends at `end`.
-    /// All tiles of two columns of blocks come before those of the next two.
+    /// Returns this block's part of the cluster's tile number `tile`, in a group that ends at
+    /// `end`. All tiles of two columns of blocks come before those of the next two.
     #[tma_device]
     fn tile_of_group<const BN: u32, const TALL: bool>(
         group: Group,

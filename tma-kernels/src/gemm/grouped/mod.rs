@@ -28,8 +28,9 @@ const SMALL: f64 = 1.02;
 pub struct GroupedOptions<'a> {
     /// Whether the matrices of B are stored N × K, not K × N.
     pub transpose_b: bool,
-    /// [`Tile::T128x256Cluster2x1`], whose blocks are side by side in a group's odd last 128 rows, or
-    /// [`Tile::T128x128Cluster1x2`]. The default is the one that should be faster if all groups are equal.
+    /// [`Tile::T128x256Cluster2x1`], whose blocks are side by side in a group's odd last 128 rows,
+    /// or [`Tile::T128x128Cluster1x2`]. The default is the one that should be faster if all groups
+    /// are equal.
     pub tile: Option<Tile>,
     /// Memory for the launch. Without it, a launch allocates its own, and waits when that is freed.
     pub workspace: Option<&'a mut GroupedWorkspace>,
@@ -195,7 +196,8 @@ fn choose([m, n]: [usize; 2], groups: usize, multiprocessors: usize) -> Tile {
         units.whole.div_ceil(clusters) as f64 + half
     };
     let large = rounds(groups * (tall * across + wide * across.div_ceil(2)), Tile::T128x256Cluster2x1);
-    // A half of `T128x128Cluster1x2` is assumed to take as long as one of `T128x128Cluster2x1`, which has the same size.
+    // A half of `T128x128Cluster1x2` is assumed to take as long as one of `T128x128Cluster2x1`,
+    // which has the same size.
     let small = rounds(groups * down * across, Tile::T128x128Cluster2x1) / 2.0 * SMALL;
     if rows < FEW_ROWS || small < large { Tile::T128x128Cluster1x2 } else { Tile::T128x256Cluster2x1 }
 }

@@ -190,8 +190,8 @@ impl Context {
     }
 }
 
-/// A prepared launch. It holds addresses, but does not keep their memory alive. The pointers make it
-/// `!Send`.
+/// A prepared launch. It holds addresses, but does not keep their memory alive. The pointers make
+/// it `!Send`.
 #[derive(Debug)]
 pub(crate) struct Prepared<'a> {
     context: &'static Context,

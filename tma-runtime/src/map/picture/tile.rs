@@ -161,8 +161,8 @@ impl TileLayout {
     }
 
     /// Returns the layout of the metadata of a sparse left operand, in the registers that
-    /// `tile.sparse(..)` takes. The extents of the operand are its rows and the elements of each, half
-    /// of which are stored.
+    /// `tile.sparse(..)` takes. The extents of the operand are its rows and the elements of each,
+    /// half of which are stored.
     ///
     /// # Errors
     ///
@@ -171,8 +171,8 @@ impl TileLayout {
         Ok(MetadataLayout::new(element, extents)?)
     }
 
-    /// Returns the layout of an `Accumulator<element, rows, columns>` of these extents: the thread and element that
-    /// hold each row and column.
+    /// Returns the layout of an `Accumulator<element, rows, columns>` of these extents: the thread
+    /// and element that hold each row and column.
     ///
     /// # Errors
     ///
@@ -182,8 +182,8 @@ impl TileLayout {
         Ok(FragmentLayout::accumulator(element, extents)?)
     }
 
-    /// Returns the layout of a `Fragment<element, rows, columns>` of these extents, a left operand in registers: the
-    /// thread and register that hold each row and column.
+    /// Returns the layout of a `Fragment<element, rows, columns>` of these extents, a left operand
+    /// in registers: the thread and register that hold each row and column.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Structs and tuples, and arrays of these. Such a value is a tree of parts, whose leaves are values of other types;
-//! a variable is a tree of locals.
+//! Structs and tuples, and arrays of these. Such a value is a tree of parts, whose leaves are
+//! values of other types; a variable is a tree of locals.
 
 mod construct;
 mod equality;

@@ -35,8 +35,8 @@ impl Cx<'_> {
         Expr { span, ..with_leaves(tree, &mut joined.into_iter()) }
     }
 
-    /// Passes a struct or tuple to the caller of the innermost function. `is_only` says that there is
-    /// no other exit.
+    /// Passes a struct or tuple to the caller of the innermost function. `is_only` says that there
+    /// is no other exit.
     pub(in crate::parse) fn leave_with_parts(&mut self, value: &Expr, is_only: bool) {
         let known = self.frames.exit().and_then(|exit| exit.parts.clone());
         if let Some(result) = self.assign_result(known, value, is_only) {

@@ -11,8 +11,8 @@ use crate::diag::mistake::Instances;
 use crate::ir::Span;
 use crate::limits::PRODUCT_INSTANCES;
 
-/// Checks a kernel's products: each binds every generic exactly once that is not computed, to values
-/// with names, and the total number of instances is within the limit.
+/// Checks a kernel's products: each binds every generic exactly once that is not computed, to
+/// values with names, and the total number of instances is within the limit.
 pub(super) fn judge(function: &ItemFn, products: &[&[Factor]], computed: &[&Computed], sink: &mut Sink) {
     let mut made = 0;
     for factors in products {

@@ -70,8 +70,8 @@ impl<'a> Cx<'a> {
         Some(Alias { declared, generics })
     }
 
-    /// Runs `f` where the parameters of an alias are known, in the alias's module. Without an alias,
-    /// runs `f` as it is. Returns `None` if an argument is unknown, which is reported.
+    /// Runs `f` where the parameters of an alias are known, in the alias's module. Without an
+    /// alias, runs `f` as it is. Returns `None` if an argument is unknown, which is reported.
     pub(super) fn in_alias<T>(
         &mut self,
         alias: Option<&Alias<'_>>,

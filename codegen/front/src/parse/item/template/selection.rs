@@ -1,5 +1,5 @@
-//! The instances to compile: those of the template that `only = ["bf16_*", "*_nn"]` names, and those
-//! that `instances = [kernel(..)]` adds.
+//! The instances to compile: those of the template that `only = ["bf16_*", "*_nn"]` names, and
+//! those that `instances = [kernel(..)]` adds.
 
 use proc_macro2::{Delimiter, Group, Span as TokenSpan, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -23,8 +23,8 @@ pub(super) struct Selection<'a> {
     pub(super) lines_at: Option<TokenSpan>,
 }
 
-/// Lists the chosen instances in the kernels' attributes, and removes kernels of which no instance is
-/// left. A kernel without any `instances` is kept, and so are the new module's `own` ones.
+/// Lists the chosen instances in the kernels' attributes, and removes kernels of which no instance
+/// is left. A kernel without any `instances` is kept, and so are the new module's `own` ones.
 pub(super) fn choose(items: &mut Vec<Item>, selection: Selection<'_>, own: &[Ident], sink: &mut Sink) {
     let Selection { only, added, lines_at } = selection;
     if only.is_none() && added.is_empty() {

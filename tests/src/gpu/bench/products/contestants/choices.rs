@@ -1,5 +1,5 @@
-//! The choices of `tma_kernels::gemm` as words: `t64x64`, `t128x128cluster2x1:halved`, `t64x64:4` for
-//! a tile in parts, `t64x64:even`.
+//! The choices of `tma_kernels::gemm` as words: `t64x64`, `t128x128cluster2x1:halved`, `t64x64:4`
+//! for a tile in parts, `t64x64:even`.
 
 use anyhow::Context;
 use tma_kernels::gemm::{Choice, Division, Tile};
