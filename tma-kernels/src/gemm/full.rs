@@ -14,7 +14,7 @@ pub mod with_options {
     use crate::gemm::device::consumer::multiply_steps;
     use crate::gemm::device::producer::Operand;
     use crate::gemm::device::schedule::{operand_coords, ring_stages, tile_coords, tile_order};
-    use crate::gemm::shared_sums::shared_sums::{Part, Split, TileSteps, steps_of, sum_parts, take_tile};
+    use crate::gemm::shared_sums::split::{Part, Split, TileSteps, steps_of, sum_parts, take_tile};
 
     /// Applies the activation to `EPILOGUE_COLUMNS` columns, a thread's elements from `first` on. x
     /// · sigmoid(y) with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u

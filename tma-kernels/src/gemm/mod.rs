@@ -180,7 +180,7 @@ impl Workspace {
 /// # Errors
 ///
 /// `TMA0546` if the matrices do not match or are too large, `TMA0547` if no kernel supports the
-/// GEMM, and the errors of [`launch`].
+/// GEMM, and the errors of [`launch`](tma_runtime::launch::launch).
 pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
     on: &impl LaunchOn,
     a: impl MapArg<AB, N>,

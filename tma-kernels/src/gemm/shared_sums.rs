@@ -4,7 +4,7 @@ use tma_runtime::tma_module;
 
 /// The steps of each unit, and the exchange of partial sums through global memory.
 #[tma_module]
-pub mod shared_sums {
+pub mod split {
     use tma_runtime::prelude::*;
 
     /// The division of tiles' steps among work units. The first `whole` units are one tile each.
