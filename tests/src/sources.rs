@@ -125,6 +125,7 @@ pub fn corpus() -> &'static [Source] {
         "numbers_methods": "tests/src/kernels/numbers/methods.rs",
         "optional": "tests/src/kernels/optional.rs",
         "orders": "tests/src/kernels/orders.rs",
+        "overflow": "tests/src/kernels/overflow.rs",
         "packed": "tests/src/kernels/packed.rs",
         "phases": "tests/src/kernels/phases.rs",
         "pipelines": "tests/src/kernels/pipelines.rs",

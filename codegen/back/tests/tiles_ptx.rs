@@ -3,7 +3,7 @@
 
 use tma_codegen::{Target, compile};
 
-/// Returns the PTX of a copy of tiles of 16 × 64 with these coordinates.
+/// Returns the PTX of a checked copy of tiles of 16 × 64 with these coordinates.
 fn copy(at: &str) -> String {
     let source = format!(
         "#[tma_kernel(threads = 32, checked)]\n\
@@ -24,10 +24,10 @@ fn copy(at: &str) -> String {
 #[test]
 fn the_ptx_is_that_of_coordinates_by_hand() {
     for (by_tile, by_hand) in [
-        ("dst.block_tile()", "[block_idx().y * 16, block_idx().x * 64]"),
-        ("dst.tile_at([row, block_idx().x])", "[row * 16, block_idx().x * 64]"),
-        ("tile.tile_at([n, 2])", "[n * 16, 128]"),
-        ("src.tile_at([row / 3, row % 3])", "[row / 3 * 16, row % 3 * 64]"),
+        ("dst.block_tile()", "[block_idx().y.wrapping_mul(16), block_idx().x.wrapping_mul(64)]"),
+        ("dst.tile_at([row, block_idx().x])", "[row.wrapping_mul(16), block_idx().x.wrapping_mul(64)]"),
+        ("tile.tile_at([n, 2])", "[n.wrapping_mul(16), 128]"),
+        ("src.tile_at([row / 3, row % 3])", "[(row / 3).wrapping_mul(16), (row % 3).wrapping_mul(64)]"),
     ] {
         let (found, wanted) = (copy(by_tile), copy(by_hand));
         assert!(wanted.contains("cp.async.bulk.tensor.2d"), "{wanted}");

@@ -4,8 +4,8 @@ use crate::ir::Kernel;
 
 /// The mode of kernels that have neither `checked` nor `unchecked`.
 ///
-/// Checked kernels test indices, coordinates of copies, ids of named barriers and divisors, and
-/// stop with the position in the source if one is invalid.
+/// Checked kernels test indices, coordinates of copies, ids of named barriers, divisors, and
+/// arithmetic for overflow. They stop with the position in the source if a test fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Checks {
     /// Kernels are checked, as in Rust builds with debug assertions.

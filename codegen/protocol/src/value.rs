@@ -99,7 +99,7 @@ impl Scope<'_> {
                 let a = self.number(a)?;
                 Value::Number(a.map(|a| self.terms.unary(*op, a).if_followable(self.terms))?)
             }
-            ExprKind::Binary(op, a, b) => {
+            ExprKind::Binary(op, a, b, _) => {
                 let (a, b) = (self.number(a)?, self.number(b)?);
                 Value::Number(a.zip(&b, |a, b| self.terms.binary(*op, a, b).if_followable(self.terms))?)
             }

@@ -26,14 +26,13 @@ pub(super) fn run(kernels: &[Kernel], words: &[u64], folder: &Path) -> anyhow::R
     fs::write(folder.join("words.bin"), bytes)?;
 
     let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    // Arithmetic wraps, as in the language and in a release build. Lints that reject wrapping do
-    // not matter here.
+    // No operator overflows. Lints do not matter here.
     rustc.args([
         "--edition=2024",
         "--cap-lints=allow",
         "-Copt-level=0",
         "-Cdebuginfo=0",
-        "-Coverflow-checks=off",
+        "-Coverflow-checks=on",
     ]);
     let output =
         rustc.arg("-o").arg(folder.join("twins")).arg(&source).output().context("rustc does not start")?;

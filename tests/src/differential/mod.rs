@@ -6,8 +6,9 @@
 //! `words.rs` (`host`). Both get the same inputs, and the outputs of the kernels must be equal.
 //!
 //! All types are written out, since this does not test inference. Behaviour that the language
-//! leaves open does not occur: divisors are never 0 or -1, indices are within their arrays, and the
-//! bits of a NaN are one pattern before anything reads them. The approximate functions are omitted.
+//! leaves open does not occur, nor does overflow, which stops some kernels: divisors are never 0 or
+//! -1, operands are small, indices are within their arrays, and the bits of a NaN are one pattern
+//! before anything reads them. The approximate functions are omitted.
 
 pub mod device;
 mod generate;

@@ -3,7 +3,7 @@
 //! A fault ends the process's use of its device, and a kernel prints to the standard output of its
 //! process. So each of these runs in its own process, which the parent starts and judges.
 
-use super::printing;
+use super::{overflow, printing};
 use anyhow::ensure;
 use tma_runtime::prelude::*;
 
@@ -24,7 +24,7 @@ pub struct Fault {
 
 /// Returns every fault, including those of other modules.
 pub fn all() -> impl Iterator<Item = &'static Fault> {
-    FAULTS.iter().chain(stops::FAULTS)
+    FAULTS.iter().chain(overflow::FAULTS).chain(stops::FAULTS)
 }
 
 /// The faults of this module.

@@ -27,6 +27,7 @@ pub mod multicast_ranks;
 pub mod numbers;
 pub mod optional;
 pub mod orders;
+pub mod overflow;
 pub mod packed;
 pub mod phases;
 pub mod pipelines;
@@ -69,6 +70,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         atomics::CASES,
         optional::CASES,
         orders::CASES,
+        overflow::CASES,
         barriers::CASES,
         fences::CASES,
         clusters::CASES,

@@ -9,17 +9,10 @@ use inkwell::{FloatPredicate, IntPredicate};
 use tma_front::ir::{BinaryOp, Expr, ExprKind, Scalar, Span};
 use tma_front::limits::WARP_THREADS;
 
+use super::arith::overflow;
 use super::types::Class;
-use super::{Cx, Lower, exact, print};
+use super::{Cx, Lower, expr, print};
 use crate::backend::BackendError;
-
-/// A computed index.
-pub(super) struct Index<'c> {
-    pub(super) value: IntValue<'c>,
-    /// Whether its arithmetic has not wrapped; `None` if it cannot wrap.
-    pub(super) not_wrapped: Option<IntValue<'c>>,
-    pub(super) span: Span,
-}
 
 /// An object with elements.
 #[derive(Clone, Copy)]
@@ -33,22 +26,24 @@ pub(super) struct Container<'t> {
 
 /// Emits an index, and the check that it is [within](within) an object.
 pub(super) fn index<'c>(cx: &mut Cx<'c, '_>, index: &Expr, container: Container<'_>) -> Lower<IntValue<'c>> {
-    let (value, not_wrapped) = exact::index(cx, index)?;
-    within(cx, Index { value, not_wrapped, span: index.span }, container)?;
+    let value = expr::int_value(cx, index)?;
+    within(cx, value, container, index.span)?;
     Ok(value)
 }
 
-/// Checks that an index is less than the number of elements. A negative index fails, and so does
-/// one whose arithmetic has wrapped.
-pub(super) fn within<'c>(cx: &mut Cx<'c, '_>, index: Index<'c>, container: Container<'_>) -> Lower<()> {
-    let Index { value, not_wrapped, span } = index;
+/// Checks that an index is less than the number of elements. A negative index fails.
+pub(super) fn within<'c>(
+    cx: &mut Cx<'c, '_>,
+    index: IntValue<'c>,
+    container: Container<'_>,
+    span: Span,
+) -> Lower<()> {
     let Container { thing, len, noun } = container;
-    if !cx.checked || value.is_const() {
+    if !cx.checked || index.is_const() {
         return Ok(());
     }
-    let end = value.get_type().const_int(len.into(), false);
-    let inside = cx.builder.build_int_compare(IntPredicate::ULT, value, end, "")?;
-    let inside = exact::and(cx, inside, not_wrapped)?;
+    let end = index.get_type().const_int(len.into(), false);
+    let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, end, "")?;
     let message = format!("index out of bounds of {}, {len} {noun}", name(cx, thing));
     print::assert(cx, inside, &message, span)
 }
@@ -165,13 +160,10 @@ pub(super) fn divisor<'c>(
     if !cx.checked {
         return Ok(());
     }
-    let (by_zero, overflow) = if op == BinaryOp::Rem {
-        (
-            "attempt to calculate the remainder with a divisor of zero",
-            "attempt to calculate the remainder with overflow",
-        )
+    let by_zero = if op == BinaryOp::Rem {
+        "attempt to calculate the remainder with a divisor of zero"
     } else {
-        ("attempt to divide by zero", "attempt to divide with overflow")
+        "attempt to divide by zero"
     };
     let ty = b.get_type();
     // The front end has rejected a constant zero.
@@ -185,7 +177,7 @@ pub(super) fn divisor<'c>(
         let divides = cx.builder.build_int_compare(IntPredicate::NE, b, ty.const_all_ones(), "")?;
         let has_opposite = cx.builder.build_int_compare(IntPredicate::NE, a, least, "")?;
         let fits = cx.builder.build_or(divides, has_opposite, "")?;
-        print::assert(cx, fits, overflow, span)?;
+        overflow::check(cx, op, fits, span)?;
     }
     Ok(())
 }

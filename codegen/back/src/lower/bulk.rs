@@ -7,7 +7,7 @@ use tma_front::limits::BULK_BYTES;
 
 use super::ptxas::own_memory;
 use super::types::pointer;
-use super::{Cx, Lower, exact, expr, memory, nvvm, print};
+use super::{Cx, Lower, expr, memory, nvvm, print};
 use crate::backend::BackendError;
 
 /// The maximum number of bytes per prefetch. As a prefetch is a hint, a larger one is truncated.
@@ -20,8 +20,6 @@ struct Range<'c> {
     /// The number of elements, 64 bits.
     count: IntValue<'c>,
     element: Scalar,
-    /// Whether neither has wrapped; `None` if they cannot.
-    not_wrapped: Option<IntValue<'c>>,
     /// The span for run-time messages.
     span: Span,
 }
@@ -34,13 +32,8 @@ fn range<'c>(
     element: Scalar,
     span: Span,
 ) -> Lower<Range<'c>> {
-    let (index, index_not_wrapped) = exact::widened_index(cx, index)?;
-    let (count, count_not_wrapped) = exact::widened_index(cx, count)?;
-    let not_wrapped = match (index_not_wrapped, count_not_wrapped) {
-        (Some(a), Some(b)) => Some(cx.builder.build_and(a, b, "")?),
-        (one, other) => one.or(other),
-    };
-    Ok(Range { index, count, element, not_wrapped, span })
+    let (index, count) = (expr::widened(cx, index)?, expr::widened(cx, count)?);
+    Ok(Range { index, count, element, span })
 }
 
 /// Lowers a copy between global and shared memory.
@@ -127,7 +120,6 @@ fn within_global<'c>(
     let last = cx.builder.build_int_sub(len, range.count, "")?;
     let early = cx.builder.build_int_compare(IntPredicate::ULE, range.index, last, "")?;
     let inside = cx.builder.build_and(fits, early, "")?;
-    let inside = exact::and(cx, inside, range.not_wrapped)?;
     print::assert(cx, inside, &format!("bulk copy out of bounds of `{name}`"), range.span)?;
     if cx.checked {
         let what = format!("the index of a bulk copy of `{name}`");
@@ -150,12 +142,10 @@ fn shared_address<'c>(
     };
     let base = expr::value(cx, array).and_then(pointer)?;
     // Both are 32-bit values: their 64-bit sum does not wrap.
-    let (at, not_wrapped) = exact::widened_index(cx, at)?;
+    let at = expr::widened(cx, at)?;
     let end = cx.builder.build_int_add(at, range.count, "")?;
     let len = cx.context.i64_type().const_int(len, false);
     let inside = cx.builder.build_int_compare(IntPredicate::ULE, end, len, "")?;
-    let inside = exact::and(cx, inside, not_wrapped)?;
-    let inside = exact::and(cx, inside, range.not_wrapped)?;
     print::assert(cx, inside, "bulk copy out of bounds of shared memory", range.span)?;
     if cx.checked {
         whole_units(cx, range, at, "the place of a bulk copy in shared memory")?;

@@ -140,7 +140,6 @@ fn exits<'c>(cx: &Cx<'c, '_>, label: Label) -> Lower<Exits<'c>> {
 
 /// Lowers a loop over a range. `check` has rejected `unroll` without bounds known at compile time.
 pub(super) fn for_(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
-    cx.variables.enter(inner);
     match (inner.unroll, inner.start.as_int(), inner.end.as_int(), inner.step.as_int()) {
         (true, Some(start), Some(end), Some(step)) if step > 0 => unrolled(cx, inner, start, end, step),
         _ => counted(cx, inner),

@@ -7,7 +7,7 @@ use tma_front::limits::MAP_BYTES;
 
 use super::kernel::Param;
 use super::types::{GENERIC, pointer};
-use super::{Cx, Lower, exact, expr, memory, nvvm, print, tile};
+use super::{Cx, Lower, expr, memory, nvvm, print, tile};
 use crate::backend::BackendError;
 
 /// The size of a map in 64-bit words.
@@ -80,11 +80,10 @@ fn published<'c>(cx: &mut Cx<'c, '_>, maps: ParamId, index: &Expr) -> Lower<Poin
         return Err(BackendError::Unchecked(format!("one of the maps `{}`, which are none", param.name)));
     };
     let span = index.span;
-    let (index, not_wrapped) = exact::widened_index(cx, index)?;
+    let index = expr::widened(cx, index)?;
     let words = cx.context.i64_type().const_int(u64::from(MAP_WORDS), false);
     let count = cx.builder.build_int_unsigned_div(len, words, "")?;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, count, "")?;
-    let inside = exact::and(cx, inside, not_wrapped)?;
     print::assert(cx, inside, &format!("index out of bounds of `{}`", param.name), span)?;
     let bytes = cx.context.i64_type().const_int(u64::from(MAP_BYTES), false);
     let offset = cx.builder.build_int_mul(index, bytes, "")?;

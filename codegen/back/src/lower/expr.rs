@@ -1,9 +1,10 @@
 //! Expressions.
 
 use inkwell::values::{BasicValueEnum, IntValue};
-use tma_front::ir::{Axis, Const, Expr, ExprKind, ParamId, Scalar, Special};
+use tma_front::ir::{Axis, Const, Expr, ExprKind, ParamId, Scalar, Special, Strictness};
 use tma_front::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
+use super::arith::overflow;
 use super::kernel::Param;
 use super::types::{int, int_const, pointer, scalar_of};
 use super::{Cx, Lower, arith, cast, cluster, debug, integer, locals, nvvm, tile};
@@ -51,9 +52,15 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
             }
         },
         ExprKind::Special(special) => special_value(cx, *special).map(Into::into),
-        ExprKind::Unary(op, a) => arith::unary(cx, *op, a),
-        ExprKind::Binary(op, a, b) => arith::binary(cx, *op, a, b, expr.span),
-        ExprKind::Math(op, operands) => arith::math(cx, *op, operands),
+        ExprKind::Unary(op, a) => arith::unary(cx, *op, a, expr.span),
+        ExprKind::Binary(op, a, b, Strictness::Lazy) if cx.checked && overflow::may_stop(b) => {
+            overflow::lazy(cx, *op, a, b)
+        }
+        ExprKind::Binary(op, a, b, strictness) => {
+            let is_strict = cx.checked && *strictness == Strictness::Strict;
+            arith::binary(cx, *op, is_strict, a, b, expr.span)
+        }
+        ExprKind::Math(op, operands) => arith::math(cx, *op, operands, expr.span),
         ExprKind::Integer(op, operands) => integer::apply(cx, *op, operands),
         ExprKind::Cast(a) => {
             let from = value(cx, a)?;

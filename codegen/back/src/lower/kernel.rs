@@ -14,7 +14,7 @@ use tma_front::limits::{ARRAY_ALIGNMENT, cluster_blocks};
 
 use super::ptxas::Workarounds;
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
-use super::{Cx, Lower, debug, exact, locals, memory, narrow, sync};
+use super::{Cx, Lower, debug, locals, memory, narrow, sync};
 use crate::Checks;
 use crate::backend::{BackendError, Source};
 
@@ -67,7 +67,6 @@ pub(super) fn declare<'c, 'k>(
         workarounds: Workarounds::ALL,
         new_sums: HashSet::new(),
         checked: checks.apply_to(kernel),
-        variables: exact::Variables::of(&kernel.body),
         builder,
         allocas,
         kernel: checked,

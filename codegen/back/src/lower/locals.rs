@@ -5,7 +5,7 @@ use inkwell::values::{AggregateValueEnum, BasicValueEnum, InstructionValue, IntV
 use tma_front::ir::{Expr, ExprKind, Kernel, LocalId, Scalar, StmtKind, Type, visit};
 
 use super::types::int;
-use super::{Cx, Lower, bounds, exact, expr};
+use super::{Cx, Lower, bounds, expr};
 use crate::backend::BackendError;
 
 /// Returns the alloca of `local`.
@@ -49,7 +49,7 @@ pub(super) fn store<'c>(cx: &Cx<'c, '_>, local: LocalId, value: BasicValueEnum<'
 /// Emits `local[index]… = value`.
 pub(super) fn assign(cx: &mut Cx<'_, '_>, local: LocalId, index: &[Expr], value: &Expr) -> Lower<()> {
     let value_span = value.span;
-    let value = if index.is_empty() { exact::assigned(cx, local, value)? } else { expr::value(cx, value)? };
+    let value = expr::value(cx, value)?;
     let mut address = alloca_of(cx, local)?;
     let ty = cx.kernel.kernel().local(local).ty.clone();
     let mut array = Expr { kind: ExprKind::Local(local), ty, span: value_span };

@@ -4,7 +4,7 @@
 //! * [`stmt`] and [`control`]: statements without and with control flow.
 //! * [`expr`], [`arith`] and [`cast`]: values.
 //! * [`locals`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory;
-//!   [`bounds`]: checks of indices and divisors; [`exact`]: checks that an index has not wrapped.
+//!   [`bounds`]: checks of indices and divisors.
 //! * [`cluster`]: shared memory of other blocks, and slices of a load.
 //! * [`barrier`], [`tma`] and [`sync`]: asynchronous operations. Their instructions come from
 //!   [`nvvm`], the one table of instructions that LLVM IR cannot express.
@@ -15,7 +15,7 @@
 //! A local is an `alloca`, and reading it a `load`; LLVM's O3 promotes them to registers. A handle
 //! (tile, barrier, array, stages) is a `ptr addrspace(3)`, and one of another block a `ptr
 //! addrspace(7)`. A `bool` is `i1` in registers and `i8` in memory and parameters; an 8-bit float
-//! is `i8`. Integer operations wrap and have neither `nsw` nor `nuw`. Float operations have no
+//! is `i8`. Integer operations wrap, unless a check precedes them, and have neither `nsw` nor `nuw`. Float operations have no
 //! fast-math flags, which prevents contraction and reassociation.
 //!
 //! Lowering never fails because of a mistake of the user. A construct that `check` should have
@@ -31,7 +31,6 @@ mod cluster;
 mod control;
 mod debug;
 mod descriptor;
-mod exact;
 mod expr;
 mod kernel;
 mod locals;
@@ -131,8 +130,6 @@ struct Cx<'c, 'k> {
     new_sums: HashSet<InstructionValue<'c>>,
     /// Whether the kernel checks what Rust's debug builds check.
     checked: bool,
-    /// The ranges and exact values of variables. Used in checked kernels.
-    variables: exact::Variables<'c>,
     /// The insertion point.
     builder: Builder<'c>,
     /// The end of the entry block, which holds every `alloca` and nothing else.

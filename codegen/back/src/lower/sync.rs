@@ -70,7 +70,7 @@ pub(super) fn arrive_at(cx: &mut Cx<'_, '_>, id: &Expr, threads: &Expr) -> Lower
 /// Lowers a synchronisation of all threads of the grid, counted in `counter[0]`.
 pub(super) fn sync_grid(cx: &mut Cx<'_, '_>, counter: ParamId, span: Span) -> Lower<()> {
     let first = cx.context.i64_type().const_zero();
-    let (address, _) = memory::checked_address(cx, counter, first, None, span)?;
+    let (address, _) = memory::checked_address(cx, counter, first, span)?;
     let mut blocks = cx.u32_const(1);
     for axis in AXES {
         let extent = expr::register(cx, "nctaid", axis)?;

@@ -6,7 +6,7 @@ use tma_front::ir::{Expr, LocalId, TileSwizzle, TileType, Type};
 
 use super::types::{int, pointer};
 use super::vector::{self, Vector};
-use super::{Cx, Lower, bounds, exact, expr, locals, memory};
+use super::{Cx, Lower, bounds, expr, locals, memory};
 use crate::backend::BackendError;
 
 /// Lowers `dest = tile[at]`.
@@ -66,19 +66,18 @@ fn coordinates<'c>(
 ) -> Lower<Vec<BasicValueEnum<'c>>> {
     let mut indices = vec![];
     for at in at {
-        let (value, not_wrapped) = exact::index(cx, at)?;
-        indices.push(bounds::Index { value, not_wrapped, span: at.span });
+        indices.push((expr::int_value(cx, at)?, at.span));
     }
     let mut values = vec![];
-    for (dimension, (index, &extent)) in indices.into_iter().zip(&ty.extents).enumerate() {
+    for (dimension, ((index, span), &extent)) in indices.into_iter().zip(&ty.extents).enumerate() {
         let noun = match (dimension, ty.rank()) {
             (_, 1) => "elements".to_owned(),
             (0, 2) => "rows".to_owned(),
             (1, 2) => "columns".to_owned(),
             _ => format!("along dimension {dimension}"),
         };
-        values.push(index.value.into());
-        bounds::within(cx, index, bounds::Container { thing: tile, len: extent, noun: &noun })?;
+        values.push(index.into());
+        bounds::within(cx, index, bounds::Container { thing: tile, len: extent, noun: &noun }, span)?;
     }
     Ok(values)
 }

@@ -6,5 +6,5 @@ fn k(m: TensorMap<Tile<u32, Shape2<8, 64>>>, i: i32) {
     m.store([0, -64], t);
     m.reduce_or([i, 4 - 8], t);
     let row = 0u32;
-    m.store([row - 8, 0], t);
+    m.store([row.wrapping_sub(8), 0], t);
 }

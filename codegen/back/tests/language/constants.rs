@@ -47,6 +47,44 @@ fn a_const_fn_is_evaluated() {
     assert_eq!(value("{ let x = 3; let y = x * 2; y + 1 }"), "7u32");
     assert_eq!(value("if SUM > 3 { 1 } else { 2 }"), "1u32");
     assert_eq!(value("{ let [a, b, ..] = TABLE; a + b }"), "4u32");
+    assert_eq!(value("u32::MAX - 1 + 1"), "4294967295u32");
+    assert_eq!(value("u32::MAX.wrapping_add(2)"), "1u32");
+    // What `&&` does not evaluate may overflow.
+    assert_eq!(value("if SUM < 13 && SUM - 14 < 5 { 1 } else { 2 }"), "2u32");
+}
+
+/// The arithmetic of constants and generics in a kernel.
+#[test]
+fn known_overflow_in_a_kernel_is_refused() {
+    let kernel = |body: &str| {
+        format!(
+            "#[tma_module] mod m {{ {ITEMS} #[tma_device] fn before(x: u32) -> u32 {{ x - 1 }}
+             #[tma_kernel(threads = 32, instances(a = <1>, b = <2>))]
+             fn k<const N: u32>(out: Global<u32>) {{ {body} }} }}"
+        )
+    };
+    for (body, words) in [
+        ("out.set(0, N - 2);", "attempt to subtract with overflow (in the instance `a`)"),
+        ("out.set(0, before(0));", "attempt to subtract with overflow"),
+        ("let x = 200u8; out.set(0, (x + 100) as u32);", "attempt to add with overflow"),
+        ("let x = -(-128i8); out.set(0, x as u32);", "attempt to negate with overflow"),
+        ("out.set(0, N * u32::MAX);", "attempt to multiply with overflow (in the instance `b`)"),
+    ] {
+        let errors = refused(&kernel(body));
+        let wanted = format!("TMA0111: cannot evaluate this expression: {words}");
+        assert!(errors.contains(&wanted), "{body}\n{errors}");
+        assert_eq!(errors.matches("TMA").count(), 1, "{errors}");
+    }
+    for body in [
+        "if N > 1 { out.set(0, N - 2); }",
+        "if N > 1 && out.get(0) < N - 2 { out.set(0, 1); }",
+        "if N > 1 && thread_idx().x < N - 2 { out.set(0, N - 2); }",
+        "if N == 1 || out.get(0) < N - 2 { out.set(0, 1); }",
+        "out.set(0, N.wrapping_sub(2));",
+    ] {
+        let checked = tma_codegen::check("language.rs", &kernel(body));
+        assert!(checked.is_ok(), "{body}");
+    }
 }
 
 /// Wherever a constant may be, one may be computed.
@@ -92,6 +130,16 @@ fn a_constant_must_have_a_value() {
     refuses("loop {}", "it takes more than 100000 steps");
     refuses("checked(9)", "TMA0111: cannot evaluate this constant: the assertion fails");
     refuses("checked(0)", "TMA0111: cannot evaluate this constant: division by zero");
+    refuses("u32::MAX + 1", "TMA0111: cannot evaluate this constant: attempt to add with overflow");
+    refuses("twice(1 << 31)", "TMA0111: cannot evaluate this constant: attempt to multiply with overflow");
+    refuses("SUM - 14", "TMA0111: cannot evaluate this constant: attempt to subtract with overflow");
+    refuses("-(i32::MIN) as u32", "TMA0111: cannot evaluate this constant: attempt to negate with overflow");
+    refuses("1 << (SUM + 19)", "TMA0111: cannot evaluate this constant: attempt to shift left with overflow");
+    refuses(
+        "(i8::MIN / -1) as u32",
+        "TMA0111: cannot evaluate this constant: attempt to divide with overflow",
+    );
+    refuses("16u32.pow(8)", "TMA0111: cannot evaluate this constant: attempt to multiply with overflow");
     refuses("TABLE[4]", "TMA0111: cannot evaluate this constant: index out of bounds");
     refuses("plain(3)", "TMA0105: a constant cannot call `plain`");
     refuses("thread_idx().x", "TMA0105: this must be a constant");

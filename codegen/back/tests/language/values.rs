@@ -45,8 +45,11 @@ fn the_ends_of_the_integers_are_values() {
 
 #[test]
 fn known_arithmetic_wraps_and_rounds_as_it_does_at_run_time() {
-    means("let mut a = u32::MAX + 2; let mut b = i32::MIN - 1;", "v0 = 1u32\nv1 = 2147483647i32");
-    means("let mut a = u64::MAX * u64::MAX; let mut b = 1u8 << 7;", "v0 = 1u64\nv1 = 128u8");
+    means(
+        "let mut a = u32::MAX.wrapping_add(2); let mut b = i32::MIN.wrapping_sub(1);",
+        "v0 = 1u32\nv1 = 2147483647i32",
+    );
+    means("let mut a = u64::MAX.wrapping_mul(u64::MAX); let mut b = 1u8 << 7;", "v0 = 1u64\nv1 = 128u8");
     means(
         "let mut a = -7 / 2; let mut b = -7 % 2; let mut c = !0u16;",
         "v0 = -3i32\nv1 = -1i32\nv2 = 65535u16",

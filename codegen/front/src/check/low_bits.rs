@@ -118,7 +118,7 @@ impl Variables {
                     UnaryOp::Not => LowBits::new(a.known, !a.bits),
                 }
             }
-            ExprKind::Binary(op, a, b) => binary(*op, self.of(a), self.of(b), width),
+            ExprKind::Binary(op, a, b, _) => binary(*op, self.of(a), self.of(b), width),
             ExprKind::Shared(_)
             | ExprKind::Param(_)
             | ExprKind::GlobalLen(_)

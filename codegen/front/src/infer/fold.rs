@@ -3,15 +3,19 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::diag::mistake::NoValue;
-use crate::ir::{Const, Expr, ExprKind, Scalar, Type, eval};
+use crate::ir::{
+    BinaryOp, Const, Expr, ExprKind, NEGATION_OVERFLOW, Scalar, Strictness, Type, UnaryOp, eval, visit,
+};
 
 /// Replaces `expr`, whose operands are already folded, by its value if that is known. Returns an
-/// error if the expression is constant but has no value.
+/// error if the expression is constant but has no value. An expression that
+/// [overflows](each_overflow) remains, because it may be an operand that `&&` never evaluates.
 pub(crate) fn fold(expr: &mut Expr) -> Result<(), NoValue> {
     let Some(scalar) = expr.ty.as_scalar() else { return fold_element(expr) };
     let value = match &expr.kind {
+        ExprKind::Unary(..) | ExprKind::Binary(..) if overflow(expr).is_some() => None,
         ExprKind::Unary(op, a) => constant(a).and_then(|a| eval::unary(*op, a, scalar)),
-        ExprKind::Binary(op, a, b) => match (constant(a), constant(b)) {
+        ExprKind::Binary(op, a, b, _) => match (constant(a), constant(b)) {
             (_, Some(Const::Int(0))) if op.is_division() => {
                 return Err(NoValue::DividesByZero);
             }
@@ -56,6 +60,38 @@ pub(crate) fn fold(expr: &mut Expr) -> Result<(), NoValue> {
     Ok(())
 }
 
+/// Calls `f` for each constant operation in the folded `expr` that overflows where Rust's debug
+/// builds panic, with Rust's words. Operands that `&&` and `||` do not evaluate are left out.
+pub(crate) fn each_overflow(expr: &Expr, f: &mut impl FnMut(&Expr, &'static str)) {
+    if decided(expr).is_some() {
+        return;
+    }
+    for operand in visit::operands_of(expr) {
+        each_overflow(operand, f);
+    }
+    if let Some(words) = overflow(expr) {
+        f(expr, words);
+    }
+}
+
+/// Returns the value of `a && b` or `a || b` if the constant `a` decides it.
+pub(crate) fn decided(expr: &Expr) -> Option<Const> {
+    let ExprKind::Binary(op, a, _, Strictness::Lazy) = &expr.kind else { return None };
+    let left = Const::Bool(*op == BinaryOp::Or);
+    (constant(a)? == left).then_some(left)
+}
+
+/// Returns Rust's words if `expr` is an operation on constants that overflows.
+fn overflow(expr: &Expr) -> Option<&'static str> {
+    if let ExprKind::Unary(UnaryOp::Neg, a) = &expr.kind {
+        let overflows = eval::negation_overflows(constant(a)?, a.ty.as_scalar()?);
+        return overflows.then_some(NEGATION_OVERFLOW);
+    }
+    let ExprKind::Binary(op, a, b, Strictness::Strict) = &expr.kind else { return None };
+    let overflows = eval::overflows(*op, constant(a)?, constant(b)?, a.ty.as_scalar()?);
+    op.overflow().filter(|_| overflows)
+}
+
 /// Replaces an element of a constant array: `[1, 2][1]` is `2`.
 fn fold_element(expr: &mut Expr) -> Result<(), NoValue> {
     let ExprKind::Index(array, index) = &expr.kind else { return Ok(()) };
@@ -88,7 +124,7 @@ fn constant(expr: &Expr) -> Option<Const> {
 
 /// Returns the type that a binary expression computes in: that of its left operand.
 fn expr_scalar(expr: &Expr) -> Scalar {
-    let left = if let ExprKind::Binary(_, left, _) = &expr.kind { left.ty.as_scalar() } else { None };
+    let left = if let ExprKind::Binary(_, left, ..) = &expr.kind { left.ty.as_scalar() } else { None };
     left.unwrap_or(Scalar::I32)
 }
 

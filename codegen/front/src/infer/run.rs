@@ -176,6 +176,9 @@ impl Run<'_> {
             if let Err(why) = fold::fold(node) {
                 failure.get_or_insert_with(|| no_value(why, node.span));
             }
+            if let Some(value) = fold::decided(node) {
+                node.kind = ExprKind::Const(value);
+            }
             if let ExprKind::Index(array, index) = &node.kind
                 && is_out_of_bounds(array, index)
             {
@@ -187,6 +190,9 @@ impl Run<'_> {
                 let why = Some(Box::new(Value::Range { value, ty: node.ty.clone() }));
                 failure.get_or_insert(Failure { why, span: node.span });
             }
+        });
+        fold::each_overflow(&known, &mut |part, words| {
+            failure.get_or_insert_with(|| no_value(NoValue::Overflow(words), part.span));
         });
         match failure {
             Some(failure) => Err(failure),

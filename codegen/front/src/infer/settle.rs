@@ -5,7 +5,7 @@
 use super::scalar::{extremes, has_operator};
 use super::{Infer, fold, rule};
 use crate::diag::Sink;
-use crate::diag::mistake::Value;
+use crate::diag::mistake::{NoValue, Value};
 use crate::ir::{Block, Const, Expr, ExprKind, Local, Scalar, StmtKind, Type, UnaryOp, visit};
 
 /// The parts of a kernel whose types inference decides.
@@ -41,6 +41,7 @@ fn settle_block(infer: &Infer, block: &mut Block, sink: &mut Sink) {
     for stmt in &mut block.stmts {
         for operand in visit::operands_mut(&mut stmt.kind) {
             visit::within_mut(operand, &mut |expr| settle_node(infer, expr, sink));
+            report_overflow(operand, sink);
         }
         drop_dead_branch(&mut stmt.kind);
         close_ranges(&mut stmt.kind);
@@ -48,6 +49,17 @@ fn settle_block(infer: &Infer, block: &mut Block, sink: &mut Sink) {
             settle_block(infer, inner, sink);
         }
     }
+}
+
+/// Reports constant operations that overflow, except for shifts. A shift by too much is reported
+/// where it is parsed, and not in a device function to which the amount is passed.
+fn report_overflow(expr: &Expr, sink: &mut Sink) {
+    fold::each_overflow(expr, &mut |part, words| {
+        let is_shift = matches!(part.kind, ExprKind::Binary(op, ..) if op.is_shift());
+        if !is_shift {
+            sink.error(Value::Expression(NoValue::Overflow(words)), part.span);
+        }
+    });
 }
 
 /// Removes the branch that a constant condition excludes from this instance: `if STAGES > 1 {
@@ -108,7 +120,7 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
                 UnaryOp::Not => ("!", a, scalar.is_integer() || scalar == Scalar::Bool),
             }
         }
-        ExprKind::Binary(op, a, _) => {
+        ExprKind::Binary(op, a, ..) => {
             let Some(scalar) = a.ty.as_scalar() else { return };
             (op.sign(), a, has_operator(scalar, *op))
         }

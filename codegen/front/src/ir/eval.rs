@@ -45,6 +45,34 @@ pub fn binary(op: BinaryOp, a: Const, b: Const, scalar: Scalar) -> Option<Const>
     value.map(|value| wrap(value, scalar))
 }
 
+/// Whether `op` on integers of type `scalar` has a result that the type does not have, or shifts by
+/// the width of the type or more.
+pub fn overflows(op: BinaryOp, a: Const, b: Const, scalar: Scalar) -> bool {
+    let (Const::Int(a), Const::Int(b)) = (a, b) else { return false };
+    let exact = match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        // The remainder of the least number by -1 is 0, but Rust computes it with the quotient.
+        BinaryOp::Div | BinaryOp::Rem if b != 0 => a.checked_div(b),
+        BinaryOp::Shl | BinaryOp::Shr => return !(0..i128::from(scalar.bytes() * 8)).contains(&b),
+        BinaryOp::Div | BinaryOp::Rem | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => return false,
+        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+            return false;
+        }
+    };
+    exact.is_none_or(|exact| !fits(exact, scalar))
+}
+
+/// Whether the integer `a` of type `scalar` has no opposite.
+pub fn negation_overflows(a: Const, scalar: Scalar) -> bool {
+    matches!(a, Const::Int(a) if !fits(-a, scalar))
+}
+
+fn fits(value: i128, scalar: Scalar) -> bool {
+    scalar.integer_range().is_none_or(|(least, greatest)| (least..=greatest).contains(&value))
+}
+
 fn integers(op: BinaryOp, a: i128, b: i128, scalar: Scalar) -> Option<Const> {
     let amount = || u32::try_from(b.rem_euclid(i128::from(scalar.bytes() * 8))).ok();
     let value = match op {
@@ -207,6 +235,28 @@ mod tests {
         let tenth = f64::from(0.1_f32);
         let sum = binary(BinaryOp::Add, Const::Float(tenth), Const::Float(tenth), Scalar::F32);
         assert_eq!(sum, Some(Const::Float(f64::from(0.1_f32 + 0.1_f32))));
+    }
+
+    #[test]
+    fn results_outside_the_type_overflow() {
+        let extremes = [
+            (BinaryOp::Add, [i128::from(u64::MAX), 1], [i128::from(u64::MAX) - 1, 1], Scalar::U64),
+            (BinaryOp::Sub, [0, 1], [1, 1], Scalar::U8),
+            (BinaryOp::Sub, [-128, 1], [-127, 1], Scalar::I8),
+            (BinaryOp::Mul, [i128::from(u64::MAX); 2], [i128::from(u64::MAX), 1], Scalar::U64),
+            (BinaryOp::Div, [-128, -1], [-128, 1], Scalar::I8),
+            (BinaryOp::Rem, [-32768, -1], [-32767, -1], Scalar::I16),
+            (BinaryOp::Shl, [1, 32], [1, 31], Scalar::U32),
+            (BinaryOp::Shr, [1, -1], [1, 0], Scalar::I64),
+        ];
+        for (op, outside, inside, scalar) in extremes {
+            for ([a, b], wanted) in [(outside, true), (inside, false)] {
+                let found = overflows(op, Const::Int(a), Const::Int(b), scalar);
+                assert_eq!(found, wanted, "{a} {} {b} of {scalar}", op.sign());
+            }
+        }
+        assert!(negation_overflows(Const::Int(-128), Scalar::I8));
+        assert!(!negation_overflows(Const::Int(-128), Scalar::I16));
     }
 
     #[test]

@@ -28,12 +28,12 @@ pub enum ExprKind {
     GlobalLen(ParamId),
     /// An index or extent of this thread, its block or its cluster.
     Special(Special),
-    /// `-a` or `!a`.
+    /// `-a` or `!a`. An integer without opposite stops a checked kernel.
     Unary(UnaryOp, Box<Expr>),
     /// `a + b` and the other binary operators. Integers wrap, as in a release build of Rust. Shift
     /// amounts are taken modulo the width. The result of an integer division by zero is
-    /// unspecified. Both operands are always evaluated.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// unspecified. Both operands are always evaluated. The [`Strictness`] is for checked kernels.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>, Strictness),
     /// A conversion between scalars by value. As with Rust's `as`, float to integer saturates and
     /// takes NaN to 0.
     Cast(Box<Expr>),
@@ -258,6 +258,19 @@ pub enum UnaryOp {
     Not,
 }
 
+/// The behaviour of a binary operator in a checked kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Strictness {
+    /// The operator never stops, except for a division. This is arithmetic of the compiler, or of a
+    /// method such as `wrapping_add`.
+    Wrapping,
+    /// The operator is one of the source. It stops where Rust's debug builds panic.
+    Strict,
+    /// The operator is `&` or `|`, and stands for `&&` or `||`. The right operand stops only if the
+    /// left one does not decide the result.
+    Lazy,
+}
+
 /// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
@@ -310,6 +323,22 @@ impl BinaryOp {
         }
     }
 
+    /// Returns Rust's words for a result that the type does not have, or for a shift by its width
+    /// or more; `None` for operators without such results.
+    pub const fn overflow(self) -> Option<&'static str> {
+        match self {
+            Self::Add => Some("attempt to add with overflow"),
+            Self::Sub => Some("attempt to subtract with overflow"),
+            Self::Mul => Some("attempt to multiply with overflow"),
+            Self::Div => Some("attempt to divide with overflow"),
+            Self::Rem => Some("attempt to calculate the remainder with overflow"),
+            Self::Shl => Some("attempt to shift left with overflow"),
+            Self::Shr => Some("attempt to shift right with overflow"),
+            Self::And | Self::Or | Self::Xor => None,
+            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => None,
+        }
+    }
+
     /// Returns the operator in Rust.
     pub const fn sign(self) -> &'static str {
         match self {
@@ -359,6 +388,9 @@ impl EvictionPriority {
     }
 }
 
+/// Rust's words for the negation of the least integer.
+pub const NEGATION_OVERFLOW: &str = "attempt to negate with overflow";
+
 /// A function of scalars. All operands and the result have the same type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MathOp {
@@ -366,7 +398,7 @@ pub enum MathOp {
     Min,
     /// The maximum; for floats, the number if one operand is NaN.
     Max,
-    /// The absolute value; wraps at the least integer.
+    /// The absolute value. The least integer wraps, or stops a checked kernel.
     Abs,
     /// `a * b + c`, rounded once.
     Fma,

@@ -363,7 +363,7 @@ impl Display for Expr {
             ExprKind::Special(special) => write!(f, "{special}"),
             ExprKind::Unary(UnaryOp::Neg, a) => write!(f, "(-{a})"),
             ExprKind::Unary(UnaryOp::Not, a) => write!(f, "(!{a})"),
-            ExprKind::Binary(op, a, b) => write!(f, "({a} {} {b})", op.sign()),
+            ExprKind::Binary(op, a, b, _) => write!(f, "({a} {} {b})", op.sign()),
             ExprKind::Cast(a) => write!(f, "({a} as {})", self.ty),
             ExprKind::Bits(a) => write!(f, "bits({a} as {})", self.ty),
             ExprKind::Integer(op, all) => write!(f, "{}({})", op.name(), Commas(all)),

@@ -83,7 +83,7 @@ macro_rules! expr_operands {
             | ExprKind::Repeat(a)
             | ExprKind::CachePolicy(_, a)
             | ExprKind::MapAt(_, a) => vec![a.$as_ref()],
-            ExprKind::Binary(_, a, b)
+            ExprKind::Binary(_, a, b, _)
             | ExprKind::Index(a, b)
             | ExprKind::Stage(a, b)
             | ExprKind::Remote(a, b)

@@ -10,7 +10,7 @@ use super::device::own_variable;
 use super::literal::literal;
 use super::method::flight::negated;
 use super::method::pipeline::slot_tile;
-use super::method::tile_at::known_integer;
+use super::method::tile_at::{known_bool, known_integer};
 use super::names::{self, Meaning, Space, refuse_qualified};
 use super::number::scalar_constant;
 use super::span;
@@ -21,7 +21,7 @@ use crate::infer::rule::Rule;
 use crate::infer::{Infer, Typing};
 use crate::ir::{
     Axis, BinaryOp, Block, ChoiceType, Compound, Expr, ExprKind, IntegerOp, Scalar, Span, Special, StmtKind,
-    Type, UnaryOp, visit,
+    Strictness, Type, UnaryOp, visit,
 };
 use crate::words::{FunctionWord, Word};
 
@@ -214,15 +214,21 @@ impl Cx<'_> {
         {
             return self.equality(op, left, right, span);
         }
-        apply(&mut self.typing(), op, left, right, span)
+        if self.nesting.is_left_out() {
+            // No constant of a branch that is not compiled needs a value.
+            return apply(&mut self.typing(), op, left, right, span);
+        }
+        strict(&mut self.typing(), op, left, right, span)
     }
 
     /// Reports a shift by at least the width of the shifted type, as rustc's lint does: if the
     /// amount is a constant in the function's own text. An argument of a device function is not
-    /// constant in that sense: `(x << n) | (x >> (32 - n))` is a rotation, also by 0.
+    /// constant in that sense: `(x << n) | (x >> (32 - n))` may be called with 0 where it is not
+    /// checked. In a constant, any overflow is reported when it is evaluated.
     pub(super) fn judge_shift(&mut self, op: BinaryOp, shifted: &Type, by: &Expr, written: &syn::ExprBinary) {
         if op.is_shift()
             && !self.nesting.is_left_out()
+            && !self.nesting.in_constant()
             && (self.frames.in_kernel() || !mentions_variable(&self.frames, written.right.to_token_stream()))
             && let Some(amount) = known_integer(&self.infer, by)
         {
@@ -236,11 +242,13 @@ impl Cx<'_> {
         let bool_ty = Type::from(Scalar::Bool);
         let left = self.expr(&binary.left);
         self.expect(&left, &bool_ty);
-        let (effects, right) = self.branch(|cx| cx.expr(&binary.right));
+        let is_left_out = known_bool(&self.infer, &left) == Some(!is_and);
+        let (effects, right) = self.left_out(is_left_out, |cx| cx.branch(|cx| cx.expr(&binary.right)));
         self.expect(&right, &bool_ty);
         let op = if is_and { BinaryOp::And } else { BinaryOp::Or };
         if effects.stmts.is_empty() && is_total(&right) {
-            return Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty: bool_ty, span };
+            let kind = ExprKind::Binary(op, Box::new(left), Box::new(right), Strictness::Lazy);
+            return Expr { kind, ty: bool_ty, span };
         }
         let result = self.builder.local("condition", bool_ty, span);
         self.builder.assign(result, left);
@@ -344,8 +352,25 @@ fn mentions_variable(frames: &Frames, tokens: TokenStream) -> bool {
     })
 }
 
-/// Builds `left op right`, where both are scalars of one type (except for shifts).
+/// Builds `left op right`, where both are scalars of one type (except for shifts). Integers wrap in
+/// every kernel.
 pub(super) fn apply(typing: &mut Typing<'_>, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
+    operation(typing, op, Strictness::Wrapping, left, right, span)
+}
+
+/// Like [`apply`], for an operator of the source: an overflow stops a checked kernel.
+pub(super) fn strict(typing: &mut Typing<'_>, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
+    operation(typing, op, Strictness::Strict, left, right, span)
+}
+
+fn operation(
+    typing: &mut Typing<'_>,
+    op: BinaryOp,
+    strictness: Strictness,
+    left: Expr,
+    right: Expr,
+    span: Span,
+) -> Expr {
     if left.is_error() || right.is_error() {
         return Expr::error(span);
     }
@@ -362,7 +387,7 @@ pub(super) fn apply(typing: &mut Typing<'_>, op: BinaryOp, left: Expr, right: Ex
         return Expr::error(span);
     }
     let ty = if op.is_comparison() { Scalar::Bool.into() } else { left.ty.clone() };
-    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
+    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right), strictness), ty, span }
 }
 
 pub(super) fn is_scalar(infer: &Infer, expr: &Expr) -> bool {

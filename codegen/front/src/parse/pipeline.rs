@@ -7,7 +7,7 @@ use super::cx::{Builder, Cx, Declared};
 use crate::diag::mistake;
 use crate::ir::{
     BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Pipeline, Ring, Scalar, Scope,
-    SharedId, Span, StmtKind, TileType, Type,
+    SharedId, Span, StmtKind, Strictness, TileType, Type,
 };
 use crate::limits::{self, count};
 
@@ -181,5 +181,6 @@ pub(super) fn number(value: u32, span: Span) -> Expr {
 /// Creates an operation on two values of the same type, which is also the type of the result.
 pub(super) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     let (ty, span) = (left.ty.clone(), left.span);
-    Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
+    let kind = ExprKind::Binary(op, Box::new(left), Box::new(right), Strictness::Wrapping);
+    Expr { kind, ty, span }
 }

@@ -4,7 +4,7 @@ use syn::{Pat, Stmt};
 
 use super::cx::{Binding, Cx};
 use super::device::own_variable;
-use super::expr::apply;
+use super::expr::strict;
 use super::item::trusted;
 use super::names::{self, refuse_foreign_path, refuse_qualified};
 use super::order::spill_if_changed;
@@ -15,7 +15,8 @@ use crate::diag::Sink;
 use crate::diag::mistake::{Assignment, Attribute, Mismatch, Shared, Syntax, Trusted};
 use crate::infer::Typing;
 use crate::ir::{
-    BinaryOp, Callee, Compound, Expr, ExprKind, IntegerOp, LocalId, Scalar, Span, StmtKind, Type, visit,
+    BinaryOp, Callee, Compound, Expr, ExprKind, IntegerOp, LocalId, MathOp, Scalar, Span, StmtKind,
+    Strictness, Type, UnaryOp, visit,
 };
 use crate::words::FunctionWord;
 
@@ -85,10 +86,15 @@ impl Cx<'_> {
             may_stop |= matches!(
                 node.kind,
                 ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, ..)
+                    | ExprKind::Unary(UnaryOp::Neg, _)
+                    | ExprKind::Math(MathOp::Abs, _)
                     | ExprKind::Integer(IntegerOp::Ilog2, _)
                     | ExprKind::Index(..)
                     | ExprKind::Stage(..)
             );
+            if let ExprKind::Binary(op, _, _, Strictness::Strict) = node.kind {
+                may_stop |= op.overflow().is_some();
+            }
         });
         if may_stop && self.infer.resolve(&value.ty).is_storable() {
             let (id, _) = self.builder.temporary("unused", value.ty.clone(), value.span);
@@ -264,7 +270,7 @@ impl Cx<'_> {
                 left = Expr { kind: ExprKind::Index(left.into(), index.clone().into()), ty, span: left_span };
             }
             self.judge_shift(op, &left.ty, &right, binary);
-            let value = apply(&mut self.typing(), op, left, right, span);
+            let value = strict(&mut self.typing(), op, left, right, span);
             if !value.is_error() {
                 self.builder
                     .emit(StmtKind::Assign { local: assignee.local, index: assignee.index, value }, span);

@@ -185,7 +185,7 @@ fn depends(expr: &Expr, on: &QuickSet<LocalId>) -> bool {
         let bytes = |expr: &Expr| expr.ty.as_scalar().map(Scalar::bytes);
         return bytes(inner) <= bytes(expr) && depends(inner, on);
     }
-    let ExprKind::Binary(op, a, b) = &expr.kind else { return false };
+    let ExprKind::Binary(op, a, b, _) = &expr.kind else { return false };
     let is_odd = |expr: &Expr| expr.as_int().is_some_and(|number| number % 2 != 0);
     match op {
         // If both operands depend on the variables, one may cancel the other.

@@ -289,7 +289,7 @@ fn counter_coefficient(expr: &Expr, of: &impl Fn(LocalId) -> Option<i32>) -> Opt
     {
         return counter_coefficient(inner, of);
     }
-    if let ExprKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), a, b) = &expr.kind {
+    if let ExprKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), a, b, _) = &expr.kind {
         let (a, b) = (counter_coefficient(a, of)?, counter_coefficient(b, of)?);
         return Some(if *op == BinaryOp::Add { a + b } else { a - b });
     }
@@ -300,7 +300,7 @@ fn counter_coefficient(expr: &Expr, of: &impl Fn(LocalId) -> Option<i32>) -> Opt
 /// Whether an expression adds a constant to a variable.
 fn is_grown(value: &Expr, local: LocalId) -> bool {
     let is_local = |expr: &Expr| matches!(expr.kind, ExprKind::Local(read) if read == local);
-    if let ExprKind::Binary(BinaryOp::Add, a, b) = &value.kind {
+    if let ExprKind::Binary(BinaryOp::Add, a, b, _) = &value.kind {
         return (is_local(a) && number(b).is_some()) || (is_local(b) && number(a).is_some());
     }
     false
@@ -379,7 +379,7 @@ impl Periods {
             }
         } else if let ExprKind::Cast(inner) = &expr.kind {
             self.want(inner, modulo);
-        } else if let ExprKind::Binary(op, a, b) = &expr.kind {
+        } else if let ExprKind::Binary(op, a, b, _) = &expr.kind {
             self.want(a, of_operand(*op, number(b), modulo));
             self.want(b, modulo);
         } else {

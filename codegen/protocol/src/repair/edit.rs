@@ -4,7 +4,7 @@ use std::mem::discriminant;
 
 use tma_front::ir::{
     BarrierOp, BinaryOp, Block, Const, Expr, ExprKind, Kernel, LocalId, Origin, Scalar, Scope, SharedId,
-    Special, Stmt, StmtId, StmtKind, Sync, Type, visit,
+    Special, Stmt, StmtId, StmtKind, Strictness, Sync, Type, visit,
 };
 
 /// A position between statements of a block.
@@ -155,7 +155,7 @@ pub(super) fn release(full: &Expr, ends: [SharedId; 2], by_lane: bool) -> Vec<St
     }
     let lane = Expr { kind: ExprKind::Special(Special::LaneIdx), ty: Scalar::U32.into(), span };
     let zero = Expr::constant(Const::Int(0), Scalar::U32, span);
-    let kind = ExprKind::Binary(BinaryOp::Eq, Box::new(lane), Box::new(zero));
+    let kind = ExprKind::Binary(BinaryOp::Eq, Box::new(lane), Box::new(zero), Strictness::Wrapping);
     let condition = Expr { kind, ty: Scalar::Bool.into(), span };
     let then = Block { stmts: stmts(&[arrive], Origin { span, call: None }) };
     let branch = StmtKind::If { condition, then, otherwise: Block::default() };
@@ -168,7 +168,7 @@ pub(super) fn parity_of(variable: Option<LocalId>, span: tma_front::ir::Span) ->
     let counts = Expr { kind: ExprKind::Local(variable), ty: Scalar::U32.into(), span };
     let one = Expr::constant(Const::Int(1), Scalar::U32, span);
     Expr {
-        kind: ExprKind::Binary(BinaryOp::And, Box::new(counts), Box::new(one)),
+        kind: ExprKind::Binary(BinaryOp::And, Box::new(counts), Box::new(one), Strictness::Wrapping),
         ty: Type::from(Scalar::U32),
         span,
     }
@@ -182,14 +182,15 @@ pub(super) fn plus(operand: &Expr, by: i64) -> Expr {
     }
     let wrapped = i128::from(by).rem_euclid(1 << 32);
     let by = Expr::constant(Const::Int(wrapped), Scalar::U32, operand.span);
-    Expr { kind: ExprKind::Binary(BinaryOp::Add, Box::new(operand.clone()), Box::new(by)), ..operand.clone() }
+    let kind = ExprKind::Binary(BinaryOp::Add, Box::new(operand.clone()), Box::new(by), Strictness::Wrapping);
+    Expr { kind, ..operand.clone() }
 }
 
 /// Returns `operand ^ 1`.
 pub(super) fn flipped(operand: &Expr) -> Expr {
     let one = Expr::constant(Const::Int(1), Scalar::U32, operand.span);
     Expr {
-        kind: ExprKind::Binary(BinaryOp::Xor, Box::new(operand.clone()), Box::new(one)),
+        kind: ExprKind::Binary(BinaryOp::Xor, Box::new(operand.clone()), Box::new(one), Strictness::Wrapping),
         ..operand.clone()
     }
 }

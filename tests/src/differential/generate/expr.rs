@@ -1,7 +1,7 @@
 //! Expressions. Each is in parentheses if another one may surround it: precedence has tests of its
 //! own.
 
-use super::types::Ty;
+use super::types::{Small, Ty};
 use super::{Local, Writer};
 
 impl Writer<'_> {
@@ -93,21 +93,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Generates the amount by which a value of type `shifted` is shifted. It is unrestricted if it
-    /// is known only at run time, and below the width if it is a constant, since the compiler
-    /// accepts no other.
+    /// Generates the amount by which a value of type `shifted` is shifted, below the width.
     pub(super) fn shift_amount(&mut self, shifted: Ty, depth: usize) -> String {
         let of = *self.rng.one_of(&Ty::INTEGERS);
-        let amount = self.expr(of, depth);
-        // A variable that never changes may be a constant to the compiler, and a block may end in
-        // one, whatever its other lines mention.
-        let changes =
-            |amount: &str| self.locals.iter().any(|local| local.mutable && amount.contains(&local.name));
-        if !changes(&amount) || amount.contains('{') {
-            format!("({amount} & {})", shifted.bits() - 1)
-        } else {
-            amount
-        }
+        format!("({} & {})", self.expr(of, depth), shifted.bits() - 1)
     }
 
     /// Generates a call of a device function, with an effect if there is a variable for it.
@@ -263,11 +252,12 @@ impl Writer<'_> {
                 format!("mul_hi({a}, {})", self.expr(ty, depth))
             }
             0 => format!("(!{a})"),
-            1 if ty.is_signed() => format!("(-{a})"),
+            // The least number has no opposite; with its last bit set, it has one.
+            1 if ty.is_signed() => format!("(-({a} | 1))"),
             2 => format!("min({a}, {})", self.expr(ty, depth)),
             3 => format!("({a}).{}({})", self.rng.one_of(&["min", "max"]), self.expr(ty, depth)),
-            4 if ty.is_signed() => format!("abs({a})"),
-            5 if ty.is_signed() => format!("({a}).abs()"),
+            4 if ty.is_signed() => format!("abs({a} | 1)"),
+            5 if ty.is_signed() => format!("({a} | 1).abs()"),
             5 => format!("({a}).div_ceil({})", self.divisor(ty, depth)),
             6 | 7 => {
                 format!("({a} {} {})", self.rng.one_of(&["/", "%"]), self.divisor(ty, depth))
@@ -275,26 +265,35 @@ impl Writer<'_> {
             8 | 9 => {
                 format!("({a} {} {})", self.rng.one_of(&["<<", ">>"]), self.shift_amount(ty, depth))
             }
+            10 => format!(
+                "({a}).{}({})",
+                self.rng.one_of(&["wrapping_shl", "wrapping_shr"]),
+                self.expr(Ty::U32, depth)
+            ),
             _ => {
-                let op = self.rng.one_of(&["+", "-", "*", "&", "|", "^"]).to_string();
-                format!("({a} {op} {})", self.expr(ty, depth))
+                let op = *self.rng.one_of(&["+", "-", "*", "&", "|", "^"]);
+                let b = self.expr(ty, depth);
+                match Small::of(op, ty) {
+                    Some(Small { left, right }) => format!("(({a}{left}) {op} ({b}{right}))"),
+                    None => format!("({a} {op} {b})"),
+                }
             }
         }
     }
 
-    /// Generates a method of an integer. Those that Rust leaves open do not occur: a logarithm of
+    /// Generates a method of an integer. Those on which Rust panics do not occur: a logarithm of
     /// zero, or a multiple that the type does not have.
     fn method(&mut self, a: &str, ty: Ty, depth: usize) -> String {
         let b = self.expr(ty, depth);
-        match self.rng.below(6) {
-            0 | 1 => {
+        match self.rng.below(8) {
+            0..=3 => {
                 let method = self.rng.one_of(&["wrapping_add", "wrapping_sub", "wrapping_mul"]);
                 format!("({a}).{method}({b})")
             }
-            2 => format!("({a}).{}({b})", self.rng.one_of(&["saturating_add", "saturating_sub"])),
-            3 if !ty.is_signed() => format!("({a}).abs_diff({b})"),
-            3 => format!("(({a}).abs_diff({b}) as {})", ty.name()),
-            4 => format!("({a}).pow({} & 7u32)", self.leaf(Ty::U32)),
+            4 => format!("({a}).{}({b})", self.rng.one_of(&["saturating_add", "saturating_sub"])),
+            5 if !ty.is_signed() => format!("({a}).abs_diff({b})"),
+            5 => format!("(({a}).abs_diff({b}) as {})", ty.name()),
+            6 => format!("({a} & 3).pow({} & 3u32)", self.leaf(Ty::U32)),
             _ if ty == Ty::U32 => format!("(({a}) | 1u32).ilog2()"),
             _ => format!("({a}).wrapping_neg()"),
         }

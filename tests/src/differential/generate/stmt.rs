@@ -1,7 +1,7 @@
 //! Statements. Every loop ends: it has a range of a few iterations, or a counter that nothing else
 //! changes.
 
-use super::types::Ty;
+use super::types::{Small, Ty};
 use super::{Local, Writer};
 
 /// The maximum nesting depth of loops.
@@ -128,8 +128,15 @@ impl Writer<'_> {
                 0 => format!("{}= {}", self.rng.one_of(&["/", "%"]), self.divisor(ty, 2)),
                 1 => format!("{}= {}", self.rng.one_of(&["<<", ">>"]), self.shift_amount(ty, 2)),
                 _ => {
-                    let op = self.rng.one_of(&["+", "-", "*", "&", "|", "^"]).to_string();
-                    format!("{op}= {}", self.expr(ty, 3))
+                    let op = *self.rng.one_of(&["+", "-", "*", "&", "|", "^"]);
+                    let value = self.expr(ty, 3);
+                    match Small::of(op, ty) {
+                        Some(Small { left, right }) => {
+                            self.line(&format!("{place} = {place}{left};"));
+                            format!("{op}= {value}{right}")
+                        }
+                        None => format!("{op}= {value}"),
+                    }
                 }
             },
         };

@@ -141,3 +141,23 @@ impl Ty {
         format!("{bits}{name}")
     }
 }
+
+/// Operations that make operands so small that an operator does not overflow.
+pub(super) struct Small {
+    /// The text after the left operand.
+    pub(super) left: &'static str,
+    /// The text after the right operand.
+    pub(super) right: &'static str,
+}
+
+impl Small {
+    /// Returns the operations for the operands of `op`; `None` if it never overflows.
+    pub(super) fn of(op: &str, ty: Ty) -> Option<Self> {
+        match op {
+            "+" | "*" => Some(Self { left: " & 7", right: " & 7" }),
+            "-" if !ty.is_signed() => Some(Self { left: " | 8", right: " & 7" }),
+            "-" => Some(Self { left: " & 63", right: " & 63" }),
+            _ => None,
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tma_codegen::ir::{
     Atomic, AtomicAccess, AtomicMemory, BarrierOp, BinaryOp, Block, Const, CopyKind, Expr, ExprKind,
-    MemoryScope, Order, Scalar, Special, Stmt, StmtId, StmtKind, Type, UnaryOp, visit,
+    MemoryScope, Order, Scalar, Special, Stmt, StmtId, StmtKind, Strictness, Type, UnaryOp, visit,
 };
 use tma_model::limits::WARP_THREADS;
 
@@ -120,7 +120,7 @@ pub(super) fn apply(stmts: &mut Vec<Stmt>, index: usize, change: Change, fresh: 
                 Expr { kind: ExprKind::Special(Special::LaneIdx), ty: Type::Scalar(Scalar::U32), span };
             let half = Expr::constant(Const::Int(i128::from(WARP_THREADS / 2)), Scalar::U32, span);
             let condition = Expr {
-                kind: ExprKind::Binary(BinaryOp::Lt, Box::new(lane), Box::new(half)),
+                kind: ExprKind::Binary(BinaryOp::Lt, Box::new(lane), Box::new(half), Strictness::Wrapping),
                 ty: Type::Scalar(Scalar::Bool),
                 span,
             };
@@ -179,7 +179,7 @@ pub(super) fn plain(atomic: &Atomic) -> Option<StmtKind> {
 fn wrap(operand: &mut Expr, op: BinaryOp, by: i128) {
     let old = operand.clone();
     let by = Expr::constant(Const::Int(by), Scalar::U32, old.span);
-    operand.kind = ExprKind::Binary(op, Box::new(old), Box::new(by));
+    operand.kind = ExprKind::Binary(op, Box::new(old), Box::new(by), Strictness::Wrapping);
 }
 
 fn change_parity(parity: &mut Expr, change: Change) {
@@ -215,7 +215,7 @@ fn next_stage(expr: &mut Expr) {
 fn move_bound(condition: &mut Expr) {
     let mut is_done = false;
     visit::within_mut(condition, &mut |part| {
-        if let ExprKind::Binary(op, _, right) = &mut part.kind
+        if let ExprKind::Binary(op, _, right, _) = &mut part.kind
             && !is_done
             && right.ty.as_scalar() == Some(Scalar::U32)
         {
@@ -236,7 +236,7 @@ fn move_bound(condition: &mut Expr) {
 pub(super) fn has_bound(condition: &Expr) -> bool {
     let mut any = false;
     visit::within(condition, &mut |part| {
-        if let ExprKind::Binary(op, _, right) = &part.kind {
+        if let ExprKind::Binary(op, _, right, _) = &part.kind {
             any |= op.is_comparison() && right.ty.as_scalar() == Some(Scalar::U32);
         }
     });

@@ -43,6 +43,10 @@ pub(in crate::lower) fn apply<'c>(
         }
         IntegerOp::SaturatingMul => saturated_product(cx, signed, value, second(rest)?)?,
         IntegerOp::MulHi => halves_of_product(cx, signed, value, second(rest)?)?.high,
+        // The distance from 0, for which there is an instruction.
+        IntegerOp::AbsDiff if signed && second(rest)?.get_sign_extended_constant() == Some(0) => {
+            call(cx, "llvm.abs", value, &[cx.context.bool_type().const_zero()])?
+        }
         IntegerOp::AbsDiff => {
             let (min, max) = if signed { ("llvm.smin", "llvm.smax") } else { ("llvm.umin", "llvm.umax") };
             let (other, less) = (second(rest)?, call(cx, min, value, &[second(rest)?])?);

@@ -2,6 +2,7 @@
 
 pub(super) mod cast;
 pub(super) mod integer;
+pub(super) mod overflow;
 
 use inkwell::types::BasicType;
 use inkwell::values::{
@@ -14,11 +15,15 @@ use super::types::{Class, class, float, int, scalar_of};
 use super::{Cx, Lower, bounds, expr, nvvm};
 use crate::backend::BackendError;
 
-pub(super) fn unary<'c>(cx: &mut Cx<'c, '_>, op: UnaryOp, a: &Expr) -> Lower<BasicValueEnum<'c>> {
+pub(super) fn unary<'c>(cx: &mut Cx<'c, '_>, op: UnaryOp, a: &Expr, span: Span) -> Lower<BasicValueEnum<'c>> {
     let scalar = scalar_of(&a.ty)?;
     let a = expr::value(cx, a)?;
     match (op, class(scalar)) {
-        (UnaryOp::Neg, Class::Int { .. }) => Ok(cx.builder.build_int_neg(int(a)?, "")?.into()),
+        (UnaryOp::Neg, Class::Int { .. }) => {
+            let a = int(a)?;
+            overflow::negation(cx, a, span)?;
+            Ok(cx.builder.build_int_neg(a, "")?.into())
+        }
         (UnaryOp::Neg, Class::Float) => Ok(cx.builder.build_float_neg(float(a)?, "")?.into()),
         (UnaryOp::Not, Class::Bool | Class::Int { .. }) => Ok(cx.builder.build_not(int(a)?, "")?.into()),
         (UnaryOp::Neg, Class::Bool | Class::Tf32 | Class::Float8)
@@ -28,9 +33,11 @@ pub(super) fn unary<'c>(cx: &mut Cx<'c, '_>, op: UnaryOp, a: &Expr) -> Lower<Bas
     }
 }
 
+/// Emits `a op b`. Overflow stops if `stops`.
 pub(super) fn binary<'c>(
     cx: &mut Cx<'c, '_>,
     op: BinaryOp,
+    stops: bool,
     a: &Expr,
     b: &Expr,
     span: Span,
@@ -38,15 +45,16 @@ pub(super) fn binary<'c>(
     let (scalar, amount) = (scalar_of(&a.ty)?, scalar_of(&b.ty)?);
     let (a, b) = (expr::value(cx, a)?, expr::value(cx, b)?);
     match (op, class(scalar)) {
-        (BinaryOp::Shl, Class::Int { .. }) => {
+        (BinaryOp::Shl | BinaryOp::Shr, Class::Int { signed }) => {
             let (a, b) = (int(a)?, int(b)?);
+            if stops {
+                overflow::shift(cx, op, a, b, span)?;
+            }
             let amount = shift_amount(cx, a, b, amount)?;
-            Ok(cx.builder.build_left_shift(a, amount, "")?.into())
-        }
-        (BinaryOp::Shr, Class::Int { signed }) => {
-            let (a, b) = (int(a)?, int(b)?);
-            let amount = shift_amount(cx, a, b, amount)?;
-            Ok(cx.builder.build_right_shift(a, amount, signed, "")?.into())
+            Ok(match op == BinaryOp::Shl {
+                true => cx.builder.build_left_shift(a, amount, "")?.into(),
+                false => cx.builder.build_right_shift(a, amount, signed, "")?.into(),
+            })
         }
         (_, Class::Bool) => integer(cx, op, false, int(a)?, int(b)?).map(Into::into),
         (_, Class::Int { signed }) => {
@@ -54,7 +62,10 @@ pub(super) fn binary<'c>(
             if op.is_division() {
                 bounds::divisor(cx, op, signed, a, b, span)?;
             }
-            integer(cx, op, signed, a, b).map(Into::into)
+            match stops {
+                true => overflow::integer(cx, op, signed, a, b, span).map(Into::into),
+                false => integer(cx, op, signed, a, b).map(Into::into),
+            }
         }
         (_, Class::Float) => floating(cx, op, float(a)?, float(b)?),
         (_, Class::Float8 | Class::Tf32) => {
@@ -180,7 +191,12 @@ fn floating<'c>(
     }
 }
 
-pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lower<BasicValueEnum<'c>> {
+pub(super) fn math<'c>(
+    cx: &mut Cx<'c, '_>,
+    op: MathOp,
+    operands: &[Expr],
+    span: Span,
+) -> Lower<BasicValueEnum<'c>> {
     let refused = || BackendError::Unchecked(format!("`{}` of these operands", op.name()));
     let scalar = scalar_of(&operands.first().ok_or_else(refused)?.ty)?;
     let args = expr::values(cx, operands)?;
@@ -188,6 +204,9 @@ pub(super) fn math<'c>(cx: &mut Cx<'c, '_>, op: MathOp, operands: &[Expr]) -> Lo
         && let ([_, low, high], [_, low_operand, _]) = (&args[..], operands)
     {
         bounds::clamp(cx, class(scalar), *low, *high, low_operand.span)?;
+    }
+    if let (MathOp::Abs, Class::Int { signed: true }, &[a]) = (op, class(scalar), &args[..]) {
+        overflow::negation(cx, int(a)?, span)?;
     }
     apply(cx, op, scalar, &args)
 }

@@ -10,7 +10,7 @@ use tma_front::ir::{Expr, LocalId, ParamId, Scalar, Span, Type};
 use self::vector::Vector;
 use super::kernel::Param;
 use super::types::{int, pointer};
-use super::{Cx, Lower, bounds, exact, expr, locals, print};
+use super::{Cx, Lower, bounds, expr, locals, print};
 use crate::backend::BackendError;
 
 /// Converts a scalar from its type in memory or parameters to its register type.
@@ -146,8 +146,8 @@ pub(super) fn global_address<'c>(
     index: &Expr,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let span = index.span;
-    let (index, not_wrapped) = exact::widened_index(cx, index)?;
-    checked_address(cx, global, index, not_wrapped, span)
+    let index = expr::widened(cx, index)?;
+    checked_address(cx, global, index, span)
 }
 
 /// Emits the address of `global[index]`, or of the vector that begins there, after a check that all
@@ -160,7 +160,7 @@ fn global_addresses<'c>(
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let Some(vector) = vector else { return global_address(cx, global, index) };
     let span = index.span;
-    let (index, not_wrapped) = exact::widened_index(cx, index)?;
+    let index = expr::widened(cx, index)?;
     let (address, len, scalar) = slice(cx, global)?;
     let name = cx.kernel.kernel().param(global).name.clone();
     // The number of elements that can be the first of a vector; 0 for a slice that is shorter.
@@ -169,25 +169,21 @@ fn global_addresses<'c>(
     let args = [len.into(), wide.const_int(others, false).into()];
     let firsts = cx.intrinsic_value("llvm.usub.sat", &overload, &args).and_then(int)?;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, firsts, "")?;
-    let inside = exact::and(cx, inside, not_wrapped)?;
     print::assert(cx, inside, &format!("vector out of bounds of `{name}`"), span)?;
     vector::check_multiple(cx, index, vector, &format!("`{name}`"), span)?;
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }
 
-/// Like [`global_address`], for a 64-bit index and the flag that it has not wrapped. `span` is the
-/// position that a failed check reports.
+/// Like [`global_address`], for a 64-bit index. `span` is the position that a failed check reports.
 pub(super) fn checked_address<'c>(
     cx: &mut Cx<'c, '_>,
     global: ParamId,
     index: IntValue<'c>,
-    not_wrapped: Option<IntValue<'c>>,
     span: Span,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let (address, len, scalar) = slice(cx, global)?;
     let name = &cx.kernel.kernel().param(global).name;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, len, "")?;
-    let inside = exact::and(cx, inside, not_wrapped)?;
     print::assert(cx, inside, &format!("index out of bounds of `{name}`"), span)?;
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }

@@ -175,7 +175,7 @@ impl Variables {
                 Variation { unit: None, ..self.of(a) }
             }
             ExprKind::Cast(a) => self.of(a),
-            ExprKind::Binary(op, a, b) => self.binary(*op, a, b),
+            ExprKind::Binary(op, a, b, _) => self.binary(*op, a, b),
             ExprKind::Unary(_, a)
             | ExprKind::Bits(a)
             | ExprKind::Repeat(a)

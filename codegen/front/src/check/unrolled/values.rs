@@ -166,7 +166,7 @@ impl State {
             ExprKind::Unary(op, a) => {
                 Value::known(self.of(a).scalar().and_then(|a| eval::unary(*op, a, scalar(expr))))
             }
-            ExprKind::Binary(op, a, b) => {
+            ExprKind::Binary(op, a, b, _) => {
                 let (left, right) = (self.of(a).scalar(), self.of(b).scalar());
                 // One operand may decide `&&` or `||`.
                 let decided = match op {

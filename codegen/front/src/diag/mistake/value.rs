@@ -50,6 +50,8 @@ pub enum Value {
 pub enum NoValue {
     /// A division by zero.
     DividesByZero,
+    /// A result that the type does not have, in Rust's words.
+    Overflow(&'static str),
     /// A shift by the width of the type or more.
     ShiftsTooFar,
     /// An index beyond the end of an array.
@@ -149,6 +151,7 @@ impl fmt::Display for NoValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DividesByZero => f.write_str("division by zero"),
+            Self::Overflow(words) => f.write_str(words),
             Self::ShiftsTooFar => f.write_str("shift by the width of the type or more"),
             Self::OutOfBounds => f.write_str("index out of bounds"),
             Self::AssertionFails => f.write_str("the assertion fails"),

@@ -2,9 +2,9 @@
 
 use super::tile_at::known_integer;
 use crate::infer::rule::{Integers, Rule};
-use crate::ir::{BinaryOp, Block, Const, Expr, ExprKind, MathOp, Scalar, Span, StmtKind};
+use crate::ir::{BinaryOp, Block, Const, Expr, ExprKind, IntegerOp, Scalar, Span, StmtKind};
 use crate::parse::cx::Cx;
-use crate::parse::expr::apply;
+use crate::parse::expr::{apply, strict};
 use crate::parse::order::held;
 use crate::words::{NumberWord, Word};
 
@@ -31,13 +31,13 @@ pub(in crate::parse) fn float_power(cx: &mut Cx<'_>, x: Expr, n: Expr, span: Spa
         return Some(if is_reciprocal { binary(cx, BinaryOp::Div, one, power) } else { power });
     }
     let n = held(cx, n);
-    // The magnitude of the least `i32` is that of its bits as a `u32`.
-    let magnitude = Expr { kind: ExprKind::Math(MathOp::Abs, vec![n.clone()]), ty: n.ty.clone(), span };
-    let magnitude = Expr { kind: ExprKind::Cast(Box::new(magnitude)), ty: Scalar::U32.into(), span };
+    let zero = Expr::constant(Const::Int(0), Scalar::I32, span);
+    let operands = vec![n.clone(), zero.clone()];
+    let magnitude =
+        Expr { kind: ExprKind::Integer(IntegerOp::AbsDiff, operands), ty: Scalar::U32.into(), span };
     let power = power(cx, x, magnitude, one.clone(), span);
     let (id, result) = cx.builder.temporary("power", power.ty.clone(), span);
     cx.builder.assign(id, power);
-    let zero = Expr::constant(Const::Int(0), Scalar::I32, span);
     let condition = binary(cx, BinaryOp::Lt, n, zero);
     let reciprocal = binary(cx, BinaryOp::Div, one, result.clone());
     let (then, ()) = cx.block(|cx| cx.builder.assign(id, reciprocal));
@@ -61,13 +61,13 @@ fn known_power(cx: &mut Cx<'_>, x: Expr, mut n: i128, one: Expr) -> Expr {
     while n > 0 {
         if n & 1 == 1 {
             power = Some(match power {
-                Some(power) => binary(cx, BinaryOp::Mul, power, square.clone()),
+                Some(power) => product(cx, power, square.clone()),
                 None => square.clone(),
             });
         }
         n >>= 1;
         if n > 0 {
-            let next = binary(cx, BinaryOp::Mul, square.clone(), square);
+            let next = product(cx, square.clone(), square);
             square = held(cx, next);
         }
     }
@@ -84,20 +84,20 @@ fn counted_power(cx: &mut Cx<'_>, x: Expr, n: Expr, one: Expr, span: Span) -> Ex
     let number = |value| Expr::constant(Const::Int(value), Scalar::U32, span);
     let lowest = binary(cx, BinaryOp::And, left.clone(), number(1));
     let is_factor = binary(cx, BinaryOp::Eq, lowest, number(1));
-    let product = binary(cx, BinaryOp::Mul, power.clone(), square.clone());
+    let longer = product(cx, power.clone(), square.clone());
     let condition = binary(cx, BinaryOp::Gt, left.clone(), number(1));
     let label = cx.builder.label();
     let (body, ()) = cx.block(|cx| {
-        let (then, ()) = cx.block(|cx| cx.builder.assign(power_id, product.clone()));
+        let (then, ()) = cx.block(|cx| cx.builder.assign(power_id, longer.clone()));
         cx.builder.emit(StmtKind::If { condition: is_factor, then, otherwise: Block::default() }, span);
         let halved = binary(cx, BinaryOp::Shr, left.clone(), number(1));
         cx.builder.assign(left_id, halved);
-        let next = binary(cx, BinaryOp::Mul, square.clone(), square);
+        let next = product(cx, square.clone(), square);
         cx.builder.assign(square_id, next);
     });
     cx.builder.emit(StmtKind::While { label, header: Block::default(), condition, body }, span);
     let condition = binary(cx, BinaryOp::Eq, left, number(1));
-    let (then, ()) = cx.block(|cx| cx.builder.assign(power_id, product));
+    let (then, ()) = cx.block(|cx| cx.builder.assign(power_id, longer));
     cx.builder.emit(StmtKind::If { condition, then, otherwise: Block::default() }, span);
     power
 }
@@ -117,7 +117,13 @@ pub(in crate::parse) fn next_multiple_of(cx: &mut Cx<'_>, a: Expr, b: Expr, span
     let inexact = Expr { kind: ExprKind::Cast(Box::new(inexact)), ty: a.ty.clone(), span };
     let lacking = binary(cx, BinaryOp::Sub, b, remainder);
     let lacking = binary(cx, BinaryOp::Mul, lacking, inexact);
-    Some(apply(&mut cx.typing(), BinaryOp::Add, a, lacking, span))
+    Some(strict(&mut cx.typing(), BinaryOp::Add, a, lacking, span))
+}
+
+/// Builds the product of two factors of a power, which stops a checked kernel if it overflows.
+fn product(cx: &mut Cx<'_>, left: Expr, right: Expr) -> Expr {
+    let span = left.span;
+    strict(&mut cx.typing(), BinaryOp::Mul, left, right, span)
 }
 
 /// Builds an operator of operands whose types fit.

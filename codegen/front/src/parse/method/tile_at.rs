@@ -2,7 +2,9 @@
 
 use crate::diag::mistake;
 use crate::infer::{Infer, fold, settle};
-use crate::ir::{Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, TileType, Type, visit};
+use crate::ir::{
+    Axis, BinaryOp, Const, Expr, ExprKind, Scalar, Span, Special, Strictness, TileType, Type, visit,
+};
 use crate::parse::cx::Cx;
 use crate::words::shape::TileIndices;
 
@@ -61,7 +63,7 @@ impl Cx<'_> {
         }
         let span = index.span;
         let extent = Expr::constant(Const::Int(i128::from(extent)), element.clone(), span);
-        let kind = ExprKind::Binary(BinaryOp::Mul, Box::new(index), Box::new(extent));
+        let kind = ExprKind::Binary(BinaryOp::Mul, Box::new(index), Box::new(extent), Strictness::Wrapping);
         Some(Expr { kind, ty: element.clone(), span })
     }
 }
@@ -71,8 +73,16 @@ pub(in crate::parse) fn known_integer(infer: &Infer, expr: &Expr) -> Option<i128
     known(infer, expr).as_int()
 }
 
-/// Returns the value of a condition, if it is already known.
+/// Returns the value of a condition, if it is already known. Of `a && b`, one of the two may suffice.
 pub(in crate::parse) fn known_bool(infer: &Infer, expr: &Expr) -> Option<bool> {
+    if let ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b, Strictness::Lazy) = &expr.kind {
+        let decides = *op == BinaryOp::Or;
+        return match (known_bool(infer, a), known_bool(infer, b)) {
+            (Some(a), Some(b)) => Some(if decides { a | b } else { a & b }),
+            (Some(one), None) | (None, Some(one)) => (one == decides).then_some(one),
+            (None, None) => None,
+        };
+    }
     if let ExprKind::Const(Const::Bool(holds)) = known(infer, expr).kind { Some(holds) } else { None }
 }
 
