@@ -39,7 +39,8 @@ mod memory;
 mod mma;
 mod nvvm;
 mod print;
-pub(crate) mod ptxas;
+pub(crate) mod ptx;
+mod ptxas;
 mod stmt;
 mod sync;
 #[cfg(test)]

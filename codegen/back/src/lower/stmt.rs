@@ -3,7 +3,8 @@
 use tma_front::ir::{Block, Stmt, StmtKind};
 
 use super::{
-    Cx, Lower, barrier, bulk, control, debug, descriptor, locals, memory, mma, print, sync, tile, tma, warp,
+    Cx, Lower, barrier, bulk, control, debug, descriptor, locals, memory, mma, print, ptx, sync, tile, tma,
+    warp,
 };
 
 /// Lowers the statements of `block`.
@@ -74,6 +75,7 @@ fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::ElectOne { dest } => sync::elect_one(cx, *dest),
         StmtKind::Warp { dest, value, op } => warp::operate(cx, *dest, value, op),
 
+        StmtKind::Ptx(inner) => ptx::instructions(cx, inner),
         StmtKind::Trap => print::trap(cx),
         StmtKind::Assert { condition: _, message: _, assumed: true } if !cx.checked => Ok(()),
         StmtKind::Assert { condition, message, assumed: _ } => {

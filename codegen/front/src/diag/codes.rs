@@ -232,6 +232,9 @@ codes! {
     /// An import that kernels cannot use.
     Import = "TMA0275",
 
+    /// A `ptx!` whose template and operands do not match.
+    Ptx = "TMA0280",
+
     /// A wait that never ends.
     Deadlock = "TMA0701",
     /// A barrier that expects a different number of bytes than is copied.

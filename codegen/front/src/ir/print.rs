@@ -179,8 +179,24 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
             writeln!(f, "{word} {condition} {message:?}")
         }
         StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),
+        StmtKind::Ptx(inner) => ptx(f, inner),
         StmtKind::PrintTile { tile } => writeln!(f, "print_tile {tile}"),
     }
+}
+
+fn ptx(f: &mut Formatter<'_>, ptx: &Ptx) -> fmt::Result {
+    let Ptx { pieces, outputs, inputs, accesses, volatile } = ptx;
+    write!(f, "ptx{} {pieces:?} {}", if *volatile { ".volatile" } else { "" }, List(inputs))?;
+    for PtxOutput { dest, initial } in outputs {
+        write!(f, " -> {dest}")?;
+        if let Some(initial) = initial {
+            write!(f, " from {initial}")?;
+        }
+    }
+    for PtxAccess { object, writes } in accesses {
+        write!(f, " {} {object}", if *writes { "writes" } else { "reads" })?;
+    }
+    f.write_char('\n')
 }
 
 fn atomic(f: &mut Formatter<'_>, atomic: &Atomic) -> fmt::Result {

@@ -2,7 +2,7 @@
 
 use super::{
     Atomic, Awaited, BulkCopy, Expr, Fence, FragmentLoad, GlobalMatrix, LocalId, MapEdit, MapRef,
-    MatrixStore, Mma, MmaSync, Origin, ParamId, RemoteCopy, RowOp, Scope, TileCopy, WarpOp, WarpStore,
+    MatrixStore, Mma, MmaSync, Origin, ParamId, Ptx, RemoteCopy, RowOp, Scope, TileCopy, WarpOp, WarpStore,
 };
 
 /// A sequence of statements.
@@ -150,6 +150,9 @@ pub enum StmtKind {
     ElectOne { dest: LocalId },
     /// `dest = op` over the `value` of every lane of the warp.
     Warp { dest: LocalId, value: Expr, op: WarpOp },
+
+    /// Instructions that the kernel writes itself (`ptx!`).
+    Ptx(Box<Ptx>),
 
     /// Stops the grid with an error.
     Trap,

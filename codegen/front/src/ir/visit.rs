@@ -2,8 +2,8 @@
 
 use super::{
     Arm, Atomic, AtomicAccess, AtomicMemory, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For,
-    FragmentLoad, GlobalMatrix, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma, Multicast,
-    RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp, WarpStore,
+    FragmentLoad, GlobalMatrix, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma, Multicast, Ptx,
+    PtxAccess, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp, WarpStore,
 };
 
 /// Numbers the statements of a kernel's body in pre-order.
@@ -282,6 +282,11 @@ macro_rules! parts {
                 WarpOp::Shuffle { op: _, by } => vec![value, by],
                 WarpOp::Vote(_) | WarpOp::Match(_) | WarpOp::Reduce(_) => vec![value],
             }),
+            StmtKind::Ptx(ptx) => {
+                let Ptx { pieces: _, outputs: _, inputs, accesses, volatile: _ } = unboxed!(ptx);
+                let objects = accesses.into_iter().map(|PtxAccess { object, writes: _ }| object);
+                Parts::read(inputs.into_iter().chain(objects).collect())
+            }
             StmtKind::Printf { args, .. } => Parts::read(args.into_iter().collect()),
             StmtKind::PrintTile { tile } => Parts::read(vec![tile]),
         }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use tma_front::check::{CheckedKernel, plain_polls, registers};
 use tma_front::diag::{Diagnostic, Suspect};
-use tma_front::ir::{Cluster, Kernel, StmtKind};
+use tma_front::ir::{Cluster, Kernel, Span, StmtKind, visit};
 
 use self::allowance::{Allowance, MAX_BYTES};
 use self::elections::{Elected, Elections};
@@ -19,6 +19,7 @@ use self::results::{Conclusion, Ended, Path, Results, max_stages};
 use super::banks::{BankConflictLog, SharedAccess};
 use super::choices::{Iterations, Policy};
 use super::code::{Op, Steps};
+use super::effects;
 use super::explain;
 use super::finding::{Party, ThreadAct, Undecided, UndecidedReason, Violation};
 use super::groups;
@@ -112,6 +113,19 @@ pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
     Exploration::new(budget).judge(kernel, budget)
 }
 
+/// Returns each `ptx!` of a kernel whose effects are not tracked.
+fn untracked_ptx(kernel: &Kernel) -> Vec<Span> {
+    let mut all = vec![];
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Ptx(ptx) = &stmt.kind
+            && !effects::is_followed(kernel, ptx)
+        {
+            all.push(stmt.origin.span);
+        }
+    });
+    all
+}
+
 /// Returns the extents of the clusters that a kernel is explored in.
 fn extents(kernel: &Kernel) -> Vec<[u32; 3]> {
     match kernel.launch.cluster {
@@ -166,7 +180,16 @@ impl Exploration {
 
     fn judge(&mut self, kernel: &CheckedKernel, budget: Budget) -> Judgement {
         let broken = extents(kernel.kernel()).into_iter().find_map(|extents| self.clusters(kernel, extents));
-        let broken = broken.or_else(|| self.global(kernel.kernel()).err());
+        let broken = broken.or_else(|| {
+            let untracked = untracked_ptx(kernel.kernel());
+            let broken = self.global(kernel.kernel()).err();
+            // Instructions of the kernel's own may order accesses.
+            let broken = broken.filter(|_| untracked.is_empty());
+            for span in untracked {
+                self.note_undecided(Undecided { reason: UndecidedReason::Ptx, span });
+            }
+            broken
+        });
         let undecided = std::mem::take(&mut self.undecided);
         let verdict = match broken {
             Some(diagnostic) => Verdict::Broken(diagnostic),
