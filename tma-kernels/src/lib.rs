@@ -35,6 +35,12 @@
 //! * `ptx-sim` (on by default): runs them on the simulator.
 //! * `cuda`: runs them on GPUs, through NVIDIA's driver.
 
+#![allow(
+    clippy::identity_op,
+    clippy::eq_op,
+    reason = "in the constants that instances compute, numbers stand for generics: `2 * 1`, `64 == 64`"
+)]
+
 pub mod attention;
 pub mod conv;
 mod dependent;

@@ -262,12 +262,15 @@ fn marked(module: ItemMod, source: Option<PathBuf>) -> Result<Template, Unfound>
 
 /// Returns the template with this path in a text that is the whole package.
 pub(crate) fn in_text(items: &[Item], path: &syn::Path) -> Result<Template, Unfound> {
-    let mut names = path.segments.iter().map(|segment| segment.ident.to_string());
-    if names.next().is_none_or(|root| root != "crate") {
+    let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    let Some((root, names)) = names.split_first() else { return Err(Unfound::Package) };
+    if root != "crate" {
         return Err(Unfound::Package);
     }
+    // The text may be any file of the crate, so that the path leads to it first.
+    let own = names.iter().position(|name| module_named(items, name).is_some()).unwrap_or_default();
     let (mut items, mut found) = (items, Err(Unfound::Unmarked));
-    for name in names {
+    for name in names.iter().skip(own).cloned() {
         let module = module_named(items, &name).ok_or(Unfound::Module(name))?;
         items = module.content.as_ref().map(|(_, items)| &items[..]).unwrap_or_default();
         found = Ok(module);

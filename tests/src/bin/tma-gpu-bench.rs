@@ -44,7 +44,7 @@ struct Args {
     #[arg(long, default_value_t = products::Options::default().algorithms)]
     algorithms: usize,
     /// Choices of `tma_kernels::gemm` that take part as separate contestants, such as
-    /// `pair,square:halved,pair:even,low64:2`.
+    /// `t128x256cluster2x1,t128x128cluster2x1:halved,t64x64:2`.
     #[arg(long, value_delimiter = ',', value_parser = choices::parse)]
     choices: Vec<Choice>,
     /// Folder with PTX from elsewhere and an `index.json`, which takes part in the same rounds.

@@ -34,6 +34,10 @@ pub(super) const fn last_barrier(
 
 pub(super) const DRAINED: &str =
     "`drain` waits for a later stage after this one, and stages are released in turn.";
+pub(super) const ENDS_LATER: &str =
+    "Warps of the block wait for all copies: it ends after them, whether or not the copying warp waits.";
+pub(super) const FIRST_FILLED: &str = "The first stages to be filled are empty from the beginning.";
+pub(super) const FIRST_STORE: &str = "No store has used the buffer before.";
 pub(super) const WAITED_FOR: &str = "Each block has waited for all that comes into its memory, and may end.";
 
 /// A wait in a cluster for data that only copies deliver.

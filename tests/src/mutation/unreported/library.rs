@@ -38,26 +38,33 @@ pub(super) const HARMLESS: &[Unreported] = &[
     of("plain::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
     of("plain::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     drained("plain::*", &[4, 5, 6, 7, 8]),
-    of("folded::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
-    of("folded::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
-    of("turns::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
-    of("turns::*", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
-    of("turns::*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
+    of("split_k::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
+    of("split_k::*", "mbarrier.arrive.shared::cta", &[1], &[ArriveRemoved], LAST_SLOT),
+    of("split_k::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("ping_pong::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
+    of("ping_pong::*", "wgmma.fence", &[1, 2, 3], &[RegisterFenceRemoved], ONE_SUM),
+    of("ping_pong::*", "wgmma.commit_group", &[0], &[CommitRemoved], LATER_GROUP),
     of(
-        "turns::*",
+        "ping_pong::*",
         "wgmma.wait_group",
         &[0],
         &[GroupWaitRemoved, PendingRaised],
         "The wait after the other half's multiplication leaves no more pending, and only then is a stage released.",
     ),
     of(
-        "turns::*",
+        "ping_pong::*",
         "wgmma.wait_group",
         &[2, 3],
         &[GroupWaitRemoved, PendingRaised],
         "Two waits for all groups follow each other: either is enough.",
     ),
-    of("turns::*", "mbarrier.try_wait.parity.acquire.cluster", &[0], &[ScopeNarrowed], THREADS_OF_THE_BLOCK),
+    of(
+        "ping_pong::*",
+        "mbarrier.try_wait.parity.acquire.cluster",
+        &[0],
+        &[ScopeNarrowed],
+        THREADS_OF_THE_BLOCK,
+    ),
     of("full::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
     of("full::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
     of(
@@ -141,6 +148,7 @@ const FEW_REGISTERS: &str =
     "It decides how fast the kernel is: without it ptxas spills, and the results are the same.";
 const ENOUGH_REGISTERS: &str =
     "Threads start with as many registers as those that multiply ask for: nobody waits for any.";
+const LAST_SLOT: &str = "Nothing is loaded after the last step, so nothing waits for its slot.";
 const RESET: &str =
     "The unit that counted last resets the count: what tells it so orders the additions before it.";
 const NOT_SHOWN: &str = "The problem that is run does not show it.";

@@ -7,8 +7,9 @@ mod library;
 use std::fmt;
 
 use self::kinds::{
-    DRAINED, LATER_GROUP, NO_STATE, ONE_SUM, READ_BY_ALL, REGISTERS, WAITED_FOR, copies_alone, early_wait,
-    fence_of_warp, last_barrier, last_wait, no_copies, of, of_one_block, proxy_fenced, words,
+    DRAINED, ENDS_LATER, FIRST_FILLED, FIRST_STORE, LATER_GROUP, NO_STATE, ONE_SUM, READ_BY_ALL, REGISTERS,
+    WAITED_FOR, copies_alone, early_wait, fence_of_warp, last_barrier, last_wait, no_copies, of,
+    of_one_block, proxy_fenced, words,
 };
 use super::line::Instruction;
 use super::steps::Change;
@@ -49,6 +50,8 @@ pub const TREE: Lists = Lists { harmless: HARMLESS, missed: MISSED };
 pub const LIBRARY: Lists = Lists { harmless: library::HARMLESS, missed: library::MISSED };
 
 const MISSED: &[Unreported] = &[
+    of("tensor_cores", "barrier.sync.aligned", &[1], &[SyncRemoved], READ_BY_ALL),
+    of("clustered", "mbarrier.init", &[1, 3, 5], &[CountLowered], READ_BY_ALL),
     of("mma_producer_warp::*", "barrier.sync ", &[0], &[SyncRemoved], READ_BY_ALL),
     of("mma_producer_warp_beside_two::*", "barrier.sync ", &[0, 1], &[SyncRemoved], READ_BY_ALL),
     of(
@@ -147,36 +150,28 @@ const HARMLESS: &[Unreported] = &[
     last_barrier("multicast_*", &[1], WAITED_FOR),
     last_barrier("bulk_multicast", &[1], WAITED_FOR),
     last_barrier("column_multicast", &[1], WAITED_FOR),
-    Unreported {
-        kernel: "multicast_persistent_copy::three",
-        instruction: ("mbarrier.try_wait.parity", &[1, 2]),
-        changes: &[WaitRemoved, TriedOnce],
-        reason: DRAINED,
-    },
-    Unreported {
-        kernel: "multicast_persistent_copy::four",
-        instruction: ("mbarrier.try_wait.parity", &[1, 2, 3]),
-        changes: &[WaitRemoved, TriedOnce],
-        reason: DRAINED,
-    },
-    Unreported {
-        kernel: "multicast_ring_leader",
-        instruction: ("mbarrier.try_wait.parity", &[2, 3]),
-        changes: &[WaitRemoved, TriedOnce],
-        reason: DRAINED,
-    },
+    of(
+        "multicast_persistent_copy::three",
+        "mbarrier.try_wait.parity",
+        &[1, 2],
+        &[WaitRemoved, TriedOnce],
+        DRAINED,
+    ),
+    of(
+        "multicast_persistent_copy::four",
+        "mbarrier.try_wait.parity",
+        &[1, 2, 3],
+        &[WaitRemoved, TriedOnce],
+        DRAINED,
+    ),
+    of("multicast_ring_leader", "mbarrier.try_wait.parity", &[2, 3], &[WaitRemoved, TriedOnce], DRAINED),
     Unreported {
         kernel: "multicast_ring_leader",
         instruction: ("mbarrier.arrive.shared::cluster", &[0, 1, 2, 3, 4, 5, 6, 7]),
         changes: &[ArriveRemoved, ArriveTwice],
         reason: "The unrolled part of a loop over the cluster's blocks: it takes eight of them, and these clusters have fewer.",
     },
-    Unreported {
-        kernel: "multicast_ring_products",
-        instruction: ("mbarrier.try_wait.parity", &[1, 2]),
-        changes: &[WaitRemoved, TriedOnce],
-        reason: DRAINED,
-    },
+    of("multicast_ring_products", "mbarrier.try_wait.parity", &[1, 2], &[WaitRemoved, TriedOnce], DRAINED),
     Unreported {
         kernel: "multicast_ring_products",
         instruction: ("mbarrier.init", &[5]),
@@ -233,13 +228,21 @@ const HARMLESS: &[Unreported] = &[
     early_wait("mma_sparse_fragment::*", &[1]),
     of("attention::*", "setmaxnreg.inc", &[0], &[RegistersRemoved], REGISTERS),
     of("dense_gemm::*", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
-    of(
-        "dense_gemm::*",
-        "mbarrier.try_wait.parity",
-        &[0],
-        &[WaitRemoved, TriedOnce],
-        "The first stages to be filled are empty from the beginning.",
-    ),
+    of("pipelined", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("specialised", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("persistent", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("clustered", "wgmma.fence", &[1], &[RegisterFenceRemoved], ONE_SUM),
+    of("pipelined", "mbarrier.try_wait.parity", &[0], &[WaitRemoved, TriedOnce], FIRST_FILLED),
+    of("specialised", "mbarrier.try_wait.parity", &[1, 2, 3, 4], &[WaitRemoved, TriedOnce], ENDS_LATER),
+    of("persistent", "mbarrier.try_wait.parity", &[3, 4, 5, 6], &[WaitRemoved, TriedOnce], ENDS_LATER),
+    of("clustered", "mbarrier.try_wait.parity", &[3, 4, 5], &[WaitRemoved, TriedOnce], DRAINED),
+    of("tensor_cores", "cp.async.bulk.wait_group", &[0], &[GroupWaitRemoved, PendingRaised], FIRST_STORE),
+    of("pipelined", "cp.async.bulk.wait_group", &[0], &[GroupWaitRemoved, PendingRaised], FIRST_STORE),
+    of("specialised", "cp.async.bulk.wait_group", &[0], &[GroupWaitRemoved, PendingRaised], FIRST_STORE),
+    of("tensor_cores", "barrier.sync ", &[0], &[SyncRemoved], FIRST_STORE),
+    of("pipelined", "barrier.sync ", &[0], &[SyncRemoved], FIRST_STORE),
+    of("specialised", "barrier.sync ", &[0, 1], &[SyncRemoved], FIRST_STORE),
+    of("dense_gemm::*", "mbarrier.try_wait.parity", &[0], &[WaitRemoved, TriedOnce], FIRST_FILLED),
     fence_of_warp("descriptor_cube"),
     fence_of_warp("descriptor_make"),
     fence_of_warp("tma_grouped_copy"),
@@ -353,12 +356,7 @@ const HARMLESS: &[Unreported] = &[
         changes: &[WaitRemoved, TriedOnce],
         reason: "`ready` has waited for the same phase.",
     },
-    Unreported {
-        kernel: "pipeline_lives",
-        instruction: ("mbarrier.try_wait.parity", &[1, 5]),
-        changes: &[WaitRemoved, TriedOnce],
-        reason: DRAINED,
-    },
+    of("pipeline_lives", "mbarrier.try_wait.parity", &[1, 5], &[WaitRemoved, TriedOnce], DRAINED),
     Unreported {
         kernel: "pipeline_lives",
         instruction: ("mbarrier.test_wait.parity", &[1, 4]),

@@ -1,5 +1,5 @@
-//! The choices of `tma_kernels::gemm` as words: `pair`, `square:halved`, `low64:4` for a tile in
-//! parts, `pair:even`.
+//! The choices of `tma_kernels::gemm` as words: `t64x64`, `t128x128cluster2x1:halved`, `t64x64:4` for
+//! a tile in parts, `t64x64:even`.
 
 use anyhow::Context;
 use tma_kernels::gemm::{Choice, Division, Tile};
@@ -52,14 +52,17 @@ mod tests {
                 assert_eq!(parse(&word(choice))?, choice);
             }
         }
-        assert_eq!(word(parse("square:halved")?), "square:halved");
+        assert_eq!(word(parse("t64x128:halved")?), "t64x128:halved");
         Ok(())
     }
 
     #[test]
     fn other_words_are_explained() {
         let error = |text| parse(text).expect_err(text).to_string();
-        assert!(error("round").contains("`round` names no tile: it begins with `pair`, `turns176`"));
-        assert!(error("pair:half").contains("`pair:half` divides nothing: write `:halved`"));
+        assert!(
+            error("round")
+                .contains("`round` names no tile: it begins with `t128x256cluster2x1`, `pingpong128x176`")
+        );
+        assert!(error("t64x64:half").contains("`t64x64:half` divides nothing: write `:halved`"));
     }
 }
