@@ -28,6 +28,7 @@
 //! * `uniform`: all threads of a warp or warpgroup reach the operations that they execute together,
 //!   with the same arguments.
 //! * `plain_polls`: loops that only a plain read of memory can end.
+//! * `non_coherent`: non-coherent loads of memory that the kernel writes.
 //! * `protocol`: synchronisation. It explores the executions of the whole kernel, and is called
 //!   separately.
 //! * `global`: conflicts of accesses to global memory by different blocks. `protocol` calls it.
@@ -55,6 +56,7 @@ pub mod layout;
 mod limits;
 mod low_bits;
 pub mod mma;
+mod non_coherent;
 mod operations;
 pub mod plain_polls;
 pub mod registers;
@@ -139,6 +141,7 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     uniform::check(&kernel, sink);
     let is_uniform = sink.len() == before_uniform;
     plain_polls::check(&kernel, sink);
+    non_coherent::check(&kernel, sink);
     // One thread of each warpgroup is followed, so none may take another path than the others.
     if is_uniform {
         registers::check(&kernel, sink);
