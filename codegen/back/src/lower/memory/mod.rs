@@ -147,7 +147,7 @@ pub(super) fn global_get(
     let policy = hint.map(|hint| expr::value(cx, hint)).transpose()?;
     let value = match (path, policy) {
         (LoadPath::Coherent, None) => load_any(cx, address, scalar, vector)?,
-        (LoadPath::NonCoherent, _) | (_, Some(_)) => {
+        (LoadPath::NonCoherent, None) | (LoadPath::Coherent | LoadPath::NonCoherent, Some(_)) => {
             cached::load(cx, Place { address, scalar, vector }, path, policy)?
         }
     };

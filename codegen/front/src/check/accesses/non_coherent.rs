@@ -13,7 +13,7 @@ use crate::ir::{Kernel, LoadPath, MemoryObject, ParamId, Span, Stmt, StmtKind, v
 use crate::quick::QuickMap;
 
 /// Reports non-coherent loads of slices that are written, or accessed with an order.
-pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
+pub(in crate::check) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut loads = vec![];
     let mut changes: QuickMap<ParamId, Span> = QuickMap::default();
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
