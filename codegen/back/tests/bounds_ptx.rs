@@ -4,7 +4,7 @@
 
 use tma_codegen::{Target, compile};
 
-/// What an access costs, besides itself.
+/// The cost of an access, besides itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cost {
     /// Comparisons.
