@@ -10,6 +10,8 @@ pub mod attention;
 pub mod cluster_reduce;
 #[path = "../../examples/src/bin/dense_gemm.rs"]
 pub mod dense_gemm;
+#[path = "../../examples/src/bin/gemm_steps.rs"]
+pub mod gemm_steps;
 #[path = "../../examples/src/bin/tma_coordinates.rs"]
 pub mod tma_coordinates;
 #[path = "../../examples/src/bin/tma_copy.rs"]

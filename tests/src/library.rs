@@ -4,11 +4,11 @@
 
 use anyhow::ensure;
 use tma_kernels::conv::{ConvOptions, ConvTile, conv2d};
+use tma_kernels::gemm::dense::kernels as dense;
 use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::grouped::kernel::grouped;
-use tma_kernels::gemm::kernel::product;
+use tma_kernels::gemm::ping_pong::kernels as ping_pong;
 use tma_kernels::gemm::scaled::kernel::scaled;
-use tma_kernels::gemm::turns::alternating;
 use tma_kernels::gemm::{Activation, Choice, Division, GemmOptions, Tile, gemm};
 use tma_kernels::{AttentionOptions, Lengths, attention};
 use tma_runtime::launch::{Arg, KernelSpec, launch};
@@ -20,9 +20,9 @@ use crate::random::hash;
 /// Returns a check of each kernel.
 pub fn tests() -> Vec<Test> {
     vec![
-        test("gemm", of_one_cluster(&product::plain::bf16_square_nt::SPEC, [200, 264, 712], 2)),
-        test("gemm_folded", folded()),
-        test("gemm_turns", turns()),
+        test("gemm", of_one_cluster(&dense::plain::bf16_t128x128_cluster2x1_nt::SPEC, [200, 264, 712], 2)),
+        test("gemm_split_k", folded()),
+        test("gemm_ping_pong", turns()),
         test("gemm_with_options", shared_and_optional()),
         test("gemm_grouped", grouped()),
         test("gemm_scaled", scaled()),
@@ -84,7 +84,7 @@ fn of_one_cluster(
 /// stage the last tile but one releases last, which `drain` waits for. With five steps the ring is
 /// used five times.
 fn turns() -> impl Fn(&Device) -> anyhow::Result<()> {
-    let kernel = &alternating::turns::bf16_turns128_nt::SPEC;
+    let kernel = &ping_pong::ping_pong::bf16_ping_pong128x128_nt::SPEC;
     let extents = [[200, 264, 40], [200, 264, 72], [200, 264, 136], [200, 264, 200], [200, 648, 264]];
     let all = extents.map(|extents| of_one_cluster(kernel, extents, 0));
     move |device| all.iter().try_for_each(|product| product(device))
@@ -99,7 +99,7 @@ fn folded() -> impl Fn(&Device) -> anyhow::Result<()> {
     move |device| {
         let (a, b) = (device.tensor(&a, [m, k])?, device.tensor(&b, [n, k])?);
         let mut c = device.filled_bytes::<bf16, 2>([m, n], 0xff)?;
-        let choice = Some(Choice { tile: Tile::Folded, division: Division::Whole });
+        let choice = Some(Choice { tile: Tile::SplitK128x128, division: Division::Whole });
         let options = GemmOptions { transpose_b: true, choice, ..GemmOptions::default() };
         gemm(device, &a, &b, &mut c, options)?;
         equal(&c.to_vec()?, &wanted)
@@ -135,7 +135,7 @@ fn with_all_options() -> impl Fn(&Device) -> anyhow::Result<()> {
             residual: Some(residual.view()),
             bias: Some(bias.view()),
             activation: Activation::Relu,
-            choice: Some(Choice { tile: Tile::Square, division: Division::Parts(2) }),
+            choice: Some(Choice { tile: Tile::T128x128Cluster2x1, division: Division::Parts(2) }),
             ..GemmOptions::default()
         };
         gemm(device, &a, &b, &mut c, options)?;
@@ -173,7 +173,7 @@ fn shared_evenly() -> impl Fn(&Device) -> anyhow::Result<()> {
         let mut by_threads = device.zeros::<bf16, 1>([0])?;
         args.push(Arg::global_mut(by_threads.slice_mut()));
         args.extend([Arg::scalar(0_u64), Arg::scalar(0_u64), Arg::scalar(u32::MAX)]);
-        launch(device, &with_options::full::bf16_square_nt::SPEC, Grid::new(2, 2, 1), &args)?;
+        launch(device, &with_options::full::bf16_t128x128_cluster2x1_nt::SPEC, Grid::new(2, 2, 1), &args)?;
         equal(&c.to_vec()?, &wanted)?;
         ensure!(tickets.to_vec()?.iter().all(|ticket| *ticket == 0), "a counter is not as it was");
         Ok(())
@@ -210,7 +210,7 @@ fn grouped() -> impl Fn(&Device) -> anyhow::Result<()> {
             Arg::global_mut(ended.slice_mut()),
         ];
         args.extend([ENDS.len(), m, n, k].map(|number| Arg::scalar(number as u32)));
-        launch(device, &grouped::rows::bf16_pair_nt::SPEC, Grid::new(1, 2, 1), &args)?;
+        launch(device, &grouped::rows::bf16_t128x256_cluster2x1_nt::SPEC, Grid::new(1, 2, 1), &args)?;
         equal(&c.to_vec()?, &wanted)
     }
 }

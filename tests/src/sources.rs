@@ -1,5 +1,10 @@
 //! The texts of the kernels, for tests that compile or mutate them.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tma_codegen::{Accepted, Checked, Failure};
+
 /// A file with kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
@@ -15,6 +20,17 @@ impl Source {
     /// Returns whether the target has all instructions of the file's kernels.
     pub fn is_for(&self, target: &str) -> bool {
         is_for(self.text, target)
+    }
+
+    /// Checks the file's kernels, which may import items from others of its package.
+    ///
+    /// # Errors
+    ///
+    /// The file's mistakes.
+    pub fn checked(&self) -> Result<Accepted<Checked>, Failure> {
+        let (package, within) = self.path.split_at(self.path.find("src/").unwrap_or_default());
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package);
+        tma_codegen::check_in(&package, &BTreeMap::new(), within, self.text)
     }
 }
 
@@ -46,6 +62,7 @@ pub fn examples() -> &'static [Source] {
         "attention": "examples/src/bin/attention.rs",
         "cluster_reduce": "examples/src/bin/cluster_reduce.rs",
         "dense_gemm": "examples/src/bin/dense_gemm.rs",
+        "gemm_steps": "examples/src/bin/gemm_steps.rs",
         "tma_coordinates": "examples/src/bin/tma_coordinates.rs",
         "tma_copy": "examples/src/bin/tma_copy.rs",
         "tma_copy_pipelined": "examples/src/bin/tma_copy_pipelined.rs",
@@ -77,6 +94,7 @@ pub fn corpus() -> &'static [Source] {
         "clusters": "tests/src/kernels/clusters.rs",
         "control": "tests/src/kernels/control.rs",
         "copies": "tests/src/kernels/copies.rs",
+        "derived": "tests/src/kernels/derived.rs",
         "descriptors": "tests/src/kernels/descriptors.rs",
         "faults": "tests/src/kernels/faults.rs",
         "fences": "tests/src/kernels/fences.rs",
@@ -156,12 +174,12 @@ pub fn library() -> &'static [Source] {
     sources! {
         "attention": "tma-kernels/src/attention/kernel.rs",
         "conv": "tma-kernels/src/conv/kernel.rs",
-        "gemm": "tma-kernels/src/gemm/kernel.rs",
-        "gemm_folded": "tma-kernels/src/gemm/folded.rs",
+        "gemm": "tma-kernels/src/gemm/dense.rs",
+        "gemm_split_k": "tma-kernels/src/gemm/split_k.rs",
         "gemm_full": "tma-kernels/src/gemm/full.rs",
         "gemm_grouped": "tma-kernels/src/gemm/grouped/kernel.rs",
         "gemm_scaled": "tma-kernels/src/gemm/scaled/kernel.rs",
-        "gemm_turns": "tma-kernels/src/gemm/turns.rs",
+        "gemm_ping_pong": "tma-kernels/src/gemm/ping_pong.rs",
     }
 }
 

@@ -8,7 +8,7 @@ use tma_tests::differential::{Batch, device};
 /// The number of kernels of a program that rustc compiles.
 const BATCH: usize = 250;
 /// The number of programs.
-const BATCHES: u64 = 3;
+const BATCHES: u64 = 8;
 
 /// Returns a folder for the test.
 fn folder(name: &str) -> PathBuf {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::{env, fs};
 
-use tma_codegen::{Target, check, compile};
+use tma_codegen::{Target, compile};
 use tma_runtime::testing::under_seeds;
 use tma_tests::mutation::steps::mutants;
 use tma_tests::mutation::subjects::{Subject, first_instances, library_subjects, subjects};
@@ -154,7 +154,7 @@ fn no_kernel_of_the_library_is_left_out() -> anyhow::Result<()> {
     let launched: BTreeSet<_> = LIBRARY_SUBJECTS.iter().map(|subject| generic(subject.kernel.name)).collect();
     let mut all = BTreeSet::new();
     for source in sources::library() {
-        let accepted = check(source.path, source.text).map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        let accepted = source.checked().map_err(|failure| anyhow::anyhow!("{failure}"))?;
         all.extend(accepted.kernels.iter().map(|kernel| generic(&kernel.kernel.kernel().name)));
     }
     assert_eq!(launched, all);

@@ -19,7 +19,7 @@ use tma_runtime::prelude::*;
 use tma_runtime::tma_module;
 
 /// C = min(A · B · scale of the row, most).
-#[tma_module(from = tma_kernels::gemm::full::with_options, only = [\"bf16_low64_n*\"])]
+#[tma_module(from = tma_kernels::gemm::full::with_options, only = [\"bf16_t64x64_n*\"])]
 pub mod limited {
     use tma_runtime::prelude::*;
 
@@ -79,8 +79,8 @@ fn a_package_makes_kernels_from_those_of_another() {
         &["TMA0273: the signature of `finish` must begin like", "fn finish(x: f32, _at: [u32; 3]) -> f32"],
     );
     refused(&folder, &USER.replace("get(at[1])", "get(at[3])"), &["TMA0208", "src/lib.rs:16:"]);
-    let unknown = USER.replace("bf16_low64_n*", "bf16_low32_n*");
-    refused(&folder, &unknown, &["TMA0274: `bf16_low32_n*` matches no instance", "src/lib.rs:10:"]);
+    let unknown = USER.replace("bf16_t64x64_n*", "bf16_t64x32_n*");
+    refused(&folder, &unknown, &["TMA0274: `bf16_t64x32_n*` matches no instance", "src/lib.rs:10:"]);
     let elsewhere = USER.replace("full::with_options,", "full::options,");
     refused(&folder, &elsewhere, &["TMA0271", "there is no module `options` at this path", "src/lib.rs:10:"]);
     let number = USER.replace("further(scales.slice(), 6.0)", "further(scales.slice(), 6u32)");

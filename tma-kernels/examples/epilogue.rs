@@ -6,7 +6,7 @@ use tma_runtime::prelude::*;
 use tma_runtime::tma_module;
 
 /// The kernels of `gemm` for a C of `f32`, compiled with another function before the store.
-#[tma_module(from = tma_kernels::gemm::full::with_options, only = ["bf16_f32_pair_nt", "bf16_f32_low64_nt"])]
+#[tma_module(from = tma_kernels::gemm::full::with_options, only = ["bf16_f32_t128x256_cluster2x1_nt", "bf16_f32_t64x64_nt"])]
 mod softcap {
     #[tma_device]
     fn finish(x: f32, _at: [u32; 3], cap: f32) -> f32 {

@@ -11,7 +11,7 @@ use tma_runtime::tma_module;
 /// C = leak(alpha · A · B) · residual · bias: both are factors instead of terms.
 #[tma_module(
     from = tma_kernels::gemm::full::with_options,
-    only = ["bf16_low64_nt", "bf16_pair_n*", "bf16_square_nt"],
+    only = ["bf16_t64x64_nt", "bf16_t128x256_cluster2x1_n*", "bf16_t128x128_cluster2x1_nt"],
 )]
 mod gated {
     const SLOPE: f32 = 0.25;
@@ -33,7 +33,7 @@ mod gated {
 }
 
 /// Each row has a scale, and elements have limits, which the template does not know.
-#[tma_module(from = tma_kernels::gemm::full::with_options, only = ["f16_f32_low64_nn", "f16_f32_pair_nn"])]
+#[tma_module(from = tma_kernels::gemm::full::with_options, only = ["f16_f32_t64x64_nn", "f16_f32_t128x256_cluster2x1_nn"])]
 mod scaled {
     #[tma_device]
     fn finish(x: f32, at: [u32; 3], of_rows: Global<f32>, rows: u32, limits: Global<f32>) -> f32 {
@@ -43,7 +43,7 @@ mod scaled {
 }
 
 /// Records the position of each element.
-#[tma_module(from = tma_kernels::gemm::full::with_options, only = ["bf16_f32_low64_nt"])]
+#[tma_module(from = tma_kernels::gemm::full::with_options, only = ["bf16_f32_t64x64_nt"])]
 mod placed {
     #[tma_device]
     fn finish(x: f32, at: [u32; 3]) -> f32 {
@@ -116,14 +116,14 @@ fn gate(options: GemmOptions<'_, bf16, 3>, about: &str) -> Result<(), GemmError>
 
 #[test]
 fn functions_of_a_caller_replace_those_of_the_template() -> Result<(), GemmError> {
-    for tile in [Tile::Low64, Tile::Pair, Tile::Square] {
+    for tile in [Tile::T64x64, Tile::T128x256Cluster2x1, Tile::T128x128Cluster2x1] {
         for division in [Division::Whole, Division::Parts(2), Division::Even] {
             let choice = Some(Choice { tile, division });
             let options = GemmOptions { transpose_b: true, choice, ..GemmOptions::default() };
             gate(options, &format!("{tile:?}, {division:?}"))?;
         }
     }
-    let choice = Some(Choice { tile: Tile::Pair, division: Division::Whole });
+    let choice = Some(Choice { tile: Tile::T128x256Cluster2x1, division: Division::Whole });
     gate(GemmOptions { choice, ..GemmOptions::default() }, "B as K × N")?;
     // Any of the three may be chosen.
     gate(GemmOptions { transpose_b: true, ..GemmOptions::default() }, "chosen")
@@ -143,7 +143,7 @@ fn extra_parameters_are_passed_to_the_function() -> Result<(), GemmError> {
     let (a, b) = (device.tensor(&f16s(&a), [l, m, k])?, device.tensor(&f16s(&b), [l, k, n])?);
     let scales = device.tensor(&scales, [l, m])?;
     let limits = device.tensor(&[-6.0, 9.0], [2])?;
-    for tile in [Tile::Low64, Tile::Pair] {
+    for tile in [Tile::T64x64, Tile::T128x256Cluster2x1] {
         let mut c = device.zeros::<f32, 3>([l, m, n])?;
         let further = scaled::full::further(scales.slice(), m as u32, limits.slice());
         let epilogue = Some(Epilogue::of(&scaled::full::INSTANCES).with(further));

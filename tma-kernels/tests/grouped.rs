@@ -61,7 +61,7 @@ impl Case<'_> {
 /// anywhere.
 const RAGGED: [usize; 8] = [5, 0, 130, 257, 64, 1, 0, 3];
 
-const TILES: [Tile; 2] = [Tile::Pair, Tile::Beside];
+const TILES: [Tile; 2] = [Tile::T128x256Cluster2x1, Tile::T128x128Cluster1x2];
 
 #[test]
 fn ragged_groups_are_multiplied_by_every_tile() -> Result<(), GemmError> {
@@ -81,7 +81,7 @@ fn ragged_groups_are_multiplied_by_every_tile() -> Result<(), GemmError> {
 #[test]
 fn many_columns_of_tiles_are_multiplied() -> Result<(), GemmError> {
     let device = Device::open()?;
-    for (tile, columns) in [(Tile::Pair, 256), (Tile::Beside, 128)] {
+    for (tile, columns) in [(Tile::T128x256Cluster2x1, 256), (Tile::T128x128Cluster1x2, 128)] {
         for n in [9 * columns + 8, 10 * columns] {
             for rows in [300, 256, 90] {
                 let nk = [n, 8];
@@ -124,13 +124,18 @@ fn persistent_blocks_process_several_tiles() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// The last of these tiles is split between two clusters. Blocks of a `Pair` are stacked in groups
+/// The last of these tiles is split between two clusters. Blocks of a `T128x256Cluster2x1` are stacked in groups
 /// of 130 and 250 rows, and side by side in groups of 70 rows.
 #[test]
 fn a_tile_of_the_last_round_is_halved() -> Result<(), GemmError> {
     let device = Device::open()?;
     let clusters = device.multiprocessors() as usize / 2;
-    for (tile, rows) in [(Tile::Pair, 130), (Tile::Pair, 250), (Tile::Pair, 70), (Tile::Beside, 70)] {
+    for (tile, rows) in [
+        (Tile::T128x256Cluster2x1, 130),
+        (Tile::T128x256Cluster2x1, 250),
+        (Tile::T128x256Cluster2x1, 70),
+        (Tile::T128x128Cluster1x2, 70),
+    ] {
         let (rows, tile) = (vec![rows; clusters + 1], Some(tile));
         Case { rows: &rows, behind: 1, nk: [16, 136], transpose_b: true, tile }
             .check::<bf16, bf16>(&device)?;
@@ -208,7 +213,7 @@ fn invalid_arguments_are_rejected() -> Result<(), GemmError> {
     let (code, text) = refused(&many, &device.zeros([513])?, None).expect_err("too many groups");
     assert_eq!(code, "TMA0558");
     assert!(text.contains("at most 512 groups: B has 513"), "{text}");
-    assert_eq!(refused(&b, &ends, Some(Tile::Low64)).expect_err("no such tile").0, "TMA0547");
+    assert_eq!(refused(&b, &ends, Some(Tile::T64x64)).expect_err("no such tile").0, "TMA0547");
     let mut narrow = device.zeros::<bf16, 2>([64, 8])?;
     let options = GroupedOptions::default();
     let text = gemm_grouped(&device, &a, &b, &ends, &mut narrow, options).expect_err("another N").to_string();

@@ -83,7 +83,7 @@ const NT: [bool; 2] = [false, true];
 #[test]
 fn matrices_are_picked_by_every_tile_and_split() -> Result<(), GemmError> {
     let device = Device::open()?;
-    for tile in [Tile::Pair, Tile::Square, Tile::Low64] {
+    for tile in [Tile::T128x256Cluster2x1, Tile::T128x128Cluster2x1, Tile::T64x64] {
         for division in [Division::Whole, Division::Parts(2), Division::Even] {
             let case = Case {
                 counts: [3, 2, 6],

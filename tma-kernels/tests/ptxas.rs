@@ -7,13 +7,13 @@ use std::thread;
 
 use tma_kernels::attention::kernel::forward;
 use tma_kernels::conv::kernel::convolution;
-use tma_kernels::gemm::folded::halves;
+use tma_kernels::gemm::dense::kernels as dense;
 use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::grouped::kernel::grouped;
-use tma_kernels::gemm::kernel::product;
 use tma_kernels::gemm::picked::kernel as picked;
+use tma_kernels::gemm::ping_pong::kernels as ping_pong;
 use tma_kernels::gemm::scaled::kernel::scaled;
-use tma_kernels::gemm::turns::alternating;
+use tma_kernels::gemm::split_k::kernels as split_k;
 use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas;
@@ -32,8 +32,8 @@ fn messages(assembler: &Path, kernels: &[&KernelSpec]) -> Vec<String> {
 fn every_instance_is_assembled_without_spills() {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
     let assembler = PTXAS.require(&tools, "cargo xtask setup").unwrap_or_else(|error| panic!("{error}")).path;
-    let products = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
-    let products = products.chain(&alternating::turns::INSTANCES);
+    let products = dense::plain::INSTANCES.iter().chain(&split_k::split_k::INSTANCES);
+    let products = products.chain(&ping_pong::ping_pong::INSTANCES);
     let products = products.chain(&with_options::full::INSTANCES).chain(&picked::full::INSTANCES);
     let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
     let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);

@@ -254,6 +254,43 @@ mod mine {
     assert_eq!(accepted.kernels.len(), 3);
 }
 
+/// A module adds instances to those of its template, also with constants that the template computes.
+#[test]
+fn a_module_adds_instances_of_its_own() {
+    let packages = Packages::new("added");
+    let mine = |options: &str| {
+        packages.build(&format!("#[tma_module(from = lib::fills::add, {options})]\nmod mine {{}}"))
+    };
+    let report = mine("only = [], instances = [fill(three = <3>, N in [8, 16])]");
+    assert_eq!(report.compiled, ["fill::three", "fill::n_8", "fill::n_16", "clear"], "{:?}", report.refused);
+    let report = mine("only = [\"one\"], instances = [fill(N in [8])]");
+    assert_eq!(
+        (&report.reused[..], &report.compiled[..]),
+        (&["clear"].map(str::to_owned)[..], &["fill::one", "fill::n_8"].map(str::to_owned)[..])
+    );
+    let report = mine("instances = [fill(N in [4]), fill(N in [32])]");
+    assert_eq!(report.compiled, ["fill::one", "fill::two", "fill::n_4", "fill::n_32"]);
+
+    let fills = FILLS
+        .replace("one = <1>, two = <2>", "N in [1, 2], let M = 2 * N")
+        .replace("fill<const N: u32>", "fill<const N: u32, const M: u32>");
+    packages.write("lib/src/fills.rs", &fills.replace("out.set(N * i", "out.set(M * i"));
+    let report = mine("only = [], instances = [fill(N in [5])]");
+    assert_eq!(report.compiled, ["fill::n_5"], "{:?}", report.refused);
+
+    let refused = |options: &str, wanted: &str| {
+        let text = format!("{FILLS}#[tma_module(from = crate::add, {options})]\nmod mine {{}}");
+        let error = check("lib.rs", &text).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    };
+    refused("instances = [full(N in [4])]", "TMA0274");
+    refused("instances = [clear(N in [4])]", "the template has no generic kernel `clear`");
+    refused("instances = [fill(K in [4])]", "TMA0010");
+    refused("instances = [fill(one = <4>)]", "TMA0010");
+    refused("instances = [fill]", "TMA0006");
+    refused("instances = [], instances = []", "specified twice");
+}
+
 /// A template's imports are relative to the template.
 #[test]
 fn a_template_may_import_items() {
@@ -289,6 +326,7 @@ fn tma0006_options_of_modules_and_device_functions_are_known_ones() {
     };
     refused("#[tma_module(form = crate::add)] mod mine {}", "`tma_module` has no option `form`");
     refused("#[tma_module(only = [\"a\"])] mod mine {}", "`only` requires `from`");
+    refused("#[tma_module(instances = [])] mod mine {}", "`instances` requires `from`");
     refused("#[tma_module(from = crate::a, from = crate::b)] mod mine {}", "`from` is specified twice");
     refused("#[tma_module(from = \"add\")] mod mine {}", "malformed attribute");
 }

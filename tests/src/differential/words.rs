@@ -434,6 +434,27 @@ pub fn fma<T: Fused>(a: T, b: T, c: T) -> T {
     a.fused(b, c)
 }
 
+/// Integers that have the upper half of a product.
+pub trait Wide: Sized {
+    fn upper(self, other: Self) -> Self;
+}
+
+macro_rules! wide {
+    ($($ty:ident)+) => { $(
+        impl Wide for $ty {
+            fn upper(self, other: Self) -> Self {
+                (i128::from(self).wrapping_mul(i128::from(other)) >> $ty::BITS) as $ty
+            }
+        }
+    )+ };
+}
+
+wide!(i32 u32 i64 u64);
+
+pub fn mul_hi<T: Wide>(a: T, b: T) -> T {
+    a.upper(b)
+}
+
 pub fn sqrt<T: Precise>(x: T) -> T {
     x.root()
 }

@@ -7,8 +7,8 @@ use super::runner::Test;
 use crate::case::Options;
 use crate::compare::same_bits;
 use crate::examples::{
-    attention, cluster_reduce, dense_gemm, tma_coordinates, tma_copy, tma_copy_pipelined, tma_fp8,
-    tma_grouped_copy, tma_im2col, tma_multicast, tma_prefetch, tma_reduce, tma_row_fill, tma_scale,
+    attention, cluster_reduce, dense_gemm, gemm_steps, tma_coordinates, tma_copy, tma_copy_pipelined,
+    tma_fp8, tma_grouped_copy, tma_im2col, tma_multicast, tma_prefetch, tma_reduce, tma_row_fill, tma_scale,
     transpose, wgmma_atom,
 };
 use crate::random::{Sample, hash, noise, noise_of};
@@ -117,7 +117,8 @@ const PROGRAMS: [(&str, Program); 8] = [
 ];
 
 /// Examples that multiply matrices.
-const PRODUCTS: [(&str, Program); 2] = [("attention", attention::run), ("dense_gemm", dense_gemm::run)];
+const PRODUCTS: [(&str, Program); 3] =
+    [("attention", attention::run), ("dense_gemm", dense_gemm::run), ("gemm_steps", gemm_steps::run)];
 
 /// M, N, K and batches of dense GEMMs. Each extent occurs below, at and above the extents of tiles,
 /// and rows are multiples of 16 bytes for all element types.
@@ -130,6 +131,9 @@ const GEMM_SHAPES: [[usize; 4]; 7] = [
     [2304, 48, 4112, 5],
     [4096, 4096, 4096, 1],
 ];
+
+/// M, N and K of the steps towards a fast GEMM.
+const STEP_SHAPES: [[usize; 3]; 3] = [[128, 256, 64], [1000, 1032, 520], [4096, 4096, 4096]];
 
 /// The numbers of heads, queries and keys.
 const ATTENTION_SHAPES: [[usize; 3]; 7] = [
@@ -182,6 +186,16 @@ fn gemms(mnkl: [usize; 4]) -> impl Iterator<Item = Test> {
     })
 }
 
+/// Returns a test for each step towards a fast GEMM, with these extents. Blocks that stay are at most
+/// `most_blocks`.
+fn gemm_steps(extents: [usize; 3], most_blocks: u32) -> impl Iterator<Item = Test> {
+    let [m, n, k] = extents;
+    gemm_steps::Step::ALL.into_iter().map(move |step| Test {
+        name: format!("examples::gemm_steps::{step:?}::{m}x{n}x{k}"),
+        run: Box::new(move |device| gemm_steps::check(device, step, extents, most_blocks)),
+    })
+}
+
 /// Returns a test for each instance of attention, with this number of heads, queries and keys.
 fn attentions(shape: [usize; 3]) -> impl Iterator<Item = Test> {
     let instances = [("bf16", false), ("bf16", true), ("f16", false), ("f16", true)];
@@ -218,7 +232,9 @@ pub fn small_tests() -> Vec<Test> {
     };
     let gemms = gemms([64, 32, 448, 1]).filter(move |test| !of_bytes(test));
     let gemms = gemms.chain(self::gemms([64, 32, 896, 1]).filter(of_bytes));
-    let products = gemms.chain(attentions([1, 100, 500]));
+    // Two tiles for the blocks that stay, and more steps than the ring has slots.
+    let steps = gemm_steps([136, 264, 328], 2);
+    let products = gemms.chain(attentions([1, 100, 500])).chain(steps);
     EXAMPLES.into_iter().map(test).chain(programs(PROGRAMS)).chain(products).chain(multicasts(1)).collect()
 }
 
@@ -228,6 +244,7 @@ pub fn tests(options: &Options) -> Vec<Test> {
     let mut tests: Vec<_> = programs(PROGRAMS).chain(programs(PRODUCTS)).collect();
     if !options.quick {
         tests.extend(GEMM_SHAPES.into_iter().flat_map(gemms));
+        tests.extend(STEP_SHAPES.into_iter().flat_map(|extents| gemm_steps(extents, u32::MAX)));
         tests.extend(ATTENTION_SHAPES.into_iter().flat_map(attentions));
     }
     for Example { name, run, shapes, .. } in EXAMPLES {

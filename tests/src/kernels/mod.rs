@@ -8,6 +8,7 @@ pub mod casts;
 pub mod clusters;
 pub mod control;
 pub mod copies;
+pub mod derived;
 pub mod descriptors;
 pub mod faults;
 pub mod fences;
@@ -57,6 +58,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         structs::CASES,
         sharing::CASES,
         generics::CASES,
+        derived::CASES,
         tables::CASES,
         warps::CASES,
         math::CASES,

@@ -130,7 +130,7 @@ fn kernel_of(subject: &Subject) -> Option<(&'static Source, CheckedKernel)> {
         if !source.text.contains(&name) {
             return None;
         }
-        let kernels = tma_codegen::check(source.path, source.text).ok()?.kernels;
+        let kernels = source.checked().ok()?.kernels;
         let kernel =
             kernels.into_iter().map(|checked| checked.kernel).find(|kernel| kernel.kernel().path() == path);
         Some((source, kernel?))

@@ -6,12 +6,15 @@ use tma_runtime::tma_module;
 /// output, a column for each tap and channel, and is multiplied by the filters. The copy engine
 /// gathers the rows in im2col mode, tap by tap.
 ///
-/// A block computes one tile of `PIXELS` pixels and `N` filters after the other. One warp loads,
+/// A block computes one tile of `PIXELS` pixels and `BN` filters after the other. One warp loads,
 /// and `WARPGROUPS` warpgroups with `REGISTERS` registers per thread compute 64 pixels each. They
-/// store through `OUTS` buffers: when a store starts, `LEFT` others may be in flight.
+/// store through `EPILOGUE_STAGES` buffers: when a store starts, `STORES_IN_FLIGHT` others may still
+/// read theirs.
 #[tma_module]
 pub mod convolution {
     use tma_runtime::prelude::*;
+
+    use crate::gemm::device::schedule::ring_stages;
 
     /// Returns the image, row and column of a pixel of the output.
     #[tma_device]
@@ -22,28 +25,27 @@ pub mod convolution {
     /// Computes output = images * filters + bias. The output has `pixels` pixels in images of
     /// `height` × `width`; filters have `taps_y` × `taps_x` taps.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), unchecked, instances(
+        let PIXELS = 64 * WARPGROUPS,
+        let REGISTERS = if WARPGROUPS > 2 { 152 } else { 232 },
+        let STORES_IN_FLIGHT = if BN % 128 == 0 && WARPGROUPS < 3 { 1 } else { 0 },
+        let EPILOGUE_STAGES = WARPGROUPS * (STORES_IN_FLIGHT + 1),
+        let STAGES = ring_stages(PIXELS, BN, EPILOGUE_STAGES);
+
         T in [bf16, f16],
-        (WARPGROUPS, REGISTERS, PIXELS, N, STAGES, OUTS, LEFT) in [
-            wide = (2, 232, 128, 256, 4, 4, 1),
-            tall = (3, 152, 192, 128, 5, 3, 0),
-            square = (2, 232, 128, 128, 6, 4, 1),
-            low = (1, 232, 64, 128, 8, 2, 1),
-            narrow = (2, 232, 128, 64, 8, 2, 0),
-            small = (1, 232, 64, 64, 12, 1, 0),
-        ],
+        (WARPGROUPS, BN) in [wide = (2, 256), tall = (3, 128), square = (2, 128), low = (1, 128), narrow = (2, 64), small = (1, 64)];
     ))]
     pub fn forward<
         T,
         const WARPGROUPS: u32,
         const REGISTERS: u32,
         const PIXELS: u32,
-        const N: u32,
+        const BN: u32,
         const STAGES: u32,
-        const OUTS: u32,
-        const LEFT: u32,
+        const EPILOGUE_STAGES: u32,
+        const STORES_IN_FLIGHT: u32,
     >(
         images: Im2colMap<Tile<T, Shape2<PIXELS, 64>, Swizzle128>, 4>,
-        filters: TensorMap<Tile<T, Shape4<1, 1, N, 64>, Swizzle128>>,
+        filters: TensorMap<Tile<T, Shape4<1, 1, BN, 64>, Swizzle128>>,
         bias: Global<T>,
         output: Im2colMap<Tile<T, Shape2<64, 64>, Swizzle128>, 4>,
         pixels: u32,
@@ -64,14 +66,14 @@ pub mod convolution {
         T: Multiply<T, f32> + Number,
         f32: StoreAs<T>,
         Tile<T, Shape2<64, 64>, Swizzle128>: Left<64, 64, Element = T>,
-        Tile<T, Shape4<1, 1, N, 64>, Swizzle128>: Right<N, 64, Element = T>,
+        Tile<T, Shape4<1, 1, BN, 64>, Swizzle128>: Right<BN, 64, Element = T>,
     {
         let ring: Pipeline<
-            (Tile<T, Shape2<PIXELS, 64>, Swizzle128>, Tile<T, Shape4<1, 1, N, 64>, Swizzle128>),
+            (Tile<T, Shape2<PIXELS, 64>, Swizzle128>, Tile<T, Shape4<1, 1, BN, 64>, Swizzle128>),
             STAGES,
         > = shared();
-        let outs: Stages<Tile<T, Shape2<64, 64>, Swizzle128>, OUTS> = shared();
-        let biases: Stages<SharedArray<f32, N>, WARPGROUPS> = shared();
+        let outs: Stages<Tile<T, Shape2<64, 64>, Swizzle128>, EPILOGUE_STAGES> = shared();
+        let biases: Stages<SharedArray<f32, BN>, WARPGROUPS> = shared();
         if thread_idx().x == 0 {
             images.prefetch_descriptor();
             filters.prefetch_descriptor();
@@ -84,7 +86,7 @@ pub mod convolution {
         grid_dependency_wait();
 
         // Concurrent blocks share pixels, since there are few filters.
-        let across = count.div_ceil(N);
+        let across = count.div_ceil(BN);
         let units = pixels.div_ceil(PIXELS) * across;
         let deep = channels.div_ceil(64);
         if warpgroup_idx() == 0 {
@@ -102,7 +104,7 @@ pub mod convolution {
                         let offsets = [(tap[0] * dilation_y) as u16, (tap[1] * dilation_x) as u16];
                         let slot = producer.acquire();
                         images.load(slot.0, [at[0] as i32, y, x, channel as i32], offsets, slot.barrier());
-                        let of_filters = [tap[0], tap[1], unit % across * N, channel];
+                        let of_filters = [tap[0], tap[1], unit % across * BN, channel];
                         filters.load(slot.1, of_filters, slot.barrier());
                     }
                 }
@@ -114,8 +116,8 @@ pub mod convolution {
             let mut consumer = ring.consumer();
             for unit in (block_idx().x..units).step_by(grid_dim().x as usize) {
                 let first = unit / across * PIXELS + me * 64;
-                let column = unit % across * N;
-                let mut sum = Accumulator::<f32, 64, N>::zero();
+                let column = unit % across * BN;
+                let mut sum = Accumulator::<f32, 64, BN>::zero();
                 let slot = consumer.wait();
                 let mut flight = sum.mma(slot.0.band::<64>(me), slot.1, slot);
                 for _ in 1..taps_y * taps_x * deep {
@@ -132,7 +134,7 @@ pub mod convolution {
 
                 if bias.len() > 0 {
                     sync_warpgroup(); // all threads have read those of the previous tile
-                    for j in (thread_idx().x % 128..N).step_by(128) {
+                    for j in (thread_idx().x % 128..BN).step_by(128) {
                         biases[me].set(j, if column + j < count { cast(bias.get(column + j)) } else { 0.0 });
                     }
                     sync_warpgroup();
@@ -146,10 +148,10 @@ pub mod convolution {
                     }
                 }
                 let at = place(first, height, width);
-                for j in unroll(0..N / 64) {
-                    let out = outs[me * (LEFT + 1) + j % (LEFT + 1)];
+                for j in unroll(0..BN / 64) {
+                    let out = outs[me * (STORES_IN_FLIGHT + 1) + j % (STORES_IN_FLIGHT + 1)];
                     if leader {
-                        bulk_wait_group_read::<LEFT>(); // the last store from this buffer has read it
+                        bulk_wait_group_read::<STORES_IN_FLIGHT>(); // the last store from this buffer has read it
                     }
                     sync_warpgroup();
                     sum.columns::<64>(j).store(out);

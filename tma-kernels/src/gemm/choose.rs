@@ -222,52 +222,53 @@ mod tests {
     /// The fastest tiles measured (lab/gemm.md, "The choice").
     #[test]
     fn the_fastest_is_chosen() {
-        chosen([8192, 8192, 8192], Tile::Pair, Whole);
-        chosen([8192, 8192, 1024], Tile::Turns176, Whole);
-        chosen([3072, 3072, 3072], Tile::Middle, Whole);
-        chosen([1536, 1536, 1536], Tile::Middle, Whole);
-        chosen([2048, 2048, 2048], Tile::Pair, Whole);
-        chosen([2048, 2048, 8192], Tile::Pair, Whole);
-        chosen([1024, 4096, 4096], Tile::Pair, Whole);
-        chosen([2048, 4096, 4096], Tile::Pair, Whole);
-        chosen([2304, 2304, 2304], Tile::Turns176, Whole);
-        chosen([1024, 2048, 4096], Tile::Square, Whole);
-        chosen([1024, 1024, 8192], Tile::Folded, Whole);
-        chosen([512, 2048, 4096], Tile::Folded, Whole);
-        chosen([256, 4096, 4096], Tile::Folded, Whole);
-        chosen([256, 8192, 8192], Tile::Square, Whole);
-        chosen([4096, 4096, 16384], Tile::Pair, Whole);
-        chosen([64, 14336, 4096], Tile::Quad, Whole);
-        chosen([16, 14336, 4096], Tile::Quad, Whole);
-        chosen([64, 28672, 8192], Tile::Quad, Whole);
-        chosen([64, 8192, 8192], Tile::Folded64, Whole);
-        chosen([32, 8192, 8192], Tile::Folded64, Whole);
-        chosen([16, 4096, 14336], Tile::Folded64, Whole);
-        chosen([1024, 1024, 1024], Tile::Low128, Whole);
-        chosen([128, 8192, 8192], Tile::Stacked, Whole);
-        chosen([128, 4096, 4096], Tile::Folded64, Whole);
-        chosen([256, 256, 256], Tile::Low64, Whole);
+        chosen([8192, 8192, 8192], Tile::T128x256Cluster2x1, Whole);
+        chosen([8192, 8192, 1024], Tile::PingPong128x176, Whole);
+        chosen([3072, 3072, 3072], Tile::T128x192Cluster2x1, Whole);
+        chosen([1536, 1536, 1536], Tile::T128x192Cluster2x1, Whole);
+        chosen([2048, 2048, 2048], Tile::T128x256Cluster2x1, Whole);
+        chosen([2048, 2048, 8192], Tile::T128x256Cluster2x1, Whole);
+        chosen([1024, 4096, 4096], Tile::T128x256Cluster2x1, Whole);
+        chosen([2048, 4096, 4096], Tile::T128x256Cluster2x1, Whole);
+        chosen([2304, 2304, 2304], Tile::PingPong128x176, Whole);
+        chosen([1024, 2048, 4096], Tile::T128x128Cluster2x1, Whole);
+        chosen([1024, 1024, 8192], Tile::SplitK128x128, Whole);
+        chosen([512, 2048, 4096], Tile::SplitK128x128, Whole);
+        chosen([256, 4096, 4096], Tile::SplitK128x128, Whole);
+        chosen([256, 8192, 8192], Tile::T128x128Cluster2x1, Whole);
+        chosen([4096, 4096, 16384], Tile::T128x256Cluster2x1, Whole);
+        chosen([64, 14336, 4096], Tile::T64x128Cluster1x4, Whole);
+        chosen([16, 14336, 4096], Tile::T64x128Cluster1x4, Whole);
+        chosen([64, 28672, 8192], Tile::T64x128Cluster1x4, Whole);
+        chosen([64, 8192, 8192], Tile::SplitK64x128, Whole);
+        chosen([32, 8192, 8192], Tile::SplitK64x128, Whole);
+        chosen([16, 4096, 14336], Tile::SplitK64x128, Whole);
+        chosen([1024, 1024, 1024], Tile::T64x128, Whole);
+        chosen([128, 8192, 8192], Tile::T64x128Cluster2x1, Whole);
+        chosen([128, 4096, 4096], Tile::SplitK64x128, Whole);
+        chosen([256, 256, 256], Tile::T64x64, Whole);
     }
 
     #[test]
     fn warpgroups_alternate_where_that_is_faster() {
         let of = |extents, tile| {
             let problem = Problem { extents, batches: 1, bytes: [1, 2] };
-            let choice =
-                choose(&problem, 132, |choice| choice.tile != Tile::Middle && choice.division == Whole);
+            let choice = choose(&problem, 132, |choice| {
+                choice.tile != Tile::T128x192Cluster2x1 && choice.division == Whole
+            });
             assert_eq!(choice, Some(Choice { tile, division: Whole }), "{extents:?}");
         };
-        of([8192, 8192, 1024], Tile::Turns176);
-        of([4096, 14336, 4096], Tile::Turns176);
-        of([2048, 2048, 2048], Tile::Pair);
-        of([3072, 3072, 3072], Tile::Turns128);
-        of([4096, 4096, 4096], Tile::Pair);
-        of([8192, 4096, 4096], Tile::Pair);
-        of([8192, 8192, 2048], Tile::Turns176);
-        of([8192, 8192, 8192], Tile::Pair);
-        of([8192, 28672, 8192], Tile::Pair);
-        of([16384, 2048, 8192], Tile::Pair);
-        of([4096, 4096, 16384], Tile::Pair);
+        of([8192, 8192, 1024], Tile::PingPong128x176);
+        of([4096, 14336, 4096], Tile::PingPong128x176);
+        of([2048, 2048, 2048], Tile::T128x256Cluster2x1);
+        of([3072, 3072, 3072], Tile::PingPong128x128);
+        of([4096, 4096, 4096], Tile::T128x256Cluster2x1);
+        of([8192, 4096, 4096], Tile::T128x256Cluster2x1);
+        of([8192, 8192, 2048], Tile::PingPong128x176);
+        of([8192, 8192, 8192], Tile::T128x256Cluster2x1);
+        of([8192, 28672, 8192], Tile::T128x256Cluster2x1);
+        of([16384, 2048, 8192], Tile::T128x256Cluster2x1);
+        of([4096, 4096, 16384], Tile::T128x256Cluster2x1);
     }
 
     #[test]
@@ -275,16 +276,16 @@ mod tests {
         let band = |extents, tile, division| {
             band(&Problem { extents, batches: 1, bytes: [2, 2] }, Choice { tile, division })
         };
-        assert_eq!(band([2048, 2048, 2048], Tile::Turns128, Whole), 1);
-        assert_eq!(band([8192, 8192, 1024], Tile::Turns176, Whole), 1);
-        assert_eq!(band([8192, 8192, 8192], Tile::Turns176, Whole), BAND, "more than the cache holds");
+        assert_eq!(band([2048, 2048, 2048], Tile::PingPong128x128, Whole), 1);
+        assert_eq!(band([8192, 8192, 1024], Tile::PingPong128x176, Whole), 1);
+        assert_eq!(band([8192, 8192, 8192], Tile::PingPong128x176, Whole), BAND, "more than the cache holds");
         assert_eq!(
-            band([2048, 2048, 2048], Tile::Square, Division::Even),
+            band([2048, 2048, 2048], Tile::T128x128Cluster2x1, Division::Even),
             BAND,
             "nothing is loaded together"
         );
-        assert_eq!(band([2048, 2048, 2048], Tile::Pair, Whole), BAND);
-        assert_eq!(band([512, 2048, 2048], Tile::Pair, Whole), 2, "there are no more");
+        assert_eq!(band([2048, 2048, 2048], Tile::T128x256Cluster2x1, Whole), BAND);
+        assert_eq!(band([512, 2048, 2048], Tile::T128x256Cluster2x1, Whole), 2, "there are no more");
     }
 
     #[test]
@@ -304,22 +305,29 @@ mod tests {
             let problem = Problem { extents, batches: 1, bytes: [2, 2] };
             begins_early(&problem, Choice { tile, division: Whole }, 132)
         };
-        assert!(!early([64, 14336, 4096], Tile::Low128) && !early([16, 8192, 8192], Tile::Low64));
-        assert!(early([64, 4096, 4096], Tile::Low64), "the L2 cache holds most of B");
-        assert!(early([65, 14336, 4096], Tile::Low128), "rows of two tiles share B");
-        assert!(early([64, 14336, 4096], Tile::Narrow), "clusters were no faster so");
-        assert!(early([2048, 2048, 2048], Tile::Pair) && early([3072, 3072, 3072], Tile::Middle));
-        assert!(!early([4096, 4096, 4096], Tile::Pair) && !early([8192, 8192, 1024], Tile::Turns176));
+        assert!(!early([64, 14336, 4096], Tile::T64x128) && !early([16, 8192, 8192], Tile::T64x64));
+        assert!(early([64, 4096, 4096], Tile::T64x64), "the L2 cache holds most of B");
+        assert!(early([65, 14336, 4096], Tile::T64x128), "rows of two tiles share B");
+        assert!(early([64, 14336, 4096], Tile::T128x64Cluster1x2), "clusters were no faster so");
+        assert!(
+            early([2048, 2048, 2048], Tile::T128x256Cluster2x1)
+                && early([3072, 3072, 3072], Tile::T128x192Cluster2x1)
+        );
+        assert!(
+            !early([4096, 4096, 4096], Tile::T128x256Cluster2x1)
+                && !early([8192, 8192, 1024], Tile::PingPong128x176)
+        );
     }
 
     #[test]
     fn uncached_operands_are_read_staggered() {
         let stagger = |extents, tile| stagger(&Problem { extents, batches: 1, bytes: [2, 2] }, tile);
         assert!(
-            stagger([64, 8192, 8192], Tile::Folded64) > 0 && stagger([128, 8192, 8192], Tile::Narrow) > 0
+            stagger([64, 8192, 8192], Tile::SplitK64x128) > 0
+                && stagger([128, 8192, 8192], Tile::T128x64Cluster1x2) > 0
         );
-        assert_eq!(stagger([64, 4096, 4096], Tile::Folded64), 0, "the L2 cache holds B");
-        assert_eq!(stagger([65, 8192, 8192], Tile::Folded64), 0, "rows of two tiles share B");
+        assert_eq!(stagger([64, 4096, 4096], Tile::SplitK64x128), 0, "the L2 cache holds B");
+        assert_eq!(stagger([65, 8192, 8192], Tile::SplitK64x128), 0, "rows of two tiles share B");
     }
 
     #[test]
@@ -328,31 +336,36 @@ mod tests {
             let problem = Problem { extents, batches: 1, bytes: [bytes, 2] };
             // The tiles of kernels with options.
             let has = |Choice { tile, division }| {
-                matches!(tile, Tile::Pair | Tile::Square | Tile::Narrow | Tile::Low64)
-                    && division != Division::Halved
+                matches!(
+                    tile,
+                    Tile::T128x256Cluster2x1
+                        | Tile::T128x128Cluster2x1
+                        | Tile::T128x64Cluster1x2
+                        | Tile::T64x64
+                ) && division != Division::Halved
             };
             let choice = choose(&problem, 132, has);
             assert_eq!(choice, Some(Choice { tile, division }), "{extents:?}");
         };
-        of(2, [2560, 2560, 2560], Tile::Pair, Whole);
-        of(2, [5120, 5120, 5120], Tile::Pair, Whole);
-        of(2, [1280, 5120, 8192], Tile::Pair, Whole);
-        of(1, [1536, 1536, 16384], Tile::Square, Division::Even);
-        of(1, [2560, 2560, 16384], Tile::Pair, Whole);
-        of(2, [2816, 2816, 2816], Tile::Pair, Whole);
-        of(2, [3584, 3584, 3584], Tile::Pair, Whole);
-        of(2, [8192, 4096, 4096], Tile::Pair, Whole);
+        of(2, [2560, 2560, 2560], Tile::T128x256Cluster2x1, Whole);
+        of(2, [5120, 5120, 5120], Tile::T128x256Cluster2x1, Whole);
+        of(2, [1280, 5120, 8192], Tile::T128x256Cluster2x1, Whole);
+        of(1, [1536, 1536, 16384], Tile::T128x128Cluster2x1, Division::Even);
+        of(1, [2560, 2560, 16384], Tile::T128x256Cluster2x1, Whole);
+        of(2, [2816, 2816, 2816], Tile::T128x256Cluster2x1, Whole);
+        of(2, [3584, 3584, 3584], Tile::T128x256Cluster2x1, Whole);
+        of(2, [8192, 4096, 4096], Tile::T128x256Cluster2x1, Whole);
     }
 
     /// The last round is at most half full.
     #[test]
     fn tiles_of_a_last_round_are_halved_where_that_is_faster() {
-        chosen([1792, 1792, 1792], Tile::Square, Division::Halved);
-        chosen([2560, 2560, 2560], Tile::Square, Division::Halved);
-        chosen([4864, 4864, 4864], Tile::Pair, Division::Halved);
-        chosen([2048, 5120, 5120], Tile::Pair, Division::Halved);
-        chosen([2048, 11008, 4096], Tile::Pair, Division::Halved);
-        chosen([4096, 11008, 4096], Tile::Pair, Division::Halved);
+        chosen([1792, 1792, 1792], Tile::T128x128Cluster2x1, Division::Halved);
+        chosen([2560, 2560, 2560], Tile::T128x128Cluster2x1, Division::Halved);
+        chosen([4864, 4864, 4864], Tile::T128x256Cluster2x1, Division::Halved);
+        chosen([2048, 5120, 5120], Tile::T128x256Cluster2x1, Division::Halved);
+        chosen([2048, 11008, 4096], Tile::T128x256Cluster2x1, Division::Halved);
+        chosen([4096, 11008, 4096], Tile::T128x256Cluster2x1, Division::Halved);
     }
 
     #[test]

@@ -6,7 +6,7 @@ pub enum Division {
     /// One cluster per tile.
     Whole,
     /// Two clusters per tile in the last round, if that round is at most half full. Each cluster
-    /// computes the rows of one warpgroup of each block. Only `Pair`, `Middle` and `Square` can be
+    /// computes the rows of one warpgroup of each block. Only `T128x256Cluster2x1`, `T128x192Cluster2x1` and `T128x128Cluster2x1` can be
     /// halved, and only without options.
     Halved,
     /// The sums of each tile, along K, in this many parts. This is for fewer tiles than half of the

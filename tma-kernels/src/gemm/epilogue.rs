@@ -11,7 +11,7 @@ use tma_runtime::launch::{Arg, KernelSpec};
 /// use tma_kernels::gemm::{Epilogue, GemmOptions, gemm};
 /// use tma_runtime::prelude::*;
 ///
-/// // With `#[tma_module(from = .., only = ["bf16_low64_nt"])]`, what is left is `bf16_low64_nt`.
+/// // With `#[tma_module(from = .., only = ["bf16_t64x64_nt"])]`, what is left is `bf16_t64x64_nt`.
 /// # use tma_kernels::gemm::full::with_options as softcap;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let device = Device::open()?;

@@ -121,10 +121,10 @@ impl GemmError {
     pub(crate) const fn missing_epilogue(types: &'static str, is_chosen: bool) -> Self {
         let instead = if is_chosen {
             "remove `choice`, or add an instance for these elements, this tile and these layouts to `only` of \
-             the epilogue's module, such as `\"bf16_pair_nt\"` for an A of M × K and a B of N × K"
+             the epilogue's module, such as `\"bf16_t128x256_cluster2x1_nt\"` for an A of M × K and a B of N × K"
         } else {
             "add an instance for these elements and layouts to `only` of the epilogue's module, such as \
-             `\"bf16_pair_nt\"` for an A of M × K and a B of N × K"
+             `\"bf16_t128x256_cluster2x1_nt\"` for an A of M × K and a B of N × K"
         };
         Self::Instance { types, what: "this epilogue in these layouts", instead }
     }
@@ -137,13 +137,13 @@ impl GemmError {
 
     /// Returns the error that kernels that pick matrices have other tiles.
     pub(crate) const fn no_choice_of_indices(types: &'static str) -> Self {
-        let instead = "remove `choice`; with indices or an array, the tiles are `Pair`, `Square` and `Low64`";
+        let instead = "remove `choice`; with indices or an array, the tiles are `T128x256Cluster2x1`, `T128x128Cluster2x1` and `T64x64`";
         Self::Instance { types, what: "this choice", instead }
     }
 
     /// Returns the error that no kernel for these element types halves tiles in this case.
     pub(crate) const fn not_halved(types: &'static str) -> Self {
-        let instead = "remove `choice`, or halve `Pair`, `Middle` or `Square`, in layouts that they have, \
+        let instead = "remove `choice`, or halve `T128x256Cluster2x1`, `T128x192Cluster2x1` or `T128x128Cluster2x1`, in layouts that they have, \
                        without options and without an epilogue";
         Self::Instance { types, what: "`Division::Halved` in this case", instead }
     }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::Tile;
-use super::folded::halves;
+use super::dense::kernels as dense;
 use super::full::with_options;
-use super::kernel::product;
-use super::turns::alternating;
+use super::ping_pong::kernels as ping_pong;
+use super::split_k::kernels as split_k;
 use tma_runtime::launch::KernelSpec;
 
 /// The properties that identify an instance.
@@ -23,14 +23,17 @@ pub(super) struct Key {
     pub(super) layout: &'static str,
 }
 
+/// The layouts of A and B.
+const LAYOUTS: [&str; 4] = ["nt", "nn", "tt", "tn"];
+
 static INSTANCES: LazyLock<HashMap<Key, &'static KernelSpec>> = LazyLock::new(|| {
-    let plain = product::plain::INSTANCES.iter().map(|kernel| (false, kernel));
-    let folded = halves::folded::INSTANCES.iter().map(|kernel| (false, kernel));
-    let turns = alternating::turns::INSTANCES.iter().map(|kernel| (false, kernel));
+    let plain = dense::plain::INSTANCES.iter().map(|kernel| (false, kernel));
+    let split_k = split_k::split_k::INSTANCES.iter().map(|kernel| (false, kernel));
+    let ping_pong = ping_pong::ping_pong::INSTANCES.iter().map(|kernel| (false, kernel));
     let full = with_options::full::INSTANCES.iter().map(|kernel| (true, kernel));
     plain
-        .chain(folded)
-        .chain(turns)
+        .chain(split_k)
+        .chain(ping_pong)
         .chain(full)
         .filter_map(|(is_full, kernel)| Some((key(is_full, kernel.name)?, kernel)))
         .collect()
@@ -46,13 +49,20 @@ pub(super) fn has_options(types: &str) -> bool {
     INSTANCES.keys().any(|key| key.is_full && key.types == types)
 }
 
-/// Parses the key from a kernel's name, such as `plain::bf16_f32_pair_nt`.
+/// The ends of instances' names, which state the tile and the layout, such as `_t64x64_nt`.
+static SUFFIXES: LazyLock<Vec<(String, Tile, &'static str)>> = LazyLock::new(|| {
+    let of_tile =
+        |tile: Tile| LAYOUTS.map(|layout| (format!("_{}_{layout}", tile.facts().name), tile, layout));
+    Tile::ALL.into_iter().flat_map(of_tile).collect()
+});
+
+/// Returns the key of a kernel with this name, such as `plain::bf16_f32_t128x256_cluster2x1_nt`.
 pub(super) fn key(is_full: bool, name: &'static str) -> Option<Key> {
-    let (_, instance) = name.rsplit_once("::")?;
-    let (rest, layout) = instance.rsplit_once('_')?;
-    let (types, tile) = rest.rsplit_once('_')?;
-    let tile = Tile::ALL.into_iter().find(|known| known.facts().name == tile)?;
-    Some(Key { is_full, types, tile, layout })
+    let (_, instance) = name.split_once("::")?;
+    SUFFIXES.iter().find_map(|(suffix, tile, layout)| {
+        let types = instance.strip_suffix(suffix.as_str())?;
+        Some(Key { is_full, types, tile: *tile, layout })
+    })
 }
 
 #[cfg(test)]
@@ -61,12 +71,12 @@ mod tests {
 
     #[test]
     fn every_instance_is_found() {
-        let plain = product::plain::INSTANCES.len()
-            + halves::folded::INSTANCES.len()
-            + alternating::turns::INSTANCES.len();
+        let plain = dense::plain::INSTANCES.len()
+            + split_k::split_k::INSTANCES.len()
+            + ping_pong::ping_pong::INSTANCES.len();
         assert_eq!(INSTANCES.len(), plain + with_options::full::INSTANCES.len());
-        let key = Key { is_full: true, types: "bf16_f32", tile: Tile::Low64, layout: "nn" };
-        assert_eq!(find(key).map(|kernel| kernel.name), Some("full::bf16_f32_low64_nn"));
+        let key = Key { is_full: true, types: "bf16_f32", tile: Tile::T64x64, layout: "nn" };
+        assert_eq!(find(key).map(|kernel| kernel.name), Some("full::bf16_f32_t64x64_nn"));
         assert_eq!(find(Key { types: "i8", ..key }), None);
     }
 }

@@ -18,19 +18,20 @@
 
 mod array;
 pub mod choose;
+pub mod dense;
+pub mod device;
 mod divide;
 mod edge;
 mod epilogue;
 mod error;
-pub mod folded;
 pub mod full;
 pub mod grouped;
 mod instances;
-pub mod kernel;
 pub mod picked;
+pub mod ping_pong;
 pub mod scaled;
+pub mod split_k;
 mod tile;
-pub mod turns;
 mod types;
 
 pub use array::{Matrices, MatricesMut, gemm_array};

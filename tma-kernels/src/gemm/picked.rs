@@ -9,7 +9,7 @@ use tma_runtime::{Scalar, tma_module};
 /// C. Without indices for one of these, GEMM i uses matrix i of it.
 #[tma_module(
     from = crate::gemm::full::with_options,
-    only = ["*_pair_*", "*_square_*", "*_low64_*"],
+    only = ["*_t128x256_cluster2x1_*", "*_t128x128_cluster2x1_*", "*_t64x64_*"],
 )]
 pub mod kernel {
     /// Returns the matrix of this GEMM among `count` of them.

@@ -1,35 +1,36 @@
 //! Tiles of C, with measured times. `lab/gemm.md`, "The choice", tells how they were measured.
 
-/// A tile of C, and the blocks that compute it.
+/// A tile of C, and the blocks that compute it: `T128x256Cluster2x1` is 128 rows and 256 columns per
+/// block, in clusters of two blocks along M and one along N.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Tile {
     /// 128 × 256 per block, in clusters of two stacked blocks.
-    Pair,
+    T128x256Cluster2x1,
     /// 128 × 192 per block, in clusters of two stacked blocks.
-    Middle,
+    T128x192Cluster2x1,
     /// 128 × 128 per block, in clusters of two stacked blocks.
-    Square,
+    T128x128Cluster2x1,
     /// 128 × 128 per block, in clusters of two blocks side by side.
-    Beside,
+    T128x128Cluster1x2,
     /// 128 × 176 per warpgroup, two of which alternate, in clusters of two stacked blocks.
-    Turns176,
+    PingPong128x176,
     /// 128 × 128 per warpgroup, two of which alternate, in clusters of two stacked blocks.
-    Turns128,
+    PingPong128x128,
     /// 128 × 128 per cluster of two blocks, each of which sums half of K.
-    Folded,
+    SplitK128x128,
     /// 64 × 128 per cluster of two blocks, each of which sums half of K.
-    Folded64,
+    SplitK64x128,
     /// 128 × 64 per block, in clusters of two blocks side by side.
-    Narrow,
+    T128x64Cluster1x2,
     /// 64 × 128 per block, in clusters of four blocks side by side.
-    Quad,
+    T64x128Cluster1x4,
     /// 64 × 128 per block, in clusters of two stacked blocks.
-    Stacked,
+    T64x128Cluster2x1,
     /// 64 × 128 per block.
-    Low128,
+    T64x128,
     /// 64 × 64 per block.
-    Low64,
+    T64x64,
 }
 
 /// A tile's extents, and the measured times of its parts.
@@ -74,24 +75,24 @@ const ALONE: f64 = 0.55;
 impl Tile {
     /// All tiles, those with the least traffic first.
     pub const ALL: [Self; 13] = [
-        Self::Pair,
-        Self::Turns176,
-        Self::Turns128,
-        Self::Middle,
-        Self::Square,
-        Self::Beside,
-        Self::Folded,
-        Self::Folded64,
-        Self::Narrow,
-        Self::Quad,
-        Self::Stacked,
-        Self::Low128,
-        Self::Low64,
+        Self::T128x256Cluster2x1,
+        Self::PingPong128x176,
+        Self::PingPong128x128,
+        Self::T128x192Cluster2x1,
+        Self::T128x128Cluster2x1,
+        Self::T128x128Cluster1x2,
+        Self::SplitK128x128,
+        Self::SplitK64x128,
+        Self::T128x64Cluster1x2,
+        Self::T64x128Cluster1x4,
+        Self::T64x128Cluster2x1,
+        Self::T64x128,
+        Self::T64x64,
     ];
 
     /// Returns whether one warpgroup of a block multiplies while the other stores.
     pub(crate) const fn alternates_warpgroups(self) -> bool {
-        matches!(self, Self::Turns176 | Self::Turns128)
+        matches!(self, Self::PingPong128x176 | Self::PingPong128x128)
     }
 
     /// Returns the known facts about the tile. They are fitted to times of an H200, and `by_rows`,
@@ -100,19 +101,19 @@ impl Tile {
     #[rustfmt::skip]
     pub(crate) const fn facts(self) -> Facts {
         match self {
-            Self::Pair => Facts { name: "pair", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 580.0, hot: 745.0, by_rows: false, half: Some(0.6), rest: 2550.0, last: 0.0, split: 7500.0, stream: 3.7 },
-            Self::Turns176 => Facts { name: "turns176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 403.0, hot: 528.0, by_rows: true, half: None, rest: 600.0, last: 1500.0, split: 7500.0, stream: 3.7 },
-            Self::Turns128 => Facts { name: "turns128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 325.0, hot: 398.0, by_rows: true, half: None, rest: 450.0, last: 0.0, split: 7500.0, stream: 3.7 },
-            Self::Middle => Facts { name: "middle", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 368.0, hot: 614.0, by_rows: false, half: Some(0.87), rest: 3150.0, last: 0.0, split: 7500.0, stream: 3.7 },
-            Self::Square => Facts { name: "square", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 333.0, hot: 396.0, by_rows: true, half: Some(0.8), rest: 450.0, last: 0.0, split: 8000.0, stream: 3.7 },
-            Self::Beside => Facts { name: "beside", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 340.0, hot: 405.0, by_rows: false, half: None, rest: 450.0, last: 0.0, split: 8000.0, stream: 3.7 },
-            Self::Folded => Facts { name: "folded", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 347.0, hot: 355.0, by_rows: false, half: None, rest: 2360.0, last: 0.0, split: 8000.0, stream: 3.4 },
-            Self::Folded64 => Facts { name: "folded64", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1500.0, last: 0.0, split: 8000.0, stream: 4.0 },
-            Self::Narrow => Facts { name: "narrow", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 139.0, hot: 261.0, by_rows: false, half: None, rest: 1300.0, last: 0.0, split: 5100.0, stream: 3.7 },
-            Self::Quad => Facts { name: "quad", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1600.0, last: 0.0, split: 8000.0, stream: 3.95 },
-            Self::Stacked => Facts { name: "stacked", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 255.0, by_rows: false, half: None, rest: 1100.0, last: 0.0, split: 8000.0, stream: 3.75 },
-            Self::Low128 => Facts { name: "low128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 243.0, by_rows: false, half: None, rest: 1040.0, last: 0.0, split: 3000.0, stream: 3.7 },
-            Self::Low64 => Facts { name: "low64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 145.0, hot: 100.0, by_rows: false, half: None, rest: 570.0, last: 0.0, split: 2700.0, stream: 3.4 },
+            Self::T128x256Cluster2x1 => Facts { name: "t128x256_cluster2x1", cluster: [1, 2], warpgroups: 2, columns: 256, parts: 1, step: 580.0, hot: 745.0, by_rows: false, half: Some(0.6), rest: 2550.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::PingPong128x176 => Facts { name: "ping_pong128x176", cluster: [1, 2], warpgroups: 2, columns: 176, parts: 1, step: 403.0, hot: 528.0, by_rows: true, half: None, rest: 600.0, last: 1500.0, split: 7500.0, stream: 3.7 },
+            Self::PingPong128x128 => Facts { name: "ping_pong128x128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 325.0, hot: 398.0, by_rows: true, half: None, rest: 450.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::T128x192Cluster2x1 => Facts { name: "t128x192_cluster2x1", cluster: [1, 2], warpgroups: 2, columns: 192, parts: 1, step: 368.0, hot: 614.0, by_rows: false, half: Some(0.87), rest: 3150.0, last: 0.0, split: 7500.0, stream: 3.7 },
+            Self::T128x128Cluster2x1 => Facts { name: "t128x128_cluster2x1", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 1, step: 333.0, hot: 396.0, by_rows: true, half: Some(0.8), rest: 450.0, last: 0.0, split: 8000.0, stream: 3.7 },
+            Self::T128x128Cluster1x2 => Facts { name: "t128x128_cluster1x2", cluster: [2, 1], warpgroups: 2, columns: 128, parts: 1, step: 340.0, hot: 405.0, by_rows: false, half: None, rest: 450.0, last: 0.0, split: 8000.0, stream: 3.7 },
+            Self::SplitK128x128 => Facts { name: "split_k128x128", cluster: [1, 2], warpgroups: 2, columns: 128, parts: 2, step: 347.0, hot: 355.0, by_rows: false, half: None, rest: 2360.0, last: 0.0, split: 8000.0, stream: 3.4 },
+            Self::SplitK64x128 => Facts { name: "split_k64x128", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 2, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1500.0, last: 0.0, split: 8000.0, stream: 4.0 },
+            Self::T128x64Cluster1x2 => Facts { name: "t128x64_cluster1x2", cluster: [2, 1], warpgroups: 2, columns: 64, parts: 1, step: 139.0, hot: 261.0, by_rows: false, half: None, rest: 1300.0, last: 0.0, split: 5100.0, stream: 3.7 },
+            Self::T64x128Cluster1x4 => Facts { name: "t64x128_cluster1x4", cluster: [4, 1], warpgroups: 1, columns: 128, parts: 1, step: 215.0, hot: 206.0, by_rows: false, half: None, rest: 1600.0, last: 0.0, split: 8000.0, stream: 3.95 },
+            Self::T64x128Cluster2x1 => Facts { name: "t64x128_cluster2x1", cluster: [1, 2], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 255.0, by_rows: false, half: None, rest: 1100.0, last: 0.0, split: 8000.0, stream: 3.75 },
+            Self::T64x128 => Facts { name: "t64x128", cluster: [1, 1], warpgroups: 1, columns: 128, parts: 1, step: 143.0, hot: 243.0, by_rows: false, half: None, rest: 1040.0, last: 0.0, split: 3000.0, stream: 3.7 },
+            Self::T64x64 => Facts { name: "t64x64", cluster: [1, 1], warpgroups: 1, columns: 64, parts: 1, step: 145.0, hot: 100.0, by_rows: false, half: None, rest: 570.0, last: 0.0, split: 2700.0, stream: 3.4 },
         }
     }
 }

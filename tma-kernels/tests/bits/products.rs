@@ -5,10 +5,10 @@ use std::env;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use tma_kernels::gemm::folded::halves;
+use tma_kernels::gemm::dense::kernels as dense;
 use tma_kernels::gemm::full::with_options;
-use tma_kernels::gemm::kernel::product;
-use tma_kernels::gemm::turns::alternating;
+use tma_kernels::gemm::ping_pong::kernels as ping_pong;
+use tma_kernels::gemm::split_k::kernels as split_k;
 use tma_kernels::gemm::{Activation, Choice, Division, GemmError, GemmOptions, Product, Sums, Tile, gemm};
 use tma_runtime::launch::KernelSpec;
 use tma_runtime::prelude::*;
@@ -21,7 +21,7 @@ const KEPT: &str = include_str!("products.txt");
 /// M, N and the number of GEMMs in a batch: multiples of no tile.
 const EXTENTS: [usize; 3] = [136, 72, 2];
 
-/// An instance, by the parts of its name, such as `plain::bf16_f32_pair_nt`.
+/// An instance, by the parts of its name, such as `plain::bf16_f32_t128x256_cluster2x1_nt`.
 #[derive(Clone, Copy, Debug)]
 struct Instance {
     /// Whether it has the options: an instance of `full`, not of `plain`.
@@ -32,14 +32,27 @@ struct Instance {
     transposed: [bool; 2],
 }
 
+/// Returns a tile's name within those of instances: `split_k64x128` for `SplitK64x128`.
+fn snake(tile: Tile) -> String {
+    let mut name = String::new();
+    for c in format!("{tile:?}").chars() {
+        if c.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    name
+}
+
 impl Instance {
     fn of(name: &'static str) -> Option<Self> {
         let (kernel, instance) = name.split_once("::")?;
-        let (rest, layout) = instance.rsplit_once('_')?;
-        let (types, tile) = rest.rsplit_once('_')?;
-        let tile = Tile::ALL.into_iter().find(|known| format!("{known:?}").to_lowercase() == tile)?;
-        let transposed = [layout.starts_with('t'), layout.ends_with('t')];
-        Some(Self { is_full: kernel == "full", types, tile, transposed })
+        let is_full = kernel == "full";
+        Tile::ALL.into_iter().find_map(|tile| {
+            let (types, layout) = instance.split_once(&format!("_{}_", snake(tile)))?;
+            let transposed = [layout.starts_with('t'), layout.ends_with('t')];
+            Some(Self { is_full, types, tile, transposed })
+        })
     }
 
     /// Returns the hash of the result on a device.
@@ -91,8 +104,8 @@ impl Instance {
 
 /// Returns the instances in the order of the file.
 fn instances() -> impl Iterator<Item = &'static KernelSpec> {
-    let plain = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
-    plain.chain(&alternating::turns::INSTANCES).chain(&with_options::full::INSTANCES)
+    let plain = dense::plain::INSTANCES.iter().chain(&split_k::split_k::INSTANCES);
+    plain.chain(&ping_pong::ping_pong::INSTANCES).chain(&with_options::full::INSTANCES)
 }
 
 /// Returns the lines of some instances, for the results of a device.

@@ -11,9 +11,11 @@ use super::case::{Case, by, device};
 #[test]
 fn tiles_of_the_last_round_are_halved() {
     let clusters = device().multiprocessors() as usize / 2;
-    for (tile, [rows, columns]) in
-        [(Tile::Pair, [256, 256]), (Tile::Middle, [256, 192]), (Tile::Square, [256, 128])]
-    {
+    for (tile, [rows, columns]) in [
+        (Tile::T128x256Cluster2x1, [256, 256]),
+        (Tile::T128x192Cluster2x1, [256, 192]),
+        (Tile::T128x128Cluster2x1, [256, 128]),
+    ] {
         for (rows, columns) in [
             (rows - 8, columns * (clusters + 1) - 8),
             (rows / 4, columns * (clusters + 1)),
@@ -23,10 +25,11 @@ fn tiles_of_the_last_round_are_halved() {
             Case::nt([rows, columns, 200, 1]).product::<bf16, bf16>(by(tile, Halved));
         }
     }
-    Case::nt([248, 128 * (2 * clusters + 1), 72, 1]).product::<f16, f16>(by(Tile::Square, Halved));
+    Case::nt([248, 128 * (2 * clusters + 1), 72, 1])
+        .product::<f16, f16>(by(Tile::T128x128Cluster2x1, Halved));
     for transposed in [[false, false], [true, false], [true, true]] {
         let mnkl = [248, 256 * (clusters + 1) - 8, 136, 1];
-        Case { mnkl, transposed }.product::<bf16, bf16>(by(Tile::Pair, Halved));
+        Case { mnkl, transposed }.product::<bf16, bf16>(by(Tile::T128x256Cluster2x1, Halved));
     }
 }
 
@@ -35,7 +38,11 @@ fn tiles_of_the_last_round_are_halved() {
 #[test]
 fn one_warpgroup_starts_first() {
     let clusters = device().multiprocessors() as usize / 2;
-    for (tile, columns, k) in [(Tile::Pair, 256, 328), (Tile::Pair, 256, 264), (Tile::Middle, 192, 392)] {
+    for (tile, columns, k) in [
+        (Tile::T128x256Cluster2x1, 256, 328),
+        (Tile::T128x256Cluster2x1, 256, 264),
+        (Tile::T128x192Cluster2x1, 192, 392),
+    ] {
         for division in [Whole, Halved] {
             Case::nt([248, columns * (clusters + 1) - 8, k, 1]).product::<bf16, bf16>(by(tile, division));
         }
@@ -45,18 +52,18 @@ fn one_warpgroup_starts_first() {
 #[test]
 fn sums_are_split_among_blocks() {
     for (tile, parts) in [
-        (Tile::Pair, 2),
-        (Tile::Square, 3),
-        (Tile::Beside, 2),
-        (Tile::Narrow, 2),
-        (Tile::Low128, 4),
-        (Tile::Low64, 8),
+        (Tile::T128x256Cluster2x1, 2),
+        (Tile::T128x128Cluster2x1, 3),
+        (Tile::T128x128Cluster1x2, 2),
+        (Tile::T128x64Cluster1x2, 2),
+        (Tile::T64x128, 4),
+        (Tile::T64x64, 8),
     ] {
         Case::nt([72, 144, 264, 2]).product::<bf16, bf16>(by(tile, Parts(parts)));
         Case::nt([72, 144, 264, 2]).product::<f16, f16>(by(tile, Even));
     }
     // More parts than steps.
-    Case::nt([8, 8, 72, 1]).product::<bf16, bf16>(by(Tile::Low64, Parts(100)));
+    Case::nt([8, 8, 72, 1]).product::<bf16, bf16>(by(Tile::T64x64, Parts(100)));
 }
 
 /// Tiles are in two parts if there are as many as clusters, and in more parts if there are fewer.
@@ -65,7 +72,7 @@ fn sums_are_split_among_blocks() {
 fn clusters_compute_several_tiles_and_share_steps() {
     let blocks = device().multiprocessors() as usize;
     for (tile, clusters, [rows, columns]) in
-        [(Tile::Low64, blocks, [64, 64]), (Tile::Square, blocks / 2, [256, 128])]
+        [(Tile::T64x64, blocks, [64, 64]), (Tile::T128x128Cluster2x1, blocks / 2, [256, 128])]
     {
         for (tiles, division) in [
             (2, Even),
@@ -84,7 +91,7 @@ fn a_workspace_serves_one_product_after_the_other() -> Result<(), GemmError> {
     let device = device();
     let mut workspace = Workspace::new(&device)?;
     for k in [136, 264, 136] {
-        let choice = Some(by(Tile::Low64, Parts(2)));
+        let choice = Some(by(Tile::T64x64, Parts(2)));
         let options = GemmOptions { choice, workspace: Some(&mut workspace), ..GemmOptions::default() };
         Case::nt([72, 80, k, 1]).run::<bf16, bf16>(&device, options, |sum, _| sum)?;
     }

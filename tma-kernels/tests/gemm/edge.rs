@@ -84,11 +84,11 @@ fn rows_begin_and_end_anywhere() -> Result<(), GemmError> {
     ] {
         let case = Case { mnk, line, skipped, batches: 1 };
         for is_more in [false, true] {
-            case.check::<bf16, bf16>((Tile::Low64, Whole), is_more)?;
-            case.check::<f16, f32>((Tile::Low64, Whole), is_more)?;
+            case.check::<bf16, bf16>((Tile::T64x64, Whole), is_more)?;
+            case.check::<f16, f32>((Tile::T64x64, Whole), is_more)?;
         }
-        case.check::<bf16, bf16>((Tile::Square, Whole), true)?;
-        case.check::<f16, f16>((Tile::Square, Whole), false)?;
+        case.check::<bf16, bf16>((Tile::T128x128Cluster2x1, Whole), true)?;
+        case.check::<f16, f16>((Tile::T128x128Cluster2x1, Whole), false)?;
     }
     Ok(())
 }
@@ -98,16 +98,16 @@ fn rows_begin_and_end_anywhere() -> Result<(), GemmError> {
 #[test]
 fn clusters_continue_after_edge_tiles() -> Result<(), GemmError> {
     let case = Case { mnk: [64 * 80, 70, 8], line: 80, skipped: 0, batches: 1 };
-    case.check::<bf16, bf16>((Tile::Low64, Whole), true)
+    case.check::<bf16, bf16>((Tile::T64x64, Whole), true)
 }
 
 #[test]
 fn rows_of_any_width_in_batches_and_with_shared_sums() -> Result<(), GemmError> {
     let case = Case { mnk: [72, 75, 272], line: 75, skipped: 0, batches: 3 };
-    case.check::<bf16, bf16>((Tile::Low64, Parts(2)), true)?;
-    case.check::<bf16, f32>((Tile::Square, Even), true)?;
-    case.check::<e4m3, bf16>((Tile::Low64, Whole), false)?;
-    case.check::<tf32, f32>((Tile::Square, Whole), true)
+    case.check::<bf16, bf16>((Tile::T64x64, Parts(2)), true)?;
+    case.check::<bf16, f32>((Tile::T128x128Cluster2x1, Even), true)?;
+    case.check::<e4m3, bf16>((Tile::T64x64, Whole), false)?;
+    case.check::<tf32, f32>((Tile::T128x128Cluster2x1, Whole), true)
 }
 
 /// The library picks the kernel, also with indices.

@@ -8,8 +8,8 @@ mod edge;
 mod exact;
 
 use tma_kernels::gemm::Division::{Halved, Parts, Whole};
-use tma_kernels::gemm::folded::halves;
-use tma_kernels::gemm::kernel::product;
+use tma_kernels::gemm::dense::kernels as dense;
+use tma_kernels::gemm::split_k::kernels as split_k;
 use tma_kernels::gemm::{Activation, GemmError, GemmOptions, Sums, Tile, gemm};
 use tma_runtime::launch::{Arg, launch};
 use tma_runtime::prelude::*;
@@ -24,7 +24,7 @@ const RAGGED: [usize; 4] = [136, 264, 72, 1];
 fn every_tile_multiplies_ragged_matrices() {
     for tile in Tile::ALL {
         Case::nt(RAGGED).product::<bf16, bf16>(by(tile, Whole));
-        let by_columns = matches!(tile, Tile::Turns128 | Tile::Turns176); // they have no other layout
+        let by_columns = matches!(tile, Tile::PingPong128x128 | Tile::PingPong128x176); // they have no other layout
         Case { mnkl: [8, 16, 200, 2], transposed: [false, by_columns] }
             .product::<bf16, bf16>(by(tile, Whole));
     }
@@ -33,15 +33,17 @@ fn every_tile_multiplies_ragged_matrices() {
 #[test]
 fn every_layout_of_16_bits_is_multiplied() {
     for transposed in [[false, false], [false, true], [true, false], [true, true]] {
-        Case { mnkl: [264, 272, 136, 1], transposed }.product::<f16, f16>(by(Tile::Pair, Whole));
-        Case { mnkl: [72, 136, 136, 2], transposed }.product::<bf16, bf16>(by(Tile::Pair, Parts(2)));
+        Case { mnkl: [264, 272, 136, 1], transposed }
+            .product::<f16, f16>(by(Tile::T128x256Cluster2x1, Whole));
+        Case { mnkl: [72, 136, 136, 2], transposed }
+            .product::<bf16, bf16>(by(Tile::T128x256Cluster2x1, Parts(2)));
     }
 }
 
 #[test]
 fn every_element_is_multiplied() {
     let case = Case::nt([80, 48, 144, 1]);
-    let (pair, low) = (by(Tile::Pair, Whole), by(Tile::Low64, Parts(2)));
+    let (pair, low) = (by(Tile::T128x256Cluster2x1, Whole), by(Tile::T64x64, Parts(2)));
     case.product::<bf16, f32>(pair);
     case.product::<f16, f32>(pair);
     case.product::<tf32, f32>(pair);
@@ -60,9 +62,12 @@ fn every_element_is_multiplied() {
 #[test]
 fn sums_may_be_in_f16() -> Result<(), GemmError> {
     let device = device();
-    for (tile, transpose_b) in
-        [(Tile::Pair, true), (Tile::Square, false), (Tile::Low64, true), (Tile::Low64, false)]
-    {
+    for (tile, transpose_b) in [
+        (Tile::T128x256Cluster2x1, true),
+        (Tile::T128x128Cluster2x1, false),
+        (Tile::T64x64, true),
+        (Tile::T64x64, false),
+    ] {
         let case = Case { mnkl: [136, 264, 72, 2], transposed: [false, transpose_b] };
         let options =
             GemmOptions { sums: Sums::Half, choice: Some(by(tile, Whole)), ..GemmOptions::default() };
@@ -98,7 +103,7 @@ fn sums_may_be_in_f16() -> Result<(), GemmError> {
 /// One warpgroup stores while the other multiplies. Clusters have one tile, two, or three.
 #[test]
 fn warpgroups_alternate() {
-    for tile in [Tile::Turns128, Tile::Turns176] {
+    for tile in [Tile::PingPong128x128, Tile::PingPong128x176] {
         Case::nt([264, 360, 200, 2]).product::<bf16, bf16>(by(tile, Whole));
         Case::nt([2600, 360, 72, 1]).product::<f16, f16>(by(tile, Whole));
         Case::nt([2600, 360, 64, 4]).product::<bf16, bf16>(by(tile, Whole));
@@ -111,11 +116,11 @@ fn warpgroups_alternate() {
 fn sums_are_folded() {
     for transposed in [[false, true], [false, false]] {
         for k in [8, 72, 328] {
-            Case { mnkl: [136, 200, k, 2], transposed }.product::<bf16, bf16>(by(Tile::Folded, Whole));
-            Case { mnkl: [72, 136, k, 1], transposed }.product::<f16, f16>(by(Tile::Folded64, Whole));
+            Case { mnkl: [136, 200, k, 2], transposed }.product::<bf16, bf16>(by(Tile::SplitK128x128, Whole));
+            Case { mnkl: [72, 136, k, 1], transposed }.product::<f16, f16>(by(Tile::SplitK64x128, Whole));
         }
     }
-    for tile in [Tile::Folded, Tile::Folded64] {
+    for tile in [Tile::SplitK128x128, Tile::SplitK64x128] {
         Case::nt([72, 264, 400, 1]).product::<e4m3, bf16>(by(tile, Whole));
         Case::nt([8, 136, 144, 1]).product::<e5m2, bf16>(by(tile, Whole));
     }
@@ -129,7 +134,7 @@ fn launched(case: &Case, name: &str, grid: [u32; 2], [stagger, band, tiles]: [u3
     let [of_a, of_b, of_c] = case.shapes();
     let (a, b) = (device.tensor(&matrices.a, of_a)?, device.tensor(&matrices.b, of_b)?);
     let mut c = device.filled_bytes::<bf16, 3>(of_c, 0xff)?;
-    let mut all = product::plain::INSTANCES.iter().chain(&halves::folded::INSTANCES);
+    let mut all = dense::plain::INSTANCES.iter().chain(&split_k::split_k::INSTANCES);
     let kernel = all.find(|kernel| kernel.name == name).expect("an instance");
     let [m, n, k, _] = case.mnkl.map(|extent| extent as u32);
     let mut args = vec![Arg::map(a.view()), Arg::map(b.view()), Arg::map_mut(c.view_mut())];
@@ -146,12 +151,12 @@ fn launched(case: &Case, name: &str, grid: [u32; 2], [stagger, band, tiles]: [u3
 fn clusters_start_staggered() -> Result<(), Error> {
     let case = Case::nt([64, 64 * 9, 64 * 5, 1]);
     for (name, grid) in [
-        ("folded::bf16_folded_nt", [5, 2]),
-        ("folded::bf16_folded64_nt", [5, 2]),
-        ("plain::bf16_narrow_nt", [10, 1]),
-        ("plain::bf16_quad_nt", [8, 1]),
-        ("plain::bf16_stacked_nt", [5, 2]),
-        ("plain::bf16_low64_nt", [9, 1]),
+        ("folded::bf16_split_k128x128_nt", [5, 2]),
+        ("folded::bf16_split_k64x128_nt", [5, 2]),
+        ("plain::bf16_t128x64_cluster1x2_nt", [10, 1]),
+        ("plain::bf16_t64x128_cluster1x4_nt", [8, 1]),
+        ("plain::bf16_t64x128_cluster2x1_nt", [5, 2]),
+        ("plain::bf16_t64x64_nt", [9, 1]),
     ] {
         launched(&case, name, grid, [37, 1, grid[0] * grid[1]])?;
     }
@@ -163,7 +168,7 @@ fn clusters_start_staggered() -> Result<(), Error> {
 #[test]
 fn clusters_begin_with_tiles_in_another_order() -> Result<(), Error> {
     for (name, wide, [rows, columns]) in
-        [("plain::bf16_low64_nt", 1, [64, 64]), ("plain::bf16_narrow_nt", 2, [128, 128])]
+        [("plain::bf16_t64x64_nt", 1, [64, 64]), ("plain::bf16_t128x64_cluster1x2_nt", 2, [128, 128])]
     {
         let case = Case::nt([rows * 8 - 8, columns * 9 - 8, 16, 1]);
         for clusters in [63, 64, 66] {
@@ -176,7 +181,9 @@ fn clusters_begin_with_tiles_in_another_order() -> Result<(), Error> {
 #[test]
 fn the_result_is_scaled_and_added_to() -> Result<(), GemmError> {
     let device = device();
-    for (choice, mnkl) in [(by(Tile::Pair, Whole), RAGGED), (by(Tile::Low64, Parts(2)), [72, 72, 136, 2])] {
+    for (choice, mnkl) in
+        [(by(Tile::T128x256Cluster2x1, Whole), RAGGED), (by(Tile::T64x64, Parts(2)), [72, 72, 136, 2])]
+    {
         let [m, n, _, l] = mnkl;
         let (residual, bias) = (integers::<bf16>(4, l * m * n), integers::<bf16>(5, n));
         let residual_tensor = device.tensor(&residual, [l, m, n])?;
@@ -237,13 +244,16 @@ fn activations_are_those_of_their_formulas() -> Result<(), GemmError> {
 #[test]
 fn results_are_the_same_under_every_seed() {
     let check = |device: &Device| {
-        for (choice, mnkl) in
-            [(by(Tile::Pair, Whole), [136, 264, 136, 1]), (by(Tile::Low64, Parts(3)), [72, 72, 200, 2])]
-        {
+        for (choice, mnkl) in [
+            (by(Tile::T128x256Cluster2x1, Whole), [136, 264, 136, 1]),
+            (by(Tile::T64x64, Parts(3)), [72, 72, 200, 2]),
+        ] {
             let options = GemmOptions { choice: Some(choice), beta: 2.0, ..GemmOptions::default() };
             Case::nt(mnkl).run::<bf16, bf16>(device, options, |sum, c| sum + 2.0 * c)?;
         }
-        for (choice, n) in [(by(Tile::Folded, Whole), 136), (by(Tile::Square, Halved), 264)] {
+        for (choice, n) in
+            [(by(Tile::SplitK128x128, Whole), 136), (by(Tile::T128x128Cluster2x1, Halved), 264)]
+        {
             let options = GemmOptions { choice: Some(choice), ..GemmOptions::default() };
             Case::nt([136, n, 200, 1]).run::<bf16, bf16>(device, options, |sum, _| sum)?;
         }
@@ -345,12 +355,15 @@ fn invalid_arguments_are_rejected() -> Result<(), GemmError> {
     assert_eq!(refused(gemm(&device, &a, &b, &mut c, options)).0, "TMA0546");
 
     // Tiles are only halved without options.
-    let choice = Some(by(Tile::Pair, Halved));
+    let choice = Some(by(Tile::T128x256Cluster2x1, Halved));
     gemm(&device, &a, &b, &mut c, GemmOptions { choice, ..GemmOptions::default() })?;
     let options = GemmOptions { choice, alpha: 2.0, ..GemmOptions::default() };
     let (code, text) = refused(gemm(&device, &a, &b, &mut c, options));
     assert_eq!(code, "TMA0547");
-    assert!(text.contains("halve `Pair`, `Middle` or `Square`"), "{text}");
+    assert!(
+        text.contains("halve `T128x256Cluster2x1`, `T128x192Cluster2x1` or `T128x128Cluster2x1`"),
+        "{text}"
+    );
 
     // Elements of 8 bits are only multiplied along their rows.
     let (x, y) = (device.zeros::<e4m3, 2>([64, 32])?, device.zeros::<e4m3, 2>([32, 16])?);

@@ -1,10 +1,12 @@
 //! The kernels of the repository, which are right: none of them is refused.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tma_codegen::check::CheckedKernel;
 use tma_codegen::protocol::{Budget, Verdict, judge};
+use tma_codegen::{Accepted, Checked};
 
 /// The folders of kernels that run, and are tested to be right.
 pub(crate) const FOLDERS: [&str; 5] =
@@ -33,19 +35,28 @@ pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Returns the kernels of a file, which may import items from others of its package.
+fn accepted(path: &Path) -> Accepted<Checked> {
+    let is_package = |folder: &&Path| folder.join("Cargo.toml").exists();
+    let package = path.ancestors().skip(1).find(is_package).expect("the package of a source file");
+    let within = path.strip_prefix(package).expect("a file of the package").display().to_string();
+    let source = fs::read_to_string(path).expect("a source file");
+    let checked = tma_codegen::check_in(package, &BTreeMap::new(), &within, &source);
+    checked.unwrap_or_else(|failure| panic!("{}: {failure}", path.display()))
+}
+
+fn has_kernels(path: &Path) -> bool {
+    fs::read_to_string(path).expect("a source file").contains("#[tma_kernel")
+}
+
 /// Returns the kernels in the files below a folder, each with the name of its file.
 pub(crate) fn kernels(folder: &Path) -> Vec<(String, CheckedKernel)> {
-    let mut found = vec![];
-    for path in sources(folder) {
-        let source = fs::read_to_string(&path).expect("a source file");
-        if !source.contains("#[tma_kernel") {
-            continue;
-        }
+    let with_kernels = sources(folder).into_iter().filter(|path| has_kernels(path));
+    let found = with_kernels.flat_map(|path| {
         let name = path.display().to_string();
-        let accepted = tma_codegen::check(&name, &source).unwrap_or_else(|failure| panic!("{failure}"));
-        found.extend(accepted.kernels.into_iter().map(|checked| (name.clone(), checked.kernel)));
-    }
-    found
+        accepted(&path).kernels.into_iter().map(move |checked| (name.clone(), checked.kernel))
+    });
+    found.collect()
 }
 
 /// A kernel that warns is changed, or marked as intended.
@@ -53,11 +64,8 @@ pub(crate) fn kernels(folder: &Path) -> Vec<(String, CheckedKernel)> {
 fn no_kernel_has_warnings() {
     let mut found = String::new();
     for path in FOLDERS.iter().flat_map(|folder| sources(&root().join(folder))) {
-        let source = fs::read_to_string(&path).expect("a source file");
-        if source.contains("#[tma_kernel") {
-            let name = path.display().to_string();
-            let accepted = tma_codegen::check(&name, &source).unwrap_or_else(|failure| panic!("{failure}"));
-            found += &accepted.rendered;
+        if has_kernels(&path) {
+            found += &accepted(&path).rendered;
         }
     }
     assert!(found.is_empty(), "{found}");

@@ -10,10 +10,10 @@ impl Writer<'_> {
         if depth == 0 || self.rng.once_in(6) {
             return self.leaf(ty);
         }
-        match self.rng.below(10) {
+        match self.rng.below(12) {
             0 => self.choice(ty, depth - 1),
-            1 => self.call(ty, depth - 1),
-            2 | 3 => self.converted(ty, depth - 1),
+            1..=3 => self.call(ty, depth - 1),
+            4 | 5 => self.converted(ty, depth - 1),
             _ => self.computed(ty, depth - 1),
         }
     }
@@ -55,9 +55,19 @@ impl Writer<'_> {
         place
     }
 
-    /// Generates an `if`, a `match` or a block.
+    /// Generates an `if`, a `match`, a block, or a loop or block that `break` ends with a value.
     fn choice(&mut self, ty: Ty, depth: usize) -> String {
-        match self.rng.below(3) {
+        match self.rng.below(5) {
+            3 => {
+                let (label, condition) = (self.fresh("x"), self.expr(Ty::Bool, depth));
+                let (early, late) = (self.expr(ty, depth), self.expr(ty, depth));
+                format!("('{label}: {{ if {condition} {{ break '{label} {early}; }} {late} }})")
+            }
+            4 => {
+                let condition = self.expr(Ty::Bool, depth);
+                let (early, late) = (self.expr(ty, depth), self.expr(ty, depth));
+                format!("(loop {{ if {condition} {{ break {early}; }} break {late}; }})")
+            }
             0 => {
                 let condition = self.expr(Ty::Bool, depth);
                 let (yes, no) = (self.expr(ty, depth), self.expr(ty, depth));
@@ -102,6 +112,19 @@ impl Writer<'_> {
 
     /// Generates a call of a device function, with an effect if there is a variable for it.
     fn call(&mut self, ty: Ty, depth: usize) -> String {
+        match self.rng.below(6) {
+            0 => return self.generic_call(ty, depth),
+            1 | 2 => {
+                if let Some(call) = self.method_call(ty, depth) {
+                    return call;
+                }
+            }
+            3 if ty == Ty::U32 && !self.const_functions.is_empty() => {
+                let function = self.rng.one_of(&self.const_functions).clone();
+                return format!("{function}({})", self.expr(Ty::U32, depth));
+            }
+            _ => {}
+        }
         let changed: Vec<_> = self.locals.iter().filter(|local| local.mutable && local.ty == ty).collect();
         let by = ty.literal(self.rng);
         if matches!(ty, Ty::U8 | Ty::I32 | Ty::U64)
@@ -209,6 +232,7 @@ impl Writer<'_> {
                 1 => format!("({a} && {b})"),
                 2 => format!("({a} || {b})"),
                 3 => format!("({a} {} {b})", self.rng.one_of(&["&", "|", "^", "==", "!="])),
+                4 => self.comparison_of_aggregates(depth),
                 _ => self.comparison(depth),
             };
         }
@@ -233,7 +257,11 @@ impl Writer<'_> {
 
     fn integer(&mut self, ty: Ty, depth: usize) -> String {
         let a = self.expr(ty, depth);
-        match self.rng.below(14) {
+        match self.rng.below(17) {
+            14 | 15 => self.method(&a, ty, depth),
+            16 if matches!(ty.bits(), 32 | 64) && ty != Ty::Usize => {
+                format!("mul_hi({a}, {})", self.expr(ty, depth))
+            }
             0 => format!("(!{a})"),
             1 if ty.is_signed() => format!("(-{a})"),
             2 => format!("min({a}, {})", self.expr(ty, depth)),
@@ -251,6 +279,24 @@ impl Writer<'_> {
                 let op = self.rng.one_of(&["+", "-", "*", "&", "|", "^"]).to_string();
                 format!("({a} {op} {})", self.expr(ty, depth))
             }
+        }
+    }
+
+    /// Generates a method of an integer. Those that Rust leaves open do not occur: a logarithm of
+    /// zero, or a multiple that the type does not have.
+    fn method(&mut self, a: &str, ty: Ty, depth: usize) -> String {
+        let b = self.expr(ty, depth);
+        match self.rng.below(6) {
+            0 | 1 => {
+                let method = self.rng.one_of(&["wrapping_add", "wrapping_sub", "wrapping_mul"]);
+                format!("({a}).{method}({b})")
+            }
+            2 => format!("({a}).{}({b})", self.rng.one_of(&["saturating_add", "saturating_sub"])),
+            3 if !ty.is_signed() => format!("({a}).abs_diff({b})"),
+            3 => format!("(({a}).abs_diff({b}) as {})", ty.name()),
+            4 => format!("({a}).pow({} & 7u32)", self.leaf(Ty::U32)),
+            _ if ty == Ty::U32 => format!("(({a}) | 1u32).ilog2()"),
+            _ => format!("({a}).wrapping_neg()"),
         }
     }
 

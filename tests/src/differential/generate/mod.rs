@@ -1,5 +1,7 @@
 //! Generation of kernels from random numbers.
 
+mod aggregate;
+mod constants;
 mod expr;
 mod stmt;
 mod types;
@@ -8,6 +10,7 @@ use std::fmt::Write as _;
 
 use super::{INPUTS, OUTPUTS, THREADS};
 use crate::rng::Rng;
+use aggregate::{Object, Struct};
 use types::Ty;
 
 /// A generated kernel.
@@ -21,7 +24,7 @@ pub struct Kernel {
 
 /// Device functions that modules include as needed. Those that return bits have one pattern for
 /// NaN, and those with `&mut` have an effect in the middle of an expression.
-const COMMON: [(&str, &str); 10] = [
+const COMMON: [(&str, &str); 13] = [
     ("bits_f16", "(x: f16) -> u64 { if x == x { x.to_bits() as u64 } else { 0x7e00u64 } }"),
     ("bits_bf16", "(x: bf16) -> u64 { if x == x { x.to_bits() as u64 } else { 0x7fc0u64 } }"),
     ("bits_f32", "(x: f32) -> u64 { if x == x { x.to_bits() as u64 } else { 0x7fc00000u64 } }"),
@@ -34,6 +37,12 @@ const COMMON: [(&str, &str); 10] = [
     (
         "turn",
         "(a: &mut [u32; 4], by: u32) -> u32 { let first: u32 = a[0]; a[0] = a[3] + by; a[3] = a[1]; a[1] = first; a[2] }",
+    ),
+    ("chosen", "<T>(first: bool, a: T, b: T) -> T { if first { a } else { b } }"),
+    ("swapped", "<T, U>(pair: (T, U)) -> (U, T) { (pair.1, pair.0) }"),
+    (
+        "rotated",
+        "<T: Copy, const N: usize>(list: [T; N]) -> [T; N] { let mut all: [T; N] = list; all[0] = list[N - 1]; all[N - 1] = list[0]; all }",
     ),
 ];
 
@@ -62,6 +71,12 @@ struct Writer<'d> {
     text: String,
     indent: usize,
     locals: Vec<Local>,
+    objects: Vec<Object>,
+    /// The tables of the module.
+    tables: Vec<Local>,
+    /// The constant functions of the module, from `u32` to `u32`.
+    const_functions: Vec<String>,
+    structs: Vec<Struct>,
     functions: Vec<Function>,
     /// The labels of the enclosing loops.
     loops: Vec<String>,
@@ -78,17 +93,29 @@ pub fn kernel(rng: &Rng, index: u64) -> Kernel {
         text: String::new(),
         indent: 1,
         locals: vec![],
+        objects: vec![],
+        tables: vec![],
+        const_functions: vec![],
+        structs: vec![],
         functions: vec![],
         loops: vec![],
         names: 0,
         returned: None,
     };
+    if rng.once_in(3) {
+        writer.constants();
+    }
+    for _ in 0..rng.below(3) {
+        writer.structure();
+    }
     for _ in 0..rng.below(3) {
         writer.function();
     }
     writer.body(&name);
     let written = writer.text;
-    let called = COMMON.iter().filter(|(function, _)| written.contains(&format!("{function}(")));
+    let is_called =
+        |function: &str| ["(", "::<"].iter().any(|rest| written.contains(&format!("{function}{rest}")));
+    let called = COMMON.iter().filter(|(function, _)| is_called(function));
     let called: String =
         called.map(|(function, rest)| format!("    #[tma_device]\n    fn {function}{rest}\n")).collect();
     let text =
@@ -111,24 +138,35 @@ impl Writer<'_> {
         let params: Vec<Ty> = (0..1 + self.rng.below(3)).map(|_| *self.rng.one_of(&Ty::ALL)).collect();
         let returned = *self.rng.one_of(&Ty::ALL);
         let name = self.fresh("f");
+        let mut list = vec![];
         for &ty in &params {
             let name = self.fresh("p");
+            list.push(format!("{name}: {}", ty.name()));
             self.locals.push(Local { name, ty, extents: vec![], mutable: false });
         }
-        let list: Vec<_> =
-            self.locals.iter().map(|param| format!("{}: {}", param.name, param.ty.name())).collect();
         self.line("#[tma_device]");
         self.line(&format!("fn {name}({}) -> {} {{", list.join(", "), returned.name()));
+        self.returning(returned);
+        self.functions.push(Function { name, params, returned });
+    }
+
+    /// Writes the statements and the value of a function whose parameters are in scope.
+    fn returning(&mut self, returned: Ty) {
         self.returned = Some(returned);
         self.indent += 1;
         self.statements(1 + self.rng.below(4), 1);
         let value = self.expr(returned, 2);
         self.line(&value);
+        self.end_of_function();
+        self.returned = None;
+    }
+
+    /// Closes a function, and forgets its variables.
+    fn end_of_function(&mut self) {
         self.indent -= 1;
         self.line("}");
-        self.returned = None;
-        self.locals.clear();
-        self.functions.push(Function { name, params, returned });
+        self.locals.clone_from(&self.tables);
+        self.objects.clear();
     }
 
     /// Writes the kernel: its inputs as variables of any types, statements, and the final values of
@@ -151,9 +189,7 @@ impl Writer<'_> {
             let value = self.output();
             self.line(&format!("out.set(lane * {OUTPUTS}u64 + {output}u64, {value});"));
         }
-        self.indent -= 1;
-        self.line("}");
-        self.locals.clear();
+        self.end_of_function();
     }
 
     /// Declares a variable with one of the thread's input words.

@@ -18,12 +18,13 @@ impl Writer<'_> {
     /// Writes a block in braces, which the line `open` begins and `close` ends.
     fn block(&mut self, open: &str, depth: usize, close: &str) {
         self.line(open);
-        let outside = self.locals.len();
+        let (locals, objects) = (self.locals.len(), self.objects.len());
         self.indent += 1;
         self.statements(1 + self.rng.below(3), depth);
         self.leave();
         self.indent -= 1;
-        self.locals.truncate(outside);
+        self.locals.truncate(locals);
+        self.objects.truncate(objects);
         self.line(close);
     }
 
@@ -45,12 +46,16 @@ impl Writer<'_> {
     }
 
     fn statement(&mut self, depth: usize) {
-        match self.rng.below(if depth == 0 { 9 } else { 14 }) {
+        match self.rng.below(if depth == 0 { 13 } else { 19 }) {
             0..=2 => self.declare(),
             3 => self.declare_array(),
             4..=8 => self.assign(),
-            9 | 10 => self.branch(depth - 1),
-            11 => {
+            9 => self.declare_object(),
+            10 => self.change_object(),
+            11 | 12 => self.destructure(),
+            13 | 14 => self.branch(depth - 1),
+            15 => self.for_each(depth - 1),
+            16 => {
                 let of = *self.rng.one_of(&Ty::INTEGERS);
                 let value = self.expr(of, 2);
                 self.line(&format!("match {value} {{"));
@@ -67,7 +72,7 @@ impl Writer<'_> {
         }
     }
 
-    fn declare(&mut self) {
+    pub(super) fn declare(&mut self) {
         let ty = *self.rng.one_of(&Ty::ALL);
         let value = self.expr(ty, 3);
         let mutable = !self.rng.once_in(4);
@@ -131,6 +136,22 @@ impl Writer<'_> {
         self.line(&format!("{place} {value};"));
     }
 
+    /// Writes a loop over the elements of a register array.
+    fn for_each(&mut self, depth: usize) {
+        let arrays: Vec<_> = self.locals.iter().filter(|local| local.extents.len() == 1).cloned().collect();
+        if arrays.is_empty() || self.loops.len() == MOST_LOOPS {
+            return self.declare_array();
+        }
+        let Local { name: array, ty, .. } = self.rng.one_of(&arrays).clone();
+        let (label, element) = (format!("'{}", self.fresh("l")), self.fresh("e"));
+        let outside = self.locals.len();
+        self.loops.push(label.clone());
+        self.locals.push(Local { name: element.clone(), ty, extents: vec![], mutable: false });
+        self.block(&format!("{label}: for {element} in {array} {{"), depth, "}");
+        self.loops.pop();
+        self.locals.truncate(outside);
+    }
+
     fn branch(&mut self, depth: usize) {
         let condition = self.expr(Ty::Bool, 2);
         let open = format!("if {condition} {{");
@@ -165,11 +186,9 @@ impl Writer<'_> {
                 let to = from + 1 + self.rng.below(4);
                 let range = *self.rng.one_of(&["..", "..="]);
                 self.locals.push(Local { name: counter.clone(), ty, extents: vec![], mutable: false });
-                self.block(
-                    &format!("{label}: for {counter} in unroll({from}{name}{range}{to}{name}) {{"),
-                    depth,
-                    "}",
-                );
+                let range = format!("{from}{name}{range}{to}{name}");
+                let range = if self.rng.once_in(3) { format!("({range}).rev()") } else { range };
+                self.block(&format!("{label}: for {counter} in unroll({range}) {{"), depth, "}");
             }
             3 => {
                 let (iterations, condition) = (1 + self.rng.below(5), self.expr(Ty::Bool, 2));
@@ -211,14 +230,15 @@ impl Writer<'_> {
             _ => (format!("{}{name}", self.rng.below(4)), format!("{}{name}", self.rng.below(8))),
         };
         let dots = *self.rng.one_of(&["..", "..="]);
+        let reversed = if self.rng.once_in(3) { ".rev()" } else { "" };
         if !stepped {
-            return format!("({from}){dots}({to})");
+            return format!("(({from}){dots}({to})){reversed}");
         }
         let step = match self.rng.below(3) {
             0 => format!("({} & 3usize) + 1usize", self.leaf(Ty::Usize)),
             1 => "300usize".to_owned(),
             _ => format!("{}usize", 1 + self.rng.below(4)),
         };
-        format!("(({from}){dots}({to})).step_by({step})")
+        format!("(({from}){dots}({to})){reversed}.step_by({step})")
     }
 }

@@ -7,14 +7,18 @@ use tma_runtime::tma_module;
 /// Group g is the rows from `ends[g - 1]`, or from 0 for the first one, up to `ends[g]`. Its tiles
 /// begin at its first row, whatever that is. Rows of a tile past the group's last row are computed
 /// with those of the next group, and not stored: the map for stores of C ends with the group. One
-/// warp makes that map and stores; another one loads. Two warpgroups multiply 64 × `N` elements
+/// warp makes that map and stores; another one loads. Two warpgroups multiply 64 × `BN` elements
 /// each, and skip parts that are entirely past the group.
 ///
-/// A cluster's two blocks of 128 × `N` are side by side or, if `TALL`, stacked as long as a group
+/// A cluster's two blocks of 128 × `BN` are side by side or, if `TALL`, stacked as long as a group
 /// has rows for both. They share their loads of A, or of B.
 #[tma_module]
 pub mod grouped {
     use tma_runtime::prelude::*;
+
+    use crate::gemm::device::consumer::{multiply_steps, skip_steps};
+    use crate::gemm::device::producer::Operand;
+    use crate::gemm::device::schedule::{TileCoords, WorkUnit, operand_coords, ring_stages, work_unit};
 
     /// The maximum number of groups, limited by shared memory.
     const MOST_GROUPS: u32 = 512;
@@ -30,9 +34,6 @@ pub mod grouped {
     /// without waiting.
     const LOOKED: u32 = 4;
 
-    /// A value that stands for no warpgroup.
-    const NOBODY: u32 = 2;
-
     /// Returns the number of clusters' tiles of a group of `rows` rows, `across` blocks wide.
     #[tma_device]
     fn units_of<const TALL: bool>(rows: u32, across: u32) -> u32 {
@@ -41,58 +42,79 @@ pub mod grouped {
         tall * across + (down - 2 * tall) * across.div_ceil(2)
     }
 
-    /// Returns a cluster's tile in an iteration, and its idle warpgroup, or `NOBODY`. From `whole`
-    /// on a tile is split between two clusters, which compute the rows of one warpgroup each.
-    #[tma_device]
-    fn share_of(turn: u32, whole: u32) -> [u32; 2] {
-        if turn < whole { [turn, NOBODY] } else { [whole + (turn - whole) / 2, (turn - whole) % 2] }
+    /// A group of rows.
+    #[derive(Clone, Copy)]
+    struct Group {
+        /// The group's number: that of its matrix of B.
+        index: u32,
+        /// The number of its first tile.
+        first_tile: u32,
+        /// Its first row.
+        first_row: u32,
     }
 
-    /// Advances to the group of `unit`: `at` has the group, its first unit and its first row. With
-    /// `WHOLE` all lanes of the warp must call it, and the end becomes a uniform register.
+    /// Advances to the group of `tile`, and returns its end. With `WHOLE` all lanes of the warp must
+    /// call it, and the end becomes a uniform register.
     #[tma_device]
     fn seek<const WHOLE: bool, const TALL: bool>(
-        at: &mut [u32; 3],
-        unit: u32,
+        group: &mut Group,
+        tile: u32,
         groups: u32,
         ends: SharedArray<u32, MOST_GROUPS>,
         across: u32,
     ) -> u32 {
         let mut end = 0;
-        while at[0] < groups {
-            end = ends.get(at[0]);
+        while group.index < groups {
+            end = ends.get(group.index);
             if WHOLE {
                 end = warp_reduce_max(end);
             }
-            let units = units_of::<TALL>(end - at[2], across);
-            if unit - at[1] < units {
+            let tiles = units_of::<TALL>(end - group.first_row, across);
+            if tile - group.first_tile < tiles {
                 break;
             }
-            at[0] += 1;
-            at[1] += units;
-            at[2] = end;
+            group.index += 1;
+            group.first_tile += tiles;
+            group.first_row = end;
         }
         end
     }
 
-    /// Returns the first row and the first column, within the group, of this block's part of the
-    /// cluster's tile `inside`; and 1 if the cluster's blocks are side by side. All tiles of two
-    /// columns of blocks come before those of the next two.
+    /// A block's tile of C, and how its cluster lies.
+    #[derive(Clone, Copy)]
+    struct GroupTile {
+        /// The tile. Its `batch` is the group.
+        at: TileCoords,
+        /// Whether the cluster's blocks are stacked, not side by side.
+        is_stacked: bool,
+    }
+
+    /// Returns this block's part of the cluster's tile number `tile`, in a group that ends at `end`.
+    /// All tiles of two columns of blocks come before those of the next two.
     #[tma_device]
-    fn place<const N: u32, const TALL: bool>(inside: u32, rows: u32, across: u32) -> [u32; 3] {
-        let down = rows.div_ceil(128);
+    fn tile_of_group<const BN: u32, const TALL: bool>(
+        group: Group,
+        tile: u32,
+        end: u32,
+        across: u32,
+    ) -> GroupTile {
+        let inside = tile - group.first_tile;
+        let down = (end - group.first_row).div_ceil(128);
         let tall = down / 2;
         let two = inside / down;
         let i = inside % down;
-        let me = block_in_cluster().y;
+        let rank = block_in_cluster().y;
         if TALL && i < tall * min(across - 2 * two, 2) {
-            [(i % tall * 2 + me) * 128, (2 * two + i / tall) * N, 0]
+            let row = group.first_row + (i % tall * 2 + rank) * 128;
+            let column = (2 * two + i / tall) * BN;
+            GroupTile { at: TileCoords { batch: group.index, row, column }, is_stacked: true }
         } else {
             // If `TALL`, it is the group's last row. Otherwise each pair of columns begins one row
             // further down. Without this, the same cluster would always get the tiles at the
             // group's end, which take less time.
-            let row = if TALL { down - 1 } else { (i + two) % down };
-            [row * 128, (2 * two + me) * N, 1]
+            let row = group.first_row + 128 * if TALL { down - 1 } else { (i + two) % down };
+            let column = (2 * two + rank) * BN;
+            GroupTile { at: TileCoords { batch: group.index, row, column }, is_stacked: false }
         }
     }
 
@@ -114,32 +136,33 @@ pub mod grouped {
 
     /// Rows after the last group are not written.
     #[tma_kernel(threads = 384, cluster = [1, 2], unchecked, instances(
-        (AB, C, COLS) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64), bf16_f32 = (bf16, f32, 32), f16_f32 = (f16, f32, 32)],
-        (TALL, N, STAGES, MN_B, ROWS_B, COLS_B, HALF_B) in [
-            pair_nt = (true, 256, 4, false, 256, 64, 128),
-            pair_nn = (true, 256, 4, true, 64, 256, 32),
-            beside_nt = (false, 128, 6, false, 128, 64, 64),
-            beside_nn = (false, 128, 6, true, 64, 128, 32),
-        ];
+        let ROWS_B = if MN_B { 64 } else { BN },
+        let COLUMNS_B = if MN_B { BN } else { 64 },
+        let SLICE_B = ROWS_B / 2,
+        let STAGES = ring_stages(128, BN, 4);
+
+        (AB, C, EPILOGUE_COLUMNS) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64), bf16_f32 = (bf16, f32, 32), f16_f32 = (f16, f32, 32)],
+        (TALL, BN) in [t128x256_cluster2x1 = (true, 256), t128x128_cluster1x2 = (false, 128)],
+        MN_B in [nt = false, nn = true];
     ))]
     pub fn rows<
         AB,
         C,
-        const COLS: u32,
+        const EPILOGUE_COLUMNS: u32,
         const TALL: bool,
-        const N: u32,
+        const BN: u32,
         const STAGES: u32,
         const MN_B: bool,
         const ROWS_B: u32,
-        const COLS_B: u32,
-        const HALF_B: u32,
+        const COLUMNS_B: u32,
+        const SLICE_B: u32,
     >(
-        a: TensorMap<Tile<AB, Shape2<128, 64>, Swizzle128>>,
-        a_half: TensorMap<Tile<AB, Shape2<64, 64>, Swizzle128>>,
-        b: TensorMap<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>>,
-        b_half: TensorMap<Tile<AB, Shape3<1, HALF_B, COLS_B>, Swizzle128>>,
-        c: TensorMap<Tile<C, Shape2<64, COLS>, Swizzle128>>,
-        maps: Maps<Tile<C, Shape2<64, COLS>, Swizzle128>>,
+        a: TensorMap<Operand<AB, 128, 64>>,
+        a_half: TensorMap<Operand<AB, 64, 64>>,
+        b: TensorMap<Operand<AB, ROWS_B, COLUMNS_B>>,
+        b_half: TensorMap<Operand<AB, SLICE_B, COLUMNS_B>>,
+        c: TensorMap<Tile<C, Shape2<64, EPILOGUE_COLUMNS>, Swizzle128>>,
+        maps: Maps<Tile<C, Shape2<64, EPILOGUE_COLUMNS>, Swizzle128>>,
         row_ends: Global<u32>,
         ended: Global<u64>,
         groups: u32,
@@ -150,15 +173,12 @@ pub mod grouped {
         AB: Multiply<AB, f32>,
         C: TileElement,
         f32: StoreAs<C>,
-        Tile<AB, Shape2<64, 64>, Swizzle128>: Left<64, 64, Element = AB>,
-        Transposed<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>, MN_B>: Right<N, 64, Element = AB>,
+        Transposed<Tile<AB, Shape2<64, 64>, Swizzle128>, false>: Left<64, 64, Element = AB>,
+        Transposed<Operand<AB, ROWS_B, COLUMNS_B>, MN_B>: Right<BN, 64, Element = AB>,
     {
-        let ring: Pipeline<
-            (Tile<AB, Shape2<128, 64>, Swizzle128>, Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>),
-            STAGES,
-        > = shared();
-        let outs: Stages<Tile<C, Shape2<64, COLS>, Swizzle128>, 4> = shared(); // two per warpgroup
-        let map: SharedMap<Tile<C, Shape2<64, COLS>, Swizzle128>> = shared();
+        let ring: Pipeline<(Operand<AB, 128, 64>, Operand<AB, ROWS_B, COLUMNS_B>), STAGES> = shared();
+        let buffers: Stages<Tile<C, Shape2<64, EPILOGUE_COLUMNS>, Swizzle128>, 4> = shared(); // two per warpgroup
+        let map: SharedMap<Tile<C, Shape2<64, EPILOGUE_COLUMNS>, Swizzle128>> = shared();
         let ends: SharedArray<u32, MOST_GROUPS> = shared();
         let first_halved: SharedArray<u32, 1> = shared();
         let known: Barrier = shared();
@@ -181,11 +201,11 @@ pub mod grouped {
         }
         sync_cluster();
 
-        let across = n.div_ceil(N);
+        let across = n.div_ceil(BN);
         let steps = k.div_ceil(64);
         let clusters = grid_dim().x;
-        let mut at = [0u32; 3];
-        let mut turn = cluster_idx().x;
+        let mut group = Group { index: 0, first_tile: 0, first_row: 0 };
+        let mut unit = cluster_idx().x;
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 {
@@ -196,15 +216,15 @@ pub mod grouped {
                     let mut seen = 0u32;
                     let mut producer = ring.producer();
                     loop {
-                        let unit = share_of(turn, whole)[0];
-                        let end = seek::<false, TALL>(&mut at, unit, groups, ends, across);
-                        if at[0] == groups {
+                        let tile = work_unit(unit, whole).tile;
+                        let end = seek::<false, TALL>(&mut group, tile, groups, ends, across);
+                        if group.index == groups {
                             break;
                         }
-                        let tile = place::<N, TALL>(unit - at[1], end - at[2], across);
-                        let row = at[2] + tile[0];
+                        let GroupTile { at, is_stacked } =
+                            tile_of_group::<BN, TALL>(group, tile, end, across);
                         if meets {
-                            meet(ended, seen, turn - cluster_idx().x, steps / 4);
+                            meet(ended, seen, unit - cluster_idx().x, steps / 4);
                         }
                         for step in 0..steps {
                             if meets && step + COUNTED == steps {
@@ -214,17 +234,17 @@ pub mod grouped {
                                 seen = ended.atomic_add(0, 0) as u32;
                             }
                             let slot = producer.acquire();
-                            let of_b =
-                                if MN_B { [at[0], step * 64, tile[1]] } else { [at[0], tile[1], step * 64] };
-                            if TALL && tile[2] == 0 {
-                                a.load(slot.0, [row, step * 64], slot.barrier());
+                            let of_a = [0, at.row, step * 64];
+                            let of_b = operand_coords::<MN_B>(at.batch, at.column, step * 64);
+                            if TALL && is_stacked {
+                                a.load(slot.0, of_a, slot.barrier());
                                 b_half.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
                             } else {
-                                a_half.load_sliced(slot.0, [row, step * 64], slot.barrier(), ClusterAxis::Y);
+                                a_half.load_sliced(slot.0, of_a, slot.barrier(), ClusterAxis::Y);
                                 b.load(slot.1, of_b, slot.barrier());
                             }
                         }
-                        turn += clusters;
+                        unit += clusters;
                     }
                     producer.drain();
                     if meets && (ended.atomic_add(0, 1 << 32) >> 32) as u32 + 1 == clusters {
@@ -233,11 +253,11 @@ pub mod grouped {
                 }
             } else if warp_idx() == 1 {
                 let mut units = 0u32;
-                for group in (lane_idx()..groups).step_by(32) {
-                    let start = if group == 0 { 0 } else { row_ends.get(group - 1) };
-                    let end = row_ends.get(group);
+                for index in (lane_idx()..groups).step_by(32) {
+                    let start = if index == 0 { 0 } else { row_ends.get(index - 1) };
+                    let end = row_ends.get(index);
                     assert!(start <= end && end <= m, "`ends` must be ascending, and at most the rows of A");
-                    ends.set(group, end);
+                    ends.set(index, end);
                     units += units_of::<TALL>(end - start, across);
                 }
                 units = warp_reduce_add(units);
@@ -258,15 +278,12 @@ pub mod grouped {
                 let mut clipped = 0u32;
                 let mut tiles = 0u32;
                 loop {
-                    let share = share_of(turn, whole);
-                    let unit = share[0];
-                    let idle = share[1];
-                    let end = seek::<false, TALL>(&mut at, unit, groups, ends, across);
-                    if at[0] == groups {
+                    let WorkUnit { tile, idle } = work_unit(unit, whole);
+                    let end = seek::<false, TALL>(&mut group, tile, groups, ends, across);
+                    if group.index == groups {
                         break;
                     }
-                    let tile = place::<N, TALL>(unit - at[1], end - at[2], across);
-                    let row = at[2] + tile[0];
+                    let at = tile_of_group::<BN, TALL>(group, tile, end, across).at;
                     if clipped != end {
                         clipped = end;
                         if leader {
@@ -280,12 +297,13 @@ pub mod grouped {
                         }
                     }
                     if leader {
-                        for j in unroll(0..N / COLS) {
+                        for j in unroll(0..BN / EPILOGUE_COLUMNS) {
                             for warpgroup in unroll(0..2u32) {
                                 let i = warpgroup * 2 + j % 2;
-                                filled[i].wait((tiles * (N / COLS / 2) + j / 2) & 1);
-                                if row + warpgroup * 64 < end && warpgroup != idle {
-                                    maps.at(mine).store([row + warpgroup * 64, tile[1] + j * COLS], outs[i]);
+                                filled[i].wait((tiles * (BN / EPILOGUE_COLUMNS / 2) + j / 2) & 1);
+                                let row = at.row + warpgroup * 64;
+                                if row < end && warpgroup != idle {
+                                    maps.at(mine).store([row, at.column + j * EPILOGUE_COLUMNS], buffers[i]);
                                     bulk_commit_group();
                                     bulk_wait_group_read::<0>();
                                 }
@@ -294,7 +312,7 @@ pub mod grouped {
                         }
                     }
                     tiles += 1;
-                    turn += clusters;
+                    unit += clusters;
                 }
                 if leader {
                     bulk_wait_group::<0>();
@@ -302,56 +320,42 @@ pub mod grouped {
             }
         } else {
             setmaxnreg_inc::<232>();
-            let me = warpgroup_idx() - 1;
+            let warpgroup = warpgroup_idx() - 1;
             let mut tiles = 0u32;
             known.wait(0);
             let whole = warp_reduce_max(first_halved.get(0));
             let mut consumer = ring.consumer();
             loop {
-                let share = share_of(turn, whole);
-                let unit = share[0];
-                let idle = share[1];
-                let end = seek::<true, TALL>(&mut at, unit, groups, ends, across);
-                if at[0] == groups {
+                let WorkUnit { tile, idle } = work_unit(unit, whole);
+                let end = seek::<true, TALL>(&mut group, tile, groups, ends, across);
+                if group.index == groups {
                     break;
                 }
-                let tile = place::<N, TALL>(unit - at[1], end - at[2], across);
-                let row = at[2] + tile[0] + me * 64;
-                turn += clusters;
-                if row >= end || me == idle {
-                    for _ in 0..steps {
-                        let slot = consumer.wait();
-                        sync_warp(); // all lanes have waited, as a matmul would ensure
-                        if elect_one() {
-                            slot.release_cluster();
-                        }
-                    }
-                    for j in unroll(0..N / COLS) {
-                        stored[me * 2 + j % 2].wait((tiles * (N / COLS / 2) + j / 2) & 1 ^ 1);
-                        filled[me * 2 + j % 2].arrive();
+                let row = tile_of_group::<BN, TALL>(group, tile, end, across).at.row + warpgroup * 64;
+                unit += clusters;
+                if row >= end || warpgroup == idle {
+                    skip_steps(&mut consumer, steps);
+                    for j in unroll(0..BN / EPILOGUE_COLUMNS) {
+                        stored[warpgroup * 2 + j % 2]
+                            .wait((tiles * (BN / EPILOGUE_COLUMNS / 2) + j / 2) & 1 ^ 1);
+                        filled[warpgroup * 2 + j % 2].arrive();
                     }
                     tiles += 1;
                     continue;
                 }
-                let mut sum = Accumulator::<f32, 64, N>::zero();
-                let slot = consumer.wait();
-                let mut flight = sum.mma(slot.0.band::<64>(me), slot.1.t_if::<MN_B>(), slot);
-                for _ in 1..steps {
-                    let slot = consumer.wait();
-                    let done = flight.mma(slot.0.band::<64>(me), slot.1.t_if::<MN_B>(), slot);
-                    if elect_one() {
-                        done.release_cluster();
-                    }
-                }
-                let last = flight.wait();
-                if elect_one() {
-                    last.release_cluster();
-                }
-                for j in unroll(0..N / COLS) {
-                    stored[me * 2 + j % 2].wait((tiles * (N / COLS / 2) + j / 2) & 1 ^ 1);
-                    sum.columns::<COLS>(j).store(outs[me * 2 + j % 2]);
+                let mut sum = Accumulator::<f32, 64, BN>::zero();
+                multiply_steps::<_, _, _, 64, false, MN_B, _, _, _, _, _, true>(
+                    &mut sum,
+                    &mut consumer,
+                    warpgroup,
+                    steps,
+                    false,
+                );
+                for j in unroll(0..BN / EPILOGUE_COLUMNS) {
+                    stored[warpgroup * 2 + j % 2].wait((tiles * (BN / EPILOGUE_COLUMNS / 2) + j / 2) & 1 ^ 1);
+                    sum.columns::<EPILOGUE_COLUMNS>(j).store(buffers[warpgroup * 2 + j % 2]);
                     fence_proxy_async();
-                    filled[me * 2 + j % 2].arrive();
+                    filled[warpgroup * 2 + j % 2].arrive();
                 }
                 tiles += 1;
             }

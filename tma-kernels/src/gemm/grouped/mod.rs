@@ -29,8 +29,8 @@ const SMALL: f64 = 1.02;
 pub struct GroupedOptions<'a> {
     /// Whether the matrices of B are stored N × K, not K × N.
     pub transpose_b: bool,
-    /// [`Tile::Pair`], whose blocks are side by side in a group's odd last 128 rows, or
-    /// [`Tile::Beside`]. The default is the one that should be faster if all groups are equal.
+    /// [`Tile::T128x256Cluster2x1`], whose blocks are side by side in a group's odd last 128 rows, or
+    /// [`Tile::T128x128Cluster1x2`]. The default is the one that should be faster if all groups are equal.
     pub tile: Option<Tile>,
     /// Memory for the launch. Without it, a launch allocates its own, and waits when that is freed.
     pub workspace: Option<&'a mut GroupedWorkspace>,
@@ -148,7 +148,7 @@ fn queue<AB: Product<C>, C: Scalar>(
     let kernel = find(AB::NAME, tile, layout).ok_or(GemmError::Instance {
         types: AB::NAME,
         what: "groups of rows, or with this tile",
-        instead: "use `bf16` or `f16`, and the tile `Pair` or `Beside`, or remove `tile`",
+        instead: "use `bf16` or `f16`, and the tile `T128x256Cluster2x1` or `T128x128Cluster1x2`, or remove `tile`",
     })?;
     let clusters = (resident_blocks(on, kernel)? / CLUSTER).max(1);
     let blocks = (clusters * CLUSTER) as usize;
@@ -158,6 +158,7 @@ fn queue<AB: Product<C>, C: Scalar>(
         None => own.insert(GroupedWorkspace::of(device, blocks)?),
     };
     let options = MapOptions { l2_promotion: L2Promotion::B256, ..MapOptions::default() };
+    let a = super::cube(a)?; // like the operands of other GEMMs, whose loops the kernel shares
     let mut args = vec![
         Arg::map(a).with(options),
         Arg::map(a).with(options),
@@ -187,10 +188,10 @@ fn choose([m, n]: [usize; 2], groups: usize, multiprocessors: usize) -> Tile {
         let half = if units.halves > 0 { tile.facts().half_step(busy) } else { 0.0 };
         units.whole.div_ceil(clusters) as f64 + half
     };
-    let large = rounds(groups * (tall * across + wide * across.div_ceil(2)), Tile::Pair);
-    // A half of `Beside` is assumed to take as long as one of `Square`, which has the same size.
-    let small = rounds(groups * down * across, Tile::Square) / 2.0 * SMALL;
-    if rows < FEW_ROWS || small < large { Tile::Beside } else { Tile::Pair }
+    let large = rounds(groups * (tall * across + wide * across.div_ceil(2)), Tile::T128x256Cluster2x1);
+    // A half of `T128x128Cluster1x2` is assumed to take as long as one of `T128x128Cluster2x1`, which has the same size.
+    let small = rounds(groups * down * across, Tile::T128x128Cluster2x1) / 2.0 * SMALL;
+    if rows < FEW_ROWS || small < large { Tile::T128x128Cluster1x2 } else { Tile::T128x256Cluster2x1 }
 }
 
 /// Returns the instance for elements, a tile and a layout of B, if there is one.
@@ -207,30 +208,30 @@ mod tests {
     fn every_instance_is_found() {
         let types = ["bf16", "f16", "bf16_f32", "f16_f32"];
         let found = types.iter().flat_map(|types| {
-            let tiles = [Tile::Pair, Tile::Beside];
+            let tiles = [Tile::T128x256Cluster2x1, Tile::T128x128Cluster1x2];
             tiles.into_iter().flat_map(move |tile| ["nt", "nn"].map(|layout| find(types, tile, layout)))
         });
         assert_eq!(found.flatten().count(), grouped::rows::INSTANCES.len());
-        assert!(find("bf16", Tile::Low64, "nt").is_none());
-        assert!(find("e4m3", Tile::Pair, "nt").is_none());
+        assert!(find("bf16", Tile::T64x64, "nt").is_none());
+        assert!(find("e4m3", Tile::T128x256Cluster2x1, "nt").is_none());
     }
 
     /// The faster of the two tiles in the measurements of `lab/gemm.md`.
     #[test]
     fn the_faster_tile_is_chosen() {
-        assert_eq!(choose([64 * 1024, 4096], 64, 132), Tile::Pair);
-        assert_eq!(choose([64 * 1024, 7168], 64, 132), Tile::Pair);
-        assert_eq!(choose([8 * 1024, 4096], 8, 132), Tile::Pair);
-        assert_eq!(choose([8 * 1024, 7168], 8, 132), Tile::Pair);
-        assert_eq!(choose([8 * 192, 4096], 8, 132), Tile::Pair);
-        assert_eq!(choose([8 * 192, 7168], 8, 132), Tile::Beside);
-        assert_eq!(choose([8 * 384, 4096], 8, 132), Tile::Pair);
-        assert_eq!(choose([8 * 512, 7168], 8, 132), Tile::Pair);
-        assert_eq!(choose([8 * 640, 5120], 8, 132), Tile::Beside);
-        assert_eq!(choose([16 * 128, 7168], 16, 132), Tile::Beside);
-        assert_eq!(choose([16 * 256, 2048], 16, 132), Tile::Pair);
-        assert_eq!(choose([128 * 26, 4096], 128, 132), Tile::Beside);
-        assert_eq!(choose([64 * 128, 256], 64, 132), Tile::Beside);
+        assert_eq!(choose([64 * 1024, 4096], 64, 132), Tile::T128x256Cluster2x1);
+        assert_eq!(choose([64 * 1024, 7168], 64, 132), Tile::T128x256Cluster2x1);
+        assert_eq!(choose([8 * 1024, 4096], 8, 132), Tile::T128x256Cluster2x1);
+        assert_eq!(choose([8 * 1024, 7168], 8, 132), Tile::T128x256Cluster2x1);
+        assert_eq!(choose([8 * 192, 4096], 8, 132), Tile::T128x256Cluster2x1);
+        assert_eq!(choose([8 * 192, 7168], 8, 132), Tile::T128x128Cluster1x2);
+        assert_eq!(choose([8 * 384, 4096], 8, 132), Tile::T128x256Cluster2x1);
+        assert_eq!(choose([8 * 512, 7168], 8, 132), Tile::T128x256Cluster2x1);
+        assert_eq!(choose([8 * 640, 5120], 8, 132), Tile::T128x128Cluster1x2);
+        assert_eq!(choose([16 * 128, 7168], 16, 132), Tile::T128x128Cluster1x2);
+        assert_eq!(choose([16 * 256, 2048], 16, 132), Tile::T128x256Cluster2x1);
+        assert_eq!(choose([128 * 26, 4096], 128, 132), Tile::T128x128Cluster1x2);
+        assert_eq!(choose([64 * 128, 256], 64, 132), Tile::T128x128Cluster1x2);
     }
 
     /// Clusters synchronise between tiles with a long K, and the last one clears the counter for
@@ -247,7 +248,9 @@ mod tests {
         let ends: Vec<u32> = (1..=groups as u32).map(|group| group * 2).collect();
         let ends = device.tensor(&ends, [groups])?;
         let mut workspace = GroupedWorkspace::new(&device)?;
-        for (counted, tile) in [(0, Tile::Pair), (0, Tile::Beside), (5, Tile::Pair)] {
+        for (counted, tile) in
+            [(0, Tile::T128x256Cluster2x1), (0, Tile::T128x128Cluster1x2), (5, Tile::T128x256Cluster2x1)]
+        {
             let mut c = device.zeros::<f32, 2>([m, n])?;
             workspace.ended = device.tensor(&[counted], [1])?;
             let (tile, workspace) = (Some(tile), Some(&mut workspace));

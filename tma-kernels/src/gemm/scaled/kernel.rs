@@ -16,6 +16,8 @@ use tma_runtime::tma_module;
 pub mod scaled {
     use tma_runtime::prelude::*;
 
+    use crate::gemm::device::schedule::{tile_of_matrix, tile_order};
+
     /// Steps of 128 columns of K whose factors are computed together, one step per lane of four.
     const BATCH: u32 = 4;
 
@@ -39,15 +41,6 @@ pub mod scaled {
         }
     }
 
-    /// Returns row and column of a cluster's tile, in bands of `band` rows.
-    #[tma_device]
-    fn place(unit: u32, down: u32, across: u32, band: u32) -> [u32; 2] {
-        let first = unit / (band * across) * band;
-        let height = min(down - first, band);
-        let inside = unit % (band * across);
-        [first + inside % height, inside / height]
-    }
-
     /// Returns the factors of this thread's two rows in a step. The first row is `row`.
     #[tma_device]
     fn factors_of(factors: SharedArray<f32, { 128 * BATCH }>, step: u32, row: u32) -> [f32; 2] {
@@ -64,21 +57,24 @@ pub mod scaled {
     }
 
     /// If `scales_b` is empty, all scales are 1. `along_m` and `along_k` are the strides of A's.
-    #[tma_kernel(threads = 384, cluster = [WIDE, TALL], unchecked, instances(
-        (C, COLS) in [bf16 = (bf16, 64), f32 = (f32, 32)],
-        (WIDE, TALL, SLICE_A, SLICE_B) in [tall = (1, 2, 128, 64), wide = (2, 1, 64, 128)],
+    #[tma_kernel(threads = 384, cluster = [CLUSTER_N, CLUSTER_M], unchecked, instances(
+        let SLICE_A = 128 / CLUSTER_N,
+        let SLICE_B = 128 / CLUSTER_M;
+
+        (C, EPILOGUE_COLUMNS) in [bf16 = (bf16, 64), f32 = (f32, 32)],
+        (CLUSTER_M, CLUSTER_N) in [tall = (2, 1), wide = (1, 2)];
     ))]
     pub fn promoted<
         C,
-        const COLS: u32,
-        const WIDE: u32,
-        const TALL: u32,
+        const EPILOGUE_COLUMNS: u32,
+        const CLUSTER_N: u32,
+        const CLUSTER_M: u32,
         const SLICE_A: u32,
         const SLICE_B: u32,
     >(
         a: TensorMap<Tile<e4m3, Shape2<SLICE_A, 128>, Swizzle128>>,
         b: TensorMap<Tile<e4m3, Shape2<SLICE_B, 128>, Swizzle128>>,
-        c: TensorMap<Tile<C, Shape2<64, COLS>, Swizzle128>>,
+        c: TensorMap<Tile<C, Shape2<64, EPILOGUE_COLUMNS>, Swizzle128>>,
         scales_a: Global<f32>,
         scales_b: Global<f32>,
         m: u32,
@@ -95,14 +91,14 @@ pub mod scaled {
             (Tile<e4m3, Shape2<128, 128>, Swizzle128>, Tile<e4m3, Shape2<128, 128>, Swizzle128>),
             5,
         > = shared();
-        let outs: Stages<Tile<C, Shape2<64, COLS>, Swizzle128>, 4> = shared();
+        let outs: Stages<Tile<C, Shape2<64, EPILOGUE_COLUMNS>, Swizzle128>, 4> = shared();
         let factors: Stages<SharedArray<f32, { 128 * BATCH }>, 2> = shared();
         let ready: Stages<Barrier, 2> = shared();
         let taken: Stages<Barrier, 2> = shared();
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
             b.prefetch_descriptor();
-            ring.init(WIDE * TALL * 8); // one arrival per multiplying warp of both blocks
+            ring.init(CLUSTER_N * CLUSTER_M * 8); // one arrival per multiplying warp of both blocks
             for i in 0..2 {
                 ready[i].init(2); // one arrival per warp that computes factors
                 taken[i].init(8); // one arrival per multiplying warp
@@ -111,23 +107,21 @@ pub mod scaled {
         }
         sync_cluster();
 
-        let down = m.div_ceil(TALL * 128);
-        let across = n.div_ceil(WIDE * 128);
+        let order = tile_order::<CLUSTER_M, CLUSTER_N, 128, 128>(m, n, band);
+        let units = order.rows * order.columns;
         let steps = k.div_ceil(128);
-        let clusters = (grid_dim().x / WIDE) as usize;
+        let clusters = (grid_dim().x / CLUSTER_N) as usize;
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<56>();
             if warp_idx() == 0 {
                 if elect_one() {
                     let mut producer = ring.producer();
-                    for unit in (cluster_idx().x..down * across).step_by(clusters) {
-                        let at = place(unit, down, across, band);
-                        let row = (TALL * at[0] + block_in_cluster().y) * 128;
-                        let column = (WIDE * at[1] + block_in_cluster().x) * 128;
+                    for unit in (cluster_idx().x..units).step_by(clusters) {
+                        let at = tile_of_matrix::<CLUSTER_M, CLUSTER_N, 128, 128>(order, unit);
                         for step in 0..steps {
                             let slot = producer.acquire();
-                            a.load_sliced(slot.0, [row, step * 128], slot.barrier(), ClusterAxis::X);
-                            b.load_sliced(slot.1, [column, step * 128], slot.barrier(), ClusterAxis::Y);
+                            a.load_sliced(slot.0, [at.row, step * 128], slot.barrier(), ClusterAxis::X);
+                            b.load_sliced(slot.1, [at.column, step * 128], slot.barrier(), ClusterAxis::Y);
                         }
                     }
                     producer.drain();
@@ -136,16 +130,15 @@ pub mod scaled {
                 // A lane has one step of four, and every 16th row.
                 let lane = thread_idx().x - 32;
                 let mut batch = 0u32;
-                for unit in (cluster_idx().x..down * across).step_by(clusters) {
-                    let at = place(unit, down, across, band);
-                    let row = (TALL * at[0] + block_in_cluster().y) * 128 + lane / 4;
-                    let column = (WIDE * at[1] + block_in_cluster().x) * 128;
+                for unit in (cluster_idx().x..units).step_by(clusters) {
+                    let at = tile_of_matrix::<CLUSTER_M, CLUSTER_N, 128, 128>(order, unit);
+                    let row = at.row + lane / 4;
                     for first in (0..steps).step_by(BATCH as usize) {
                         let step = min(first + lane % 4, steps - 1);
                         // Loaded before the buffer is free, while the previous factors are used.
                         let mut made = [SMALLER; 8];
                         if scales_b.len() > 0 {
-                            let of_b = scales_b.get(min(column, n - 1) / 128 * steps + step);
+                            let of_b = scales_b.get(min(at.column, n - 1) / 128 * steps + step);
                             for i in unroll(0..8u32) {
                                 let row = min(row + i * 16, m - 1);
                                 let of_a = scales_a.get(row * along_m + step * along_k);
@@ -170,10 +163,9 @@ pub mod scaled {
             let leader = thread_idx().x % 128 == 0;
             let mut consumer = ring.consumer();
             let mut batch = 0u32;
-            for unit in (cluster_idx().x..down * across).step_by(clusters) {
-                let at = place(unit, down, across, band);
-                let row = (TALL * at[0] + block_in_cluster().y) * 128 + me * 64;
-                let column = (WIDE * at[1] + block_in_cluster().x) * 128;
+            for unit in (cluster_idx().x..units).step_by(clusters) {
+                let at = tile_of_matrix::<CLUSTER_M, CLUSTER_N, 128, 128>(order, unit);
+                let row = at.row + me * 64;
                 let mut sum = Accumulator::<f32, 64, 128>::zero();
                 let mine = me * 64 + sum.at(0)[0];
                 for first in (0..steps).step_by(BATCH as usize) {
@@ -215,20 +207,20 @@ pub mod scaled {
                     batch += 1;
                 }
 
-                for j in unroll(0..128 / COLS) {
+                for j in unroll(0..128 / EPILOGUE_COLUMNS) {
                     let out = outs[me * 2 + j % 2];
                     if leader {
                         bulk_wait_group_read::<1>(); // the last store from this buffer has read it
                     }
                     sync_warpgroup();
-                    for e in unroll(0..COLS as usize / 2) {
-                        sum[(j * COLS / 2) as usize + e] *= 1.0 / SMALLER;
+                    for e in unroll(0..EPILOGUE_COLUMNS as usize / 2) {
+                        sum[(j * EPILOGUE_COLUMNS / 2) as usize + e] *= 1.0 / SMALLER;
                     }
-                    sum.columns::<COLS>(j).store(out);
+                    sum.columns::<EPILOGUE_COLUMNS>(j).store(out);
                     fence_proxy_async();
                     sync_warpgroup();
                     if leader {
-                        c.store([row, column + j * COLS], out);
+                        c.store([row, at.column + j * EPILOGUE_COLUMNS], out);
                         bulk_commit_group();
                     }
                 }

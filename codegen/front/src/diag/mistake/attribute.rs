@@ -26,8 +26,8 @@ pub enum Attribute {
     MalformedModule(String),
     /// An option that modules do not have.
     UnknownModuleOption(String),
-    /// `only` without `from`.
-    OnlyWithoutFrom,
+    /// An option that needs a template, `only` or `instances`, without `from`.
+    WithoutFrom { option: String },
     /// A kernel without `threads`.
     NoThreads,
     /// `nonportable_cluster` without a cluster.
@@ -100,11 +100,12 @@ impl Attribute {
             }
             Self::UnknownModuleOption(option) => {
                 Text::new(Code::Attribute, format!("`tma_module` has no option `{option}`"))
-                    .help("use `from`, or `from` together with `only`")
+                    .help("use `from`, or `from` together with `only` and `instances`")
             }
-            Self::OnlyWithoutFrom => {
-                Text::new(Code::Attribute, "`only` requires `from`: it selects instances of a template")
-                    .help("add `from = package::module`, or name fewer instances in the kernels")
+            Self::WithoutFrom { option } => {
+                let text = format!("`{option}` requires `from`: it is about the instances of a template");
+                Text::new(Code::Attribute, text)
+                    .help("add `from = package::module`, or change `instances(..)` of the kernels")
             }
             Self::NoThreads => {
                 Text::new(Code::Attribute, "missing `threads`, the number of threads of a block")

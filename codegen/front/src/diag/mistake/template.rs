@@ -17,6 +17,8 @@ pub enum Template {
     Signature { function: String, wanted: String },
     /// A pattern that matches none of the instances.
     NoInstance { pattern: String, names: Vec<String> },
+    /// Instances of a kernel that is not among the template's generic `kernels`.
+    NoGenericKernel { kernel: String, kernels: Vec<String> },
     /// An unknown option of `#[tma_device]`.
     DeviceOption(String),
 }
@@ -74,6 +76,16 @@ impl Template {
                 match &names[..] {
                     [] => text.help("remove `only`: the kernels of the template have no instances"),
                     names => text.help(format!("use one of {}, or `*` in place of any text", some_of(names))),
+                }
+            }
+            Self::NoGenericKernel { kernel, kernels } => {
+                let text = Text::new(
+                    Code::TemplateInstance,
+                    format!("the template has no generic kernel `{kernel}`"),
+                );
+                match &kernels[..] {
+                    [] => text.help("remove `instances`: no kernel of the template is generic"),
+                    kernels => text.help(format!("use {}", some_of(kernels))),
                 }
             }
             Self::DeviceOption(option) => {

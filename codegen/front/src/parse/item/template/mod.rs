@@ -4,7 +4,8 @@
 //! The module has all items of the template, except those it replaces: device functions that the
 //! template marks `#[tma_device(open)]`. A replacement begins with the parameters of the function
 //! it replaces. Any further ones become parameters of the kernels that call it. The
-//! module's other items, such as functions that the replacements call, are added.
+//! module's other items, such as functions that the replacements call, are added. So are instances
+//! of the template's kernels, by `instances = [kernel(..)]`.
 //!
 //! The build script and the macro make the same module, each from the tokens that it sees. All
 //! later stages see the module as if it had been written out.
@@ -12,7 +13,7 @@
 mod added_params;
 mod attr;
 mod merge;
-mod only;
+mod selection;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ use crate::diag::Sink;
 use crate::diag::mistake::{Template as Mistake, Unfound};
 use crate::ir::Span;
 use crate::parse::item::imports::{self, Imports};
+use selection::Selection;
 
 /// A module that other modules are made from.
 #[derive(Clone, Debug)]
@@ -105,9 +107,8 @@ pub fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sin
     let own_kernels: Vec<_> = own_kernels.collect();
     let merged = merge::merged(base, std::mem::take(own), lines_at, sink);
     let mut items = merged.items;
-    if let Some(patterns) = &attr.only {
-        only::choose(&mut items, patterns, &own_kernels, sink);
-    }
+    let selection = Selection { only: attr.only.as_deref(), added: &attr.instances, lines_at };
+    selection::choose(&mut items, selection, &own_kernels, sink);
     let added_params = added_params::pass_on(&mut items, &merged.added_params);
     *own = items;
     let from = Some((path, template.source));

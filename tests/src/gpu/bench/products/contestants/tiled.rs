@@ -7,6 +7,7 @@ use tma_runtime::launch::{Arg, KernelSpec, ParamKind, launch, resident_blocks};
 use tma_runtime::prelude::*;
 
 use crate::examples::dense_gemm::gemm::dense_gemm;
+use crate::examples::gemm_steps::steps;
 use crate::gpu::bench::kernels::products::{
     dense::products as dense, paired::products as paired, persistent::products::persistent,
 };
@@ -110,6 +111,9 @@ pub fn of_f16() -> Vec<Tiled> {
 pub fn of_bf16() -> Vec<Tiled> {
     [
         family([&dense_gemm::bf16_bf16_f32_k_k::SPEC], [128, 128], Blocks::PerTile),
+        family([&steps::tensor_cores::SPEC, &steps::pipelined::SPEC], [128, 128], Blocks::PerTile),
+        family([&steps::specialised::SPEC], [128, 256], Blocks::PerTile),
+        family([&steps::persistent::SPEC, &steps::clustered::SPEC], [128, 256], Blocks::Persistent),
         family([&persistent::bf16_8::SPEC, &persistent::bf16_16::SPEC], [128, 256], Blocks::Persistent),
     ]
     .concat()

@@ -2,25 +2,29 @@
 
 use tma_runtime::tma_module;
 
-/// C = A · B, in batches: `ROWS` × 128 elements per cluster, each of whose blocks sums half of K.
+/// C = A · B, in batches: `BM` × 128 elements per cluster, each of whose blocks sums half of K.
 /// Each block then sends half of its sums to the other one, through distributed shared memory, and
 /// stores the other half of C.
 ///
 /// A is M × K; B is N × K or, if `MN_B`, K × N.
 #[tma_module]
-pub mod halves {
+pub mod kernels {
     use tma_runtime::prelude::*;
 
+    use crate::gemm::device::consumer::multiply_steps;
+    use crate::gemm::device::producer::{Operand, Steps, nth_step};
+    use crate::gemm::device::schedule::operand_coords;
+
     /// Columns of a cluster's tile, half of which each block stores.
-    const N: u32 = 128;
+    const BN: u32 = 128;
     /// The number of a thread's sums in one half.
-    const HALF: u32 = N / 4;
+    const HALF: u32 = BN / 4;
 
     /// Sends the other block its half of the columns, and adds the half received from it. `MINE`
     /// and `OTHER` are 0 and 1, or 1 and 0.
     #[tma_device]
     fn exchange<const MINE: u32, const OTHER: u32>(
-        sum: &mut Accumulator<f32, 64, N>,
+        sum: &mut Accumulator<f32, 64, BN>,
         inbox: SharedArray<f32, { HALF * 128 }>,
         arrived: Barrier,
     ) {
@@ -37,33 +41,31 @@ pub mod halves {
 
     /// Computes one tile per cluster.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [1, 2], unchecked, instances(
-        (AB, C, K) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64)],
-        (ROWS, WARPGROUPS, STAGES, MN_B, ROWS_B, COLS_B) in [
-            folded_nt = (128, 2, 5, false, 128, 64),
-            folded_nn = (128, 2, 5, true, 64, 128),
-            folded64_nt = (64, 1, 7, false, 128, 64),
-            folded64_nn = (64, 1, 7, true, 64, 128),
-        ];
+        let BM = 64 * WARPGROUPS,
+        let ROWS_B = if MN_B { BK } else { BN },
+        let COLUMNS_B = if MN_B { BN } else { BK };
 
-        (AB, C, K) in [e4m3 = (e4m3, bf16, 128), e5m2 = (e5m2, bf16, 128)],
-        (ROWS, WARPGROUPS, STAGES, MN_B, ROWS_B, COLS_B) in [
-            folded_nt = (128, 2, 5, false, 128, 128),
-            folded64_nt = (64, 1, 7, false, 128, 128),
-        ];
+        (AB, C, BK) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64)],
+        (WARPGROUPS, STAGES) in [split_k128x128 = (2, 5), split_k64x128 = (1, 7)],
+        MN_B in [nt = false, nn = true];
+
+        (AB, C, BK) in [e4m3 = (e4m3, bf16, 128), e5m2 = (e5m2, bf16, 128)],
+        (WARPGROUPS, STAGES) in [split_k128x128 = (2, 5), split_k64x128 = (1, 7)],
+        MN_B in [nt = false];
     ))]
-    pub fn folded<
+    pub fn split_k<
         AB,
         C,
-        const K: u32,
-        const ROWS: u32,
+        const BK: u32,
+        const BM: u32,
         const WARPGROUPS: u32,
         const STAGES: u32,
         const MN_B: bool,
         const ROWS_B: u32,
-        const COLS_B: u32,
+        const COLUMNS_B: u32,
     >(
-        a: TensorMap<Tile<AB, Shape3<1, ROWS, K>, Swizzle128>>,
-        b: TensorMap<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>>,
+        a: TensorMap<Operand<AB, BM, BK>>,
+        b: TensorMap<Operand<AB, ROWS_B, COLUMNS_B>>,
         c: TensorMap<Tile<C, Shape3<1, 64, 64>, Swizzle128>>,
         m: u32,
         n: u32,
@@ -73,15 +75,12 @@ pub mod halves {
         AB: Multiply<AB, f32>,
         C: TileElement,
         f32: StoreAs<C>,
-        Tile<AB, Shape2<64, K>, Swizzle128>: Left<64, K, Element = AB>,
-        Transposed<Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>, MN_B>: Right<N, K, Element = AB>,
+        Transposed<Tile<AB, Shape2<64, BK>, Swizzle128>, false>: Left<64, BK, Element = AB>,
+        Transposed<Operand<AB, ROWS_B, COLUMNS_B>, MN_B>: Right<BN, BK, Element = AB>,
     {
         assume(k > 0);
-        let ring: Pipeline<
-            (Tile<AB, Shape3<1, ROWS, K>, Swizzle128>, Tile<AB, Shape3<1, ROWS_B, COLS_B>, Swizzle128>),
-            STAGES,
-        > = shared();
-        let outs: Stages<Tile<C, Shape3<1, 64, 64>, Swizzle128>, WARPGROUPS> = shared();
+        let ring: Pipeline<(Operand<AB, BM, BK>, Operand<AB, ROWS_B, COLUMNS_B>), STAGES> = shared();
+        let buffers: Stages<Tile<C, Shape3<1, 64, 64>, Swizzle128>, WARPGROUPS> = shared();
         let inbox: Stages<SharedArray<f32, { HALF * 128 }>, WARPGROUPS> = shared();
         let arrived: Stages<Barrier, WARPGROUPS> = shared();
         if thread_idx().x == 0 {
@@ -97,54 +96,51 @@ pub mod halves {
         grid_dependency_launch(); // the next kernel may begin to prepare
         grid_dependency_wait();
 
-        let down = m.div_ceil(ROWS);
-        let across = n.div_ceil(N);
+        let down = m.div_ceil(BM);
+        let across = n.div_ceil(BN);
         let tile = cluster_idx().x;
-        let row = tile % down * ROWS;
-        let column = tile / down % across * N;
+        let row = tile % down * BM;
+        let column = tile / down % across * BN;
         let batch = tile / (down * across);
         let rank = block_in_cluster().y;
-        let steps = k.div_ceil(K).div_ceil(2); // past the end of K are zeros
+        let steps = k.div_ceil(BK).div_ceil(2); // past the end of K are zeros
         if warpgroup_idx() == 0 {
             setmaxnreg_dec::<40>();
             if warp_idx() == 0 && elect_one() {
                 let mut producer = ring.producer();
-                for turn in 0..steps {
+                let part = Steps { first: rank * steps, count: steps, start: tile * stagger };
+                for i in 0..steps {
+                    let k = nth_step(part, i) * BK;
                     let slot = producer.acquire();
-                    let at = (rank * steps + (tile * stagger + turn) % steps) * K;
-                    a.load(slot.0, [batch, row, at], slot.barrier());
-                    let of_b = if MN_B { [batch, at, column] } else { [batch, column, at] };
-                    b.load(slot.1, of_b, slot.barrier());
+                    a.load(slot.0, [batch, row, k], slot.barrier());
+                    b.load(slot.1, operand_coords::<MN_B>(batch, column, k), slot.barrier());
                 }
             }
         } else {
             setmaxnreg_inc::<232>();
-            let me = warpgroup_idx() - 1;
+            let warpgroup = warpgroup_idx() - 1;
             let mut consumer = ring.consumer();
-            let mut sum = Accumulator::<f32, 64, N>::zero();
-            let slot = consumer.wait();
-            let mut flight = sum.mma(slot.0.batch(0).band::<64>(me), slot.1.t_if::<MN_B>(), slot);
-            for _ in 1..steps {
-                let slot = consumer.wait();
-                let done = flight.mma(slot.0.batch(0).band::<64>(me), slot.1.t_if::<MN_B>(), slot);
-                if elect_one() {
-                    done.release();
-                }
-            }
-            let _last = flight.wait();
+            let mut sum = Accumulator::<f32, 64, BN>::zero();
+            multiply_steps::<_, _, _, BK, false, MN_B, _, _, _, _, _, false>(
+                &mut sum,
+                &mut consumer,
+                warpgroup,
+                steps,
+                false,
+            );
 
-            let out = outs[me];
+            let buffer = buffers[warpgroup];
             if rank == 0 {
-                exchange::<0, 1>(&mut sum, inbox[me], arrived[me]);
-                sum.columns::<64>(0).store(out);
+                exchange::<0, 1>(&mut sum, inbox[warpgroup], arrived[warpgroup]);
+                sum.columns::<64>(0).store(buffer);
             } else {
-                exchange::<1, 0>(&mut sum, inbox[me], arrived[me]);
-                sum.columns::<64>(1).store(out);
+                exchange::<1, 0>(&mut sum, inbox[warpgroup], arrived[warpgroup]);
+                sum.columns::<64>(1).store(buffer);
             }
             fence_proxy_async();
             sync_warpgroup();
             if thread_idx().x % 128 == 0 {
-                c.store([batch, row + me * 64, column + rank * 64], out);
+                c.store([batch, row + warpgroup * 64, column + rank * 64], buffer);
                 bulk_commit_group();
                 bulk_wait_group_read::<0>();
             }
