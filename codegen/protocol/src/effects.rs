@@ -39,12 +39,12 @@ impl<'k> Run<'_, 'k> {
             }
             StmtKind::SharedGet { dest, array, index } => self.shared_get(stmt, *dest, array, index)?,
             StmtKind::SharedSet { array, index, value } => self.shared_set(stmt, array, index, value)?,
-            StmtKind::GlobalGet { dest, global, index } => {
+            StmtKind::GlobalGet { dest, global, index, path: _, hint: _ } => {
                 let vector = self.input.kernel.kernel().local(*dest).ty.elements().map_or(1, |(_, len)| len);
                 self.global_access(stmt, *global, index, vector, READ)?;
                 self.global_get(*dest, *global, index);
             }
-            StmtKind::GlobalSet { global, index, value } => {
+            StmtKind::GlobalSet { global, index, value, hint: _ } => {
                 let vector = value.ty.elements().map_or(1, |(_, len)| len);
                 self.global_access(stmt, *global, index, vector, WRITE)?;
             }

@@ -181,16 +181,12 @@ fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
         (cx.new_block("for"), cx.new_block("next_iteration"), cx.new_block("end_for"));
     let counter = cx.allocas.build_alloca(range.start.get_type(), "counter")?;
     cx.builder.build_store(counter, range.start)?;
-    let some = if inner.inclusive {
-        compare_le(cx, range.scalar, range.start, range.end)?
-    } else {
-        let predicate = if range.scalar.is_signed() { IntPredicate::SLT } else { IntPredicate::ULT };
-        cx.builder.build_int_compare(predicate, range.start, range.end, "")?
-    };
+    let some = before_end(cx, &range, inner.inclusive, range.start)?;
     cx.builder.build_conditional_branch(some, top, end_loop)?;
 
     cx.builder.position_at_end(top);
     let value = count(cx, counter, &range)?;
+    assume_in_range(cx, &range, inner.inclusive, value)?;
     locals::store(cx, inner.variable, value.as_basic_value_enum())?;
     cx.exits.insert(inner.label, Exits { leave: end_loop, next });
     stmt::block(cx, &inner.body)?;
@@ -231,6 +227,37 @@ fn count<'c>(cx: &Cx<'c, '_>, counter: PointerValue<'c>, range: &Range<'c>) -> L
 /// further iteration follows.
 fn cast_step<'c>(cx: &Cx<'c, '_>, range: &Range<'c>) -> Lower<IntValue<'c>> {
     Ok(cx.builder.build_int_cast_sign_flag(range.step, range.start.get_type(), false, "")?)
+}
+
+/// Tells LLVM that the counter is within its range, as the branch to the body has it. LLVM does not
+/// conclude that from the distance to the end, and would keep comparisons that say the same: of an
+/// index with the length of a slice.
+fn assume_in_range<'c>(
+    cx: &mut Cx<'c, '_>,
+    range: &Range<'c>,
+    inclusive: bool,
+    value: IntValue<'c>,
+) -> Lower<()> {
+    if range.end.is_const() {
+        return Ok(());
+    }
+    let inside = before_end(cx, range, inclusive, value)?;
+    cx.intrinsic("llvm.assume", &[], &[inside.into()])?;
+    Ok(())
+}
+
+/// Compares a value with the end of the range.
+fn before_end<'c>(
+    cx: &Cx<'c, '_>,
+    range: &Range<'c>,
+    inclusive: bool,
+    value: IntValue<'c>,
+) -> Lower<IntValue<'c>> {
+    if inclusive {
+        return compare_le(cx, range.scalar, value, range.end);
+    }
+    let predicate = if range.scalar.is_signed() { IntPredicate::SLT } else { IntPredicate::ULT };
+    Ok(cx.builder.build_int_compare(predicate, value, range.end, "")?)
 }
 
 fn has_next_iteration<'c>(

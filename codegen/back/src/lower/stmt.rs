@@ -2,6 +2,7 @@
 
 use tma_front::ir::{Block, Stmt, StmtKind};
 
+use super::memory::GlobalElement;
 use super::{
     Cx, Lower, barrier, bulk, control, debug, descriptor, locals, memory, mma, print, ptx, sync, tile, tma,
     warp,
@@ -40,8 +41,14 @@ fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::TileSet { tile, at, value } => tile::set(cx, tile, at, value),
         StmtKind::SharedGet { dest, array, index } => memory::shared_get(cx, *dest, array, index),
         StmtKind::SharedSet { array, index, value } => memory::shared_set(cx, array, index, value),
-        StmtKind::GlobalGet { dest, global, index } => memory::global_get(cx, *dest, *global, index),
-        StmtKind::GlobalSet { global, index, value } => memory::global_set(cx, *global, index, value),
+        StmtKind::GlobalGet { dest, global, index, path, hint } => {
+            let element = GlobalElement { global: *global, index, hint: hint.as_deref() };
+            memory::global_get(cx, *dest, element, *path)
+        }
+        StmtKind::GlobalSet { global, index, value, hint } => {
+            let element = GlobalElement { global: *global, index, hint: hint.as_deref() };
+            memory::global_set(cx, element, value)
+        }
         StmtKind::Atomic(atomic) => memory::atomic::access(cx, atomic),
 
         StmtKind::TileCopy(copy) => tma::copy(cx, copy, stmt.origin.span),

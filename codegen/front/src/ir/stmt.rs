@@ -39,6 +39,15 @@ impl Stmt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label(pub u32);
 
+/// The path by which a plain load reads global memory. Source: PTX ISA, "ld.global.nc".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadPath {
+    /// `ld.global`, which sees the writes that are ordered before it.
+    Coherent,
+    /// `ld.global.nc`, which need not see any write of the same launch.
+    NonCoherent,
+}
+
 /// The effect of a statement.
 #[allow(missing_docs)] // each variant's own line names its fields
 #[derive(Clone, Debug)]
@@ -79,10 +88,10 @@ pub enum StmtKind {
     SharedGet { dest: LocalId, array: Expr, index: Expr },
     /// `array[index] = value`.
     SharedSet { array: Expr, index: Expr, value: Expr },
-    /// `dest = global[index]`; traps out of bounds.
-    GlobalGet { dest: LocalId, global: ParamId, index: Expr },
-    /// `global[index] = value`; traps out of bounds.
-    GlobalSet { global: ParamId, index: Expr, value: Expr },
+    /// `dest = global[index]`; traps out of bounds. `hint` is the cache policy.
+    GlobalGet { dest: LocalId, global: ParamId, index: Expr, path: LoadPath, hint: Option<Box<Expr>> },
+    /// `global[index] = value`; traps out of bounds. `hint` is the cache policy.
+    GlobalSet { global: ParamId, index: Expr, value: Expr, hint: Option<Box<Expr>> },
     /// A load, store or atomic operation with an order and a scope.
     Atomic(Box<Atomic>),
 

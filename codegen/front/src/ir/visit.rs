@@ -188,8 +188,14 @@ macro_rules! parts {
             }
             StmtKind::SharedGet { array, index, .. } => Parts::read(vec![array, index]),
             StmtKind::SharedSet { array, index, value } => Parts::read(vec![array, index, value]),
-            StmtKind::GlobalGet { index, .. } => Parts::read(vec![index]),
-            StmtKind::GlobalSet { index, value, .. } => Parts::read(vec![index, value]),
+            StmtKind::GlobalGet { dest: _, global: _, index, path: _, hint } => {
+                let hint = hint.into_iter().map(|hint| unboxed!(hint));
+                Parts::read([index].into_iter().chain(hint).collect())
+            }
+            StmtKind::GlobalSet { global: _, index, value, hint } => {
+                let hint = hint.into_iter().map(|hint| unboxed!(hint));
+                Parts::read([index, value].into_iter().chain(hint).collect())
+            }
             StmtKind::Atomic(atomic) => {
                 let Atomic { memory, index, access, order: _, scope: _ } = unboxed!(atomic);
                 let array = match memory {

@@ -1,12 +1,14 @@
 //! Scalars in memory: shared arrays and slices of global memory.
 
 pub(super) mod atomic;
+mod cached;
 pub(super) mod vector;
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
-use tma_front::ir::{Expr, LocalId, ParamId, Scalar, Span, Type};
+use tma_front::ir::{Expr, LoadPath, LocalId, ParamId, Scalar, Span, Type};
 
+use self::cached::Place;
 use self::vector::Vector;
 use super::kernel::Param;
 use super::types::{int, pointer};
@@ -123,20 +125,48 @@ fn shared_address<'c>(
     Ok((element_address(cx, base, scalar, at)?, scalar))
 }
 
+/// An element of a slice, or the vector that begins there, and how its access uses the caches.
+#[derive(Clone, Copy)]
+pub(super) struct GlobalElement<'k> {
+    pub(super) global: ParamId,
+    pub(super) index: &'k Expr,
+    /// The cache policy.
+    pub(super) hint: Option<&'k Expr>,
+}
+
 /// Lowers `dest = global[index]`.
-pub(super) fn global_get(cx: &mut Cx<'_, '_>, dest: LocalId, global: ParamId, index: &Expr) -> Lower<()> {
+pub(super) fn global_get(
+    cx: &mut Cx<'_, '_>,
+    dest: LocalId,
+    element: GlobalElement<'_>,
+    path: LoadPath,
+) -> Lower<()> {
+    let GlobalElement { global, index, hint } = element;
     let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
     let (address, scalar) = global_addresses(cx, global, index, vector)?;
-    let value = load_any(cx, address, scalar, vector)?;
+    let policy = hint.map(|hint| expr::value(cx, hint)).transpose()?;
+    let value = match (path, policy) {
+        (LoadPath::Coherent, None) => load_any(cx, address, scalar, vector)?,
+        (LoadPath::NonCoherent, None) | (LoadPath::Coherent | LoadPath::NonCoherent, Some(_)) => {
+            cached::load(cx, Place { address, scalar, vector }, path, policy)?
+        }
+    };
     locals::store(cx, dest, value)
 }
 
 /// Lowers `global[index] = value`.
-pub(super) fn global_set(cx: &mut Cx<'_, '_>, global: ParamId, index: &Expr, value: &Expr) -> Lower<()> {
+pub(super) fn global_set(cx: &mut Cx<'_, '_>, element: GlobalElement<'_>, value: &Expr) -> Lower<()> {
+    let GlobalElement { global, index, hint } = element;
     let vector = Vector::of(&value.ty)?;
     let value = expr::value(cx, value)?;
     let (address, scalar) = global_addresses(cx, global, index, vector)?;
-    store_any(cx, address, value, scalar, vector)
+    match hint {
+        None => store_any(cx, address, value, scalar, vector),
+        Some(hint) => {
+            let policy = expr::value(cx, hint)?;
+            cached::store(cx, Place { address, scalar, vector }, value, policy)
+        }
+    }
 }
 
 /// Emits the address of `global[index]`, after a bounds check.
@@ -163,12 +193,15 @@ fn global_addresses<'c>(
     let (index, not_wrapped) = exact::widened_index(cx, index)?;
     let (address, len, scalar) = slice(cx, global)?;
     let name = cx.kernel.kernel().param(global).name.clone();
-    // The number of elements that can be the first of a vector; 0 for a slice that is shorter.
-    let (wide, others) = (index.get_type(), u64::from(vector.len) - 1);
-    let overload = [wide.into()];
-    let args = [len.into(), wide.const_int(others, false).into()];
-    let firsts = cx.intrinsic_value("llvm.usub.sat", &overload, &args).and_then(int)?;
-    let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, firsts, "")?;
+    // The last element that can be the first of a vector, in a slice that is long enough. LLVM
+    // compares this with conditions such as `index + 4 <= len`, unlike a saturating difference.
+    let wide = index.get_type();
+    let whole = wide.const_int(vector.len.into(), false);
+    let is_enough = cx.builder.build_int_compare(IntPredicate::UGE, len, whole, "")?;
+    let last = cx.builder.build_int_nuw_sub(len, whole, "")?;
+    let is_before = cx.builder.build_int_compare(IntPredicate::ULE, index, last, "")?;
+    let none = cx.context.bool_type().const_zero();
+    let inside = cx.builder.build_select(is_enough, is_before, none, "").map(int)??;
     let inside = exact::and(cx, inside, not_wrapped)?;
     print::assert(cx, inside, &format!("vector out of bounds of `{name}`"), span)?;
     vector::check_multiple(cx, index, vector, &format!("`{name}`"), span)?;

@@ -1,6 +1,7 @@
 //! Tests of lowering through LLVM, which inspect the PTX. If a kernel has no inputs, the optimiser
 //! computes what it stores: the constant in the PTX is the kernel's result.
 
+mod cached;
 mod orders;
 
 use crate::{Target, compile};

@@ -3,9 +3,10 @@
 
 mod ptx;
 
+use super::accesses::vectors;
 use super::low_bits::Variables;
 use super::rules::Rules;
-use super::{bulk, clusters, coordinates, descriptors, inferred, limits, mma, vectors, warp};
+use super::{bulk, clusters, coordinates, descriptors, inferred, limits, mma, warp};
 use crate::diag::Sink;
 use crate::ir::{Accessor, Expr, ExprKind, Kernel, MathOp, MemoryObject, Stmt, StmtKind, visit};
 

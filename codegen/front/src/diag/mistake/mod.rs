@@ -98,7 +98,7 @@ families! {
     Argument,
     /// Assignments to values that cannot be modified.
     Assignment,
-    /// Accesses with a memory order and a scope.
+    /// Accesses with a memory order and a scope, and non-coherent loads.
     Atomic,
     /// Attributes and their positions.
     Attribute,

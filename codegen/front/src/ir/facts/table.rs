@@ -51,8 +51,12 @@ impl StmtKind {
             Self::TileSet { tile, at, value } => Facts::store(Shared(tile), at.iter().collect(), value),
             Self::SharedGet { dest, array, index } => Facts::load(*dest, Shared(array), vec![index]),
             Self::SharedSet { array, index, value } => Facts::store(Shared(array), vec![index], value),
-            Self::GlobalGet { dest, global, index } => Facts::load(*dest, Global(*global), vec![index]),
-            Self::GlobalSet { global, index, value } => Facts::store(Global(*global), vec![index], value),
+            Self::GlobalGet { dest, global, index, path: _, hint: _ } => {
+                Facts::load(*dest, Global(*global), vec![index])
+            }
+            Self::GlobalSet { global, index, value, hint: _ } => {
+                Facts::store(Global(*global), vec![index], value)
+            }
             Self::Atomic(access) => atomic(access),
 
             Self::TileCopy(copy) => tile_copy(copy),
