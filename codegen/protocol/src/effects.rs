@@ -2,7 +2,7 @@
 
 use tma_front::ir::{
     Expr, Fence, Kernel, LocalId, MapEdit, ParamId, ParamKind, Ptx, PtxAccess, Scalar, Span, Stmt, StmtId,
-    StmtKind, Type,
+    StmtKind, Type, visit,
 };
 use tma_front::limits::MAP_BYTES;
 use tma_model::sync::{Access, AccessKind, Proxy};
@@ -442,9 +442,22 @@ impl<'k> Run<'_, 'k> {
     }
 }
 
+/// Returns the location of each `ptx!` of a kernel whose effects are not tracked.
+pub(super) fn untracked_ptx(kernel: &Kernel) -> Vec<Span> {
+    let mut all = vec![];
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Ptx(ptx) = &stmt.kind
+            && !is_followed(kernel, ptx)
+        {
+            all.push(stmt.origin.span);
+        }
+    });
+    all
+}
+
 /// Whether all that is known of a `ptx!` suffices: it computes, or reads memory that the kernel does
 /// not write.
-pub(super) fn is_followed(kernel: &Kernel, ptx: &Ptx) -> bool {
+fn is_followed(kernel: &Kernel, ptx: &Ptx) -> bool {
     let is_constant = |access: &PtxAccess| {
         !access.writes && access.global().is_some_and(|param| !kernel.param(param).written)
     };

@@ -2,7 +2,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValue, IntValue, PointerValue};
-use tma_front::ir::{Arm, Block, Expr, For, Label, STEP_BY_ZERO, Scalar};
+use tma_front::ir::{Arm, Block, Expr, ExprKind, For, Label, MemoryObject, STEP_BY_ZERO, Scalar, visit};
 
 use super::types::{int, int_const, scalar_of};
 use super::{Cx, Exits, Lower, expr, locals, print, stmt};
@@ -186,7 +186,9 @@ fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
 
     cx.builder.position_at_end(top);
     let value = count(cx, counter, &range)?;
-    assume_in_range(cx, &range, inner.inclusive, value)?;
+    if counts_elements(inner) {
+        assume_in_range(cx, &range, inner.inclusive, value)?;
+    }
     locals::store(cx, inner.variable, value.as_basic_value_enum())?;
     cx.exits.insert(inner.label, Exits { leave: end_loop, next });
     stmt::block(cx, &inner.body)?;
@@ -244,6 +246,22 @@ fn assume_in_range<'c>(
     let inside = before_end(cx, range, inclusive, value)?;
     cx.intrinsic("llvm.assume", &[], &[inside.into()])?;
     Ok(())
+}
+
+/// Whether the loop variable itself is the index of a slice. Other loops have no comparison to
+/// save, and an assumption could change how LLVM arranges them.
+fn counts_elements(inner: &For) -> bool {
+    let is_variable = |index: &Expr| {
+        let index = if let ExprKind::Cast(value) = &index.kind { value } else { index };
+        matches!(index.kind, ExprKind::Local(local) if local == inner.variable)
+    };
+    let mut found = false;
+    visit::for_each_stmt(&inner.body, &mut |stmt| {
+        let accesses = stmt.facts().accesses;
+        let mut slices = accesses.iter().filter(|access| matches!(access.object, MemoryObject::Global(_)));
+        found |= slices.any(|access| access.at.iter().any(|index| is_variable(index)));
+    });
+    found
 }
 
 /// Compares a value with the end of the range.

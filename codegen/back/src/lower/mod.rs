@@ -39,8 +39,8 @@ mod memory;
 mod mma;
 mod nvvm;
 mod print;
-pub(crate) mod ptx;
-mod ptxas;
+mod ptx;
+pub(crate) mod ptxas;
 mod stmt;
 mod sync;
 #[cfg(test)]

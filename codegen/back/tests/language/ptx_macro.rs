@@ -42,6 +42,7 @@ fn mistakes_are_refused() {
         ("unsafe { ptx!(\"{n} {n}\", in n, n = in 1u32) };", "declared twice"),
         ("unsafe { ptx!(\"{n\", in n) };", "unclosed `{`"),
         ("unsafe { ptx!(\"{n}\", into n) };", "malformed `ptx!`"),
+        ("unsafe { ptx!(\"{n}\", n = into n) };", "expected one of: `in`, `out`, `inout`"),
         ("unsafe { ptx!(\"[{out}]\", in out) };", "does not say what it accesses"),
         ("unsafe { ptx!(\"{n}\", in n, reads(n)) };", "is not in memory"),
         ("unsafe { ptx!(\"{x}\", x = in v.get(0)) };", "cannot be an operand of `ptx!`"),

@@ -49,7 +49,7 @@ fn plain_accesses_have_a_path_and_a_policy() {
     );
     let text = ir("#[tma_kernel(threads = 32)]\nfn k(n: u32, src: Global<u32>, out: Global<u32>) {\n\
                    out.set(0, src.get_nc(n) + src.hint(l2_evict_last(1.0)).get_vec_nc::<2>(0)[1]);\n}");
-    for load in ["global.get_nc p1 p0\n", "global.get_nc p1 0u32 hint v"] {
+    for load in ["global.get_nc p1 p0\n", "global.get_nc p1 0i32 hint v"] {
         assert!(text.contains(load), "no `{load}` in\n{text}");
     }
 }

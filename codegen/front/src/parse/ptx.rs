@@ -1,6 +1,6 @@
 //! `ptx!`: instructions of the kernel's own.
 
-use syn::parse::{ParseStream, Parser};
+use syn::parse::{Lookahead1, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::visit::Visit;
 use syn::{Ident, LitStr, Token};
@@ -15,6 +15,15 @@ use crate::diag::mistake;
 use crate::diag::mistake::Unprintable;
 use crate::ir::{Expr, Ptx, PtxAccess, PtxOutput, PtxPiece, Span, StmtKind};
 use crate::words::MacroWord;
+
+/// The words between operands.
+mod word {
+    syn::custom_keyword!(inout);
+    syn::custom_keyword!(out);
+    syn::custom_keyword!(reads);
+    syn::custom_keyword!(volatile);
+    syn::custom_keyword!(writes);
+}
 
 /// The arguments of a `ptx!`.
 #[derive(Default)]
@@ -81,42 +90,52 @@ fn arguments(input: ParseStream<'_>) -> syn::Result<Arguments> {
 }
 
 fn argument(input: ParseStream<'_>, found: &mut Arguments) -> syn::Result<()> {
-    if input.peek(Token![in]) || input.peek2(Ident) {
-        let direction = direction(input)?;
+    if input.peek2(Token![=]) {
+        let name = input.parse()?;
+        input.parse::<Token![=]>()?;
+        let direction = direction(input, input.lookahead1())?;
+        found.operands.push(Operand { name, direction, value: input.parse()? });
+        return Ok(());
+    }
+    let next = input.lookahead1();
+    if next.peek(word::volatile) {
+        input.parse::<word::volatile>()?;
+        found.volatile = true;
+    } else if next.peek(word::reads) {
+        input.parse::<word::reads>()?;
+        accessed(input, false, found)?;
+    } else if next.peek(word::writes) {
+        input.parse::<word::writes>()?;
+        accessed(input, true, found)?;
+    } else {
+        let direction = direction(input, next)?;
         let name: Ident = input.parse()?;
         let value = name_expr(name.clone());
         found.operands.push(Operand { name, direction, value });
-        return Ok(());
-    }
-    let word: Ident = input.parse()?;
-    if input.parse::<Option<Token![=]>>()?.is_some() {
-        let direction = direction(input)?;
-        found.operands.push(Operand { name: word, direction, value: input.parse()? });
-    } else if word == "volatile" {
-        found.volatile = true;
-    } else if word == "reads" || word == "writes" {
-        let inside;
-        syn::parenthesized!(inside in input);
-        let objects = Punctuated::<syn::Expr, Token![,]>::parse_terminated(&inside)?;
-        let writes = word == "writes";
-        found.accessed.extend(objects.into_iter().map(|object| Accessed { object, writes }));
-    } else {
-        let expected =
-            "expected `in`, `out`, `inout`, `name = in value`, `reads(..)`, `writes(..)` or `volatile`";
-        return Err(syn::Error::new(word.span(), expected));
     }
     Ok(())
 }
 
-fn direction(input: ParseStream<'_>) -> syn::Result<Direction> {
-    if input.parse::<Option<Token![in]>>()?.is_some() {
-        return Ok(Direction::In);
-    }
-    let word: Ident = input.parse()?;
-    match word.to_string().as_str() {
-        "out" => Ok(Direction::Out),
-        "inout" => Ok(Direction::InOut),
-        _ => Err(syn::Error::new(word.span(), "expected `in`, `out` or `inout`")),
+fn accessed(input: ParseStream<'_>, writes: bool, found: &mut Arguments) -> syn::Result<()> {
+    let inside;
+    syn::parenthesized!(inside in input);
+    let objects = Punctuated::<syn::Expr, Token![,]>::parse_terminated(&inside)?;
+    found.accessed.extend(objects.into_iter().map(|object| Accessed { object, writes }));
+    Ok(())
+}
+
+fn direction(input: ParseStream<'_>, next: Lookahead1<'_>) -> syn::Result<Direction> {
+    if next.peek(Token![in]) {
+        input.parse::<Token![in]>()?;
+        Ok(Direction::In)
+    } else if next.peek(word::out) {
+        input.parse::<word::out>()?;
+        Ok(Direction::Out)
+    } else if next.peek(word::inout) {
+        input.parse::<word::inout>()?;
+        Ok(Direction::InOut)
+    } else {
+        Err(next.error())
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use tma_front::check::{CheckedKernel, plain_polls, registers};
 use tma_front::diag::{Diagnostic, Suspect};
-use tma_front::ir::{Cluster, Kernel, Span, StmtKind, visit};
+use tma_front::ir::{Cluster, Kernel, StmtKind};
 
 use self::allowance::{Allowance, MAX_BYTES};
 use self::elections::{Elected, Elections};
@@ -113,19 +113,6 @@ pub fn judge(kernel: &CheckedKernel, budget: Budget) -> Judgement {
     Exploration::new(budget).judge(kernel, budget)
 }
 
-/// Returns each `ptx!` of a kernel whose effects are not tracked.
-fn untracked_ptx(kernel: &Kernel) -> Vec<Span> {
-    let mut all = vec![];
-    visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        if let StmtKind::Ptx(ptx) = &stmt.kind
-            && !effects::is_followed(kernel, ptx)
-        {
-            all.push(stmt.origin.span);
-        }
-    });
-    all
-}
-
 /// Returns the extents of the clusters that a kernel is explored in.
 fn extents(kernel: &Kernel) -> Vec<[u32; 3]> {
     match kernel.launch.cluster {
@@ -180,16 +167,7 @@ impl Exploration {
 
     fn judge(&mut self, kernel: &CheckedKernel, budget: Budget) -> Judgement {
         let broken = extents(kernel.kernel()).into_iter().find_map(|extents| self.clusters(kernel, extents));
-        let broken = broken.or_else(|| {
-            let untracked = untracked_ptx(kernel.kernel());
-            let broken = self.global(kernel.kernel()).err();
-            // Instructions of the kernel's own may order accesses.
-            let broken = broken.filter(|_| untracked.is_empty());
-            for span in untracked {
-                self.note_undecided(Undecided { reason: UndecidedReason::Ptx, span });
-            }
-            broken
-        });
+        let broken = broken.or_else(|| self.global(kernel.kernel()).err());
         let undecided = std::mem::take(&mut self.undecided);
         let verdict = match broken {
             Some(diagnostic) => Verdict::Broken(diagnostic),
@@ -204,7 +182,14 @@ impl Exploration {
 
     /// Judges the accesses to global memory that other blocks may write.
     fn global(&mut self, kernel: &Kernel) -> Result<(), Box<Diagnostic>> {
-        let undecided = global::judge(kernel)?;
+        let own = effects::untracked_ptx(kernel);
+        let undecided = match global::judge(kernel) {
+            // Instructions of the kernel's own may order accesses.
+            Err(_) if !own.is_empty() => vec![],
+            judged => judged?,
+        };
+        own.into_iter()
+            .for_each(|span| self.note_undecided(Undecided { reason: UndecidedReason::Ptx, span }));
         // Loops that wait for a write by another block are not followed.
         let waits = plain_polls::waits(kernel);
         waits

@@ -99,6 +99,8 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     assume(a > 4);
     #[trusted = "a sketch"]
     let _ = a;
+    let mut picked = 0u32;
+    unsafe { ptx!("prmt.b32 {picked}, {a}, {a}, {order};", out picked, in a, order = in 0x3120u32) };
     printf!("x {} {type}\n", h);
     print_tile(t);
     out.set(tma_runtime::lang::min(a, 3), a + r#type);
