@@ -6,6 +6,7 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum};
 use tma_front::ir::{Ptx, PtxPiece};
+use tma_model::own_ptx::OWN_LINE;
 
 use super::Operand;
 use crate::lower::{Cx, Lower};
@@ -52,7 +53,8 @@ pub(in crate::lower) fn ptx<'c>(
     parts.collect()
 }
 
-/// Returns the template for LLVM, where `$n` is an operand, outputs first, and `$$` a dollar sign.
+/// Returns the template for LLVM, where `${n}` is an operand, outputs first, and `$$` a dollar sign.
+/// Its lines are marked.
 fn text(ptx: &Ptx) -> String {
     let mut text = String::new();
     for piece in &ptx.pieces {
@@ -66,12 +68,14 @@ fn text(ptx: &Ptx) -> String {
             }
         }
     }
-    text
+    let lines: Vec<_> = text.lines().map(|line| line.to_owned() + OWN_LINE).collect();
+    lines.join("\n\t")
 }
 
-/// Returns the constraint string for LLVM.
+/// Returns the constraint string for LLVM. With `&` an output shares no register with an input: a
+/// template may write it before it reads the inputs.
 fn constraints(ptx: &Ptx, operands: &PtxOperands<'_>) -> String {
-    let outputs = operands.outputs.iter().map(|output| format!("={}", output.constraint()));
+    let outputs = operands.outputs.iter().map(|output| format!("=&{}", output.constraint()));
     let inputs = operands.inputs.iter().enumerate().map(|(at, input)| {
         let tied = ptx.outputs.iter().position(|output| output.initial == Some(at));
         tied.map_or_else(|| input.0.constraint().to_owned(), |output| output.to_string())

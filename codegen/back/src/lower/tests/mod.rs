@@ -3,6 +3,7 @@
 
 mod cached;
 mod orders;
+mod ptx;
 
 use crate::{Target, compile};
 
