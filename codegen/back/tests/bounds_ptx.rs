@@ -54,12 +54,6 @@ fn an_index_under_a_condition() {
     costs(one, &format!("let i = {WIDE}; if i < x.len() {{ x.set(i, x.get(i) * 2.0); }}"));
     costs(one, &format!("let i = {WIDE}; if i >= x.len() {{ return; }} x.set(i, x.get(i) * 2.0);"));
     costs(one, &format!("let i = {NARROW}; if (i as u64) < x.len() {{ x.set(i, x.get(i) * 2.0); }}"));
-    costs(
-        one,
-        &format!(
-            "let i = ({WIDE}) * 4; if i + 4 <= x.len() {{ let v = x.get_vec::<4>(i); x.set_vec(i, [v[3], v[2], v[1], v[0]]); }}"
-        ),
-    );
 }
 
 /// An assertion is one comparison, and says all that follows from it.
@@ -72,13 +66,6 @@ fn an_index_after_an_assertion() {
     costs(
         two,
         &format!("assert!(n as u64 <= x.len()); let i = {NARROW}; if i < n {{ x.set(i, x.get(i) * 2.0); }}"),
-    );
-    costs(
-        two,
-        &format!(
-            "assert!(y.len() >= x.len()); let i = ({WIDE}) * 4; \
-             if i + 4 <= x.len() {{ y.set_vec(i, x.get_vec::<4>(i)); }}"
-        ),
     );
     // Without the assertion, the second slice is compared itself.
     costs(two, &scales);
@@ -93,10 +80,6 @@ fn an_index_in_a_loop() {
     costs(cost(2, 2, 0), &strides("i < x.len()", "x.set(i, x.get(i) * 2.0);"));
     let both = strides("i < x.len()", "y.set(i, x.get(i) * 2.0);");
     costs(cost(3, 3, 1), &format!("assert!(y.len() >= x.len()); {both}"));
-    let vectors = "let mut i = (WIDE) * 4; while i <= x.len() - 4 { y.set_vec(i, x.get_vec::<4>(i)); \
-                   i += grid_dim().x as u64 * 1024; }"
-        .replace("WIDE", WIDE);
-    costs(cost(4, 4, 2), &format!("assert!(x.len() >= 4); assert!(y.len() >= x.len()); {vectors}"));
 }
 
 /// Nothing in a loop over a range can fail, so that LLVM unrolls it.

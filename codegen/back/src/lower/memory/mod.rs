@@ -193,15 +193,12 @@ fn global_addresses<'c>(
     let (index, not_wrapped) = exact::widened_index(cx, index)?;
     let (address, len, scalar) = slice(cx, global)?;
     let name = cx.kernel.kernel().param(global).name.clone();
-    // The last element that can be the first of a vector, in a slice that is long enough. LLVM
-    // compares this with conditions such as `index + 4 <= len`, unlike a saturating difference.
-    let wide = index.get_type();
-    let whole = wide.const_int(vector.len.into(), false);
-    let is_enough = cx.builder.build_int_compare(IntPredicate::UGE, len, whole, "")?;
-    let last = cx.builder.build_int_nuw_sub(len, whole, "")?;
-    let is_before = cx.builder.build_int_compare(IntPredicate::ULE, index, last, "")?;
-    let none = cx.context.bool_type().const_zero();
-    let inside = cx.builder.build_select(is_enough, is_before, none, "").map(int)??;
+    // The number of elements that can be the first of a vector; 0 for a slice that is shorter.
+    let (wide, others) = (index.get_type(), u64::from(vector.len) - 1);
+    let overload = [wide.into()];
+    let args = [len.into(), wide.const_int(others, false).into()];
+    let firsts = cx.intrinsic_value("llvm.usub.sat", &overload, &args).and_then(int)?;
+    let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, firsts, "")?;
     let inside = exact::and(cx, inside, not_wrapped)?;
     print::assert(cx, inside, &format!("vector out of bounds of `{name}`"), span)?;
     vector::check_multiple(cx, index, vector, &format!("`{name}`"), span)?;
