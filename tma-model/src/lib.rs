@@ -37,6 +37,7 @@ pub mod help;
 pub mod limits;
 pub mod mma;
 pub mod operation;
+pub mod own_ptx;
 pub mod rule;
 pub mod scalar;
 pub mod swizzle;

@@ -1,7 +1,8 @@
 //! The effects of statements in an execution.
 
 use tma_front::ir::{
-    Expr, Fence, LocalId, MapEdit, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Type,
+    Expr, Fence, Kernel, LocalId, MapEdit, ParamId, ParamKind, Ptx, PtxAccess, Scalar, Span, Stmt, StmtId,
+    StmtKind, Type, visit,
 };
 use tma_front::limits::MAP_BYTES;
 use tma_model::sync::{Access, AccessKind, Proxy};
@@ -38,12 +39,12 @@ impl<'k> Run<'_, 'k> {
             }
             StmtKind::SharedGet { dest, array, index } => self.shared_get(stmt, *dest, array, index)?,
             StmtKind::SharedSet { array, index, value } => self.shared_set(stmt, array, index, value)?,
-            StmtKind::GlobalGet { dest, global, index } => {
+            StmtKind::GlobalGet { dest, global, index, path: _, hint: _ } => {
                 let vector = self.input.kernel.kernel().local(*dest).ty.elements().map_or(1, |(_, len)| len);
                 self.global_access(stmt, *global, index, vector, READ)?;
                 self.global_get(*dest, *global, index);
             }
-            StmtKind::GlobalSet { global, index, value } => {
+            StmtKind::GlobalSet { global, index, value, hint: _ } => {
                 let vector = value.ty.elements().map_or(1, |(_, len)| len);
                 self.global_access(stmt, *global, index, vector, WRITE)?;
             }
@@ -86,6 +87,12 @@ impl<'k> Run<'_, 'k> {
             }
             StmtKind::ElectOne { dest } => return self.elect(stmt, *dest),
             StmtKind::Warp { dest, value, op } => return self.warp_operation(stmt, *dest, value, op),
+            StmtKind::Ptx(ptx) => {
+                if !is_followed(self.input.kernel.kernel(), ptx) {
+                    return Err(self.stop_undecided(UndecidedReason::Ptx, stmt.origin.span));
+                }
+                ptx.outputs.iter().for_each(|output| self.load_unknown(output.dest));
+            }
             StmtKind::Assert { condition, .. } => self.assert(condition)?,
             // A trap does not hide violations by other groups, so they continue.
             StmtKind::Trap => return Ok(StepFlow::Blocked),
@@ -433,6 +440,28 @@ impl<'k> Run<'_, 'k> {
     pub(super) fn deadlock(&mut self) -> Stop {
         super::deadlock::explain(self)
     }
+}
+
+/// Returns the location of each `ptx!` of a kernel whose effects are not tracked.
+pub(super) fn untracked_ptx(kernel: &Kernel) -> Vec<Span> {
+    let mut all = vec![];
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Ptx(ptx) = &stmt.kind
+            && !is_followed(kernel, ptx)
+        {
+            all.push(stmt.origin.span);
+        }
+    });
+    all
+}
+
+/// Whether all that is known of a `ptx!` suffices: it computes, or reads memory that the kernel does
+/// not write.
+fn is_followed(kernel: &Kernel, ptx: &Ptx) -> bool {
+    let is_constant = |access: &PtxAccess| {
+        !access.writes && access.global().is_some_and(|param| !kernel.param(param).written)
+    };
+    !ptx.volatile && ptx.accesses.iter().all(is_constant)
 }
 
 /// Whether values of a type can be terms.

@@ -4,9 +4,8 @@
 
 use tma_front::check::uniform::Reach;
 use tma_front::ir::{
-    Accessor, BarrierOp, Block, DefinedValue, Definition, Expr, Facts, Flow, JumpTarget, Kernel, Label,
-    LocalId, Loop, MemoryAccess, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Synchronization,
-    visit,
+    Accessor, BarrierOp, Block, DefinedValue, Expr, Facts, Flow, JumpTarget, Kernel, Label, LocalId, Loop,
+    MemoryAccess, ParamId, ParamKind, Scalar, Span, Stmt, StmtId, StmtKind, Synchronization, visit,
 };
 use tma_front::quick::{QuickMap, QuickSet};
 
@@ -124,16 +123,18 @@ impl Slice {
     /// Whether a statement matters by itself.
     fn is_effect(&self, stmt: &Stmt, facts: &Facts<'_>) -> bool {
         // Matrices are not followed, and ranges only with their loops.
-        let is_needed = facts.defines.is_some_and(|Definition { local, value, .. }| match value {
+        let is_needed = facts.defines.iter().any(|definition| match definition.value {
             DefinedValue::Matrix | DefinedValue::Range(_) => false,
             DefinedValue::Expr(_)
             | DefinedValue::Load
             | DefinedValue::Atomic(_)
             | DefinedValue::Phase
             | DefinedValue::Election
-            | DefinedValue::Lanes(..) => self.needs(local),
+            | DefinedValue::Lanes(..)
+            | DefinedValue::Ptx(_) => self.needs(definition.local),
         });
-        if is_needed || facts.accesses.iter().any(|access| self.is_followed(access)) {
+        let is_opaque = matches!(&stmt.kind, StmtKind::Ptx(ptx) if ptx.has_effects());
+        if is_needed || is_opaque || facts.accesses.iter().any(|access| self.is_followed(access)) {
             return true;
         }
         if facts.is_of_warp() {

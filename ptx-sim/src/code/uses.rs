@@ -89,7 +89,9 @@ fn is_used_immediately(code: &[Inst], load: usize, uses: &UsesOf, left: &mut usi
                     pending.push(target.index());
                     pending.extend(inst.guard.map(|_| index + 1));
                 }
-                ControlOp::Trap(_) => pending.extend(inst.guard.map(|_| index + 1)),
+                ControlOp::Trap(_) | ControlOp::Unsupported(_) => {
+                    pending.extend(inst.guard.map(|_| index + 1));
+                }
                 ControlOp::Nothing | ControlOp::Yield => pending.push(index + 1),
                 ControlOp::BranchIndexed { .. }
                 | ControlOp::Call { .. }
@@ -210,6 +212,7 @@ fn operands(inst: &Inst) -> Vec<Reg> {
             | ControlOp::Return(_)
             | ControlOp::Exit
             | ControlOp::Trap(_)
+            | ControlOp::Unsupported(_)
             | ControlOp::Nothing
             | ControlOp::Yield
             | ControlOp::Printf { .. }

@@ -41,6 +41,9 @@ impl Executor<'_, '_> {
                 let Assertion { location, message } = &**assertion;
                 return self.assertion(warp, location, &self.context.program.name, message, issue);
             }
+            ControlOp::Unsupported(ref message) => {
+                return self.fail(warp, issue.first_lane(), FindingKind::Execution, &**message);
+            }
             ControlOp::Nothing => {}
             ControlOp::Printf { format, args, result } => {
                 for lane in issue.lanes() {

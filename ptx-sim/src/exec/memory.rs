@@ -54,6 +54,9 @@ impl Executor<'_, '_> {
         for lane in issue.lanes() {
             let bytes = &mut buffer[..total];
             let address = addresses[lane.index as usize];
+            if access.is_non_coherent {
+                self.machine.check_non_coherent(warp.actor(lane.index, lane.site), address, total as u32);
+            }
             // A vector is aligned as a whole, even if only some elements are used.
             if at_once || !address.is_multiple_of(total as u64) {
                 self.read(warp, lane, Location { memory, address, order }, bytes)?;

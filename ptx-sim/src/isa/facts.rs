@@ -462,7 +462,7 @@ fn control(op: &ControlOp) -> Facts {
         | ControlOp::Return(_)
         | ControlOp::Nothing
         | ControlOp::Yield => Facts::of(class),
-        ControlOp::Exit | ControlOp::Trap(_) => Facts::visible(class),
+        ControlOp::Exit | ControlOp::Trap(_) | ControlOp::Unsupported(_) => Facts::visible(class),
         ControlOp::Printf { .. } | ControlOp::AssertFail { .. } => {
             Facts { reads: OpFootprint::Object, ..Facts::visible(class) }
         }

@@ -19,6 +19,7 @@ use std::fmt;
 use cursor::Cursor;
 use syntax::Source;
 use tma_model::assertion::Remark;
+use tma_model::own_ptx::OWN_LINE;
 
 /// The reason why a PTX text cannot be run: an error at a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,5 +50,7 @@ pub(crate) fn parse(text: &str) -> Result<Source<'_>, LoadError> {
     let mut source = directive::module(&mut Cursor::new(&tokens))?;
     let remarks = (1..).zip(text.lines()).filter_map(|(line, text)| Some((line, Remark::find(text)?)));
     source.remarks = remarks.collect();
+    let own = (1..).zip(text.lines()).filter(|(_, text)| text.ends_with(OWN_LINE));
+    source.own_lines = own.map(|(line, _)| line).collect();
     Ok(source)
 }

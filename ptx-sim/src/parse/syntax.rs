@@ -1,7 +1,7 @@
 //! The syntax of a PTX module, as written. Names are not resolved, and modifiers are not
 //! interpreted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tma_model::assertion::Remark;
 use tma_model::limits::registers_at_entry;
@@ -15,6 +15,8 @@ pub(crate) struct Source<'s> {
     pub(crate) files: Vec<(u32, &'s str)>,
     /// Comments on the traps of assertions, by line.
     pub(crate) remarks: HashMap<u32, Remark<'s>>,
+    /// The lines that a kernel wrote itself, with `ptx!`.
+    pub(crate) own_lines: HashSet<u32>,
     /// The indices of functions with a body, and of variables. If several share a name, the first
     /// one counts.
     defined: HashMap<&'s str, usize>,

@@ -35,6 +35,18 @@ pub const CASES: &[Case] = &[
     Case { name: "vectors::tile_f32_4", run: tiles::<f32, Swizzle128, 4, 32> },
     Case { name: "vectors::tile_f32_2", run: tiles::<f32, NoSwizzle, 2, 6> },
     Case { name: "vectors::tile_u64_2", run: tiles::<u64, Swizzle64, 2, 8> },
+    Case { name: "vectors::cached_bool_16", run: cached::<bool, 16> },
+    Case { name: "vectors::cached_u8_2", run: cached::<u8, 2> },
+    Case { name: "vectors::cached_i8_4", run: cached::<i8, 4> },
+    Case { name: "vectors::cached_u16_2", run: cached::<u16, 2> },
+    Case { name: "vectors::cached_f16_8", run: cached::<f16, 8> },
+    Case { name: "vectors::cached_bf16_4", run: cached::<bf16, 4> },
+    Case { name: "vectors::cached_i32_2", run: cached::<i32, 2> },
+    Case { name: "vectors::cached_f32_4", run: cached::<f32, 4> },
+    Case { name: "vectors::cached_u64_2", run: cached::<u64, 2> },
+    Case { name: "vectors::cached_f64_2", run: cached::<f64, 2> },
+    Case { name: "vectors::cached_tf32_4", run: cached::<tf32, 4> },
+    Case { name: "vectors::cached_e4m3_8", run: cached::<e4m3, 8> },
     Case { name: "vectors::packed_f16", run: packed::<f16> },
     Case { name: "vectors::packed_bf16", run: packed::<bf16> },
 ];
@@ -81,6 +93,38 @@ where
     vector_turned::launch::<T, V>(device, blocks(n), &src, &mut turned, &mut copied)?;
     same("in the opposite order", &turned.to_vec()?, &wanted)?;
     same("copied", &copied.to_vec()?, &values)
+}
+
+/// Copies an array six times: elements and vectors, each with a cache policy, through the
+/// non-coherent path, and both. Each thread copies one vector.
+#[tma_kernel(threads = 128, instances(
+    bool_16 = <bool, 16>, u8_2 = <u8, 2>, i8_4 = <i8, 4>, u16_2 = <u16, 2>, f16_8 = <f16, 8>, bf16_4 = <bf16, 4>, i32_2 = <i32, 2>, f32_4 = <f32, 4>, u64_2 = <u64, 2>, f64_2 = <f64, 2>, tf32_4 = <tf32, 4>, e4m3_8 = <e4m3, 8>,
+))]
+pub fn vector_cached<T: Scalar, const V: usize>(src: Global<T>, out: Global<T>) {
+    let first = l2_evict_first(1.0);
+    let last = l2_evict_last(0.5);
+    let n = src.len();
+    let i = (block_idx().x as u64 * 128 + thread_idx().x as u64) * V as u64;
+    for k in unroll(0..V) {
+        let at = i + k as u64;
+        out.hint(last).set(at, src.hint(first).get(at));
+        out.hint(first).set(at + n, src.get_nc(at));
+        out.set(at + 2 * n, src.hint(last).get_nc(at));
+    }
+    out.hint(last).set_vec(i + 3 * n, src.hint(first).get_vec::<V>(i));
+    out.hint(first).set_vec(i + 4 * n, src.get_vec_nc::<V>(i));
+    out.set_vec(i + 5 * n, src.hint(last).get_vec_nc::<V>(i));
+}
+
+fn cached<T: Sample, const V: usize>(device: &Device, options: &Options) -> anyhow::Result<()>
+where
+    vector_cached::Instance<T, V>: vector_cached::Compiled,
+{
+    let n = options.elements(1 << 12);
+    let values = samples::<T>(67, n * V);
+    let mut out = device.filled_bytes([6 * n * V], 0)?;
+    vector_cached::launch::<T, V>(device, blocks(n), &device.tensor(&values, [n * V])?, &mut out)?;
+    same("six copies", &out.to_vec()?, &values.repeat(6))
 }
 
 /// A tile that is written by vectors and read by elements and by vectors, and the other way round.

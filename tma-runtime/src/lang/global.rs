@@ -129,6 +129,39 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
+    /// Reads element `i` through the non-coherent path: a cache that writes of the same launch do
+    /// not update. Traps if there is no such element.
+    ///
+    /// The slice must not change while the kernel runs. If the kernel writes it, or accesses it with
+    /// an order, that is an error (docs/errors/TMA0246.md). The load keeps its place among other
+    /// accesses, and after `grid_dependency_wait()`.
+    ///
+    /// PTX: `ld.global.nc` (PTX ISA, "ld.global.nc").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(table: Global<f32>, keys: Global<u32>, out: Global<f32>) {
+    /// let i = block_idx().x * 128 + thread_idx().x;
+    /// out.set(i, table.get_nc(keys.get(i)));
+    /// # }
+    /// ```
+    #[doc(alias = "__ldg")]
+    #[doc(alias = "ld.global.nc")]
+    #[must_use]
+    pub fn get_nc<I: GlobalIndex>(self, i: I) -> T {
+        device_only()
+    }
+
+    /// Reads the `N` elements from `i` on by one instruction, through the non-coherent path. The
+    /// rules for `i` and `N` are those of [`get_vec`](Global::get_vec), and those for the slice are
+    /// those of [`get_nc`](Global::get_nc).
+    ///
+    /// PTX: `ld.global.nc.v2` or `.v4`, or one wider element (PTX ISA, "ld.global.nc").
+    #[must_use]
+    pub fn get_vec_nc<const N: usize>(self, i: impl GlobalIndex) -> [T; N] {
+        device_only()
+    }
+
     /// Atomically adds `value` to element `i` and returns the old value; integers wrap. Traps if
     /// there is no such element.
     ///

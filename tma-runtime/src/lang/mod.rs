@@ -27,7 +27,7 @@
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
 //! | math | [`mul_hi`], [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`exp2_ftz`], [`exp2_half`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
-//! | control and debugging | [`unroll`], [`trap`], [`assume`], [`printf!`], [`print_tile`], `assert!` |
+//! | control and debugging | [`unroll`], [`trap`], [`assume`], [`printf!`], [`print_tile`], `assert!`, [`ptx!`] |
 //!
 //! Coordinates and extents are written in logical row-major order, outermost first, like Rust
 //! arrays.
@@ -104,9 +104,12 @@ pub use cluster::{
     ClusterAxis, Remote, block_in_cluster, cluster_arrive, cluster_dim, cluster_idx, cluster_rank,
     cluster_wait, remote, sync_cluster,
 };
-#[doc(hidden)]
-pub use control::device_printf;
 pub use control::{CountedRange, Printed, assume, print_tile, trap, unroll};
+#[doc(hidden)]
+pub use control::{
+    PtxInput, PtxMemory, PtxScalar, device_printf, device_ptx, device_ptx_input, device_ptx_memory,
+    device_ptx_output,
+};
 pub use descriptor::{Maps, SharedMap};
 pub use global::{Global, GlobalIndex, GlobalMatrix};
 pub use grid::{grid_dependency_launch, grid_dependency_wait, sync_grid};
@@ -151,7 +154,7 @@ pub use warp::{
 };
 
 #[doc(inline)]
-pub use crate::printf;
+pub use crate::{printf, ptx};
 
 /// The body of every device function.
 #[cold]

@@ -161,6 +161,8 @@ fn macro_proof(word: &WordUse, called: MacroWord) -> TokenStream {
     let arguments = match called {
         MacroWord::Assert => quote_spanned!(span=> (true)),
         MacroWord::Printf => quote_spanned!(span=> ("")),
+        // Expands to nothing, and needs no `unsafe`.
+        MacroWord::Ptx => quote_spanned!(span=> (@)),
     };
     quote_spanned! {span=>
         {

@@ -2,7 +2,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValue, IntValue, PointerValue};
-use tma_front::ir::{Arm, Block, Expr, For, Label, STEP_BY_ZERO, Scalar};
+use tma_front::ir::{Arm, Block, Expr, ExprKind, For, Label, MemoryObject, STEP_BY_ZERO, Scalar, visit};
 
 use super::types::{int, int_const, scalar_of};
 use super::{Cx, Exits, Lower, expr, locals, print, stmt};
@@ -180,16 +180,14 @@ fn counted(cx: &mut Cx<'_, '_>, inner: &For) -> Lower<()> {
         (cx.new_block("for"), cx.new_block("next_iteration"), cx.new_block("end_for"));
     let counter = cx.allocas.build_alloca(range.start.get_type(), "counter")?;
     cx.builder.build_store(counter, range.start)?;
-    let some = if inner.inclusive {
-        compare_le(cx, range.scalar, range.start, range.end)?
-    } else {
-        let predicate = if range.scalar.is_signed() { IntPredicate::SLT } else { IntPredicate::ULT };
-        cx.builder.build_int_compare(predicate, range.start, range.end, "")?
-    };
+    let some = before_end(cx, &range, inner.inclusive, range.start)?;
     cx.builder.build_conditional_branch(some, top, end_loop)?;
 
     cx.builder.position_at_end(top);
     let value = count(cx, counter, &range)?;
+    if counts_elements(inner) {
+        assume_in_range(cx, &range, inner.inclusive, value)?;
+    }
     locals::store(cx, inner.variable, value.as_basic_value_enum())?;
     cx.exits.insert(inner.label, Exits { leave: end_loop, next });
     stmt::block(cx, &inner.body)?;
@@ -230,6 +228,53 @@ fn count<'c>(cx: &Cx<'c, '_>, counter: PointerValue<'c>, range: &Range<'c>) -> L
 /// further iteration follows.
 fn cast_step<'c>(cx: &Cx<'c, '_>, range: &Range<'c>) -> Lower<IntValue<'c>> {
     Ok(cx.builder.build_int_cast_sign_flag(range.step, range.start.get_type(), false, "")?)
+}
+
+/// Tells LLVM that the counter is within its range, as the branch to the body has it. LLVM does not
+/// conclude that from the distance to the end, and would keep comparisons that say the same: of an
+/// index with the length of a slice.
+fn assume_in_range<'c>(
+    cx: &mut Cx<'c, '_>,
+    range: &Range<'c>,
+    inclusive: bool,
+    value: IntValue<'c>,
+) -> Lower<()> {
+    if range.end.is_const() {
+        return Ok(());
+    }
+    let inside = before_end(cx, range, inclusive, value)?;
+    cx.intrinsic("llvm.assume", &[], &[inside.into()])?;
+    Ok(())
+}
+
+/// Whether the loop variable itself is the index of a slice. Other loops have no comparison to
+/// save, and an assumption could change how LLVM arranges them.
+fn counts_elements(inner: &For) -> bool {
+    let is_variable = |index: &Expr| {
+        let index = if let ExprKind::Cast(value) = &index.kind { value } else { index };
+        matches!(index.kind, ExprKind::Local(local) if local == inner.variable)
+    };
+    let mut found = false;
+    visit::for_each_stmt(&inner.body, &mut |stmt| {
+        let accesses = stmt.facts().accesses;
+        let mut slices = accesses.iter().filter(|access| matches!(access.object, MemoryObject::Global(_)));
+        found |= slices.any(|access| access.at.iter().any(|index| is_variable(index)));
+    });
+    found
+}
+
+/// Compares a value with the end of the range.
+fn before_end<'c>(
+    cx: &Cx<'c, '_>,
+    range: &Range<'c>,
+    inclusive: bool,
+    value: IntValue<'c>,
+) -> Lower<IntValue<'c>> {
+    if inclusive {
+        return compare_le(cx, range.scalar, value, range.end);
+    }
+    let predicate = if range.scalar.is_signed() { IntPredicate::SLT } else { IntPredicate::ULT };
+    Ok(cx.builder.build_int_compare(predicate, value, range.end, "")?)
 }
 
 fn has_next_iteration<'c>(

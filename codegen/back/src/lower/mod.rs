@@ -38,6 +38,7 @@ mod memory;
 mod mma;
 mod nvvm;
 mod print;
+mod ptx;
 pub(crate) mod ptxas;
 mod stmt;
 mod sync;

@@ -2,8 +2,10 @@
 
 use tma_front::ir::{Block, Stmt, StmtKind};
 
+use super::memory::GlobalElement;
 use super::{
-    Cx, Lower, barrier, bulk, control, debug, descriptor, locals, memory, mma, print, sync, tile, tma, warp,
+    Cx, Lower, barrier, bulk, control, debug, descriptor, locals, memory, mma, print, ptx, sync, tile, tma,
+    warp,
 };
 
 /// Lowers the statements of `block`.
@@ -39,8 +41,14 @@ fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::TileSet { tile, at, value } => tile::set(cx, tile, at, value),
         StmtKind::SharedGet { dest, array, index } => memory::shared_get(cx, *dest, array, index),
         StmtKind::SharedSet { array, index, value } => memory::shared_set(cx, array, index, value),
-        StmtKind::GlobalGet { dest, global, index } => memory::global_get(cx, *dest, *global, index),
-        StmtKind::GlobalSet { global, index, value } => memory::global_set(cx, *global, index, value),
+        StmtKind::GlobalGet { dest, global, index, path, hint } => {
+            let element = GlobalElement { global: *global, index, hint: hint.as_deref() };
+            memory::global_get(cx, *dest, element, *path)
+        }
+        StmtKind::GlobalSet { global, index, value, hint } => {
+            let element = GlobalElement { global: *global, index, hint: hint.as_deref() };
+            memory::global_set(cx, element, value)
+        }
         StmtKind::Atomic(atomic) => memory::atomic::access(cx, atomic),
 
         StmtKind::TileCopy(copy) => tma::copy(cx, copy, stmt.origin.span),
@@ -74,6 +82,7 @@ fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::ElectOne { dest } => sync::elect_one(cx, *dest),
         StmtKind::Warp { dest, value, op } => warp::operate(cx, *dest, value, op),
 
+        StmtKind::Ptx(inner) => ptx::instructions(cx, inner),
         StmtKind::Trap => print::trap(cx),
         StmtKind::Assert { condition: _, message: _, assumed: true } if !cx.checked => Ok(()),
         StmtKind::Assert { condition, message, assumed: _ } => {

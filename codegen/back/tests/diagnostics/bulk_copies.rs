@@ -12,7 +12,7 @@ fn parsed(g: Global<f32>, n: u32, i: i64) {
     g.bulk_store(0, b, 0, 8);
     g.bulk_reduce_sum(0, a, 0, 4);
     g.bulk_reduce_max(0, a, 0, 4);
-    g.hint(l2_evict_last(1.0)).set(0, 1.0);
+    g.hint(l2_evict_last(1.0)).atomic_add(0, 1.0);
     g.hint(l2_evict_last(1.0)).hint(l2_evict_last(1.0)).bulk_prefetch(0, 4);
 }
 

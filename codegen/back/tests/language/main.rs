@@ -69,6 +69,7 @@ mod options;
 mod order;
 mod origins;
 mod pipelines;
+mod ptx_macro;
 mod scopes;
 mod tiles;
 mod values;

@@ -1,6 +1,6 @@
 //! Vectors of elements in memory.
 
-use super::{means, refused};
+use super::{ir, means, refused};
 
 /// Returns a kernel with a tile, a shared array and slices.
 fn kernel(body: &str) -> String {
@@ -37,6 +37,64 @@ fn vectors_are_arrays() {
         "let s: SharedArray<u64, 8> = shared(); s.set_vec(n * 2, s.get_vec::<2>(6));",
         "v0 = shared.get s0 6u32\nshared.set s0 (p0 * 2u32) v0",
     );
+}
+
+/// The path and the policy of a plain access are a part of its statement.
+#[test]
+fn plain_accesses_have_a_path_and_a_policy() {
+    means(
+        "let p = l2_evict_first(1.0); out.hint(p).set_vec(0, out.hint(p).get_vec::<4>(4)); out.hint(p).set(n, 1);",
+        "v0 = l2_evict_first(1.0f32)\nv1 = v0\nv2 = v0\nv3 = global.get p1 4i32 hint v2\nglobal.set p1 0i32 v3 hint v1\nv4 = v0\n\
+         global.set p1 p0 1u32 hint v4",
+    );
+    let text = ir("#[tma_kernel(threads = 32)]\nfn k(n: u32, src: Global<u32>, out: Global<u32>) {\n\
+                   out.set(0, src.get_nc(n) + src.hint(l2_evict_last(1.0)).get_vec_nc::<2>(0)[1]);\n}");
+    for load in ["global.get_nc p1 p0\n", "global.get_nc p1 0i32 hint v"] {
+        assert!(text.contains(load), "no `{load}` in\n{text}");
+    }
+}
+
+/// A slice that changes while the kernel runs has no non-coherent loads, whatever changes it.
+#[test]
+fn non_coherent_loads_are_of_memory_that_does_not_change() {
+    for (change, unchanged) in [
+        ("f.set(n, x)", "f.get(n)"),
+        ("f.set_vec(0, [x; 4])", "f.get_vec::<4>(0)"),
+        ("f.atomic_add(0, x)", "f.hint(l2_evict_last(1.0)).get(0)"),
+        ("f.store(0, x, Order::Relaxed, Scope::Block)", "f.len()"),
+        ("f.load(0, Order::Acquire, Scope::Device)", "f.get_nc(3)"),
+        ("f.bulk_store(0, s, 0, 4)", "f.bulk_prefetch(0, 4)"),
+        ("f.bulk_reduce_add(0, s, 0, 4)", "f.get_vec_nc::<2>(2)"),
+    ] {
+        for load in ["f.get_nc(1)", "f.get_vec_nc::<2>(4)", "f.hint(l2_evict_first(1.0)).get_nc(n)"] {
+            let found = refused(&kernel(&format!("{change}; d.set(0, 1.0); let loaded = {load};")));
+            assert!(
+                found.contains("TMA0246: non-coherent load of memory that changes"),
+                "{change}:\n{found}"
+            );
+            accepts(&format!("{unchanged}; d.set(0, 1.0); let loaded = {load};"));
+        }
+    }
+    let found = refused(&kernel("let loaded = f.get_vec_nc::<2>(4); f.set(n, x);"));
+    assert!(found.contains("help: read `f` with `get_vec`"), "{found}");
+}
+
+#[test]
+fn hints_are_for_plain_accesses_and_bulk_copies() {
+    for word in [
+        "atomic_add(0, x)",
+        "load(0, Order::Relaxed, Scope::Device)",
+        "len()",
+        "swap(0, x, Order::Relaxed, Scope::Device)",
+    ] {
+        refuses(&format!("f.hint(l2_evict_first(1.0)).{word};"), "does not accept a cache hint\nhelp: call");
+        accepts(&format!("f.{word};"));
+    }
+    refuses(
+        "let p = l2_evict_first(1.0); f.hint(p).hint(p).get(0);",
+        "an access accepts only one cache hint",
+    );
+    refuses("let v = f.hint(0.5f32).get(0);", "expected `CachePolicy`");
 }
 
 /// A power of two, and at most 16 bytes.
@@ -114,5 +172,4 @@ fn arguments_are_judged() {
     refuses("let v = f.get_vec::<4>([0, 0]);", "an index must be an integer of 32 or 64 bits");
     refuses("let v = t.get_vec::<4>([0]);", "expected 2 coordinates, found 1");
     refuses("let v = f.get_vec::<{ n as usize }>(0);", "TMA0105");
-    refuses("let v = f.hint(l2_evict_first(1.0)).get_vec::<4>(0);", "`get_vec` does not accept a cache hint");
 }

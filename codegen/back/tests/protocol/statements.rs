@@ -8,7 +8,7 @@ use tma_codegen::ir::{CopyKind, Fence, MapEdit, Stmt, StmtKind, Sync, visit};
 use crate::tree::{root, sources};
 
 /// The rows of `docs/semantics.md`, in order.
-const ROWS: [&str; 49] = [
+const ROWS: [&str; 50] = [
     "assignment",
     "`if`, `match`",
     "`loop`, `while`, `for`",
@@ -54,6 +54,7 @@ const ROWS: [&str; 49] = [
     "dependency between grids",
     "`elect_one`",
     "shuffle, vote, match, reduction",
+    "`ptx!`",
     "`trap`",
     "`assert!`, `assume`",
     "`printf!`",
@@ -129,6 +130,7 @@ fn row(kind: &StmtKind) -> &'static str {
         StmtKind::GridDependency(_) => "dependency between grids",
         StmtKind::ElectOne { .. } => "`elect_one`",
         StmtKind::Warp { .. } => "shuffle, vote, match, reduction",
+        StmtKind::Ptx(_) => "`ptx!`",
         StmtKind::Trap => "`trap`",
         StmtKind::Assert { .. } => "`assert!`, `assume`",
         StmtKind::Printf { .. } => "`printf!`",

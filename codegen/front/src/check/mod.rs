@@ -14,7 +14,7 @@
 //!   as constants show.
 //! * `descriptors`: fields of tensor maps that the copy engine does not accept, as far as constants
 //!   show.
-//! * `vectors`: misaligned vectors of elements in memory, as far as constants show.
+//! * `accesses::vectors`: misaligned vectors of elements in memory, as far as constants show.
 //! * `warp`: lanes that do not exist, and reductions over incomplete warps.
 //! * `mma`: operands of the tensor cores, and uses of accumulators.
 //! * `unrolled`: indices after unrolling. Those of registers are known, and all known ones are in
@@ -28,6 +28,7 @@
 //! * `uniform`: all threads of a warp or warpgroup reach the operations that they execute together,
 //!   with the same arguments.
 //! * `plain_polls`: loops that only a plain read of memory can end.
+//! * `accesses::non_coherent`: non-coherent loads of memory that the kernel writes.
 //! * `protocol`: synchronisation. It explores the executions of the whole kernel, and is called
 //!   separately.
 //! * `global`: conflicts of accesses to global memory by different blocks. `protocol` calls it.
@@ -43,6 +44,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod accesses;
 pub mod barriers;
 mod bulk;
 mod clusters;
@@ -64,7 +66,6 @@ mod target;
 pub mod uniform;
 mod unrolled;
 mod unused;
-mod vectors;
 mod warp;
 
 pub use target::{TargetKernel, for_target};
@@ -139,6 +140,7 @@ pub fn check(kernel: Kernel, sink: &mut Sink) -> Result<Box<CheckedKernel>, Box<
     uniform::check(&kernel, sink);
     let is_uniform = sink.len() == before_uniform;
     plain_polls::check(&kernel, sink);
+    accesses::non_coherent::check(&kernel, sink);
     // One thread of each warpgroup is followed, so none may take another path than the others.
     if is_uniform {
         registers::check(&kernel, sink);

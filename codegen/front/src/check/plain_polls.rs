@@ -64,7 +64,7 @@ fn waits_for_others(atomic: &Atomic) -> bool {
 }
 
 /// Returns the name of a shared variable.
-fn shared_name(kernel: &Kernel, array: &Expr) -> Option<String> {
+pub(super) fn shared_name(kernel: &Kernel, array: &Expr) -> Option<String> {
     let mut name = None;
     visit::within(array, &mut |part| {
         if let ExprKind::Shared(id) = part.kind {
@@ -151,9 +151,7 @@ impl<'k> LoopIteration<'k> {
             Effect::Stores | Effect::Visible => true,
         };
         self.is_observable |= is_observable;
-        if let Some(Definition { local, index, value }) = facts.defines
-            && !is_observable
-        {
+        for Definition { local, index, value } in facts.defines.iter().filter(|_| !is_observable).copied() {
             self.assign(local, stmt, conditions, index.is_empty());
             if let DefinedValue::Range(_) = value {
                 self.set_in_each.insert(local);

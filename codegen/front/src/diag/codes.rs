@@ -185,6 +185,8 @@ codes! {
     VectorAccess = "TMA0244",
     /// A memory order or a scope that an access cannot have.
     AccessOrder = "TMA0245",
+    /// A non-coherent load of memory that the kernel writes.
+    NonCoherentLoad = "TMA0246",
 
     /// An accumulator or operand shape that tensor cores do not support.
     MmaShape = "TMA0251",
@@ -231,6 +233,9 @@ codes! {
     TemplateInstance = "TMA0274",
     /// An import that kernels cannot use.
     Import = "TMA0275",
+
+    /// A `ptx!` whose template and operands do not match.
+    Ptx = "TMA0280",
 
     /// A wait that never ends.
     Deadlock = "TMA0701",

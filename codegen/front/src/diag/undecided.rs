@@ -60,6 +60,8 @@ pub enum UndecidedReason {
     OtherBlocks,
     /// No execution was followed to its end.
     NoEnd,
+    /// Instructions of the kernel's own have effects that the checker does not track.
+    Ptx,
     /// Registers that one warpgroup releases may go to a different warpgroup than the one that
     /// waits.
     Registers,
@@ -106,6 +108,7 @@ impl fmt::Display for UndecidedReason {
                  are known to order blocks"
             }
             Self::NoEnd => "no execution reached the end of the kernel",
+            Self::Ptx => "the effects of `ptx!` are not tracked",
             Self::Registers => {
                 "the registers that this waits for may go to another warpgroup, which needs them to continue"
             }

@@ -107,8 +107,18 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::TileSet { tile, at, value } => writeln!(f, "tile.set {tile} {} {value}", List(at)),
         StmtKind::SharedGet { dest, array, index } => writeln!(f, "{dest} = shared.get {array} {index}"),
         StmtKind::SharedSet { array, index, value } => writeln!(f, "shared.set {array} {index} {value}"),
-        StmtKind::GlobalGet { dest, global, index } => writeln!(f, "{dest} = global.get {global} {index}"),
-        StmtKind::GlobalSet { global, index, value } => writeln!(f, "global.set {global} {index} {value}"),
+        StmtKind::GlobalGet { dest, global, index, path, hint } => {
+            let word = match path {
+                LoadPath::Coherent => "get",
+                LoadPath::NonCoherent => "get_nc",
+            };
+            write!(f, "{dest} = global.{word} {global} {index}")?;
+            end_with_hint(f, hint.as_deref())
+        }
+        StmtKind::GlobalSet { global, index, value, hint } => {
+            write!(f, "global.set {global} {index} {value}")?;
+            end_with_hint(f, hint.as_deref())
+        }
         StmtKind::Atomic(access) => atomic(f, access),
         StmtKind::TileCopy(copy) => tile_copy(f, copy),
         StmtKind::BulkCopy(copy) => bulk_copy(f, copy),
@@ -179,8 +189,24 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
             writeln!(f, "{word} {condition} {message:?}")
         }
         StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),
+        StmtKind::Ptx(inner) => ptx(f, inner),
         StmtKind::PrintTile { tile } => writeln!(f, "print_tile {tile}"),
     }
+}
+
+fn ptx(f: &mut Formatter<'_>, ptx: &Ptx) -> fmt::Result {
+    let Ptx { pieces, outputs, inputs, accesses, volatile } = ptx;
+    write!(f, "ptx{} {pieces:?} {}", if *volatile { ".volatile" } else { "" }, List(inputs))?;
+    for PtxOutput { dest, initial } in outputs {
+        write!(f, " -> {dest}")?;
+        if let Some(initial) = initial {
+            write!(f, " from {initial}")?;
+        }
+    }
+    for PtxAccess { object, writes } in accesses {
+        write!(f, " {} {object}", if *writes { "writes" } else { "reads" })?;
+    }
+    f.write_char('\n')
 }
 
 fn atomic(f: &mut Formatter<'_>, atomic: &Atomic) -> fmt::Result {

@@ -2,7 +2,7 @@
 
 use super::{
     Atomic, Awaited, BulkCopy, Expr, Fence, FragmentLoad, GlobalMatrix, LocalId, MapEdit, MapRef,
-    MatrixStore, Mma, MmaSync, Origin, ParamId, RemoteCopy, RowOp, Scope, TileCopy, WarpOp, WarpStore,
+    MatrixStore, Mma, MmaSync, Origin, ParamId, Ptx, RemoteCopy, RowOp, Scope, TileCopy, WarpOp, WarpStore,
 };
 
 /// A sequence of statements.
@@ -38,6 +38,15 @@ impl Stmt {
 /// Identifies a loop or block for the statements that leave it. Unique within a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label(pub u32);
+
+/// The path by which a plain load reads global memory. Source: PTX ISA, "ld.global.nc".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadPath {
+    /// `ld.global`, which sees the writes that are ordered before it.
+    Coherent,
+    /// `ld.global.nc`, which need not see any write of the same launch.
+    NonCoherent,
+}
 
 /// The effect of a statement.
 #[allow(missing_docs)] // each variant's own line names its fields
@@ -79,10 +88,10 @@ pub enum StmtKind {
     SharedGet { dest: LocalId, array: Expr, index: Expr },
     /// `array[index] = value`.
     SharedSet { array: Expr, index: Expr, value: Expr },
-    /// `dest = global[index]`; traps out of bounds.
-    GlobalGet { dest: LocalId, global: ParamId, index: Expr },
-    /// `global[index] = value`; traps out of bounds.
-    GlobalSet { global: ParamId, index: Expr, value: Expr },
+    /// `dest = global[index]`; traps out of bounds. `hint` is the cache policy.
+    GlobalGet { dest: LocalId, global: ParamId, index: Expr, path: LoadPath, hint: Option<Box<Expr>> },
+    /// `global[index] = value`; traps out of bounds. `hint` is the cache policy.
+    GlobalSet { global: ParamId, index: Expr, value: Expr, hint: Option<Box<Expr>> },
     /// A load, store or atomic operation with an order and a scope.
     Atomic(Box<Atomic>),
 
@@ -150,6 +159,9 @@ pub enum StmtKind {
     ElectOne { dest: LocalId },
     /// `dest = op` over the `value` of every lane of the warp.
     Warp { dest: LocalId, value: Expr, op: WarpOp },
+
+    /// Instructions that the kernel writes itself (`ptx!`).
+    Ptx(Box<Ptx>),
 
     /// Stops the grid with an error.
     Trap,

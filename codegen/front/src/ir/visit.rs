@@ -2,8 +2,8 @@
 
 use super::{
     Arm, Atomic, AtomicAccess, AtomicMemory, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For,
-    FragmentLoad, GlobalMatrix, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma, Multicast,
-    RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp, WarpStore,
+    FragmentLoad, GlobalMatrix, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma, Multicast, Ptx,
+    PtxAccess, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp, WarpStore,
 };
 
 /// Numbers the statements of a kernel's body in pre-order.
@@ -188,8 +188,14 @@ macro_rules! parts {
             }
             StmtKind::SharedGet { array, index, .. } => Parts::read(vec![array, index]),
             StmtKind::SharedSet { array, index, value } => Parts::read(vec![array, index, value]),
-            StmtKind::GlobalGet { index, .. } => Parts::read(vec![index]),
-            StmtKind::GlobalSet { index, value, .. } => Parts::read(vec![index, value]),
+            StmtKind::GlobalGet { dest: _, global: _, index, path: _, hint } => {
+                let hint = hint.into_iter().map(|hint| unboxed!(hint));
+                Parts::read([index].into_iter().chain(hint).collect())
+            }
+            StmtKind::GlobalSet { global: _, index, value, hint } => {
+                let hint = hint.into_iter().map(|hint| unboxed!(hint));
+                Parts::read([index, value].into_iter().chain(hint).collect())
+            }
             StmtKind::Atomic(atomic) => {
                 let Atomic { memory, index, access, order: _, scope: _ } = unboxed!(atomic);
                 let array = match memory {
@@ -282,6 +288,11 @@ macro_rules! parts {
                 WarpOp::Shuffle { op: _, by } => vec![value, by],
                 WarpOp::Vote(_) | WarpOp::Match(_) | WarpOp::Reduce(_) => vec![value],
             }),
+            StmtKind::Ptx(ptx) => {
+                let Ptx { pieces: _, outputs: _, inputs, accesses, volatile: _ } = unboxed!(ptx);
+                let objects = accesses.into_iter().map(|PtxAccess { object, writes: _ }| object);
+                Parts::read(inputs.into_iter().chain(objects).collect())
+            }
             StmtKind::Printf { args, .. } => Parts::read(args.into_iter().collect()),
             StmtKind::PrintTile { tile } => Parts::read(vec![tile]),
         }

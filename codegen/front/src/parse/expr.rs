@@ -13,6 +13,7 @@ use super::method::pipeline::slot_tile;
 use super::method::tile_at::{known_bool, known_integer};
 use super::names::{self, Meaning, Space, refuse_qualified};
 use super::number::scalar_constant;
+use super::ptx;
 use super::span;
 use crate::diag::Sink;
 use crate::diag::mistake::{Form, Name, Syntax, Value, is_constant};
@@ -54,6 +55,7 @@ impl Cx<'_> {
             syn::Expr::MethodCall(call) => self.method_call(call, span),
             syn::Expr::Macro(mac) => self.macro_call(&mac.mac, span),
             syn::Expr::Assign(assign) => self.assignment(assign, span),
+            syn::Expr::Unsafe(block) if ptx::is_in(&block.block) => self.block_value(&block.block),
             syn::Expr::Block(block) => match &block.label {
                 None => self.block_value(&block.block),
                 Some(label) => self.labelled_block(&label.name, &block.block, span),

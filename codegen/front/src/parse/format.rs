@@ -22,6 +22,7 @@ impl Cx<'_> {
             Some(word) if !self.takes_word(&mac.path, Meaning::Macro(word)) => Expr::error(span),
             Some(MacroWord::Printf) => self.printf(mac, span),
             Some(MacroWord::Assert) => self.assert(mac, span),
+            Some(MacroWord::Ptx) => self.ptx(mac, span),
             None => {
                 let suggestion = elsewhere(&name, Kind::Macro);
                 let known = MacroWord::ALL.iter().map(|word| format!("{}!", word.name())).collect();
@@ -152,19 +153,19 @@ fn text_of(condition: &syn::Expr) -> String {
     quote::ToTokens::to_token_stream(condition).to_string()
 }
 
-enum Piece {
+pub(super) enum Piece {
     Text(String),
     Arg { which: PrintfArgument, hex: bool, precision: Option<u32>, width: Option<u32> },
 }
 
-enum PrintfArgument {
+pub(super) enum PrintfArgument {
     Next,
     Position(usize),
     Name(String),
 }
 
 /// Splits a format string into text and arguments.
-fn pieces(format: &str) -> Result<Vec<Piece>, Unprintable> {
+pub(super) fn pieces(format: &str) -> Result<Vec<Piece>, Unprintable> {
     let mut pieces = vec![];
     let mut text = String::new();
     let mut rest = format;

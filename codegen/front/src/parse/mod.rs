@@ -26,6 +26,7 @@ pub mod names;
 mod number;
 mod order;
 mod pipeline;
+mod ptx;
 mod release;
 mod signature;
 mod span;

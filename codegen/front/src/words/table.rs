@@ -415,6 +415,8 @@ words! {
             fn set(i: GlobalIndex, value: Element) => Set;
             fn get_vec<Lanes>(i: GlobalIndex) => GetVec;
             fn set_vec(i: GlobalIndex, value: Any) => SetVec;
+            fn get_nc(i: GlobalIndex) => GetNc;
+            fn get_vec_nc<Lanes>(i: GlobalIndex) => GetVecNc;
             fn len() => Len;
             for op in AtomicOp: fn atomic_{op}(i: GlobalIndex, value: Element) => Atomic;
         }

@@ -100,5 +100,6 @@ names! {
     MacroWord in "Printing and stopping" {
         printf => Printf,
         assert => Assert,
+        ptx => Ptx,
     }
 }

@@ -133,7 +133,7 @@ fn stored(stmt: &Stmt) -> Option<(Written, Vec<&Expr>)> {
         Some((of(array), vec![index, value]))
     } else if let StmtKind::TileSet { tile, at, value } = &stmt.kind {
         Some((of(tile), at.iter().chain([value]).collect()))
-    } else if let StmtKind::GlobalSet { global, index, value } = &stmt.kind {
+    } else if let StmtKind::GlobalSet { global, index, value, hint: _ } = &stmt.kind {
         Some((Written::Global(*global), vec![index, value]))
     } else {
         None

@@ -19,6 +19,7 @@ use self::results::{Conclusion, Ended, Path, Results, max_stages};
 use super::banks::{BankConflictLog, SharedAccess};
 use super::choices::{Iterations, Policy};
 use super::code::{Op, Steps};
+use super::effects;
 use super::explain;
 use super::finding::{Party, ThreadAct, Undecided, UndecidedReason, Violation};
 use super::groups;
@@ -181,7 +182,14 @@ impl Exploration {
 
     /// Judges the accesses to global memory that other blocks may write.
     fn global(&mut self, kernel: &Kernel) -> Result<(), Box<Diagnostic>> {
-        let undecided = global::judge(kernel)?;
+        let own = effects::untracked_ptx(kernel);
+        let undecided = match global::judge(kernel) {
+            // Instructions of the kernel's own may order accesses.
+            Err(_) if !own.is_empty() => vec![],
+            judged => judged?,
+        };
+        own.into_iter()
+            .for_each(|span| self.note_undecided(Undecided { reason: UndecidedReason::Ptx, span }));
         // Loops that wait for a write by another block are not followed.
         let waits = plain_polls::waits(kernel);
         waits

@@ -87,6 +87,7 @@ fn is_harmless(reason: UndecidedReason) -> bool {
         | UndecidedReason::Size
         | UndecidedReason::Cluster
         | UndecidedReason::Undefined
+        | UndecidedReason::Ptx
         | UndecidedReason::NoEnd
         | UndecidedReason::Atomics
         | UndecidedReason::WaitLoop

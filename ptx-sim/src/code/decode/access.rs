@@ -67,7 +67,7 @@ pub(super) fn take_scope(d: &mut Decoder<'_, '_, '_>) -> Option<MemoryScope> {
 
 /// Takes cache hints, and returns whether one of them has an operand.
 pub(super) fn take_cache_hints(d: &mut Decoder<'_, '_, '_>) -> bool {
-    const HINTS: [&str; 20] = [
+    const HINTS: [&str; 19] = [
         "ca",
         "cg",
         "cs",
@@ -75,7 +75,6 @@ pub(super) fn take_cache_hints(d: &mut Decoder<'_, '_, '_>) -> bool {
         "cv",
         "wb",
         "wt",
-        "nc",
         "unified",
         "evict_last",
         "evict_first",
@@ -144,6 +143,10 @@ fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         return Err(d.error("expected `.weak`, `.relaxed` or `.acquire` for a load"));
     }
     let mut memory = take_space(d);
+    let is_non_coherent = d.take("nc");
+    if is_non_coherent && memory != Memory::Machine(Space::Global) {
+        return Err(d.error("`.nc` is only supported for global memory"));
+    }
     let hint = take_cache_hints(d);
     let count = take_count(d);
     let ty = element(d)?;
@@ -156,7 +159,8 @@ fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
     }
     if ty == Type::B128 {
         let row = if count == 1 { d.dest(0, ty)? } else { return Err(d.unsupported()) };
-        return Ok(Op::Memory(MemoryOp::Load(wide::access(memory, order, address, row))));
+        let access = wide::access(memory, order, address, row);
+        return Ok(Op::Memory(MemoryOp::Load(Access { is_non_coherent, ..access })));
     }
     let mut registers = [Reg::SINK; 8];
     let mut extend = None;
@@ -178,6 +182,7 @@ fn load(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         registers,
         extend,
         is_scalar: count == 1,
+        is_non_coherent,
     })))
 }
 
@@ -219,6 +224,7 @@ fn store(d: &mut Decoder<'_, '_, '_>) -> Result<Op, LoadError> {
         registers,
         extend: None,
         is_scalar: count == 1,
+        is_non_coherent: false,
     })))
 }
 

@@ -165,6 +165,7 @@ fn in_local(d: &mut Decoder<'_, '_, '_>, Slot { offset, bytes }: Slot, reg: Reg)
         registers,
         extend: None,
         is_scalar: true,
+        is_non_coherent: false,
     }
 }
 

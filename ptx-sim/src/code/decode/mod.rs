@@ -24,12 +24,13 @@ mod wide;
 
 use super::link::Body;
 use super::names::Builder;
-use crate::isa::{Guard, Inst, Op, Site};
+use crate::isa::{ControlOp, Guard, Inst, Op, Site};
 use crate::parse::LoadError;
 use crate::parse::syntax::Instruction;
 use operands::Decoder;
 
-/// Decodes one instruction, and appends it to the program.
+/// Decodes one instruction, and appends it to the program. An instruction that a kernel wrote itself,
+/// and that is not supported, is an error only for a launch that executes it.
 pub(crate) fn instruction<'s>(
     builder: &mut Builder<'_, 's>,
     instruction: &Instruction<'s>,
@@ -41,8 +42,13 @@ pub(crate) fn instruction<'s>(
         Some(guard) => Some(Guard { reg: decoder.predicate(guard.name)?, negated: guard.negated }),
         None => None,
     };
-    let ops = decode(&mut decoder, body)?;
-    decoder.finish()?;
+    let ops = decode(&mut decoder, body).and_then(|ops| decoder.finish().map(|()| ops));
+    let ops = match ops {
+        Err(error) if decoder.builder.source.own_lines.contains(&instruction.line) => {
+            vec![Op::Control(ControlOp::Unsupported(error.message.into()))]
+        }
+        ops => ops?,
+    };
     let site = Site { ptx_line: instruction.line, source: builder.source_line };
     let named = std::mem::take(&mut builder.named);
     let touches = |op| Inst { touches: Some(named.as_slice().into()), ..Inst::new(op, guard, site) };

@@ -76,7 +76,17 @@ fn halves(rows: &[Reg], register: Reg) -> [(Vec<Reg>, Reg); 2] {
 pub(super) fn access(memory: Memory, order: AccessOrder, address: Address, row: Reg) -> Access {
     let mut registers = [Reg::SINK; 8];
     (registers[0], registers[1]) = (row, row.upper());
-    Access { memory, order, bytes: 8, count: 2, address, registers, extend: None, is_scalar: true }
+    Access {
+        memory,
+        order,
+        bytes: 8,
+        count: 2,
+        address,
+        registers,
+        extend: None,
+        is_scalar: true,
+        is_non_coherent: false,
+    }
 }
 
 /// Decodes `atom.exch.b128` and `atom.cas.b128`.

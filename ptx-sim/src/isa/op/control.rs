@@ -29,6 +29,8 @@ pub(crate) enum ControlOp {
     Exit,
     /// `trap`, with the assertion that has failed if it belongs to one.
     Trap(Option<Box<Assertion>>),
+    /// An instruction that the simulator does not have, with its name and what is missing.
+    Unsupported(Box<str>),
     /// An instruction without an effect in the simulator.
     Nothing,
     /// `nanosleep`: lets the scheduler pick another warp.
@@ -56,6 +58,7 @@ impl ControlOp {
             Self::Return(_)
             | Self::Exit
             | Self::Trap(_)
+            | Self::Unsupported(_)
             | Self::Nothing
             | Self::Yield
             | Self::Printf { .. }
@@ -72,6 +75,7 @@ impl ControlOp {
             | Self::Return(_)
             | Self::Exit
             | Self::Trap(_)
+            | Self::Unsupported(_)
             | Self::Nothing
             | Self::Yield
             | Self::Printf { .. }

@@ -39,6 +39,8 @@ pub(crate) struct Access {
     pub(crate) extend: Option<(u32, u32)>,
     /// Whether the elements together form one scalar, as with `.b128`.
     pub(crate) is_scalar: bool,
+    /// Whether it is a load through the non-coherent path, `ld.global.nc`.
+    pub(crate) is_non_coherent: bool,
 }
 
 impl Access {

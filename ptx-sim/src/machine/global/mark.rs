@@ -98,6 +98,9 @@ pub(in crate::machine) enum AccessRule {
     /// The accesses are ordered, but the later one uses the asynchronous proxy and no proxy fence
     /// separates them.
     MissingProxyFence,
+    /// The later access is a non-coherent load, which need not see the earlier one, even if they are
+    /// ordered.
+    NonCoherent,
 }
 
 impl AccessRule {
@@ -105,7 +108,11 @@ impl AccessRule {
     pub(in crate::machine) fn is_race(self) -> bool {
         match self {
             Self::Race | Self::ReleaseTooNarrow => true,
-            Self::ScopeTooNarrow | Self::MixedSizes | Self::MixedProxies | Self::MissingProxyFence => false,
+            Self::ScopeTooNarrow
+            | Self::MixedSizes
+            | Self::MixedProxies
+            | Self::MissingProxyFence
+            | Self::NonCoherent => false,
         }
     }
 }

@@ -13,6 +13,7 @@ const ONE_SIZE: &str = "use one size for all strong operations on the same bytes
                         barrier: operations of different sizes are not atomic with respect to each other, \
                         and neither sees all writes of the other";
 const ONE_PROXY: &str = "use one proxy: either only atomics of threads, or only reductions of copies";
+const COHERENT: &str = "load it without `.nc` (in a kernel in Rust: with `get` or `get_vec`)";
 
 /// Two accesses that violate a rule.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +109,13 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
                 AccessKind::Write | AccessKind::Reduce => Help::FenceWrites(Memory::Global),
             };
             (FindingKind::MissingProxyFence, message, help)
+        }
+        AccessRule::NonCoherent => {
+            let message = format!(
+                "{location} is read by a non-coherent load, which need not see what was written to it in \
+                 the same launch"
+            );
+            (FindingKind::Race, message, COHERENT.into())
         }
     };
     Finding::new(kind, message).help(help)

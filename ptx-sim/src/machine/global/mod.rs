@@ -317,6 +317,15 @@ impl GlobalAccesses {
         }
     }
 
+    /// Returns the last write to one of these bytes, as a conflict with a non-coherent load.
+    pub(super) fn written(&mut self, address: u64, len: u64) -> Option<GlobalConflict> {
+        match &mut self.tracking {
+            Tracking::Off | Tracking::Fences(_) => None,
+            Tracking::Own(table) => table.written(address, len),
+            Tracking::Shared(grid) => grid.state().table.written(address, len),
+        }
+    }
+
     /// Keeps the written bytes, to compare them with the writes of others.
     #[inline]
     pub(super) fn keep_bytes(&mut self, address: u64, bytes: &[u8]) {

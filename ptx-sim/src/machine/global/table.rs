@@ -269,7 +269,7 @@ impl Table {
                 | AccessRule::ScopeTooNarrow
                 | AccessRule::ReleaseTooNarrow
                 | AccessRule::MixedSizes => !is_observed(write, byte),
-                AccessRule::MixedProxies | AccessRule::MissingProxyFence => true,
+                AccessRule::MixedProxies | AccessRule::MissingProxyFence | AccessRule::NonCoherent => true,
             });
             let found = found.filter(|(rule, _)| is_wanted(*rule));
             let found = match mark.attributes.kind {
@@ -295,6 +295,20 @@ impl Table {
         }
         (self.sets, self.free, self.uses) = (sets, free, uses);
         conflict
+    }
+
+    /// Returns the last write to one of these bytes, as a conflict with a non-coherent load.
+    pub(super) fn written(&mut self, address: u64, len: u64) -> Option<GlobalConflict> {
+        pieces(address, len).find_map(|piece| {
+            let line = self.line(piece.line);
+            let last = piece.bytes.end.saturating_sub(1);
+            let cells =
+                line.cells.get((piece.bytes.start >> line.shift) as usize..=(last >> line.shift) as usize)?;
+            let changed =
+                |cell: &&Cell| cell.kinds.has(AccessKind::Write) || cell.kinds.has(AccessKind::Reduce);
+            let other = cells.iter().find(changed)?.write;
+            Some(GlobalConflict { rule: AccessRule::NonCoherent, address: piece.address(), other })
+        })
     }
 
     /// Records that asynchronous operation `operation` has read the piece, with this step.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tma_codegen::ir::{
     Atomic, AtomicAccess, AtomicMemory, BarrierOp, BinaryOp, Block, Const, CopyKind, Expr, ExprKind,
-    MemoryScope, Order, Scalar, Special, Stmt, StmtId, StmtKind, Strictness, Type, UnaryOp, visit,
+    LoadPath, MemoryScope, Order, Scalar, Special, Stmt, StmtId, StmtKind, Strictness, Type, UnaryOp, visit,
 };
 use tma_model::limits::WARP_THREADS;
 
@@ -154,14 +154,18 @@ pub(super) fn narrower(scope: MemoryScope) -> Option<MemoryScope> {
 pub(super) fn plain(atomic: &Atomic) -> Option<StmtKind> {
     let index = atomic.index.clone();
     match (&atomic.access, &atomic.memory) {
-        (AtomicAccess::Load { dest }, AtomicMemory::Global(global)) => {
-            Some(StmtKind::GlobalGet { dest: *dest, global: *global, index })
-        }
+        (AtomicAccess::Load { dest }, AtomicMemory::Global(global)) => Some(StmtKind::GlobalGet {
+            dest: *dest,
+            global: *global,
+            index,
+            path: LoadPath::Coherent,
+            hint: None,
+        }),
         (AtomicAccess::Load { dest }, AtomicMemory::Shared(array)) => {
             Some(StmtKind::SharedGet { dest: *dest, array: array.clone(), index })
         }
         (AtomicAccess::Store { value }, AtomicMemory::Global(global)) => {
-            Some(StmtKind::GlobalSet { global: *global, index, value: value.clone() })
+            Some(StmtKind::GlobalSet { global: *global, index, value: value.clone(), hint: None })
         }
         (AtomicAccess::Store { value }, AtomicMemory::Shared(array)) => {
             Some(StmtKind::SharedSet { array: array.clone(), index, value: value.clone() })

@@ -121,15 +121,20 @@ impl<T: Scalar> Global<T> {
         device_only()
     }
 
-    /// Returns the same slice, with `policy` as the L2 cache policy of its bulk copies. This is a
-    /// hint, and changes no result. It affects only methods whose names begin with `bulk_`.
+    /// Returns the same slice, with `policy` as the L2 cache policy of its plain loads and stores
+    /// and its bulk copies. This is a hint, and changes no result.
     ///
-    /// PTX: the qualifier `.L2::cache_hint` and the operand `cache-policy`.
+    /// It is for methods whose names begin with `get`, `set` or `bulk_`. Accesses with an order, and
+    /// atomics, carry no policy. Unlike other plain accesses, those with a policy are neither moved
+    /// nor merged by the compiler.
+    ///
+    /// PTX: the qualifier `.L2::cache_hint` and the operand `cache-policy` (PTX ISA, "ld", "st").
     ///
     /// ```
     /// # use tma_runtime::prelude::*;
     /// # fn kernel(src: Global<f32>, part: SharedArray<f32, 1024>, full: Barrier) {
     /// src.hint(l2_evict_first(1.0)).bulk_load(part, 0, 1024, block_idx().x * 1024, full);
+    /// let weight = src.hint(l2_evict_last(1.0)).get(0);
     /// # }
     /// ```
     #[doc(alias = "cache_hint")]

@@ -69,7 +69,11 @@ pub(in crate::lower) fn access(cx: &mut Cx<'_, '_>, atomic: &Atomic) -> Lower<()
 
 /// Converts a scalar to a register of inline assembly: there are no 8-bit registers, and 16-bit
 /// floats are passed as bits.
-fn to_register<'c>(cx: &Cx<'c, '_>, value: BasicValueEnum<'c>, scalar: Scalar) -> Lower<BasicValueEnum<'c>> {
+pub(super) fn to_register<'c>(
+    cx: &Cx<'c, '_>,
+    value: BasicValueEnum<'c>,
+    scalar: Scalar,
+) -> Lower<BasicValueEnum<'c>> {
     let half = cx.context.i16_type();
     Ok(match scalar.bytes() {
         1 => {
@@ -82,7 +86,7 @@ fn to_register<'c>(cx: &Cx<'c, '_>, value: BasicValueEnum<'c>, scalar: Scalar) -
 }
 
 /// Converts such a register back to the scalar.
-fn from_register<'c>(
+pub(super) fn from_register<'c>(
     cx: &Cx<'c, '_>,
     register: BasicValueEnum<'c>,
     scalar: Scalar,

@@ -1,12 +1,14 @@
 //! Scalars in memory: shared arrays and slices of global memory.
 
 pub(super) mod atomic;
+mod cached;
 pub(super) mod vector;
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
-use tma_front::ir::{Expr, LocalId, ParamId, Scalar, Span, Type};
+use tma_front::ir::{Expr, LoadPath, LocalId, ParamId, Scalar, Span, Type};
 
+use self::cached::Place;
 use self::vector::Vector;
 use super::kernel::Param;
 use super::types::{int, pointer};
@@ -123,20 +125,48 @@ fn shared_address<'c>(
     Ok((element_address(cx, base, scalar, at)?, scalar))
 }
 
+/// An element of a slice, or the vector that begins there, and how its access uses the caches.
+#[derive(Clone, Copy)]
+pub(super) struct GlobalElement<'k> {
+    pub(super) global: ParamId,
+    pub(super) index: &'k Expr,
+    /// The cache policy.
+    pub(super) hint: Option<&'k Expr>,
+}
+
 /// Lowers `dest = global[index]`.
-pub(super) fn global_get(cx: &mut Cx<'_, '_>, dest: LocalId, global: ParamId, index: &Expr) -> Lower<()> {
+pub(super) fn global_get(
+    cx: &mut Cx<'_, '_>,
+    dest: LocalId,
+    element: GlobalElement<'_>,
+    path: LoadPath,
+) -> Lower<()> {
+    let GlobalElement { global, index, hint } = element;
     let vector = Vector::of(&cx.kernel.kernel().local(dest).ty)?;
     let (address, scalar) = global_addresses(cx, global, index, vector)?;
-    let value = load_any(cx, address, scalar, vector)?;
+    let policy = hint.map(|hint| expr::value(cx, hint)).transpose()?;
+    let value = match (path, policy) {
+        (LoadPath::Coherent, None) => load_any(cx, address, scalar, vector)?,
+        (LoadPath::NonCoherent, None) | (LoadPath::Coherent | LoadPath::NonCoherent, Some(_)) => {
+            cached::load(cx, Place { address, scalar, vector }, path, policy)?
+        }
+    };
     locals::store(cx, dest, value)
 }
 
 /// Lowers `global[index] = value`.
-pub(super) fn global_set(cx: &mut Cx<'_, '_>, global: ParamId, index: &Expr, value: &Expr) -> Lower<()> {
+pub(super) fn global_set(cx: &mut Cx<'_, '_>, element: GlobalElement<'_>, value: &Expr) -> Lower<()> {
+    let GlobalElement { global, index, hint } = element;
     let vector = Vector::of(&value.ty)?;
     let value = expr::value(cx, value)?;
     let (address, scalar) = global_addresses(cx, global, index, vector)?;
-    store_any(cx, address, value, scalar, vector)
+    match hint {
+        None => store_any(cx, address, value, scalar, vector),
+        Some(hint) => {
+            let policy = expr::value(cx, hint)?;
+            cached::store(cx, Place { address, scalar, vector }, value, policy)
+        }
+    }
 }
 
 /// Emits the address of `global[index]`, after a bounds check.

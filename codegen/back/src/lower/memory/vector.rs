@@ -3,7 +3,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::types::{BasicTypeEnum, VectorType};
-use inkwell::values::{BasicValue as _, BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{BasicValue as _, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use tma_front::ir::{Scalar, Span, Type};
 
 use crate::backend::BackendError;
@@ -34,13 +34,18 @@ impl Vector {
         Type::Array(Box::new(self.scalar.into()), self.len)
     }
 
-    fn ty<'c>(self, cx: &Cx<'c, '_>) -> Lower<VectorType<'c>> {
-        let element = cx.memory_type(self.scalar);
-        if let BasicTypeEnum::IntType(ty) = element {
-            return Ok(ty.vec_type(self.len));
-        }
-        Ok(float_type(element)?.vec_type(self.len))
+    /// Returns its type in memory.
+    pub(super) fn ty<'c>(self, cx: &Cx<'c, '_>) -> Lower<VectorType<'c>> {
+        vector_type(cx.memory_type(self.scalar), self.len)
     }
+}
+
+/// Returns the type of `len` integers or floats.
+pub(in crate::lower) fn vector_type(element: BasicTypeEnum<'_>, len: u32) -> Lower<VectorType<'_>> {
+    if let BasicTypeEnum::IntType(ty) = element {
+        return Ok(ty.vec_type(len));
+    }
+    Ok(float_type(element)?.vec_type(len))
 }
 
 /// Loads the vector at `address` as an array.
@@ -51,6 +56,15 @@ pub(in crate::lower) fn load<'c>(
 ) -> Lower<BasicValueEnum<'c>> {
     let stored = cx.builder.build_load(vector.ty(cx)?, address, "")?;
     align(stored, vector)?;
+    elements(cx, stored, vector)
+}
+
+/// Converts a vector from its type in memory to an array.
+pub(super) fn elements<'c>(
+    cx: &Cx<'c, '_>,
+    stored: BasicValueEnum<'c>,
+    vector: Vector,
+) -> Lower<BasicValueEnum<'c>> {
     let BasicValueEnum::VectorValue(stored) = stored else {
         return Err(BackendError::Unchecked("a vector that is none".to_owned()));
     };
@@ -70,6 +84,16 @@ pub(in crate::lower) fn store<'c>(
     value: BasicValueEnum<'c>,
     vector: Vector,
 ) -> Lower<()> {
+    let store = cx.builder.build_store(address, in_memory(cx, value, vector)?)?;
+    locals::align(store, vector.bytes())
+}
+
+/// Converts an array to the type of the vector in memory.
+pub(super) fn in_memory<'c>(
+    cx: &Cx<'c, '_>,
+    value: BasicValueEnum<'c>,
+    vector: Vector,
+) -> Lower<VectorValue<'c>> {
     let BasicValueEnum::ArrayValue(array) = value else {
         return Err(BackendError::Unchecked("an array that is none".to_owned()));
     };
@@ -79,8 +103,7 @@ pub(in crate::lower) fn store<'c>(
         let element = memory::to_memory(cx, element, vector.scalar)?;
         stored = cx.builder.build_insert_element(stored, element, cx.u32_const(i), "")?;
     }
-    let store = cx.builder.build_store(address, stored)?;
-    locals::align(store, vector.bytes())
+    Ok(stored)
 }
 
 fn align(loaded: BasicValueEnum<'_>, vector: Vector) -> Lower<()> {

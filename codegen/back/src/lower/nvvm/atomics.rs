@@ -152,7 +152,7 @@ fn bits(scalar: Scalar) -> String {
 }
 
 /// Returns the register type for a value of this type.
-fn register(scalar: Scalar) -> Operand {
+pub(super) fn register(scalar: Scalar) -> Operand {
     match scalar {
         Scalar::Bool | Scalar::I8 | Scalar::U8 | Scalar::E4m3 | Scalar::E5m2 => B16,
         Scalar::I16 | Scalar::U16 | Scalar::F16 | Scalar::Bf16 => B16,

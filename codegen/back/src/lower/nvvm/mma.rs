@@ -23,6 +23,8 @@ pub(in crate::lower) struct InPlace {
     pub(super) operands: Vec<Operand>,
     /// Whether writing those registers is the only effect.
     pub(super) is_pure: bool,
+    /// Whether several threads execute it together.
+    pub(super) is_convergent: bool,
     pub(super) ptx: u32,
 }
 
@@ -155,6 +157,7 @@ pub(in crate::lower) fn multiply(
         before: *before,
         operands: left.into_iter().chain([B64]).chain(vec![B32; metadata_registers]).collect(),
         is_pure: false,
+        is_convergent: true,
         ptx: major * 10 + minor,
     }
 }
@@ -245,6 +248,7 @@ fn wgmma_wait(wait: &Wait) -> InPlace {
         before,
         operands: vec![B32; wait.operands],
         is_pure: false,
+        is_convergent: true,
         ptx: 80,
     }
 }
@@ -282,7 +286,7 @@ fn call_in_place<'c>(
     registers: &[BasicValueEnum<'c>],
     args: &[BasicValueEnum<'c>],
 ) -> Lower<BasicValueEnum<'c>> {
-    let InPlace { text, register, count, before, operands, is_pure, ptx } = instruction;
+    let InPlace { text, register, count, before, operands, is_pure, is_convergent, ptx } = instruction;
     cx.ptx_version = cx.ptx_version.max(*ptx);
     let letter = register.constraint();
     let (output, read) = match before {
@@ -314,7 +318,8 @@ fn call_in_place<'c>(
     let call = cx.builder.build_indirect_call(ty, assembly, &inputs, "")?;
     // The value of the `memory` attribute is a set of accesses, and 0 is the empty set.
     let of_registers: &[&str] = if *is_pure { &["willreturn", "memory"] } else { &[] };
-    for name in ["nounwind", "convergent"].iter().chain(of_registers) {
+    let of_threads: &[&str] = if *is_convergent { &["convergent"] } else { &[] };
+    for name in ["nounwind"].iter().chain(of_threads).chain(of_registers) {
         let attribute = cx.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
         call.add_attribute(AttributeLoc::Function, attribute);
     }

@@ -40,6 +40,7 @@ pub(in crate::lower) fn ldmatrix(registers: usize, transposed: bool) -> InPlace 
         before: PreviousValue::Discarded,
         operands: vec![Shared],
         is_pure: false,
+        is_convergent: true,
         ptx: 65,
     }
 }
@@ -74,6 +75,7 @@ pub(in crate::lower) fn mma_sync(product: WarpProduct, op: WarpMmaOp) -> InPlace
         before: PreviousValue::Tied,
         operands: vec![operand; a + b],
         is_pure: true,
+        is_convergent: true,
         ptx: major * 10 + minor,
     }
 }

@@ -1,7 +1,9 @@
 //! Tests of lowering through LLVM, which inspect the PTX. If a kernel has no inputs, the optimiser
 //! computes what it stores: the constant in the PTX is the kernel's result.
 
+mod cached;
 mod orders;
+mod ptx;
 
 use crate::{Target, compile};
 

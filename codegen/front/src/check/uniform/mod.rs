@@ -202,8 +202,8 @@ impl Walk<'_> {
         self.note_reach(stmt, &facts);
         match facts.flow {
             Flow::Fallthrough => {
-                if let Some(definition) = facts.defines {
-                    self.define(stmt, &facts, definition);
+                for definition in &facts.defines {
+                    self.define(stmt, &facts, *definition);
                 }
             }
             Flow::If(condition, blocks) => {
@@ -261,6 +261,8 @@ impl Walk<'_> {
             DefinedValue::Lanes(value, op) => self.variables.of_lanes(value, op, span),
             DefinedValue::Matrix => differs(Difference::Elements).in_blocks(span),
             DefinedValue::Range(inner) => self.bounds(inner),
+            DefinedValue::Ptx(ptx) if ptx.has_effects() => differs(Difference::Ptx).in_blocks(span),
+            DefinedValue::Ptx(ptx) => self.variables.of_all(&ptx.inputs.iter().collect::<Vec<_>>()),
         };
         self.set(local, variation, index.is_empty());
     }

@@ -48,7 +48,8 @@ impl Variation {
             | Difference::Atomic
             | Difference::Elements
             | Difference::Lanes
-            | Difference::PollTiming => (false, false),
+            | Difference::PollTiming
+            | Difference::Ptx => (false, false),
         };
         Self {
             level,

@@ -132,7 +132,7 @@ impl AtRunTime {
 
     fn stmt(&mut self, kernel: &Kernel, stmt: &Stmt, definitions: &QuickMap<LocalId, usize>) {
         let facts = stmt.facts();
-        if let Some(definition) = facts.defines {
+        for definition in facts.defines {
             let is_at_run_time = match definition.value {
                 DefinedValue::Expr(value) => self.depends(kernel, value),
                 DefinedValue::Range(inner) => self.is_counted_at_run_time(kernel, inner),
@@ -141,7 +141,8 @@ impl AtRunTime {
                 | DefinedValue::Phase
                 | DefinedValue::Election
                 | DefinedValue::Lanes(..)
-                | DefinedValue::Matrix => true,
+                | DefinedValue::Matrix
+                | DefinedValue::Ptx(_) => true,
             };
             if is_at_run_time || definition.index.iter().any(|index| self.depends(kernel, index)) {
                 self.locals.insert(definition.local);
@@ -247,7 +248,7 @@ fn leaves(block: &Block, label: Label) -> bool {
 fn definitions(block: &Block) -> QuickMap<LocalId, usize> {
     let mut found = QuickMap::default();
     visit::for_each_stmt(block, &mut |stmt| {
-        if let Some(definition) = stmt.facts().defines {
+        for definition in stmt.facts().defines {
             *found.entry(definition.local).or_default() += 1;
         }
     });

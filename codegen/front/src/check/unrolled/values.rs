@@ -121,7 +121,7 @@ impl State {
     /// Forgets the variables that `block` assigns.
     pub(in crate::check) fn forget(&mut self, block: &Block) {
         visit::for_each_stmt(block, &mut |stmt| {
-            if let Some(defined) = stmt.facts().defines {
+            for defined in stmt.facts().defines {
                 self.set(defined.local, Value::Unknown);
             }
         });

@@ -1,12 +1,12 @@
-//! Accesses with a memory order and a scope.
+//! Accesses with a memory order and a scope, and non-coherent loads.
 
 use super::Word;
 use crate::diag::Code;
 use crate::diag::text::Text;
 use crate::diag::wording::{either, one_of};
-use crate::ir::{MemoryScope, Order, Scalar, order_name, scope_name};
+use crate::ir::{MemoryScope, Order, Scalar, Span, order_name, scope_name};
 
-/// A strong access that does not exist.
+/// A strong access that does not exist, or a non-coherent load of memory that changes.
 #[derive(Clone, Debug)]
 pub enum Atomic {
     /// Elements that the access does not support. It supports `takes`.
@@ -15,6 +15,14 @@ pub enum Atomic {
     Order { word: Word, found: Order, takes: &'static [Order] },
     /// A scope that includes threads without access to the shared memory.
     SharedScope { word: Word, found: MemoryScope },
+    /// A non-coherent load from a slice that the kernel writes, or accesses with an order.
+    NonCoherent {
+        slice: String,
+        /// Whether it loads a vector.
+        is_vector: bool,
+        /// The first such write or access, unless the write is part of another operation.
+        change: Option<Span>,
+    },
 }
 
 /// Returns what to write instead of an access to elements of an unsupported type.
@@ -73,6 +81,21 @@ impl Atomic {
                 Text::new(Code::AccessOrder, message).help(
                     "use `Scope::Block`, or `Scope::Cluster` if other blocks of the cluster access the array",
                 )
+            }
+            Self::NonCoherent { slice, is_vector, change } => {
+                let (word, plain) = if *is_vector { ("get_vec_nc", "get_vec") } else { ("get_nc", "get") };
+                let message = format!(
+                    "non-coherent load of memory that changes: `{word}` need not see what the kernel writes \
+                     to `{slice}`"
+                );
+                let text = Text::new(Code::NonCoherentLoad, message);
+                let text = match change {
+                    Some(change) => {
+                        text.label(*change, "the kernel writes it, or orders accesses to it, here")
+                    }
+                    None => text,
+                };
+                text.help(format!("read `{slice}` with `{plain}`"))
             }
         }
     }

@@ -147,17 +147,23 @@ impl Copy {
                 let message = format!("`{word}` does not support `{element}` elements");
                 Text::new(Code::ReduceElement, message).help(format!("use elements of type {takes}"))
             }
-            Self::Hint { word } => {
-                Text::new(Code::UnsupportedExpression, format!("`{word}` does not accept a cache hint"))
-                    .help(format!("call `{word}` on the slice itself: hints are for bulk copies"))
-            }
+            Self::Hint { word } => Text::new(
+                Code::UnsupportedExpression,
+                format!("`{word}` does not accept a cache hint"),
+            )
+            .help(format!(
+                "call `{word}` on the slice itself: hints are for plain loads and stores, and for bulk \
+                         copies"
+            )),
             Self::DescriptorHint => Text::new(
                 Code::UnsupportedExpression,
                 "the prefetch of a descriptor does not accept a cache hint",
             )
             .help("call `prefetch_descriptor` on the map itself"),
-            Self::SecondHint => Text::new(Code::UnsupportedExpression, "a copy accepts only one cache hint")
-                .help("remove one of the hints"),
+            Self::SecondHint => {
+                Text::new(Code::UnsupportedExpression, "an access accepts only one cache hint")
+                    .help("remove one of the hints")
+            }
             Self::CacheFraction(fraction) => {
                 let message = format!(
                     "the fraction of a cache policy must be above 0.0 and at most 1.0, not {fraction}"

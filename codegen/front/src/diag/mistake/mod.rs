@@ -38,7 +38,7 @@ pub use attribute::{Attribute, Trusted};
 pub use build::{Build, SourceFile};
 pub use cluster::{Cluster, Slices};
 pub use copy::{BulkNumber, Copy, Misalignment};
-pub use format::{Format, Unprintable};
+pub use format::{Format, Ptx, Unprintable};
 pub use instances::Instances;
 pub use limits::{BarrierCount, Indexed, Limits, UnrolledIteration};
 pub use mismatch::{Mismatch, Since};
@@ -98,7 +98,7 @@ families! {
     Argument,
     /// Assignments to values that cannot be modified.
     Assignment,
-    /// Accesses with a memory order and a scope.
+    /// Accesses with a memory order and a scope, and non-coherent loads.
     Atomic,
     /// Attributes and their positions.
     Attribute,
@@ -134,6 +134,8 @@ families! {
     Protocol,
     /// Shared memory.
     Shared,
+    /// `ptx!`.
+    Ptx,
     /// Signatures of kernels and device functions.
     Signature,
     /// Rust syntax that kernels do not support.
@@ -174,6 +176,7 @@ impl Mistake {
             | Self::MmaSync(_)
             | Self::Name(_)
             | Self::Pipeline(_)
+            | Self::Ptx(_)
             | Self::Shared(_)
             | Self::Syntax(_)
             | Self::Tile(_)

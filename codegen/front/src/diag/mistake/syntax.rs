@@ -201,10 +201,9 @@ impl Form {
                 "pass tiles and barriers by value: they are handles",
             ),
             Self::Range => ("ranges are supported only in `for`", "write `for i in a..b`"),
-            Self::Unsafe => (
-                "`unsafe` blocks are not supported in kernels",
-                "remove the `unsafe`: the whole kernel language is safe",
-            ),
+            Self::Unsafe => {
+                ("`unsafe` blocks are not supported in kernels", "remove the `unsafe`: only `ptx!` needs it")
+            }
             Self::Let => (
                 "`let` is supported only as `if let Some(name) = option`",
                 "use `match` on an integer, or `if`",

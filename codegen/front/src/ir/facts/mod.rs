@@ -5,7 +5,7 @@
 
 mod table;
 
-use super::{Atomic, Expr, Flow, For, Kernel, LocalId, ParamId, Stmt, Type, WarpOp};
+use super::{Atomic, Expr, Flow, For, Kernel, LocalId, ParamId, Ptx, Stmt, Type, WarpOp};
 use crate::target::Feature;
 
 /// The properties of a statement.
@@ -13,8 +13,8 @@ use crate::target::Feature;
 pub struct Facts<'k> {
     /// The control flow after it.
     pub flow: Flow<'k>,
-    /// The local that it assigns.
-    pub defines: Option<Definition<'k>>,
+    /// The locals that it assigns.
+    pub defines: Vec<Definition<'k>>,
     /// The memory that it accesses, other than the counter of `sync_grid`.
     pub accesses: Vec<MemoryAccess<'k>>,
     /// The operands, other than locations of accesses, on which control flow, integers and
@@ -64,6 +64,8 @@ pub enum DefinedValue<'k> {
     Lanes(&'k Expr, &'k WarpOp),
     /// A matrix, of which each thread holds some elements.
     Matrix,
+    /// A value that instructions of the kernel's own compute.
+    Ptx(&'k Ptx),
 }
 
 /// An access to memory.
@@ -240,7 +242,7 @@ impl<'k> Facts<'k> {
     fn visible() -> Self {
         Self {
             flow: Flow::Fallthrough,
-            defines: None,
+            defines: vec![],
             accesses: vec![],
             controls: vec![],
             effect: Effect::Visible,
@@ -283,7 +285,7 @@ impl<'k> Facts<'k> {
     }
 
     fn defines(self, local: LocalId, value: DefinedValue<'k>) -> Self {
-        Self { defines: Some(Definition { local, index: &[], value }), ..self }
+        Self { defines: vec![Definition { local, index: &[], value }], ..self }
     }
 
     fn controls(self, controls: Vec<&'k Expr>) -> Self {

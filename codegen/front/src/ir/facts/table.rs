@@ -6,8 +6,8 @@ use super::{
 };
 use crate::ir::{
     Atomic, AtomicAccess, AtomicMemory, BarrierOp, BulkCopy, CopyKind, Expr, Flow, For, JumpTarget,
-    LeftOperand, Loop, LoopExit, MapEdit, Multicast, ParamId, RemoteCopy, RowOp, SharedRange, StmtKind, Sync,
-    TileCopy, WarpOp,
+    LeftOperand, Loop, LoopExit, MapEdit, Multicast, ParamId, Ptx, RemoteCopy, RowOp, SharedRange, StmtKind,
+    Sync, TileCopy, Type, WarpOp,
 };
 use crate::target::Feature;
 
@@ -17,7 +17,7 @@ impl StmtKind {
         use MemoryObject::{Global, Shared};
         match self {
             Self::Assign { local, index, value } => {
-                let defines = Some(Definition { local: *local, index, value: DefinedValue::Expr(value) });
+                let defines = vec![Definition { local: *local, index, value: DefinedValue::Expr(value) }];
                 let controls = index.iter().chain([value]).collect();
                 Facts { defines, effect: Effect::Local, ..Facts::visible() }.controls(controls)
             }
@@ -51,8 +51,12 @@ impl StmtKind {
             Self::TileSet { tile, at, value } => Facts::store(Shared(tile), at.iter().collect(), value),
             Self::SharedGet { dest, array, index } => Facts::load(*dest, Shared(array), vec![index]),
             Self::SharedSet { array, index, value } => Facts::store(Shared(array), vec![index], value),
-            Self::GlobalGet { dest, global, index } => Facts::load(*dest, Global(*global), vec![index]),
-            Self::GlobalSet { global, index, value } => Facts::store(Global(*global), vec![index], value),
+            Self::GlobalGet { dest, global, index, path: _, hint: _ } => {
+                Facts::load(*dest, Global(*global), vec![index])
+            }
+            Self::GlobalSet { global, index, value, hint: _ } => {
+                Facts::store(Global(*global), vec![index], value)
+            }
             Self::Atomic(access) => atomic(access),
 
             Self::TileCopy(copy) => tile_copy(copy),
@@ -152,9 +156,27 @@ impl StmtKind {
                     .together(Group::Warp)
                     .controls([value].into_iter().chain(by).collect())
             }
+            Self::Ptx(inner) => ptx(inner),
             Self::PrintTile { tile } => Facts::whole(Shared(tile), false),
         }
     }
+}
+
+fn ptx(ptx: &Ptx) -> Facts<'_> {
+    let defines = ptx.outputs.iter().map(|output| {
+        let value = DefinedValue::Ptx(ptx);
+        Definition { local: output.dest, index: &[], value }
+    });
+    let accesses = ptx.accesses.iter().map(|access| {
+        let object = match (access.global(), access.object.ty.local()) {
+            (Some(param), _) => MemoryObject::Global(param),
+            (None, Type::Barrier) => MemoryObject::Mbarrier(&access.object),
+            (None, _) => MemoryObject::Shared(&access.object),
+        };
+        MemoryAccess::new(object, Accessor::Other, access.writes)
+    });
+    let effect = if ptx.has_effects() { Effect::Visible } else { Effect::Local };
+    Facts { defines: defines.collect(), accesses: accesses.collect(), effect, ..Facts::visible() }
 }
 
 fn atomic(access: &Atomic) -> Facts<'_> {

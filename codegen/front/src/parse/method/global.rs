@@ -7,8 +7,8 @@ use super::matrix::{Rows, matrix_of};
 use super::vector::written_vector;
 use crate::diag::{Sink, mistake};
 use crate::ir::{
-    AtomicMemory, AtomicOp, CopyKind, Expr, ExprKind, MemoryScope, Multicast, Order, ParamId, Scalar,
-    SharedRange, Span, StmtKind, Type,
+    AtomicMemory, AtomicOp, CopyKind, Expr, ExprKind, LoadPath, MemoryScope, Multicast, Order, ParamId,
+    Scalar, SharedRange, Span, StmtKind, Type,
 };
 use crate::parse::call::effect;
 use crate::parse::cx::Cx;
@@ -19,7 +19,7 @@ use crate::words::{GlobalCall, GlobalWord, Word};
 /// A slice as the receiver of a method.
 pub(super) struct Slice {
     pub(super) global: ParamId,
-    /// The cache policy of its copies.
+    /// The cache policy of its plain accesses and copies.
     pub(super) hint: Option<Expr>,
     pub(super) element: Scalar,
 }
@@ -39,26 +39,23 @@ impl Cx<'_> {
                 return Some(Expr { kind: ExprKind::GlobalLen(global), ty: Scalar::U64.into(), span });
             }
             GlobalCall::Get { i: index } => {
-                let (dest, value) = self.builder.temporary("element", element, span);
-                self.builder.emit(StmtKind::GlobalGet { dest, global, index }, span);
-                return Some(value);
+                return Some(self.plain_load(slice, element.into(), index, LoadPath::Coherent, span));
             }
-            GlobalCall::Set { i: index, value } => {
-                self.declared.param_mut(global).written = true;
-                return Some(effect(&mut self.builder, StmtKind::GlobalSet { global, index, value }, span));
+            GlobalCall::GetNc { i: index } => {
+                return Some(self.plain_load(slice, element.into(), index, LoadPath::NonCoherent, span));
             }
+            GlobalCall::Set { i: index, value } => return Some(self.plain_store(slice, index, value, span)),
             GlobalCall::GetVec { i: index } => {
                 let vector = self.read_vector(syntax, element)?;
-                self.moves_vector(global, &vector);
-                let (dest, value) = self.builder.temporary("elements", vector, span);
-                self.builder.emit(StmtKind::GlobalGet { dest, global, index }, span);
-                return Some(value);
+                return Some(self.plain_load(slice, vector, index, LoadPath::Coherent, span));
+            }
+            GlobalCall::GetVecNc { i: index } => {
+                let vector = self.read_vector(syntax, element)?;
+                return Some(self.plain_load(slice, vector, index, LoadPath::NonCoherent, span));
             }
             GlobalCall::SetVec { i: index, value } => {
                 let value = written_vector(&mut self.typing(), value, element)?;
-                self.moves_vector(global, &value.ty.clone());
-                self.declared.param_mut(global).written = true;
-                return Some(effect(&mut self.builder, StmtKind::GlobalSet { global, index, value }, span));
+                return Some(self.plain_store(slice, index, value, span));
             }
             GlobalCall::Matrix { first, extents, stride } => {
                 let rows = Rows { first, extents, stride };
@@ -117,6 +114,26 @@ impl Cx<'_> {
         self.bulk_copy(slice, SliceRange { index, count }, kind, span)
     }
 
+    /// Emits a load of an element or a vector, of type `loaded`.
+    fn plain_load(&mut self, slice: Slice, loaded: Type, index: Expr, path: LoadPath, span: Span) -> Expr {
+        let Slice { global, hint, element: _ } = slice;
+        self.moves_vector(global, &loaded);
+        let name = if loaded.elements().is_some() { "elements" } else { "element" };
+        let (dest, value) = self.builder.temporary(name, loaded, span);
+        let hint = hint.map(Box::new);
+        self.builder.emit(StmtKind::GlobalGet { dest, global, index, path, hint }, span);
+        value
+    }
+
+    /// Emits a store of an element or a vector.
+    fn plain_store(&mut self, slice: Slice, index: Expr, value: Expr, span: Span) -> Expr {
+        let Slice { global, hint, element: _ } = slice;
+        self.moves_vector(global, &value.ty.clone());
+        self.declared.param_mut(global).written = true;
+        let hint = hint.map(Box::new);
+        effect(&mut self.builder, StmtKind::GlobalSet { global, index, value, hint }, span)
+    }
+
     /// Requires that the launcher passes an address aligned for vectors of this type.
     fn moves_vector(&mut self, global: ParamId, vector: &Type) {
         if let (Type::Array(_, len), Type::Global(element)) =
@@ -144,11 +161,7 @@ pub(super) fn slice(
 ) -> Option<Slice> {
     let Target { map, hint } = Target::of(receiver)?;
     let takes_hint = match word {
-        GlobalWord::Get
-        | GlobalWord::Set
-        | GlobalWord::GetVec
-        | GlobalWord::SetVec
-        | GlobalWord::Len
+        GlobalWord::Len
         | GlobalWord::Matrix
         | GlobalWord::Atomic(_)
         | GlobalWord::Load
@@ -157,7 +170,13 @@ pub(super) fn slice(
         | GlobalWord::Swap
         | GlobalWord::CompareExchange
         | GlobalWord::AddVec => false,
-        GlobalWord::BulkLoad
+        GlobalWord::Get
+        | GlobalWord::Set
+        | GlobalWord::GetVec
+        | GlobalWord::SetVec
+        | GlobalWord::GetNc
+        | GlobalWord::GetVecNc
+        | GlobalWord::BulkLoad
         | GlobalWord::BulkLoadMulticast
         | GlobalWord::BulkStore
         | GlobalWord::BulkReduce(_)

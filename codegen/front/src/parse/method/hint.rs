@@ -1,4 +1,5 @@
-//! `hint`: attaches a cache policy to the copies of a map or a slice of global memory.
+//! `hint`: attaches a cache policy to the copies of a map, or to the plain accesses and copies of a
+//! slice of global memory.
 
 use crate::diag::mistake;
 use crate::ir::{Expr, ExprKind, MapRef, Span, Type};
@@ -6,7 +7,7 @@ use crate::parse::cx::Cx;
 
 impl Cx<'_> {
     /// Resolves `receiver.hint(policy)`. The policy is evaluated here. Its variable may change
-    /// before the copy.
+    /// before the access.
     pub(super) fn hinted(
         &mut self,
         receiver: Expr,
@@ -29,7 +30,7 @@ impl Cx<'_> {
 pub(super) struct Target {
     /// The map, or the slice, which has no index.
     pub(super) map: MapRef,
-    /// The cache policy of its copies.
+    /// The cache policy of its accesses.
     pub(super) hint: Option<Expr>,
 }
 

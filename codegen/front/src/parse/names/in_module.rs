@@ -16,6 +16,7 @@ use crate::parse::item::imports::shareable_name;
 use crate::parse::item::{ModuleItems, structs};
 use crate::parse::names::Space;
 use crate::parse::number::finds_method;
+use crate::parse::ptx;
 use crate::words::{FunctionWord, MacroWord, NumberWord, ReceiverKind, TypeWord, Word, receivers};
 
 /// The number of tiles for which the methods of slots are collected.
@@ -190,6 +191,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         if let Some(word) = last_name(&called.path).and_then(|name| MacroWord::named(&name)) {
             self.note(&called.path, Meaning::Macro(word));
         }
+        ptx::values(called).iter().for_each(|value| visit_argument(self, value));
         // The front end rejects a call whose arguments are no expressions.
         let arguments = Punctuated::<Expr, Token![,]>::parse_terminated;
         for argument in called.parse_body_with(arguments).iter().flatten() {

@@ -57,7 +57,7 @@ pub enum Meaning {
     Constant(Scalar, ConstantWord),
     /// A function of a scalar: `f16::from_f32`.
     Conversion(Scalar, ConversionWord),
-    /// `printf!` or `assert!`.
+    /// `printf!`, `assert!` or `ptx!`.
     Macro(MacroWord),
     /// A method.
     Method(Method),
@@ -318,7 +318,7 @@ pub fn judge_imports(words: &[WordUse], shared: &ModuleItems, sink: &mut Sink) {
             scalar.is_of_library()
         }
         Meaning::Macro(word) => match word {
-            MacroWord::Printf => true,
+            MacroWord::Printf | MacroWord::Ptx => true,
             MacroWord::Assert => false,
         },
         Meaning::Option | Meaning::Method(_) | Meaning::OrdMethod | Meaning::MethodOfGeneric(..) => false,

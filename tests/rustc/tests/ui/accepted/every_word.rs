@@ -7,6 +7,7 @@ use tma_runtime::prelude::*;
 #[tma_kernel(protocol = trusted("a sketch"), threads = 32, cluster = 2, instances(a = <f16, Swizzle128>))]
 pub fn every_word<T: TileElement, W: Swizzle>(
     out: Global<u32>,
+    fixed: Global<f16>,
     r#type: u32,
     m: TensorMap<Tile<T, Shape2<8, 64>, W>>,
     c: Im2colMap<Tile<f16, Shape2<8, 64>>, 4>,
@@ -44,6 +45,7 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     row.set_vec(0, row.get_vec::<4>(4));
     t.set_vec([0, 0, 0], t.get_vec::<4>([1, 1, 4]));
     out.set_vec(0, out.get_vec::<2>(2));
+    let same = (fixed.get_nc(0), fixed.hint(l2_evict_last(1.0)).get_vec_nc::<8>(8));
     out.store(0, out.load(1, Order::Acquire, Scope::Device), Order::Release, Scope::System);
     let lanes = ballot(vote_all(e) || vote_any(e)) | match_any(d) | match_all(a);
     let moved = shuffle_xor(d, 1) + shuffle_up(d, 1) + shuffle_down(d, 1) + shuffle_idx(d, 0);
@@ -97,6 +99,8 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     assume(a > 4);
     #[trusted = "a sketch"]
     let _ = a;
+    let mut picked = 0u32;
+    unsafe { ptx!("prmt.b32 {picked}, {a}, {a}, {order};", out picked, in a, order = in 0x3120u32) };
     printf!("x {} {type}\n", h);
     print_tile(t);
     out.set(tma_runtime::lang::min(a, 3), a + r#type);

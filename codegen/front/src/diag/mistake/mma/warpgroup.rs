@@ -37,6 +37,7 @@ pub enum Difference {
     Elements,
     Lanes,
     PollTiming,
+    Ptx,
 }
 
 impl Warpgroup {
@@ -122,6 +123,7 @@ impl Display for Difference {
             Self::Elements => "each thread holds its own elements",
             Self::Lanes => "each warp has its own result",
             Self::PollTiming => "each thread polls at a different time",
+            Self::Ptx => "the effects of `ptx!` may differ among threads",
         })
     }
 }

@@ -1,10 +1,14 @@
 //! `printf!` and `assert!`.
 
+mod ptx;
+
 use std::fmt;
 
 use crate::diag::text::Text;
 use crate::diag::wording::counted;
 use crate::diag::{Code, PartialType};
+
+pub use ptx::Ptx;
 
 /// A mistake in a format string or in a message.
 #[derive(Clone, Debug)]

@@ -1,9 +1,12 @@
 //! The rules of single operations, in a list of the statements that have any and one of all
 //! expressions.
 
+mod ptx;
+
+use super::accesses::vectors;
 use super::low_bits::Variables;
 use super::rules::Rules;
-use super::{bulk, clusters, coordinates, descriptors, inferred, limits, mma, vectors, warp};
+use super::{bulk, clusters, coordinates, descriptors, inferred, limits, mma, warp};
 use crate::diag::Sink;
 use crate::ir::{Accessor, Expr, ExprKind, Kernel, MathOp, MemoryObject, Stmt, StmtKind, visit};
 
@@ -52,6 +55,8 @@ fn statement(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         limits::named_barrier(id, threads, sink);
     } else if let StmtKind::Warp { value, op, dest: _ } = &stmt.kind {
         warp::operation(rules, value, op, span, sink);
+    } else if let StmtKind::Ptx(inner) = &stmt.kind {
+        ptx::operands(rules, inner, sink);
     } else if let StmtKind::PrintTile { tile } = &stmt.kind {
         limits::printed_tile(tile, sink);
     } else {

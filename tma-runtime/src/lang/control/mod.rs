@@ -1,10 +1,16 @@
 //! Unrolled loops, traps, assumptions and printing.
 
+mod ptx;
+
 use std::fmt::Arguments;
 use std::iter::{Rev, StepBy};
 use std::ops::{Range, RangeInclusive};
 
 use super::{Number, Shape, Swizzle, Tile, TileElement, device_only, sealed::Sealed};
+
+pub use ptx::{
+    PtxInput, PtxMemory, PtxScalar, device_ptx, device_ptx_input, device_ptx_memory, device_ptx_output,
+};
 
 /// Ranges that a `for` in a kernel may iterate over: `a..b`, `a..=b`, and either with
 /// `.step_by(n)`, `.rev()` or both.

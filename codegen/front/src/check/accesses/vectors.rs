@@ -1,13 +1,13 @@
 //! Vectors of elements in memory: their alignment, as far as it is certain.
 
-use super::low_bits::LowBits;
-use super::rules::Rules;
+use crate::check::low_bits::LowBits;
+use crate::check::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, VectorNumber};
 use crate::ir::{Expr, MemoryAccess, MemoryObject, Type};
 
 /// Checks a vector that threads load or store.
-pub(super) fn access(rules: &Rules<'_>, access: &MemoryAccess<'_>, sink: &mut Sink) {
+pub(in crate::check) fn access(rules: &Rules<'_>, access: &MemoryAccess<'_>, sink: &mut Sink) {
     let (Some(len), Some(first)) = (access.elements.count(rules.kernel), access.at.last()) else { return };
     let number = match access.object {
         MemoryObject::Global(param) => {
