@@ -132,8 +132,11 @@ impl Writer<'_> {
                     let value = self.expr(ty, 3);
                     match Small::of(op, ty) {
                         Some(Small { left, right }) => {
+                            // First the value, which may change the variable.
+                            let by = self.fresh("by");
+                            self.line(&format!("let {by}: {} = {value}{right};", ty.name()));
                             self.line(&format!("{place} = {place}{left};"));
-                            format!("{op}= {value}{right}")
+                            format!("{op}= {by}")
                         }
                         None => format!("{op}= {value}"),
                     }
