@@ -188,6 +188,38 @@ fn undecided_kernels_fail_where_they_are_denied() {
     printed(&folder, "check --no-build --source k.rs --deny undecided", 1);
 }
 
+/// Kernels with instructions of their own are counted, and each use is listed once.
+#[test]
+fn instructions_of_the_kernels_own_are_counted() {
+    let folder = fresh("own-instructions");
+    let kernel = |name: &str, line: &str| {
+        format!(
+            "#[tma_kernel(threads = 32)]\nfn {name}(n: u32, at: Global<u32>) {{\n    let mut x = n;\n{line}    at.set(thread_idx().x, x);\n}}\n"
+        )
+    };
+    let brev = "    for i in 0..2 {\n        unsafe { ptx!(\"brev.b32 {x}, {x};\", inout x) };\n    }\n";
+    let clock = "    unsafe { ptx!(\"mov.u32 {x}, %clock;\", out x, volatile) };\n";
+    let kernels = [kernel("plain", ""), kernel("reversed", brev), kernel("timed", clock)].concat();
+    fs::write(folder.join("k.rs"), kernels.clone()).unwrap();
+    let text = printed(&folder, "check --no-build --source k.rs", 0);
+    let at = |text: &str| line_of(&kernels, text);
+    has(
+        &text,
+        &[
+            &format!("k.rs:{}: not checked: the instructions of `ptx!`\n", at("brev")),
+            &format!("    k.rs:{}: the effects of `ptx!` are not tracked\n", at("clock")),
+            "3 kernels: 2 proved, 0 checked up to a number of iterations, 1 not decided, 0 broken\n",
+            "2 kernels use `ptx!`, which is not checked\n",
+        ],
+    );
+    assert_eq!(text.matches("not checked: the instructions").count(), 2, "{text}");
+    let data = json(&folder, "check --no-build --source k.rs", 0);
+    assert_eq!(data["summary"]["with_ptx"], 2, "{data:#}");
+    let uses = &data["kernels"][1]["protocol"]["exceptions"];
+    assert_eq!(uses[0]["line"], at("brev"), "{data:#}");
+    assert_eq!(uses[0]["ptx"], true, "{data:#}");
+}
+
 /// Modules instantiated from templates of this package, and of one that it depends on.
 #[test]
 fn kernels_of_made_modules_are_listed() {

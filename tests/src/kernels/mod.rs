@@ -33,6 +33,7 @@ pub mod phases;
 pub mod pipelines;
 pub mod places;
 pub mod printing;
+pub mod ptx_macro;
 pub mod reductions;
 pub mod remote_barriers;
 pub mod sharing;
@@ -66,6 +67,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         bits::CASES,
         vectors::CASES,
         packed::CASES,
+        ptx_macro::CASES,
         places::CASES,
         atomics::CASES,
         optional::CASES,

@@ -24,25 +24,28 @@ pub(super) struct CheckedKernel {
     pub(super) ptx: String,
     /// The reason for which the macro and the build script skip its protocol, if they do.
     pub(super) trusted: Option<String>,
-    /// Other statements and conditions that it asks to be trusted, in the order of their lines.
+    /// Other statements and conditions that it asks to be trusted, in the order of their lines,
+    /// without repetitions.
     pub(super) exceptions: Vec<Exception>,
     pub(super) report: protocol::Report,
 }
 
 /// A statement or a condition that a kernel asks to be trusted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Exception {
     pub(super) line: usize,
     pub(super) item: TrustedItem,
 }
 
 /// The subject of an exception.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TrustedItem {
     /// A statement, with the reason.
     Statement(String),
     /// A condition, as the text of its line.
     Assumption(String),
+    /// A `ptx!`.
+    Ptx,
 }
 
 /// A file with kernels that break rules. None of its kernels is checked further.
@@ -132,13 +135,16 @@ fn exceptions(kernel: &Kernel, source: &str) -> Vec<Exception> {
     });
     let mut exceptions: Vec<_> = statements.collect();
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
-        if let StmtKind::Assert { assumed: true, .. } = stmt.kind {
-            let line = stmt.origin.span.start().line;
+        let line = stmt.origin.span.start().line;
+        if let StmtKind::Ptx(_) = stmt.kind {
+            exceptions.push(Exception { line, item: TrustedItem::Ptx });
+        } else if let StmtKind::Assert { assumed: true, .. } = stmt.kind {
             let text = source.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim();
             exceptions.push(Exception { line, item: TrustedItem::Assumption(text.to_owned()) });
         }
     });
     exceptions.sort_by_key(|exception| exception.line);
+    exceptions.dedup();
     exceptions
 }
 

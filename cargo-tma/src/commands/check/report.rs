@@ -38,6 +38,8 @@ struct Tally {
     /// Broken kernels whose protocol is trusted.
     trusted: u32,
     conflicts: u32,
+    /// Kernels with instructions of their own, which are not checked.
+    with_ptx: u32,
     /// Kernels that spill, or that ptxas complains about.
     ptxas_warnings: u32,
 }
@@ -108,6 +110,8 @@ impl Tally {
             Verdict::Broken(_) => self.broken += 1,
         }
         self.conflicts += u32::from(kernel.report.accesses.iter().any(|access| conflicts(access) > 0));
+        self.with_ptx +=
+            u32::from(kernel.exceptions.iter().any(|exception| exception.item == TrustedItem::Ptx));
         self.ptxas_warnings +=
             u32::from(assembled.is_some_and(|assembled| !assembled.ptxas_report.is_clean()));
     }
@@ -134,6 +138,11 @@ impl Tally {
         if self.conflicts > 0 {
             text += &format!("{}\n", warning(format!("{} with bank conflicts", self.conflicts)));
         }
+        if self.with_ptx > 0 {
+            let verb = if self.with_ptx == 1 { "uses" } else { "use" };
+            let count = counted(self.with_ptx as usize, "kernel");
+            text += &format!("{}\n", warning(format!("{count} {verb} `ptx!`, which is not checked")));
+        }
         if self.ptxas_warnings > 0 {
             text += &format!("{}\n", bad(format!("{} with spills or ptxas notes", self.ptxas_warnings)));
         }
@@ -148,6 +157,7 @@ impl Tally {
             "broken": self.broken,
             "broken_and_trusted": self.trusted,
             "with_bank_conflicts": self.conflicts,
+            "with_ptx": self.with_ptx,
             "with_ptxas_complaints": self.ptxas_warnings,
         })
     }
@@ -227,6 +237,7 @@ fn protocol_text(kernel: &CheckedKernel) -> String {
         let description = match item {
             TrustedItem::Statement(reason) => format!("a statement is trusted: {reason}"),
             TrustedItem::Assumption(text) => format!("assumed: {text}"),
+            TrustedItem::Ptx => "not checked: the instructions of `ptx!`".to_owned(),
         };
         text += &format!("{}: {description}\n", location(kernel, *line));
     }
@@ -324,6 +335,7 @@ fn kernel_json(kernel: &CheckedKernel, assembled: Option<&Assembled>) -> Value {
     let exceptions = kernel.exceptions.iter().map(|Exception { line, item }| match item {
         TrustedItem::Statement(reason) => json!({ "line": line, "trusted": reason }),
         TrustedItem::Assumption(text) => json!({ "line": line, "assumed": text }),
+        TrustedItem::Ptx => json!({ "line": line, "ptx": true }),
     });
     json!({
         "kernel": kernel.name,
