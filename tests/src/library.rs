@@ -234,10 +234,10 @@ fn scaled() -> impl Fn(&Device) -> anyhow::Result<()> {
     let [a, b] = [a, b].map(|all| all.into_iter().map(e4m3::from_f32).collect::<Vec<_>>());
     let wanted = halves(&wanted);
     move |device| {
-        let (a, b) = (device.tensor(&a, [1, m, k])?, device.tensor(&b, [1, n, k])?);
+        let (a, b) = (device.tensor(&a, [m, k])?, device.tensor(&b, [n, k])?);
         let of_a = device.tensor(&of_a, [m, steps])?;
         let of_b = device.tensor(&of_b, [blocks, steps])?;
-        let mut c = device.filled_bytes::<bf16, 3>([1, m, n], 0xff)?;
+        let mut c = device.filled_bytes::<bf16, 2>([m, n], 0xff)?;
         let (grid, [m, n, k, steps]) = (Grid::new(1, 2, 1), [m, n, k, steps].map(|extent| extent as u32));
         let (along_m, along_k, band) = (steps, 1, 1);
         scaled::promoted::bf16_t128x128_cluster2x1::launch(

@@ -248,7 +248,9 @@ fn bounds_are_asked_of_every_instance() {
         ),
     ));
     for wanted in [
-        "let _ = k :: < f32 , 1 > ; let _ = k :: < f32 , 2 > ; let _ = k :: < f32 , 3 > ;",
+        "let _ = k :: < f32 , 1 > ;",
+        "let _ = k :: < f32 , 2 > ;",
+        "let _ = k :: < f32 , 3 > ;",
         "fn methods_of_generics < T : TileElement , const N : u32 > () where T : Mine",
     ] {
         assert!(text.contains(wanted), "no `{wanted}` in {text}");

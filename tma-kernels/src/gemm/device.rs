@@ -65,12 +65,21 @@ pub mod schedule {
         index: u32,
     ) -> TileCoords {
         let tiles = order.tiles_down * order.tiles_across;
-        let tile = index % tiles; // of its matrix
+        let tile = tile_of_matrix::<CLUSTER_M, CLUSTER_N, BM, BN>(order, index % tiles);
+        TileCoords { batch: index / tiles, ..tile }
+    }
+
+    /// Returns this block's part of its cluster's tile number `tile` of the first matrix.
+    #[tma_device]
+    pub fn tile_of_matrix<const CLUSTER_M: u32, const CLUSTER_N: u32, const BM: u32, const BN: u32>(
+        order: TileOrder,
+        tile: u32,
+    ) -> TileCoords {
         let band_start = tile / (order.band * order.tiles_across) * order.band;
         let height = min(order.tiles_down - band_start, order.band);
         let in_band = tile % (order.band * order.tiles_across);
         TileCoords {
-            batch: index / tiles,
+            batch: 0,
             row: (CLUSTER_M * (band_start + in_band % height) + block_in_cluster().y) * BM,
             column: (CLUSTER_N * (in_band / height) + block_in_cluster().x) * BN,
         }

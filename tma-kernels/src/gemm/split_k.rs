@@ -13,7 +13,7 @@ pub mod kernels {
 
     use crate::gemm::device::consumer::multiply_steps;
     use crate::gemm::device::producer::{Operand, Steps, nth_step};
-    use crate::gemm::device::schedule::{operand_coords, ring_stages};
+    use crate::gemm::device::schedule::operand_coords;
 
     /// Columns of a cluster's tile, half of which each block stores.
     const BN: u32 = 128;
@@ -44,7 +44,8 @@ pub mod kernels {
         let BM = 64 * WARPGROUPS,
         let ROWS_B = if MN_B { BK } else { BN },
         let COLUMNS_B = if MN_B { BN } else { BK },
-        let STAGES = ring_stages(BM, BN, 3 * WARPGROUPS); // a buffer, and an inbox of two, for each warpgroup
+        // Eight would fit with one warpgroup: 1.8 % faster at 16 × 4096 × 14336, 1.3 % slower at 128 × 4096 × 4096.
+        let STAGES = if WARPGROUPS == 1 { 7 } else { 5 };
 
         (AB, C, BK) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64)],
         WARPGROUPS in [split_k128x128 = 2, split_k64x128 = 1],

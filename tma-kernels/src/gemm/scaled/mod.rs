@@ -4,7 +4,6 @@ pub mod kernel;
 
 use super::GemmError;
 use super::choose::{self, Problem};
-use super::extents::{batch, batch_mut};
 use super::instances::row_of;
 use kernel::scaled::promoted;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut, resident_blocks};
@@ -148,9 +147,9 @@ fn queue<C: Promoted>(
     };
     let [along_m, along_k] = strides.map(|stride| stride as u32);
     let [m, n, k] = [m, n, k].map(|extent| extent as u32);
-    let a = batch(a)?.l2_promotion(L2Promotion::B256);
-    let b = batch(b)?.l2_promotion(L2Promotion::B256);
-    let c = batch_mut(c)?.l2_promotion(L2Promotion::B256);
+    let a = a.l2_promotion(L2Promotion::B256);
+    let b = b.l2_promotion(L2Promotion::B256);
+    let c = c.l2_promotion(L2Promotion::B256);
     Ok(kernel.launch(on, grid, a, b, c, of_a, of_b, m, n, k, along_m, along_k, band)?)
 }
 
