@@ -33,6 +33,11 @@ pub mod phases;
 pub mod pipelines;
 pub mod places;
 pub mod printing;
+#[allow(
+    clippy::undocumented_unsafe_blocks,
+    clippy::semicolon_if_nothing_returned,
+    reason = "every block is one `ptx!`, which declares what it accesses"
+)]
 pub mod ptx_macro;
 pub mod reductions;
 pub mod remote_barriers;

@@ -100,6 +100,7 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     #[trusted = "a sketch"]
     let _ = a;
     let mut picked = 0u32;
+    // SAFETY: the instruction only computes `picked`.
     unsafe { ptx!("prmt.b32 {picked}, {a}, {a}, {order};", out picked, in a, order = in 0x3120u32) };
     printf!("x {} {type}\n", h);
     print_tile(t);

@@ -9,6 +9,7 @@ fn joined(src: Global<u32>, dst: Global<u32>, order: u32) {
     let x = src.get(i);
     let mut y = 0;
     let mut both = [0u32; 2];
+    // SAFETY: the instructions only compute their outputs.
     unsafe {
         ptx!("prmt.b32 {y}, {x}, {x}, {order};", out y, in x, in order);
         ptx!(
