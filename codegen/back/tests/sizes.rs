@@ -45,7 +45,7 @@ fn limits() -> Limits {
         }
         None => {
             let budget = Budget(4 * Budget::MACRO.0);
-            Limits { programs: 12, budget, turns: 64, seconds: 10.0, kilobytes: 512 << 10 }
+            Limits { programs: 12, budget, turns: 64, seconds: 20.0, kilobytes: 512 << 10 }
         }
     }
 }
