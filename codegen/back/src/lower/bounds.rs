@@ -171,11 +171,9 @@ pub(super) fn divisor<'c>(
         let some = cx.builder.build_int_compare(IntPredicate::NE, b, ty.const_zero(), "")?;
         print::assert(cx, some, by_zero, span)?;
     }
-    // Only the least number has no opposite.
     if signed && (!b.is_const() || b.get_sign_extended_constant() == Some(-1)) {
-        let least = ty.const_int(1 << (ty.get_bit_width() - 1), false);
         let divides = cx.builder.build_int_compare(IntPredicate::NE, b, ty.const_all_ones(), "")?;
-        let has_opposite = cx.builder.build_int_compare(IntPredicate::NE, a, least, "")?;
+        let has_opposite = overflow::has_opposite(cx, a)?;
         let fits = cx.builder.build_or(divides, has_opposite, "")?;
         overflow::check(cx, op, fits, span)?;
     }

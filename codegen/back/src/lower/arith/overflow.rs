@@ -79,10 +79,15 @@ pub(super) fn negation<'c>(cx: &mut Cx<'c, '_>, a: IntValue<'c>, span: Span) -> 
     if !cx.checked {
         return Ok(());
     }
+    let fits = has_opposite(cx, a)?;
+    check_for(cx, NEGATION_OVERFLOW, fits, span)
+}
+
+/// Compares a signed integer with the least one of its type, the only one without an opposite.
+pub(in crate::lower) fn has_opposite<'c>(cx: &Cx<'c, '_>, a: IntValue<'c>) -> Lower<IntValue<'c>> {
     let ty = a.get_type();
     let least = ty.const_int(1 << (ty.get_bit_width() - 1), false);
-    let fits = cx.builder.build_int_compare(IntPredicate::NE, a, least, "")?;
-    check_for(cx, NEGATION_OVERFLOW, fits, span)
+    Ok(cx.builder.build_int_compare(IntPredicate::NE, a, least, "")?)
 }
 
 /// Checks that the result of `op` is one of its type.

@@ -62,9 +62,7 @@ fn text(ptx: &Ptx) -> String {
             PtxPiece::Text(piece) => text += &piece.replace('$', "$$"),
             PtxPiece::Output(at) => _ = write!(text, "${{{at}}}"),
             PtxPiece::Input(at) => {
-                // An input that an output begins with is in the output's register.
-                let tied = ptx.outputs.iter().position(|output| output.initial == Some(*at));
-                _ = write!(text, "${{{}}}", tied.unwrap_or(ptx.outputs.len() + at));
+                _ = write!(text, "${{{}}}", tied(ptx, *at).unwrap_or(ptx.outputs.len() + at));
             }
         }
     }
@@ -72,13 +70,17 @@ fn text(ptx: &Ptx) -> String {
     lines.join("\n\t")
 }
 
+/// Returns the output that begins with input number `at`: both are in one register.
+fn tied(ptx: &Ptx, at: usize) -> Option<usize> {
+    ptx.outputs.iter().position(|output| output.initial == Some(at))
+}
+
 /// Returns the constraint string for LLVM. With `&` an output shares no register with an input: a
 /// template may write it before it reads the inputs.
 fn constraints(ptx: &Ptx, operands: &PtxOperands<'_>) -> String {
     let outputs = operands.outputs.iter().map(|output| format!("=&{}", output.constraint()));
     let inputs = operands.inputs.iter().enumerate().map(|(at, input)| {
-        let tied = ptx.outputs.iter().position(|output| output.initial == Some(at));
-        tied.map_or_else(|| input.0.constraint().to_owned(), |output| output.to_string())
+        tied(ptx, at).map_or_else(|| input.0.constraint().to_owned(), |output| output.to_string())
     });
     let clobber = ptx.has_effects().then(|| "~{memory}".to_owned());
     outputs.chain(inputs).chain(clobber).collect::<Vec<_>>().join(",")
