@@ -31,7 +31,10 @@ impl Plan {
         environment(&mut cargo, folder);
         // With this variable, stable cargo prints the unit graph too. Debug information must stay
         // enabled, unlike in the other tests: without it there would be nothing to compare.
-        cargo.env("RUSTC_BOOTSTRAP", "1").env_remove("CARGO_PROFILE_DEV_DEBUG");
+        cargo.env("RUSTC_BOOTSTRAP", "1");
+        for variable in ["CARGO_PROFILE_DEV_DEBUG", "CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG"] {
+            cargo.env_remove(variable);
+        }
         let output = cargo.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let graph: Value = serde_json::from_slice(&output.stdout).unwrap();
