@@ -39,7 +39,7 @@ words! {
         }
         "Shared memory" {
             fn shared<Shared>() => Shared;
-            fn reuse<Shared>(object: Any) => Reuse;
+            fn reuse<SharedData>(object: Any) => Reuse;
         }
         "Control flow" {
             fn unroll<Range>(range: Any) => Unroll;
