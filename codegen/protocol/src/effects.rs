@@ -293,15 +293,17 @@ impl<'k> Run<'_, 'k> {
         let (block, at, region) = self.elements(array, index, vector.unwrap_or(1))?;
         self.use_remote_memory(stmt.id, block)?;
         self.log_banks(stmt.id, block, &region);
+        let hull = region.hull();
         self.access_shared(stmt.id, block, READ, region, None)?;
         if !self.input.code.slice.needs(dest) {
             return Ok(());
         }
         // Trusted statements may write the memory meanwhile.
         let is_ordered = !self.input.code.trusts_any();
+        let is_reused = self.input.is_reused(&hull);
         let numbers = &self.state.blocks[block].numbers;
         let known = at
-            .filter(|_| vector.is_none() && is_ordered)
+            .filter(|_| vector.is_none() && is_ordered && !is_reused)
             .and_then(|at| at.map(|at| numbers.get(&at).copied()));
         match known {
             Some(lanes) => self.set(dest, Value::Number(lanes)),
@@ -317,7 +319,7 @@ impl<'k> Run<'_, 'k> {
         let hull = region.hull();
         self.log_banks(stmt.id, block, &region);
         self.access_shared(stmt.id, block, WRITE, region, None)?;
-        if !self.input.code.slice.reads_shared() {
+        if !self.input.code.slice.reads_shared() || self.input.is_reused(&hull) {
             return Ok(());
         }
         let values = self.numbers(value);

@@ -5,7 +5,9 @@ use tma_front::diag::Diagnostic;
 use tma_front::diag::mistake::{
     Counterexample, Counts, LaunchInput, Protocol, StageRole, Subject, ThreadAct, ThreadSet, ThreadStep,
 };
-use tma_front::ir::{Kernel, ParamId, Scalar, Span, Special, StmtId, StmtKind, Type, visit};
+use tma_front::ir::{
+    ExprKind, Kernel, ParamId, Scalar, SharedId, Span, Special, StmtId, StmtKind, Type, visit,
+};
 use tma_front::limits::WARP_THREADS;
 
 use super::code::Op;
@@ -47,11 +49,11 @@ pub(super) fn diagnostic(
     };
     let subject = match found.detail {
         Detail::Barrier { at, .. } | Detail::Slices { at, .. } | Detail::Memory { at, .. } => {
-            name_at(input, at)
+            name_at(input, found.at.site.stmt, at)
         }
         Detail::Global(param) => {
             let name = kernel.param(param).name.clone();
-            Some(Subject { name, is_global: true, stage: None, role: None })
+            Some(Subject { name, is_global: true, stage: None, role: None, others: vec![] })
         }
         Detail::Nothing => None,
     };
@@ -144,30 +146,51 @@ fn variable_of(kernel: &Kernel, id: StmtId) -> Option<String> {
 }
 
 /// Returns the shared variable at an address, as the source names it, and the stage if it has
-/// several.
-fn name_at(input: &Input<'_>, at: u32) -> Option<Subject> {
+/// several. Of variables in the same memory, this is the one that the statement names.
+fn name_at(input: &Input<'_>, stmt: StmtId, at: u32) -> Option<Subject> {
     let kernel = input.kernel.kernel();
     let layout = input.kernel.layout();
-    let (index, var) = kernel.shared.iter().enumerate().find(|(index, var)| {
-        let start = layout.offset(tma_front::ir::SharedId(to_u32(*index)));
-        let size = to_u32(layout::size(&var.ty));
+    let is_there = |id: &SharedId| {
+        let start = layout.offset(*id);
+        let size = to_u32(layout::size(&kernel.shared_var(*id).ty));
         (start..start.saturating_add(size)).contains(&at)
-    })?;
-    let id = tma_front::ir::SharedId(u32::try_from(index).ok()?);
-    let stage = if let Type::Stages(object, _) = &var.ty {
+    };
+    let all: Vec<_> = (0..).map(SharedId).take(kernel.shared.len()).filter(is_there).collect();
+    let named = shared_in(kernel, stmt);
+    let id = *all.iter().find(|id| named.contains(id)).or(all.first())?;
+    let ring_of = |id: SharedId| kernel.pipelines.iter().find(|ring| ring.parts().any(|part| part == id));
+    let name_of = |id| ring_of(id).map_or(&kernel.shared_var(id).name, |ring| &ring.name).clone();
+
+    let stage = if let Type::Stages(object, _) = &kernel.shared_var(id).ty {
         let stride = u32::try_from(layout::stride(object)).ok()?.max(1);
         Some((at - layout.offset(id)) / stride)
     } else {
         None
     };
-    let ring = kernel.pipelines.iter().find(|ring| ring.parts().any(|part| part == id));
-    let role = ring.map(|ring| match id {
+    let role = ring_of(id).map(|ring| match id {
         id if id == ring.full => StageRole::Full,
         id if id == ring.empty => StageRole::Empty,
         _ => StageRole::Tile,
     });
-    let name = ring.map_or(&var.name, |ring| &ring.name).clone();
-    Some(Subject { name, is_global: false, stage, role })
+    let others = all.into_iter().filter(|&other| other != id).map(name_of).collect();
+    Some(Subject { name: name_of(id), is_global: false, stage, role, others })
+}
+
+/// Returns the shared variables that a statement names.
+fn shared_in(kernel: &Kernel, id: StmtId) -> Vec<SharedId> {
+    let mut found = vec![];
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if stmt.id == id {
+            for operand in visit::operands(&stmt.kind) {
+                visit::within(operand, &mut |part| {
+                    if let ExprKind::Shared(id) = part.kind {
+                        found.push(id);
+                    }
+                });
+            }
+        }
+    });
+    found
 }
 
 /// Returns a condition that excludes a launch of which a single number is 0.

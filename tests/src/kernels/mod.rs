@@ -41,6 +41,7 @@ pub mod printing;
 pub mod ptx_macro;
 pub mod reductions;
 pub mod remote_barriers;
+pub mod reused;
 pub mod sharing;
 pub mod structs;
 pub mod swizzled;
@@ -63,6 +64,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         control::CASES,
         values::CASES,
         structs::CASES,
+        reused::CASES,
         sharing::CASES,
         generics::CASES,
         derived::CASES,

@@ -13,7 +13,7 @@
 //! | group | words |
 //! | --- | --- |
 //! | values | `bool i8 u8 i16 u16 i32 u32 i64 u64 usize f32 f64`, [`f16`](struct@f16), [`bf16`], [`tf32`], [`e4m3`], [`e5m2`]; [`cast`] |
-//! | shared memory | [`shared`], [`Tile`], [`Barrier`], [`SharedArray`], [`SharedMap`], [`Stages`] |
+//! | shared memory | [`shared`], [`reuse`], [`Tile`], [`Barrier`], [`SharedArray`], [`SharedMap`], [`Stages`] |
 //! | barriers and pipelines | [`Token`], [`Phase`], [`Pipeline`], [`Producer`], [`Consumer`], [`EmptySlot`], [`LoadingSlot`], [`FullSlot`] |
 //! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Panels16`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`], [`Interleave16`], [`Interleave32`] |
 //! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], scalars |
@@ -138,7 +138,7 @@ pub use reduce::{
 };
 pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32};
 pub use shape::{Coordinate, Coordinates, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
-pub use shared::{Shared, SharedArray, Stages, shared};
+pub use shared::{ReusableMemory, Shared, SharedArray, SharedData, Stages, reuse, shared};
 pub use sync::{
     fence, fence_barrier_init, fence_proxy_async, fence_proxy_async_global, named_barrier_arrive,
     named_barrier_sync, sync_threads, sync_warp, sync_warpgroup,

@@ -26,6 +26,10 @@ pub fn function<Word, Name: Is<Word>>(word: Word, name: Name) {}
 /// type.
 pub fn conversion<Word: Fn(u32) -> f32, Name: Is<Word>>(word: Word, name: Name) {}
 
+/// Checks names like [`function`](function()), for [`reuse`](super::reuse()), whose argument has any
+/// reusable type.
+pub fn reuse<Word: Fn(AnyTile) -> AnyTile, Name: Is<Word>>(word: Word, name: Name) {}
+
 /// A tile type for places where its parameters do not matter.
 pub type AnyTile = super::Tile<f32, super::Shape2<8, 8>>;
 

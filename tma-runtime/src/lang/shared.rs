@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 use std::ops::Index;
 
 use super::{
-    Barrier, Scalar, Shape, SharedMap, Swizzle, Tile, TileElement, TileType, device_only, sealed::Sealed,
+    Barrier, Pipeline, Scalar, Shape, SharedMap, Swizzle, Tile, TileElement, TileType, Tiles, device_only,
+    sealed::Sealed,
 };
 
 /// The types of shared variables: [`Tile`], [`Barrier`], [`SharedArray`], [`Stages`] of these, and
@@ -45,6 +46,65 @@ impl<X: Shared, const N: u32> Shared for Stages<X, N> {}
 /// ```
 #[must_use]
 pub fn shared<X: Shared>() -> X {
+    device_only()
+}
+
+/// The shared variables that hold nothing but data: [`Tile`], [`SharedArray`], and [`Stages`] of
+/// these. Their memory can be [reused](reuse).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be in reused memory",
+    label = "not a tile, `SharedArray`, or `Stages` of one",
+    note = "give barriers and pipelines memory of their own, by `shared()`"
+)]
+pub trait SharedData: Shared {}
+
+impl<T: TileElement, S: Shape, W: Swizzle> SharedData for Tile<T, S, W> {}
+impl<T: Scalar, const N: u32> SharedData for SharedArray<T, N> {}
+impl<X: SharedData, const N: u32> SharedData for Stages<X, N> {}
+
+/// The objects whose memory can be [reused](reuse): [`SharedData`], and a
+/// [`Pipeline`], of which it is the memory of the tiles.
+#[diagnostic::on_unimplemented(
+    message = "the memory of `{Self}` cannot be reused",
+    label = "not a tile, `SharedArray`, `Stages` of one, or a `Pipeline`"
+)]
+pub trait ReusableMemory: Sealed {}
+
+impl<T: TileElement, S: Shape, W: Swizzle> ReusableMemory for Tile<T, S, W> {}
+impl<T: Scalar, const N: u32> ReusableMemory for SharedArray<T, N> {}
+impl<X: SharedData, const N: u32> ReusableMemory for Stages<X, N> {}
+impl<T: Tiles, const N: u32> ReusableMemory for Pipeline<T, N> {}
+
+/// Declares a variable in the shared memory of another one, so that two phases of a kernel can use
+/// the same bytes as different types.
+///
+/// Like [`shared`], the call is only allowed as the value of a `let`, outside of loops and
+/// branches. The new variable begins where `object` begins, and must not need more bytes than
+/// `object` has. `object` is a whole variable, not a stage of one; of a [`Pipeline`] it is the
+/// memory of all its tiles, and its barriers keep theirs.
+///
+/// Both variables stay usable, and name the same bytes: what is written by one name is read by the
+/// other, in the layout that PTX defines for its type. Accesses by one name are ordered with those
+/// by the other like accesses to one variable. The compiler and the simulator report those that no
+/// barrier orders, and the fence that is missing between threads' accesses and copies.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(src: TensorMap<Tile<f32, Shape2<32, 32>>>, out: Global<f32>) {
+/// let tile: Tile<f32, Shape2<32, 32>> = shared();
+/// let sums: SharedArray<f32, 32> = reuse(tile);
+/// // ...
+/// let row = thread_idx().x;
+/// let mut sum = 0.0;
+/// for column in 0..32 {
+///     sum += tile.get([row, column]);
+/// }
+/// sync_threads(); // no thread reads `tile` any more
+/// sums.set(row, sum);
+/// # }
+/// ```
+#[must_use]
+pub fn reuse<X: SharedData>(object: impl ReusableMemory) -> X {
     device_only()
 }
 

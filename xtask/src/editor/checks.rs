@@ -21,15 +21,17 @@ pub(super) const ALL: [(&str, Check); 7] = [
 type Members = (&'static str, &'static [&'static str]);
 
 /// The positions at which the checks type, with the values in scope.
-const MEMBERS: [(&str, &[Members]); 5] = [
+const MEMBERS: [(&str, &[Members]); 6] = [
     ("alone", &[("tile", TILE), ("full", BARRIER), ("map", MAP)]),
     ("nested", &[("tile", TILE), ("full", BARRIER), ("map", MAP)]),
     ("instances", &[("tile", TILE), ("full", BARRIER), ("map", GLOBAL)]),
+    ("instruction", &[("tile", TILE), ("array", ARRAY), ("map", GLOBAL)]),
     ("device", &[("tile", TILE), ("map", GLOBAL)]),
     ("behind", &[("tile", TILE), ("full", BARRIER), ("map", GLOBAL)]),
 ];
 
 const TILE: &[&str] = &["bytes", "get", "set"];
+const ARRAY: &[&str] = &["get", "len", "set_vec"];
 const BARRIER: &[&str] = &["arrive_expect_tx", "init", "wait"];
 const MAP: &[&str] = &["load", "prefetch", "store"];
 const GLOBAL: &[&str] = &["get", "len", "set"];
@@ -86,6 +88,8 @@ fn hover(session: &mut Session) -> Result<()> {
         ("arrive_expect_tx(", "pub fn arrive_expect_tx(self, bytes: u32)"),
         ("tile.bytes()", "tile: Tile<f16, Shape2<64, 64>>"),
         ("leader {", "leader: bool"),
+        ("array.set(", "array: SharedArray<u32, 32>"),
+        ("number) };", "number: u32"),
         ("helped(map, tile);", "fn helped(map: Global<u32>, tile: Tile<u32"),
     ] {
         let found = session.hover(word)?;
@@ -99,6 +103,9 @@ fn definitions(session: &mut Session) -> Result<()> {
         ("tile.bytes()", "tile: Tile<f16"),
         ("leader {", "leader = "),
         ("helped(map, tile);", "fn helped"),
+        ("array.set(", "array: SharedArray"),
+        ("highest, in", "let mut highest"),
+        ("number) };", "let number"),
         ("THREADS {", "const THREADS"),
         ("doubled(THREADS)", "fn doubled"),
     ] {

@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 
 use crate::workspace;
 
-/// Kernels of every form: alone, with instances, in a module, and a device function. Some blocks
-/// are statements followed by others, some are not. Checks type at the positions of `// HERE name`.
+/// Kernels of every form: alone, with instances, with an instruction of its own, in a module, and a
+/// device function. Some blocks are statements followed by others, some are not. Checks type at the positions of `// HERE name`.
 pub(super) const SOURCE: &str = r#"//! Kernels to be edited.
 
 use tma_runtime::prelude::*;
@@ -65,10 +65,22 @@ pub fn instances<const N: u32>(map: Global<u32>) {
     map.set(thread_idx().x, tile.get([thread_idx().x]));
 }
 
+/// Finds the highest bit.
+#[tma_kernel(threads = 32)]
+pub fn instruction(map: Global<u32>) {
+    let tile: Tile<u32, Shape1<32>> = shared();
+    let array: SharedArray<u32, 32> = reuse(tile);
+    let number = thread_idx().x;
+    let mut highest = 0;
+    // SAFETY: it accesses no memory.
+    unsafe { ptx!("bfind.u32 {highest}, {number};", out highest, in number) };
+    array.set(number, highest);
+    // HERE instruction
+    map.set(number, array.get(number));
+}
+
 #[tma_module]
 pub mod shared {
-    use tma_runtime::prelude::*;
-
     /// Twice a number.
     #[tma_device]
     pub fn doubled(number: u32) -> u32 {

@@ -100,8 +100,14 @@ pub(super) fn proof(word: &WordUse) -> TokenStream {
     let span = span_of(path);
     match &word.meaning {
         Meaning::Function(word) => {
-            let same =
-                format_ident!("{}", if *word == FunctionWord::Cast { "conversion" } else { "function" });
+            let same = if *word == FunctionWord::Cast {
+                "conversion"
+            } else if *word == FunctionWord::Reuse {
+                "reuse"
+            } else {
+                "function"
+            };
+            let same = format_ident!("{same}");
             let generics = examples(word.signature().generics, span);
             let generics = generics.map(|generics| quote_spanned!(span=> ::#generics));
             let word = vocabulary(&word.name(), span);
@@ -224,7 +230,7 @@ fn example(generic: Generic, span: Span) -> TokenStream {
         Generic::Lifetime => quote_spanned!(span=> 'static),
         Generic::KeptValue => quote_spanned!(span=> ()),
         Generic::Rank => quote_spanned!(span=> 4),
-        Generic::Tile | Generic::Operand => tile(span),
+        Generic::Tile | Generic::Operand | Generic::SharedData => tile(span),
         Generic::Tiles => {
             let tile = tile(span);
             quote_spanned!(span=> (#tile,))

@@ -166,3 +166,40 @@ fn only_the_own_block_met(out: Global<u32>) {
     out.set(thread_idx().x, 1);
     sync_cluster();
 }
+
+#[tma_kernel(threads = 64)]
+fn written_by_another_name(src: TensorMap<Tile<f32, Shape2<64, 32>>>, out: Global<f32>) {
+    let tile: Tile<f32, Shape2<64, 32>> = shared();
+    let sums: SharedArray<f32, 64> = reuse(tile);
+    let full: Barrier = shared();
+    if thread_idx().x == 0 {
+        full.init(1);
+        fence_barrier_init();
+        full.arrive_expect_tx(tile.bytes());
+        src.load(tile, [0, 0], full);
+    }
+    sync_threads();
+    full.wait(0);
+    let sum = tile.get([thread_idx().x, 0]) + tile.get([thread_idx().x, 31]);
+    sums.set(thread_idx().x, sum); //~ TMA0704
+    sync_threads();
+    out.set(thread_idx().x, sums.get(63 - thread_idx().x));
+}
+
+#[tma_kernel(threads = 64)]
+fn loaded_by_another_name(src: TensorMap<Tile<f32, Shape2<64, 32>>>, out: Global<f32>) {
+    let sums: SharedArray<f32, 2048> = shared();
+    let tile: Tile<f32, Shape2<64, 32>> = reuse(sums);
+    let full: Barrier = shared();
+    if thread_idx().x == 0 { full.init(1); fence_barrier_init(); }
+    sums.set(thread_idx().x, out.get(thread_idx().x));
+    sync_threads();
+    out.set(thread_idx().x, sums.get(63 - thread_idx().x));
+    sync_threads();
+    if thread_idx().x == 0 {
+        full.arrive_expect_tx(tile.bytes());
+        src.load(tile, [0, 0], full); //~ TMA0707
+    }
+    full.wait(0);
+    out.set(thread_idx().x, tile.get([thread_idx().x, 0]));
+}

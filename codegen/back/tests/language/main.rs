@@ -70,6 +70,7 @@ mod order;
 mod origins;
 mod pipelines;
 mod ptx_macro;
+mod reuse;
 mod scopes;
 mod tiles;
 mod values;

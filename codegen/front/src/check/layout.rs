@@ -75,31 +75,83 @@ fn footprint(ty: &Type) -> (u64, u64) {
     }
 }
 
+/// Variables that lie one after the other, and those that reuse their memory.
+struct Group {
+    owners: Vec<SharedId>,
+    reusers: Vec<SharedId>,
+    alignment: u64,
+}
+
 /// Lays variables out by decreasing alignment, so that little is lost to padding, and in order of
-/// appearance if alignments are equal.
+/// appearance if alignments are equal. Variables whose memory is reused together stay together.
 pub(super) fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
-    let mut order: Vec<usize> = (0..kernel.shared.len()).collect();
-    order.sort_by_key(|&i| std::cmp::Reverse(alignment(&kernel.shared[i].ty)));
+    let mut groups = groups(kernel);
+    groups.sort_by_key(|group| std::cmp::Reverse(group.alignment));
 
     let mut offsets = vec![0; kernel.shared.len()];
     let mut end = 0u64;
-    for i in order {
-        let ty = &kernel.shared[i].ty;
-        let offset = end.next_multiple_of(alignment(ty));
-        end = offset.saturating_add(size(ty)).min(u64::from(u32::MAX));
-        offsets[i] = u32::try_from(offset).unwrap_or(u32::MAX);
+    for group in groups {
+        let start = end.next_multiple_of(group.alignment);
+        end = start;
+        for id in group.owners {
+            let ty = &kernel.shared_var(id).ty;
+            let offset = end.next_multiple_of(alignment(ty));
+            end = offset.saturating_add(size(ty)).min(u64::from(u32::MAX));
+            offsets[id.0 as usize] = to_u32(offset);
+        }
+        for id in group.reusers {
+            offsets[id.0 as usize] = to_u32(start);
+            check_reuse(kernel, id, end - start, sink);
+        }
     }
     // LLVM reads up to 16 aligned bytes at once where fewer are needed, so these must exist.
     end = end.next_multiple_of(limits::ARRAY_ALIGNMENT);
     if end > limits::SHARED_BYTES {
         report_over_budget(kernel, end, sink);
     }
-    SharedLayout { offsets, bytes: u32::try_from(end).unwrap_or(u32::MAX) }
+    SharedLayout { offsets, bytes: to_u32(end) }
+}
+
+/// Returns the groups in order of appearance.
+fn groups(kernel: &Kernel) -> Vec<Group> {
+    let ids = || (0..).map(SharedId).take(kernel.shared.len());
+    let mut groups = Vec::<Group>::new();
+    for id in ids().filter(|&id| kernel.shared_var(id).reuses.is_empty()) {
+        if groups.iter().any(|group| group.owners.contains(&id)) {
+            continue;
+        }
+        let reusers: Vec<_> = ids().filter(|&other| kernel.shared_var(other).reuses.contains(&id)).collect();
+        let owners =
+            reusers.first().map_or_else(|| vec![id], |&first| kernel.shared_var(first).reuses.clone());
+        let members = owners.iter().chain(&reusers);
+        let alignment = members.map(|&id| alignment(&kernel.shared_var(id).ty)).max().unwrap_or(1);
+        groups.push(Group { owners, reusers, alignment });
+    }
+    groups
+}
+
+fn check_reuse(kernel: &Kernel, id: SharedId, has: u64, sink: &mut Sink) {
+    let var = kernel.shared_var(id);
+    let bytes = size(&var.ty);
+    if bytes > has {
+        let pipeline = kernel.pipelines.iter().find(|pipeline| pipeline.tiles == var.reuses);
+        let of = match (pipeline, &var.reuses[..]) {
+            (Some(pipeline), _) => pipeline.name.clone(),
+            (None, [first, ..]) => kernel.shared_var(*first).name.clone(),
+            (None, []) => return,
+        };
+        sink.error(Shared::ReusedBytes { name: var.name.clone(), bytes, of, has }, var.span);
+    }
+}
+
+fn to_u32(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 fn report_over_budget(kernel: &Kernel, bytes: u64, sink: &mut Sink) {
-    let Some(largest) = kernel.shared.iter().max_by_key(|var| size(&var.ty)) else { return };
+    let owners = || kernel.shared.iter().filter(|var| var.reuses.is_empty());
+    let Some(largest) = owners().max_by_key(|var| size(&var.ty)) else { return };
     let share = |var: &SharedVar| (var.name.clone(), size(&var.ty));
-    let shares = kernel.shared.iter().map(share).collect();
+    let shares = owners().map(share).collect();
     sink.error(Shared::Budget { kernel: kernel.path(), bytes, shares }, largest.span);
 }

@@ -43,7 +43,11 @@ fn unused_in(kernel: &Kernel) -> QuickSet<SharedId> {
             if set_up(stmt).is_some_and(|barrier| std::ptr::eq(barrier, operand)) {
                 continue;
             }
-            for_each_shared(operand, &mut |id| _ = unused.remove(&id));
+            for_each_shared(operand, &mut |id| {
+                unused.remove(&id);
+                // Its memory is then in use.
+                kernel.shared_var(id).reuses.iter().for_each(|owner| _ = unused.remove(owner));
+            });
         }
     });
     unused
@@ -81,7 +85,8 @@ fn warn(kernel: &Kernel, name: &str, parts: &[SharedId], span: Span, sink: &mut 
     if name.starts_with('_') {
         return;
     }
-    let bytes = parts.iter().map(|&part| layout::size(&kernel.shared_var(part).ty)).sum();
+    let owners = || parts.iter().map(|&part| kernel.shared_var(part)).filter(|var| var.reuses.is_empty());
+    let bytes = owners().map(|var| layout::size(&var.ty)).sum();
     let mut set_up_at: Option<Span> = None;
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         if let Some(barrier) = set_up(stmt) {

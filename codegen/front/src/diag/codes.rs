@@ -146,6 +146,8 @@ codes! {
     Parity = "TMA0214",
     /// A warp reduction with missing lanes.
     PartialWarp = "TMA0215",
+    /// Shared memory that cannot be reused, or not as this type.
+    Reuse = "TMA0216",
     /// A pipeline without stages, or with stages that are not tiles.
     Pipeline = "TMA0230",
 

@@ -25,7 +25,7 @@ pub struct Kernel {
     pub params: Vec<Param>,
     /// Every register variable, in order of appearance, indexed by [`LocalId`].
     pub locals: Vec<Local>,
-    /// Every `shared()`, in order of appearance, indexed by [`SharedId`].
+    /// Every `shared()` and `reuse()`, in order of appearance, indexed by [`SharedId`].
     pub shared: Vec<SharedVar>,
     /// Every pipeline, in order of appearance, indexed by [`PipelineId`](super::PipelineId).
     pub pipelines: Vec<Pipeline>,
@@ -201,7 +201,10 @@ pub struct SharedVar {
     pub name: String,
     /// `Tile`, `Barrier`, `SharedArray`, or `Stages` of these.
     pub ty: Type,
-    /// The `shared()` that creates it.
+    /// The variables whose memory it reuses, which lie one after the other. Empty if it has memory
+    /// of its own.
+    pub reuses: Vec<SharedId>,
+    /// The `shared()` or `reuse()` that creates it.
     pub span: Span,
 }
 
@@ -239,6 +242,11 @@ impl Kernel {
     /// Returns the shared variable `id`.
     pub fn shared_var(&self, id: SharedId) -> &SharedVar {
         &self.shared[id.0 as usize]
+    }
+
+    /// Whether other variables have some of the bytes of the shared variable `id`.
+    pub fn is_overlapped(&self, id: SharedId) -> bool {
+        !self.shared_var(id).reuses.is_empty() || self.shared.iter().any(|var| var.reuses.contains(&id))
     }
 
     /// Returns the local `id`.

@@ -39,7 +39,11 @@ impl Display for Kernel {
             writeln!(f, "  param p{i} {}: {}{written}", param.name, param.ty)?;
         }
         for (i, var) in self.shared.iter().enumerate() {
-            writeln!(f, "  shared s{i} {}: {}", var.name, var.ty)?;
+            write!(f, "  shared s{i} {}: {}", var.name, var.ty)?;
+            for (i, owner) in var.reuses.iter().enumerate() {
+                write!(f, "{}{owner}", if i == 0 { " in " } else { " " })?;
+            }
+            f.write_char('\n')?;
         }
         for (i, local) in self.locals.iter().enumerate() {
             writeln!(f, "  local v{i} {}: {}", local.name, local.ty)?;

@@ -13,7 +13,7 @@ use super::signature::known_dim3;
 use super::stmt::unit;
 use super::types::generic_arguments;
 use super::warp::vote;
-use crate::diag::mistake::{Argument, Shared, Syntax, Types};
+use crate::diag::mistake::{Argument, Syntax, Types};
 use crate::infer::Kind;
 use crate::infer::rule::{Integers, Rule};
 use crate::ir::{
@@ -229,6 +229,7 @@ impl Cx<'_> {
             FunctionCall::BulkWaitGroupRead => return self.bulk_wait_group(path, true, span),
 
             FunctionCall::Shared => return self.shared_by_turbofish(path, span),
+            FunctionCall::Reuse { object } => return self.reuse_by_turbofish(object, path, span),
             FunctionCall::Trap => Expr { ty: Type::Never, ..effect(&mut self.builder, StmtKind::Trap, span) },
             FunctionCall::Assume { condition } => {
                 let message = ASSUMPTION_FAILED.to_owned();
@@ -302,15 +303,6 @@ impl Cx<'_> {
         };
         let fits = self.require(&value.ty, Rule::Cast(to.clone()), span) && to != Type::Error;
         fits.then(|| Expr { kind: ExprKind::Cast(Box::new(value)), ty: to, span })
-    }
-
-    fn shared_by_turbofish(&mut self, path: &syn::PathSegment, span: Span) -> Option<Expr> {
-        let [syn::GenericArgument::Type(ty)] = generic_arguments(path)[..] else {
-            self.error(Shared::Untyped, span);
-            return None;
-        };
-        let ty = self.ty(ty);
-        Some(self.make_shared(&FunctionWord::Shared.name(), ty, span))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Clusters: their extents, and shared objects of other blocks.
 
 use super::cx::{Cx, Instance};
-use super::pipeline::{binary, number};
+use super::shared::pipeline::{binary, number};
 use super::signature::known_dim3;
 use crate::diag::mistake::{self, Mismatch, Word};
 use crate::infer::Typing;

@@ -5,7 +5,7 @@ use syn::{Pat, RangeLimits};
 use super::cx::{Binding, Cx};
 use super::names;
 use super::order::{held, spill_if_changed};
-use super::pipeline::binary;
+use super::shared::pipeline::binary;
 use super::stmt::unit;
 use crate::diag::mistake::Syntax;
 use crate::infer::rule::Rule;

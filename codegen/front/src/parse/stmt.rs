@@ -8,17 +8,14 @@ use super::expr::strict;
 use super::item::trusted;
 use super::names::{self, refuse_foreign_path, refuse_qualified};
 use super::order::spill_if_changed;
-use super::pipeline::shared_pipeline;
 use super::span;
-use super::types::generic_arguments;
 use crate::diag::Sink;
-use crate::diag::mistake::{Assignment, Attribute, Mismatch, Shared, Syntax, Trusted};
+use crate::diag::mistake::{Assignment, Attribute, Mismatch, Syntax, Trusted};
 use crate::infer::Typing;
 use crate::ir::{
-    BinaryOp, Callee, Compound, Expr, ExprKind, IntegerOp, LocalId, MathOp, Scalar, Span, StmtKind,
-    Strictness, Type, UnaryOp, visit,
+    BinaryOp, Callee, Expr, ExprKind, IntegerOp, LocalId, MathOp, Scalar, Span, StmtKind, Strictness, Type,
+    UnaryOp, visit,
 };
-use crate::words::FunctionWord;
 
 impl Cx<'_> {
     /// Parses a block in a new scope and returns the value of its last expression.
@@ -125,13 +122,9 @@ impl Cx<'_> {
         };
         let ty = annotation.map(|ty| self.ty(ty));
         let label = name.map_or_else(|| "_".to_owned(), |name| name.ident.to_string());
-        let mut value = match (&ty, self.shared_call(&init.expr)) {
-            (Some(ty), Some((None, call_span))) => self.make_shared(&label, ty.clone(), call_span),
-            (_, Some((Some(ty), call_span))) => {
-                let ty = self.ty(ty);
-                self.make_shared(&label, ty, call_span)
-            }
-            _ => self.expr(&init.expr),
+        let mut value = match self.declared_shared(&label, ty.as_ref(), &init.expr) {
+            Some(object) => object,
+            None => self.expr(&init.expr),
         };
         if let Some(ty) = &ty
             && !value.is_error()
@@ -182,38 +175,6 @@ impl Cx<'_> {
     /// Binds a name whose declaration was rejected, to avoid errors at its uses.
     fn bind_error(&mut self, name: &syn::Ident) {
         self.bind(name, Binding::Value(Expr::error(name.span().into())));
-    }
-
-    /// Resolves `shared()` of type `ty`.
-    pub(super) fn make_shared(&mut self, name: &str, ty: Type, span: Span) -> Expr {
-        if self.nesting.in_branch() {
-            self.error(Shared::InBranch, span);
-            return Expr { ty, ..Expr::error(span) };
-        }
-        match ty {
-            ty if ty.is_shared_handle() => self.declared.shared_var(name.to_owned(), ty, span),
-            Type::Compound(Compound::Pipeline(ring)) => shared_pipeline(&mut self.declared, name, ring, span),
-            Type::Error => Expr::error(span),
-            other => {
-                self.error(Shared::NotSharable(self.infer.partial(&other)), span);
-                Expr::error(span)
-            }
-        }
-    }
-
-    /// Returns the span of the call if `expr` is `shared()`, and the type argument of
-    /// `shared::<Barrier>()`.
-    fn shared_call<'s>(&mut self, expr: &'s syn::Expr) -> Option<(Option<&'s syn::Type>, Span)> {
-        let syn::Expr::Call(call) = expr else { return None };
-        let syn::Expr::Path(path) = &*call.func else { return None };
-        let given = generic_arguments(path.path.segments.last()?);
-        let ty = match given[..] {
-            [] => None,
-            [syn::GenericArgument::Type(ty)] => Some(ty),
-            _ => return None,
-        };
-        (call.args.is_empty() && self.is_word(&call.func, FunctionWord::Shared))
-            .then(|| (ty, span::of_expr(expr)))
     }
 
     /// Parses `assignee = value`. The value is evaluated first, then the indices of the assignee.

@@ -16,6 +16,8 @@ pub enum Generic {
     Half,
     /// The type of a shared object.
     Shared,
+    /// The type of a shared object that holds nothing but data.
+    SharedData,
     /// The range of a `for`.
     Range,
     /// The element type of an accumulator.
@@ -77,7 +79,7 @@ impl Generic {
             Self::K => "K",
             Self::Lifetime => "'_",
             Self::KeptValue => "Keep",
-            Self::Shared | Self::Operand => "X",
+            Self::Shared | Self::SharedData | Self::Operand => "X",
             Self::Range => "R",
             Self::Groups | Self::Lanes | Self::Count | Self::Rank | Self::Registers => "N",
             Self::Dimension => "D",
@@ -101,6 +103,7 @@ impl Generic {
             | Self::Half
             | Self::WordInteger
             | Self::Shared
+            | Self::SharedData
             | Self::Range
             | Self::AccumulatorElement
             | Self::WarpAccumulatorElement

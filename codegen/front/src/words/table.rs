@@ -6,14 +6,12 @@
 //! argument. If a method depends on a property of its receiver, the rows are `on` that property.
 //! The headings are those of `docs/language`, where the words are documented.
 //!
-//! `for op in ReduceOp: fn reduce_{op}(..)` stands for one row per operation. A method takes its
-//! receiver by value, unless it is marked:
+//! `for op in ReduceOp: fn reduce_{op}(..)` stands for one row per operation, and its marks come
+//! after the colon. A method takes its receiver by value, unless it is marked:
 //!
 //! * `#[ByRef]`, `#[ByMut]`: it takes `&self` or `&mut self`;
 //! * `#[Remote]`: it also exists for an object of another block;
 //! * `#[Sliced]`: it requires a kernel whose attribute fixes the extents of a cluster.
-//!
-//! In a row with `for`, the marks come after the colon.
 //!
 //! To add a word, write its row here and its declaration in `tma_runtime::lang`. The compiler then
 //! requires an arm for its calls in `parse/method` or `parse/call.rs`.
@@ -41,6 +39,7 @@ words! {
         }
         "Shared memory" {
             fn shared<Shared>() => Shared;
+            fn reuse<SharedData>(object: Any) => Reuse;
         }
         "Control flow" {
             fn unroll<Range>(range: Any) => Unroll;

@@ -96,7 +96,7 @@ impl Walk<'_> {
                 if index.is_empty() && depends(value, &of) && is_given_once(local) {
                     of.insert(*local);
                 }
-            } else if let Some((memory, values)) = stored(stmt) {
+            } else if let Some((memory, values)) = stored(self.kernel, stmt) {
                 // A store that is overwritten may be eliminated.
                 if !written.insert(memory) {
                     return false;
@@ -120,14 +120,15 @@ impl Walk<'_> {
 enum Written {
     Shared(SharedId),
     Global(ParamId),
-    /// One of several objects.
+    /// One of several objects, or memory with several names.
     Other,
 }
 
 /// Returns the memory that a statement writes, and the values that the store needs.
-fn stored(stmt: &Stmt) -> Option<(Written, Vec<&Expr>)> {
-    let of = |object: &Expr| {
-        if let ExprKind::Shared(id) = object.kind { Written::Shared(id) } else { Written::Other }
+fn stored<'s>(kernel: &Kernel, stmt: &'s Stmt) -> Option<(Written, Vec<&'s Expr>)> {
+    let of = |object: &Expr| match object.kind {
+        ExprKind::Shared(id) if !kernel.is_overlapped(id) => Written::Shared(id),
+        _ => Written::Other,
     };
     if let StmtKind::SharedSet { array, index, value } = &stmt.kind {
         Some((of(array), vec![index, value]))

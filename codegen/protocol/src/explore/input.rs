@@ -1,8 +1,10 @@
 //! A kernel as it is explored.
 
+use std::ops::Range;
 use std::rc::Rc;
 
-use tma_front::check::CheckedKernel;
+use tma_front::check::{CheckedKernel, layout};
+use tma_front::ir::SharedId;
 use tma_front::limits::WARP_THREADS;
 
 use super::elections::Elected;
@@ -38,6 +40,15 @@ impl Input<'_> {
     /// Returns the lane that `elect_one` is first assumed to pick.
     pub(crate) fn usual(&self, warp: u32) -> u32 {
         ELECTED.min(self.threads_of_warp(warp).saturating_sub(1))
+    }
+
+    /// Whether any of these bytes of shared memory have several variables.
+    pub(crate) fn is_reused(&self, bytes: &Range<u32>) -> bool {
+        (0..).map(SharedId).zip(&self.kernel.kernel().shared).any(|(id, var)| {
+            let start = self.kernel.layout().offset(id);
+            let end = start + to_u32(layout::size(&var.ty));
+            !var.reuses.is_empty() && start < bytes.end && bytes.start < end
+        })
     }
 
     /// Returns the number of threads of a block.

@@ -307,8 +307,8 @@ fn arm_of_truth(arms: &[Arm], ranges: Option<&Vec<(i128, i128)>>) -> usize {
     usize::from(!holds)
 }
 
-/// Returns the shared arrays that only one statement writes. A read there returns the value that it
-/// wrote.
+/// Returns the shared arrays that only one statement writes, by any name. A read there returns the
+/// value that it wrote.
 fn set_once(kernel: &Kernel) -> QuickSet<SharedId> {
     let (mut once, mut again) = (QuickSet::default(), QuickSet::default());
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
@@ -328,7 +328,7 @@ fn set_once(kernel: &Kernel) -> QuickSet<SharedId> {
             }
         }
     });
-    once.difference(&again).copied().collect()
+    once.difference(&again).copied().filter(|&id| !kernel.is_overlapped(id)).collect()
 }
 
 /// Whether threads may leave the block that contains a statement.

@@ -24,13 +24,16 @@ impl SharedName {
 }
 
 impl Diagnostics {
-    fn named(&self, at: u32) -> Option<&SharedName> {
-        self.names.iter().find(|name| (name.from..name.to).contains(&at))
+    /// Returns the variables that the byte at `at` belongs to. There are several if some reuse the
+    /// memory of others.
+    fn named(&self, at: u32) -> impl Iterator<Item = &SharedName> {
+        self.names.iter().filter(move |name| (name.from..name.to).contains(&at))
     }
 
-    /// Returns the variable, or the array of objects, that the byte at `at` belongs to.
+    /// Returns the variable, or the array of objects, that the byte at `at` belongs to: the longest,
+    /// if there are several.
     pub(in crate::machine) fn variable(&self, at: u32) -> Option<&SharedName> {
-        self.named(at)
+        self.named(at).max_by_key(|name| name.to - name.from)
     }
 
     /// Returns whether any of the `bytes` bytes at `at` belongs to one of the variables with these
@@ -52,17 +55,16 @@ impl Diagnostics {
         }
     }
 
-    /// Formats an offset in shared memory: `0x1000`, or ``0x1000 (`full`)`` if it is named.
+    /// Formats an offset in shared memory: `0x1000`, or ``0x1000 (`full`)`` if it is named, with all
+    /// its names.
     pub(in crate::machine) fn offset(&self, at: u32) -> String {
-        match self.named(at) {
-            Some(name) => format!("{at:#x} ({})", name.describe(at)),
-            None => format!("{at:#x}"),
-        }
+        let names: Vec<_> = self.named(at).map(|name| name.describe(at)).collect();
+        if names.is_empty() { format!("{at:#x}") } else { format!("{at:#x} ({})", names.join(" or ")) }
     }
 
     /// Returns the name of the object that starts at `at`.
     fn name_of(&self, at: u32) -> Option<String> {
-        let (name, offset) = self.named(at)?.object_at(at);
+        let (name, offset) = self.named(at).next()?.object_at(at);
         (offset == 0).then_some(name)
     }
 

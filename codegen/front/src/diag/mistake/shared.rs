@@ -1,20 +1,32 @@
 //! Shared memory and pipelines.
 
 use crate::diag::lists::SHARED;
+use crate::diag::mistake::Word;
 use crate::diag::text::Text;
 use crate::diag::{Code, PartialType};
 use crate::ir::Span;
 use crate::limits::{PIPELINE_TILES, SHARED_BYTES};
 
+/// The types of shared variables that hold nothing but data.
+const DATA: &str = "a tile, a `SharedArray`, or `Stages` of one";
+
 /// A mistake in a kernel's shared memory.
 #[derive(Clone, Debug)]
 pub enum Shared {
-    /// `shared()` at a point that not every thread reaches exactly once.
-    InBranch,
+    /// `shared()` or `reuse()` at a point that not every thread reaches exactly once.
+    InBranch(Word),
     /// `shared()` of a type that cannot be in shared memory.
     NotSharable(PartialType),
-    /// `shared()` without a type.
-    Untyped,
+    /// `shared()` or `reuse()` without a type.
+    Untyped(Word),
+    /// `reuse()` of a type that has more than data.
+    Reusing(PartialType),
+    /// `reuse()` of the memory of something that has more than data, or is not in shared memory.
+    Reused(PartialType),
+    /// `reuse()` of the memory of a stage, or of one of several objects.
+    ReusedPart,
+    /// A variable that needs more bytes than the objects whose memory it reuses have.
+    ReusedBytes { name: String, bytes: u64, of: String, has: u64 },
     /// Variables that need more than the available memory, with the bytes of each.
     Budget { kernel: String, bytes: u64, shares: Vec<(String, u64)> },
     /// A variable without elements.
@@ -39,16 +51,30 @@ pub enum Pipeline {
 impl Shared {
     pub(super) fn text(&self) -> Text {
         match self {
-            Self::InBranch => Text::new(Code::MisplacedShared, "`shared()` cannot be in a loop or a branch").help(
-                "declare it at the top of the kernel, and select one of several with `Stages<_, N>`: shared \
-                 memory is laid out at compile time",
-            ),
+            Self::InBranch(word) => {
+                Text::new(Code::MisplacedShared, format!("`{word}()` cannot be in a loop or a branch")).help(
+                    "declare it at the top of the kernel, and select one of several with `Stages<_, N>`: \
+                     shared memory is laid out at compile time",
+                )
+            }
             Self::NotSharable(found) => {
                 Text::new(Code::MisplacedShared, format!("{found} cannot be in shared memory"))
                     .help(format!("use one of {SHARED}"))
             }
-            Self::Untyped => Text::new(Code::MisplacedShared, "`shared()` needs a type")
+            Self::Untyped(word) => Text::new(Code::MisplacedShared, format!("`{word}()` needs a type"))
                 .help("annotate the variable: `let full: Barrier = shared();`"),
+            Self::Reusing(found) => Text::new(Code::Reuse, format!("{found} cannot be in reused memory"))
+                .help(format!("use {DATA}; give barriers and pipelines memory of their own, by `shared()`")),
+            Self::Reused(found) => Text::new(Code::Reuse, format!("the memory of {found} cannot be reused"))
+                .help(format!("reuse the memory of {DATA}, or of the tiles of a pipeline")),
+            Self::ReusedPart => Text::new(Code::Reuse, "only the memory of a whole variable can be reused")
+                .help("pass the variable: `reuse(tiles)` instead of `reuse(tiles[0])`"),
+            Self::ReusedBytes { name, bytes, of, has } => {
+                let message = format!("`{name}` needs {bytes} bytes, but `{of}` has {has}");
+                Text::new(Code::Reuse, message).help(
+                    "use a smaller type, or let the larger of the two have memory of its own, by `shared()`",
+                )
+            }
             Self::Budget { kernel, bytes, shares } => {
                 let message = format!(
                     "`{kernel}` needs {bytes} bytes of shared memory, but a block has at most {SHARED_BYTES}"
@@ -61,11 +87,15 @@ impl Shared {
             Self::Empty(name) => Text::new(Code::IndexRange, format!("`{name}` has no elements"))
                 .help("use extents of at least 1"),
             Self::Unused { name, bytes, set_up } => {
-                let message = format!(
-                    "unused shared memory: `{name}`, which takes {bytes} bytes of every block's shared memory"
-                );
-                let text = Text::new(Code::UnusedShared, message)
-                    .help("remove it, or prefix its name with `_`");
+                let message = match bytes {
+                    0 => format!("unused shared memory: `{name}`"),
+                    _ => format!(
+                        "unused shared memory: `{name}`, which takes {bytes} bytes of every block's shared \
+                         memory"
+                    ),
+                };
+                let text =
+                    Text::new(Code::UnusedShared, message).help("remove it, or prefix its name with `_`");
                 match set_up {
                     Some(span) => text.label(*span, "initialised here, and never used"),
                     None => text,

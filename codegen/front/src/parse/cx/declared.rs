@@ -27,11 +27,28 @@ impl Declared {
         &mut self.params[id.0 as usize]
     }
 
-    /// Declares a shared object.
+    /// Declares a shared object with memory of its own.
     pub(in crate::parse) fn shared_var(&mut self, name: String, ty: Type, span: Span) -> Expr {
+        self.reusing_var(name, ty, vec![], span)
+    }
+
+    /// Declares a shared object in the memory of `reused`.
+    pub(in crate::parse) fn reusing_var(
+        &mut self,
+        name: String,
+        ty: Type,
+        reused: Vec<SharedId>,
+        span: Span,
+    ) -> Expr {
         let id = self.next_shared();
-        self.shared.push(SharedVar { name, ty: ty.clone(), span });
+        self.shared.push(SharedVar { name, ty: ty.clone(), reuses: reused, span });
         Expr { kind: ExprKind::Shared(id), ty, span }
+    }
+
+    /// Returns the variables with memory of their own that hold the bytes of `id`.
+    pub(in crate::parse) fn memory_of(&self, id: SharedId) -> Vec<SharedId> {
+        let reuses = &self.shared[id.0 as usize].reuses;
+        if reuses.is_empty() { vec![id] } else { reuses.clone() }
     }
 
     /// Returns the id of the shared object that is declared next.

@@ -14,7 +14,7 @@ use crate::parse::compound::compound;
 use crate::parse::cx::{Builder, Cx};
 use crate::parse::expr::apply;
 use crate::parse::names::callee::AccumulatorOwner;
-use crate::parse::pipeline::number;
+use crate::parse::shared::pipeline::number;
 use crate::parse::types::turbofish_arguments;
 use crate::words::{AccumulatorCall, ColumnsCall};
 

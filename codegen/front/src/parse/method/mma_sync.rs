@@ -9,7 +9,7 @@ use crate::ir::{
 };
 use crate::parse::call::effect;
 use crate::parse::cx::{Builder, Cx};
-use crate::parse::pipeline::number;
+use crate::parse::shared::pipeline::number;
 use crate::words::WarpAccumulatorCall;
 
 impl Cx<'_> {

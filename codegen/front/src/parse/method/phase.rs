@@ -3,7 +3,7 @@
 use crate::ir::{BarrierOp, Compound, Expr, Scope, Span, StmtKind};
 use crate::parse::compound::{compound, state};
 use crate::parse::cx::Cx;
-use crate::parse::pipeline::{flip, number};
+use crate::parse::shared::pipeline::{flip, number};
 use crate::parse::stmt::unit;
 use crate::words::{PhaseCall, PhaseFunctionCall};
 

@@ -11,7 +11,7 @@ use crate::parse::cluster::cluster_blocks;
 use crate::parse::compound::{compound, state};
 use crate::parse::cx::{Builder, Cx};
 use crate::parse::expr::apply;
-use crate::parse::pipeline::{Parts, join_parts, number, of_stage, ring_barrier_op, split_parts};
+use crate::parse::shared::pipeline::{Parts, join_parts, number, of_stage, ring_barrier_op, split_parts};
 use crate::parse::stmt::unit;
 use crate::words::{
     ConsumerCall, EmptySlotCall, FullSlotCall, FullSlotWord, LoadingSlotCall, PipelineCall, ProducerCall,

@@ -106,6 +106,8 @@ pub struct Subject {
     pub stage: Option<u32>,
     /// Its role in the pipeline of this name.
     pub role: Option<StageRole>,
+    /// The other variables that have its memory.
+    pub others: Vec<String>,
 }
 
 /// The roles of the objects in a pipeline's stages.
@@ -118,7 +120,7 @@ pub enum StageRole {
 
 impl Subject {
     fn text(&self) -> String {
-        let Self { name, stage, role, is_global: _ } = self;
+        let Self { name, stage, role, is_global: _, others: _ } = self;
         match (role, stage) {
             (Some(StageRole::Full | StageRole::Empty | StageRole::Tile), Some(stage)) => {
                 format!("stage {stage} of `{name}`")
@@ -126,6 +128,12 @@ impl Subject {
             (None, Some(stage)) => format!("`{name}[{stage}]`"),
             (_, None) => format!("`{name}`"),
         }
+    }
+
+    /// Says which other variables have its memory, if any do.
+    fn overlap(&self) -> Option<String> {
+        let others: Vec<_> = self.others.iter().map(|name| format!("`{name}`")).collect();
+        (!others.is_empty()).then(|| format!("`{}` has the memory of {}", self.name, others.join(" and ")))
     }
 }
 
@@ -182,6 +190,9 @@ impl Protocol {
             text = text.label(other.at, other.text());
         }
         if let Some(note) = self.at_one_statement() {
+            text = text.note(note);
+        }
+        if let Some(note) = self.subject.as_ref().and_then(Subject::overlap) {
             text = text.note(note);
         }
         if !self.launch.numbers.is_empty() {

@@ -2,36 +2,36 @@
 
 use syn::GenericArgument;
 
-use super::compound::compound;
-use super::cx::{Builder, Cx, Declared};
 use crate::diag::mistake;
 use crate::ir::{
     BarrierOp, BinaryOp, Block, Compound, Const, Expr, ExprKind, LocalId, Pipeline, Ring, Scalar, Scope,
     SharedId, Span, StmtKind, Strictness, TileType, Type,
 };
 use crate::limits::{self, count};
+use crate::parse::compound::compound;
+use crate::parse::cx::{Builder, Cx, Declared};
 
 /// The parts of a pipeline, or of a state or slot of one.
-pub(super) struct Parts {
+pub(in crate::parse) struct Parts {
     /// The `Stages` of each tile.
-    pub(super) tiles: Vec<Expr>,
+    pub(in crate::parse) tiles: Vec<Expr>,
     /// The `Stages` of barriers that complete when a stage has been filled.
-    pub(super) full: Expr,
+    pub(in crate::parse) full: Expr,
     /// The `Stages` of barriers that complete when a stage has been released.
-    pub(super) empty: Expr,
+    pub(in crate::parse) empty: Expr,
     /// The further parts of a state or a slot.
-    pub(super) state: Vec<Expr>,
+    pub(in crate::parse) state: Vec<Expr>,
 }
 
 /// Splits parts that begin with those of a pipeline of `tiles` tiles per stage.
-pub(super) fn split_parts(parts: Vec<Expr>, tiles: usize) -> Option<Parts> {
+pub(in crate::parse) fn split_parts(parts: Vec<Expr>, tiles: usize) -> Option<Parts> {
     let mut rest = parts.into_iter();
     let tiles: Vec<_> = rest.by_ref().take(tiles).collect();
     Some(Parts { tiles, full: rest.next()?, empty: rest.next()?, state: rest.collect() })
 }
 
 /// Joins the parts of a pipeline with those of a state.
-pub(super) fn join_parts(parts: Parts, state: impl IntoIterator<Item = Expr>) -> Vec<Expr> {
+pub(in crate::parse) fn join_parts(parts: Parts, state: impl IntoIterator<Item = Expr>) -> Vec<Expr> {
     let Parts { mut tiles, full, empty, .. } = parts;
     tiles.extend([full, empty]);
     tiles.extend(state);
@@ -40,7 +40,7 @@ pub(super) fn join_parts(parts: Parts, state: impl IntoIterator<Item = Expr>) ->
 
 impl Cx<'_> {
     /// Resolves `Pipeline<(A, B), 4>`, `Producer<..>` and `Consumer<..>`.
-    pub(super) fn ring_type(
+    pub(in crate::parse) fn ring_type(
         &mut self,
         generics: &[&GenericArgument],
         compound: fn(Ring) -> Compound,
@@ -56,7 +56,7 @@ impl Cx<'_> {
     }
 
     /// Resolves `EmptySlot<(A, B)>`, `LoadingSlot<(A, B)>` and `FullSlot<(A, B)>`.
-    pub(super) fn slot_type(
+    pub(in crate::parse) fn slot_type(
         &mut self,
         generics: &[&GenericArgument],
         compound: fn(Vec<TileType>) -> Compound,
@@ -103,7 +103,7 @@ impl Cx<'_> {
 
     /// Advances `stage` to the next stage. After the last stage comes the first, with the opposite
     /// parity. A comparison takes the place of a remainder by the number of stages.
-    pub(super) fn next_stage(&mut self, stage: LocalId, parity: LocalId, stages: u32, span: Span) {
+    pub(in crate::parse) fn next_stage(&mut self, stage: LocalId, parity: LocalId, stages: u32, span: Span) {
         if stages > 1 {
             let one = number(1, span);
             let next = binary(BinaryOp::Add, self.builder.read(stage, span), one);
@@ -127,7 +127,7 @@ impl Cx<'_> {
 }
 
 /// Allocates a pipeline's tiles and barriers in shared memory.
-pub(super) fn shared_pipeline(declared: &mut Declared, name: &str, ring: Ring, span: Span) -> Expr {
+pub(in crate::parse) fn shared_pipeline(declared: &mut Declared, name: &str, ring: Ring, span: Span) -> Expr {
     let stages = |thing| Type::Stages(Box::new(thing), ring.stages);
     let mut parts = vec![];
     let first = declared.next_shared();
@@ -150,7 +150,7 @@ pub(super) fn shared_pipeline(declared: &mut Declared, name: &str, ring: Ring, s
 }
 
 /// Flips the parity, for the next phase.
-pub(super) fn flip(builder: &mut Builder, parity: LocalId, span: Span) {
+pub(in crate::parse) fn flip(builder: &mut Builder, parity: LocalId, span: Span) {
     let flipped = binary(BinaryOp::Xor, builder.read(parity, span), number(1, span));
     builder.assign(parity, flipped);
 }
@@ -158,12 +158,12 @@ pub(super) fn flip(builder: &mut Builder, parity: LocalId, span: Span) {
 /// Emits an operation of a pipeline on one of its barriers. The pipeline hands over slots that
 /// copies fill and threads read. It does not publish writes of threads, so the scope is the
 /// block.
-pub(super) fn ring_barrier_op(builder: &mut Builder, barrier: Expr, op: BarrierOp, span: Span) {
+pub(in crate::parse) fn ring_barrier_op(builder: &mut Builder, barrier: Expr, op: BarrierOp, span: Span) {
     builder.emit(StmtKind::Barrier { barrier, op, scope: Scope::Block }, span);
 }
 
 /// Selects one of `Stages`.
-pub(super) fn of_stage(stages: &Expr, stage: &Expr, span: Span) -> Expr {
+pub(in crate::parse) fn of_stage(stages: &Expr, stage: &Expr, span: Span) -> Expr {
     match &stages.ty {
         Type::Stages(thing, _) => {
             let kind = ExprKind::Stage(Box::new(stages.clone()), Box::new(stage.clone()));
@@ -174,12 +174,12 @@ pub(super) fn of_stage(stages: &Expr, stage: &Expr, span: Span) -> Expr {
 }
 
 /// Creates a `u32` constant.
-pub(super) fn number(value: u32, span: Span) -> Expr {
+pub(in crate::parse) fn number(value: u32, span: Span) -> Expr {
     Expr::constant(Const::Int(i128::from(value)), Scalar::U32, span)
 }
 
 /// Creates an operation on two values of the same type, which is also the type of the result.
-pub(super) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+pub(in crate::parse) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     let (ty, span) = (left.ty.clone(), left.span);
     let kind = ExprKind::Binary(op, Box::new(left), Box::new(right), Strictness::Wrapping);
     Expr { kind, ty, span }
