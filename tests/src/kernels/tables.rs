@@ -37,7 +37,7 @@ pub mod sums {
     #[tma_kernel(threads = 32, instances(
         T in [u32, u16], (BYTES, DOUBLE) in [(64, false), (32, true)],
         let ROWS = if DOUBLE { 16 } else { 8 },
-        let COLUMNS = BYTES / 4,
+        let COLUMNS = BYTES / size_of::<T>() as u32,
     ))]
     pub fn table_rows<T, const BYTES: u32, const DOUBLE: bool, const ROWS: u32, const COLUMNS: u32>(
         src: TensorMap<Rows<T, ROWS, COLUMNS>>,
@@ -72,9 +72,10 @@ pub mod sums {
 
 use sums::table_rows::{self, Key, Launcher};
 
+/// The columns of a tile of `u32`.
 const COLUMNS: [usize; 2] = [16, 8];
 
-/// Returns the sums of rows of 16 or of 8 elements.
+/// Returns the sums of rows of `columns` elements.
 fn wanted(values: &[u32], columns: usize, factor: u32, offset: u32) -> Vec<u32> {
     values.chunks(columns).map(|row| row.iter().sum::<u32>() * factor + offset).collect()
 }
@@ -110,14 +111,15 @@ fn added(device: &Device, _: &Options) -> anyhow::Result<()> {
 
 fn through(device: &Device, table: &Instances<'_, Key>) -> anyhow::Result<()> {
     let values = values();
-    let halves: Vec<_> = values.iter().map(|&x| x as u16).collect();
-    for (key, columns) in table.keys::<Launcher<'_, u16>>().zip(COLUMNS) {
-        let rows = 128 / columns;
+    let halves: Vec<_> = values.iter().cycle().take(256).map(|&x| x as u16).collect();
+    let words: Vec<_> = halves.iter().map(|&x| x.into()).collect();
+    for (key, columns) in table.keys::<Launcher<'_, u16>>().zip(COLUMNS.map(|columns| 2 * columns)) {
+        let rows = 256 / columns;
         let src = device.tensor(&halves, [rows, columns])?;
         let mut out = device.filled_bytes([rows], 0xab)?;
         let Some(launcher) = table.find::<Launcher<'_, u16>>(key) else { anyhow::bail!("{key:?}") };
         launcher.launch(device, 1, &src, &mut out, 1, None::<&DeviceTensor<u32, 1>>)?;
-        same(launcher.spec().name, &out.to_vec()?, &wanted(&values, columns, 1, 0))?;
+        same(launcher.spec().name, &out.to_vec()?, &wanted(&words, columns, 1, 0))?;
     }
     Ok(())
 }

@@ -56,6 +56,9 @@ pub mod kernels {
     /// bands of `band` rows. Each cluster begins `k_shift` steps along K after the one before it,
     /// and wraps around (docs/gemm-tiles.md, "Few rows").
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [CLUSTER_N, CLUSTER_M], unchecked, instances(
+        // A row of a tile has 128 bytes, the span of the swizzle.
+        let BK = 128 / size_of::<AB>() as u32,
+        let EPILOGUE_COLUMNS = 128 / size_of::<C>() as u32,
         let BM = 64 * WARPGROUPS,
         let ROWS_A = if MN_A { BK } else { BM },
         let COLUMNS_A = if MN_A { BM } else { BK },
@@ -68,17 +71,16 @@ pub mod kernels {
         let BUFFERS = WARPGROUPS * (IN_FLIGHT + 1),
         let STAGES = ring_stages(BM, BN, BUFFERS);
 
-        // A row of BK elements of A or B, and one of EPILOGUE_COLUMNS of C, has 128 bytes: the span
-        // of the swizzle. The layouts of row-major A and B: `t` is an A of K × M, or a B of N × K.
-        (AB, SUM, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, f32, bf16, 64, 64), f16 = (f16, f32, f16, 64, 64), bf16_f32 = (bf16, f32, f32, 64, 32), f16_f32 = (f16, f32, f32, 64, 32)],
+        // The layouts of row-major A and B: `t` is an A of K × M, or a B of N × K.
+        (AB, SUM, C) in [bf16 = (bf16, f32, bf16), f16 = (f16, f32, f16), bf16_f32 = (bf16, f32, f32), f16_f32 = (f16, f32, f32)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256)],
         (MN_A, MN_B) in [nt = (false, false), nn = (false, true)];
 
-        (AB, SUM, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, f32, bf16, 64, 64), f16 = (f16, f32, f16, 64, 64)],
+        (AB, SUM, C) in [bf16 = (bf16, f32, bf16), f16 = (f16, f32, f16)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256)],
         (MN_A, MN_B) in [tt = (true, false), tn = (true, true)];
 
-        (AB, SUM, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, f32, bf16, 64, 64), f16 = (f16, f32, f16, 64, 64)],
+        (AB, SUM, C) in [bf16 = (bf16, f32, bf16), f16 = (f16, f32, f16)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [
             t128x192_cluster2x1 = (2, 1, 2, 192),
             t128x128_cluster2x1 = (2, 1, 2, 128),
@@ -90,19 +92,19 @@ pub mod kernels {
         ],
         (MN_A, MN_B) in [nt = (false, false), nn = (false, true)];
 
-        (AB, SUM, C, BK, EPILOGUE_COLUMNS) in [f16_half = (f16, f16, f16, 64, 64)],
+        (AB, SUM, C) in [f16_half = (f16, f16, f16)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256), t128x128_cluster2x1 = (2, 1, 2, 128), t64x64 = (1, 1, 1, 64)],
         (MN_A, MN_B) in [nt = (false, false), nn = (false, true)];
 
-        (AB, SUM, C, BK, EPILOGUE_COLUMNS) in [e4m3 = (e4m3, f32, bf16, 128, 64), e5m2 = (e5m2, f32, bf16, 128, 64), e4m3_f32 = (e4m3, f32, f32, 128, 32), e5m2_f32 = (e5m2, f32, f32, 128, 32), i8 = (i8, i32, i32, 128, 32)],
+        (AB, SUM, C) in [e4m3 = (e4m3, f32, bf16), e5m2 = (e5m2, f32, bf16), e4m3_f32 = (e4m3, f32, f32), e5m2_f32 = (e5m2, f32, f32), i8 = (i8, i32, i32)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256), t128x128_cluster2x1 = (2, 1, 2, 128), t128x64_cluster1x2 = (1, 2, 2, 64), t64x64 = (1, 1, 1, 64)],
         (MN_A, MN_B) in [nt = (false, false)];
 
-        (AB, SUM, C, BK, EPILOGUE_COLUMNS) in [e4m3 = (e4m3, f32, bf16, 128, 64), e5m2 = (e5m2, f32, bf16, 128, 64)],
+        (AB, SUM, C) in [e4m3 = (e4m3, f32, bf16), e5m2 = (e5m2, f32, bf16)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t64x128_cluster1x4 = (1, 4, 1, 128), t64x128_cluster2x1 = (2, 1, 1, 128)],
         (MN_A, MN_B) in [nt = (false, false)];
 
-        (AB, SUM, C, BK, EPILOGUE_COLUMNS) in [tf32 = (tf32, f32, f32, 32, 32)],
+        (AB, SUM, C) in [tf32 = (tf32, f32, f32)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256)],
         (MN_A, MN_B) in [nt = (false, false)];
     ))]

@@ -189,6 +189,9 @@ pub mod with_options {
     /// The copy engine loads and stores C up to column `edge`. Beyond it threads do so, in `rows`:
     /// C with rows of `row_stride` and matrices of `matrix_stride` elements.
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = [CLUSTER_N, CLUSTER_M], unchecked, instances(
+        // A row of a tile has 128 bytes, the span of the swizzle.
+        let BK = 128 / size_of::<AB>() as u32,
+        let EPILOGUE_COLUMNS = 128 / size_of::<C>() as u32,
         let BM = 64 * WARPGROUPS,
         let ROWS_A = if MN_A { BK } else { BM },
         let COLUMNS_A = if MN_A { BM } else { BK },
@@ -199,23 +202,23 @@ pub mod with_options {
         let IN_FLIGHT = if BN % 128 == 0 { 1 } else { 0 },
         let BUFFERS = WARPGROUPS * (IN_FLIGHT + 1),
         let STAGES = ring_stages(BM, BN, BUFFERS),
-        let VEC = EPILOGUE_COLUMNS as usize / 8; // elements of C in 16 bytes
+        let VEC = 16 / size_of::<C>();
 
-        (AB, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, bf16, 64, 64), f16 = (f16, f16, 64, 64), bf16_f32 = (bf16, f32, 64, 32), f16_f32 = (f16, f32, 64, 32)],
+        (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16), bf16_f32 = (bf16, f32), f16_f32 = (f16, f32)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256), t128x128_cluster2x1 = (2, 1, 2, 128), t64x64 = (1, 1, 1, 64)],
         (MN_A, MN_B) in [nt = (false, false), nn = (false, true)];
 
-        (AB, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, bf16, 64, 64), f16 = (f16, f16, 64, 64)],
+        (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256)],
         (MN_A, MN_B) in [tt = (true, false), tn = (true, true)];
 
-        (AB, C, BK, EPILOGUE_COLUMNS) in [bf16 = (bf16, bf16, 64, 64), f16 = (f16, f16, 64, 64)],
+        (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x128_cluster1x2 = (1, 2, 2, 128), t128x64_cluster1x2 = (1, 2, 2, 64), t64x128 = (1, 1, 1, 128)],
         (MN_A, MN_B) in [nt = (false, false), nn = (false, true)];
 
-        (AB, C, BK, EPILOGUE_COLUMNS) in [
-            e4m3 = (e4m3, bf16, 128, 64), e5m2 = (e5m2, bf16, 128, 64), e4m3_f32 = (e4m3, f32, 128, 32), e5m2_f32 = (e5m2, f32, 128, 32),
-            tf32 = (tf32, f32, 32, 32),
+        (AB, C) in [
+            e4m3 = (e4m3, bf16), e5m2 = (e5m2, bf16), e4m3_f32 = (e4m3, f32), e5m2_f32 = (e5m2, f32),
+            tf32 = (tf32, f32),
         ],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256), t128x128_cluster2x1 = (2, 1, 2, 128), t64x64 = (1, 1, 1, 64)],
         (MN_A, MN_B) in [nt = (false, false)];

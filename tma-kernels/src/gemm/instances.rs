@@ -49,22 +49,21 @@ pub(super) fn find_plain<AB: Scalar, SUM: Scalar, C: Scalar>(
     layout: Layout,
 ) -> Option<Instance<'static, AB, SUM, C>> {
     let Facts { cluster: [cluster_n, cluster_m], warpgroups, columns: bn, .. } = tile.facts();
-    let (bk, epilogue_columns) = (row_of::<AB>(), row_of::<C>());
     let (mn_a, mn_b) = (layout.transpose_a, !layout.transpose_b);
     // Only `plain` has a choice of sums, and an A stored K × M.
     let sums_f32 = TypeId::of::<SUM>() == TypeId::of::<f32>();
     match tile.kernel() {
         TileKernel::Plain => {
-            let key = plain::Key { bk, epilogue_columns, cluster_m, cluster_n, warpgroups, bn, mn_a, mn_b };
+            let key = plain::Key { cluster_m, cluster_n, warpgroups, bn, mn_a, mn_b };
             plain::find(key).map(Instance::Plain)
         }
         TileKernel::PingPong if sums_f32 && !mn_a && !mn_b => {
-            let key = ping_pong::Key { bk, bn };
+            let key = ping_pong::Key { bn };
             let swizzled = ping_pong::find(key).map(Instance::PingPong);
             swizzled.or_else(|| ping_pong::find(key).map(Instance::PingPongNoSwizzle))
         }
         TileKernel::SplitK if sums_f32 && !mn_a => {
-            split_k::find(split_k::Key { bk, warpgroups, mn_b }).map(Instance::SplitK)
+            split_k::find(split_k::Key { warpgroups, mn_b }).map(Instance::SplitK)
         }
         TileKernel::PingPong | TileKernel::SplitK => None,
     }
@@ -104,16 +103,10 @@ impl<'a> FullKernels<'a> {
             return None; // `full` has only tiles of this kind
         }
         let Facts { cluster: [cluster_n, cluster_m], warpgroups, columns: bn, .. } = tile.facts();
-        let (bk, epilogue_columns) = (row_of::<AB>(), row_of::<C>());
         let (mn_a, mn_b) = (layout.transpose_a, !layout.transpose_b);
-        let key = full::Key { bk, epilogue_columns, cluster_m, cluster_n, warpgroups, bn, mn_a, mn_b };
+        let key = full::Key { cluster_m, cluster_n, warpgroups, bn, mn_a, mn_b };
         self.table().find(key)
     }
-}
-
-/// Returns the number of elements in a row of shared memory, which has 128 bytes.
-pub(super) const fn row_of<T>() -> u32 {
-    128 / size_of::<T>() as u32
 }
 
 #[cfg(test)]

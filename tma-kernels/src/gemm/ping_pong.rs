@@ -19,9 +19,10 @@ pub mod kernels {
     /// Computes C = A · B. Tiles are numbered as in `plain`, and the warpgroups of a block take its
     /// tiles in turn.
     #[tma_kernel(threads = 384, cluster = [1, 2], unchecked, instances(
-        (AB, C, BK) in [bf16 = (bf16, bf16, 64), f16 = (f16, f16, 64), e4m3 = (e4m3, bf16, 128), e5m2 = (e5m2, bf16, 128)],
+        (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16), e4m3 = (e4m3, bf16), e5m2 = (e5m2, bf16)],
         // 176 columns are not a whole number of swizzled rows.
         (BN, W) in [ping_pong128x176_nt = (176, NoSwizzle), ping_pong128x128_nt = (128, Swizzle128)],
+        let BK = 128 / size_of::<AB>() as u32, // 128 bytes
         let EPILOGUE_COLUMNS = BN / 2,
         let IN_FLIGHT = if BN == 128 { 1 } else { 0 }, // a second buffer of 64 × 88 would cost a stage
         let SLICE_B = BN / 2,

@@ -26,6 +26,7 @@
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
+//! | sizes | [`size_of`] |
 //! | math | [`mul_hi`], [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`exp2_ftz`], [`exp2_half`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
 //! | control and debugging | [`unroll`], [`trap`], [`assume`], [`printf!`], [`print_tile`], `assert!`, [`ptx!`] |
 //!
@@ -136,7 +137,7 @@ pub use reduce::{
     BulkAdd, BulkBits, BulkCount, BulkOrder, ReduceAdd, ReduceBits, ReduceCount, ReduceOrder, RemoteAdd,
     RemoteInteger,
 };
-pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, tf32};
+pub use scalar::{Number, Scalar, TileElement, bf16, cast, e4m3, e5m2, f16, size_of, tf32};
 pub use shape::{Coordinate, Coordinates, Shape, Shape1, Shape2, Shape3, Shape4, Shape5};
 pub use shared::{ReusableMemory, Shared, SharedArray, SharedData, Stages, reuse, shared};
 pub use sync::{

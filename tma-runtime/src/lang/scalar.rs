@@ -60,3 +60,24 @@ mark!(Number: u8, i8, u16, i16, u32, i32, u64, i64, usize, f16, bf16, f32, f64, 
 pub fn cast<To: Number>(value: impl Number) -> To {
     device_only()
 }
+
+/// Returns the size of a scalar type in bytes, a constant. It is Rust's own function, whose type
+/// cannot be inferred in a kernel either: `16 / size_of::<T>()` elements have 16 bytes.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// #[tma_kernel(threads = 32, instances(
+///     T in [f32, bf16],
+///     let LANES = 16 / size_of::<T>(),
+/// ))]
+/// fn doubled<T: Scalar + Number, const LANES: usize>(values: Global<T>) {
+///     let first = thread_idx().x * LANES as u32;
+///     let mut lanes = values.get_vec::<LANES>(first);
+///     for i in 0..LANES {
+///         lanes[i] = lanes[i] + lanes[i];
+///     }
+///     values.set_vec(first, lanes);
+/// }
+/// ```
+#[doc(inline)]
+pub use core::mem::size_of;

@@ -210,7 +210,7 @@ pub(super) fn examples(generics: &[Generic], span: Span) -> Option<TokenStream> 
 fn example(generic: Generic, span: Span) -> TokenStream {
     let lang = quote_spanned!(span=> ::tma_runtime::lang);
     match generic {
-        Generic::Number => quote_spanned!(span=> ::core::primitive::f32),
+        Generic::Number | Generic::Sized => quote_spanned!(span=> ::core::primitive::f32),
         Generic::AccumulatorElement | Generic::WarpAccumulatorElement => {
             quote_spanned!(span=> ::core::primitive::f32)
         }

@@ -1,6 +1,6 @@
 //! Constants, and the `const fn` that compute them.
 
-use super::{module, refused};
+use super::{means, module, refused};
 
 const ITEMS: &str = "use tma_runtime::prelude::*;
      const fn stages(bytes: u32) -> u32 { if bytes > 32768 { 4 } else { 6 } }
@@ -147,4 +147,19 @@ fn a_constant_must_have_a_value() {
     refuses("{ for _ in 0..2 {} 1 }", "TMA0105: this must be a constant");
     refuses("stages(nothing)", "`nothing`");
     refuses("stages(1.0)", "expected `u32`, found a float");
+}
+
+#[test]
+fn the_size_of_a_scalar_is_a_constant() {
+    means("out.set(n, size_of::<f64>() as u32);", "global.set p1 p0 8u32");
+    for (call, message) in [
+        ("size_of()", "`size_of` needs a scalar type"),
+        ("size_of::<Barrier>()", "`size_of` needs a scalar type, not `Barrier`"),
+        ("size_of::<[f32; 4]>()", "`size_of` needs a scalar type, not `[f32; 4]`"),
+    ] {
+        let source =
+            format!("#[tma_kernel(threads = 32)]\nfn k(out: Global<u32>) {{ out.set(0, {call} as u32); }}");
+        let found = refused(&source);
+        assert!(found.contains(message), "{call}\n{found}");
+    }
 }

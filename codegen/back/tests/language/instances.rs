@@ -220,6 +220,15 @@ fn a_computed_constant_may_use_those_before_it() {
     assert!(text.contains("global.set p0 4u32 20u32"), "{text}");
 }
 
+/// Nothing else depends on a type.
+#[test]
+fn a_computed_constant_may_depend_on_the_size_of_a_type() {
+    for (ty, bytes) in [("u8", 1), ("e4m3", 1), ("bf16", 2), ("tf32", 4), ("f32", 4), ("f64", 8)] {
+        let lists = format!("T in [{ty}], let M = 16 / size_of::<T>() as u32, N in [0]");
+        assert_eq!(instances(&lists), [format!("{ty}_0: {ty} {}u32 0i32", 16 / bytes)]);
+    }
+}
+
 /// Each of these mistakes has its own message.
 #[test]
 fn computed_constants_are_judged() {

@@ -17,7 +17,7 @@ use crate::diag::mistake::{Argument, Syntax, Types};
 use crate::infer::Kind;
 use crate::infer::rule::{Integers, Rule};
 use crate::ir::{
-    ASSUMPTION_FAILED, Axis, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency,
+    ASSUMPTION_FAILED, Axis, Const, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency,
     IntegerOp, MatchOp, MathOp, Scalar, Scope, ShuffleOp, Span, Special, StmtKind, Sync, Type, VoteOp,
 };
 use crate::words::{
@@ -158,6 +158,7 @@ impl Cx<'_> {
             FunctionCall::CopySign { x, sign } => {
                 return self.math_as(MathOp::CopySign, vec![x, sign], path, span);
             }
+            FunctionCall::SizeOf => return self.size_of(path, span),
             FunctionCall::Cast { value } => return self.cast_call(value, path, span),
 
             FunctionCall::SyncThreads => effect(&mut self.builder, StmtKind::Sync(Sync::Threads), span),
@@ -290,6 +291,25 @@ impl Cx<'_> {
         };
         let registers = self.u32_argument(registers)?;
         Some(effect(&mut self.builder, StmtKind::SetMaxRegisters { increase, registers }, span))
+    }
+
+    /// Resolves `size_of::<T>()`.
+    fn size_of(&mut self, path: &syn::PathSegment, span: Span) -> Option<Expr> {
+        let [syn::GenericArgument::Type(ty)] = generic_arguments(path)[..] else {
+            self.error(Types::SizeOf(None), span);
+            return None;
+        };
+        let found = self.ty(ty);
+        match found {
+            Type::Scalar(scalar) => {
+                Some(Expr::constant(Const::Int(i128::from(scalar.bytes())), Scalar::Usize, span))
+            }
+            Type::Error => None,
+            other => {
+                self.error(Types::SizeOf(Some(self.infer.partial(&other))), Span::of(ty));
+                None
+            }
+        }
     }
 
     fn cast_call(&mut self, value: Expr, path: &syn::PathSegment, span: Span) -> Option<Expr> {

@@ -14,6 +14,8 @@ pub enum Generic {
     WordInteger,
     /// A 16-bit float type.
     Half,
+    /// A scalar type whose size is asked.
+    Sized,
     /// The type of a shared object.
     Shared,
     /// The type of a shared object that holds nothing but data.
@@ -72,6 +74,7 @@ impl Generic {
             | Self::Half
             | Self::WordInteger
             | Self::Element
+            | Self::Sized
             | Self::AccumulatorElement
             | Self::WarpAccumulatorElement => "T",
             Self::OperandElement | Self::WarpOperandElement => "E",
@@ -102,6 +105,7 @@ impl Generic {
             Self::Number
             | Self::Half
             | Self::WordInteger
+            | Self::Sized
             | Self::Shared
             | Self::SharedData
             | Self::Range
@@ -138,6 +142,7 @@ impl Generic {
                 | Self::Dimension
                 | Self::Registers
                 | Self::Count
+                | Self::Sized
                 | Self::Flag
                 | Self::OperandElement
         )

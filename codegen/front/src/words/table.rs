@@ -46,6 +46,7 @@ words! {
         }
         "Conversions" {
             fn cast<Number>(value: Any) => Cast;
+            fn size_of<Sized>() => SizeOf;
         }
         "Arithmetic" {
             fn mul_hi<WordInteger>(a: Any, b: Any) => MulHi;

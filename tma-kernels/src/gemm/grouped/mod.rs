@@ -4,7 +4,6 @@ pub mod kernel;
 
 use super::divide::{Division, Units};
 use super::extents::batch;
-use super::instances::row_of;
 use super::{GemmError, Product, Tile};
 use kernel::grouped::rows;
 use tma_runtime::Scalar;
@@ -209,8 +208,7 @@ fn find<AB: Scalar, C: Scalar>(tile: Tile, transpose_b: bool) -> Option<rows::La
         Tile::T128x128Cluster1x2 => false,
         _ => return None,
     };
-    let (epilogue_columns, bn) = (row_of::<C>(), tile.facts().columns);
-    rows::find(rows::Key { epilogue_columns, tall, bn, mn_b: !transpose_b })
+    rows::find(rows::Key { tall, bn: tile.facts().columns, mn_b: !transpose_b })
 }
 
 #[cfg(test)]

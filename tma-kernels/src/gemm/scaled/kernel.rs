@@ -59,9 +59,10 @@ pub mod scaled {
     /// If `scales_b` is empty, all scales are 1. `along_m` and `along_k` are the strides of A's.
     #[tma_kernel(threads = 384, cluster = [CLUSTER_N, CLUSTER_M], unchecked, instances(
         let SLICE_A = 128 / CLUSTER_N,
-        let SLICE_B = 128 / CLUSTER_M;
+        let SLICE_B = 128 / CLUSTER_M,
+        let EPILOGUE_COLUMNS = 128 / size_of::<C>() as u32; // 128 bytes
 
-        (C, EPILOGUE_COLUMNS) in [bf16 = (bf16, 64), f32 = (f32, 32)],
+        C in [bf16, f32],
         (CLUSTER_M, CLUSTER_N) in [t128x128_cluster2x1 = (2, 1), t128x128_cluster1x2 = (1, 2)];
     ))]
     pub fn promoted<

@@ -4,7 +4,6 @@ pub mod kernel;
 
 use super::GemmError;
 use super::choose::{self, Problem};
-use super::instances::row_of;
 use kernel::scaled::promoted;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut, resident_blocks};
 use tma_runtime::prelude::*;
@@ -122,7 +121,7 @@ fn queue<C: Promoted>(
     let (tall, wide) = (clusters([2, 1]), clusters([1, 2]));
     let is_wide = wide.0 * wide.1 < tall.0 * tall.1;
     let [cluster_n, cluster_m] = if is_wide { [2, 1] } else { [1, 2] };
-    let key = promoted::Key { epilogue_columns: row_of::<C>(), cluster_n, cluster_m };
+    let key = promoted::Key { cluster_n, cluster_m };
     let Some(kernel) = promoted::find::<C>(key) else {
         unreachable!("`Promoted` is implemented for the types of the instances, which have {key:?}")
     };

@@ -43,6 +43,8 @@ pub enum Types {
     Literal { suffix: String },
     /// A target of `cast` that is not a type.
     Cast,
+    /// `size_of` without a type, or of something other than a scalar.
+    SizeOf(Option<PartialType>),
     /// A type that a map of this name cannot move.
     Moved { map: String, found: PartialType },
     /// An im2col map with an unsupported rank.
@@ -115,6 +117,14 @@ impl Types {
             Self::Literal { suffix } => {
                 Text::new(Code::UnsupportedType, format!("invalid literal suffix `{suffix}`"))
                     .help("write `f16::from_f32(1.5)` for floats of 16 and 8 bits")
+            }
+            Self::SizeOf(found) => {
+                let message = match found {
+                    Some(found) => format!("`size_of` needs a scalar type, not {found}"),
+                    None => "`size_of` needs a scalar type".to_owned(),
+                };
+                Text::new(Code::UnsupportedType, message)
+                    .help("write `size_of::<f32>()`, times the number of elements")
             }
             Self::Cast => Text::new(Code::UnsupportedType, "`cast` needs a type to convert to")
                 .help("write `cast::<f32>(x)`"),

@@ -63,6 +63,8 @@ impl Lang {
                 ("#", attribute) if attribute.contains("hidden") => is_hidden = true,
                 ("pub", "fn") if is_hidden => is_hidden = false,
                 ("pub", "fn") => self.function(owner, &word(at + 2), &tokens[at + 3..]),
+                // A function of Rust's own.
+                ("pub", "use") if word(at + 2) == "core" => self.imported(&tokens[at + 2..]),
                 ("pub", "struct" | "enum") => _ = self.types.insert(word(at + 2)),
                 ("impl", _) => self.implementation(&tokens[at + 1..]),
                 (name, "!") => {
@@ -77,6 +79,13 @@ impl Lang {
                 _ => {}
             }
         }
+    }
+
+    /// Records the function without parameters that a `pub use` imports, from its path on.
+    fn imported(&mut self, path: &[TokenTree]) {
+        let path = path.iter().map(ToString::to_string).take_while(|token| token != ";");
+        let name = path.last().expect("a path has a name");
+        self.functions.insert((String::new(), name), Declared { taken: None, parameters: vec![] });
     }
 
     fn function(&mut self, owner: &str, name: &str, rest: &[TokenTree]) {

@@ -22,8 +22,9 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     let row: SharedArray<u32, 8> = shared();
     let bars: Stages<Barrier, 2> = shared();
     let p: Pipeline<(Tile<f32, Shape1<64>>,), 2> = shared();
+    let bytes = size_of::<bf16>();
     let again: SharedArray<f32, 64> = reuse(p);
-    again.set(0, 1.0);
+    again.set(0, bytes as f32);
     let x = thread_idx().x
         + block_idx().x
         + block_dim().x
