@@ -292,6 +292,32 @@ fn a_module_adds_instances_of_its_own() {
     refused("instances = [], instances = []", "specified twice");
 }
 
+/// A kernel with an empty `instances(..)` is compiled by modules made from its module alone, with the
+/// constants that the template computes.
+#[test]
+fn a_library_may_have_kernels_without_instances() {
+    let packages = Packages::new("open_instances");
+    for (lists, arguments) in [("", "const N: u32"), ("let M = 2 * N", "const N: u32, const M: u32")] {
+        let fills = FILLS.replace("one = <1>, two = <2>", lists).replace("const N: u32", arguments);
+        packages.write("lib/src/fills.rs", &fills);
+        let alone = check("fills.rs", &fills).unwrap();
+        let names: Vec<_> = alone.kernels.iter().map(|checked| checked.kernel.kernel().path()).collect();
+        assert_eq!(names, ["clear"]);
+        let mine = |options: &str| {
+            packages.build(&format!("#[tma_module(from = lib::fills::add{options})]\nmod mine {{}}"))
+        };
+        let report = mine(", instances = [fill(N in [8, 16])]");
+        assert!(report.compiled.starts_with(&["fill::n_8", "fill::n_16"].map(str::to_owned)), "{report:?}");
+        let report = mine("");
+        assert!(!report.compiled.iter().any(|name| name.starts_with("fill")), "{report:?}");
+    }
+    // Nothing can be made from a kernel outside of a module.
+    let alone =
+        "#[tma_kernel(threads = 32, instances())] fn k<const N: u32>(out: Global<u32>) { out.set(0, N); }";
+    let error = check("lib.rs", alone).unwrap_err().to_string();
+    assert!(error.contains("`k` is generic, but has no instances"), "{error}");
+}
+
 /// A template's imports are relative to the template.
 #[test]
 fn a_template_may_import_items() {

@@ -37,6 +37,14 @@ pub(crate) struct KernelAttr {
     pub(crate) instances: Vec<instances::Entry>,
 }
 
+impl KernelAttr {
+    /// Whether there is an `instances(..)` that lists none: at most constants that are computed.
+    pub(crate) fn leaves_instances_open(&self) -> bool {
+        let is_computed = |entry: &instances::Entry| matches!(entry, instances::Entry::Computed(_));
+        self.given.iter().any(|name| name == "instances") && self.instances.iter().all(is_computed)
+    }
+}
+
 /// Parses the attribute's arguments, and reports errors to the sink.
 pub(crate) fn parse(tokens: TokenStream, sink: &mut Sink) -> KernelAttr {
     let mut attr = KernelAttr::default();

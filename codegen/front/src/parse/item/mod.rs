@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
-use syn::{Attribute, Item, ItemConst, ItemFn, ItemMod, ItemStruct, ItemType, Meta};
+use syn::{Attribute, GenericParam, Item, ItemConst, ItemFn, ItemMod, ItemStruct, ItemType, Meta};
 
 use crate::diag::Sink;
 use crate::diag::mistake;
@@ -82,6 +82,19 @@ pub fn kernel(function: &ItemFn) -> Option<KernelItem> {
     Some(KernelItem { attr, function })
 }
 
+/// Whether `function` is a kernel that only modules made from its module compile: it is generic, and
+/// its `instances(..)` lists none.
+pub fn is_for_made_modules(function: &ItemFn) -> bool {
+    let is_generic =
+        function.sig.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));
+    is_generic
+        && kernel(function).is_some_and(|kernel| {
+            // Errors in the attribute are reported where the kernel is parsed.
+            let attr = attr::parse(kernel.attr, &mut Sink::default());
+            !attr.is_malformed && attr.leaves_instances_open()
+        })
+}
+
 /// Whether `item` is a `#[tma_device]` function.
 fn is_device(item: &Item) -> bool {
     matches!(item, Item::Fn(function) if function.attrs.iter().any(|attr| is_named(attr, "tma_device")))
@@ -131,6 +144,7 @@ pub fn module(item: &ItemMod, sink: &mut Sink) -> Module {
                 judge_device(function, sink);
                 module.shared.functions.push(function.clone());
             }
+            Item::Fn(function) if is_for_made_modules(function) => {}
             Item::Fn(function) => module.kernels.extend(kernel(function)),
             Item::Const(constant) => module.shared.constants.push(constant.clone()),
             Item::Type(alias) => module.shared.aliases.push(alias.clone()),

@@ -18,7 +18,7 @@ mod selection;
 use std::path::PathBuf;
 
 use proc_macro2::TokenStream;
-use syn::{Item, ItemMod, Path, Visibility};
+use syn::{Item, ItemFn, ItemMod, Path, Visibility};
 
 use crate::diag::Sink;
 use crate::diag::mistake::{Template as Mistake, Unfound};
@@ -115,8 +115,8 @@ pub fn made(module: &ItemMod, attr: TokenStream, find: &Find<'_>, sink: &mut Sin
     (sink.len() == before).then_some(Made { module, from, added_params, kernels })
 }
 
-/// Returns the kernels among a template's items that a module can name that is made from the
-/// template at `path`.
+/// Returns the kernels among a template's items that exist in the template at `path` itself, and
+/// that a module made from it can name.
 fn named_kernels(items: &[Item], path: &Path) -> Vec<String> {
     let is_same_crate = path.segments.first().is_some_and(|first| first.ident == "crate");
     let is_named = |vis: &Visibility| match vis {
@@ -128,7 +128,8 @@ fn named_kernels(items: &[Item], path: &Path) -> Vec<String> {
         Item::Fn(function) => super::kernel(function).map(|kernel| kernel.function),
         _ => None,
     });
-    let named = kernels.filter(|function| is_named(&function.vis));
+    let is_there = |function: &ItemFn| is_named(&function.vis) && !super::is_for_made_modules(function);
+    let named = kernels.filter(is_there);
     named.map(|function| function.sig.ident.to_string()).collect()
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Selection<'a> {
 }
 
 /// Lists the chosen instances in the kernels' attributes, and removes kernels of which no instance
-/// is left. A kernel without any `instances` is kept, and so are the new module's `own` ones.
+/// is left. A kernel without any `instances(..)` is kept, and so are the new module's `own` ones.
 pub(super) fn choose(items: &mut Vec<Item>, selection: Selection<'_>, own: &[Ident], sink: &mut Sink) {
     let Selection { only, added, lines_at } = selection;
     if only.is_none() && added.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn choose(items: &mut Vec<Item>, selection: Selection<'_>, own: &[Ide
         let Some(all) = instances::expand(&of_kernel.function, &attr.instances, &mut unread) else {
             return true;
         };
-        if all.is_empty() {
+        if all.is_empty() && !attr.leaves_instances_open() {
             return true;
         }
         kernels.push(name.to_string());
