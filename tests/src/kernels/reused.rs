@@ -55,7 +55,7 @@ fn tile(device: &Device, _: &Options) -> anyhow::Result<()> {
     let values: Vec<f32> = samples(71, rows * columns);
     let src = device.tensor(&values, [rows, columns])?;
     let mut dest = device.zeros::<f16, 2>([rows, columns])?;
-    let grid = [columns as u32 / 32, rows as u32 / 64];
+    let grid = (columns as u32 / 32, rows as u32 / 64);
     converted_in_place::launch(device, grid, &src, &mut dest)?;
     let wanted: Vec<f16> = values.iter().map(|&value| f16::from_f32(value)).collect();
     same("halves", &dest.to_vec()?, &wanted)
