@@ -137,10 +137,10 @@ impl JudgedKernel {
 fn judge(items: Vec<Item>, shared: &ModuleItems) -> JudgedItems {
     let mut judged = JudgedItems { items: vec![], imports: Imports::Judged };
     for item in items {
-        if matches!(&item, Item::Fn(function) if item::is_for_made_modules(function)) {
-            continue;
-        }
-        let kernel = if let Item::Fn(function) = &item { item::kernel(function) } else { None };
+        let kernel = match &item {
+            Item::Fn(function) if !item::is_for_made_modules(function) => item::kernel(function),
+            _ => None,
+        };
         let Some(kernel) = kernel else {
             judged.items.push(JudgedItem::Other(Box::new(item)));
             continue;
@@ -206,7 +206,9 @@ fn module_item(item: JudgedItem, origin: &table::Origin<'_>, behind: &mut TokenS
         return Item::Impl(block);
     }
     let Item::Fn(mut function) = item else { return item };
-    if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, "tma_device")) {
+    // rustc checks a kernel without instances as it checks a device function.
+    let name = if item::is_for_made_modules(&function) { "tma_kernel" } else { "tma_device" };
+    if let Some(at) = function.attrs.iter().position(|attr| item::is_named(attr, name)) {
         function.attrs.remove(at);
         function.attrs.extend(allowed());
         trusted::strip(&mut function);

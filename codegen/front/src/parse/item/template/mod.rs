@@ -18,7 +18,7 @@ mod selection;
 use std::path::PathBuf;
 
 use proc_macro2::TokenStream;
-use syn::{Item, ItemFn, ItemMod, Path, Visibility};
+use syn::{Item, ItemMod, Path, Visibility};
 
 use crate::diag::Sink;
 use crate::diag::mistake::{Template as Mistake, Unfound};
@@ -125,11 +125,10 @@ fn named_kernels(items: &[Item], path: &Path) -> Vec<String> {
         Visibility::Inherited => false,
     };
     let kernels = items.iter().filter_map(|item| match item {
-        Item::Fn(function) => super::kernel(function).map(|kernel| kernel.function),
+        Item::Fn(function) if !super::is_for_made_modules(function) => super::kernel(function),
         _ => None,
     });
-    let is_there = |function: &ItemFn| is_named(&function.vis) && !super::is_for_made_modules(function);
-    let named = kernels.filter(is_there);
+    let named = kernels.map(|kernel| kernel.function).filter(|function| is_named(&function.vis));
     named.map(|function| function.sig.ident.to_string()).collect()
 }
 
