@@ -132,6 +132,7 @@ pub fn corpus() -> &'static [Source] {
         "places": "tests/src/kernels/places.rs",
         "printing": "tests/src/kernels/printing.rs",
         "ptx_macro": "tests/src/kernels/ptx_macro.rs",
+        "reused": "tests/src/kernels/reused.rs",
         "reductions_elements": "tests/src/kernels/reductions/elements.rs",
         "reductions_ranks": "tests/src/kernels/reductions/ranks.rs",
         "remote_barriers": "tests/src/kernels/remote_barriers.rs",
