@@ -30,6 +30,8 @@
 //! | math | [`mul_hi`], [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`exp2_ftz`], [`exp2_half`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
 //! | control and debugging | [`unroll`], [`trap`], [`assume`], [`printf!`], [`print_tile`], `assert!`, [`ptx!`] |
 //!
+//! The traits are the bounds of generics, of which docs/language/kernels.md has tables ("Bounds").
+//!
 //! Coordinates and extents are written in logical row-major order, outermost first, like Rust
 //! arrays.
 //!

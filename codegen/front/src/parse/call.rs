@@ -300,16 +300,13 @@ impl Cx<'_> {
             return None;
         };
         let found = self.ty(ty);
-        match found {
-            Type::Scalar(scalar) => {
-                Some(Expr::constant(Const::Int(i128::from(scalar.bytes())), Scalar::Usize, span))
+        let Some(scalar) = found.as_scalar() else {
+            if found != Type::Error {
+                self.error(Types::SizeOf(Some(self.infer.partial(&found))), Span::of(ty));
             }
-            Type::Error => None,
-            other => {
-                self.error(Types::SizeOf(Some(self.infer.partial(&other))), Span::of(ty));
-                None
-            }
-        }
+            return None;
+        };
+        Some(Expr::constant(Const::Int(i128::from(scalar.bytes())), Scalar::Usize, span))
     }
 
     fn cast_call(&mut self, value: Expr, path: &syn::PathSegment, span: Span) -> Option<Expr> {

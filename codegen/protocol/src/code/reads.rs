@@ -126,9 +126,14 @@ enum Written {
 
 /// Returns the memory that a statement writes, and the values that the store needs.
 fn stored<'s>(kernel: &Kernel, stmt: &'s Stmt) -> Option<(Written, Vec<&'s Expr>)> {
-    let of = |object: &Expr| match object.kind {
-        ExprKind::Shared(id) if !kernel.is_overlapped(id) => Written::Shared(id),
-        _ => Written::Other,
+    let of = |object: &Expr| {
+        if let ExprKind::Shared(id) = object.kind
+            && !kernel.is_overlapped(id)
+        {
+            Written::Shared(id)
+        } else {
+            Written::Other
+        }
     };
     if let StmtKind::SharedSet { array, index, value } = &stmt.kind {
         Some((of(array), vec![index, value]))

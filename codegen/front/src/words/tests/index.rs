@@ -11,6 +11,7 @@ const HEAD: &str = "\
 
 Every function, method, type, constant and macro of kernels, with the chapter of the
 [language](language/README.md) that explains it. This page is made of the compiler's own table.
+[Bounds](language/kernels.md#bounds) lists the traits of generics.
 
 | word | what it is | chapter |
 | --- | --- | --- |
