@@ -87,7 +87,7 @@ impl Cx<'_> {
         span: Span,
     ) -> Option<Type> {
         let [syn::GenericArgument::Type(ty)] = generic_arguments(path)[..] else {
-            self.error(Shared::Untyped(word.name().into()), span);
+            self.error(Shared::Untyped(word.name()), span);
             return None;
         };
         Some(self.ty(ty))
@@ -147,7 +147,8 @@ impl Cx<'_> {
     /// Whether every thread reaches the declaration exactly once. Otherwise this reports an error.
     fn is_declared_once(&mut self, word: FunctionWord, span: Span) -> bool {
         if self.nesting.in_branch() {
-            self.error(Shared::InBranch(word.name().into()), span);
+            let call = self.nesting.call_in_branch();
+            self.error(Shared::InBranch { word: word.name(), call }, span);
         }
         !self.nesting.in_branch()
     }
