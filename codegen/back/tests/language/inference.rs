@@ -133,7 +133,11 @@ fn a_method_needs_a_type() {
     };
     says("let a = 1.5; let b = a.to_bits();", &open("to_bits"));
     says("let a = 7; let b = a.div_ceil(2);", &open("div_ceil"));
-    says("let a = 7; let b = a.to_f32();", "TMA0103: an integer has no method `to_f32`");
+    says(
+        "let a = 7; let b = a.to_f32();",
+        "TMA0103: an integer has no method `to_f32`\nhelp: write `cast::<f32>(x)`, or `cast::<f64>(x)`: `cast` takes \
+         every type of number",
+    );
     infers("let a = 7; out.set(0, a); let b = a.div_ceil(2);", "a: u32, b: u32");
     says(
         "let a = 7; let b = a.div_ceil(2);\nlongs.set(0, a);",
@@ -156,11 +160,13 @@ fn a_receiver_may_be_known_by_what_is_expected_of_it() {
 fn an_error_names_the_use_that_decided() {
     says(
         "let i = 1;\nout.set(0, i);\nlongs.set(0, i);",
-        "TMA0102: mismatched types: expected `i64`, found `u32`\nnote: its type is `u32`, as inferred from line 10",
+        "TMA0102: mismatched types: expected `i64`, found `u32`\nnote: its type is `u32`, as inferred from line 10\n\
+         help: cast it: `x as i64`",
     );
     says(
         "let mut all = [0; 2];\nall[0] = s;\nall[1] = 2u8;",
-        "TMA0102: mismatched types: expected `i16`, found `u8`\nnote: the expected type is `i16`, as inferred from line 10",
+        "TMA0102: mismatched types: expected `i16`, found `u8`\nnote: the expected type is `i16`, as inferred from line 10\n\
+         help: cast it: `x as i16`",
     );
     says(
         "let i = 1;\nlet b: u8 = i;\nout.get(i);",

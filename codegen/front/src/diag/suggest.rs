@@ -8,6 +8,10 @@ use std::fmt;
 pub enum Suggestion {
     /// A known name.
     Near(String),
+    /// A call of a function of this language.
+    Function(String),
+    /// A method of a trait, which has this name and is not one of this language.
+    OfTrait(String),
     /// A name from another language, and its equivalent.
     Elsewhere(String, &'static Equivalent),
 }
@@ -16,6 +20,8 @@ impl fmt::Display for Suggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Near(known) => write!(f, "did you mean `{known}`?"),
+            Self::Function(call) => write!(f, "call the function `{call}`"),
+            Self::OfTrait(of) => write!(f, "kernels do not follow the trait `{of}`: {OPEN_FUNCTIONS}"),
             Self::Elsewhere(name, Equivalent::Is(write)) if write.starts_with(&format!("`{name}(")) => {
                 write!(f, "call the function {write}")
             }
@@ -25,6 +31,10 @@ impl fmt::Display for Suggestion {
         }
     }
 }
+
+/// The help where a trait of the user is expected to select the code.
+pub(crate) const OPEN_FUNCTIONS: &str = "write a `#[tma_device(open)]` function, which a `#[tma_module(from = ..)]` \
+                                         replaces by its own";
 
 impl From<Suggestion> for String {
     fn from(suggestion: Suggestion) -> Self {
@@ -174,6 +184,17 @@ const FUNCTIONS: Table = &[
     (&["__brev", "__brevll", "brev"], Equivalent::Is("`x.reverse_bits()`")),
     (&["__funnelshift_l", "rotl"], Equivalent::Is("`x.rotate_left(n)`")),
     (&["__funnelshift_r", "rotr"], Equivalent::Is("`x.rotate_right(n)`")),
+    (
+        &["to_f32", "to_f64"],
+        Equivalent::Instead("write `cast::<f32>(x)`, or `cast::<f64>(x)`: `cast` takes every type of number"),
+    ),
+    (
+        &["from_f32", "from_f64"],
+        Equivalent::Instead("write `cast::<T>(x)`: `cast` converts to every type of number"),
+    ),
+    (&["is_nan", "isnan"], Equivalent::Instead("write `x != x`: only NaN differs from itself")),
+    (&["is_infinite", "isinf"], Equivalent::Instead("write `x.abs() == f32::INFINITY`")),
+    (&["is_finite", "isfinite"], Equivalent::Instead("write `x.abs() < f32::INFINITY`")),
     (&["sigmoid"], Equivalent::Instead("write `1.0 / (1.0 + exp(-x))`")),
     (&["softmax", "erf", "erff"], Equivalent::Absent("this function")),
     (
@@ -254,6 +275,12 @@ const FUNCTIONS: Table = &[
 ];
 
 const ACCESSES: Table = &[
+    (&["atomic_add", "atomicAdd"], Equivalent::Is("`fetch_add(i, value, order, scope)`")),
+    (&["atomic_min", "atomicMin"], Equivalent::Is("`fetch_min(i, value, order, scope)`")),
+    (&["atomic_max", "atomicMax"], Equivalent::Is("`fetch_max(i, value, order, scope)`")),
+    (&["atomic_and", "atomicAnd"], Equivalent::Is("`fetch_and(i, value, order, scope)`")),
+    (&["atomic_or", "atomicOr"], Equivalent::Is("`fetch_or(i, value, order, scope)`")),
+    (&["atomic_xor", "atomicXor"], Equivalent::Is("`fetch_xor(i, value, order, scope)`")),
     (&["fetch_sub", "atomic_sub"], Equivalent::Instead("write `fetch_add` of the negated value")),
     (&["fetch_inc", "fetch_increment"], Equivalent::Instead("write `fetch_add` of 1")),
     (&["fetch_dec", "fetch_decrement"], Equivalent::Instead("write `fetch_add` of -1, or of `u32::MAX`")),
@@ -266,10 +293,10 @@ const ACCESSES: Table = &[
         Equivalent::Instead("retry `compare_exchange` in a loop until it returns the value that was read"),
     ),
     (
-        &["compare_exchange_weak", "compare_and_swap", "cas"],
+        &["compare_exchange_weak", "compare_and_swap", "cas", "atomicCAS", "atomic_cas"],
         Equivalent::Is("`compare_exchange(i, current, new, order, scope)`"),
     ),
-    (&["exchange"], Equivalent::Is("`swap(i, value, order, scope)`")),
+    (&["exchange", "atomic_exchange", "atomicExch"], Equivalent::Is("`swap(i, value, order, scope)`")),
     (
         &["read_volatile", "load_volatile", "volatile_load"],
         Equivalent::Is("`load(i, Order::Relaxed, scope)`"),
@@ -308,10 +335,9 @@ const TYPES: Table = &[
 
 const MACROS: Table = &[
     (&["println", "print", "eprintln", "eprint", "dbg"], Equivalent::Is("`printf!(\"..\\n\", ..)`")),
-    (
-        &["assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne"],
-        Equivalent::Is("`assert!(a == b, \"message\")`"),
-    ),
+    (&["assert_eq", "debug_assert_eq"], Equivalent::Is("`assert!(a == b, \"message\")`")),
+    (&["assert_ne", "debug_assert_ne"], Equivalent::Is("`assert!(a != b, \"message\")`")),
+    (&["debug_assert"], Equivalent::Is("`assert!(condition, \"message\")`")),
     (
         &["panic", "unreachable", "todo", "unimplemented"],
         Equivalent::Is("`trap()`, or `assert!(false, \"message\")`,"),

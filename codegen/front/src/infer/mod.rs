@@ -34,6 +34,8 @@ pub(crate) struct Infer {
     obligations: Vec<Obligation>,
     /// Every number literal. Its type may not be able to represent it.
     numbers: Vec<Expr>,
+    /// The types of accumulators that are created without generics, with the names of these types.
+    accumulators: Vec<(Type, &'static str)>,
 }
 
 #[derive(Clone, Debug)]
@@ -80,6 +82,21 @@ impl Infer {
     pub(crate) fn fresh(&mut self, kind: Kind) -> Type {
         self.unknowns.push(Unknown::Open(kind));
         Type::Infer(InferId(count(self.unknowns.len() - 1)))
+    }
+
+    /// Creates an inference variable for an accumulator type of this name.
+    pub(crate) fn fresh_accumulator(&mut self, name: &'static str) -> Type {
+        let ty = self.fresh(Kind::Any);
+        self.accumulators.push((ty.clone(), name));
+        ty
+    }
+
+    /// Returns the name of the accumulator type that a type without generics is.
+    pub(crate) fn accumulator(&self, ty: &Type) -> Option<&'static str> {
+        let ty = self.resolve(ty);
+        let is_meant = |(open, _): &&(Type, &'static str)| self.resolve(open) == ty;
+        self.kind(&ty)?;
+        self.accumulators.iter().find(is_meant).map(|(_, name)| *name)
     }
 
     /// Registers a number, which is checked once its type is known.

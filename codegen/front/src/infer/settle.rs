@@ -105,7 +105,8 @@ pub(crate) fn settle_expr(infer: &Infer, expr: &mut Expr) {
 
 fn settle_local(infer: &Infer, local: &mut Local, sink: &mut Sink) {
     local.ty = infer.settle(&local.ty).unwrap_or_else(|| {
-        sink.error(Value::UnknownVariable(local.name.clone()), local.span);
+        let (name, accumulator) = (local.name.clone(), infer.accumulator(&local.ty));
+        sink.error(Value::UnknownVariable { name, accumulator }, local.span);
         Type::Error
     });
 }

@@ -6,7 +6,6 @@
 
 use super::aggregate::place::Place;
 use super::cx::{Binding, Cx};
-use super::stmt::not_assignable;
 use crate::diag::Sink;
 use crate::diag::mistake::{Assignment, Mismatch, Mistake};
 use crate::ir::{Compound, Expr, ExprKind, LocalId, Span, Type};
@@ -70,7 +69,7 @@ impl Cx<'_> {
     pub(super) fn assign_compound(&mut self, place: &syn::Expr, value: &Expr, span: Span) {
         let Some(Place { name, value: old, mutable }) = self.assigned_compound(place, value) else { return };
         if !mutable {
-            return not_assignable(self.sink, &name, span);
+            return self.not_assignable(&name, span);
         }
         if !self.expect(value, &old.ty) {
             return;

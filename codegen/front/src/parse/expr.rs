@@ -100,6 +100,9 @@ impl Cx<'_> {
                 None => self.unknown_name(&name, span),
             },
             (None, None) => {
+                if self.refuse_member_of_generic(path, false, span) {
+                    return Expr::error(span);
+                }
                 let owner = names::owner(path).and_then(|owner| names::last_name(&owner));
                 let of_type = owner.is_some_and(|owner| owner.starts_with(char::is_uppercase));
                 self.error(Name::Path { path: names::shown(path), of_type }, span);
@@ -113,7 +116,8 @@ impl Cx<'_> {
         let name = path.segments.last().map(|last| names::text(&last.ident)).unwrap_or_default();
         match self.path_type(owner) {
             Type::Scalar(scalar) => {
-                let Some((word, value)) = scalar_constant(self.sink, scalar, &name, span) else {
+                let written = names::shown(owner);
+                let Some((word, value)) = scalar_constant(self.sink, scalar, &name, written, span) else {
                     return Expr::error(span);
                 };
                 let by_own_name =
@@ -189,6 +193,7 @@ impl Cx<'_> {
                 Some(Binding::Compound { value, is_reference: true, .. }) => {
                     return Expr { span, ..value.clone() };
                 }
+                Some(Binding::Value(value)) if value.is_error() => return Expr::error(span),
                 _ => {}
             }
         }

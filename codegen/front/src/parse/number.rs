@@ -13,16 +13,17 @@ use crate::infer::{Kind, Typing};
 use crate::ir::{BinaryOp, Const, Expr, ExprKind, IntegerOp, MathOp, Scalar, Span};
 use crate::words::{ConstantWord, ConversionCall, ConversionWord, NumberCall, NumberWord, Word};
 
-/// Resolves `u32::MAX` and other constants of scalars.
+/// Resolves `u32::MAX` and other constants of scalars. `written` is the type as the source has it.
 pub(super) fn scalar_constant(
     sink: &mut Sink,
     scalar: Scalar,
     name: &str,
+    written: String,
     span: Span,
 ) -> Option<(ConstantWord, Expr)> {
     let found = ConstantWord::named(name).and_then(|word| Some((word, constant(scalar, word)?)));
     let Some((word, (value, ty))) = found else {
-        sink.error(Name::ScalarConstant { of: scalar, name: name.to_owned() }, span);
+        sink.error(Name::ScalarConstant { of: scalar, name: name.to_owned(), written }, span);
         return None;
     };
     Some((word, Expr::constant(value, ty, span)))

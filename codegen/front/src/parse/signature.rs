@@ -53,7 +53,8 @@ pub(super) fn judge_instances(function: &ItemFn, instances: &[InstanceAttr], sin
     let wanted = function.sig.generics.params.iter().filter(is_compiled).count();
     if wanted > 0 && instances.is_empty() {
         let name = &function.sig.ident;
-        sink.error(Instances::None { kernel: name.to_string() }, Span::of(name));
+        let example = function.sig.generics.params.iter().filter_map(example).collect();
+        sink.error(Instances::None { kernel: name.to_string(), example }, Span::of(name));
     }
     let mut names = HashSet::new();
     for instance in instances {
@@ -232,6 +233,18 @@ impl Cx<'_> {
             let flag = Expr { kind: ExprKind::Param(flag), ty: Scalar::Bool.into(), span };
             self.bind_value(&name, mutable, compound(option, vec![slice, flag], span), None);
         }
+    }
+}
+
+/// Returns an argument that fits a generic.
+fn example(param: &GenericParam) -> Option<&'static str> {
+    match param {
+        GenericParam::Type(_) => Some("f32"),
+        GenericParam::Const(param) => match &param.ty {
+            syn::Type::Path(path) if path.path.is_ident("bool") => Some("true"),
+            _ => Some("64"),
+        },
+        GenericParam::Lifetime(_) => None,
     }
 }
 

@@ -9,8 +9,7 @@ use super::item::trusted;
 use super::names::{self, refuse_foreign_path, refuse_qualified};
 use super::order::spill_if_changed;
 use super::span;
-use crate::diag::Sink;
-use crate::diag::mistake::{Assignment, Attribute, Mismatch, Syntax, Trusted};
+use crate::diag::mistake::{Assignment, Attribute, Mismatch, Parameter, Syntax, Trusted};
 use crate::infer::Typing;
 use crate::ir::{
     BinaryOp, Callee, Expr, ExprKind, IntegerOp, LocalId, MathOp, Scalar, Span, StmtKind, Strictness, Type,
@@ -246,7 +245,7 @@ impl Cx<'_> {
         match expr {
             syn::Expr::Paren(paren) => self.assignee(&paren.expr),
             syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)) => {
-                if !self.is_reference(&unary.expr) {
+                if !self.is_reference(&unary.expr) && !self.was_refused(&unary.expr) {
                     self.error(Syntax::Dereference, span);
                     return None;
                 }
@@ -266,7 +265,7 @@ impl Cx<'_> {
                     }
                     Some(Binding::Value(value)) if value.is_error() => return None,
                     Some(Binding::Value(_)) => {
-                        not_assignable(self.sink, &name, span);
+                        self.not_assignable(&name, span);
                         return None;
                     }
                     Some(Binding::Compound { value, .. }) => {
@@ -284,7 +283,7 @@ impl Cx<'_> {
                     }
                 };
                 if !mutable {
-                    not_assignable(self.sink, &name, span);
+                    self.not_assignable(&name, span);
                     return None;
                 }
                 Some(Assignee { local: id, index: vec![], ty: self.builder.type_of(id).clone() })
@@ -318,6 +317,28 @@ impl Cx<'_> {
         }
     }
 
+    /// Reports that a variable is modified that is not declared as mutable.
+    pub(super) fn not_assignable(&mut self, name: &str, span: Span) {
+        let parameter = match self.frames.parameter(name) {
+            Some(Binding::Reference { .. } | Binding::Compound { is_reference: true, .. }) => {
+                Some(Parameter::Reference)
+            }
+            Some(Binding::Local { .. } | Binding::Compound { .. }) => Some(Parameter::Value),
+            Some(Binding::Value(value)) if self.infer.resolve(&value.ty).is_storable() => {
+                Some(Parameter::Value)
+            }
+            Some(Binding::Value(_)) | None => None,
+        };
+        self.error(Assignment::Immutable { name: name.to_owned(), parameter }, span);
+    }
+
+    /// Whether it is a variable whose declaration was rejected.
+    fn was_refused(&self, expr: &syn::Expr) -> bool {
+        let syn::Expr::Path(path) = expr else { return false };
+        let found = own_variable(path).and_then(|name| self.frames.lookup(&name));
+        matches!(found, Some(Binding::Value(value)) if value.is_error())
+    }
+
     /// Rejects an assignment to a part of `expr` if that names an object outside registers, whether
     /// or not it is `mut`.
     fn refuse_part(&mut self, expr: &syn::Expr, span: Span) -> bool {
@@ -343,10 +364,6 @@ impl Cx<'_> {
 fn no_part(typing: &mut Typing<'_>, ty: &Type, name: &str, span: Span) {
     let ty = typing.infer.partial(ty);
     typing.error(Assignment::Part { name: name.to_owned(), ty }, span);
-}
-
-pub(super) fn not_assignable(sink: &mut Sink, name: &str, span: Span) {
-    sink.error(Assignment::Immutable(name.to_owned()), span);
 }
 
 /// The target of an assignment, named after The Rust Reference, "Assignment expressions".

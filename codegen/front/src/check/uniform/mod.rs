@@ -11,6 +11,8 @@ mod variation;
 
 use std::collections::hash_map::Entry;
 
+use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
+
 use crate::diag::Sink;
 use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
@@ -86,6 +88,13 @@ fn level(kernel: &Kernel, group: Group) -> Level {
         },
         Group::Warpgroup | Group::Named | Group::Block | Group::Cluster | Group::Grid => Level::Warpgroup,
     }
+}
+
+/// Returns the index of the warp after the last warpgroup, if there is exactly one.
+fn odd_warp(threads: [u32; 3]) -> Option<u32> {
+    let threads = threads.iter().try_fold(1_u32, |all, &extent| all.checked_mul(extent))?;
+    let is_odd = threads > WARPGROUP_THREADS && threads % WARPGROUP_THREADS == WARP_THREADS;
+    is_odd.then(|| threads / WARP_THREADS - 1)
 }
 
 /// Whether threads may wait at a statement for other threads.
@@ -349,7 +358,8 @@ impl Walk<'_> {
         }
         let (word, of_warp) = (Word::from(word), needed == Level::Warp);
         if diverged {
-            sink.error(Warpgroup::Diverged { word, of_warp, cause }, stmt.origin.span);
+            let odd_warp = odd_warp(self.kernel.launch.threads);
+            sink.error(Warpgroup::Diverged { word, of_warp, cause, odd_warp }, stmt.origin.span);
         } else if let Some((span, _)) = differs {
             sink.error(Warpgroup::NonUniformArgument { word, of_warp, cause }, span);
         }

@@ -15,8 +15,8 @@ pub enum Assignment {
     NoVariable,
     /// To a part of a variable whose parts are not in registers.
     Part { name: String, ty: PartialType },
-    /// To a variable without `mut`.
-    Immutable(String),
+    /// To a variable without `mut`, which may be a parameter.
+    Immutable { name: String, parameter: Option<Parameter> },
     /// To a variable with `mut` that is a handle, and in no register.
     MutableHandle(PartialType),
     /// Of another object to a part of this variable that is in no register.
@@ -25,6 +25,15 @@ pub enum Assignment {
     Temporary,
     /// To an accumulator that is a temporary.
     TemporaryAccumulator,
+}
+
+/// How a function takes a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// By value.
+    Value,
+    /// By `&`.
+    Reference,
 }
 
 impl Assignment {
@@ -45,9 +54,9 @@ impl Assignment {
             Self::Part { name, ty } => {
                 (format!("cannot assign to an element of {ty}"), instead_of_part(name, ty))
             }
-            Self::Immutable(name) => {
+            Self::Immutable { name, parameter } => {
                 let message = format!("cannot modify `{name}`, which is not declared as mutable");
-                (message, format!("declare it with `let mut {name} = ..;`"))
+                (message, declared_mutable(name, *parameter))
             }
             Self::MutableHandle(ty) => {
                 (format!("a variable of type {ty} cannot be mutable"), "remove `mut`".to_owned())
@@ -69,6 +78,17 @@ impl Assignment {
             ),
         };
         Text::new(Code::NotAssignable, message).help(help)
+    }
+}
+
+/// Says how to declare a variable so that it can be modified.
+fn declared_mutable(name: &str, parameter: Option<Parameter>) -> String {
+    match (parameter, name) {
+        (Some(Parameter::Value), "self") => "declare the parameter as `mut self`".to_owned(),
+        (Some(Parameter::Reference), "self") => "declare the parameter as `&mut self`".to_owned(),
+        (Some(Parameter::Value), _) => format!("declare the parameter as `mut {name}: ..`"),
+        (Some(Parameter::Reference), _) => format!("declare the parameter as `{name}: &mut ..`"),
+        (None, _) => format!("declare it with `let mut {name} = ..;`"),
     }
 }
 

@@ -8,8 +8,8 @@ use crate::limits::PRODUCT_INSTANCES;
 /// A mistake in `instances(..)`.
 #[derive(Clone, Debug)]
 pub enum Instances {
-    /// A generic kernel without instances.
-    None { kernel: String },
+    /// A generic kernel without instances, with an argument that fits each generic.
+    None { kernel: String, example: Vec<&'static str> },
     /// Two instances with the same name.
     SameName(String),
     /// An instance with the name of a type in the kernel's module.
@@ -45,10 +45,13 @@ pub enum Instances {
 impl Instances {
     pub(super) fn text(&self) -> Text {
         let (message, help) = match self {
-            Self::None { kernel } => (
+            Self::None { kernel, example } => (
                 format!("`{kernel}` is generic, but has no instances"),
-                "list the instances to compile: `#[tma_kernel(threads = 128, instances(small = <64, 64>))]`"
-                    .to_owned(),
+                format!(
+                    "list those to compile, such as `#[tma_kernel(.., instances(first = <{}>))]`; \
+                     modules made from this one may add theirs, by `#[tma_module(from = .., instances = [..])]`",
+                    example.join(", ")
+                ),
             ),
             Self::SameName(name) => {
                 (format!("two instances are named `{name}`"), "rename one of them".to_owned())

@@ -79,6 +79,7 @@ impl Mismatch {
                     Code::TypeMismatch,
                     format!("mismatched types: expected {wanted}, found {found}"),
                 );
+                let text = text.help_if(widening(found, wanted));
                 return match since {
                     Some(Since::Found(decision)) => text.note(format!("its type is {decision}")),
                     Some(Since::Wanted(decision)) => text.note(format!("the expected type is {decision}")),
@@ -209,6 +210,15 @@ impl Mismatch {
         };
         Text::new(Code::TypeMismatch, message).help(help)
     }
+}
+
+/// Suggests the cast to an integer type that has all values of another one.
+fn widening(found: &PartialType, wanted: &PartialType) -> Option<String> {
+    let scalar = |ty: &PartialType| if let PartialType::Known(ty) = ty { ty.as_scalar() } else { None };
+    let (from, to) = (scalar(found)?, scalar(wanted)?);
+    let (narrow, wide) = (from.integer_range()?, to.integer_range()?);
+    let fits = wide.0 <= narrow.0 && narrow.1 <= wide.1;
+    fits.then(|| format!("cast it: `x as {to}`"))
 }
 
 fn no_sequence(found: &PartialType, element: Scalar) -> Text {

@@ -32,7 +32,7 @@ mod unsupported_type;
 mod value;
 
 pub use argument::{Argument, Counted, Numbers};
-pub use assignment::Assignment;
+pub use assignment::{Assignment, Parameter};
 pub use atomic::Atomic;
 pub use attribute::{Attribute, Trusted};
 pub use build::{Build, SourceFile};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Word;
-use crate::diag::suggest::Suggestion;
+use crate::diag::suggest::{OPEN_FUNCTIONS, Suggestion};
 use crate::diag::text::Text;
 use crate::diag::wording::{either, listed};
 use crate::diag::{Code, PartialType};
@@ -14,8 +14,8 @@ use crate::ir::{Choice, ChoiceType, Compound, Scalar, Type};
 pub enum Name {
     /// A constant that a type does not have.
     Constant { of: PartialType, name: String },
-    /// A constant that a scalar does not have.
-    ScalarConstant { of: Scalar, name: String },
+    /// A constant that a scalar does not have. `written` is the type as the source has it.
+    ScalarConstant { of: Scalar, name: String, written: String },
     /// A value named by a path, whose owner may be a type.
     Path { path: String, of_type: bool },
     /// An unknown value. `is_function` if a function has this name.
@@ -40,6 +40,8 @@ pub enum Name {
     OtherConstant { path: String },
     /// A path outside of the language. `word` is its last name, if the language has that.
     Foreign { path: String, word: Option<String> },
+    /// A member of a type generic.
+    OfGeneric { path: String, generic: String, name: String, is_call: bool },
     /// `<T>::name`.
     Qualified,
     /// A word of the language that is not imported.
@@ -97,9 +99,14 @@ impl Name {
             Self::Constant { of, name } => {
                 Text::new(Code::UnknownName, format!("{of} has no constant `{name}`"))
             }
-            Self::ScalarConstant { of, name } => {
-                Text::new(Code::UnknownName, format!("`{of}` has no constant `{name}` in kernels"))
-                    .help("use MIN, MAX or BITS, or for floats EPSILON, INFINITY, NEG_INFINITY or NAN")
+            Self::ScalarConstant { of, name, written } => {
+                Text::new(Code::UnknownName, format!("`{of}` has no constant `{name}` in kernels")).help(
+                    match number_named(name) {
+                        Some(number) => format!("write `cast::<{written}>({number})`"),
+                        None => "use MIN, MAX or BITS, or for floats EPSILON, INFINITY, NEG_INFINITY or NAN"
+                            .to_owned(),
+                    },
+                )
             }
             Self::Path { path, of_type } => {
                 let help = match of_type {
@@ -191,6 +198,18 @@ impl Name {
                     }
                 })
             }
+            Self::OfGeneric { path, generic, name, is_call } => {
+                let text = match is_call {
+                    true => {
+                        Text::new(Code::ForeignPath, format!("`{path}` is not part of the kernel language"))
+                    }
+                    false => Text::new(Code::UnknownName, format!("kernels cannot use `{path}`")),
+                };
+                text.help(match number_named(name) {
+                    Some(number) => format!("write `cast::<{generic}>({number})`"),
+                    None => format!("kernels do not follow the traits of `{generic}`: {OPEN_FUNCTIONS}"),
+                })
+            }
             Self::Qualified => Text::new(Code::ForeignPath, "`<T>::name` is not supported in kernels")
                 .help("write the type without brackets, `u32::MAX`, and methods with a dot, `x.min(y)`"),
             Self::NotImported { word } => {
@@ -204,7 +223,7 @@ impl Name {
                 Code::UnknownMethod,
                 format!("{of} has no method `{name}`"),
             )
-            .help_if(methods(of, suggestion.as_ref(), known)),
+            .help_if(methods(of, name, suggestion.as_ref(), known)),
             Self::NoTiles { word } => {
                 let message = format!(
                     "an im2col map has no `{word}`: it moves columns of pixels, which do not form a grid of \
@@ -302,7 +321,10 @@ fn fields(of: &PartialType) -> Option<String> {
     (!names.is_empty()).then(|| format!("use {}", either(&names)))
 }
 
-fn methods(of: &PartialType, suggestion: Option<&Suggestion>, known: &[Word]) -> Option<String> {
+/// The number of methods that a message lists even if only some are related to the unknown name.
+const FEW_METHODS: usize = 8;
+
+fn methods(of: &PartialType, name: &str, suggestion: Option<&Suggestion>, known: &[Word]) -> Option<String> {
     if let Some(suggestion) = suggestion {
         return Some(suggestion.to_string());
     }
@@ -314,7 +336,29 @@ fn methods(of: &PartialType, suggestion: Option<&Suggestion>, known: &[Word]) ->
             either(known)
         ));
     }
-    (!known.is_empty()).then(|| format!("use one of its methods: {}", listed(known)))
+    let is_long = known.len() > FEW_METHODS;
+    let related: Vec<_> = known.iter().filter(|known| is_long && share_a_word(known, name)).collect();
+    match related[..] {
+        [] => (!known.is_empty()).then(|| format!("use one of its methods: {}", listed(known))),
+        _ => Some(format!("use {}", either(related))),
+    }
+}
+
+/// Whether two names have a word of at least three letters in common: `store_all` and `store_to`.
+fn share_a_word(a: &str, b: &str) -> bool {
+    let words =
+        |name: &str| name.split('_').filter(|word| word.len() > 2).map(str::to_owned).collect::<Vec<_>>();
+    let of_b = words(b);
+    words(a).iter().any(|word| of_b.contains(word))
+}
+
+/// Returns the number that other crates have as a constant of this name.
+fn number_named(name: &str) -> Option<&'static str> {
+    match name {
+        "ZERO" => Some("0.0"),
+        "ONE" => Some("1.0"),
+        _ => None,
+    }
 }
 
 /// Whether a name is spelled as constants are: `LIMIT`.

@@ -13,8 +13,9 @@ const DATA: &str = "a tile, a `SharedArray`, or `Stages` of one";
 /// A mistake in a kernel's shared memory.
 #[derive(Clone, Debug)]
 pub enum Shared {
-    /// `shared()` or `reuse()` at a point that not every thread reaches exactly once.
-    InBranch(Word),
+    /// `shared()` or `reuse()` at a point that not every thread reaches exactly once, and the
+    /// call that contains it, if only that is at such a point.
+    InBranch { word: Word, call: Option<Span> },
     /// `shared()` of a type that cannot be in shared memory.
     NotSharable(PartialType),
     /// `shared()` or `reuse()` without a type.
@@ -51,11 +52,19 @@ pub enum Pipeline {
 impl Shared {
     pub(super) fn text(&self) -> Text {
         match self {
-            Self::InBranch(word) => {
-                Text::new(Code::MisplacedShared, format!("`{word}()` cannot be in a loop or a branch")).help(
-                    "declare it at the top of the kernel, and select one of several with `Stages<_, N>`: \
-                     shared memory is laid out at compile time",
-                )
+            Self::InBranch { word, call } => {
+                let text =
+                    Text::new(Code::MisplacedShared, format!("`{word}()` cannot be in a loop or a branch"));
+                match call {
+                    Some(call) => text.label(*call, "called in a loop or a branch here").help(
+                        "declare it in the kernel, and pass it as a parameter: shared memory is laid out at \
+                         compile time",
+                    ),
+                    None => text.help(
+                        "declare it at the top of the kernel, and select one of several with `Stages<_, N>`: \
+                         shared memory is laid out at compile time",
+                    ),
+                }
             }
             Self::NotSharable(found) => {
                 Text::new(Code::MisplacedShared, format!("{found} cannot be in shared memory"))

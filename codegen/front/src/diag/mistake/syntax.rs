@@ -58,6 +58,8 @@ pub enum Syntax {
     Reference,
     /// A reference in a variable or a part of one.
     KeptReference,
+    /// A reference to an element of an array.
+    ReferenceToElement { mutable: bool },
     /// Expressions that are nested too deeply.
     TooDeep,
     /// A value that a branch cannot select.
@@ -171,6 +173,17 @@ impl Syntax {
             Self::Reference => {
                 Text::new(Code::UnsupportedExpression, "only a register variable can be borrowed")
                     .help("pass tiles and barriers by value: they are handles")
+            }
+            Self::ReferenceToElement { mutable } => {
+                Text::new(Code::UnsupportedExpression, "an element of an array cannot be borrowed").help(
+                    match mutable {
+                        true => {
+                            "copy it to a variable, borrow that, and write it back: `let mut x = v[i]; \
+                             f(&mut x); v[i] = x;`"
+                        }
+                        false => "copy it to a variable, and borrow that: `let x = v[i];`",
+                    },
+                )
             }
             Self::KeptReference => {
                 Text::new(Code::UnsupportedExpression, "references cannot be kept in variables")

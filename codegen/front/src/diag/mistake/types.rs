@@ -5,7 +5,7 @@ use crate::diag::suggest::Suggestion;
 use crate::diag::text::Text;
 use crate::diag::wording::{counted, listed};
 use crate::diag::{Code, PartialType};
-use crate::ir::Type;
+use crate::ir::{Compound, Type};
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 
 /// A type that kernels do not support, or not in this position.
@@ -37,6 +37,8 @@ pub enum Types {
     NoType,
     /// Not a scalar, where one is expected.
     NoScalar(PartialType),
+    /// Not a scalar, as the argument of a generic in the instances of a kernel.
+    Listed(String),
     /// Not a constant, as a generic argument of a type.
     NoConstant,
     /// The suffix of a literal.
@@ -111,6 +113,11 @@ impl Types {
             Self::NoType => Text::new(Code::UnsupportedType, "expected a type"),
             Self::NoScalar(found) => {
                 Text::new(Code::UnsupportedType, format!("expected a scalar type, found {found}"))
+                    .help_if(instead_of_elements(found))
+            }
+            Self::Listed(found) => {
+                Text::new(Code::UnsupportedType, format!("expected a scalar type, found `{found}`"))
+                    .help("list a scalar, such as `f32`, and convert in the kernel: elements are scalars")
             }
             Self::NoConstant => Text::new(Code::NotConstant, "expected a constant")
                 .help("use a literal, a `const`, or an expression of these in braces"),
@@ -154,6 +161,19 @@ impl Types {
                 )
             }
         }
+    }
+}
+
+/// Suggests how to keep elements that are not scalars.
+fn instead_of_elements(found: &PartialType) -> Option<String> {
+    if let PartialType::Known(Type::Compound(Compound::Struct(_) | Compound::Tuple(_)))
+    | PartialType::Tuple(_) = found
+    {
+        Some("use one array for each field".to_owned())
+    } else if let PartialType::Known(Type::Array(..)) | PartialType::Array(..) = found {
+        Some("use a tile with one row for each array: `Tile<f32, Shape2<4, 32>>`".to_owned())
+    } else {
+        None
     }
 }
 

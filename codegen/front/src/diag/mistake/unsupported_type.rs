@@ -1,5 +1,6 @@
 //! Types that an operation does not support.
 
+use crate::diag::suggest::{Kind, elsewhere};
 use crate::diag::text::Text;
 use crate::diag::{Code, Decision, PartialType};
 use crate::ir::{MathOp, Scalar, Type, WarpReduceOp};
@@ -120,7 +121,11 @@ impl UnsupportedType {
                 format!("`{word}` does not support {found}"),
                 Some("use u32, i32, u64 or i64".to_owned()),
             ),
-            Demand::Method { word } => (Code::UnknownMethod, format!("{found} has no method `{word}`"), None),
+            Demand::Method { word } => (
+                Code::UnknownMethod,
+                format!("{found} has no method `{word}`"),
+                elsewhere(word, Kind::Function).map(String::from),
+            ),
         };
         let text = Text::new(code, message).help_if(help);
         match &self.since {

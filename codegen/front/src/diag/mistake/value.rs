@@ -21,8 +21,9 @@ pub enum Value {
     NoNumber,
     /// A literal that does not fit its type.
     Range { value: i128, ty: Type },
-    /// A variable whose type cannot be inferred.
-    UnknownVariable(String),
+    /// A variable whose type cannot be inferred. `accumulator` is the name of its type without
+    /// generics.
+    UnknownVariable { name: String, accumulator: Option<&'static str> },
     /// An expression whose type cannot be inferred.
     UnknownType,
     /// A method call on a value of unknown type.
@@ -98,9 +99,13 @@ impl Value {
                     format!("literal out of range for `{ty}`: {value} is not in {least} to {greatest}");
                 Text::new(Code::LiteralRange, message)
             }
-            Self::UnknownVariable(name) => {
-                Text::new(Code::CannotInfer, format!("cannot infer the type of `{name}`"))
-                    .help(format!("annotate it: `let {name}: u32`"))
+            Self::UnknownVariable { name, accumulator } => {
+                Text::new(Code::CannotInfer, format!("cannot infer the type of `{name}`")).help(
+                    match accumulator {
+                        Some(ty) => format!("write its element and extents: `{ty}::<f32, M, N>::zero()`"),
+                        None => format!("annotate it: `let {name}: u32`"),
+                    },
+                )
             }
             Self::UnknownType => Text::new(Code::CannotInfer, "cannot infer the type of this expression")
                 .help("annotate the variable that it comes from"),

@@ -7,7 +7,6 @@ use crate::parse::cx::{Cx, Scoped};
 use crate::parse::device::{Argument, DeviceFn};
 use crate::parse::item::structs::receiver_type;
 use crate::parse::names;
-use crate::parse::stmt::not_assignable;
 use crate::parse::types::{generic_arguments, turbofish_arguments};
 
 impl Cx<'_> {
@@ -63,7 +62,7 @@ impl Cx<'_> {
         let span = value.span;
         match self.place(syntax) {
             Some(Place { name, mutable: false, .. }) if by_mut => {
-                not_assignable(self.sink, &name, span);
+                self.not_assignable(&name, span);
                 Argument::Value(Expr::error(span))
             }
             Some(place) => Argument::Reference { value: place.value, mutable: by_mut },

@@ -108,7 +108,7 @@ impl Cx<'_> {
             return None;
         }
         if !mutable {
-            self.error(Assignment::Immutable(name), span);
+            self.not_assignable(&name, span);
             return None;
         }
         match value.kind {

@@ -81,6 +81,11 @@ impl Builder {
         (id, self.read(id, span))
     }
 
+    /// Returns the declaration of a local.
+    pub(in crate::parse) fn declared(&self, id: LocalId) -> &Local {
+        &self.locals[id.0 as usize]
+    }
+
     /// Returns the type of a local.
     pub(in crate::parse) fn type_of(&self, id: LocalId) -> &Type {
         &self.locals[id.0 as usize].ty

@@ -198,6 +198,13 @@ impl Frames {
         self.innermost().scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
+    /// Looks up a parameter of the innermost function that no variable hides.
+    pub(in crate::parse) fn parameter(&self, name: &str) -> Option<&Binding> {
+        let (outermost, inner) = self.innermost().scopes.split_first()?;
+        let is_hidden = inner.iter().any(|scope| scope.contains_key(name));
+        outermost.get(name).filter(|_| !is_hidden)
+    }
+
     /// Returns every name in scope.
     pub(in crate::parse) fn names(&self) -> impl Iterator<Item = &String> {
         self.innermost().scopes.iter().flat_map(HashMap::keys)

@@ -19,6 +19,8 @@ pub(in crate::parse) struct Nesting {
     branches: u32,
     /// The number of expressions.
     expressions: usize,
+    /// The inlined calls around the expression, with the number of loops and branches around each.
+    calls: Vec<(Span, u32)>,
     is_left_out: bool,
     in_constant: bool,
 }
@@ -27,6 +29,11 @@ impl Nesting {
     /// Whether the expression may be evaluated any number of times.
     pub(in crate::parse) fn in_branch(&self) -> bool {
         self.branches > 0
+    }
+
+    /// Returns the outermost call within the innermost loop or branch, if a call is.
+    pub(in crate::parse) fn call_in_branch(&self) -> Option<Span> {
+        self.calls.iter().find(|(_, branches)| *branches == self.branches).map(|(span, _)| *span)
     }
 
     /// Whether a constant condition removes the expression from the instance. Values of constants
@@ -49,6 +56,14 @@ impl Cx<'_> {
         let result = self.block(f);
         self.nesting.branches -= 1;
         result
+    }
+
+    /// Runs `f` for a call that is inlined.
+    pub(in crate::parse) fn in_call<T>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> T) -> T {
+        self.nesting.calls.push((span, self.nesting.branches));
+        let value = f(self);
+        self.nesting.calls.pop();
+        value
     }
 
     /// Runs `f` for a branch that a constant condition may remove from this instance.

@@ -17,7 +17,7 @@ use super::item::condition;
 use super::names;
 use super::order::spill_if_changed;
 use super::signature::parameter;
-use super::stmt::{not_assignable, unit};
+use super::stmt::unit;
 use super::types::generic_arguments;
 use crate::diag::mistake::{self, Mismatch, Signature, Value};
 use crate::infer::Kind;
@@ -88,7 +88,8 @@ impl Cx<'_> {
             return Expr::error(span);
         }
         frame.set_generics(item.sig.generics.clone());
-        let inlined = self.in_frame(frame, Some(call), |cx| cx.inline(item, arguments, span));
+        let inlined =
+            self.in_call(span, |cx| cx.in_frame(frame, Some(call), |cx| cx.inline(item, arguments, span)));
         let Some(Inlined { exit, body }) = inlined else { return Expr::error(span) };
         self.builder.emit(StmtKind::Labelled { label: exit.label, body }, span);
         match (exit.result, exit.parts) {
@@ -195,13 +196,13 @@ impl Cx<'_> {
             match self.frames.lookup(&name).cloned() {
                 Some(Binding::Local { id, mutable: can } | Binding::Reference { id, mutable: can }) => {
                     if mutable && !can {
-                        not_assignable(self.sink, &name, span);
+                        self.not_assignable(&name, span);
                     }
                     return Argument::Reference { value: self.builder.read(id, span), mutable };
                 }
                 Some(Binding::Compound { value, mutable: can, .. }) => {
                     if mutable && !can {
-                        not_assignable(self.sink, &name, span);
+                        self.not_assignable(&name, span);
                         if is_aggregate(&value.ty) {
                             return Argument::Value(Expr::error(span));
                         }
@@ -213,7 +214,7 @@ impl Cx<'_> {
                     if matches!(value.ty, Type::Scalar(_) | Type::Array(..) | Type::Infer(_)) =>
                 {
                     if mutable {
-                        not_assignable(self.sink, &name, span);
+                        self.not_assignable(&name, span);
                     }
                     let (id, read) = self.builder.temporary(&name, value.ty.clone(), span);
                     self.builder.assign(id, value);
@@ -231,7 +232,7 @@ impl Cx<'_> {
     /// Refers to a field.
     fn reference_to(&mut self, place: Place, mutable: bool, span: Span) -> Argument {
         if mutable && !place.mutable {
-            not_assignable(self.sink, &place.name, span);
+            self.not_assignable(&place.name, span);
             return Argument::Value(Expr::error(span));
         }
         let value = match place.value.kind {
@@ -261,7 +262,12 @@ impl Cx<'_> {
                 return Argument::Reference { value, mutable };
             }
         }
-        self.error(mistake::Syntax::Reference, span);
+        let is_element = matches!(expr, Syntax::Index(_));
+        let mistake = match is_element {
+            true => mistake::Syntax::ReferenceToElement { mutable },
+            false => mistake::Syntax::Reference,
+        };
+        self.error(mistake, span);
         Argument::Value(Expr::error(span))
     }
 

@@ -33,11 +33,12 @@ use self::option::option_method;
 use self::pipeline::{empty_slot_method, loading_slot_method};
 use self::tile::sparse;
 use super::cx::Cx;
+use super::names::callee::call_of_function;
 use super::number::{finds_method, has_method, number_method};
 use super::order::spill_if_changed;
 use super::span;
-use crate::diag::mistake::Name;
-use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
+use crate::diag::mistake::{Name, Value};
+use crate::diag::suggest::{Kind, Suggestion, did_you_mean, elsewhere};
 use crate::infer::Infer;
 use crate::ir::{
     AccumulatorType, Callee, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, RowsType, Scalar,
@@ -202,7 +203,7 @@ impl Cx<'_> {
                 };
                 value.unwrap_or(Expr::error(span))
             }
-            None => self.unknown_method(&ty, &name, call.method.span().into(), span),
+            None => self.unknown_method(&receiver, &name, call.method.span().into(), span),
         }
     }
 
@@ -318,20 +319,39 @@ impl Cx<'_> {
         }
     }
 
-    fn unknown_method(&mut self, ty: &Type, name: &str, at: Span, span: Span) -> Expr {
+    fn unknown_method(&mut self, receiver: &Expr, name: &str, at: Span, span: Span) -> Expr {
+        let ty = &self.infer.resolve(&receiver.ty);
         if let (Type::Im2colMap(..), Some(MapWord::TileAt | MapWord::BlockTile)) = (ty, MapWord::named(name))
         {
             return no_tiles(self.sink, name, span);
         }
+        if self.refuse_open_accumulator(receiver) {
+            return Expr::error(span);
+        }
         let known = self.suggested_methods(ty);
         let others = |is_meant: bool, kind| is_meant.then(|| elsewhere(name, kind)).flatten();
-        // `fetch_sub` is close to `fetch_add` in spelling, but is another operation.
+        let is_scalar = matches!(ty, Type::Scalar(_) | Type::Infer(_));
+        // `fetch_sub` is close to `fetch_add` in spelling, but is another operation, as is `rsqrt`,
+        // a function, close to the method `sqrt`.
         let suggestion = others(matches!(ty.local(), Type::Global(_) | Type::SharedArray(..)), Kind::Access)
-            .or_else(|| did_you_mean(name, &known))
-            .or_else(|| others(matches!(ty, Type::Scalar(_) | Type::Infer(_)), Kind::Function));
+            .or_else(|| is_scalar.then(|| function_only(name)).flatten())
+            .or_else(|| others(is_scalar, Kind::Function))
+            .or_else(|| self.foreign_bound().filter(|_| is_scalar).map(Suggestion::OfTrait))
+            .or_else(|| did_you_mean(name, &known));
         let (of, name) = (self.infer.partial(ty), name.to_owned());
         self.error(Name::Method { of, name, suggestion, known }, at);
         Expr::error(span)
+    }
+
+    /// Reports the variable of an accumulator whose generics are neither written nor inferred.
+    fn refuse_open_accumulator(&mut self, receiver: &Expr) -> bool {
+        let accumulator = self.infer.accumulator(&receiver.ty);
+        let (Some(_), ExprKind::Local(id)) = (accumulator, &receiver.kind) else { return false };
+        let local = self.builder.declared(*id);
+        let (name, span) = (local.name.clone(), local.span);
+        self.error(Value::UnknownVariable { name, accumulator }, span);
+        self.infer.give_up(&receiver.ty);
+        true
     }
 
     /// Returns the names of the methods that a value of this type has in this kernel.
@@ -346,6 +366,11 @@ impl Cx<'_> {
         };
         Method::all(ty).into_iter().filter(has).map(|method| method.entry().name).collect()
     }
+}
+
+/// Suggests the call of a function that no scalar has as a method.
+fn function_only(name: &str) -> Option<Suggestion> {
+    if NumberWord::named(name).is_some() { None } else { call_of_function(name) }
 }
 
 fn known_u32(infer: &mut Infer, value: u64, span: Span) -> Expr {

@@ -6,7 +6,6 @@ use super::{Meaning, Space, refuse_foreign_path, refuse_qualified};
 use crate::diag::Sink;
 use crate::diag::mistake::Name;
 use crate::diag::suggest::{self, Suggestion, did_you_mean, elsewhere};
-use crate::infer::Kind;
 use crate::ir::{
     AccumulatorType, Compound, Expr, ExprKind, FragmentType, RowsType, Scalar, Span, StructType, Team, Type,
     WarpFragmentType, WarpSide,
@@ -90,6 +89,7 @@ impl<'a> Cx<'a> {
         match FunctionWord::named(&name) {
             Some(word) if self.takes_word(path, Meaning::Function(word)) => Callee::Word(word),
             Some(_) => Callee::Refused,
+            None if self.refuse_member_of_generic(path, true, at) => Callee::Refused,
             None if path.segments.len() > 1 => {
                 refuse_foreign_path(self.sink, path);
                 Callee::Refused
@@ -107,9 +107,12 @@ impl<'a> Cx<'a> {
         if let Type::Scalar(scalar) = ty {
             let word = ConversionWord::named(name).filter(|&word| has_conversion(scalar, word));
             let Some(word) = word else {
-                let known = names_of::<ConversionWord>();
-                let suggestion = elsewhere(name, suggest::Kind::Function)
-                    .or_else(|| FunctionWord::named(name).map(|_| Suggestion::Near(name.to_owned())))
+                let mut known = names_of::<ConversionWord>();
+                known.retain(|name| {
+                    ConversionWord::named(name).is_some_and(|word| has_conversion(scalar, word))
+                });
+                let suggestion = call_of_function(name)
+                    .or_else(|| elsewhere(name, suggest::Kind::Function))
                     .or_else(|| did_you_mean(name, &known));
                 self.error(Name::ScalarFunction { of: scalar, name: name.to_owned(), suggestion, known }, at);
                 return Callee::Refused;
@@ -156,7 +159,7 @@ impl<'a> Cx<'a> {
         if let Some(word) = open.filter(|_| is_own)
             && self.takes_word(owner, Meaning::Type(word))
         {
-            return self.infer.fresh(Kind::Any);
+            return self.infer.fresh_accumulator(word.name());
         }
         self.path_type(owner)
     }
@@ -237,6 +240,13 @@ fn of_matrix<'a>(ty: &Type, name: &str) -> Option<Found<'a>> {
     } else {
         None
     }
+}
+
+/// Suggests the call of the function with this name, if the language has one.
+pub(in crate::parse) fn call_of_function(name: &str) -> Option<Suggestion> {
+    let parameters: Vec<_> =
+        FunctionWord::named(name)?.signature().parameters.iter().map(|parameter| parameter.name).collect();
+    Some(Suggestion::Function(format!("{name}({})", parameters.join(", "))))
 }
 
 fn names_of<W: Word>() -> Vec<String> {

@@ -8,6 +8,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub(in crate::parse) mod callee;
+mod generic;
 mod in_module;
 
 pub use in_module::in_module;

@@ -5,6 +5,7 @@ mod generics;
 mod maps;
 mod mma;
 
+use quote::ToTokens;
 use syn::{GenericArgument, PathArguments};
 
 use super::aggregate::is_aggregate;
@@ -89,6 +90,10 @@ impl<'a> Cx<'a> {
         let name = names::text(&segment.ident);
         let span = span::of_path(path);
         if let Some(ty) = names::lone_name(path).and_then(|name| self.generic_type(&name)) {
+            if is_foreign(&ty) {
+                self.error(Types::Listed(shown(&ty)), Span::of(&ty));
+                return Type::Error;
+            }
             let ty = self.at_module_level(Scope::default(), &name, |cx| cx.ty(&ty));
             self.instance.use_type(name, ty.clone());
             return ty;
@@ -367,7 +372,12 @@ impl<'a> Cx<'a> {
             Type::Scalar(scalar) => Some(scalar),
             Type::Error => None,
             other => {
-                self.error(Types::NoScalar(self.infer.partial(&other)), Span::of(argument));
+                let found = self.infer.partial(&other);
+                let listed = type_path(argument).and_then(names::lone_name);
+                match listed.and_then(|name| self.generic_type(&name)) {
+                    Some(listed) => self.error(Types::Listed(shown(&listed)), Span::of(&listed)),
+                    None => self.error(Types::NoScalar(found), Span::of(argument)),
+                }
                 None
             }
         }
@@ -453,6 +463,18 @@ fn type_path(argument: &GenericArgument) -> Option<&syn::Path> {
         GenericArgument::Type(syn::Type::Path(path)) if path.qself.is_none() => Some(&path.path),
         _ => None,
     }
+}
+
+/// Whether a type is outside of the module and of the language.
+fn is_foreign(ty: &syn::Type) -> bool {
+    let syn::Type::Path(ty) = ty else { return false };
+    let is_word = names::last_name(&ty.path).is_some_and(|name| TypeWord::named(&name).is_some());
+    ty.path.segments.len() > 1 && names::own_name(&ty.path).is_none() && !is_word
+}
+
+/// Formats a type as the source has it.
+fn shown(ty: &syn::Type) -> String {
+    ty.to_token_stream().to_string().replace(' ', "")
 }
 
 /// Wraps a name in an expression.

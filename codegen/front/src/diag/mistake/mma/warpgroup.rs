@@ -12,7 +12,8 @@ use crate::limits::NAMED_BARRIERS;
 #[derive(Clone, Debug)]
 pub enum Warpgroup {
     /// A collective operation at a point where threads may have diverged, and the cause.
-    Diverged { word: Word, of_warp: bool, cause: Option<(Difference, Span)> },
+    /// `odd_warp` is the only warp after the last warpgroup, if there is one.
+    Diverged { word: Word, of_warp: bool, cause: Option<(Difference, Span)>, odd_warp: Option<u32> },
     /// A collective operation with an argument that differs among its threads, and the cause.
     NonUniformArgument { word: Word, of_warp: bool, cause: Option<(Difference, Span)> },
     /// More warpgroups to synchronise than there are free barriers. `named` and `greatest` are the
@@ -43,12 +44,19 @@ pub enum Difference {
 impl Warpgroup {
     pub(in crate::diag::mistake) fn text(&self) -> Text {
         match self {
-            Self::Diverged { word, of_warp, cause } => {
+            Self::Diverged { word, of_warp, cause, odd_warp } => {
                 let threads = threads_of(*of_warp);
                 let message =
                     format!("`{word}` must be reached by all {threads}, but they may have diverged");
-                because(Text::new(Code::Divergent, message), "they diverge here", *cause)
-                    .help(format!("make the conditions around it depend only on {}", same_in(*of_warp)))
+                because(Text::new(Code::Divergent, message), "they diverge here", *cause).help(
+                    match (*cause, *odd_warp) {
+                        (Some((Difference::Warp, _)), Some(warp)) if !of_warp => format!(
+                            "let the last warp take the other path, `warp_idx() == {warp}`: a warpgroup is four \
+                             warps, the first of which has a multiple of 4 as its index"
+                        ),
+                        _ => format!("make the conditions around it depend only on {}", same_in(*of_warp)),
+                    },
+                )
             }
             Self::NonUniformArgument { word, of_warp, cause } => {
                 let threads = threads_of(*of_warp);
