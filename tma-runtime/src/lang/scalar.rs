@@ -66,18 +66,11 @@ pub fn cast<To: Number>(value: impl Number) -> To {
 ///
 /// ```
 /// # use tma_runtime::prelude::*;
-/// #[tma_kernel(threads = 32, instances(
-///     T in [f32, bf16],
-///     let LANES = 16 / size_of::<T>(),
-/// ))]
-/// fn doubled<T: Scalar + Number, const LANES: usize>(values: Global<T>) {
-///     let first = thread_idx().x * LANES as u32;
-///     let mut lanes = values.get_vec::<LANES>(first);
-///     for i in 0..LANES {
-///         lanes[i] = lanes[i] + lanes[i];
-///     }
-///     values.set_vec(first, lanes);
-/// }
+/// # fn kernel(src: Global<f32>, out: Global<f32>) {
+/// const LANES: usize = 16 / size_of::<f32>();
+/// let first = (block_idx().x * 32 + thread_idx().x) * LANES as u32;
+/// out.set_vec(first, src.get_vec::<LANES>(first));
+/// # }
 /// ```
 #[doc(inline)]
 pub use core::mem::size_of;
