@@ -293,14 +293,13 @@ impl<'k> Run<'_, 'k> {
         let (block, at, region) = self.elements(array, index, vector.unwrap_or(1))?;
         self.use_remote_memory(stmt.id, block)?;
         self.log_banks(stmt.id, block, &region);
-        let hull = region.hull();
+        let is_reused = self.input.is_reused(&region);
         self.access_shared(stmt.id, block, READ, region, None)?;
         if !self.input.code.slice.needs(dest) {
             return Ok(());
         }
         // Trusted statements may write the memory meanwhile.
         let is_ordered = !self.input.code.trusts_any();
-        let is_reused = self.input.is_reused(&hull);
         let numbers = &self.state.blocks[block].numbers;
         let known = at
             .filter(|_| vector.is_none() && is_ordered && !is_reused)
@@ -316,10 +315,10 @@ impl<'k> Run<'_, 'k> {
         let vector = value.ty.elements().map_or(1, |(_, len)| len);
         let (block, at, region) = self.elements(array, index, vector)?;
         self.use_remote_memory(stmt.id, block)?;
-        let hull = region.hull();
+        let (hull, is_reused) = (region.hull(), self.input.is_reused(&region));
         self.log_banks(stmt.id, block, &region);
         self.access_shared(stmt.id, block, WRITE, region, None)?;
-        if !self.input.code.slice.reads_shared() || self.input.is_reused(&hull) {
+        if !self.input.code.slice.reads_shared() || is_reused {
             return Ok(());
         }
         let values = self.numbers(value);

@@ -5,9 +5,7 @@ use tma_front::diag::Diagnostic;
 use tma_front::diag::mistake::{
     Counterexample, Counts, LaunchInput, Protocol, StageRole, Subject, ThreadAct, ThreadSet, ThreadStep,
 };
-use tma_front::ir::{
-    ExprKind, Kernel, ParamId, Scalar, SharedId, Span, Special, StmtId, StmtKind, Type, visit,
-};
+use tma_front::ir::{Kernel, ParamId, Scalar, SharedId, Span, Special, StmtId, StmtKind, Type, visit};
 use tma_front::limits::WARP_THREADS;
 
 use super::code::Op;
@@ -15,7 +13,6 @@ use super::explore::input::Input;
 use super::finding::{Detail, Party, Violation};
 use super::launch::Numbers;
 use super::term::{Node, Symbol, Terms};
-use super::to_u32;
 
 /// Returns the location of a statement in the source.
 pub(super) fn span_of(input: &Input<'_>, id: StmtId) -> Span {
@@ -149,13 +146,7 @@ fn variable_of(kernel: &Kernel, id: StmtId) -> Option<String> {
 /// several. Of variables in the same memory, this is the one that the statement names.
 fn name_at(input: &Input<'_>, stmt: StmtId, at: u32) -> Option<Subject> {
     let kernel = input.kernel.kernel();
-    let layout = input.kernel.layout();
-    let is_there = |id: &SharedId| {
-        let start = layout.offset(*id);
-        let size = to_u32(layout::size(&kernel.shared_var(*id).ty));
-        (start..start.saturating_add(size)).contains(&at)
-    };
-    let all: Vec<_> = (0..).map(SharedId).take(kernel.shared.len()).filter(is_there).collect();
+    let all: Vec<_> = kernel.shared_ids().filter(|&id| input.kernel.shared_range(id).contains(&at)).collect();
     let named = shared_in(kernel, stmt);
     let id = *all.iter().find(|id| named.contains(id)).or(all.first())?;
     let ring_of = |id: SharedId| kernel.pipelines.iter().find(|ring| ring.parts().any(|part| part == id));
@@ -163,7 +154,7 @@ fn name_at(input: &Input<'_>, stmt: StmtId, at: u32) -> Option<Subject> {
 
     let stage = if let Type::Stages(object, _) = &kernel.shared_var(id).ty {
         let stride = u32::try_from(layout::stride(object)).ok()?.max(1);
-        Some((at - layout.offset(id)) / stride)
+        Some((at - input.kernel.layout().offset(id)) / stride)
     } else {
         None
     };
@@ -182,11 +173,7 @@ fn shared_in(kernel: &Kernel, id: StmtId) -> Vec<SharedId> {
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         if stmt.id == id {
             for operand in visit::operands(&stmt.kind) {
-                visit::within(operand, &mut |part| {
-                    if let ExprKind::Shared(id) = part.kind {
-                        found.push(id);
-                    }
-                });
+                visit::each_shared(operand, &mut |id| found.push(id));
             }
         }
     });

@@ -22,7 +22,7 @@ pub mod kernels {
         (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16), e4m3 = (e4m3, bf16), e5m2 = (e5m2, bf16)],
         // 176 columns are not a whole number of swizzled rows.
         (BN, W) in [ping_pong128x176_nt = (176, NoSwizzle), ping_pong128x128_nt = (128, Swizzle128)],
-        let BK = 128 / size_of::<AB>() as u32, // 128 bytes
+        let BK = 128 / size_of::<AB>() as u32, // a row of 128 bytes
         let EPILOGUE_COLUMNS = BN / 2,
         let IN_FLIGHT = if BN == 128 { 1 } else { 0 }, // a second buffer of 64 × 88 would cost a stage
         let SLICE_B = BN / 2,

@@ -5,10 +5,12 @@ mod batch;
 mod llvm;
 mod locations;
 
+use std::ops::Range;
+
 use inkwell::context::Context;
 use tma_front::check::{CheckedKernel, TargetKernel, layout};
 use tma_front::escape;
-use tma_front::ir::{SharedId, SharedVar, Type};
+use tma_front::ir::{SharedVar, Type};
 
 use crate::backend::{BackendError, Source};
 use crate::lower::ptxas::{Workarounds, adapt_ptx};
@@ -72,16 +74,15 @@ fn header(checked: &CheckedKernel, source: &Source<'_>) -> String {
         env!("CARGO_PKG_VERSION"),
         escape::ascii(&escape::source(source.path)),
     );
-    let variables = (0..).map(|id| checked.layout().offset(SharedId(id))).zip(&kernel.shared);
-    let mut variables: Vec<_> = variables.collect();
-    variables.sort_by_key(|(from, _)| *from);
-    for (from, SharedVar { name, ty, .. }) in variables {
-        let to = u64::from(from) + layout::size(ty);
+    let mut variables: Vec<_> = kernel.shared_ids().map(|id| (checked.shared_range(id), id)).collect();
+    variables.sort_by_key(|(range, _)| range.start);
+    for (Range { start, end }, id) in variables {
+        let SharedVar { name, ty, .. } = kernel.shared_var(id);
         let by = match ty {
             Type::Stages(thing, _) => format!(" by {}", layout::stride(thing)),
             _ => String::new(),
         };
-        header += &format!("// shared {from}..{to}{by} {}: {ty}\n", escape::ascii(name));
+        header += &format!("// shared {start}..{end}{by} {}: {ty}\n", escape::ascii(name));
     }
     header + "\n"
 }

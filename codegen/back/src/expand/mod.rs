@@ -137,13 +137,7 @@ impl JudgedKernel {
 fn judge(items: Vec<Item>, shared: &ModuleItems) -> JudgedItems {
     let mut judged = JudgedItems { items: vec![], imports: Imports::Judged };
     for item in items {
-        let kernel = if let Item::Fn(function) = &item
-            && !item::is_for_made_modules(function)
-        {
-            item::kernel(function)
-        } else {
-            None
-        };
+        let kernel = if let Item::Fn(function) = &item { item::compiled_kernel(function) } else { None };
         let Some(kernel) = kernel else {
             judged.items.push(JudgedItem::Other(Box::new(item)));
             continue;

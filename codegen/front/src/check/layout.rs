@@ -114,13 +114,13 @@ pub(super) fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
 
 /// Returns the groups in order of appearance.
 fn groups(kernel: &Kernel) -> Vec<Group> {
-    let ids = || (0..).map(SharedId).take(kernel.shared.len());
     let mut groups = Vec::<Group>::new();
-    for id in ids().filter(|&id| kernel.shared_var(id).reuses.is_empty()) {
+    for id in kernel.shared_ids().filter(|&id| kernel.shared_var(id).reuses.is_empty()) {
         if groups.iter().any(|group| group.owners.contains(&id)) {
             continue;
         }
-        let reusers: Vec<_> = ids().filter(|&other| kernel.shared_var(other).reuses.contains(&id)).collect();
+        let reuses = |&other: &SharedId| kernel.shared_var(other).reuses.contains(&id);
+        let reusers: Vec<_> = kernel.shared_ids().filter(reuses).collect();
         let owners =
             reusers.first().map_or_else(|| vec![id], |&first| kernel.shared_var(first).reuses.clone());
         let members = owners.iter().chain(&reusers);
@@ -144,7 +144,7 @@ fn check_reuse(kernel: &Kernel, id: SharedId, has: u64, sink: &mut Sink) {
     }
 }
 
-fn to_u32(bytes: u64) -> u32 {
+pub(super) fn to_u32(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 

@@ -70,8 +70,10 @@ mod warp;
 
 pub use target::{TargetKernel, for_target};
 
+use std::ops::Range;
+
 use crate::diag::Sink;
-use crate::ir::Kernel;
+use crate::ir::{Kernel, SharedId};
 use barriers::Barriers;
 use flights::Flights;
 use layout::SharedLayout;
@@ -105,6 +107,12 @@ impl CheckedKernel {
     /// Returns the layout of its shared variables.
     pub fn layout(&self) -> &SharedLayout {
         &self.layout
+    }
+
+    /// Returns the bytes of a shared variable.
+    pub fn shared_range(&self, id: SharedId) -> Range<u32> {
+        let start = self.layout.offset(id);
+        start..start.saturating_add(layout::to_u32(layout::size(&self.kernel.shared_var(id).ty)))
     }
 
     /// Returns its multiplications in flight.

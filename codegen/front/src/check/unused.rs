@@ -7,7 +7,7 @@
 use super::{CheckedKernel, layout};
 use crate::diag::Sink;
 use crate::diag::mistake::Shared;
-use crate::ir::{BarrierOp, Expr, ExprKind, Kernel, Pipeline, SharedId, Span, Stmt, StmtKind, visit};
+use crate::ir::{BarrierOp, Expr, Kernel, Pipeline, SharedId, Span, Stmt, StmtKind, visit};
 use crate::quick::QuickSet;
 
 /// Warns of shared variables that no instance of a kernel uses. `instances` are all instances.
@@ -26,7 +26,7 @@ pub(super) fn unused(instances: &[&CheckedKernel], sink: &mut Sink) {
         let parts: Vec<_> = pipeline.parts().collect();
         warn(kernel, &pipeline.name, &parts, pipeline.span, sink);
     }
-    for id in (0..).map(SharedId).take(kernel.shared.len()) {
+    for id in kernel.shared_ids() {
         let in_pipeline = pipelines.iter().any(|pipeline| pipeline.parts().any(|part| part == id));
         if unused.contains(&id) && !in_pipeline {
             let var = kernel.shared_var(id);
@@ -37,13 +37,13 @@ pub(super) fn unused(instances: &[&CheckedKernel], sink: &mut Sink) {
 
 /// Returns the variables that nothing refers to, except to initialise or invalidate a barrier.
 fn unused_in(kernel: &Kernel) -> QuickSet<SharedId> {
-    let mut unused: QuickSet<_> = (0..).map(SharedId).take(kernel.shared.len()).collect();
+    let mut unused: QuickSet<_> = kernel.shared_ids().collect();
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         for operand in visit::operands(&stmt.kind) {
             if set_up(stmt).is_some_and(|barrier| std::ptr::eq(barrier, operand)) {
                 continue;
             }
-            for_each_shared(operand, &mut |id| {
+            visit::each_shared(operand, &mut |id| {
                 unused.remove(&id);
                 // Its memory is then in use.
                 kernel.shared_var(id).reuses.iter().for_each(|owner| _ = unused.remove(owner));
@@ -72,14 +72,6 @@ fn set_up(stmt: &Stmt) -> Option<&Expr> {
     }
 }
 
-fn for_each_shared(expr: &Expr, f: &mut impl FnMut(SharedId)) {
-    visit::within(expr, &mut |node| {
-        if let ExprKind::Shared(id) = node.kind {
-            f(id);
-        }
-    });
-}
-
 fn warn(kernel: &Kernel, name: &str, parts: &[SharedId], span: Span, sink: &mut Sink) {
     // A leading underscore means that a variable is unused on purpose.
     if name.starts_with('_') {
@@ -90,7 +82,7 @@ fn warn(kernel: &Kernel, name: &str, parts: &[SharedId], span: Span, sink: &mut 
     let mut set_up_at: Option<Span> = None;
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         if let Some(barrier) = set_up(stmt) {
-            for_each_shared(barrier, &mut |id| {
+            visit::each_shared(barrier, &mut |id| {
                 if parts.contains(&id) {
                     set_up_at.get_or_insert(stmt.origin.span);
                 }

@@ -244,6 +244,11 @@ impl Kernel {
         &self.shared[id.0 as usize]
     }
 
+    /// Returns the ids of all shared variables.
+    pub fn shared_ids(&self) -> impl Iterator<Item = SharedId> {
+        (0..).map(SharedId).take(self.shared.len())
+    }
+
     /// Whether other variables have some of the bytes of the shared variable `id`.
     pub fn is_overlapped(&self, id: SharedId) -> bool {
         !self.shared_var(id).reuses.is_empty() || self.shared.iter().any(|var| var.reuses.contains(&id))

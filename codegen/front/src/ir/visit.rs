@@ -3,7 +3,8 @@
 use super::{
     Arm, Atomic, AtomicAccess, AtomicMemory, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For,
     FragmentLoad, GlobalMatrix, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma, Multicast, Ptx,
-    PtxAccess, RemoteCopy, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp, WarpStore,
+    PtxAccess, RemoteCopy, SharedId, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp,
+    WarpStore,
 };
 
 /// Numbers the statements of a kernel's body in pre-order.
@@ -50,6 +51,15 @@ pub fn each_local(expr: &Expr, f: &mut impl FnMut(LocalId)) {
     within(expr, &mut |part| {
         if let ExprKind::Local(local) = part.kind {
             f(local);
+        }
+    });
+}
+
+/// Calls `f` for each shared variable that `expr` names.
+pub fn each_shared(expr: &Expr, f: &mut impl FnMut(SharedId)) {
+    within(expr, &mut |part| {
+        if let ExprKind::Shared(id) = part.kind {
+            f(id);
         }
     });
 }

@@ -121,10 +121,8 @@ impl Cx<'_> {
         };
         let ty = annotation.map(|ty| self.ty(ty));
         let label = name.map_or_else(|| "_".to_owned(), |name| name.ident.to_string());
-        let mut value = match self.declared_shared(&label, ty.as_ref(), &init.expr) {
-            Some(object) => object,
-            None => self.expr(&init.expr),
-        };
+        let object = self.declared_shared(&label, ty.as_ref(), &init.expr);
+        let mut value = object.unwrap_or_else(|| self.expr(&init.expr));
         if let Some(ty) = &ty
             && !value.is_error()
             && !self.expect(&value, ty)

@@ -1,14 +1,13 @@
 //! A kernel as it is explored.
 
-use std::ops::Range;
 use std::rc::Rc;
 
-use tma_front::check::{CheckedKernel, layout};
-use tma_front::ir::SharedId;
+use tma_front::check::CheckedKernel;
 use tma_front::limits::WARP_THREADS;
 
 use super::elections::Elected;
 use crate::code::Steps;
+use crate::memory::region::{Region, ranges_overlap};
 use crate::to_u32;
 
 /// The input that all executions of a kernel have in common.
@@ -42,13 +41,11 @@ impl Input<'_> {
         ELECTED.min(self.threads_of_warp(warp).saturating_sub(1))
     }
 
-    /// Whether any of these bytes of shared memory have several variables.
-    pub(crate) fn is_reused(&self, bytes: &Range<u32>) -> bool {
-        (0..).map(SharedId).zip(&self.kernel.kernel().shared).any(|(id, var)| {
-            let start = self.kernel.layout().offset(id);
-            let end = start + to_u32(layout::size(&var.ty));
-            !var.reuses.is_empty() && start < bytes.end && bytes.start < end
-        })
+    /// Whether any byte of a region has several variables.
+    pub(crate) fn is_reused(&self, region: &Region) -> bool {
+        let kernel = self.kernel.kernel();
+        let mut reusers = kernel.shared_ids().filter(|&id| !kernel.shared_var(id).reuses.is_empty());
+        reusers.any(|id| ranges_overlap(&self.kernel.shared_range(id), &region.hull()))
     }
 
     /// Returns the number of threads of a block.

@@ -320,11 +320,7 @@ fn set_once(kernel: &Kernel) -> QuickSet<SharedId> {
             }
         } else if !matches!(stmt.kind, StmtKind::SharedGet { .. }) {
             for operand in visit::operands(&stmt.kind) {
-                visit::within(operand, &mut |part| {
-                    if let ExprKind::Shared(id) = part.kind {
-                        again.insert(id);
-                    }
-                });
+                visit::each_shared(operand, &mut |id| _ = again.insert(id));
             }
         }
     });

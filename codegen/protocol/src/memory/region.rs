@@ -158,7 +158,7 @@ fn has_twins(all: &[u32], bytes: u32) -> bool {
     false
 }
 
-fn ranges_overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
+pub(crate) fn ranges_overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
 }
 

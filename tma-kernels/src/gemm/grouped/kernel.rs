@@ -139,7 +139,7 @@ pub mod grouped {
         let ROWS_B = if MN_B { 64 } else { BN },
         let COLUMNS_B = if MN_B { BN } else { 64 },
         let SLICE_B = ROWS_B / 2,
-        let EPILOGUE_COLUMNS = 128 / size_of::<C>() as u32, // 128 bytes
+        let EPILOGUE_COLUMNS = 128 / size_of::<C>() as u32, // a row of 128 bytes
         let STAGES = ring_stages(128, BN, 4);
 
         (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16), bf16_f32 = (bf16, f32), f16_f32 = (f16, f32)],

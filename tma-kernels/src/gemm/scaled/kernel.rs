@@ -60,7 +60,7 @@ pub mod scaled {
     #[tma_kernel(threads = 384, cluster = [CLUSTER_N, CLUSTER_M], unchecked, instances(
         let SLICE_A = 128 / CLUSTER_N,
         let SLICE_B = 128 / CLUSTER_M,
-        let EPILOGUE_COLUMNS = 128 / size_of::<C>() as u32; // 128 bytes
+        let EPILOGUE_COLUMNS = 128 / size_of::<C>() as u32; // a row of 128 bytes
 
         C in [bf16, f32],
         (CLUSTER_M, CLUSTER_N) in [t128x128_cluster2x1 = (2, 1), t128x128_cluster1x2 = (1, 2)];

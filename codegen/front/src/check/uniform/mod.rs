@@ -11,14 +11,14 @@ mod variation;
 
 use std::collections::hash_map::Entry;
 
-use tma_model::limits::{WARP_THREADS, WARPGROUP_THREADS};
-
 use crate::diag::Sink;
 use crate::diag::mistake::{Difference, Warpgroup, Word};
 use crate::ir::{
-    Block, DefinedValue, Definition, Effect, Facts, Flow, For, Group, JumpTarget, Kernel, Label, LoadedType,
-    LocalId, Loop, LoopExit, Span, Stmt, StmtId, StmtKind, Synchronization, Team, Wait, visit,
+    Block, DefinedValue, Definition, Effect, Facts, Flow, For, Group, JumpTarget, Kernel, Label,
+    LaunchBounds, LoadedType, LocalId, Loop, LoopExit, Span, Stmt, StmtId, StmtKind, Synchronization, Team,
+    Wait, visit,
 };
+use crate::limits::{WARP_THREADS, WARPGROUP_THREADS};
 use crate::quick::{QuickMap, QuickSet};
 use variation::{Level, Variables, Variation};
 
@@ -91,8 +91,8 @@ fn level(kernel: &Kernel, group: Group) -> Level {
 }
 
 /// Returns the index of the warp after the last warpgroup, if there is exactly one.
-fn odd_warp(threads: [u32; 3]) -> Option<u32> {
-    let threads = threads.iter().try_fold(1_u32, |all, &extent| all.checked_mul(extent))?;
+fn odd_warp(bounds: &LaunchBounds) -> Option<u32> {
+    let threads = u32::try_from(bounds.thread_count()).ok()?;
     let is_odd = threads > WARPGROUP_THREADS && threads % WARPGROUP_THREADS == WARP_THREADS;
     is_odd.then(|| threads / WARP_THREADS - 1)
 }
@@ -358,7 +358,7 @@ impl Walk<'_> {
         }
         let (word, of_warp) = (Word::from(word), needed == Level::Warp);
         if diverged {
-            let odd_warp = odd_warp(self.kernel.launch.threads);
+            let odd_warp = odd_warp(&self.kernel.launch);
             sink.error(Warpgroup::Diverged { word, of_warp, cause, odd_warp }, stmt.origin.span);
         } else if let Some((span, _)) = differs {
             sink.error(Warpgroup::NonUniformArgument { word, of_warp, cause }, span);

@@ -346,10 +346,7 @@ fn methods(of: &PartialType, name: &str, suggestion: Option<&Suggestion>, known:
 
 /// Whether two names have a word of at least three letters in common: `store_all` and `store_to`.
 fn share_a_word(a: &str, b: &str) -> bool {
-    let words =
-        |name: &str| name.split('_').filter(|word| word.len() > 2).map(str::to_owned).collect::<Vec<_>>();
-    let of_b = words(b);
-    words(a).iter().any(|word| of_b.contains(word))
+    a.split('_').filter(|word| word.len() > 2).any(|word| b.split('_').any(|other| other == word))
 }
 
 /// Returns the number that other crates have as a constant of this name.

@@ -95,6 +95,11 @@ pub fn is_for_made_modules(function: &ItemFn) -> bool {
         })
 }
 
+/// Returns the kernel of `function`, unless only modules made from its module compile it.
+pub fn compiled_kernel(function: &ItemFn) -> Option<KernelItem> {
+    if is_for_made_modules(function) { None } else { kernel(function) }
+}
+
 /// Whether `item` is a `#[tma_device]` function.
 fn is_device(item: &Item) -> bool {
     matches!(item, Item::Fn(function) if function.attrs.iter().any(|attr| is_named(attr, "tma_device")))
@@ -144,8 +149,7 @@ pub fn module(item: &ItemMod, sink: &mut Sink) -> Module {
                 judge_device(function, sink);
                 module.shared.functions.push(function.clone());
             }
-            Item::Fn(function) if is_for_made_modules(function) => {}
-            Item::Fn(function) => module.kernels.extend(kernel(function)),
+            Item::Fn(function) => module.kernels.extend(compiled_kernel(function)),
             Item::Const(constant) => module.shared.constants.push(constant.clone()),
             Item::Type(alias) => module.shared.aliases.push(alias.clone()),
             Item::Struct(item) if structs::is_value(item) => module.shared.structs.push(item.clone()),

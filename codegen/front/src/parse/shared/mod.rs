@@ -146,11 +146,12 @@ impl Cx<'_> {
 
     /// Whether every thread reaches the declaration exactly once. Otherwise this reports an error.
     fn is_declared_once(&mut self, word: FunctionWord, span: Span) -> bool {
-        if self.nesting.in_branch() {
+        let is_once = !self.nesting.in_branch();
+        if !is_once {
             let call = self.nesting.call_in_branch();
             self.error(Shared::InBranch { word: word.name(), call }, span);
         }
-        !self.nesting.in_branch()
+        is_once
     }
 }
 

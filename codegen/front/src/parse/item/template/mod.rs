@@ -125,7 +125,7 @@ fn named_kernels(items: &[Item], path: &Path) -> Vec<String> {
         Visibility::Inherited => false,
     };
     let kernels = items.iter().filter_map(|item| match item {
-        Item::Fn(function) if !super::is_for_made_modules(function) => super::kernel(function),
+        Item::Fn(function) => super::compiled_kernel(function),
         _ => None,
     });
     let named = kernels.map(|kernel| kernel.function).filter(|function| is_named(&function.vis));
