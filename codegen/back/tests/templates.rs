@@ -292,8 +292,8 @@ fn a_module_adds_instances_of_its_own() {
     refused("instances = [], instances = []", "specified twice");
 }
 
-/// A kernel with an empty `instances(..)` is compiled by modules made from its module alone, with the
-/// constants that the template computes.
+/// A kernel with an empty `instances(..)` is compiled by modules made from its module alone, with
+/// the constants that the template computes.
 #[test]
 fn a_library_may_have_kernels_without_instances() {
     let packages = Packages::new("open_instances");

@@ -456,8 +456,8 @@ pub(super) fn untracked_ptx(kernel: &Kernel) -> Vec<Span> {
     all
 }
 
-/// Whether all that is known of a `ptx!` suffices: it computes, or reads memory that the kernel does
-/// not write.
+/// Whether all that is known of a `ptx!` suffices: it computes, or reads memory that the kernel
+/// does not write.
 fn is_followed(kernel: &Kernel, ptx: &Ptx) -> bool {
     let is_constant = |access: &PtxAccess| {
         !access.writes && access.global().is_some_and(|param| !kernel.param(param).written)

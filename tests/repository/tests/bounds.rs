@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use tma_tests_repository::{File, expect_none, files};
 
-/// Traits that generics of kernels have no use for: ranges are not passed to functions, and those of
-/// `ptx!` are the macro's.
+/// Traits that generics of kernels have no use for: ranges are not passed to functions, and those
+/// of `ptx!` are the macro's.
 const NOT_BOUNDS: [&str; 4] = ["CountedRange", "PtxInput", "PtxMemory", "PtxScalar"];
 
 /// Sets of scalars that rows name in words, and their elements.

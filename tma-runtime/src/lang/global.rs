@@ -132,9 +132,9 @@ impl<T: Scalar> Global<T> {
     /// Reads element `i` through the non-coherent path: a cache that writes of the same launch do
     /// not update. Traps if there is no such element.
     ///
-    /// The slice must not change while the kernel runs. If the kernel writes it, or accesses it with
-    /// an order, that is an error (docs/errors/TMA0246.md). The load keeps its place among other
-    /// accesses, and after `grid_dependency_wait()`.
+    /// The slice must not change while the kernel runs. If the kernel writes it, or accesses it
+    /// with an order, that is an error (docs/errors/TMA0246.md). The load keeps its place among
+    /// other accesses, and after `grid_dependency_wait()`.
     ///
     /// PTX: `ld.global.nc` (PTX ISA, "ld.global.nc").
     ///

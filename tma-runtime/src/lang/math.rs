@@ -106,8 +106,8 @@ pub fn mul_hi<T: WordInteger>(a: T, b: T) -> T {
     device_only()
 }
 
-/// Returns the absolute value. That of a type's minimum integer stops a checked kernel, and wraps to
-/// itself in any other, as in Rust's debug and release builds.
+/// Returns the absolute value. That of a type's minimum integer stops a checked kernel, and wraps
+/// to itself in any other, as in Rust's debug and release builds.
 ///
 /// PTX: `abs`.
 #[must_use]

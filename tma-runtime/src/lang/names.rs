@@ -26,8 +26,8 @@ pub fn function<Word, Name: Is<Word>>(word: Word, name: Name) {}
 /// type.
 pub fn conversion<Word: Fn(u32) -> f32, Name: Is<Word>>(word: Word, name: Name) {}
 
-/// Checks names like [`function`](function()), for [`reuse`](super::reuse()), whose argument has any
-/// reusable type.
+/// Checks names like [`function`](function()), for [`reuse`](super::reuse()), whose argument has
+/// any reusable type.
 pub fn reuse<Word: Fn(AnyTile) -> AnyTile, Name: Is<Word>>(word: Word, name: Name) {}
 
 /// A tile type for places where its parameters do not matter.

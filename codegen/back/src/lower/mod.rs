@@ -13,10 +13,10 @@
 //! * [`ptxas`]: workarounds for ptxas, NVIDIA's assembler.
 //!
 //! A local is an `alloca`, and reading it a `load`; LLVM's O3 promotes them to registers. A handle
-//! (tile, barrier, array, stages) is a `ptr addrspace(3)`, and one of another block a `ptr
-//! addrspace(7)`. A `bool` is `i1` in registers and `i8` in memory and parameters; an 8-bit float
-//! is `i8`. Integer operations wrap, unless a check precedes them, and have neither `nsw` nor `nuw`. Float operations have no
-//! fast-math flags, which prevents contraction and reassociation.
+//! (tile, barrier, array, stages) is a `ptr addrspace(3)`, and one of another block a
+//! `ptr addrspace(7)`. A `bool` is `i1` in registers and `i8` in memory and parameters; an 8-bit
+//! float is `i8`. Integer operations wrap, unless a check precedes them, and have neither `nsw` nor
+//! `nuw`. Float operations have no fast-math flags, which prevents contraction and reassociation.
 //!
 //! Lowering never fails because of a mistake of the user. A construct that `check` should have
 //! rejected, and that cannot be lowered, results in [`BackendError::Unchecked`].

@@ -29,8 +29,8 @@ use crate::parse::LoadError;
 use crate::parse::syntax::Instruction;
 use operands::Decoder;
 
-/// Decodes one instruction, and appends it to the program. An instruction that a kernel wrote itself,
-/// and that is not supported, is an error only for a launch that executes it.
+/// Decodes one instruction, and appends it to the program. An instruction that a kernel wrote
+/// itself, and that is not supported, is an error only for a launch that executes it.
 pub(crate) fn instruction<'s>(
     builder: &mut Builder<'_, 's>,
     instruction: &Instruction<'s>,

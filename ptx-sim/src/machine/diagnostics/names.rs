@@ -30,8 +30,8 @@ impl Diagnostics {
         self.names.iter().filter(move |name| (name.from..name.to).contains(&at))
     }
 
-    /// Returns the variable, or the array of objects, that the byte at `at` belongs to: the longest,
-    /// if there are several.
+    /// Returns the variable, or the array of objects, that the byte at `at` belongs to: the
+    /// longest, if there are several.
     pub(in crate::machine) fn variable(&self, at: u32) -> Option<&SharedName> {
         self.named(at).max_by_key(|name| name.to - name.from)
     }
@@ -55,8 +55,8 @@ impl Diagnostics {
         }
     }
 
-    /// Formats an offset in shared memory: `0x1000`, or ``0x1000 (`full`)`` if it is named, with all
-    /// its names.
+    /// Formats an offset in shared memory: `0x1000`, or ``0x1000 (`full`)`` if it is named, with
+    /// all its names.
     pub(in crate::machine) fn offset(&self, at: u32) -> String {
         let names: Vec<_> = self.named(at).map(|name| name.describe(at)).collect();
         if names.is_empty() { format!("{at:#x}") } else { format!("{at:#x} ({})", names.join(" or ")) }

@@ -198,8 +198,8 @@ impl Machine {
         self.memory.accesses.uses(thread, line, self.order.view(thread).epoch());
     }
 
-    /// Reports a non-coherent load of memory that has been written in this launch, even if the write
-    /// is ordered before it. Source: PTX ISA, "ld.global.nc".
+    /// Reports a non-coherent load of memory that has been written in this launch, even if the
+    /// write is ordered before it. Source: PTX ISA, "ld.global.nc".
     pub fn check_non_coherent(&mut self, actor: Actor, address: u64, len: u32) {
         if let Some(conflict) = self.memory.accesses.written(address, len.into()) {
             let attributes = AccessAttributes::generic(AccessKind::Read, None);

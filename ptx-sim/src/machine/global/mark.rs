@@ -98,8 +98,8 @@ pub(in crate::machine) enum AccessRule {
     /// The accesses are ordered, but the later one uses the asynchronous proxy and no proxy fence
     /// separates them.
     MissingProxyFence,
-    /// The later access is a non-coherent load, which need not see the earlier one, even if they are
-    /// ordered.
+    /// The later access is a non-coherent load, which need not see the earlier one, even if they
+    /// are ordered.
     NonCoherent,
 }
 

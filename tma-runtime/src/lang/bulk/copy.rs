@@ -124,9 +124,9 @@ impl<T: Scalar> Global<T> {
     /// Returns the same slice, with `policy` as the L2 cache policy of its plain loads and stores
     /// and its bulk copies. This is a hint, and changes no result.
     ///
-    /// It is for methods whose names begin with `get`, `set` or `bulk_`. Accesses with an order, and
-    /// atomics, carry no policy. Unlike other plain accesses, those with a policy are neither moved
-    /// nor merged by the compiler.
+    /// It is for methods whose names begin with `get`, `set` or `bulk_`. Accesses with an order,
+    /// and atomics, carry no policy. Unlike other plain accesses, those with a policy are neither
+    /// moved nor merged by the compiler.
     ///
     /// PTX: the qualifier `.L2::cache_hint` and the operand `cache-policy` (PTX ISA, "ld", "st").
     ///

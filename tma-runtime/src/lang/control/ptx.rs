@@ -43,16 +43,19 @@ impl<T: TileElement, S: Shape, W: Swizzle> PtxInput for Tile<T, S, W> {}
 impl<T: Scalar, const N: u32> PtxInput for SharedArray<T, N> {}
 impl PtxInput for Barrier {}
 
-/// Instructions of your own, where the language has none, in the manner of [`asm!`](core::arch::asm).
+/// Instructions of your own, where the language has none, in the manner of
+/// [`asm!`](core::arch::asm).
 ///
-/// The template is one string literal, or one for each line. `{name}` is an operand, and `{{` a brace
-/// of PTX. An operand is `in x`, `out x` or `inout x` for a variable, or `name = in value`. Scalars of
-/// 16 to 64 bits are in registers of that size, a `bool` is a predicate, a [`Global`](crate::lang::Global)
-/// is its address in global memory, and a shared object its 32-bit address in shared memory.
+/// The template is one string literal, or one for each line. `{name}` is an operand, and `{{` a
+/// brace of PTX. An operand is `in x`, `out x` or `inout x` for a variable, or `name = in value`.
+/// Scalars of 16 to 64 bits are in registers of that size, a `bool` is a predicate, a
+/// [`Global`](crate::lang::Global) is its address in global memory, and a shared object its 32-bit
+/// address in shared memory.
 ///
-/// `reads(x, ..)` and `writes(x, ..)` name the memory that the instructions access. `volatile` stands
-/// for any other effect or input, such as a barrier, a clock or a lane index. Without any of them, the
-/// outputs are a pure function of the inputs, and the instructions may be merged, moved and removed.
+/// `reads(x, ..)` and `writes(x, ..)` name the memory that the instructions access. `volatile`
+/// stands for any other effect or input, such as a barrier, a clock or a lane index. Without any of
+/// them, the outputs are a pure function of the inputs, and the instructions may be merged, moved
+/// and removed.
 ///
 /// # Safety
 ///

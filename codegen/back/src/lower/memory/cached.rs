@@ -1,8 +1,8 @@
 //! Plain accesses to global memory that name their path through the caches.
 //!
-//! They are inline assembly that keeps its place among other accesses. In particular, a non-coherent
-//! load must not become an invariant load of LLVM, which may be moved across a wait for another grid
-//! (`grid_dependency_wait`).
+//! They are inline assembly that keeps its place among other accesses. In particular, a
+//! non-coherent load must not become an invariant load of LLVM, which may be moved across a wait
+//! for another grid (`grid_dependency_wait`).
 
 use inkwell::values::{BasicValueEnum, PointerValue};
 use tma_front::ir::{LoadPath, Scalar};

@@ -53,8 +53,8 @@ pub(in crate::lower) fn ptx<'c>(
     parts.collect()
 }
 
-/// Returns the template for LLVM, where `${n}` is an operand, outputs first, and `$$` a dollar sign.
-/// Its lines are marked.
+/// Returns the template for LLVM, where `${n}` is an operand, outputs first, and `$$` a dollar
+/// sign. Its lines are marked.
 fn text(ptx: &Ptx) -> String {
     let mut text = String::new();
     for piece in &ptx.pieces {

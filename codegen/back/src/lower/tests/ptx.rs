@@ -18,7 +18,8 @@ fn templates_are_marked_and_keep_their_text() {
     has(&text, &["{ .reg .pred p; // 100$ // ptx!\n", "selp.b32 %r", ", 9, p; } // ptx!\n", "neg.f64 %rd"]);
 }
 
-/// Without effects an output is a function of the inputs: equal ones are merged, unused ones removed.
+/// Without effects an output is a function of the inputs: equal ones are merged, unused ones
+/// removed.
 #[test]
 fn pure_instructions_are_merged_and_removed() {
     let twice = |effect: &str| {

@@ -1,11 +1,11 @@
 //! Non-coherent loads of memory that the kernel also writes.
 //!
-//! `ld.global.nc` reads through a cache that no write of the same launch updates, so the memory must
-//! not change while the kernel runs (PTX ISA, "ld.global.nc"). An access with an order says that it
-//! does, even if it is a load.
+//! `ld.global.nc` reads through a cache that no write of the same launch updates, so the memory
+//! must not change while the kernel runs (PTX ISA, "ld.global.nc"). An access with an order says
+//! that it does, even if it is a load.
 //!
-//! Not checked: writes through other parameters, which the launcher's `&mut` excludes, and writes of
-//! other kernels that run at the same time.
+//! Not checked: writes through other parameters, which the launcher's `&mut` excludes, and writes
+//! of other kernels that run at the same time.
 
 use crate::diag::Sink;
 use crate::diag::mistake::Atomic;

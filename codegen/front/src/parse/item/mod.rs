@@ -82,8 +82,8 @@ pub fn kernel(function: &ItemFn) -> Option<KernelItem> {
     Some(KernelItem { attr, function })
 }
 
-/// Whether `function` is a kernel that only modules made from its module compile: it is generic, and
-/// its `instances(..)` lists none.
+/// Whether `function` is a kernel that only modules made from its module compile: it is generic,
+/// and its `instances(..)` lists none.
 pub fn is_for_made_modules(function: &ItemFn) -> bool {
     let is_generic =
         function.sig.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));

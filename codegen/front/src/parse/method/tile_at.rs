@@ -73,7 +73,8 @@ pub(in crate::parse) fn known_integer(infer: &Infer, expr: &Expr) -> Option<i128
     known(infer, expr).as_int()
 }
 
-/// Returns the value of a condition, if it is already known. Of `a && b`, one of the two may suffice.
+/// Returns the value of a condition, if it is already known. Of `a && b`, one of the two may
+/// suffice.
 pub(in crate::parse) fn known_bool(infer: &Infer, expr: &Expr) -> Option<bool> {
     if let ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b, Strictness::Lazy) = &expr.kind {
         let decides = *op == BinaryOp::Or;

@@ -124,8 +124,8 @@ impl Cx<'_> {
         self.declared.reusing_var(name.to_owned(), ty, memory, span)
     }
 
-    /// Returns the variables in whose memory an object lies, or `None` after an error if it does not
-    /// hold data or is not a whole variable.
+    /// Returns the variables in whose memory an object lies, or `None` after an error if it does
+    /// not hold data or is not a whole variable.
     fn memory(&mut self, object: &Expr) -> Option<Vec<SharedId>> {
         let whole = |part: &Expr| if let ExprKind::Shared(id) = part.kind { Some(id) } else { None };
         let ty = self.infer.resolve(&object.ty);
