@@ -1,6 +1,6 @@
 //! Clusters: the options of the attribute, and the words of clusters.
 
-use super::ir;
+use super::{ir, refused};
 
 /// Returns the statements of a kernel with this cluster size.
 #[track_caller]
@@ -143,4 +143,22 @@ fn a_fence_precedes_the_arrival_at_other_blocks() {
             "{WAIT}{read}fence.proxy_async own\nl0: for v5 in 0u32..4u32 step 1usize\nbarrier.arrive remote(s2[v3], v5)"
         ),
     );
+}
+
+/// A kernel may have instances with clusters and without.
+#[test]
+fn a_release_that_a_constant_leaves_out_needs_no_cluster() {
+    let kernel = |release: &str| {
+        format!(
+            "#[tma_kernel(threads = 64, instances(alone = <1>))]\n\
+             fn k<const BLOCKS: u32>(n: u32) {{ {SLOT} {release} }}"
+        )
+    };
+    for release in ["slot.release_cluster();", "slot.release_to(n);"] {
+        ir(&kernel(&format!("if BLOCKS > 1 {{ {release} }} else {{ slot.release(); }}")));
+        ir(&kernel(&format!("if BLOCKS == 1 {{ slot.release(); }} else {{ {release} }}")));
+        for kept in [format!("if BLOCKS == 1 {{ {release} }}"), format!("if n > 1 {{ {release} }}")] {
+            assert!(refused(&kernel(&kept)).contains("TMA0232"), "{kept}");
+        }
+    }
 }

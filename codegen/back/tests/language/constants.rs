@@ -59,6 +59,7 @@ fn known_overflow_in_a_kernel_is_refused() {
     let kernel = |body: &str| {
         format!(
             "#[tma_module] mod m {{ {ITEMS} #[tma_device] fn before(x: u32) -> u32 {{ x - 1 }}
+             #[tma_device] fn stores(out: Global<u32>, x: u32) -> bool {{ out.set(1, x); x > 3 }}
              #[tma_kernel(threads = 32, instances(a = <1>, b = <2>))]
              fn k<const N: u32>(out: Global<u32>) {{ {body} }} }}"
         )
@@ -69,6 +70,10 @@ fn known_overflow_in_a_kernel_is_refused() {
         ("let x = 200u8; out.set(0, (x + 100) as u32);", "attempt to add with overflow"),
         ("let x = -(-128i8); out.set(0, x as u32);", "attempt to negate with overflow"),
         ("out.set(0, N * u32::MAX);", "attempt to multiply with overflow (in the instance `b`)"),
+        (
+            "if N > 0 && stores(out, 1) { out.set(0, N - 2); }",
+            "attempt to subtract with overflow (in the instance `a`)",
+        ),
     ] {
         let errors = refused(&kernel(body));
         let wanted = format!("TMA0111: cannot evaluate this expression: {words}");
@@ -80,11 +85,33 @@ fn known_overflow_in_a_kernel_is_refused() {
         "if N > 1 && out.get(0) < N - 2 { out.set(0, 1); }",
         "if N > 1 && thread_idx().x < N - 2 { out.set(0, N - 2); }",
         "if N == 1 || out.get(0) < N - 2 { out.set(0, 1); }",
+        "if N > 1 && stores(out, 1) { out.set(0, N - 2); }",
+        "if N > 1 && stores(out, N - 2) { out.set(0, N - 2); }",
+        "if N == 1 || stores(out, 1) { out.set(0, N); } else { out.set(0, N - 2); }",
+        "if stores(out, 1) && N > 1 && stores(out, 2) { out.set(0, N - 2); }",
         "out.set(0, N.wrapping_sub(2));",
     ] {
         let checked = tma_codegen::check("language.rs", &kernel(body));
         assert!(checked.is_ok(), "{body}");
     }
+}
+
+/// A right side that a constant on the left makes irrelevant is neither evaluated nor compiled.
+#[test]
+fn a_constant_left_side_decides() {
+    let kernel = |condition: &str| {
+        module(
+            "#[tma_device] fn stores(out: Global<u32>, x: u32) -> bool { out.set(1, x); x > 3 }
+             const N: u32 = 1;",
+            &format!("if {condition} {{ out.set(2, n); }} else {{ out.set(3, n); }}"),
+        )
+    };
+    for (condition, stored) in [("N > 1 && stores(out, n)", 3), ("N == 1 || stores(out, n)", 2)] {
+        let text = kernel(condition);
+        assert_eq!(text.matches("global.set").count(), 1, "{text}");
+        assert!(text.contains(&format!("global.set p1 {stored}i32 p0")), "{text}");
+    }
+    assert_eq!(kernel("N == 1 && stores(out, n)").matches("global.set").count(), 3);
 }
 
 /// Wherever a constant may be, one may be computed.

@@ -8,10 +8,11 @@ use crate::infer::Typing;
 use crate::ir::{Axis, BinaryOp, Cluster, Expr, ExprKind, Scalar, Span, Special, Type};
 
 impl Cx<'_> {
-    /// Returns whether the kernel has clusters. Reports `word` if it has none.
+    /// Returns whether the kernel has clusters. Reports `word` if it has none, except where a
+    /// constant condition removes the word.
     pub(super) fn in_a_cluster(&mut self, word: Word, span: Span) -> bool {
         let has_clusters = self.instance.cluster != Cluster::None;
-        if !has_clusters {
+        if !has_clusters && !self.nesting.is_left_out() {
             self.error(mistake::Cluster::None { word }, span);
         }
         has_clusters

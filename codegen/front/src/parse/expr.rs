@@ -21,8 +21,8 @@ use crate::diag::suggest::{self, did_you_mean, elsewhere};
 use crate::infer::rule::Rule;
 use crate::infer::{Infer, Typing};
 use crate::ir::{
-    Axis, BinaryOp, Block, ChoiceType, Compound, Expr, ExprKind, IntegerOp, Scalar, Span, Special, StmtKind,
-    Strictness, Type, UnaryOp, visit,
+    Axis, BinaryOp, Block, ChoiceType, Compound, Const, Expr, ExprKind, IntegerOp, Scalar, Span, Special,
+    StmtKind, Strictness, Type, UnaryOp, visit,
 };
 use crate::words::{FunctionWord, Word};
 
@@ -257,13 +257,20 @@ impl Cx<'_> {
             let kind = ExprKind::Binary(op, Box::new(left), Box::new(right), Strictness::Lazy);
             return Expr { kind, ty: bool_ty, span };
         }
+        if is_left_out {
+            // As a constant, the result also leaves out what it is the condition of.
+            let decided = Expr::constant(Const::Bool(!is_and), bool_ty, span);
+            let (then, otherwise) = sides(is_and, effects);
+            self.builder.emit(StmtKind::If { condition: decided.clone(), then, otherwise }, span);
+            return decided;
+        }
         let result = self.builder.local("condition", bool_ty, span);
         self.builder.assign(result, left);
         let condition = self.builder.read(result, span);
         let (mut evaluate, ()) = self.block(|cx| cx.builder.assign(result, right));
         let mut block = effects;
         block.stmts.append(&mut evaluate.stmts);
-        let (then, otherwise) = if is_and { (block, Block::default()) } else { (Block::default(), block) };
+        let (then, otherwise) = sides(is_and, block);
         self.builder.emit(StmtKind::If { condition, then, otherwise }, span);
         self.builder.read(result, span)
     }
@@ -418,6 +425,12 @@ fn is_literal(expr: &syn::Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns the branches of an `if` on the left operand of `&&` or `||`, of which `right` evaluates
+/// the right one.
+fn sides(is_and: bool, right: Block) -> (Block, Block) {
+    if is_and { (right, Block::default()) } else { (Block::default(), right) }
 }
 
 /// Whether evaluating `expr` is harmless even if its value is not needed.
