@@ -51,6 +51,30 @@ fn an_expression_or_variable_is_replaced_with_its_type() {
     assert_placed(&kernel("values.set(0, n as f99);"), "values . set (0 ,", "TMA0004", ") ; }");
 }
 
+/// rustc would report the constant, too. Its error is a constant of any value.
+#[test]
+fn a_constant_in_a_type_is_replaced_alone() {
+    let text = module(
+        "#[tma_kernel(threads = 32, instances(N in [a = 64, b = 128]))]
+        fn k<const N: u32>(src: TensorMap<Tile<f32, Shape2<{ N / 2 }, 64>>>) { src.prefetch([0, 0]); }",
+    );
+    assert_placed(&text, "Shape2 < {", "TMA0105", "} , 64 > > >");
+    let text = module(
+        "type Half<const N: u32> = Tile<f32, Shape2<{ N / 2 }, 64>>;
+        #[tma_kernel(threads = 32)]
+        fn k(src: TensorMap<Half<16>>) { src.prefetch([0, 0]); }",
+    );
+    assert_placed(&text, "Shape2 < {", "TMA0105", "} , 64 > >");
+    let text = module(
+        "#[tma_kernel(threads = 32, instances(N in [a = 64, b = 128]))]
+        fn k<const N: u32>(out: Global<u32>) {
+            let tile: Tile<u32, Shape2<{ N / 2 }, 64>> = shared();
+            out.set(0, tile.get([0, 0]));
+        }",
+    );
+    assert_placed(&text, "let tile =", "TMA0105", "; out . set");
+}
+
 #[test]
 fn statements_stay_statements() {
     let text = kernel("if n > 0 { values.set(0, n); } else { loop { break 'nope; } }\nvalues.set(1, n);");

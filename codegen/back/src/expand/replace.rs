@@ -3,7 +3,8 @@
 //! To rustc, the expression `compile_error!` has a type that is compatible with every type. So it
 //! reports neither the same mistake again, nor its consequences, and still checks the rest of the
 //! body, which keeps its uses of names and imports. A macro in place of a type would be `()`, so an
-//! expression or a `let` is replaced together with its types, and signatures stay as they are.
+//! expression or a `let` is replaced together with its types. Of signatures and type aliases, only
+//! the constants in types are replaced.
 //!
 //! An editor gets the body as it is, because it completes names in expressions that are not valid
 //! yet.
@@ -12,8 +13,8 @@ use proc_macro2::{Delimiter, Ident, LineColumn, TokenStream};
 use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    AngleBracketedGenericArguments, Attribute, BinOp, Block, Expr, ImplItem, Item, ItemFn, ItemImpl, Local,
-    LocalInit, Pat, Stmt, Type,
+    AngleBracketedGenericArguments, Attribute, BinOp, Block, Expr, ImplItem, Item, ItemFn, ItemImpl,
+    ItemType, Local, LocalInit, Pat, Stmt, Type,
 };
 use tma_front::diag::Diagnostic;
 use tma_front::ir::Span;
@@ -28,6 +29,7 @@ pub(super) fn in_function(function: &mut ItemFn, errors: Vec<Diagnostic>) -> Vec
     }
     let mut replacer = Replacer::of(&errors);
     replacer.visit_block_mut(&mut function.block);
+    ConstantsOfTypes(&mut replacer).visit_signature_mut(&mut function.sig);
     let is_placed = replacer.placed();
     if is_placed.contains(&true) {
         // Names that only a replaced expression uses.
@@ -44,12 +46,26 @@ pub(super) fn in_item(item: &mut Item, errors: Vec<Diagnostic>) -> Vec<Diagnosti
     if let Item::Impl(block) = item {
         return in_impl(block, errors);
     }
+    if let Item::Type(alias) = item {
+        return in_alias(alias, errors);
+    }
     let Item::Const(constant) = item else { return errors };
     if !has_positions(&constant.ident, &constant.expr) {
         return errors;
     }
     let mut replacer = Replacer::of(&errors);
     replacer.visit_expr_mut(&mut constant.expr);
+    let is_placed = replacer.placed();
+    without(errors, &is_placed)
+}
+
+/// Like [`in_function`], for a type alias.
+fn in_alias(alias: &mut ItemType, errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    if !has_positions(&alias.ident, &alias.ty) {
+        return errors;
+    }
+    let mut replacer = Replacer::of(&errors);
+    ConstantsOfTypes(&mut replacer).visit_type_mut(&mut alias.ty);
     let is_placed = replacer.placed();
     without(errors, &is_placed)
 }
@@ -63,6 +79,7 @@ fn in_impl(block: &mut ItemImpl, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic>
         }
         let mut replacer = Replacer::of(&errors);
         replacer.visit_block_mut(&mut function.block);
+        ConstantsOfTypes(&mut replacer).visit_signature_mut(&mut function.sig);
         let is_placed = replacer.placed();
         errors = without(errors, &is_placed);
     }
@@ -219,6 +236,20 @@ impl VisitMut for Replacer<'_> {
     fn visit_angle_bracketed_generic_arguments_mut(&mut self, _: &mut AngleBracketedGenericArguments) {}
 
     fn visit_type_mut(&mut self, _: &mut Type) {}
+
+    fn visit_attribute_mut(&mut self, _: &mut Attribute) {}
+}
+
+/// Replaces constants in types.
+struct ConstantsOfTypes<'r, 'e>(&'r mut Replacer<'e>);
+
+impl VisitMut for ConstantsOfTypes<'_, '_> {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        if let Some(error) = self.0.take(Range::of(expr)) {
+            // It is printed in braces.
+            *expr = Expr::Verbatim(error);
+        }
+    }
 
     fn visit_attribute_mut(&mut self, _: &mut Attribute) {}
 }

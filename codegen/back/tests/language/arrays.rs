@@ -68,8 +68,8 @@ fn each_array_is_reported_once() {
     let found = warnings("", "acc[n as usize] = 1.0; add(&mut acc, n, 1.0); acc[(n + 1) as usize] = 1.0;");
     assert_eq!(found.len(), 1, "{found:?}");
     let source = "#[tma_kernel(threads = 32, instances(two = <2>, three = <3>))]
-        fn k<const N: u32>(n: u32, out: Global<f32>) {
-            let mut acc = [0.0f32; N as usize];
+        fn k<const N: usize>(n: u32, out: Global<f32>) {
+            let mut acc = [0.0f32; N];
             let mut other = [0u8; 16];
             acc[n as usize] = 1.0;
             other[(n & 15) as usize] = 1;

@@ -1,8 +1,13 @@
 //! Constants: those of the module, and constant expressions in types, attributes and generics.
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{Block, GenericParam, Stmt};
+
 use super::cx::{Cx, Evaluation};
 use super::item::condition;
-use crate::diag::mistake::Value;
+use super::names;
+use crate::diag::mistake::{GenericOwner, Types, Value};
 use crate::infer::run::{Failure, run};
 use crate::ir::{Expr, Span, Type};
 
@@ -25,6 +30,38 @@ impl Cx<'_> {
                 None
             }
         }
+    }
+
+    /// Like [`Cx::constant`], for a constant in a type, a length or a generic argument. Rust has
+    /// generics there only as they are, and computes nothing from them.
+    pub(super) fn constant_in_type(&mut self, expr: &syn::Expr, want: &Type) -> Option<Expr> {
+        let Some(generic) = self.generic_in(expr) else { return self.constant(expr, want) };
+        let owner = if self.frames.in_kernel() {
+            GenericOwner::Kernel
+        } else {
+            GenericOwner::Other(self.frames.name().to_owned())
+        };
+        let mistake =
+            Types::ComputedFromGeneric { expr: written(expr), generic, ty: want.to_string(), owner };
+        self.error(mistake, Span::of(expr));
+        None
+    }
+
+    /// Returns the generic of the function or alias from which an expression is computed.
+    fn generic_in(&self, expr: &syn::Expr) -> Option<String> {
+        if is_lone_path(expr) {
+            return None;
+        }
+        let params = self.frames.generics().params.iter().filter_map(|param| match param {
+            GenericParam::Const(param) => Some(names::text(&param.ident)),
+            GenericParam::Type(param) => Some(names::text(&param.ident)),
+            GenericParam::Lifetime(_) => None,
+        });
+        let params: Vec<_> = params.collect();
+        if params.is_empty() {
+            return None;
+        }
+        named_in(expr.to_token_stream(), &params)
     }
 
     /// Returns the value of the module's constant `name`, if there is one.
@@ -52,4 +89,48 @@ impl Cx<'_> {
         self.module.set_evaluation(constant, Evaluation::Finished(value.clone()));
         Some(Expr { span, ..value })
     }
+}
+
+/// Whether an expression is a path, perhaps in braces.
+fn is_lone_path(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Path(_) => true,
+        syn::Expr::Group(group) => is_lone_path(&group.expr),
+        syn::Expr::Block(block) => inner(&block.block).is_some_and(is_lone_path),
+        _ => false,
+    }
+}
+
+/// Returns the expression that is all of a block.
+fn inner(block: &Block) -> Option<&syn::Expr> {
+    if let [Stmt::Expr(expr, None)] = &block.stmts[..] { Some(expr) } else { None }
+}
+
+/// Returns the first of these names that is in the tokens, except in a path of several names and
+/// as a field or method.
+fn named_in(tokens: TokenStream, wanted: &[String]) -> Option<String> {
+    let mut follows_punctuation = false;
+    for token in tokens {
+        let found = match &token {
+            TokenTree::Group(group) => named_in(group.stream(), wanted),
+            TokenTree::Ident(name) if !follows_punctuation => {
+                Some(names::text(name)).filter(|name| wanted.contains(name))
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+        follows_punctuation =
+            matches!(&token, TokenTree::Punct(punct) if matches!(punct.as_char(), '.' | ':'));
+    }
+    None
+}
+
+/// Formats an expression, without the braces around it, as the source has it.
+fn written(expr: &syn::Expr) -> String {
+    let within = if let syn::Expr::Block(block) = expr { inner(&block.block) } else { None };
+    let text = within.unwrap_or(expr).to_token_stream().to_string();
+    let spaces = [(" :: < ", "::<"), (" > (", ">("), (" :: ", "::"), (" ()", "()"), (" (", "("), (" .", ".")];
+    spaces.iter().fold(text, |text, (spaced, plain)| text.replace(spaced, plain))
 }

@@ -86,7 +86,7 @@ impl Cx<'_> {
             match param {
                 GenericParam::Const(param) => {
                     let ty = self.ty(&param.ty);
-                    match self.constant_argument(argument, &ty) {
+                    match self.constant_of_instance(argument, &ty) {
                         Some(value) => {
                             self.instance.bind_const(match (&value.kind, ty.as_scalar()) {
                                 (ExprKind::Const(value), Some(scalar)) => Argument::Const(*value, scalar),

@@ -55,7 +55,7 @@ pub use signature::{Qualifier, Signature};
 pub use syntax::{Form, Syntax};
 pub use template::{Import, Template, Unfound};
 pub use tile::{Tile, VectorNumber};
-pub use types::{Aggregate, Types};
+pub use types::{Aggregate, GenericOwner, Types};
 pub use unsupported_type::{Demand, UnsupportedType};
 pub use value::{NoValue, UntypedConversion, Value};
 

@@ -41,6 +41,8 @@ pub enum Types {
     Listed(String),
     /// Not a constant, as a generic argument of a type.
     NoConstant,
+    /// A constant in a type that is computed from a generic.
+    ComputedFromGeneric { expr: String, generic: String, ty: String, owner: GenericOwner },
     /// The suffix of a literal.
     Literal { suffix: String },
     /// A target of `cast` that is not a type.
@@ -57,6 +59,15 @@ pub enum Types {
     Operand { word: &'static str, found: PartialType },
     /// A sparse operand whose columns do not match those of its tile or fragment.
     SparseDepth { of: Type, columns: u32 },
+}
+
+/// The item that has a generic.
+#[derive(Clone, Debug)]
+pub enum GenericOwner {
+    /// The kernel.
+    Kernel,
+    /// The device function or type alias of this name.
+    Other(String),
 }
 
 impl Types {
@@ -121,6 +132,22 @@ impl Types {
             }
             Self::NoConstant => Text::new(Code::NotConstant, "expected a constant")
                 .help("use a literal, a `const`, or an expression of these in braces"),
+            Self::ComputedFromGeneric { expr, generic, ty, owner } => {
+                let message = format!(
+                    "`{expr}` cannot be computed from the generic `{generic}` here: in types and lengths, \
+                     Rust accepts a generic only by itself"
+                );
+                Text::new(Code::NotConstant, message).help(match owner {
+                    GenericOwner::Kernel => format!(
+                        "declare a generic for it, `const LEN: {ty}`, compute that in the attribute with \
+                         `instances(.., let LEN = {expr})`, and use `LEN` here"
+                    ),
+                    GenericOwner::Other(name) => format!(
+                        "declare a generic of `{name}` for it, `const LEN: {ty}`, pass it where `{name}` is \
+                         used, and use `LEN` here"
+                    ),
+                })
+            }
             Self::Literal { suffix } => {
                 Text::new(Code::UnsupportedType, format!("invalid literal suffix `{suffix}`"))
                     .help("write `f16::from_f32(1.5)` for floats of 16 and 8 bits")

@@ -169,6 +169,11 @@ impl Frames {
         1 + self.inlined.len()
     }
 
+    /// Returns the name of the innermost function or alias.
+    pub(in crate::parse) fn name(&self) -> &str {
+        &self.innermost().name
+    }
+
     /// Returns the kernel's name.
     pub(in crate::parse) fn kernel_name(&self) -> &str {
         &self.kernel.name

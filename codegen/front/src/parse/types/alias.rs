@@ -80,6 +80,7 @@ impl<'a> Cx<'a> {
         let Some(Alias { declared, generics }) = alias else { return Some(f(self)) };
         let name = names::text(&declared.item.ident);
         let mut frame = Frame::new(name.clone(), declared.scope);
+        frame.set_generics(declared.item.generics.clone());
         if !self.bind_generics(generics, &mut frame, &name, Span::of(&declared.item.ident)) {
             return None;
         }

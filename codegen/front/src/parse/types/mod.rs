@@ -5,6 +5,8 @@ mod generics;
 mod maps;
 mod mma;
 
+use std::borrow::Cow;
+
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments};
 
@@ -58,7 +60,7 @@ impl<'a> Cx<'a> {
 
     /// Evaluates the length of a register array.
     pub(super) fn array_len(&mut self, len: &syn::Expr) -> Option<u32> {
-        let value = self.constant(len, &Scalar::Usize.into())?.as_int()?;
+        let value = self.constant_in_type(len, &Scalar::Usize.into())?.as_int()?;
         let fits = u32::try_from(value).ok();
         if fits.is_none() {
             self.error(Types::ArrayLength(value), Span::of(len));
@@ -394,12 +396,24 @@ impl<'a> Cx<'a> {
         if let ExprKind::Const(Const::Bool(value)) = value.kind { Some(value) } else { None }
     }
 
-    /// Evaluates a constant among generic arguments. syn parses a lone name as a type.
+    /// Evaluates a constant among generic arguments.
     pub(super) fn constant_argument(&mut self, argument: &GenericArgument, want: &Type) -> Option<Expr> {
+        let expr = self.argument_expr(argument)?;
+        self.constant_in_type(&expr, want)
+    }
+
+    /// Evaluates a constant among the arguments of an instance.
+    pub(super) fn constant_of_instance(&mut self, argument: &GenericArgument, want: &Type) -> Option<Expr> {
+        let expr = self.argument_expr(argument)?;
+        self.constant(&expr, want)
+    }
+
+    /// Returns the expression among generic arguments. syn parses a lone name as a type.
+    fn argument_expr<'s>(&mut self, argument: &'s GenericArgument) -> Option<Cow<'s, syn::Expr>> {
         match argument {
-            GenericArgument::Const(expr) => self.constant(expr, want),
+            GenericArgument::Const(expr) => Some(Cow::Borrowed(expr)),
             GenericArgument::Type(syn::Type::Path(path)) if path.qself.is_none() => {
-                self.constant(&name_expr(path.path.clone()), want)
+                Some(Cow::Owned(name_expr(path.path.clone())))
             }
             other => {
                 self.error(Types::NoConstant, Span::of(other));
