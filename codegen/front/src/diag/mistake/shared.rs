@@ -4,7 +4,7 @@ use crate::diag::lists::SHARED;
 use crate::diag::mistake::Word;
 use crate::diag::text::Text;
 use crate::diag::{Code, PartialType};
-use crate::ir::Span;
+use crate::ir::{Span, Type};
 use crate::limits::{PIPELINE_TILES, SHARED_BYTES};
 
 /// The types of shared variables that hold nothing but data.
@@ -42,7 +42,7 @@ pub enum Pipeline {
     /// A pipeline without stages.
     NoStages,
     /// Tiles that are not a tuple.
-    NoTuple,
+    NoTuple(PartialType),
     /// Stages with this many tiles.
     TileCount(usize),
     /// Stages that contain something other than tiles.
@@ -119,22 +119,29 @@ impl Pipeline {
         let (message, help) = match self {
             Self::NoStages => (
                 "a pipeline must have at least one stage, not 0".to_owned(),
-                "use 2 or more, so that one stage is filled while another is read",
+                "use 2 or more, so that one stage is filled while another is read".to_owned(),
             ),
-            Self::NoTuple => (
+            Self::NoTuple(found) => (
                 "the tiles of a stage must be a tuple".to_owned(),
-                "write `(Tile<..>, Tile<..>)`, or `(Tile<..>,)`, with the comma, for one tile",
+                match found {
+                    PartialType::Known(tile @ Type::Tile(_)) => {
+                        format!("write `({tile},)`, with the comma, for one tile")
+                    }
+                    _ => "write `(Tile<..>, Tile<..>)`, or `(Tile<..>,)`, with the comma, for one tile"
+                        .to_owned(),
+                },
             ),
             Self::TileCount(count) => (
                 format!("a stage must have 1 to {PIPELINE_TILES} tiles, not {count}"),
                 match count {
-                    0 => "write `(Tile<..>,)` for one tile",
-                    _ => "divide the tiles among several pipelines",
+                    0 => "write `(Tile<..>,)` for one tile".to_owned(),
+                    _ => "divide the tiles among several pipelines".to_owned(),
                 },
             ),
             Self::NoTile(found) => (
                 format!("the stages of a pipeline must hold tiles, not {found}"),
-                "declare it next to the pipeline as `Stages<_, N>`, and index it with `slot.stage()`",
+                "declare it next to the pipeline as `Stages<_, N>`, and index it with `slot.stage()`"
+                    .to_owned(),
             ),
         };
         Text::new(Code::Pipeline, message).help(help)

@@ -5,7 +5,7 @@ use crate::diag::suggest::Suggestion;
 use crate::diag::text::Text;
 use crate::diag::wording::{counted, listed};
 use crate::diag::{Code, PartialType};
-use crate::ir::{Compound, Type};
+use crate::ir::{Compound, Scalar, Type};
 use crate::limits::REGISTER_ARRAY_ELEMENTS;
 
 /// A type that kernels do not support, or not in this position.
@@ -31,12 +31,14 @@ pub enum Types {
     Remote(PartialType),
     /// Not a tile's shape.
     Shape,
+    /// A tile without a shape, which may have extents.
+    NoShape { element: String, extents: Vec<String>, swizzle: Option<String> },
     /// Not a layout of a tile's rows.
     Swizzle,
     /// Not a type, where one is expected.
     NoType,
-    /// Not a scalar, where one is expected.
-    NoScalar(PartialType),
+    /// Not a scalar, where one is expected. As an element, one of so many.
+    NoScalar { found: PartialType, count: Option<u32> },
     /// Not a scalar, as the argument of a generic in the instances of a kernel.
     Listed(String),
     /// Not a constant, as a generic argument of a type.
@@ -54,7 +56,7 @@ pub enum Types {
     /// An im2col map with an unsupported rank.
     Im2colRank(i128),
     /// A type that an im2col map cannot move.
-    Im2colTile(PartialType),
+    Im2colTile { found: PartialType, rank: i128 },
     /// A type that cannot be a transposed, sparse or negated operand.
     Operand { word: &'static str, found: PartialType },
     /// A sparse operand whose columns do not match those of its tile or fragment.
@@ -117,14 +119,26 @@ impl Types {
             ),
             Self::Shape => Text::new(Code::UnsupportedType, "expected the shape of a tile")
                 .help("use `Shape1<A>` to `Shape5<A, B, C, D, E>`, with the outermost extent first"),
+            Self::NoShape { element, extents, swizzle } => {
+                let (message, shape) = match extents[..] {
+                    [] => ("a tile must have a shape", EXTENTS.to_owned()),
+                    [..] => (
+                        "the extents of a tile must be in a shape",
+                        format!("Shape{}<{}>", extents.len(), extents.join(", ")),
+                    ),
+                };
+                let swizzle = swizzle.as_ref().map_or(String::new(), |swizzle| format!(", {swizzle}"));
+                Text::new(Code::UnsupportedType, message)
+                    .help(format!("write `Tile<{element}, {shape}{swizzle}>`"))
+            }
             Self::Swizzle => Text::new(Code::UnsupportedType, "expected a swizzle").help(
                 "use `NoSwizzle`, `Swizzle32`, `Swizzle64`, `Swizzle128`, `Panels16`, `Interleave16` or \
                  `Interleave32`",
             ),
             Self::NoType => Text::new(Code::UnsupportedType, "expected a type"),
-            Self::NoScalar(found) => {
+            Self::NoScalar { found, count } => {
                 Text::new(Code::UnsupportedType, format!("expected a scalar type, found {found}"))
-                    .help_if(instead_of_elements(found))
+                    .help_if(instead_of_elements(found, *count))
             }
             Self::Listed(found) => {
                 Text::new(Code::UnsupportedType, format!("expected a scalar type, found `{found}`"))
@@ -164,17 +178,17 @@ impl Types {
                 .help("write `cast::<f32>(x)`"),
             Self::Moved { map, found } => {
                 Text::new(Code::UnsupportedType, format!("a tensor map must move a `Tile<..>`, not {found}"))
-                    .help(format!("write `{map}<Tile<f16, Shape2<128, 64>>>`"))
+                    .help(format!("write `{map}<{}>`", tile_of(found)))
             }
             Self::Im2colRank(rank) => {
                 let message = format!("an im2col map must have 3 to 5 dimensions, not {rank}");
                 Text::new(Code::UnsupportedType, message)
                     .help("use the dimensions images, one to three of pixels, and channels")
             }
-            Self::Im2colTile(found) => {
+            Self::Im2colTile { found, rank } => {
                 let message = format!("an im2col map must move a tile of pixels by channels, not {found}");
-                Text::new(Code::UnsupportedType, message)
-                    .help("write `Im2colMap<Tile<f16, Shape2<64, 32>>, 4>`")
+                let usage = format!("Im2colMap<{}, {rank}>", pixels_of(found));
+                Text::new(Code::UnsupportedType, message).help(format!("write `{usage}`"))
             }
             Self::Operand { word, found } => {
                 Text::new(Code::UnsupportedType, format!("`{word}` requires a tile, not {found}")).help(
@@ -191,14 +205,87 @@ impl Types {
     }
 }
 
-/// Suggests how to keep elements that are not scalars.
-fn instead_of_elements(found: &PartialType) -> Option<String> {
+/// The shape of a tile whose extents the user has yet to choose.
+const EXTENTS: &str = "Shape2<ROWS, COLUMNS>";
+
+/// Returns a tile that has the elements of a type, and its extents where it has any.
+fn tile_of(found: &PartialType) -> String {
+    if let Some((element, len)) = array_of_scalars(found) {
+        return format!("Tile<{element}, Shape1<{len}>>");
+    }
+    match found {
+        PartialType::Known(Type::Scalar(element) | Type::Global(element)) => {
+            format!("Tile<{element}, {EXTENTS}>")
+        }
+        PartialType::Known(Type::SharedArray(element, len)) => format!("Tile<{element}, Shape1<{len}>>"),
+        PartialType::Known(Type::Stages(object, _)) => match &**object {
+            tile @ Type::Tile(_) => tile.to_string(),
+            object => tile_of(&object.into()),
+        },
+        PartialType::Known(Type::TensorMap(tile) | Type::Maps(tile) | Type::SharedMap(tile)) => {
+            Type::Tile(tile.clone()).to_string()
+        }
+        PartialType::Known(_)
+        | PartialType::Integer
+        | PartialType::Float
+        | PartialType::Unknown
+        | PartialType::Array(..)
+        | PartialType::Tuple(_) => format!("Tile<T, {EXTENTS}>"),
+    }
+}
+
+/// Returns a tile of pixels by channels that has as many elements as one of another rank.
+fn pixels_of(found: &PartialType) -> String {
+    let PartialType::Known(Type::Tile(tile)) = found else {
+        return tile_of(found).replace("ROWS, COLUMNS", "PIXELS, CHANNELS");
+    };
+    let shape = match tile.extents[..] {
+        [ref pixels @ .., channels] if !pixels.is_empty() => {
+            format!("Shape2<{}, {channels}>", pixels.iter().map(|&extent| u64::from(extent)).product::<u64>())
+        }
+        [channels] => format!("Shape2<PIXELS, {channels}>"),
+        _ => "Shape2<PIXELS, CHANNELS>".to_owned(),
+    };
+    format!("Tile<{}, {shape}>", tile.element)
+}
+
+/// Returns the element and the length of an array of scalars.
+fn array_of_scalars(found: &PartialType) -> Option<(Scalar, u32)> {
+    match found {
+        PartialType::Known(Type::Array(element, len)) => Some((element.as_scalar()?, *len)),
+        PartialType::Array(element, len) => match &**element {
+            PartialType::Known(element) => Some((element.as_scalar()?, *len)),
+            PartialType::Integer
+            | PartialType::Float
+            | PartialType::Unknown
+            | PartialType::Array(..)
+            | PartialType::Tuple(_) => None,
+        },
+        PartialType::Known(_)
+        | PartialType::Integer
+        | PartialType::Float
+        | PartialType::Unknown
+        | PartialType::Tuple(_) => None,
+    }
+}
+
+/// Suggests how to keep elements that are not scalars, of which there are `count`.
+fn instead_of_elements(found: &PartialType, count: Option<u32>) -> Option<String> {
     if let PartialType::Known(Type::Compound(Compound::Struct(_) | Compound::Tuple(_)))
     | PartialType::Tuple(_) = found
     {
         Some("use one array for each field".to_owned())
+    } else if let Some((element, columns)) = array_of_scalars(found) {
+        Some(match count {
+            Some(rows) => {
+                format!(
+                    "use a tile with one row for each array: `Tile<{element}, Shape2<{rows}, {columns}>>`"
+                )
+            }
+            None => format!("write `{element}`, and compute the index: `row * {columns} + column`"),
+        })
     } else if let PartialType::Known(Type::Array(..)) | PartialType::Array(..) = found {
-        Some("use a tile with one row for each array: `Tile<f32, Shape2<4, 32>>`".to_owned())
+        Some("use a tile with one row for each array".to_owned())
     } else {
         None
     }

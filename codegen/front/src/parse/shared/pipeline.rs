@@ -76,8 +76,9 @@ impl Cx<'_> {
                     elements.into_iter().map(|element| (element, Span::of(argument))).collect()
                 }
                 Type::Error => return None,
-                _ => {
-                    self.error(mistake::Pipeline::NoTuple, Span::of(argument));
+                other => {
+                    let found = self.infer.partial(&other);
+                    self.error(mistake::Pipeline::NoTuple(found), Span::of(argument));
                     return None;
                 }
             },

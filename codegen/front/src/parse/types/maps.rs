@@ -40,8 +40,9 @@ impl Cx<'_> {
                     Type::Error
                 }
             },
-            (Some(other), Some(_)) => {
-                self.error(Types::Im2colTile(self.infer.partial(&other)), Span::of(segment));
+            (Some(other), Some(rank)) => {
+                let found = self.infer.partial(&other);
+                self.error(Types::Im2colTile { found, rank }, Span::of(segment));
                 Type::Error
             }
         }

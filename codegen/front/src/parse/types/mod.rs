@@ -4,6 +4,7 @@ pub(in crate::parse) mod alias;
 mod generics;
 mod maps;
 mod mma;
+mod tile;
 
 use std::borrow::Cow;
 
@@ -18,8 +19,8 @@ use crate::diag::Sink;
 use crate::diag::mistake::{Argument, Types};
 use crate::diag::suggest::{Kind, did_you_mean, elsewhere};
 use crate::ir::{
-    ChoiceType, Compound, Const, Expr, ExprKind, GenericValue, Scalar, Span, Team, TileSwizzle, TileType,
-    Type, WarpSide,
+    ChoiceType, Compound, Const, Expr, ExprKind, GenericValue, Scalar, Span, Team, TileSwizzle, Type,
+    WarpSide,
 };
 use crate::words::TypeWord;
 use alias::Alias;
@@ -134,6 +135,9 @@ impl<'a> Cx<'a> {
         if !self.takes_word(path, Meaning::of_type(word)) {
             return Type::Error;
         }
+        if word == TypeWord::Tile && self.refuse_tile_without_shape(segment) {
+            return Type::Error;
+        }
         match generics_of(self.sink, word, segment, Span::of(segment)) {
             Some(generics) => self.type_of(word, &generics, segment),
             // A type without generics is unambiguous despite the error.
@@ -221,7 +225,8 @@ impl<'a> Cx<'a> {
 
     fn shared_array_type(&mut self, generics: &[&GenericArgument]) -> Option<Type> {
         let [element, len] = *generics else { return None };
-        let (element, len) = (self.scalar_argument(element), self.u32_argument(len));
+        let len = self.u32_argument(len);
+        let element = self.scalar_of_each(element, len);
         Some(Type::SharedArray(element?, len?))
     }
 
@@ -311,54 +316,6 @@ impl<'a> Cx<'a> {
         Type::Error
     }
 
-    fn tile_type(&mut self, generics: &[&GenericArgument]) -> Option<TileType> {
-        let [element, shape, ref swizzle @ ..] = *generics else { return None };
-        let element = self.scalar_argument(element);
-        let extents = self.shape(shape);
-        let swizzle = match swizzle.first() {
-            Some(argument) => self.swizzle(argument),
-            None => Some(TileSwizzle::None),
-        };
-        Some(TileType { element: element?, extents: extents?, swizzle: swizzle? })
-    }
-
-    fn shape(&mut self, argument: &GenericArgument) -> Option<Vec<u32>> {
-        if let Some(GenericValue::Shape(extents)) =
-            type_path(argument).and_then(|path| self.bound_generic(path))
-        {
-            return Some(extents);
-        }
-        let before = self.sink.len();
-        let (segment, alias) = self.named_segment(argument).unzip();
-        let word = segment.as_ref().and_then(|segment| TypeWord::named(&names::text(&segment.ident)));
-        let (Some(segment), Some(word)) = (segment, word.filter(|word| word.is_shape())) else {
-            if self.sink.len() == before {
-                self.error(Types::Shape, Span::of(argument));
-            }
-            return None;
-        };
-        let extents = generics_of(self.sink, word, &segment, Span::of(argument))?;
-        let extents: Vec<_> = self.in_alias(alias.flatten().as_ref(), |cx| {
-            extents.iter().map(|&extent| cx.u32_argument(extent)).collect()
-        })?;
-        extents.into_iter().collect()
-    }
-
-    fn swizzle(&mut self, argument: &GenericArgument) -> Option<TileSwizzle> {
-        if let Some(GenericValue::Swizzle(swizzle)) =
-            type_path(argument).and_then(|path| self.bound_generic(path))
-        {
-            return Some(swizzle);
-        }
-        let before = self.sink.len();
-        let segment = self.named_segment(argument);
-        let found = segment.and_then(|(segment, _)| swizzle_named(&names::text(&segment.ident)));
-        if found.is_none() && self.sink.len() == before {
-            self.error(Types::Swizzle, Span::of(argument));
-        }
-        found
-    }
-
     pub(super) fn type_argument(&mut self, argument: &GenericArgument) -> Option<Type> {
         match argument {
             GenericArgument::Type(ty) => Some(self.ty(ty)),
@@ -370,6 +327,11 @@ impl<'a> Cx<'a> {
     }
 
     fn scalar_argument(&mut self, argument: &GenericArgument) -> Option<Scalar> {
+        self.scalar_of_each(argument, None)
+    }
+
+    /// Resolves the scalar of elements, of which there are `count`, if this is known.
+    fn scalar_of_each(&mut self, argument: &GenericArgument, count: Option<u32>) -> Option<Scalar> {
         match self.type_argument(argument)? {
             Type::Scalar(scalar) => Some(scalar),
             Type::Error => None,
@@ -378,7 +340,7 @@ impl<'a> Cx<'a> {
                 let listed = type_path(argument).and_then(names::lone_name);
                 match listed.and_then(|name| self.generic_type(&name)) {
                     Some(listed) => self.error(Types::Listed(shown(&listed)), Span::of(&listed)),
-                    None => self.error(Types::NoScalar(found), Span::of(argument)),
+                    None => self.error(Types::NoScalar { found, count }, Span::of(argument)),
                 }
                 None
             }
