@@ -10,8 +10,9 @@ use tma_front::limits::WARP_THREADS;
 
 use super::code::Op;
 use super::explore::input::Input;
-use super::finding::{Detail, Party, Violation};
+use super::finding::{Detail, Party, Rule, Violation};
 use super::launch::Numbers;
+use super::slots;
 use super::term::{Node, Symbol, Terms};
 
 /// Returns the location of a statement in the source.
@@ -61,11 +62,21 @@ pub(super) fn diagnostic(
         Detail::Barrier { .. } | Detail::Memory { .. } | Detail::Global(_) | Detail::Nothing => vec![],
     };
     let launch = launch(kernel, terms, numbers, input.cluster);
+    let unloaded = if let Detail::Barrier { at, state, .. } = &found.detail
+        && found.rule == Rule::Bytes
+    {
+        let ring = kernel.pipelines.iter().find(|ring| input.kernel.shared_range(ring.full).contains(at));
+        let lacking = state.expected_bytes.saturating_sub(state.received_bytes);
+        ring.filter(|_| lacking > 0).and_then(|ring| slots::unloaded(kernel, ring, lacking))
+    } else {
+        None
+    };
     let mistake = Protocol {
         rule: found.rule,
         subject,
         counts,
         without,
+        unloaded,
         step: step(input, &found.at),
         others: joined(found.others.iter().map(|party| step(input, party))),
         excluded: excluded(terms, numbers, &launch),

@@ -137,6 +137,7 @@ mod rendezvous;
 mod repair;
 mod run;
 mod slice;
+mod slots;
 mod state;
 mod term;
 mod value;

@@ -49,6 +49,11 @@ impl Span {
         self.last
     }
 
+    /// Returns the text of the first token, if the source is known.
+    pub fn first_text(self) -> Option<String> {
+        self.first.source_text()
+    }
+
     /// Returns line (from 1) and column (from 0) of the beginning.
     pub fn start(self) -> LineColumn {
         self.first.start()

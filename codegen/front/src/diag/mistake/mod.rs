@@ -48,7 +48,7 @@ pub use name::{HostItem, Name};
 pub use protocol::{Counterexample, LaunchInput};
 pub use protocol::{
     Counts, Destination, Lack, Movable, PlainPoll, Protocol, Repair, SourceLocation, StageRole, Subject,
-    ThreadAct, ThreadSet, ThreadStep, Unordered,
+    ThreadAct, ThreadSet, ThreadStep, UnloadedTiles, Unordered,
 };
 pub use shared::{Pipeline, Shared};
 pub use signature::{Qualifier, Signature};

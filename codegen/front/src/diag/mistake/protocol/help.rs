@@ -6,7 +6,11 @@ use super::{Protocol, ThreadAct};
 
 impl Protocol {
     /// Returns advice on how to follow the rule.
-    pub(super) fn help(&self) -> &'static str {
+    pub(super) fn help(&self) -> String {
+        self.help_for_slot().unwrap_or_else(|| self.general_help().to_owned())
+    }
+
+    fn general_help(&self) -> &'static str {
         let is_global = self.subject.as_ref().is_some_and(|subject| subject.is_global);
         match self.rule {
             Rule::Deadlock | Rule::Divergence if self.counts.is_none() && self.has_returned() => {

@@ -4,6 +4,7 @@ mod help;
 mod poll;
 mod reasons;
 mod repair;
+mod slots;
 mod step;
 mod unordered;
 
@@ -17,6 +18,7 @@ use crate::ir::Axis;
 
 pub use poll::PlainPoll;
 pub use repair::{Destination, Movable, Repair, SourceLocation};
+pub use slots::UnloadedTiles;
 pub use step::{ThreadAct, ThreadSet, ThreadStep};
 pub use unordered::{Lack, Unordered};
 
@@ -30,6 +32,8 @@ pub struct Protocol {
     pub counts: Option<Counts>,
     /// The blocks that do not load their slice of a tile.
     pub without: Vec<u32>,
+    /// The tiles of the slot of a pipeline that no copy fills.
+    pub unloaded: Option<UnloadedTiles>,
     /// The step at which the mistake is reported.
     pub step: ThreadStep,
     /// Other steps that are involved.
@@ -198,7 +202,7 @@ impl Protocol {
         if !self.launch.numbers.is_empty() {
             text = text.note(format!("this happens with {}", self.launch));
         }
-        text.help(self.repair.as_ref().map_or_else(|| self.help().to_owned(), Repair::text))
+        text.help(self.repair.as_ref().map_or_else(|| self.help(), Repair::text))
     }
 
     /// Describes the threads that wait forever, and the object they wait for.
@@ -260,6 +264,9 @@ impl Protocol {
 
     /// Describes the bytes that do not balance.
     fn bytes(&self, barrier: &str) -> String {
+        if let Some(unloaded) = &self.unloaded {
+            return unloaded.text(barrier, self.counts);
+        }
         let Some(Counts { phase, expected_bytes, received_bytes, .. }) = self.counts else {
             return format!("wrong transaction bytes: {barrier} expects other bytes than copies bring");
         };
