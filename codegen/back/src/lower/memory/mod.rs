@@ -199,7 +199,8 @@ fn global_addresses<'c>(
     let args = [len.into(), wide.const_int(others, false).into()];
     let firsts = cx.intrinsic_value("llvm.usub.sat", &overload, &args).and_then(int)?;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, firsts, "")?;
-    print::assert(cx, inside, &format!("vector out of bounds of `{name}`"), span)?;
+    let message = format!("index out of bounds of `{name}`, for a vector of {} elements", vector.len);
+    print::assert(cx, inside, &message, span)?;
     vector::check_multiple(cx, index, vector, &format!("`{name}`"), span)?;
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }
