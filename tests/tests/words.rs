@@ -101,7 +101,10 @@ fn vectors_stay_within_their_slice() -> anyhow::Result<()> {
             (Ok(()), true) => assert_eq!(dst.to_vec()?, values[i as usize..][..4]),
             (Err(error), false) => {
                 let error = error.to_string();
-                assert!(error.contains("index out of bounds of `src`, for a vector of 4 elements"), "{error}");
+                assert!(
+                    error.contains("index out of bounds of `src`, for a vector of 4 elements"),
+                    "{error}"
+                );
                 assert!(error.contains(&format!("vectors.rs:{line}")), "{error}");
             }
             (done, _) => panic!("{len} elements, from {i}: {done:?}"),

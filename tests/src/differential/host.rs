@@ -10,9 +10,12 @@ use anyhow::{Context, ensure};
 
 use super::{Kernel, OUTPUTS, THREADS};
 
-/// The modules of every program: the words, and the roundings that they use.
-const MODULES: [(&str, &str); 2] =
-    [("rounding", include_str!("../rounding.rs")), ("words", include_str!("words.rs"))];
+/// The modules of every program: the words, the memory, and the roundings that they use.
+const MODULES: [(&str, &str); 3] = [
+    ("memory", include_str!("memory.rs")),
+    ("rounding", include_str!("../rounding.rs")),
+    ("words", include_str!("words.rs")),
+];
 
 /// Returns the words that each kernel writes according to rustc.
 pub(super) fn run(kernels: &[Kernel], words: &[u64], folder: &Path) -> anyhow::Result<Vec<Vec<u64>>> {
@@ -33,6 +36,8 @@ pub(super) fn run(kernels: &[Kernel], words: &[u64], folder: &Path) -> anyhow::R
         "-Copt-level=0",
         "-Cdebuginfo=0",
         "-Coverflow-checks=on",
+        // A thread that panics must not leave the others at a barrier.
+        "-Cpanic=abort",
     ]);
     let output =
         rustc.arg("-o").arg(folder.join("twins")).arg(&source).output().context("rustc does not start")?;
@@ -52,7 +57,7 @@ pub(super) fn run(kernels: &[Kernel], words: &[u64], folder: &Path) -> anyhow::R
 /// Returns the program, which runs each kernel for each thread and writes the results to standard
 /// output.
 fn program(kernels: &[Kernel]) -> String {
-    let mut program = String::from("mod rounding;\nmod words;\n");
+    let mut program = String::from("mod memory;\nmod rounding;\nmod words;\n");
     let mut table = String::new();
     for Kernel { name, text } in kernels {
         let plain = text.lines().filter(|line| !line.trim_start().starts_with("#[tma_"));

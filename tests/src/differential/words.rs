@@ -1,65 +1,12 @@
 //! The words of kernels as plain Rust, for the generated kernels, according to their documentation.
-//! Threads run one after the other. This file is also a module of the program that rustc compiles
-//! from them, so it uses only `crate::rounding`.
+//! This file is also a module of the program that rustc compiles from them, next to `memory` and
+//! `rounding`.
 
-use std::cell::{Cell, RefCell};
-use std::io::Write as _;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
-use std::rc::Rc;
 
 use crate::rounding::{Format, integer_to_odd, sum_to_odd};
 
-/// The value of a word that no thread has written.
-const UNTOUCHED: u64 = 0xabab_abab_abab_abab;
-
-thread_local! {
-    static THREAD: Cell<u32> = const { Cell::new(0) };
-}
-
-/// A thread index or block index.
-pub struct Dim3 {
-    pub x: u32,
-}
-
-pub fn thread_idx() -> Dim3 {
-    Dim3 { x: THREAD.get() }
-}
-
-/// A slice of global memory.
-#[derive(Clone)]
-pub struct Global<T>(Rc<RefCell<Vec<T>>>);
-
-impl<T: Copy> Global<T> {
-    pub fn get(&self, index: u64) -> T {
-        self.0.borrow()[index as usize]
-    }
-
-    pub fn set(&self, index: u64, value: T) {
-        self.0.borrow_mut()[index as usize] = value;
-    }
-}
-
-/// A kernel: its input words and its output.
-pub type Body = fn(Global<u64>, Global<u64>);
-
-/// Runs every thread of every kernel on the words in the file that is the program's first argument,
-/// and writes the output of each kernel to standard output.
-pub fn run_all(kernels: &[Body], threads: u32, outputs: usize) {
-    let path = std::env::args_os().nth(1).expect("a file of words");
-    let bytes = std::fs::read(path).expect("the file can be read");
-    let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
-    let words = Global(Rc::new(RefCell::new(words.collect())));
-    let mut stdout = std::io::stdout().lock();
-    for kernel in kernels {
-        let out = Global(Rc::new(RefCell::new(vec![UNTOUCHED; outputs])));
-        for thread in 0..threads {
-            THREAD.set(thread);
-            kernel(words.clone(), out.clone());
-        }
-        let bytes: Vec<u8> = out.0.borrow().iter().flat_map(|word| word.to_le_bytes()).collect();
-        stdout.write_all(&bytes).expect("standard output is read");
-    }
-}
+pub use super::memory::{Body, Global, SharedArray, reuse, run_all, shared, sync_threads, thread_idx};
 
 /// A loop that the compiler unrolls; here it is an ordinary one.
 pub fn unroll<R>(range: R) -> R {

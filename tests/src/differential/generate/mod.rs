@@ -3,6 +3,7 @@
 mod aggregate;
 mod constants;
 mod expr;
+mod shared;
 mod stmt;
 mod types;
 
@@ -179,6 +180,9 @@ impl Writer<'_> {
         self.line("let lane: u64 = thread_idx().x as u64;");
         for index in 0..INPUTS {
             self.input(index);
+        }
+        if self.rng.once_in(3) {
+            self.exchange();
         }
         // An array for the function that changes one.
         let elements: Vec<_> = (0..4).map(|_| self.expr(Ty::U32, 1)).collect();

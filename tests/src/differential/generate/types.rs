@@ -88,6 +88,16 @@ impl Ty {
         }
     }
 
+    /// Returns the size of an element in memory.
+    pub(super) const fn bytes(self) -> usize {
+        match self {
+            Self::Bool | Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::Usize | Self::F64 => 8,
+        }
+    }
+
     /// Returns a literal of the type.
     pub(super) fn literal(self, rng: &Rng) -> String {
         let name = self.name();
