@@ -34,6 +34,11 @@ impl Wheel<'_> {
         format!("{}-{}-py3-none-{}.whl", self.name, self.version, self.tag)
     }
 
+    /// Returns the folder with the wheel's metadata.
+    pub(super) fn information(&self) -> String {
+        format!("{}-{}.dist-info", self.name, self.version)
+    }
+
     /// Writes the wheel, and returns its size in bytes. The same files make the same bytes.
     pub(super) fn write(&self, path: &Path, files: Vec<File>, metadata: &str) -> Result<u64> {
         let archive = progress::during("packing", || self.archive(files, metadata))?;
@@ -42,7 +47,7 @@ impl Wheel<'_> {
     }
 
     fn archive(&self, mut files: Vec<File>, metadata: &str) -> Result<Vec<u8>> {
-        let folder = format!("{}-{}.dist-info", self.name, self.version);
+        let folder = self.information();
         let wheel = format!(
             "Wheel-Version: 1.0\nGenerator: cargo-tma {}\nRoot-Is-Purelib: false\nTag: py3-none-{}\n",
             env!("CARGO_PKG_VERSION"),

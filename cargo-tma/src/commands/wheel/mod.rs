@@ -56,6 +56,9 @@ pub(crate) fn run(options: &Wheel) -> Result<Output> {
     fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
     let wheel = archive::Wheel { name: module, version: &metadata.version, tag: &platform.tag };
     let path = out.join(wheel.file_name());
+    for (name, bytes) in licenses(&metadata.folder)? {
+        files.push(File { path: format!("{}/licenses/{name}", wheel.information()), bytes });
+    }
     let size = wheel.write(&path, files, &metadata.text())?;
     Ok(described(&path, size, &description, &kernels, &platform))
 }
@@ -99,11 +102,21 @@ fn checked(description: &Value, package: &str) -> Result<()> {
 
 /// Returns the package's own Python files, by name.
 fn own_files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    files_in(&folder.join(OWN_FILES), |name| name.ends_with(".py") || name.ends_with(".pyi"))
+}
+
+/// Returns the package's licences, by name.
+fn licenses(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    files_in(folder, |name| name.starts_with("LICENSE") || name.starts_with("LICENCE"))
+}
+
+/// Returns the files of a folder whose names are wanted. There are none if there is no folder.
+fn files_in(folder: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<(String, Vec<u8>)>> {
     let mut files = vec![];
-    for entry in fs::read_dir(folder.join(OWN_FILES)).into_iter().flatten() {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str());
-        if let Some(name) = name.filter(|name| name.ends_with(".py") || name.ends_with(".pyi")) {
+        if let Some(name) = name.filter(|name| is_wanted(name) && path.is_file()) {
             let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
             files.push((name.to_owned(), bytes));
         }
