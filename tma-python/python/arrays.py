@@ -46,25 +46,29 @@ _python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _python.PyCapsule_New.restype = ctypes.py_object
 _python.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _python))
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _python))
+
 _exported = {}  # What capsules refer to, by the address of their tensor.
 
 
+# Arrays of other libraries may live until the interpreter ends, when the names of this module are
+# gone. So both functions keep what they use as defaults, and are never freed.
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _delete(address):
-    _exported.pop(address, None)
+def _delete(address, exported=_exported):
+    exported.pop(address, None)
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _drop_capsule(capsule):
+def _drop_capsule(capsule, exported=_exported, is_valid=_is_valid, pointer=_pointer):
     # A capsule that nobody consumed still has its first name. It is passed as an address, because
     # its count of references is 0 by now.
-    name = b"dltensor"
-    if _is_valid(capsule, name):
-        _exported.pop(_pointer(capsule, name), None)
+    if is_valid(capsule, b"dltensor"):
+        exported.pop(pointer(capsule, b"dltensor"), None)
 
 
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _python))
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _python))
+for _function_of_c in (_delete, _drop_capsule):
+    _python.Py_IncRef(ctypes.py_object(_function_of_c))
 
 
 class _Memory:

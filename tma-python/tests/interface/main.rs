@@ -214,5 +214,7 @@ fn tma0567_panics_and_wrong_uses_stay_in_the_library() {
     // SAFETY: there is no such library.
     let message =
         unsafe { tma_python_register(c"name".as_ptr(), c"/no/libtorch_cpu.so".as_ptr(), ptr::null()) };
-    assert!(!message.is_null());
+    // SAFETY: a message of this thread.
+    let text = unsafe { CStr::from_ptr(message) }.to_string_lossy();
+    assert!(text.starts_with("TMA0567: ") && text.contains("/no/libtorch_cpu.so"), "{text}");
 }
