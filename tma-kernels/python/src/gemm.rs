@@ -1,6 +1,7 @@
 //! GEMMs.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
 use tma_kernels::gemm::{Activation, GemmOptions, Product, Workspace, gemm};
@@ -171,9 +172,9 @@ fn with_workspace<R>(
     }
     let mut workspaces = WORKSPACES.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (call.device().id(), call.stream().raw().addr());
-    let of_streams = workspaces.get_or_insert_default();
-    if !of_streams.contains_key(&key) {
-        of_streams.insert(key, Workspace::empty(call.device())?);
-    }
-    queue(of_streams.get_mut(&key))
+    let workspace = match workspaces.get_or_insert_default().entry(key) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(unknown) => unknown.insert(Workspace::empty(call.device())?),
+    };
+    queue(Some(workspace))
 }

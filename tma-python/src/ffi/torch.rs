@@ -112,7 +112,10 @@ pub(super) unsafe fn register(
 ) -> Result<(), Failure> {
     if SHIMS.get().is_none() {
         // SAFETY: the process has loaded these libraries already.
-        let open = |path: &str| unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        let open = |path: &str| unsafe {
+            Library::open(Some(path), RTLD_NOW | RTLD_LOCAL)
+                .map_err(|error| Failure::library(format_args!("cannot open {path}: {error}")))
+        };
         let (cpu, cuda) = (open(cpu)?, cuda.map(open).transpose()?);
         // SAFETY: as the caller promises.
         let shims = unsafe { Shims::find(&cpu, cuda.as_ref()) };
@@ -168,8 +171,10 @@ pub unsafe extern "C-unwind" fn boxed<O: Declared>(stack: *mut u64, arguments: u
             Err(failure) => CString::new(failure.to_string().replace('\0', " ")).unwrap_or_default(),
         }
     };
-    // SAFETY: without the functions PyTorch could not have called this one.
+    // Without the functions PyTorch could not have called this one.
     if let Some(shims) = SHIMS.get() {
+        // SAFETY: PyTorch calls kernels from C++, which handles exceptions, and this frame lets them
+        // pass.
         unsafe { raise(shims, text) }
     }
 }
