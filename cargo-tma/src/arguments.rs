@@ -71,6 +71,8 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// Draws the layout of a tile, operand, accumulator or fragment
     Layout(Layout),
+    /// Packs the operators of this package into a Python wheel
+    Wheel(Wheel),
     /// Explains an error code, or lists all codes
     Explain(Explain),
 }
@@ -79,6 +81,9 @@ pub(crate) enum Command {
 pub(crate) struct New {
     /// Folder of the package; its last part is the package's name
     pub(crate) path: PathBuf,
+    /// Creates a package with an operator of PyTorch, for `cargo tma wheel`
+    #[arg(long)]
+    pub(crate) torch: bool,
     /// Folder of a clone of the project to depend on [default: the one that this command was
     /// installed from; if that is gone, released versions]
     #[arg(long, value_name = "FOLDER")]
@@ -238,6 +243,22 @@ pub(crate) enum MajorName {
     K,
     /// The other dimension
     Mn,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Wheel {
+    /// Folder of the wheel [default: `wheels` in the target folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Package to pack [default: that of the current folder]
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+    /// Features of the package, besides `cuda`, which is always on
+    #[arg(short = 'F', long, value_name = "FEATURES")]
+    pub(crate) features: Vec<String>,
+    /// Disables the package's default features
+    #[arg(long)]
+    pub(crate) no_default_features: bool,
 }
 
 #[derive(Debug, Args)]

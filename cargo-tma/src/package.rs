@@ -20,7 +20,7 @@ pub(crate) const KEPT_DIRECTORY: &str = "tma-ptx";
 #[derive(Debug)]
 pub(crate) struct Package {
     /// Identifier in cargo's output.
-    id: String,
+    pub(crate) id: String,
     pub(crate) name: String,
     /// Folder of its `Cargo.toml`.
     pub(crate) folder: PathBuf,
@@ -84,6 +84,11 @@ pub(crate) fn find(name: Option<&str>) -> Result<Package> {
 }
 
 impl Package {
+    #[cfg(test)]
+    pub(crate) fn named(name: &str, folder: &Path) -> Self {
+        Self { id: name.to_owned(), name: name.to_owned(), folder: folder.to_owned() }
+    }
+
     /// Returns the folders of the packages with `links` that this one depends on, indexed by their
     /// names in its code. Cargo only tells build scripts about these.
     ///
@@ -171,6 +176,30 @@ impl Package {
         let own = scripts.find(|message| message["package_id"] == self.id.as_str())?;
         own["out_dir"].as_str().map(PathBuf::from)
     }
+}
+
+/// Builds the C library of the package in a folder, without symbols, and returns its path.
+///
+/// # Errors
+///
+/// If it does not build.
+pub(crate) fn library(folder: &Path, id: &str, features: &[String]) -> Result<PathBuf> {
+    let mut command = cargo();
+    command.args(["build", "--release", "--lib", "--message-format", "json-render-diagnostics"]);
+    command.args(["--config", "profile.release.strip = \"symbols\""]);
+    command.arg("--manifest-path").arg(folder.join("Cargo.toml")).args(features);
+    // Cargo shows its own progress and errors.
+    let output = command.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+    ensure!(output.status.success(), "the package does not build");
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut artifacts = messages
+        .filter(|message| message["reason"] == "compiler-artifact" && message["package_id"] == id)
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
+    let is_library =
+        |path: &Path| path.extension().is_some_and(|extension| extension == env::consts::DLL_EXTENSION);
+    let found = artifacts.find_map(|path| path.as_str().map(PathBuf::from).filter(|path| is_library(path)));
+    found.context("cargo built no C library")
 }
 
 /// Returns the kernels whose PTX is in a folder, sorted by name.

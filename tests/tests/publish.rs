@@ -45,7 +45,7 @@ fn features(manifest: &str) -> Vec<&str> {
 #[test]
 fn published_packages_say_what_they_are() {
     let all = published();
-    assert_eq!(all.len(), 10, "{all:?}");
+    assert_eq!(all.len(), 11, "{all:?}");
     for folder in all {
         let manifest = manifest(&folder);
         let name = name(&manifest);

@@ -12,6 +12,7 @@ mod editor;
 mod fuzz;
 mod protocol;
 mod ptx;
+mod python;
 mod quick;
 mod setup;
 mod test;
@@ -54,6 +55,9 @@ enum Task {
         #[arg(long, default_value = ptx::DEFAULT_TARGET)]
         target: String,
     },
+    /// Sets up, packs the wheel of `tma-kernels`, and tests it by the `python3` of this machine: with
+    /// NumPy, and with PyTorch if that has it
+    Python,
     /// Checks the barrier protocol of every kernel, and prints which are proved, and which are
     /// undecided and why
     Protocol {
@@ -99,6 +103,7 @@ fn main() -> Result<()> {
         Task::Test { quick: false, .. } => test::run(),
         Task::Test { quick: true, since } => test::run_quick(&since),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
+        Task::Python => python::run(),
         Task::Protocol { paths, budget } => protocol::run(&paths, budget),
         Task::Beside => beside::run(),
         Task::Editor => editor::run(),

@@ -17,8 +17,8 @@ use crate::{
 };
 
 /// The feature `cuda`, of the published packages that have it and of the other packages.
-const CUDA_OF_PUBLISHED: &str = "tma-runtime/cuda,tma-kernels/cuda";
-const CUDA_OF_OTHERS: &str = "tma-examples/cuda,tma-conformance/cuda,tma-tests/cuda";
+const CUDA_OF_PUBLISHED: &str = "tma-runtime/cuda,tma-kernels/cuda,tma-python/cuda";
+const CUDA_OF_OTHERS: &str = "tma-examples/cuda,tma-conformance/cuda,tma-kernels-python/cuda,tma-tests/cuda";
 /// The feature `cust`. It is the only one that needs a `libcuda` to link with.
 const CUST: &str = "tma-runtime/cust,tma-tests/cust";
 
@@ -26,7 +26,7 @@ const CUST: &str = "tma-runtime/cust,tma-tests/cust";
 pub(crate) const SIMULATOR_COMMAND: &str = "ptx-sim/cli";
 
 /// The packages that are published.
-pub(crate) const PUBLISHED: [&str; 10] = [
+pub(crate) const PUBLISHED: [&str; 11] = [
     "tma-model",
     "tma-setup",
     "tma-front",
@@ -36,11 +36,13 @@ pub(crate) const PUBLISHED: [&str; 10] = [
     "ptx-sim",
     "tma-runtime",
     "tma-kernels",
+    "tma-python",
     "cargo-tma",
 ];
 
 /// The features in their `package.metadata.docs.rs`.
-const FEATURES_OF_DOCS_RS: &str = "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim,tma-runtime/cust";
+const FEATURES_OF_DOCS_RS: &str =
+    "ptx-sim/cli,tma-setup/install,tma-kernels/ptx-sim,tma-python/ptx-sim,tma-runtime/cust";
 
 /// The settings that build the compiler of kernels in a third of the time, which pays off where it
 /// compiles no PTX.

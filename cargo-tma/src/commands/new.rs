@@ -20,6 +20,17 @@ const FILES: [(&str, &str); 6] = [
     ("tests/seeds.rs", include_str!("../../templates/tests/seeds.rs")),
 ];
 
+/// The files of a new package with an operator of PyTorch.
+const FILES_TORCH: [(&str, &str); 7] = [
+    ("Cargo.toml", include_str!("../../templates/torch/manifest.toml")),
+    FILES[1],
+    FILES[2],
+    ("src/lib.rs", concat!(include_str!("../../templates/src/lib.rs"), "\npub mod operators;\n")),
+    ("src/operators.rs", include_str!("../../templates/torch/operators.rs")),
+    FILES[5],
+    ("tests/test_scale.py", include_str!("../../templates/torch/test_scale.py")),
+];
+
 /// The name of the package's crate in the templates, which are valid Rust.
 const CRATE: &str = "new_package";
 
@@ -41,7 +52,8 @@ const TAKEN: [&str; 12] = [
 ];
 
 /// The dependencies, by their placeholder and their package.
-const DEPENDENCIES: [(&str, &str); 2] = [("runtime", "tma-runtime"), ("codegen", "codegen/back")];
+const DEPENDENCIES: [(&str, &str); 3] =
+    [("runtime", "tma-runtime"), ("codegen", "codegen/back"), ("python", "tma-python")];
 
 /// Creates the package.
 pub(crate) fn run(options: &New) -> Result<Output> {
@@ -51,17 +63,23 @@ pub(crate) fn run(options: &New) -> Result<Output> {
     check_name(name)?;
     ensure!(!folder.exists(), "{} already exists; choose another folder, or remove it", folder.display());
     let project = project(options.project.as_deref())?;
-    for (path, text) in FILES {
+    let all: &[(&str, &str)] = if options.torch { &FILES_TORCH } else { &FILES };
+    for (path, text) in all {
         let path = folder.join(path);
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
         let text = filled(text, name, project.as_deref());
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
+    let start = if options.torch {
+        ("cargo tma wheel".to_owned(), "packs its operator for Python")
+    } else {
+        ("cargo run".to_owned(), "launches it")
+    };
     let next = [
         (format!("cd {}", folder.display()), ""),
         ("cargo test".to_owned(), "runs the kernel on the simulator under 8 seeds"),
-        ("cargo run".to_owned(), "launches it"),
+        start,
         ("cargo tma ptx scale".to_owned(), "shows its PTX"),
         ("cargo tma doctor".to_owned(), "reports what is missing, if something fails"),
     ];
@@ -69,7 +87,7 @@ pub(crate) fn run(options: &New) -> Result<Output> {
     for (command, description) in &next {
         text += &format!("  {command:<22}{}\n", dim(description));
     }
-    let files: Vec<_> = FILES.iter().map(|(path, _)| folder.join(path)).collect();
+    let files: Vec<_> = all.iter().map(|(path, _)| folder.join(path)).collect();
     Ok(Output::clean(text, json!({ "name": name, "folder": folder, "files": files, "project": project })))
 }
 
@@ -139,11 +157,13 @@ mod tests {
         let text = filled(FILES[0].1, "hello-tma", Some(Path::new("/p")));
         assert!(text.contains("tma-codegen = { path = \"/p/codegen/back\" }\n"), "{text}");
         assert!(!text.contains("{name}") && text.contains("name = \"hello-tma\""), "{text}");
+        let text = filled(FILES_TORCH[0].1, "hello-tma", Some(Path::new("/p")));
+        assert!(text.contains("tma-python = { path = \"/p/tma-python\" }\n"), "{text}");
     }
 
     #[test]
     fn nothing_is_overwritten() {
-        let options = New { path: std::env::temp_dir(), project: None };
+        let options = New { path: std::env::temp_dir(), torch: false, project: None };
         assert!(run(&options).is_err());
     }
 }

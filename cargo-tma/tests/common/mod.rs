@@ -72,8 +72,13 @@ pub(crate) fn has(text: &str, wanted: &[&str]) {
 
 /// Creates a new package. It is in this workspace's folder, but not a member of the workspace.
 pub(crate) fn new_package(name: &str) -> PathBuf {
+    new_package_with(name, "")
+}
+
+/// Creates a new package with options of `cargo tma new`.
+pub(crate) fn new_package_with(name: &str, options: &str) -> PathBuf {
     let beside = fresh(name);
-    let said = printed(&beside, &format!("new {name}"), 0);
+    let said = printed(&beside, &format!("new {name} {options}"), 0);
     has(&said, &["Created", name, "cargo test"]);
     let folder = beside.join(name);
     let manifest = folder.join("Cargo.toml");

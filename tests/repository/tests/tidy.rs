@@ -19,12 +19,13 @@ fn codes(text: &str) -> BTreeSet<&str> {
 
 /// Returns the codes that the sources of the compiler, the runtime and the kernel library define.
 fn defined_codes(files: &[File]) -> BTreeSet<&str> {
-    const SOURCES: [&str; 6] = [
+    const SOURCES: [&str; 7] = [
         "codegen/back/build.rs",
         "codegen/back/src/",
         "codegen/front/src/",
         "codegen/protocol/src/",
         "tma-kernels/src/",
+        "tma-python/src/",
         "tma-runtime/src/",
     ];
     let is_source = |file: &&File| SOURCES.iter().any(|at| file.path.starts_with(at));

@@ -46,7 +46,15 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
     let wanted = Wanted::of::<AB, C, N>(full, edge, &options)?;
     let problem = Problem { extents: [m, n, k], batches, bytes: [size_of::<AB>(), size_of::<C>()] };
     let multiprocessors = on.device().multiprocessors();
-    let has = |choice| wanted.find::<AB, SUM, C>(choice).is_some();
+    let is_captured = on.stream().map_or(Ok(false), Stream::is_capturing)?;
+    let may_allocate = options.workspace.is_some() || !is_captured;
+    let has = |choice: Choice| {
+        let shares_sums = match choice.division {
+            Division::Parts(_) | Division::Even => true,
+            Division::Whole | Division::Halved => false,
+        };
+        (may_allocate || !shares_sums) && wanted.find::<AB, SUM, C>(choice).is_some()
+    };
     let chosen = || choose::choose(&problem, multiprocessors, has);
     let missing = || wanted.missing::<AB, C>(options.choice, &operands.c);
     let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
@@ -97,8 +105,11 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
     let mut own = None;
     let stored = units.stored(tiles) * facts.blocks() as usize;
     let workspace = match options.workspace {
-        Some(given) if given.holds(stored, &facts) => given,
-        _ => own.insert(Workspace::of(device, stored, facts.warpgroups as usize)?),
+        Some(given) => {
+            given.grow(stored, &facts)?;
+            given
+        }
+        None => own.insert(Workspace::of(device, stored, facts.warpgroups as usize)?),
     };
     let [sharing_units, unit_steps, shared_steps, tile_stride] =
         [units.sharing, units.share, units.shared, units.length].map(|number| number as u32);

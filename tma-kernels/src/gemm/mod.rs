@@ -106,8 +106,9 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     /// The kernel's tile, and the division of tiles. The default is the result of
     /// [`choose`](choose::choose).
     pub choice: Option<Choice>,
-    /// Memory for GEMMs whose sums are split among clusters. Without it, such a GEMM allocates its
-    /// own, and waits when that is freed.
+    /// Memory for GEMMs whose sums are split among clusters. It grows if it is too small for one.
+    /// Without it, such a GEMM allocates its own, and waits when that is freed; on a stream that
+    /// another library is capturing, where memory cannot be allocated, sums are not split.
     pub workspace: Option<&'a mut Workspace>,
 }
 
@@ -147,11 +148,31 @@ impl Workspace {
         Self::of(device, 2 * device.multiprocessors() as usize, 2)
     }
 
+    /// Makes a workspace that allocates its memory when the first GEMM needs it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`] of the host.
+    pub fn empty(device: &Device) -> Result<Self, Error> {
+        Self::of(device, 0, 0)
+    }
+
     /// Allocates the memory for the sums of `blocks` blocks of `warpgroups` warpgroups, 64 × 256
     /// each.
     fn of(device: &Device, blocks: usize, warpgroups: usize) -> Result<Self, Error> {
         let partials = device.zeros([blocks * warpgroups * 64 * 256])?;
         Ok(Self { partials, tickets: device.zeros([blocks * warpgroups])? })
+    }
+
+    /// Grows until the memory suffices for the sums of this many blocks. What it had before is freed
+    /// once every GEMM that uses it has run.
+    fn grow(&mut self, blocks: usize, facts: &tile::Facts) -> Result<(), Error> {
+        if !self.holds(blocks, facts) {
+            let device = self.partials.device();
+            let usual = 2 * device.multiprocessors() as usize;
+            *self = Self::of(device, blocks.max(usual), 2)?;
+        }
+        Ok(())
     }
 
     /// Returns whether the memory suffices for the sums of this many blocks.

@@ -89,11 +89,12 @@ fn clusters_compute_several_tiles_and_share_steps() {
 #[test]
 fn a_workspace_serves_one_product_after_the_other() -> Result<(), GemmError> {
     let device = device();
-    let mut workspace = Workspace::new(&device)?;
-    for k in [136, 264, 136] {
-        let choice = Some(by(Tile::T64x64, Parts(2)));
-        let options = GemmOptions { choice, workspace: Some(&mut workspace), ..GemmOptions::default() };
-        Case::nt([72, 80, k, 1]).run::<bf16, bf16>(&device, options, |sum, _| sum)?;
+    for mut workspace in [Workspace::new(&device)?, Workspace::empty(&device)?] {
+        for k in [136, 264, 136] {
+            let choice = Some(by(Tile::T64x64, Parts(2)));
+            let options = GemmOptions { choice, workspace: Some(&mut workspace), ..GemmOptions::default() };
+            Case::nt([72, 80, k, 1]).run::<bf16, bf16>(&device, options, |sum, _| sum)?;
+        }
     }
     Ok(())
 }

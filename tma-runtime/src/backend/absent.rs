@@ -137,6 +137,10 @@ impl Stream {
         match *self {}
     }
 
+    pub(crate) fn is_capturing(&self) -> Result<bool, Error> {
+        match *self {}
+    }
+
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
         match *self {}
     }

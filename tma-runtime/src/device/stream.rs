@@ -115,6 +115,19 @@ impl Stream {
         }
     }
 
+    /// Returns whether another library is capturing the stream: what is queued on it becomes part of
+    /// a graph, and memory must not be allocated meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Driver`].
+    pub fn is_capturing(&self) -> Result<bool, Error> {
+        match &self.backend {
+            Backend::Cuda(stream) => stream.is_capturing(),
+            Backend::Sim => Ok(false),
+        }
+    }
+
     /// Waits until everything queued so far has run.
     ///
     /// # Errors
@@ -202,6 +215,7 @@ mod tests {
         // SAFETY: null is the default stream.
         let own = unsafe { Stream::from_raw(&device, ptr::null_mut()) }.expect("the default stream");
         assert!(own.raw().is_null());
+        assert_eq!(own.is_capturing().ok(), Some(false));
         // SAFETY: refused.
         let other = unsafe { Stream::from_raw(&device, ptr::dangling_mut()) };
         assert_eq!(other.err().map(|error| error.code()), Some("TMA0564"));

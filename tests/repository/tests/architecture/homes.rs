@@ -15,8 +15,9 @@ use crate::{Enum, code, enums, planted, sources};
 /// The table of instructions, and the workarounds for ptxas.
 const ASSEMBLY: [&str; 2] = ["codegen/back/src/lower/nvvm/", "codegen/back/src/lower/ptxas/"];
 const FFI: &str = "tma-runtime/src/backend/cuda/driver/";
-/// Functions for other languages, in a library that no package depends on.
-const C_LIBRARY: &str = "beside/src/c_abi.rs";
+/// Functions for other languages, and calls of libraries that have no other interface.
+const C_LIBRARIES: [&str; 3] =
+    ["beside/src/c_abi.rs", "cargo-tma/src/commands/wheel/library.rs", "tma-python/src/ffi/"];
 /// The code that finds mistakes of users. Its messages are made in `codegen/front/src/diag`.
 const FINDERS: [&str; 7] = [
     "codegen/front/src/words/",
@@ -271,7 +272,8 @@ fn ffi_elsewhere(files: &[File]) -> Vec<String> {
         }
     }
     let elsewhere = sources(files)
-        .filter(|file| file.path.contains("/src/") && !file.path.starts_with(FFI) && file.path != C_LIBRARY);
+        .filter(|file| file.path.contains("/src/") && !file.path.starts_with(FFI))
+        .filter(|file| !C_LIBRARIES.iter().any(|home| file.path.starts_with(home)));
     let mut problems = vec![];
     for file in elsewhere {
         let mut abis = Abis(&file.path, vec![]);

@@ -40,7 +40,7 @@ const RUNTIME: [&str; 15] = [
 ];
 
 /// Each package, and the packages of the project that its library depends on.
-const PACKAGES: [(&str, &[&str]); 13] = [
+const PACKAGES: [(&str, &[&str]); 15] = [
     ("tma-model", &[]),
     ("tma-setup", &[]),
     ("codegen/front", &["tma-model"]),
@@ -49,6 +49,8 @@ const PACKAGES: [(&str, &[&str]); 13] = [
     ("tma-macros", &["tma-codegen"]),
     ("ptx-sim", &["tma-model"]),
     ("tma-runtime", &["ptx-sim", "tma-macros", "tma-model"]),
+    ("tma-python", &["tma-runtime"]),
+    ("tma-kernels/python", &["tma-python", "tma-runtime"]),
     ("conformance", &["tma-model", "tma-runtime"]),
     ("examples", &["tma-runtime"]),
     ("tests", &["ptx-sim", "tma-codegen", "tma-model", "tma-runtime"]),

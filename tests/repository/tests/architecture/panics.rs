@@ -8,13 +8,14 @@ use tma_tests_repository::{File, expect_none, files};
 use crate::{code, planted, sources};
 
 /// The packages that users call, or that run in their builds.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 9] = [
     "codegen/back/src/",
     "codegen/front/src/",
     "codegen/protocol/src/",
     "ptx-sim/src/",
     "tma-macros/src/",
     "tma-model/src/",
+    "tma-python/src/",
     "tma-runtime/src/",
     "tma-setup/src/",
 ];

@@ -1,7 +1,7 @@
 //! Kernels loaded into a context, each compiled once, with their cached descriptors.
 
 use super::descriptor::DescriptorCache;
-use super::driver::{self, Driver, Function, Module, Status};
+use super::driver::{self, Driver, Function, Module, RelaxedCaptures, Status};
 use super::failure::Listener;
 use crate::backend::properties::Properties;
 use crate::error::{DriverStatus, Error};
@@ -118,6 +118,7 @@ impl Kernel {
     ) -> Result<Self, Error> {
         properties.accept(spec)?;
         let kernel = spec.name;
+        let _relaxed = RelaxedCaptures::new(driver);
         let (module, function) = compile(driver, spec)?;
         opt_in(driver, function, spec)?;
         let listener = Listener::attach(driver, &module, spec)

@@ -50,9 +50,14 @@ impl NonBlockingStreams {
         let mut streams = self.lock();
         match streams.iter_mut().find(|known| known.stream == stream) {
             Some(known) => {
-                // The handle may have belonged to an earlier stream, which this one replaces.
+                // The handle may have belonged to an earlier stream, which this one replaces. What is
+                // captured cannot wait for what is not.
                 // SAFETY: as the caller promises.
-                unsafe { known.event.hold(stream)? };
+                unsafe {
+                    if !driver.is_capturing(stream)? {
+                        known.event.hold(stream)?;
+                    }
+                }
                 known.users += 1;
             }
             None => streams.push(NonBlockingStream { stream, users: 1, event: Event::new(driver, false)? }),

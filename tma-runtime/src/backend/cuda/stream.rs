@@ -99,6 +99,13 @@ impl Stream {
         }
     }
 
+    pub(crate) fn is_capturing(&self) -> Result<bool, Error> {
+        let _current = self.context.make_current()?;
+        // SAFETY: the stream is alive.
+        let capturing = unsafe { self.context.driver.is_capturing(self.raw()) };
+        capturing.map_err(|code| self.context.failure("ask whether a stream is capturing", code))
+    }
+
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
         let _current = self.context.make_current()?;
         // SAFETY: the stream is alive.

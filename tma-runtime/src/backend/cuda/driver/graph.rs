@@ -100,3 +100,28 @@ impl Drop for ExecutableGraph {
         unsafe { (self.driver.graph_exec_destroy)(self.raw) };
     }
 }
+/// Permits this thread to load modules while another library captures a stream, until it is dropped.
+/// Captures of PyTorch forbid that to all threads, since what a module's load does is no part of the
+/// graph. Source: CUDA driver API, `cuThreadExchangeStreamCaptureMode`.
+#[derive(Debug)]
+#[must_use = "captures forbid loads again when this is dropped"]
+pub(in crate::backend::cuda) struct RelaxedCaptures {
+    driver: &'static Driver,
+    before: c_uint,
+}
+
+impl RelaxedCaptures {
+    pub(in crate::backend::cuda) fn new(driver: &'static Driver) -> Self {
+        let mut mode = CAPTURE_MODE_RELAXED;
+        // SAFETY: the driver replaces the mode by the thread's. It refuses no valid mode.
+        unsafe { (driver.thread_exchange_capture_mode)(&mut mode) };
+        Self { driver, before: mode }
+    }
+}
+
+impl Drop for RelaxedCaptures {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { (self.driver.thread_exchange_capture_mode)(&mut self.before) };
+    }
+}

@@ -20,7 +20,7 @@ pub(super) mod stream;
 
 pub(super) use device::{Attribute, PrimaryContext};
 pub(super) use event::Event;
-pub(super) use graph::{ExecutableGraph, Recording};
+pub(super) use graph::{ExecutableGraph, Recording, RelaxedCaptures};
 pub(super) use launch::{LaunchAttribute, LaunchConfig};
 pub(super) use lookup::Residence;
 pub(super) use memory::PageLocked;
@@ -118,6 +118,7 @@ entry_points! {
     stream_synchronize = c"cuStreamSynchronize" (*mut c_void);
     stream_wait_event = c"cuStreamWaitEvent" (*mut c_void, *mut c_void, c_uint);
     stream_begin_capture = c"cuStreamBeginCapture_v2" (*mut c_void, c_uint);
+    thread_exchange_capture_mode = c"cuThreadExchangeStreamCaptureMode" (*mut c_uint);
     stream_end_capture = c"cuStreamEndCapture" (*mut c_void, *mut *mut c_void);
     graph_instantiate = c"cuGraphInstantiateWithFlags" (*mut *mut c_void, *mut c_void, u64);
     graph_launch = c"cuGraphLaunch" (*mut c_void, *mut c_void);

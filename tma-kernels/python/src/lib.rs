@@ -1,0 +1,11 @@
+//! The functions of `tma-kernels` as operators for Python: `cargo tma wheel` packs them.
+
+mod attention;
+mod gemm;
+mod scaled;
+
+pub use attention::Attention;
+pub use gemm::{Gemm, GemmInPlace};
+pub use scaled::GemmScaled;
+
+tma_python::library!(Gemm, GemmInPlace, GemmScaled, Attention);

@@ -1,0 +1,121 @@
+//! The operators, called through the C interface as Python does, on the simulator.
+#![cfg(feature = "llvm")]
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+
+// Links the library.
+use tma_kernels_python as _;
+use tma_runtime::prelude::bf16;
+
+unsafe extern "C" {
+    fn tma_python_describe() -> *const c_char;
+    fn tma_python_call(
+        index: usize,
+        values: *const Value,
+        count: usize,
+        stream: *mut c_void,
+    ) -> *const c_char;
+}
+
+#[repr(C)]
+struct Value {
+    tag: u64,
+    payload: u64,
+}
+
+/// `DLTensor`.
+#[repr(C)]
+struct Tensor {
+    data: *mut c_void,
+    device: [i32; 2],
+    rank: i32,
+    code: u8,
+    bits: u8,
+    lanes: u16,
+    shape: *const i64,
+    strides: *const i64,
+    byte_offset: u64,
+}
+
+const NONE: Value = Value { tag: 0, payload: 0 };
+
+fn tensor(data: &mut [bf16], shape: &[i64]) -> Tensor {
+    Tensor {
+        data: data.as_mut_ptr().cast(),
+        device: [1, 0],
+        rank: shape.len() as i32,
+        code: 4,
+        bits: 16,
+        lanes: 1,
+        shape: shape.as_ptr(),
+        strides: ptr::null(),
+        byte_offset: 0,
+    }
+}
+
+fn of(tensor: &Tensor) -> Value {
+    Value { tag: 6, payload: ptr::from_ref(tensor).expose_provenance() as u64 }
+}
+
+fn text(text: &CStr) -> Value {
+    Value { tag: 4, payload: text.as_ptr().expose_provenance() as u64 }
+}
+
+fn float(value: f64) -> Value {
+    Value { tag: 2, payload: value.to_bits() }
+}
+
+fn call(index: usize, values: &[Value]) -> Result<(), String> {
+    // SAFETY: the values are those of the operator, with tensors of the host.
+    let message = unsafe { tma_python_call(index, values.as_ptr(), values.len(), ptr::null_mut()) };
+    // SAFETY: a message of this thread.
+    if message.is_null() { Ok(()) } else { Err(unsafe { CStr::from_ptr(message) }.to_string_lossy().into()) }
+}
+
+#[test]
+fn the_library_has_no_mistakes() {
+    // SAFETY: the description lives as long as the process.
+    let description = unsafe { CStr::from_ptr(tma_python_describe()) }.to_str().expect("UTF-8");
+    assert!(description.contains("\"mistakes\":[]"), "{description}");
+    for schema in [
+        "gemm(Tensor a, Tensor b, *, Tensor? bias=None, Tensor? residual=None, str activation=\\\"none\\\", ",
+        "gemm_(Tensor(a0!) c, Tensor a, Tensor b, *, ",
+        "gemm_scaled(Tensor a, Tensor b, Tensor? scale_a, Tensor? scale_b, *, ScalarType? out_dtype=None)",
+        "attention(Tensor q, Tensor k, Tensor v, *, bool causal=False, float? scale=None) -> Tensor",
+    ] {
+        assert!(description.contains(schema), "{schema} is not in {description}");
+    }
+}
+
+#[test]
+fn a_gemm_has_its_options() {
+    const N: usize = 64;
+    let number = |value: f32| bf16::from_f32(value);
+    let (mut a, mut b) = (vec![number(0.5); N * N], vec![number(-0.25); N * N]);
+    let (mut bias, mut c) = (vec![number(6.0); N], vec![number(0.0); N * N]);
+    b[..N].fill(number(1.0));
+    let shape = [N as i64, N as i64];
+    let [a, b, c_tensor] = [&mut a, &mut b, &mut c].map(|data| tensor(data, &shape));
+    let bias = tensor(&mut bias, &shape[..1]);
+    let values =
+        |activation| [of(&a), of(&b), of(&bias), NONE, text(activation), float(2.0), NONE, of(&c_tensor)];
+    assert_eq!(call(0, &values(c"none")), Ok(()));
+    // 2 · (0.5 · 1 - 63 · 0.125) + 6
+    assert!(c.iter().all(|x| x.to_f32() == -8.75), "{}", c[0]);
+    assert_eq!(call(0, &values(c"relu")), Ok(()));
+    assert!(c.iter().all(|x| x.to_f32() == 0.0), "{}", c[0]);
+    let error = call(0, &values(c"tanh")).unwrap_err();
+    assert_eq!(error, "TMA0566: `activation` is `tanh`; pass `none`, `relu`, `gelu` or `silu`");
+}
+
+#[test]
+fn attention_averages_equal_values() {
+    let shape = [1, 2, 64, 64];
+    let number = |value: f32| vec![bf16::from_f32(value); 2 * 64 * 64];
+    let (mut q, mut k, mut v, mut o) = (number(0.5), number(1.0), number(3.0), number(0.0));
+    let [q, k, v, o_tensor] = [&mut q, &mut k, &mut v, &mut o].map(|data| tensor(data, &shape));
+    let causal = Value { tag: 3, payload: 1 };
+    assert_eq!(call(3, &[of(&q), of(&k), of(&v), causal, NONE, of(&o_tensor)]), Ok(()));
+    assert!(o.iter().all(|x| x.to_f32() == 3.0), "{}", o[0]);
+}
