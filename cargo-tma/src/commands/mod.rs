@@ -11,3 +11,4 @@ pub(crate) mod ptx;
 pub(crate) mod run;
 pub(crate) mod sass;
 pub(crate) mod setup;
+pub(crate) mod trace;
