@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Runs a kernel on the simulator: findings, counts, bank conflicts, timeline
     Run(Box<Run>),
+    /// Runs a program of this package, and records what the warps of a launch wait for, on the GPU
+    Trace(Trace),
     /// Draws the layout of a tile, operand, accumulator or fragment
     Layout(Layout),
     /// Packs the operators of this package into a Python wheel
@@ -177,6 +179,21 @@ pub(crate) struct Run {
     pub(crate) launch: Launch,
     #[command(flatten)]
     pub(crate) build: Build,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trace {
+    /// Kernel: NAME, or NAME::INSTANCE
+    pub(crate) kernel: String,
+    /// The launch of the kernel to trace, from 1
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) launch: u64,
+    /// File to write [default: KERNEL.trace.json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Arguments of `cargo run`, such as `--release --bin gemm -- 4096`
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -18,6 +18,18 @@ fn json(folder: &Path, line: &str, code: i32) -> Value {
 const LAUNCH: &str = "--grid 1,2 --buffer random:f32:64x64 --buffer zeros:f32:64x64 --arg f32:2 \
     --arg map:0:f32:extents=64x64:box=32x64 --arg map:1:f32:extents=64x64:box=32x64";
 
+/// The program of the package launches the kernel once, on the simulator if there is no GPU.
+fn traces(folder: &Path) {
+    has(&printed(folder, "trace scale", 0), &["open ", "scale.trace.json at https://ui.perfetto.dev"]);
+    let report = json(folder, "trace scale --out other.json", 0);
+    assert_eq!((&report["program_succeeded"], &report["summary"]["kernel"]), (&true.into(), &"scale".into()));
+    let waits = report["summary"]["waits"].as_array().expect("waits");
+    assert!(waits.iter().any(|wait| wait["waits_for"] == "full"), "{report:#}");
+    assert!(folder.join("other.json").exists());
+    let never = printed(folder, "trace scale --launch 9", 2);
+    has(&never, &["`scale` was not launched 9 times on a stream"]);
+}
+
 #[test]
 fn a_new_package_passes_its_test_and_is_shown() {
     let folder = new_package("hello-tma");
@@ -31,6 +43,7 @@ fn a_new_package_passes_its_test_and_is_shown() {
 
     ptx_and_sass(&folder);
     runs(&folder);
+    traces(&folder);
 
     // The boxes of the map are smaller than the kernel's tiles, so the barrier's bytes never
     // arrive.

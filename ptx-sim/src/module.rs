@@ -96,7 +96,7 @@ impl Module {
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
         let source = parse::parse(ptx)?;
         let mut programs = code::link(&source)?;
-        let names = code::shared_names(ptx);
+        let names = SharedName::in_ptx(ptx);
         code::mark_variables(ptx, &names, &mut programs)?;
         let mut left = MOST_BYTES;
         let globals = source.variables.iter().map(|variable| global(&source, variable, &mut left));

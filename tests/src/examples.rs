@@ -12,6 +12,8 @@ pub mod cluster_reduce;
 pub mod dense_gemm;
 #[path = "../../examples/src/bin/gemm_steps.rs"]
 pub mod gemm_steps;
+#[path = "../../examples/src/bin/row_sums.rs"]
+pub mod row_sums;
 #[path = "../../examples/src/bin/tma_coordinates.rs"]
 pub mod tma_coordinates;
 #[path = "../../examples/src/bin/tma_copy.rs"]

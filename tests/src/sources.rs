@@ -63,6 +63,7 @@ pub fn examples() -> &'static [Source] {
         "cluster_reduce": "examples/src/bin/cluster_reduce.rs",
         "dense_gemm": "examples/src/bin/dense_gemm.rs",
         "gemm_steps": "examples/src/bin/gemm_steps.rs",
+        "row_sums": "examples/src/bin/row_sums.rs",
         "tma_coordinates": "examples/src/bin/tma_coordinates.rs",
         "tma_copy": "examples/src/bin/tma_copy.rs",
         "tma_copy_pipelined": "examples/src/bin/tma_copy_pipelined.rs",

@@ -1,29 +1,17 @@
 //! Launches that prepare while the previous kernel still runs.
 
-use tma_runtime::launch::{LaunchOn, LaunchOptions, With};
+use tma_runtime::launch::{LaunchOn, With};
 
 /// Returns the target of a launch like `on`, for a kernel that waits for the previous one by itself
 /// (`grid_dependency_wait()`). Its blocks start, and initialise their barriers, as soon as those of
 /// the previous kernel have allowed it (`grid_dependency_launch()`) or ended.
 pub(crate) fn dependent(on: &impl LaunchOn) -> With<'_> {
-    with(on).dependent()
+    With::of(on).dependent()
 }
 
 /// Returns the same if `is_dependent`, and otherwise a target that waits for the previous kernel.
 pub(crate) fn dependent_if(is_dependent: bool, on: &impl LaunchOn) -> With<'_> {
-    if is_dependent { dependent(on) } else { with(on) }
-}
-
-/// Returns a target of launches with the options of `on`.
-fn with(on: &impl LaunchOn) -> With<'_> {
-    let with = match (on.capture(), on.stream()) {
-        (Some(capture), _) => capture.with(),
-        (None, Some(stream)) => stream.with(),
-        (None, None) => on.device().with(),
-    };
-    let LaunchOptions { cluster, dependent, .. } = on.options();
-    let with = cluster.map_or(with, |extents| with.cluster(extents));
-    if dependent { with.dependent() } else { with }
+    if is_dependent { dependent(on) } else { With::of(on) }
 }
 
 #[cfg(test)]

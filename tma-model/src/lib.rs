@@ -14,6 +14,7 @@
 //! | [`banks`] | the wavefronts of an access to shared memory |
 //! | [`assertion`] | reports of failed assertions, from kernels without calls |
 //! | [`help`] | the changes that findings suggest, in the words of both languages |
+//! | [`shared_name`] | the names of shared variables, which PTX has as comments |
 //! | [`limits`] | all other numbers that the hardware fixes, with their sources |
 //!
 //! ```
@@ -40,6 +41,7 @@ pub mod operation;
 pub mod own_ptx;
 pub mod rule;
 pub mod scalar;
+pub mod shared_name;
 pub mod swizzle;
 pub mod sync;
 pub mod tensor_map;

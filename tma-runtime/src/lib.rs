@@ -70,6 +70,7 @@
 //!   and launches.
 //! * [`spec`] describes a compiled kernel to the host. [`map`] derives the parameters of a tensor
 //!   map from a tensor and a kernel's tile, and checks every rule of the hardware.
+//! * [`trace`] records what the warps of a launch waited for, on a GPU.
 //! * [`tune`] measures instances of a kernel, picks the fastest, and remembers the choice.
 //! * [`testing`] runs a check under many seeds of the simulator.
 //!
@@ -80,6 +81,7 @@
 //!
 //! * `ptx-sim` (on by default): the simulator and the items that need it, [`Device::simulator`] and
 //!   [`testing::under_seeds`]. Programs that only run on GPUs build faster without it.
+//! * `trace` (on by default, and with `cuda`): [`trace`], and the variable `TMA_TRACE`.
 //! * `cuda`: GPUs, through NVIDIA's driver. The driver is loaded when a device is opened, so
 //!   programs build and start on machines without it.
 //! * `cust`: exchanges contexts, streams, memory and modules with the crate cust
@@ -116,6 +118,10 @@ mod device;
 // Memory of a device, with element type, shape and strides.
 mod tensor;
 
+// Launches with probes, and what they recorded.
+#[cfg(feature = "trace")]
+pub mod trace;
+
 // Arguments of launchers, launches and graphs of them.
 pub mod launch;
 
@@ -137,8 +143,8 @@ pub use ::cust;
 pub use device::Device;
 pub use device::stream::{Event, Stream};
 pub use error::{
-    ArgumentKind, ClusterError, DriverStatus, Error, ForeignError, MapError, PictureError, TuneError,
-    ViewError,
+    ArgumentKind, ClusterError, DeadlockReport, DriverStatus, Error, ForeignError, MapError, PictureError,
+    TraceError, TuneError, ViewError,
 };
 pub use launch::graph::{Capture, Graph};
 pub use map::picture;

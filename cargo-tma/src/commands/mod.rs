@@ -11,4 +11,5 @@ pub(crate) mod ptx;
 pub(crate) mod run;
 pub(crate) mod sass;
 pub(crate) mod setup;
+pub(crate) mod trace;
 pub(crate) mod wheel;

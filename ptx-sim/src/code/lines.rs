@@ -1,7 +1,7 @@
 //! Comments at the end of the PTX by which this project's compiler lists the shared variables that
 //! the threads of a source line read and write, such as
-//! `// shared line 35: reads input; writes output`. The names are those of the [comments at the
-//! beginning](super::comments).
+//! `// shared line 35: reads input; writes output`. The names are those of the
+//! [comments at the beginning](tma_model::shared_name).
 //!
 //! The reads (or writes) of a line are only checked if it has such a comment and the comment lists
 //! its reads (or writes). PTX of other compilers has no such comments.

@@ -6,13 +6,11 @@
 //! local variables and return address of each function have fixed locations.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-mod comments;
 mod decode;
 mod lines;
 mod link;
 mod names;
 mod uses;
 
-pub(crate) use comments::shared_names;
 pub(crate) use lines::mark_variables;
 pub(crate) use link::link;

@@ -34,6 +34,6 @@ pub(crate) use op::{
 pub(crate) use operand::{Address, Constant, Guard, Memory, Special};
 pub(crate) use ordering::MemoryFence;
 pub use ordering::{AccessOrder, Fence, FencedMemory, MemoryScope, Order, Scope, Semantics, Site, Space};
-pub use program::SharedName;
 pub(crate) use program::{Inst, Loads, Program, Slot, Values};
+pub use tma_model::shared_name::SharedName;
 pub(crate) use types::Type;

@@ -132,16 +132,3 @@ impl Inst {
         Inst { effect: op.facts().effect, op, guard, site, touches: None, variables: None, values: None }
     }
 }
-
-/// A variable in the shared memory of each block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SharedName {
-    /// The first byte.
-    pub from: u32,
-    /// The byte after the last one.
-    pub to: u32,
-    /// The stride in bytes, if the variable consists of several objects of one kind.
-    pub step: Option<u32>,
-    /// The name in the source.
-    pub name: String,
-}

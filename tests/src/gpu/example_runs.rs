@@ -7,9 +7,9 @@ use super::runner::Test;
 use crate::case::Options;
 use crate::compare::same_bits;
 use crate::examples::{
-    attention, cluster_reduce, dense_gemm, gemm_steps, tma_coordinates, tma_copy, tma_copy_pipelined,
-    tma_fp8, tma_grouped_copy, tma_im2col, tma_multicast, tma_prefetch, tma_reduce, tma_row_fill, tma_scale,
-    transpose, wgmma_atom,
+    attention, cluster_reduce, dense_gemm, gemm_steps, row_sums, tma_coordinates, tma_copy,
+    tma_copy_pipelined, tma_fp8, tma_grouped_copy, tma_im2col, tma_multicast, tma_prefetch, tma_reduce,
+    tma_row_fill, tma_scale, transpose, wgmma_atom,
 };
 use crate::random::{Sample, hash, noise, noise_of};
 
@@ -105,7 +105,8 @@ const QUICK_ELEMENTS: usize = 1 << 15;
 const FACTOR: f32 = 1.7e3;
 
 /// Examples that generate their own data and check it.
-const PROGRAMS: [(&str, Program); 8] = [
+const PROGRAMS: [(&str, Program); 9] = [
+    ("row_sums", row_sums::run),
     ("tma_coordinates", tma_coordinates::run),
     ("tma_fp8", tma_fp8::run),
     ("tma_grouped_copy", tma_grouped_copy::run),

@@ -3,6 +3,7 @@
 use crate::binding::grid::Grid;
 use crate::error::{ClusterError, Error};
 use crate::spec::{Cluster, KernelParts};
+use std::time::Duration;
 
 /// Requirements of a launch besides grid and arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,10 @@ pub struct LaunchOptions {
     pub cluster: Option<[u32; 3]>,
     /// Whether the kernel may start before the previous one has ended.
     pub dependent: bool,
+    /// Whether the launch is traced (`With::trace`).
+    pub trace: bool,
+    /// The most time that a wait may take (`With::watched`).
+    pub limit: Option<Duration>,
 }
 
 /// The grid of a launch, its clusters, and the conditions under which it starts.

@@ -52,6 +52,9 @@ impl Error {
             Self::PreparedCapture { .. } => "TMA0628",
             Self::HostMemory { .. } => "TMA0629",
             Self::SimulatedGrid { .. } => "TMA0630",
+            Self::Trace { .. } => "TMA0631",
+            Self::Deadlock { .. } => "TMA0632",
+            Self::Unwatched { .. } => "TMA0633",
             Self::PtxNotKept { .. } => "TMA0560",
         }
     }

@@ -228,6 +228,19 @@ impl fmt::Display for Error {
                 f,
                 "a launch cannot be prepared on a capture: `{kernel}` was; call its `launch` on the capture"
             ),
+            Self::Deadlock { kernel, limit, report } => write!(
+                f,
+                "deadlock: warps of `{kernel}` waited longer than {limit:?}\n{report}\n  help: run the same \
+                 launch on the simulator (`TMA_DEVICE=sim`), which shows what is missing; set `TMA_WATCH` \
+                 to more seconds if the wait is as long as it should be"
+            ),
+            Self::Unwatched { kernel, why } => {
+                write!(
+                    f,
+                    "the waits of `{kernel}` cannot be limited: {why}; compile it with this project's build script"
+                )
+            }
+            Self::Trace { kernel, why } => write!(f, "the launch of `{kernel}` cannot be traced: {why}"),
             Self::SharedMemory { kernel, bytes, limit } => write!(
                 f,
                 "too much shared memory: kernel `{kernel}` needs {bytes} bytes per block, but this device \

@@ -6,26 +6,31 @@
 mod argument;
 mod cluster;
 mod code;
+mod deadlock;
 mod foreign;
 mod map;
 mod message;
 mod picture;
 mod refusal;
 mod status;
+mod trace;
 mod tune;
 mod view;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::layout::DeviceId;
 use crate::spec::Scalar;
 pub use argument::ArgumentKind;
 pub use cluster::ClusterError;
+pub use deadlock::DeadlockReport;
 pub use foreign::ForeignError;
 pub use map::MapError;
 pub use picture::PictureError;
 pub use status::DriverStatus;
 use tma_model::TensorMap;
+pub use trace::TraceError;
 pub use tune::TuneError;
 pub use view::ViewError;
 
@@ -355,6 +360,32 @@ pub enum Error {
         kernel: &'static str,
         /// The name of the kernel's parameter.
         tensor: &'static str,
+    },
+
+    /// A wait of a watched kernel took longer than its limit, and the kernel has stopped.
+    Deadlock {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// The limit.
+        limit: Duration,
+        /// The warps that waited, and for what.
+        report: DeadlockReport,
+    },
+
+    /// The waits of a kernel cannot be limited.
+    Unwatched {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// The reason.
+        why: String,
+    },
+
+    /// A launch cannot be traced.
+    Trace {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// The reason.
+        why: TraceError,
     },
 
     /// A launch cannot be prepared on a capture.

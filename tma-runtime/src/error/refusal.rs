@@ -53,6 +53,9 @@ impl Error {
             | Self::OtherParameters { .. }
             | Self::Unowned { .. }
             | Self::PreparedCapture { .. }
+            | Self::Trace { .. }
+            | Self::Deadlock { .. }
+            | Self::Unwatched { .. }
             | Self::HostMemory { .. }
             | Self::PtxNotKept { .. } => false,
         }

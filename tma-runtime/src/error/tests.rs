@@ -1,6 +1,7 @@
 //! Tests of every error: its code, its message and its page.
 
 use super::*;
+use std::time::Duration;
 use tma_model::mma::OperandFault;
 use tma_model::tensor_map::{Fill, MapFault, Mode};
 use tma_model::{DataType, Interleave, Swizzle};
@@ -156,6 +157,19 @@ fn every_error() -> Vec<Error> {
         Error::PreparedCapture { kernel },
         Error::HostMemory { bytes: 1 << 40 },
         Error::SimulatedGrid { kernel, found: 1 << 31, limit: 1 << 22, least_time: "2 hours".to_owned() },
+        Error::Trace { kernel, why: TraceError::Capture },
+        Error::Trace { kernel, why: TraceError::Prepared },
+        Error::Trace { kernel, why: TraceError::Ptx("the PTX has no kernel `copy`".to_owned()) },
+        Error::Trace { kernel, why: TraceError::File { file: "a.json".into(), why: "disk full".to_owned() } },
+        Error::Deadlock {
+            kernel,
+            limit: Duration::from_secs(2),
+            report: DeadlockReport {
+                waiting: vec!["warp 4 of block 0 waits for `full`".to_owned()],
+                warps: 1,
+            },
+        },
+        Error::Unwatched { kernel, why: "the PTX has no kernel `copy`".to_owned() },
         Error::NoSimulator,
     ]
 }
@@ -181,7 +195,7 @@ fn messages_begin_with_their_code() {
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
         "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619", "TMA0620",
         "TMA0621", "TMA0622", "TMA0623", "TMA0624", "TMA0625", "TMA0626", "TMA0627", "TMA0628",
-        "TMA0629", "TMA0630", "TMA0906",
+        "TMA0629", "TMA0630", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0632", "TMA0633", "TMA0906",
     ];
     assert_eq!(codes, wanted);
 }

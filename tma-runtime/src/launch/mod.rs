@@ -51,11 +51,16 @@ pub use with::With;
 pub use workspace::MapWorkspace;
 
 use crate::backend::{Backend, cuda, sim};
-use crate::binding::shape::shape;
+use crate::binding::shape::{Shape, shape};
+use crate::device::Device;
 use crate::device::stream::{self, Stream};
-use crate::error::Error;
+use crate::error::{Error, TraceError};
+#[cfg(feature = "trace")]
+use crate::trace;
 use occupancy::fits;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Queues a kernel: checks the arguments against `spec`, loads the kernel if this is its first
 /// launch on the device, encodes tensor maps that are not cached, and launches. It does not wait
@@ -65,7 +70,7 @@ use std::marker::PhantomData;
 ///
 /// `TMA05xx` for arguments that break a rule; [`Error::GridZero`], [`Error::GridTooLarge`],
 /// [`Error::Cluster`], [`Error::GridNotResident`], [`Error::NeverWaits`] and [`Error::Launch`]; in
-/// a capture, [`Error::Unowned`]; at a first launch, [`Error::NoPtx`], [`Error::Architecture`],
+/// a capture, [`Error::Unowned`]; for a traced launch, [`Error::Trace`]; at a first launch, [`Error::NoPtx`], [`Error::Architecture`],
 /// [`Error::Jit`], [`Error::NoEntry`], [`Error::OtherParameters`] and [`Error::SharedMemory`]; on
 /// the simulator, [`Error::Findings`] and [`Error::SimulatedLaunch`]; and [`Error::KernelFault`] if
 /// an earlier kernel stopped with a trap or a fault.
@@ -78,12 +83,49 @@ pub fn launch(
     let shape = shape(spec, grid, on.options())?;
     fits(on.device(), spec, shape)?;
     if let Some(capture) = on.capture() {
-        return capture.launch(spec, shape, args);
+        untraced(spec, on, TraceError::Capture)?;
+        return capture.launch(watched(on, spec)?, shape, args);
     }
-    match on.device().backend() {
-        Backend::Cuda(context) => context.launch(on.stream().and_then(cuda_stream), spec, shape, args),
+    #[cfg(feature = "trace")]
+    if let Some(request) = trace::requested(spec, on.options()) {
+        return trace::launch(on.device(), spec, shape, request, |stream, spec| {
+            run(on.device(), Some(stream), spec, shape, args)
+        });
+    }
+    run(on.device(), on.stream(), watched(on, spec)?, shape, args)
+}
+
+/// Queues a launch whose shape has been checked.
+fn run(
+    device: &Device,
+    stream: Option<&Stream>,
+    spec: &'static KernelSpec,
+    shape: Shape,
+    args: &[Arg<'_>],
+) -> Result<(), Error> {
+    match device.backend() {
+        Backend::Cuda(context) => context.launch(stream.and_then(cuda_stream), spec, shape, args),
         Backend::Sim(context) => context.run(&context.prepare(spec, shape, args)?),
     }
+}
+
+/// Returns the kernel with limited waits, if the launch or the environment asks for it.
+fn watched(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<&'static KernelSpec, Error> {
+    static OF_ALL: OnceLock<Option<Duration>> = OnceLock::new();
+    let of_all = || {
+        let seconds = std::env::var("TMA_WATCH").ok()?.parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero())
+    };
+    let limit = on.options().limit.or_else(|| *OF_ALL.get_or_init(of_all));
+    match (on.device().backend(), limit) {
+        (Backend::Cuda(context), Some(limit)) => context.watched(spec, limit),
+        (Backend::Cuda(_), None) | (Backend::Sim(_), _) => Ok(spec),
+    }
+}
+
+/// Rejects a launch that asks for a trace which it cannot have.
+fn untraced(spec: &'static KernelSpec, on: &impl LaunchOn, why: TraceError) -> Result<(), Error> {
+    if on.options().trace { Err(Error::Trace { kernel: spec.name, why }) } else { Ok(()) }
 }
 
 /// A launch that is fully prepared, and can be repeated at the cost of the driver's call alone.
@@ -117,6 +159,8 @@ pub fn prepare<'a>(
     if on.capture().is_some() {
         return Err(Error::PreparedCapture { kernel: spec.name });
     }
+    untraced(spec, on, TraceError::Prepared)?;
+    let spec = watched(on, spec)?;
     let shape = shape(spec, grid, on.options())?;
     fits(on.device(), spec, shape)?;
     let backend = match on.device().backend() {

@@ -8,6 +8,7 @@ use crate::launch::graph::Capture;
 use crate::launch::occupancy::resident_blocks;
 use crate::launch::on::{LaunchOn, sealed::Sealed};
 use crate::spec::KernelSpec;
+use std::time::Duration;
 
 /// The target of a launch with options: made by [`Device::with`], [`Stream::with`] and
 /// [`Capture::with`], and passed to a kernel's `launch` in their place.
@@ -17,6 +18,13 @@ pub struct With<'a> {
     stream: Option<&'a Stream>,
     capture: Option<&'a Capture>,
     options: LaunchOptions,
+}
+
+impl<'a> With<'a> {
+    /// Returns the target `on`, with its options, to which others can be added.
+    pub fn of(on: &'a impl LaunchOn) -> Self {
+        With { device: on.device(), stream: on.stream(), capture: on.capture(), options: on.options() }
+    }
 }
 
 impl With<'_> {
@@ -35,6 +43,31 @@ impl With<'_> {
     #[must_use]
     pub fn dependent(mut self) -> Self {
         self.options.dependent = true;
+        self
+    }
+
+    /// Traces the launch. [`take_traces`](crate::trace::take_traces) returns what each warp waited
+    /// for and how long, when copies were issued, and when tensor cores were busy. The launch waits
+    /// for earlier work of the device, and returns when the kernel has run. Its block needs 16 bytes
+    /// more of shared memory for each warp.
+    ///
+    /// On the simulator the clock counts instructions of the warp, which says nothing about time.
+    #[cfg(feature = "trace")]
+    #[must_use]
+    pub fn trace(mut self) -> Self {
+        self.options.trace = true;
+        self
+    }
+
+    /// Limits each wait of the kernel. If one takes longer, the kernel stops, and the next call that
+    /// needs its result returns [`Error::Deadlock`] with all warps that waited, and for what. The
+    /// kernel is slower: barriers of the block become counters in shared memory.
+    ///
+    /// It has no effect on the simulator, which finds deadlocks without a clock. The variable
+    /// `TMA_WATCH`, a number of seconds, limits the waits of all launches.
+    #[must_use]
+    pub fn watched(mut self, limit: Duration) -> Self {
+        self.options.limit = Some(limit);
         self
     }
 

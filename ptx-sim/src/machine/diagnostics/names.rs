@@ -5,22 +5,10 @@ pub use crate::isa::SharedName;
 use crate::machine::index::BlockRank;
 use crate::machine::memory::SharedLocation;
 
-impl SharedName {
-    /// Returns the name of the object that the byte at `at` belongs to, and the byte's offset in
-    /// it.
-    fn object_at(&self, at: u32) -> (String, u32) {
-        let (name, offset) = (&self.name, at - self.from);
-        match self.step {
-            Some(step) => (format!("{name}[{}]", offset / step.max(1)), offset % step.max(1)),
-            None => (name.clone(), offset),
-        }
-    }
-
-    /// Describes the byte at `at` in words.
-    fn describe(&self, at: u32) -> String {
-        let (name, offset) = self.object_at(at);
-        if offset == 0 { format!("`{name}`") } else { format!("byte {offset} of `{name}`") }
-    }
+/// Describes the byte at `at` of a variable in words.
+fn describe(variable: &SharedName, at: u32) -> String {
+    let (name, offset) = variable.object_at(at);
+    if offset == 0 { format!("`{name}`") } else { format!("byte {offset} of `{name}`") }
 }
 
 impl Diagnostics {
@@ -58,7 +46,7 @@ impl Diagnostics {
     /// Formats an offset in shared memory: `0x1000`, or ``0x1000 (`full`)`` if it is named, with
     /// all its names.
     pub(in crate::machine) fn offset(&self, at: u32) -> String {
-        let names: Vec<_> = self.named(at).map(|name| name.describe(at)).collect();
+        let names: Vec<_> = self.named(at).map(|name| describe(name, at)).collect();
         if names.is_empty() { format!("{at:#x}") } else { format!("{at:#x} ({})", names.join(" or ")) }
     }
 

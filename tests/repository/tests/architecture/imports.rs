@@ -34,26 +34,27 @@ const SIMULATOR: [Stage; 5] = [
 ];
 
 /// All modules of the runtime's root, in layers: each imports only from those before it.
-const RUNTIME: [&str; 15] = [
-    "spec", "layout", "scalar", "lang", "error", "map", "binding", "backend", "device", "tensor", "launch",
-    "exchange", "progress", "tune", "testing",
+const RUNTIME: [&str; 16] = [
+    "spec", "layout", "scalar", "lang", "error", "map", "binding", "backend", "device", "tensor", "trace",
+    "launch", "exchange", "progress", "tune", "testing",
 ];
 
 /// Each package, and the packages of the project that its library depends on.
-const PACKAGES: [(&str, &[&str]); 15] = [
+const PACKAGES: [(&str, &[&str]); 16] = [
     ("tma-model", &[]),
     ("tma-setup", &[]),
     ("codegen/front", &["tma-model"]),
     ("codegen/protocol", &["tma-front", "tma-model"]),
     ("codegen/back", &["tma-front", "tma-model", "tma-protocol"]),
     ("tma-macros", &["tma-codegen"]),
+    ("ptx-probe", &["tma-model"]),
     ("ptx-sim", &["tma-model"]),
-    ("tma-runtime", &["ptx-sim", "tma-macros", "tma-model"]),
+    ("tma-runtime", &["ptx-probe", "ptx-sim", "tma-macros", "tma-model"]),
     ("tma-python", &["tma-runtime"]),
     ("tma-kernels/python", &["tma-python", "tma-runtime"]),
     ("conformance", &["tma-model", "tma-runtime"]),
     ("examples", &["tma-runtime"]),
-    ("tests", &["ptx-sim", "tma-codegen", "tma-model", "tma-runtime"]),
+    ("tests", &["ptx-probe", "ptx-sim", "tma-codegen", "tma-model", "tma-runtime"]),
     ("cargo-tma", &["ptx-sim", "tma-codegen", "tma-model", "tma-runtime", "tma-setup"]),
     ("xtask", &["tma-setup"]),
 ];

@@ -4,6 +4,7 @@
 use super::driver::{self, Attribute, Driver, PrimaryContext, Residence, Status};
 use super::kernel::Kernels;
 use super::non_blocking::NonBlockingStreams;
+use super::watch::Watch;
 use crate::backend::properties::Properties;
 use crate::error::{DriverStatus, Error, ForeignError};
 use crate::layout::DeviceId;
@@ -25,6 +26,7 @@ pub(crate) struct Context {
     id: DeviceId,
     properties: Properties,
     kernels: Mutex<Kernels>,
+    watches: Mutex<Vec<Watch>>,
     pub(super) non_blocking: NonBlockingStreams,
 }
 
@@ -141,8 +143,9 @@ impl Context {
             multiprocessors: properties(Attribute::Multiprocessors)?,
             shared_bytes: shared_bytes.map_err(refused(driver, "query the device's shared memory"))?,
         };
-        let (kernels, non_blocking) = (Mutex::default(), NonBlockingStreams::default());
-        Ok(Self { driver, raw, ordinal, id, properties, kernels, non_blocking })
+        let (kernels, watches) = (Mutex::default(), Mutex::default());
+        let non_blocking = NonBlockingStreams::default();
+        Ok(Self { driver, raw, ordinal, id, properties, kernels, watches, non_blocking })
     }
 
     fn is_adopted(&self) -> bool {
@@ -182,6 +185,11 @@ impl Context {
     /// ignored.
     pub(super) fn kernels(&self) -> MutexGuard<'_, Kernels> {
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the kernels whose waits are limited.
+    pub(super) fn watches(&self) -> MutexGuard<'_, Vec<Watch>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
@@ -294,7 +302,11 @@ impl Context {
     #[cold]
     pub(super) fn fault_or(&self, code: Status, otherwise: impl FnOnce(DriverStatus) -> Error) -> Error {
         let status = self.driver.status(code);
-        if status.is_fault() { self.kernels().fault(status) } else { otherwise(status) }
+        if !status.is_fault() {
+            return otherwise(status);
+        }
+        let reported = self.watches().iter().find_map(Watch::reported);
+        reported.unwrap_or_else(|| self.kernels().fault(status))
     }
 }
 

@@ -15,6 +15,7 @@ mod kernel;
 mod launch;
 mod non_blocking;
 mod stream;
+mod watch;
 
 pub(crate) use capture::{Capture, Graph};
 pub(crate) use context::Context;

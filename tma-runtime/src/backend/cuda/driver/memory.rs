@@ -26,13 +26,20 @@ impl<const N: usize> PageLocked<N> {
         let words = NonNull::new(address.cast::<[u32; N]>()).ok_or(super::OUT_OF_MEMORY)?;
         // SAFETY: the allocation is as large as the array, begins at a page, and nothing else uses
         // it.
-        unsafe { words.write([0; N]) };
+        unsafe { words.cast::<u8>().write_bytes(0, size_of::<[u32; N]>()) };
         Ok(Self { driver, words })
     }
 
     /// Returns the address, which is the same on the host and on all devices.
     pub(in crate::backend::cuda) fn address(&self) -> u64 {
         self.words.addr().get() as u64
+    }
+
+    /// Returns the current words, where they are too many for the stack.
+    pub(in crate::backend::cuda) fn read_all(&self) -> Vec<u32> {
+        let first: *const u32 = self.words.as_ptr().cast();
+        // SAFETY: as in `read`; each word is within the allocation.
+        (0..N).map(|index| unsafe { first.add(index).read_volatile() }).collect()
     }
 
     /// Returns the current words. A kernel may be writing them at the same time.

@@ -1,0 +1,181 @@
+//! Rewrites the body of a kernel line by line.
+
+use tma_model::shared_name::SharedName;
+
+use crate::ProbeError;
+use crate::site::{SiteKind, classify};
+use crate::text::{self, Source};
+
+/// What replaces the lines of a body.
+pub(crate) trait Rewrite {
+    /// Writes what comes before the first instruction.
+    fn begin(&mut self, out: &mut String);
+
+    /// Writes a line, or what replaces it.
+    fn line(&mut self, out: &mut String, line: Line<'_>);
+
+    /// Writes what comes after the last instruction.
+    fn end(&mut self, out: &mut String);
+}
+
+/// A line of a kernel's body.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'t> {
+    lines: &'t [&'t str],
+    index: usize,
+    source: Option<&'t Source>,
+}
+
+/// A text with other instructions, and the variables in the shared memory of its kernel.
+pub(crate) struct Rewritten {
+    pub(crate) ptx: String,
+    pub(crate) names: Vec<SharedName>,
+}
+
+/// The name by which rewritten kernels know the beginning of their dynamic shared memory.
+pub(crate) const SHARED: &str = "tma_probe_shared";
+
+/// Rewrites the kernel `entry` of `ptx`.
+///
+/// # Errors
+///
+/// [`ProbeError::NoBody`] if there is none as the compiler writes it: braces of the body in lines of
+/// their own, without indentation, and declarations first.
+pub(crate) fn rewrite(ptx: &str, entry: &str, with: &mut impl Rewrite) -> Result<Rewritten, ProbeError> {
+    let files = text::files(ptx);
+    let header = [format!(".entry {entry}("), format!(".entry {entry}()")];
+    let lines: Vec<&str> = ptx.lines().collect();
+    let (mut out, mut region, mut source) = (String::with_capacity(2 * ptx.len()), Region::Before, None);
+    for (index, &text) in lines.iter().enumerate() {
+        match region {
+            Region::Before if header.iter().any(|header| text.ends_with(header)) => {
+                out.push_str(&format!(".extern .shared .align 16 .b8 {SHARED}[];\n"));
+                region = Region::Signature;
+            }
+            Region::Signature if text == "{" => region = Region::Declarations,
+            Region::Declarations if !is_declaration(text.trim()) => {
+                with.begin(&mut out);
+                region = Region::Body;
+            }
+            Region::Body if text == "}" => {
+                with.end(&mut out);
+                region = Region::After;
+            }
+            Region::Before | Region::Signature | Region::Declarations | Region::Body | Region::After => {}
+        }
+        if region != Region::Body {
+            out.extend([text, "\n"]);
+            continue;
+        }
+        if text.trim_start().starts_with(".loc") {
+            source = text::location(text).map(|(file, line)| Source {
+                file: files.get(&file).map_or_else(String::new, |name| (*name).to_owned()),
+                line,
+            });
+        }
+        with.line(&mut out, Line { lines: &lines, index, source: source.as_ref() });
+    }
+    if region != Region::After {
+        return Err(ProbeError::NoBody(entry.to_owned()));
+    }
+    Ok(Rewritten { ptx: out, names: SharedName::in_ptx(ptx) })
+}
+
+/// A part of the text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Region {
+    /// Before the kernel.
+    Before,
+    /// Its parameters and bounds.
+    Signature,
+    /// The declarations at the beginning of its body.
+    Declarations,
+    /// The rest of its body.
+    Body,
+    /// After the kernel.
+    After,
+}
+
+/// Returns whether a statement declares something, or is nothing.
+fn is_declaration(statement: &str) -> bool {
+    let directives = [".reg", ".local", ".loc", "//"];
+    statement.is_empty() || directives.iter().any(|directive| statement.starts_with(directive))
+}
+
+/// The end of a loop that waits, and the instruction that it repeats.
+#[derive(Clone, Copy)]
+pub(crate) struct WaitLoop<'t> {
+    /// The label of the loop.
+    pub(crate) label: &'t str,
+    /// The condition under which it goes on waiting, such as `!%done`.
+    pub(crate) condition: &'t str,
+    /// The instruction.
+    pub(crate) waits: Instruction<'t>,
+}
+
+/// An instruction and its line in the PTX, counted from 1.
+#[derive(Clone, Copy)]
+pub(crate) struct Instruction<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) ptx_line: u32,
+}
+
+impl<'t> Line<'t> {
+    /// Returns the text with its indentation.
+    pub(crate) fn text(self) -> &'t str {
+        self.at(0)
+    }
+
+    /// Returns the source of the line's instruction.
+    pub(crate) fn source(self) -> Option<&'t Source> {
+        self.source
+    }
+
+    /// Returns the instruction in this line, without the semicolon.
+    pub(crate) fn instruction(self) -> Option<Instruction<'t>> {
+        self.instruction_at(0)
+    }
+
+    /// Returns the kind of this line's instruction, unless it is repeated by a loop that waits.
+    pub(crate) fn kind(self) -> Option<SiteKind> {
+        let (kind, _) = classify(self.instruction()?.text)?;
+        let is_in_loop = self.at(-1).trim().strip_suffix(':').is_some_and(is_wait_label);
+        (!is_in_loop).then_some(kind)
+    }
+
+    /// Returns whether this is the label of a loop that waits. The compiler names such labels
+    /// `wait_`, with the instruction that waits in the next line.
+    pub(crate) fn begins_wait_loop(self) -> bool {
+        let is_label = self.at(0).trim().strip_suffix(':').is_some_and(is_wait_label);
+        is_label && self.instruction_at(1).is_some_and(|next| classify(next.text).is_some())
+    }
+
+    /// Returns the loop that this line ends, if it waits. Its branch is at most four lines behind
+    /// the instruction.
+    pub(crate) fn ends_wait_loop(self) -> Option<WaitLoop<'t>> {
+        let (condition, label) = self.instruction()?.text.strip_prefix('@')?.split_once(" bra ")?;
+        let label = label.trim();
+        if !is_wait_label(label) {
+            return None;
+        }
+        let first = (1..=5).find(|distance| self.at(-distance).trim().strip_suffix(':') == Some(label))?;
+        let waits = self.instruction_at(1 - first)?;
+        classify(waits.text)?;
+        Some(WaitLoop { label, condition: condition.trim(), waits })
+    }
+
+    fn at(self, distance: isize) -> &'t str {
+        let index = self.index.checked_add_signed(distance);
+        index.and_then(|index| self.lines.get(index)).copied().unwrap_or_default()
+    }
+
+    fn instruction_at(self, distance: isize) -> Option<Instruction<'t>> {
+        let text = self.at(distance).trim().strip_suffix(';')?;
+        let line = self.index.checked_add_signed(distance)? + 1;
+        Some(Instruction { text, ptx_line: u32::try_from(line).unwrap_or(u32::MAX) })
+    }
+}
+
+fn is_wait_label(label: &str) -> bool {
+    label.starts_with("wait_")
+}

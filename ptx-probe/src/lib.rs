@@ -1,0 +1,32 @@
+//! Adds probes to the PTX of TMA kernels, and reads what they recorded.
+//!
+//! [`instrument`] changes the text of a kernel. Each warp then records its waits, copies and
+//! multiplications in a [`ring`] of its own, in a buffer that the host provides, with the clock of
+//! its multiprocessor. After the launch, [`Trace::read`] turns the buffer into intervals in
+//! nanoseconds, which [`summary`] adds up by source line and [`perfetto`] writes as a file.
+//!
+//! A probe is some fifteen instructions without a branch or a call, because a call would make ptxas
+//! serialise the kernel's multiplications. It needs one register for the whole kernel, and 16 bytes
+//! of shared memory per warp.
+//!
+//! Probes are found by line: the PTX is that of this project's compiler, which writes one
+//! instruction per line. In other PTX, whatever does not stand alone in its line has no probe.
+
+mod body;
+mod clock;
+mod error;
+mod instrument;
+mod label;
+pub mod perfetto;
+pub mod ring;
+mod site;
+pub mod summary;
+mod text;
+mod trace;
+pub mod watch;
+
+pub use error::ProbeError;
+pub use instrument::{Instrumented, instrument};
+pub use site::{Awaited, Direction, Site, SiteKind};
+pub use text::Source;
+pub use trace::{Interval, Row, Trace, Warp};

@@ -1,0 +1,504 @@
+//! Gives each wait of a kernel a limit of time.
+//!
+//! A warp that waits longer writes a [`Report`] to memory of the host, which can still be read
+//! after the kernel has stopped, gives the other warps time to write theirs, and traps.
+//!
+//! Barriers of the block and of the cluster are replaced by counters in shared memory, because the
+//! hardware has no way to stop waiting at one. One lane of each warp counts and polls for all, and
+//! the warp's lanes synchronise before and after, so that memory is ordered as by the barriers.
+//! Loops that poll a value or an mbarrier themselves are limited if the branch follows within
+//! [`TIGHT`] lines. `setmaxnreg`, barriers of warps and the wait for previous grids are not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use tma_model::shared_name::SharedName;
+
+use crate::body::{Line, Rewrite, Rewritten, SHARED, WaitLoop, rewrite};
+use crate::site::{Awaited, Site, SiteKind, classify, load_operand};
+use crate::{ProbeError, label};
+
+/// A kernel whose waits are limited.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Watched {
+    /// The PTX.
+    pub ptx: String,
+    /// The instructions that wait. A report has the index of its site.
+    pub sites: Vec<Site>,
+    /// The variables in shared memory.
+    pub names: Vec<SharedName>,
+    /// The dynamic shared memory that a block needs, in bytes.
+    pub shared_bytes: u32,
+}
+
+/// Reports of a multiprocessor: one for each warp that it can run at the same time. Source: CUDA C++
+/// Programming Guide, "Technical Specifications per Compute Capability".
+const REPORTS: u32 = 64;
+
+/// More multiprocessors than a GPU has.
+const MULTIPROCESSORS: u32 = 256;
+
+/// The size of a report in 32-bit words.
+pub const REPORT_WORDS: usize = 8;
+
+/// The size of the memory for reports in 32-bit words. It begins as zeros.
+pub const WORDS: usize = REPORT_WORDS * (REPORTS * MULTIPROCESSORS) as usize;
+
+/// Counters of barriers in shared memory: those of the block, by number, and the cluster's.
+const COUNTERS: u32 = BLOCK_BARRIERS + 4;
+
+/// Barriers of a block. Source: PTX ISA, "barrier".
+const BLOCK_BARRIERS: u32 = 16;
+
+/// Gives each wait of the kernel `entry` of `ptx` a limit of `budget` nanoseconds. Its blocks need
+/// `shared_bytes` bytes of dynamic shared memory. Reports go to the host's memory at `address`,
+/// which has [`WORDS`] words.
+///
+/// # Errors
+///
+/// [`ProbeError::NoBody`].
+pub fn watch(
+    ptx: &str,
+    entry: &str,
+    shared_bytes: u32,
+    address: u64,
+    budget: u64,
+) -> Result<Watched, ProbeError> {
+    let counters = shared_bytes.next_multiple_of(16);
+    let has_cluster = ptx.contains("barrier.cluster");
+    let mut limits = Limits { sites: Vec::new(), counters, address, budget, has_cluster, labels: 0 };
+    let Rewritten { ptx, names } = rewrite(ptx, entry, &mut limits)?;
+    Ok(Watched { ptx, sites: limits.sites, names, shared_bytes: counters + 4 * COUNTERS })
+}
+
+/// What a warp waited for when its time was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The index of the instruction among the sites.
+    pub site: u32,
+    /// The number of the block in the grid, counted along x first.
+    pub block: u32,
+    /// The number of the warp in the block.
+    pub warp: u32,
+    /// The lanes that waited, as a mask.
+    pub lanes: u32,
+    /// The address of an mbarrier less that of the dynamic shared memory, or a barrier's number.
+    pub operand: u32,
+    /// The parity of the phase that was waited for, or the arrivals that a barrier lacked.
+    pub phase: u32,
+    /// The 64 bits of the mbarrier.
+    pub state: u64,
+}
+
+impl Report {
+    /// Returns the reports in the host's memory, by block and warp.
+    pub fn read(words: &[u32]) -> Vec<Self> {
+        let (slots, _) = words.as_chunks::<REPORT_WORDS>();
+        let written = slots.iter().filter(|slot| slot[0] != 0);
+        let mut reports: Vec<_> = written
+            .map(|&[site, block, warp, lanes, operand, phase, low, high]| Self {
+                site: site - 1,
+                block,
+                warp,
+                lanes,
+                operand,
+                phase,
+                state: u64::from(high) << 32 | u64::from(low),
+            })
+            .collect();
+        reports.sort_by_key(|report| (report.block, report.warp));
+        reports
+    }
+}
+
+/// Says in lines which warps waited for what, as the simulator's report of a deadlock does.
+pub fn describe(watched: &Watched, reports: &[Report]) -> Vec<String> {
+    let mut waits: BTreeMap<(u32, u32, u32), Vec<&Report>> = BTreeMap::new();
+    for report in reports {
+        waits.entry((report.site, report.operand, report.phase)).or_default().push(report);
+    }
+    let mut lines = Vec::new();
+    for ((site, operand, phase), reports) in waits {
+        let Some(site) = watched.sites.get(site as usize) else { continue };
+        let subject = subject(watched, site, operand, phase);
+        let place = site
+            .source
+            .as_ref()
+            .map_or_else(String::new, |source| format!(", at {}:{}", source.file, source.line));
+        lines.push(format!("{} wait for {subject}{place}", warps(&reports)));
+    }
+    lines
+}
+
+fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
+    let SiteKind::Wait(awaited) = site.kind else { return site.instruction.clone() };
+    match awaited {
+        Awaited::Mbarrier => {
+            let name = label::variable(&watched.names, operand);
+            let name = name.unwrap_or_else(|| format!("the mbarrier at {operand:#x}"));
+            format!("the phase with parity {phase} of {name}")
+        }
+        Awaited::Barrier => format!("{phase} more threads at barrier {operand} of the block"),
+        Awaited::Cluster => format!("{phase} more threads at the cluster's barrier"),
+        Awaited::Memory => "a value in global memory".to_owned(),
+        Awaited::BulkGroups { .. } | Awaited::MultiplyGroups(_) | Awaited::Registers | Awaited::Grids => {
+            site.instruction.clone()
+        }
+    }
+}
+
+/// Lists warps: those of one block by number, else how many of how many blocks.
+fn warps(reports: &[&Report]) -> String {
+    let blocks: BTreeSet<u32> = reports.iter().map(|report| report.block).collect();
+    let numbers: BTreeSet<u32> = reports.iter().map(|report| report.warp).collect();
+    let numbers: Vec<_> = numbers.iter().map(u32::to_string).collect();
+    let (first, count) = (blocks.first().copied().unwrap_or_default(), blocks.len());
+    let of =
+        if count == 1 { format!("block {first}") } else { format!("{count} blocks, the first {first},") };
+    let (noun, numbers) = (if numbers.len() == 1 { "warp" } else { "warps" }, numbers.join(", "));
+    format!("{noun} {numbers} of {of}")
+}
+
+/// The limits of a kernel's waits.
+struct Limits {
+    sites: Vec<Site>,
+    /// The offset in shared memory of the barriers' counters.
+    counters: u32,
+    /// The address for reports.
+    address: u64,
+    /// The limit in nanoseconds.
+    budget: u64,
+    /// Whether blocks form clusters that synchronise.
+    has_cluster: bool,
+    /// The labels made so far.
+    labels: u32,
+}
+
+impl Rewrite for Limits {
+    fn begin(&mut self, out: &mut String) {
+        self.prologue(out);
+    }
+
+    fn line(&mut self, out: &mut String, line: Line<'_>) {
+        let put = |out: &mut String| out.extend([line.text(), "\n"]);
+        if line.begins_wait_loop() {
+            out.push_str(BEGIN);
+            return put(out);
+        }
+        if let Some(inner) = line.ends_wait_loop() {
+            return self.limit_loop(out, line, inner);
+        }
+        let instruction = line.instruction().map_or("", |instruction| instruction.text);
+        if instruction.starts_with("barrier.cluster.arrive") {
+            return self.arrive_at_cluster(out);
+        }
+        if instruction.starts_with("barrier.arrive") {
+            return self.arrive(out, instruction);
+        }
+        match line.kind() {
+            Some(SiteKind::Wait(Awaited::Barrier)) => self.wait_at_barrier(out, line, instruction),
+            Some(SiteKind::Wait(Awaited::Cluster)) => self.wait_at_cluster(out, line),
+            Some(_) | None => put(out),
+        }
+    }
+
+    fn end(&mut self, out: &mut String) {
+        self.report(out);
+    }
+}
+
+/// Reads the clock before a wait.
+const BEGIN: &str = "\tmov.u64 \t%watch_since, %globaltimer;\n";
+
+impl Limits {
+    /// Adds the instruction of this line to the sites, and returns its index.
+    fn site(&mut self, line: Line<'_>, text: &str, ptx_line: u32) -> usize {
+        if let Some((kind, _)) = classify(text) {
+            let source = line.source().cloned();
+            self.sites.push(Site { kind, ptx_line, instruction: text.to_owned(), source });
+        }
+        self.sites.len() - 1
+    }
+
+    fn label(&mut self) -> u32 {
+        self.labels += 1;
+        self.labels
+    }
+
+    /// Writes what each thread does first: the block's first one clears the counters.
+    fn prologue(&self, out: &mut String) {
+        let counters = self.counters;
+        let synchronize = if self.has_cluster {
+            "\tbarrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;\n"
+        } else {
+            "\tbarrier.sync.aligned \t0;\n"
+        };
+        _ = write!(
+            out,
+            "\t.reg .pred \t%watch_more, %watch_first;
+\t.reg .b32 \t%watch_site, %watch_operand, %watch_phase, %watch_threads, %watch_thread, %watch_counters, \
+             %watch_cluster, %watch_left;
+\t.reg .b64 \t%watch_since, %watch_now;
+\t{{
+\t.reg .pred \t%watch_other;
+\t.reg .b32 \t%watch_x, %watch_y, %watch_zero;
+\tmov.u32 \t%watch_x, %ntid.x;
+\tmov.u32 \t%watch_y, %ntid.y;
+\tmov.u32 \t%watch_thread, %tid.z;
+\tmov.u32 \t%watch_threads, %tid.y;
+\tmad.lo.s32 \t%watch_thread, %watch_thread, %watch_y, %watch_threads;
+\tmov.u32 \t%watch_threads, %tid.x;
+\tmad.lo.s32 \t%watch_thread, %watch_thread, %watch_x, %watch_threads;
+\tmul.lo.s32 \t%watch_threads, %watch_x, %watch_y;
+\tmov.u32 \t%watch_y, %ntid.z;
+\tmul.lo.s32 \t%watch_threads, %watch_threads, %watch_y;
+\tmov.b32 \t%watch_counters, {SHARED};
+\tadd.s32 \t%watch_counters, %watch_counters, {counters};
+\tmov.b32 \t%watch_cluster, 0;
+\tmov.b32 \t%watch_left, 0;
+\tsetp.ne.s32 \t%watch_other, %watch_thread, 0;
+\t@%watch_other bra \twatch_begun;
+\tmov.b32 \t%watch_zero, 0;
+"
+        );
+        for quad in 0..COUNTERS / 4 {
+            let offset = 16 * quad;
+            _ = writeln!(
+                out,
+                "\tst.shared.v4.b32 \t[%watch_counters+{offset}], {{%watch_zero, %watch_zero, %watch_zero, \
+                 %watch_zero}};"
+            );
+        }
+        _ = write!(out, "watch_begun:\n{synchronize}\t}}\n");
+    }
+
+    /// Writes the instructions that end a loop that waits, or report when its time is over.
+    fn limit_loop(&mut self, out: &mut String, line: Line<'_>, inner: WaitLoop<'_>) {
+        let WaitLoop { label, condition, waits } = inner;
+        let site = self.site(line, waits.text, waits.ptx_line);
+        let (over, done) = (self.label(), condition.strip_prefix('!'));
+        let done = done.map_or_else(|| format!("!{condition}"), str::to_owned);
+        let operand = classify(waits.text).and_then(|(_, operand)| operand).unwrap_or("0");
+        let phase = phase(waits.text).unwrap_or("0");
+        let (operand, phase) = (load_operand("%watch_operand", operand), load_operand("%watch_phase", phase));
+        _ = write!(out, "\t@{done} bra \twatch_{over};\n{}", self.again(label));
+        _ = write!(
+            out,
+            "\tmov.b32 \t%watch_site, {};\n{operand}{phase}\tbra \twatch_report;\nwatch_{over}:\n",
+            site + 1
+        );
+    }
+
+    /// Returns the branch back to `label` as long as there is time.
+    fn again(&self, label: &str) -> String {
+        format!(
+            "\tmov.u64 \t%watch_now, %globaltimer;
+\tsub.s64 \t%watch_now, %watch_now, %watch_since;
+\tsetp.lt.u64 \t%watch_more, %watch_now, {};
+\t@%watch_more bra \t{label};\n",
+            self.budget
+        )
+    }
+
+    /// Writes the count of this warp's active lanes at the barrier whose counter is `%watch_at`, and
+    /// the lane that acts for them.
+    fn count(out: &mut String) {
+        out.push_str(
+            "\t.reg .b32 \t%watch_lanes, %watch_count, %watch_at, %watch_target, %watch_seen, %watch_old;
+\tactivemask.b32 \t%watch_lanes;
+\tbar.warp.sync \t%watch_lanes;
+\tpopc.b32 \t%watch_count, %watch_lanes;
+\telect.sync \t_|%watch_first, %watch_lanes;\n",
+        );
+    }
+
+    /// Replaces `barrier.arrive`.
+    fn arrive(&mut self, out: &mut String, instruction: &str) {
+        let (number, _) = barrier_operands(instruction);
+        let number = self.counter(number);
+        out.push_str("\t{\n");
+        Self::count(out);
+        _ = write!(
+            out,
+            "{number}\t@%watch_first red.release.cta.shared::cta.add.u32 \t[%watch_at], %watch_count;\n\t}}\n"
+        );
+    }
+
+    /// Returns the instructions that compute the address of the counter of barrier `number`.
+    fn counter(&self, number: &str) -> String {
+        format!(
+            "\tmov.b32 \t%watch_at, {number};
+\tshl.b32 \t%watch_at, %watch_at, 2;
+\tadd.s32 \t%watch_at, %watch_at, %watch_counters;\n"
+        )
+    }
+
+    /// Replaces `barrier.sync`.
+    fn wait_at_barrier(&mut self, out: &mut String, line: Line<'_>, instruction: &str) {
+        let site = self.site(line, instruction, line.instruction().map_or(0, |found| found.ptx_line)) + 1;
+        let (number, threads) = barrier_operands(instruction);
+        let threads = threads.unwrap_or("%watch_threads");
+        let (counter, over) = (self.counter(number), self.label());
+        out.push_str("\t{\n");
+        Self::count(out);
+        _ = write!(
+            out,
+            "{counter}\t@!%watch_first bra \twatch_{over};
+\tatom.acq_rel.cta.shared::cta.add.u32 \t%watch_seen, [%watch_at], %watch_count;
+\tmov.b32 \t%watch_target, {threads};
+\tdiv.u32 \t%watch_seen, %watch_seen, %watch_target;
+\tmad.lo.s32 \t%watch_target, %watch_seen, %watch_target, %watch_target;
+"
+        );
+        self.poll(out, "ld.acquire.cta.shared::cta.u32", over);
+        _ = write!(
+            out,
+            "\tmov.b32 \t%watch_site, {site};
+\tmov.b32 \t%watch_operand, {number};
+\tmov.b32 \t%watch_phase, %watch_left;
+\tbra \twatch_report;
+watch_{over}:
+\tbar.warp.sync \t%watch_lanes;
+\t}}
+"
+        );
+    }
+
+    /// Writes the loop that waits until the counter at `%watch_at` has reached `%watch_target`, and
+    /// then goes on at the label `over`.
+    fn poll(&mut self, out: &mut String, load: &str, over: u32) {
+        let again = self.label();
+        _ = write!(
+            out,
+            "{BEGIN}watch_{again}:
+\t{load} \t%watch_seen, [%watch_at];
+\tsub.s32 \t%watch_left, %watch_target, %watch_seen;
+\tsetp.le.s32 \t%watch_more, %watch_left, 0;
+\t@%watch_more bra \twatch_{over};
+{}",
+            self.again(&format!("watch_{again}"))
+        );
+    }
+
+    /// Replaces `barrier.cluster.arrive`: counts in every block of the cluster, so that each polls
+    /// memory of its own. The own block comes last: until then it does not end.
+    fn arrive_at_cluster(&mut self, out: &mut String) {
+        let (each, over) = (self.label(), self.label());
+        out.push_str("\t{\n");
+        Self::count(out);
+        let offset = 4 * BLOCK_BARRIERS;
+        _ = write!(
+            out,
+            "\tadd.s32 \t%watch_at, %watch_counters, {offset};
+\t@!%watch_first bra \twatch_{over};
+\tmov.u32 \t%watch_target, %cluster_nctarank;
+watch_{each}:
+\tadd.s32 \t%watch_target, %watch_target, -1;
+\tmapa.shared::cluster.u32 \t%watch_seen, %watch_at, %watch_target;
+\tatom.acq_rel.cluster.shared::cluster.add.u32 \t%watch_old, [%watch_seen], %watch_count;
+\tsetp.gt.s32 \t%watch_more, %watch_target, 0;
+\t@%watch_more bra \twatch_{each};
+watch_{over}:
+\t}}
+"
+        );
+    }
+
+    /// Replaces `barrier.cluster.wait`.
+    fn wait_at_cluster(&mut self, out: &mut String, line: Line<'_>) {
+        let Some(instruction) = line.instruction() else { return };
+        let site = self.site(line, instruction.text, instruction.ptx_line) + 1;
+        let (over, offset) = (self.label(), 4 * BLOCK_BARRIERS);
+        out.push_str("\t{\n");
+        Self::count(out);
+        _ = write!(
+            out,
+            "\tadd.s32 \t%watch_at, %watch_counters, {offset};
+\tadd.s32 \t%watch_cluster, %watch_cluster, 1;
+\t@!%watch_first bra \twatch_{over};
+\tmov.u32 \t%watch_target, %cluster_nctarank;
+\tmul.lo.s32 \t%watch_target, %watch_target, %watch_threads;
+\tmul.lo.s32 \t%watch_target, %watch_target, %watch_cluster;
+"
+        );
+        self.poll(out, "ld.acquire.cluster.shared::cta.u32", over);
+        _ = write!(
+            out,
+            "\tmov.b32 \t%watch_site, {site};
+\tmov.b32 \t%watch_operand, 0;
+\tmov.b32 \t%watch_phase, %watch_left;
+\tbra \twatch_report;
+watch_{over}:
+\tbar.warp.sync \t%watch_lanes;
+\t}}
+"
+        );
+    }
+
+    /// Writes the end of a thread whose time is over: one lane of the warp reports, and all stop
+    /// when the others have had as much time again as a tenth of the limit.
+    fn report(&self, out: &mut String) {
+        let Self { address, budget, .. } = self;
+        let bytes = 4 * REPORT_WORDS;
+        _ = write!(
+            out,
+            "watch_report:
+\t{{
+\t.reg .pred \t%watch_is_mbarrier;
+\t.reg .b32 \t%watch_lanes, %watch_slot, %watch_x, %watch_y, %watch_block, %watch_low, %watch_high;
+\t.reg .b64 \t%watch_place, %watch_state;
+\tactivemask.b32 \t%watch_lanes;
+\telect.sync \t_|%watch_first, %watch_lanes;
+\t@!%watch_first bra \twatch_stop;
+\tmov.b64 \t%watch_state, 0;
+\tsetp.gt.u32 \t%watch_is_mbarrier, %watch_operand, {BLOCK_BARRIERS};
+\t@!%watch_is_mbarrier bra \twatch_write;
+\tld.shared.b64 \t%watch_state, [%watch_operand];
+\tmov.b32 \t%watch_x, {SHARED};
+\tsub.s32 \t%watch_operand, %watch_operand, %watch_x;
+watch_write:
+\tmov.b64 \t{{%watch_low, %watch_high}}, %watch_state;
+\tmov.u32 \t%watch_slot, %smid;
+\tmov.u32 \t%watch_x, %warpid;
+\tmad.lo.s32 \t%watch_slot, %watch_slot, {REPORTS}, %watch_x;
+\tmov.b64 \t%watch_place, {address};
+\tmad.wide.u32 \t%watch_place, %watch_slot, {bytes}, %watch_place;
+\tmov.u32 \t%watch_x, %ctaid.z;
+\tmov.u32 \t%watch_y, %nctaid.y;
+\tmov.u32 \t%watch_block, %ctaid.y;
+\tmad.lo.s32 \t%watch_x, %watch_x, %watch_y, %watch_block;
+\tmov.u32 \t%watch_y, %nctaid.x;
+\tmov.u32 \t%watch_block, %ctaid.x;
+\tmad.lo.s32 \t%watch_block, %watch_x, %watch_y, %watch_block;
+\tshr.u32 \t%watch_thread, %watch_thread, 5;
+\tst.global.v4.b32 \t[%watch_place+16], {{%watch_operand, %watch_phase, %watch_low, %watch_high}};
+\tfence.acq_rel.sys;
+\tst.global.v4.b32 \t[%watch_place], {{%watch_site, %watch_block, %watch_thread, %watch_lanes}};
+\tfence.acq_rel.sys;
+watch_stop:
+\tmov.u64 \t%watch_now, %globaltimer;
+\tsub.s64 \t%watch_now, %watch_now, %watch_since;
+\tsetp.lt.u64 \t%watch_more, %watch_now, {};
+\t@%watch_more bra \twatch_stop;
+\ttrap;
+\t}}
+",
+            budget + budget / 10
+        );
+    }
+}
+
+/// Returns the number of a barrier of the block and the number of threads, if it is given.
+fn barrier_operands(instruction: &str) -> (&str, Option<&str>) {
+    let operands = instruction.split_once([' ', '\t']).map_or("", |(_, operands)| operands);
+    match operands.split_once(',') {
+        Some((number, threads)) => (number.trim(), Some(threads.trim())),
+        None => (operands.trim(), None),
+    }
+}
+
+/// Returns the parity that an `mbarrier.try_wait.parity` waits for.
+fn phase(instruction: &str) -> Option<&str> {
+    instruction.starts_with("mbarrier.try_wait.parity").then_some(())?;
+    Some(instruction.rsplit_once(',')?.1.trim())
+}

@@ -1,0 +1,67 @@
+//! Kernels whose waits are limited, and what they report when a wait took too long: see
+//! [`ptx_probe::watch`].
+
+use super::context::Context;
+use super::driver::PageLocked;
+use crate::error::{DeadlockReport, Error};
+use crate::spec::{KernelParts, KernelSpec};
+use ptx_probe::watch::{REPORT_WORDS, Report, WORDS, Watched, describe, watch};
+use std::ptr;
+use std::time::Duration;
+
+/// A kernel whose waits are limited.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// The kernel as the program knows it.
+    original: &'static KernelSpec,
+    /// The kernel with other PTX.
+    spec: &'static KernelSpec,
+    watched: Watched,
+    limit: Duration,
+    /// Host memory, which can be read after the kernel has stopped.
+    reports: PageLocked<WORDS>,
+}
+
+impl Context {
+    /// Returns the kernel whose waits take at most `limit`. It is made once and kept, as kernels
+    /// are.
+    pub(crate) fn watched(
+        &self,
+        original: &'static KernelSpec,
+        limit: Duration,
+    ) -> Result<&'static KernelSpec, Error> {
+        let mut watches = self.watches();
+        let known = watches.iter().find(|watch| ptr::eq(watch.original, original) && watch.limit == limit);
+        if let Some(watch) = known {
+            return Ok(watch.spec);
+        }
+        let _current = self.make_current()?;
+        let reports = PageLocked::zeroed(self.driver)
+            .map_err(|code| self.failure("allocate memory for reports of waits", code))?;
+        let budget = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX / 2);
+        let watched = watch(original.ptx, original.entry, original.shared_bytes, reports.address(), budget)
+            .map_err(|why| Error::Unwatched { kernel: original.name, why: why.to_string() })?;
+        let ptx = Box::leak(watched.ptx.clone().into_boxed_str());
+        let parts = KernelParts { ptx, shared_bytes: watched.shared_bytes, ..**original };
+        // SAFETY: the kernel does what `original` promises, or stops, and writes to the reports.
+        let spec = Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }));
+        watches.push(Watch { original, spec, watched, limit, reports });
+        Ok(spec)
+    }
+}
+
+impl Watch {
+    /// Returns the error of a kernel that has reported waits.
+    pub(super) fn reported(&self) -> Option<Error> {
+        let reports = Report::read(&self.reports.read_all());
+        if reports.is_empty() {
+            return None;
+        }
+        let waiting = describe(&self.watched, &reports);
+        let report = DeadlockReport { waiting, warps: reports.len() };
+        Some(Error::Deadlock { kernel: self.original.name, limit: self.limit, report })
+    }
+}
+
+/// A report is read as the words that the kernel writes.
+const _: () = assert!(REPORT_WORDS * size_of::<u32>() == 32);

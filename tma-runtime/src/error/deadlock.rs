@@ -1,0 +1,20 @@
+//! What warps waited for when their time was over.
+
+use std::fmt;
+
+/// What the warps of a kernel waited for when their time was over. Displays one line for each wait
+/// and its warps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadlockReport {
+    /// The waits, and the states of mbarriers, as lines of text.
+    pub waiting: Vec<String>,
+    /// The number of warps that waited.
+    pub warps: usize,
+}
+
+impl fmt::Display for DeadlockReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.waiting.iter().map(|line| format!("  {line}"));
+        write!(f, "{}", lines.collect::<Vec<_>>().join("\n"))
+    }
+}

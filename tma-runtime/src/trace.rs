@@ -1,0 +1,177 @@
+//! Traces of launches: when each warp waited, for what, and when it issued copies and
+//! multiplications, by the clock of the GPU.
+//!
+//! A traced launch runs another text: the kernel's PTX with probes, which [`ptx_probe`] adds. So
+//! any kernel can be traced, also one of a dependency or with kept PTX, and others are as fast as
+//! before. [`With::trace`](crate::launch::With::trace) asks for the trace of a launch, and
+//! [`take_traces`] returns it. Without a change of the program, the variable `TMA_TRACE` names a
+//! kernel, whose first launch is traced. The chapter on profiling of the book has an example.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::backend::Backend;
+use crate::binding::shape::{LaunchOptions, Shape, volume};
+use crate::device::Device;
+use crate::device::stream::Stream;
+use crate::error::{Error, TraceError};
+use crate::spec::{KernelParts, KernelSpec};
+
+use ptx_probe::ring::Layout;
+pub use ptx_probe::summary::{Summary, Wait};
+pub use ptx_probe::{Awaited, Direction, Interval, Row, Site, SiteKind, Source, Trace, Warp, perfetto};
+
+/// The traces that nobody has taken.
+static TRACES: Mutex<Vec<Trace>> = Mutex::new(Vec::new());
+
+/// Returns the traces of the launches that asked for one, in the order of the launches, and forgets
+/// them.
+pub fn take_traces() -> Vec<Trace> {
+    std::mem::take(&mut *traces())
+}
+
+fn traces() -> MutexGuard<'static, Vec<Trace>> {
+    TRACES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The launch that the environment asks to trace.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// `TMA_TRACE`: the kernel, with or without the name of an instance.
+    kernel: String,
+    /// `TMA_TRACE_LAUNCH`: which of its launches, from 1.
+    launch: u64,
+    /// `TMA_TRACE_FILE`: the file to write.
+    file: PathBuf,
+    /// The launches of the kernel so far.
+    launches: AtomicU64,
+}
+
+impl Wanted {
+    fn read(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let kernel = variable("TMA_TRACE")?.into_string().ok().filter(|kernel| !kernel.is_empty())?;
+        let number = variable("TMA_TRACE_LAUNCH").and_then(|number| number.to_str()?.parse().ok());
+        let file = variable("TMA_TRACE_FILE").map(PathBuf::from);
+        let file = file.unwrap_or_else(|| format!("{}.trace.json", kernel.replace("::", "-")).into());
+        Some(Self { kernel, launch: number.unwrap_or(1), file, launches: AtomicU64::new(0) })
+    }
+
+    /// Returns whether the launch of the kernel `name` that is about to happen is the wanted one.
+    fn is_next(&self, name: &str) -> bool {
+        let whole = name.split("::").next() == Some(&self.kernel) || name == self.kernel;
+        whole && self.launches.fetch_add(1, Ordering::Relaxed) + 1 == self.launch
+    }
+}
+
+/// The reason why a launch is traced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Request {
+    /// The program asked for it.
+    Program,
+    /// The environment did.
+    Environment(&'static Wanted),
+}
+
+/// Returns whether a launch is to be traced, and for whom.
+pub(crate) fn requested(spec: &KernelSpec, options: LaunchOptions) -> Option<Request> {
+    static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
+    if options.trace {
+        return Some(Request::Program);
+    }
+    let wanted = WANTED.get_or_init(|| Wanted::read(|name| std::env::var_os(name))).as_ref()?;
+    wanted.is_next(spec.name).then_some(Request::Environment(wanted))
+}
+
+/// Runs a launch with probes, by `run`, on a stream of its own. It waits for earlier work of the
+/// device, and until the kernel has run.
+///
+/// # Errors
+///
+/// [`Error::Trace`], and the errors of `run`, of allocations and of copies.
+pub(crate) fn launch(
+    device: &Device,
+    spec: &'static KernelSpec,
+    shape: Shape,
+    request: Request,
+    run: impl FnOnce(&Stream, &'static KernelSpec) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let refused = |why| Error::Trace { kernel: spec.name, why };
+    let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
+    let layout =
+        Layout::of(blocks, volume(spec.threads)).map_err(|why| refused(TraceError::Ptx(why.to_string())))?;
+    let buffer = device.zeros::<u32, 1>([layout.bytes() as usize / size_of::<u32>()])?;
+    let probed = ptx_probe::instrument(spec.ptx, spec.entry, spec.shared_bytes, buffer.as_ptr(), layout)
+        .map_err(|why| refused(TraceError::Ptx(why.to_string())))?;
+    // Kernels stay loaded, so the text is never freed.
+    let ptx = Box::leak(probed.ptx.clone().into_boxed_str());
+    let parts = KernelParts { ptx, shared_bytes: probed.shared_bytes, ..**spec };
+    // SAFETY: the kernel does what `spec` promises, and writes to the buffer.
+    let spec_with_probes = Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }));
+
+    device.synchronize()?;
+    let stream = device.stream()?;
+    if let Backend::Cuda(context) = device.backend() {
+        // Asking for this loads the kernel, which is then not part of the measured time.
+        context.resident_blocks(spec_with_probes, shape.cluster)?;
+    }
+    let begin = stream.record()?;
+    run(&stream, spec_with_probes)?;
+    let end = stream.record()?;
+    device.synchronize()?;
+    let words = buffer.to_vec()?;
+    let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+    let mut trace = Trace::read(spec.name, probed, shape.grid, layout, &bytes);
+    if let Backend::Cuda(_) = device.backend() {
+        trace.launch = Some(f64::from(begin.elapsed_ms(&end)?) * 1e6);
+    }
+    match request {
+        Request::Program => traces().push(trace),
+        Request::Environment(wanted) => report(wanted, &trace).map_err(|error| {
+            refused(TraceError::File { file: wanted.file.clone(), why: error.to_string() })
+        })?,
+    }
+    Ok(())
+}
+
+/// Writes the file that the environment asks for, and a summary to standard error.
+fn report(wanted: &Wanted, trace: &Trace) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(&wanted.file)?);
+    perfetto::write(&mut file, trace)?;
+    file.flush()?;
+    let shown = perfetto::shown_blocks(trace);
+    let (file, summary) = (wanted.file.display(), Summary::of(trace));
+    writeln!(io::stderr(), "{summary}\ntrace of the first {shown} blocks: {file}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(variables: &[(&str, &str)]) -> Option<Wanted> {
+        Wanted::read(|name| {
+            let (_, value) = variables.iter().find(|(variable, _)| *variable == name)?;
+            Some(OsString::from(value))
+        })
+    }
+
+    #[test]
+    fn the_environment_names_a_kernel_and_one_of_its_launches() {
+        assert!(wanted(&[]).is_none());
+        assert!(wanted(&[("TMA_TRACE", "")]).is_none());
+        let first = wanted(&[("TMA_TRACE", "gemm::bf16")]).unwrap();
+        assert_eq!(first.file, PathBuf::from("gemm-bf16.trace.json"));
+        assert_eq!(
+            ["gemm::f16", "gemm::bf16", "gemm::bf16"].map(|name| first.is_next(name)),
+            [false, true, false]
+        );
+        let third = [("TMA_TRACE", "gemm"), ("TMA_TRACE_LAUNCH", "3"), ("TMA_TRACE_FILE", "a.json")];
+        let third = wanted(&third).unwrap();
+        assert_eq!(third.file, PathBuf::from("a.json"));
+        let names = ["gemm::f16", "gemms", "gemm", "gemm::bf16", "gemm"];
+        assert_eq!(names.map(|name| third.is_next(name)), [false, false, false, true, false]);
+    }
+}
