@@ -63,15 +63,15 @@ pub(crate) fn rewrite(ptx: &str, entry: &str, with: &mut impl Rewrite) -> Result
             }
             Region::Before | Region::Signature | Region::Declarations | Region::Body | Region::After => {}
         }
-        if region != Region::Body {
-            out.extend([text, "\n"]);
-            continue;
-        }
-        if text.trim_start().starts_with(".loc") {
+        if text.trim_start().starts_with(".loc\t") {
             source = text::location(text).map(|(file, line)| Source {
                 file: files.get(&file).map_or_else(String::new, |name| (*name).to_owned()),
                 line,
             });
+        }
+        if region != Region::Body {
+            out.extend([text, "\n"]);
+            continue;
         }
         with.line(&mut out, Line { lines: &lines, index, source: source.as_ref() });
     }

@@ -74,8 +74,8 @@ impl Rewrite for Probes {
             self.probe(out, inner.waits, line.source());
         } else if let (Some(kind), Some(instruction)) = (line.kind(), line.instruction()) {
             match kind {
-                // Outside of a loop it is a load like any other.
-                SiteKind::Wait(Awaited::Memory) => put(out),
+                // Outside of a loop nobody knows whether it has waited for long enough.
+                SiteKind::Wait(Awaited::Memory | Awaited::Mbarrier) => put(out),
                 SiteKind::Wait(_) => {
                     out.push_str(BEGIN_WAIT);
                     put(out);

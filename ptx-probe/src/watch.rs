@@ -5,9 +5,11 @@
 //!
 //! Barriers of the block and of the cluster are replaced by counters in shared memory, because the
 //! hardware has no way to stop waiting at one. One lane of each warp counts and polls for all, and
-//! the warp's lanes synchronise before and after, so that memory is ordered as by the barriers.
-//! Loops that poll a value or an mbarrier themselves are limited if the branch follows within
-//! [`TIGHT`] lines. `setmaxnreg`, barriers of warps and the wait for previous grids are not.
+//! the warp's lanes synchronise before and after, so that memory is ordered as by the barriers. The
+//! warp that completes a round clears the count and starts the next one.
+//!
+//! Polling loops of the kernel's own, `setmaxnreg`, barriers of warps and the wait for previous grids
+//! have no limit. A thread that has exited still counts at the cluster's barrier.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -44,8 +46,9 @@ pub const REPORT_WORDS: usize = 8;
 /// The size of the memory for reports in 32-bit words. It begins as zeros.
 pub const WORDS: usize = REPORT_WORDS * (REPORTS * MULTIPROCESSORS) as usize;
 
-/// Counters of barriers in shared memory: those of the block, by number, and the cluster's.
-const COUNTERS: u32 = BLOCK_BARRIERS + 4;
+/// Words of shared memory for barriers: the arrivals and the round of each of the block's, by number,
+/// and of the cluster's. The arrivals at the cluster's barrier are counted in its first block.
+const COUNTERS: u32 = 2 * BLOCK_BARRIERS + 4;
 
 /// Barriers of a block. Source: PTX ISA, "barrier".
 const BLOCK_BARRIERS: u32 = 16;
@@ -65,6 +68,7 @@ pub fn watch(
     budget: u64,
 ) -> Result<Watched, ProbeError> {
     let counters = shared_bytes.next_multiple_of(16);
+    let budget = budget.clamp(1, u64::MAX / 4);
     let has_cluster = ptx.contains("barrier.cluster");
     let mut limits = Limits { sites: Vec::new(), counters, address, budget, has_cluster, labels: 0 };
     let Rewritten { ptx, names } = rewrite(ptx, entry, &mut limits)?;
@@ -86,24 +90,22 @@ pub struct Report {
     pub operand: u32,
     /// The parity of the phase that was waited for, or the arrivals that a barrier lacked.
     pub phase: u32,
-    /// The 64 bits of the mbarrier.
-    pub state: u64,
 }
 
 impl Report {
     /// Returns the reports in the host's memory, by block and warp.
     pub fn read(words: &[u32]) -> Vec<Self> {
         let (slots, _) = words.as_chunks::<REPORT_WORDS>();
-        let written = slots.iter().filter(|slot| slot[0] != 0);
+        // A slot that is claimed but not written has all bits of its first word.
+        let written = slots.iter().filter(|slot| slot[0] != 0 && slot[0] != u32::MAX);
         let mut reports: Vec<_> = written
-            .map(|&[site, block, warp, lanes, operand, phase, low, high]| Self {
+            .map(|&[site, block, warp, lanes, operand, phase, _, _]| Self {
                 site: site - 1,
                 block,
                 warp,
                 lanes,
                 operand,
                 phase,
-                state: u64::from(high) << 32 | u64::from(low),
             })
             .collect();
         reports.sort_by_key(|report| (report.block, report.warp));
@@ -125,7 +127,8 @@ pub fn describe(watched: &Watched, reports: &[Report]) -> Vec<String> {
             .source
             .as_ref()
             .map_or_else(String::new, |source| format!(", at {}:{}", source.file, source.line));
-        lines.push(format!("{} wait for {subject}{place}", warps(&reports)));
+        let verb = if reports.len() == 1 { "waits" } else { "wait" };
+        lines.push(format!("{} {verb} for {subject}{place}", warps(&reports)));
     }
     lines
 }
@@ -136,10 +139,15 @@ fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
         Awaited::Mbarrier => {
             let name = label::variable(&watched.names, operand);
             let name = name.unwrap_or_else(|| format!("the mbarrier at {operand:#x}"));
-            format!("the phase with parity {phase} of {name}")
+            if site.instruction.starts_with("mbarrier.try_wait.parity") {
+                format!("the phase with parity {phase} of {name}")
+            } else {
+                format!("the phase of its token, of {name}")
+            }
         }
+        Awaited::Barrier if phase == 1 => format!("another thread at barrier {operand} of the block"),
         Awaited::Barrier => format!("{phase} more threads at barrier {operand} of the block"),
-        Awaited::Cluster => format!("{phase} more threads at the cluster's barrier"),
+        Awaited::Cluster => "the cluster's barrier".to_owned(),
         Awaited::Memory => "a value in global memory".to_owned(),
         Awaited::BulkGroups { .. } | Awaited::MultiplyGroups(_) | Awaited::Registers | Awaited::Grids => {
             site.instruction.clone()
@@ -237,7 +245,7 @@ impl Limits {
             out,
             "\t.reg .pred \t%watch_more, %watch_first;
 \t.reg .b32 \t%watch_site, %watch_operand, %watch_phase, %watch_threads, %watch_thread, %watch_counters, \
-             %watch_cluster, %watch_left;
+             %watch_cluster;
 \t.reg .b64 \t%watch_since, %watch_now;
 \t{{
 \t.reg .pred \t%watch_other;
@@ -255,7 +263,6 @@ impl Limits {
 \tmov.b32 \t%watch_counters, {SHARED};
 \tadd.s32 \t%watch_counters, %watch_counters, {counters};
 \tmov.b32 \t%watch_cluster, 0;
-\tmov.b32 \t%watch_left, 0;
 \tsetp.ne.s32 \t%watch_other, %watch_thread, 0;
 \t@%watch_other bra \twatch_begun;
 \tmov.b32 \t%watch_zero, 0;
@@ -304,7 +311,7 @@ impl Limits {
     /// the lane that acts for them.
     fn count(out: &mut String) {
         out.push_str(
-            "\t.reg .b32 \t%watch_lanes, %watch_count, %watch_at, %watch_target, %watch_seen, %watch_old;
+            "\t.reg .b32 \t%watch_lanes, %watch_count, %watch_at, %watch_target, %watch_seen, %watch_round;
 \tactivemask.b32 \t%watch_lanes;
 \tbar.warp.sync \t%watch_lanes;
 \tpopc.b32 \t%watch_count, %watch_lanes;
@@ -314,89 +321,92 @@ impl Limits {
 
     /// Replaces `barrier.arrive`.
     fn arrive(&mut self, out: &mut String, instruction: &str) {
-        let (number, _) = barrier_operands(instruction);
-        let number = self.counter(number);
+        let (number, threads) = barrier_operands(instruction);
+        let over = self.label();
         out.push_str("\t{\n");
+        self.arrive_at(out, number, threads.unwrap_or("%watch_threads"), over);
+        _ = write!(out, "watch_{over}:\n\t}}\n");
+    }
+
+    /// Writes the arrival of this warp's active lanes at a barrier of the block. All lanes but the
+    /// one that acts go on at the label `over`, and so does the one that completes the round.
+    fn arrive_at(&mut self, out: &mut String, number: &str, threads: &str, over: u32) {
+        let wait = self.label();
         Self::count(out);
         _ = write!(
             out,
-            "{number}\t@%watch_first red.release.cta.shared::cta.add.u32 \t[%watch_at], %watch_count;\n\t}}\n"
-        );
-    }
-
-    /// Returns the instructions that compute the address of the counter of barrier `number`.
-    fn counter(&self, number: &str) -> String {
-        format!(
             "\tmov.b32 \t%watch_at, {number};
-\tshl.b32 \t%watch_at, %watch_at, 2;
-\tadd.s32 \t%watch_at, %watch_at, %watch_counters;\n"
-        )
+\tshl.b32 \t%watch_at, %watch_at, 3;
+\tadd.s32 \t%watch_at, %watch_at, %watch_counters;
+\tmov.b32 \t%watch_target, {threads};
+\t@!%watch_first bra \twatch_{over};
+\tld.relaxed.cta.shared::cta.u32 \t%watch_round, [%watch_at+4];
+\tatom.acq_rel.cta.shared::cta.add.u32 \t%watch_seen, [%watch_at], %watch_count;
+\tadd.s32 \t%watch_seen, %watch_seen, %watch_count;
+\tsetp.ne.s32 \t%watch_more, %watch_seen, %watch_target;
+\t@%watch_more bra \twatch_{wait};
+\tmov.b32 \t%watch_seen, 0;
+\tst.relaxed.cta.shared::cta.u32 \t[%watch_at], %watch_seen;
+\tred.release.cta.shared::cta.add.u32 \t[%watch_at+4], 1;
+\tbra \twatch_{over};
+watch_{wait}:
+"
+        );
     }
 
     /// Replaces `barrier.sync`.
     fn wait_at_barrier(&mut self, out: &mut String, line: Line<'_>, instruction: &str) {
         let site = self.site(line, instruction, line.instruction().map_or(0, |found| found.ptx_line)) + 1;
         let (number, threads) = barrier_operands(instruction);
-        let threads = threads.unwrap_or("%watch_threads");
-        let (counter, over) = (self.counter(number), self.label());
+        let (over, poll) = (self.label(), self.label());
         out.push_str("\t{\n");
-        Self::count(out);
+        self.arrive_at(out, number, threads.unwrap_or("%watch_threads"), over);
         _ = write!(
             out,
-            "{counter}\t@!%watch_first bra \twatch_{over};
-\tatom.acq_rel.cta.shared::cta.add.u32 \t%watch_seen, [%watch_at], %watch_count;
-\tmov.b32 \t%watch_target, {threads};
-\tdiv.u32 \t%watch_seen, %watch_seen, %watch_target;
-\tmad.lo.s32 \t%watch_target, %watch_seen, %watch_target, %watch_target;
-"
-        );
-        self.poll(out, "ld.acquire.cta.shared::cta.u32", over);
-        _ = write!(
-            out,
-            "\tmov.b32 \t%watch_site, {site};
+            "{BEGIN}watch_{poll}:
+\tld.acquire.cta.shared::cta.u32 \t%watch_seen, [%watch_at+4];
+\tsetp.ne.s32 \t%watch_more, %watch_seen, %watch_round;
+\t@%watch_more bra \twatch_{over};
+{}\tld.relaxed.cta.shared::cta.u32 \t%watch_seen, [%watch_at];
+\tsub.s32 \t%watch_phase, %watch_target, %watch_seen;
+\tmov.b32 \t%watch_site, {site};
 \tmov.b32 \t%watch_operand, {number};
-\tmov.b32 \t%watch_phase, %watch_left;
 \tbra \twatch_report;
 watch_{over}:
 \tbar.warp.sync \t%watch_lanes;
 \t}}
-"
+",
+            self.again(&format!("watch_{poll}"))
         );
     }
 
-    /// Writes the loop that waits until the counter at `%watch_at` has reached `%watch_target`, and
-    /// then goes on at the label `over`.
-    fn poll(&mut self, out: &mut String, load: &str, over: u32) {
-        let again = self.label();
-        _ = write!(
-            out,
-            "{BEGIN}watch_{again}:
-\t{load} \t%watch_seen, [%watch_at];
-\tsub.s32 \t%watch_left, %watch_target, %watch_seen;
-\tsetp.le.s32 \t%watch_more, %watch_left, 0;
-\t@%watch_more bra \twatch_{over};
-{}",
-            self.again(&format!("watch_{again}"))
-        );
-    }
-
-    /// Replaces `barrier.cluster.arrive`: counts in every block of the cluster, so that each polls
-    /// memory of its own. The own block comes last: until then it does not end.
+    /// Replaces `barrier.cluster.arrive`: counts in the cluster's first block. The warp that completes
+    /// the round tells every block, so that each polls memory of its own and may end when it has been
+    /// told.
     fn arrive_at_cluster(&mut self, out: &mut String) {
         let (each, over) = (self.label(), self.label());
         out.push_str("\t{\n");
         Self::count(out);
-        let offset = 4 * BLOCK_BARRIERS;
+        let offset = 8 * BLOCK_BARRIERS;
         _ = write!(
             out,
             "\tadd.s32 \t%watch_at, %watch_counters, {offset};
 \t@!%watch_first bra \twatch_{over};
-\tmov.u32 \t%watch_target, %cluster_nctarank;
+\tmapa.shared::cluster.u32 \t%watch_round, %watch_at, 0;
+\tatom.acq_rel.cluster.shared::cluster.add.u32 \t%watch_seen, [%watch_round], %watch_count;
+\tadd.s32 \t%watch_seen, %watch_seen, %watch_count;
+\tmov.u32 \t%watch_count, %cluster_nctarank;
+\tmul.lo.s32 \t%watch_target, %watch_count, %watch_threads;
+\tsetp.ne.s32 \t%watch_more, %watch_seen, %watch_target;
+\t@%watch_more bra \twatch_{over};
+\tmov.b32 \t%watch_seen, 0;
+\tst.relaxed.cluster.shared::cluster.u32 \t[%watch_round], %watch_seen;
+\tadd.s32 \t%watch_at, %watch_at, 4;
 watch_{each}:
-\tadd.s32 \t%watch_target, %watch_target, -1;
-\tmapa.shared::cluster.u32 \t%watch_seen, %watch_at, %watch_target;
-\tatom.acq_rel.cluster.shared::cluster.add.u32 \t%watch_old, [%watch_seen], %watch_count;
-\tsetp.gt.s32 \t%watch_more, %watch_target, 0;
+\tadd.s32 \t%watch_count, %watch_count, -1;
+\tmapa.shared::cluster.u32 \t%watch_round, %watch_at, %watch_count;
+\tred.release.cluster.shared::cluster.add.u32 \t[%watch_round], 1;
+\tsetp.gt.s32 \t%watch_more, %watch_count, 0;
 \t@%watch_more bra \twatch_{each};
 watch_{over}:
 \t}}
@@ -408,7 +418,7 @@ watch_{over}:
     fn wait_at_cluster(&mut self, out: &mut String, line: Line<'_>) {
         let Some(instruction) = line.instruction() else { return };
         let site = self.site(line, instruction.text, instruction.ptx_line) + 1;
-        let (over, offset) = (self.label(), 4 * BLOCK_BARRIERS);
+        let (over, poll, offset) = (self.label(), self.label(), 8 * BLOCK_BARRIERS + 4);
         out.push_str("\t{\n");
         Self::count(out);
         _ = write!(
@@ -416,27 +426,25 @@ watch_{over}:
             "\tadd.s32 \t%watch_at, %watch_counters, {offset};
 \tadd.s32 \t%watch_cluster, %watch_cluster, 1;
 \t@!%watch_first bra \twatch_{over};
-\tmov.u32 \t%watch_target, %cluster_nctarank;
-\tmul.lo.s32 \t%watch_target, %watch_target, %watch_threads;
-\tmul.lo.s32 \t%watch_target, %watch_target, %watch_cluster;
-"
-        );
-        self.poll(out, "ld.acquire.cluster.shared::cta.u32", over);
-        _ = write!(
-            out,
-            "\tmov.b32 \t%watch_site, {site};
+{BEGIN}watch_{poll}:
+\tld.acquire.cluster.shared::cta.u32 \t%watch_seen, [%watch_at];
+\tsub.s32 \t%watch_seen, %watch_seen, %watch_cluster;
+\tsetp.ge.s32 \t%watch_more, %watch_seen, 0;
+\t@%watch_more bra \twatch_{over};
+{}\tmov.b32 \t%watch_site, {site};
 \tmov.b32 \t%watch_operand, 0;
-\tmov.b32 \t%watch_phase, %watch_left;
+\tmov.b32 \t%watch_phase, 0;
 \tbra \twatch_report;
 watch_{over}:
 \tbar.warp.sync \t%watch_lanes;
 \t}}
-"
+",
+            self.again(&format!("watch_{poll}"))
         );
     }
 
-    /// Writes the end of a thread whose time is over: one lane of the warp reports, and all stop
-    /// when the others have had as much time again as a tenth of the limit.
+    /// Writes the end of a thread whose time is over. One lane of the warp reports, unless lanes that
+    /// wait elsewhere have. The warp traps a tenth of the limit later, so that others can report.
     fn report(&self, out: &mut String) {
         let Self { address, budget, .. } = self;
         let bytes = 4 * REPORT_WORDS;
@@ -445,24 +453,24 @@ watch_{over}:
             "watch_report:
 \t{{
 \t.reg .pred \t%watch_is_mbarrier;
-\t.reg .b32 \t%watch_lanes, %watch_slot, %watch_x, %watch_y, %watch_block, %watch_low, %watch_high;
-\t.reg .b64 \t%watch_place, %watch_state;
+\t.reg .b32 \t%watch_lanes, %watch_slot, %watch_x, %watch_y, %watch_block;
+\t.reg .b64 \t%watch_place;
 \tactivemask.b32 \t%watch_lanes;
 \telect.sync \t_|%watch_first, %watch_lanes;
 \t@!%watch_first bra \twatch_stop;
-\tmov.b64 \t%watch_state, 0;
 \tsetp.gt.u32 \t%watch_is_mbarrier, %watch_operand, {BLOCK_BARRIERS};
 \t@!%watch_is_mbarrier bra \twatch_write;
-\tld.shared.b64 \t%watch_state, [%watch_operand];
 \tmov.b32 \t%watch_x, {SHARED};
 \tsub.s32 \t%watch_operand, %watch_operand, %watch_x;
 watch_write:
-\tmov.b64 \t{{%watch_low, %watch_high}}, %watch_state;
 \tmov.u32 \t%watch_slot, %smid;
 \tmov.u32 \t%watch_x, %warpid;
 \tmad.lo.s32 \t%watch_slot, %watch_slot, {REPORTS}, %watch_x;
 \tmov.b64 \t%watch_place, {address};
 \tmad.wide.u32 \t%watch_place, %watch_slot, {bytes}, %watch_place;
+\tatom.global.cas.b32 \t%watch_x, [%watch_place], 0, -1;
+\tsetp.ne.s32 \t%watch_more, %watch_x, 0;
+\t@%watch_more bra \twatch_stop;
 \tmov.u32 \t%watch_x, %ctaid.z;
 \tmov.u32 \t%watch_y, %nctaid.y;
 \tmov.u32 \t%watch_block, %ctaid.y;
@@ -471,7 +479,7 @@ watch_write:
 \tmov.u32 \t%watch_block, %ctaid.x;
 \tmad.lo.s32 \t%watch_block, %watch_x, %watch_y, %watch_block;
 \tshr.u32 \t%watch_thread, %watch_thread, 5;
-\tst.global.v4.b32 \t[%watch_place+16], {{%watch_operand, %watch_phase, %watch_low, %watch_high}};
+\tst.global.v2.b32 \t[%watch_place+16], {{%watch_operand, %watch_phase}};
 \tfence.acq_rel.sys;
 \tst.global.v4.b32 \t[%watch_place], {{%watch_site, %watch_block, %watch_thread, %watch_lanes}};
 \tfence.acq_rel.sys;

@@ -135,6 +135,9 @@ const BARRIERS: &str = "
                 named_barrier_arrive(3, 96);
             }
             full.wait(step % 2);
+            if i < 64 {
+                named_barrier_sync(3, 64);
+            }
             sync_warpgroup();
             output.set(step * 256 + block_idx().x * 128 + i, sum);
             sync_threads();

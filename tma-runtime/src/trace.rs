@@ -2,8 +2,7 @@
 //! multiplications, by the clock of the GPU.
 //!
 //! A traced launch runs another text: the kernel's PTX with probes, which [`ptx_probe`] adds. So
-//! any kernel can be traced, also one of a dependency or with kept PTX, and others are as fast as
-//! before. [`With::trace`](crate::launch::With::trace) asks for the trace of a launch, and
+//! any kernel can be traced, including those of dependencies, and other launches are unaffected. [`With::trace`](crate::launch::With::trace) asks for the trace of a launch, and
 //! [`take_traces`] returns it. Without a change of the program, the variable `TMA_TRACE` names a
 //! kernel, whose first launch is traced. The chapter on profiling of the book has an example.
 
@@ -54,7 +53,13 @@ pub(crate) struct Wanted {
 impl Wanted {
     fn read(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let kernel = variable("TMA_TRACE")?.into_string().ok().filter(|kernel| !kernel.is_empty())?;
-        let number = variable("TMA_TRACE_LAUNCH").and_then(|number| number.to_str()?.parse().ok());
+        let given = variable("TMA_TRACE_LAUNCH");
+        let number =
+            given.as_ref().and_then(|number| number.to_str()?.parse().ok()).filter(|&number| number > 0);
+        if let (Some(given), None) = (&given, number) {
+            let wanted = "a number from 1 is wanted, so the first launch is traced";
+            let _nobody_reads = writeln!(io::stderr(), "TMA_TRACE_LAUNCH={}: {wanted}", given.display());
+        }
         let file = variable("TMA_TRACE_FILE").map(PathBuf::from);
         let file = file.unwrap_or_else(|| format!("{}.trace.json", kernel.replace("::", "-")).into());
         Some(Self { kernel, launch: number.unwrap_or(1), file, launches: AtomicU64::new(0) })

@@ -1,6 +1,7 @@
 //! `cargo tma trace`.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,6 +30,8 @@ pub(crate) fn run(options: &Trace) -> Result<Output> {
         .env("TMA_TRACE", &options.kernel)
         .env("TMA_TRACE_LAUNCH", options.launch.to_string())
         .env("TMA_TRACE_FILE", &file)
+        // Standard output is this command's own.
+        .stdout(io::stderr())
         .status()
         .context("cannot run cargo")?;
     if !file.exists() {

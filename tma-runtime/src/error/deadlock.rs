@@ -6,7 +6,7 @@ use std::fmt;
 /// and its warps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlockReport {
-    /// The waits, and the states of mbarriers, as lines of text.
+    /// The waits, as lines of text.
     pub waiting: Vec<String>,
     /// The number of warps that waited.
     pub warps: usize,

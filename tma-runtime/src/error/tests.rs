@@ -159,6 +159,7 @@ fn every_error() -> Vec<Error> {
         Error::SimulatedGrid { kernel, found: 1 << 31, limit: 1 << 22, least_time: "2 hours".to_owned() },
         Error::Trace { kernel, why: TraceError::Capture },
         Error::Trace { kernel, why: TraceError::Prepared },
+        Error::Trace { kernel, why: TraceError::Limited },
         Error::Trace { kernel, why: TraceError::Ptx("the PTX has no kernel `copy`".to_owned()) },
         Error::Trace { kernel, why: TraceError::File { file: "a.json".into(), why: "disk full".to_owned() } },
         Error::Deadlock {
@@ -195,7 +196,7 @@ fn messages_begin_with_their_code() {
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
         "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619", "TMA0620",
         "TMA0621", "TMA0622", "TMA0623", "TMA0624", "TMA0625", "TMA0626", "TMA0627", "TMA0628",
-        "TMA0629", "TMA0630", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0632", "TMA0633", "TMA0906",
+        "TMA0629", "TMA0630", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0632", "TMA0633", "TMA0906",
     ];
     assert_eq!(codes, wanted);
 }

@@ -15,6 +15,10 @@ pub enum TraceError {
     #[error("a prepared launch has no probes; call the kernel's `launch`")]
     Prepared,
 
+    /// The launch also limits its waits.
+    #[error("its waits are limited as well; ask for one of the two")]
+    Limited,
+
     /// The PTX has no place for probes.
     #[error("{0}; compile the kernel with this project's build script")]
     Ptx(String),

@@ -58,6 +58,7 @@ use crate::error::{Error, TraceError};
 #[cfg(feature = "trace")]
 use crate::trace;
 use occupancy::fits;
+use std::io::{self, Write as _};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -81,10 +82,14 @@ pub fn launch(
     args: &[Arg<'_>],
 ) -> Result<(), Error> {
     let shape = shape(spec, grid, on.options())?;
-    fits(on.device(), spec, shape)?;
+    if on.options().limit.is_some() {
+        untraced(spec, on, TraceError::Limited)?;
+    }
     if let Some(capture) = on.capture() {
         untraced(spec, on, TraceError::Capture)?;
-        return capture.launch(watched(on, spec)?, shape, args);
+        let spec = watched(on, spec)?;
+        fits(on.device(), spec, shape)?;
+        return capture.launch(spec, shape, args);
     }
     #[cfg(feature = "trace")]
     if let Some(request) = trace::requested(spec, on.options()) {
@@ -103,6 +108,7 @@ fn run(
     shape: Shape,
     args: &[Arg<'_>],
 ) -> Result<(), Error> {
+    fits(device, spec, shape)?;
     match device.backend() {
         Backend::Cuda(context) => context.launch(stream.and_then(cuda_stream), spec, shape, args),
         Backend::Sim(context) => context.run(&context.prepare(spec, shape, args)?),
@@ -113,8 +119,14 @@ fn run(
 fn watched(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<&'static KernelSpec, Error> {
     static OF_ALL: OnceLock<Option<Duration>> = OnceLock::new();
     let of_all = || {
-        let seconds = std::env::var("TMA_WATCH").ok()?.parse().ok()?;
-        Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero())
+        let value = std::env::var("TMA_WATCH").ok()?;
+        let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let limit = seconds.filter(|limit| !limit.is_zero());
+        if limit.is_none() {
+            let wanted = "a number of seconds above 0 is wanted, so no wait has a limit";
+            let _nobody_reads = writeln!(io::stderr(), "TMA_WATCH={value}: {wanted}");
+        }
+        limit
     };
     let limit = on.options().limit.or_else(|| *OF_ALL.get_or_init(of_all));
     match (on.device().backend(), limit) {

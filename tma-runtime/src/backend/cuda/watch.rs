@@ -2,7 +2,7 @@
 //! [`ptx_probe::watch`].
 
 use super::context::Context;
-use super::driver::PageLocked;
+use super::driver::{PageLocked, RelaxedCaptures};
 use crate::error::{DeadlockReport, Error};
 use crate::spec::{KernelParts, KernelSpec};
 use ptx_probe::watch::{REPORT_WORDS, Report, WORDS, Watched, describe, watch};
@@ -30,12 +30,12 @@ impl Context {
         original: &'static KernelSpec,
         limit: Duration,
     ) -> Result<&'static KernelSpec, Error> {
-        let mut watches = self.watches();
-        let known = watches.iter().find(|watch| ptr::eq(watch.original, original) && watch.limit == limit);
-        if let Some(watch) = known {
-            return Ok(watch.spec);
+        if let Some(spec) = self.known_watch(original, limit) {
+            return Ok(spec);
         }
         let _current = self.make_current()?;
+        // Another library may be capturing a stream.
+        let _relaxed = RelaxedCaptures::new(self.driver);
         let reports = PageLocked::zeroed(self.driver)
             .map_err(|code| self.failure("allocate memory for reports of waits", code))?;
         let budget = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX / 2);
@@ -45,8 +45,16 @@ impl Context {
         let parts = KernelParts { ptx, shared_bytes: watched.shared_bytes, ..**original };
         // SAFETY: the kernel does what `original` promises, or stops, and writes to the reports.
         let spec = Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }));
-        watches.push(Watch { original, spec, watched, limit, reports });
+        self.watches().push(Watch { original, spec, watched, limit, reports });
         Ok(spec)
+    }
+
+    /// Returns the kernel if it has been made before. The lock is not held while one is made, because
+    /// the error of a call that fails then looks at all reports.
+    fn known_watch(&self, original: &'static KernelSpec, limit: Duration) -> Option<&'static KernelSpec> {
+        let watches = self.watches();
+        let known = watches.iter().find(|watch| ptr::eq(watch.original, original) && watch.limit == limit);
+        known.map(|watch| watch.spec)
     }
 }
 
