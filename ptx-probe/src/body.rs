@@ -6,7 +6,7 @@ use crate::ProbeError;
 use crate::site::{SiteKind, classify};
 use crate::text::{self, Source};
 
-/// What replaces the lines of a body.
+/// A replacement for the lines of a body.
 pub(crate) trait Rewrite {
     /// Writes what comes before the first instruction.
     fn begin(&mut self, out: &mut String);
@@ -39,8 +39,8 @@ pub(crate) const SHARED: &str = "tma_probe_shared";
 ///
 /// # Errors
 ///
-/// [`ProbeError::NoBody`] if there is none as the compiler writes it: braces of the body in lines of
-/// their own, without indentation, and declarations first.
+/// [`ProbeError::NoBody`] if there is none as the compiler writes it: braces of the body in lines
+/// of their own, without indentation, and declarations first.
 pub(crate) fn rewrite(ptx: &str, entry: &str, with: &mut impl Rewrite) -> Result<Rewritten, ProbeError> {
     let files = text::files(ptx);
     let header = [format!(".entry {entry}("), format!(".entry {entry}()")];

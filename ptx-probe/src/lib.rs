@@ -5,9 +5,9 @@
 //! its multiprocessor. After the launch, [`Trace::read`] turns the buffer into intervals in
 //! nanoseconds, which [`summary`] adds up by source line and [`perfetto`] writes as a file.
 //!
-//! A probe is some fifteen instructions with one short branch and no call, because a call would make
-//! ptxas serialise the kernel's multiplications. It needs two registers for the whole kernel, and 16
-//! bytes of shared memory per warp.
+//! A probe is some fifteen instructions with one short branch and no call, because a call would
+//! make ptxas serialise the kernel's multiplications. It needs two registers for the whole kernel,
+//! and 16 bytes of shared memory per warp.
 //!
 //! Probes are found by line: the PTX is that of this project's compiler, which writes one
 //! instruction per line. In other PTX, whatever does not stand alone in its line has no probe.

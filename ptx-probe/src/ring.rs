@@ -108,7 +108,7 @@ impl Header {
     }
 }
 
-/// What a probe has recorded.
+/// The record of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The lower 32 bits of the clock at the end.

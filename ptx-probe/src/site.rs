@@ -5,7 +5,7 @@ use crate::text::Source;
 /// An instruction with a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
-    /// What the instruction does.
+    /// The kind of instruction.
     pub kind: SiteKind,
     /// Its line in the PTX before the probes were added, counted from 1.
     pub ptx_line: u32,

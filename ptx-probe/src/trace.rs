@@ -1,4 +1,4 @@
-//! What a launch has recorded, as intervals of time.
+//! The records of a launch, as intervals of time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::instrument::Instrumented;
 use crate::ring::{HEADER_BYTES, Header, Layout, RECORD_BYTES, Record};
 use crate::site::{Awaited, Direction, Site, SiteKind};
 
-/// What a launch has recorded.
+/// The records of a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// The name of the kernel, as the user knows it.

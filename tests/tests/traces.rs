@@ -164,7 +164,8 @@ fn run_barriers(rewrite: impl Fn(KernelParts) -> KernelParts) -> anyhow::Result<
         shared_bytes: kernel.layout().bytes(),
         params: vec![param("input", false), param("output", true)].leak(),
     };
-    // SAFETY: the compiler made the PTX of this kernel, and its waits do not change what it accesses.
+    // SAFETY: the compiler made the PTX of this kernel, and its waits do not change what it
+    // accesses.
     let spec = Box::leak(Box::new(unsafe { KernelSpec::from_parts(rewrite(parts)) }));
     let device = Device::simulator();
     let numbers: Vec<u32> = (0..4 * 256).map(|i| i * 7919 % 1013).collect();

@@ -2,9 +2,10 @@
 //! multiplications, by the clock of the GPU.
 //!
 //! A traced launch runs another text: the kernel's PTX with probes, which [`ptx_probe`] adds. So
-//! any kernel can be traced, including those of dependencies, and other launches are unaffected. [`With::trace`](crate::launch::With::trace) asks for the trace of a launch, and
-//! [`take_traces`] returns it. Without a change of the program, the variable `TMA_TRACE` names a
-//! kernel, whose first launch is traced. The chapter on profiling of the book has an example.
+//! any kernel can be traced, including those of dependencies, and other launches are unaffected.
+//! [`With::trace`](crate::launch::With::trace) asks for the trace of a launch, and [`take_traces`]
+//! returns it. Without a change of the program, the variable `TMA_TRACE` names a kernel, whose
+//! first launch is traced. The chapter on profiling of the book has an example.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -115,8 +115,8 @@ impl Stream {
         }
     }
 
-    /// Returns whether another library is capturing the stream: what is queued on it becomes part of
-    /// a graph, and memory must not be allocated meanwhile.
+    /// Returns whether another library is capturing the stream: what is queued on it becomes part
+    /// of a graph, and memory must not be allocated meanwhile.
     ///
     /// # Errors
     ///

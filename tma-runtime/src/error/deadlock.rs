@@ -1,8 +1,8 @@
-//! What warps waited for when their time was over.
+//! Waits of warps whose time was over.
 
 use std::fmt;
 
-/// What the warps of a kernel waited for when their time was over. Displays one line for each wait
+/// The waits of the warps of a kernel whose time was over. Displays one line for each wait
 /// and its warps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlockReport {

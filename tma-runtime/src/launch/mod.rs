@@ -71,10 +71,11 @@ use std::time::Duration;
 ///
 /// `TMA05xx` for arguments that break a rule; [`Error::GridZero`], [`Error::GridTooLarge`],
 /// [`Error::Cluster`], [`Error::GridNotResident`], [`Error::NeverWaits`] and [`Error::Launch`]; in
-/// a capture, [`Error::Unowned`]; for a traced launch, [`Error::Trace`]; at a first launch, [`Error::NoPtx`], [`Error::Architecture`],
-/// [`Error::Jit`], [`Error::NoEntry`], [`Error::OtherParameters`] and [`Error::SharedMemory`]; on
-/// the simulator, [`Error::Findings`] and [`Error::SimulatedLaunch`]; and [`Error::KernelFault`] if
-/// an earlier kernel stopped with a trap or a fault.
+/// a capture, [`Error::Unowned`]; for a traced launch, [`Error::Trace`]; at a first launch,
+/// [`Error::NoPtx`], [`Error::Architecture`], [`Error::Jit`], [`Error::NoEntry`],
+/// [`Error::OtherParameters`] and [`Error::SharedMemory`]; on the simulator, [`Error::Findings`]
+/// and [`Error::SimulatedLaunch`]; and [`Error::KernelFault`] if an earlier kernel stopped with a
+/// trap or a fault.
 pub fn launch(
     on: &impl LaunchOn,
     spec: &'static KernelSpec,

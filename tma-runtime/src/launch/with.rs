@@ -48,8 +48,8 @@ impl With<'_> {
 
     /// Traces the launch. [`take_traces`](crate::trace::take_traces) returns what each warp waited
     /// for and how long, when copies were issued, and when tensor cores were busy. The launch waits
-    /// for earlier work of the device, and returns when the kernel has run. Its block needs 16 bytes
-    /// more of shared memory for each warp.
+    /// for earlier work of the device, and returns when the kernel has run. Its block needs 16
+    /// bytes more of shared memory for each warp.
     ///
     /// On the simulator the clock counts instructions of the warp, which says nothing about time.
     #[cfg(feature = "trace")]
@@ -59,9 +59,9 @@ impl With<'_> {
         self
     }
 
-    /// Limits each wait of the kernel. If one takes longer, the kernel stops, and the next call that
-    /// needs its result returns [`Error::Deadlock`] with all warps that waited, and for what. The
-    /// kernel is slower: barriers of the block become counters in shared memory.
+    /// Limits each wait of the kernel. If one takes longer, the kernel stops, and the next call
+    /// that needs its result returns [`Error::Deadlock`] with all warps that waited, and for what.
+    /// The kernel is slower: barriers of the block become counters in shared memory.
     ///
     /// It has no effect on the simulator, which finds deadlocks without a clock. The variable
     /// `TMA_WATCH`, a number of seconds, limits the waits of all launches.

@@ -49,8 +49,8 @@ impl Context {
         Ok(spec)
     }
 
-    /// Returns the kernel if it has been made before. The lock is not held while one is made, because
-    /// the error of a call that fails then looks at all reports.
+    /// Returns the kernel if it has been made before. The lock is not held while one is made,
+    /// because the error of a call that fails then looks at all reports.
     fn known_watch(&self, original: &'static KernelSpec, limit: Duration) -> Option<&'static KernelSpec> {
         let watches = self.watches();
         let known = watches.iter().find(|watch| ptr::eq(watch.original, original) && watch.limit == limit);

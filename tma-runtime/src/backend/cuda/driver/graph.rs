@@ -100,9 +100,9 @@ impl Drop for ExecutableGraph {
         unsafe { (self.driver.graph_exec_destroy)(self.raw) };
     }
 }
-/// Permits this thread to load modules while another library captures a stream, until it is dropped.
-/// Captures of PyTorch forbid that to all threads, since what a module's load does is no part of the
-/// graph. Source: CUDA driver API, `cuThreadExchangeStreamCaptureMode`.
+/// Permits this thread to load modules while another library captures a stream, until it is
+/// dropped. Captures of PyTorch forbid that to all threads, since what a module's load does is no
+/// part of the graph. Source: CUDA driver API, `cuThreadExchangeStreamCaptureMode`.
 #[derive(Debug)]
 #[must_use = "captures forbid loads again when this is dropped"]
 pub(in crate::backend::cuda) struct RelaxedCaptures {

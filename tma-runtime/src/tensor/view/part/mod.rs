@@ -65,8 +65,8 @@ macro_rules! parts {
             /// The result must stay within the memory of the underlying
             /// [`DeviceTensor`](crate::DeviceTensor). If the view was made from an address
             /// ([`from_raw`](Self::from_raw)), the result must stay within this view, which must be
-            /// contiguous unless the result has the same elements in the same dimensions, except for
-            /// those of extent 1.
+            /// contiguous unless the result has the same elements in the same dimensions, except
+            /// for those of extent 1.
             ///
             #[doc = $strides_doc]
             ///

@@ -8,17 +8,20 @@
 //! the warp's lanes synchronise before and after, so that memory is ordered as by the barriers. The
 //! warp that completes a round clears the count and starts the next one.
 //!
-//! Polling loops of the kernel's own, `setmaxnreg`, barriers of warps and the wait for previous grids
-//! have no limit. A thread that has exited still counts at the cluster's barrier.
+//! Polling loops of the kernel's own, `setmaxnreg`, barriers of warps and the wait for previous
+//! grids have no limit. A thread that has exited still counts at the cluster's barrier.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod report;
+
 use std::fmt::Write as _;
 
 use tma_model::shared_name::SharedName;
 
+use crate::ProbeError;
 use crate::body::{Line, Rewrite, Rewritten, SHARED, WaitLoop, rewrite};
 use crate::site::{Awaited, Site, SiteKind, classify, load_operand};
-use crate::{ProbeError, label};
+
+pub use report::{Report, describe};
 
 /// A kernel whose waits are limited.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,8 +36,8 @@ pub struct Watched {
     pub shared_bytes: u32,
 }
 
-/// Reports of a multiprocessor: one for each warp that it can run at the same time. Source: CUDA C++
-/// Programming Guide, "Technical Specifications per Compute Capability".
+/// Reports of a multiprocessor: one for each warp that it can run at the same time. Source: CUDA
+/// C++ Programming Guide, "Technical Specifications per Compute Capability".
 const REPORTS: u32 = 64;
 
 /// More multiprocessors than a GPU has.
@@ -46,8 +49,9 @@ pub const REPORT_WORDS: usize = 8;
 /// The size of the memory for reports in 32-bit words. It begins as zeros.
 pub const WORDS: usize = REPORT_WORDS * (REPORTS * MULTIPROCESSORS) as usize;
 
-/// Words of shared memory for barriers: the arrivals and the round of each of the block's, by number,
-/// and of the cluster's. The arrivals at the cluster's barrier are counted in its first block.
+/// Words of shared memory for barriers: the arrivals and the round of each of the block's, by
+/// number, and of the cluster's. The arrivals at the cluster's barrier are counted in its first
+/// block.
 const COUNTERS: u32 = 2 * BLOCK_BARRIERS + 4;
 
 /// Barriers of a block. Source: PTX ISA, "barrier".
@@ -73,98 +77,6 @@ pub fn watch(
     let mut limits = Limits { sites: Vec::new(), counters, address, budget, has_cluster, labels: 0 };
     let Rewritten { ptx, names } = rewrite(ptx, entry, &mut limits)?;
     Ok(Watched { ptx, sites: limits.sites, names, shared_bytes: counters + 4 * COUNTERS })
-}
-
-/// What a warp waited for when its time was over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The index of the instruction among the sites.
-    pub site: u32,
-    /// The number of the block in the grid, counted along x first.
-    pub block: u32,
-    /// The number of the warp in the block.
-    pub warp: u32,
-    /// The lanes that waited, as a mask.
-    pub lanes: u32,
-    /// The address of an mbarrier less that of the dynamic shared memory, or a barrier's number.
-    pub operand: u32,
-    /// The parity of the phase that was waited for, or the arrivals that a barrier lacked.
-    pub phase: u32,
-}
-
-impl Report {
-    /// Returns the reports in the host's memory, by block and warp.
-    pub fn read(words: &[u32]) -> Vec<Self> {
-        let (slots, _) = words.as_chunks::<REPORT_WORDS>();
-        // A slot that is claimed but not written has all bits of its first word.
-        let written = slots.iter().filter(|slot| slot[0] != 0 && slot[0] != u32::MAX);
-        let mut reports: Vec<_> = written
-            .map(|&[site, block, warp, lanes, operand, phase, _, _]| Self {
-                site: site - 1,
-                block,
-                warp,
-                lanes,
-                operand,
-                phase,
-            })
-            .collect();
-        reports.sort_by_key(|report| (report.block, report.warp));
-        reports
-    }
-}
-
-/// Says in lines which warps waited for what, as the simulator's report of a deadlock does.
-pub fn describe(watched: &Watched, reports: &[Report]) -> Vec<String> {
-    let mut waits: BTreeMap<(u32, u32, u32), Vec<&Report>> = BTreeMap::new();
-    for report in reports {
-        waits.entry((report.site, report.operand, report.phase)).or_default().push(report);
-    }
-    let mut lines = Vec::new();
-    for ((site, operand, phase), reports) in waits {
-        let Some(site) = watched.sites.get(site as usize) else { continue };
-        let subject = subject(watched, site, operand, phase);
-        let place = site
-            .source
-            .as_ref()
-            .map_or_else(String::new, |source| format!(", at {}:{}", source.file, source.line));
-        let verb = if reports.len() == 1 { "waits" } else { "wait" };
-        lines.push(format!("{} {verb} for {subject}{place}", warps(&reports)));
-    }
-    lines
-}
-
-fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
-    let SiteKind::Wait(awaited) = site.kind else { return site.instruction.clone() };
-    match awaited {
-        Awaited::Mbarrier => {
-            let name = label::variable(&watched.names, operand);
-            let name = name.unwrap_or_else(|| format!("the mbarrier at {operand:#x}"));
-            if site.instruction.starts_with("mbarrier.try_wait.parity") {
-                format!("the phase with parity {phase} of {name}")
-            } else {
-                format!("the phase of its token, of {name}")
-            }
-        }
-        Awaited::Barrier if phase == 1 => format!("another thread at barrier {operand} of the block"),
-        Awaited::Barrier => format!("{phase} more threads at barrier {operand} of the block"),
-        Awaited::Cluster => "the cluster's barrier".to_owned(),
-        Awaited::Memory => "a value in global memory".to_owned(),
-        Awaited::BulkGroups { .. } | Awaited::MultiplyGroups(_) | Awaited::Registers | Awaited::Grids => {
-            site.instruction.clone()
-        }
-    }
-}
-
-/// Lists warps: those of one block by number, else how many of how many blocks.
-fn warps(reports: &[&Report]) -> String {
-    let blocks: BTreeSet<u32> = reports.iter().map(|report| report.block).collect();
-    let numbers: BTreeSet<u32> = reports.iter().map(|report| report.warp).collect();
-    let numbers: Vec<_> = numbers.iter().map(u32::to_string).collect();
-    let (first, count) = (blocks.first().copied().unwrap_or_default(), blocks.len());
-    let of =
-        if count == 1 { format!("block {first}") } else { format!("{count} blocks, the first {first},") };
-    let (noun, numbers) = (if numbers.len() == 1 { "warp" } else { "warps" }, numbers.join(", "));
-    format!("{noun} {numbers} of {of}")
 }
 
 /// The limits of a kernel's waits.
@@ -307,8 +219,8 @@ impl Limits {
         )
     }
 
-    /// Writes the count of this warp's active lanes at the barrier whose counter is `%watch_at`, and
-    /// the lane that acts for them.
+    /// Writes the count of this warp's active lanes at the barrier whose counter is `%watch_at`,
+    /// and the lane that acts for them.
     fn count(out: &mut String) {
         out.push_str(
             "\t.reg .b32 \t%watch_lanes, %watch_count, %watch_at, %watch_target, %watch_seen, %watch_round;
@@ -380,9 +292,9 @@ watch_{over}:
         );
     }
 
-    /// Replaces `barrier.cluster.arrive`: counts in the cluster's first block. The warp that completes
-    /// the round tells every block, so that each polls memory of its own and may end when it has been
-    /// told.
+    /// Replaces `barrier.cluster.arrive`: counts in the cluster's first block. The warp that
+    /// completes the round tells every block, so that each polls memory of its own and may end when
+    /// it has been told.
     fn arrive_at_cluster(&mut self, out: &mut String) {
         let (each, over) = (self.label(), self.label());
         out.push_str("\t{\n");
@@ -443,8 +355,9 @@ watch_{over}:
         );
     }
 
-    /// Writes the end of a thread whose time is over. One lane of the warp reports, unless lanes that
-    /// wait elsewhere have. The warp traps a tenth of the limit later, so that others can report.
+    /// Writes the end of a thread whose time is over. One lane of the warp reports, unless lanes
+    /// that wait elsewhere have. The warp traps a tenth of the limit later, so that others can
+    /// report.
     fn report(&self, out: &mut String) {
         let Self { address, budget, .. } = self;
         let bytes = 4 * REPORT_WORDS;

@@ -1,0 +1,99 @@
+//! Reports of waits that took too long, and how they read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{REPORT_WORDS, Watched};
+use crate::label;
+use crate::site::{Awaited, Site, SiteKind};
+
+/// The wait of a warp whose time was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The index of the instruction among the sites.
+    pub site: u32,
+    /// The number of the block in the grid, counted along x first.
+    pub block: u32,
+    /// The number of the warp in the block.
+    pub warp: u32,
+    /// The lanes that waited, as a mask.
+    pub lanes: u32,
+    /// The address of an mbarrier less that of the dynamic shared memory, or a barrier's number.
+    pub operand: u32,
+    /// The parity of the phase that was waited for, or the arrivals that a barrier lacked.
+    pub phase: u32,
+}
+
+impl Report {
+    /// Returns the reports in the host's memory, by block and warp.
+    pub fn read(words: &[u32]) -> Vec<Self> {
+        let (slots, _) = words.as_chunks::<REPORT_WORDS>();
+        // A slot that is claimed but not written has all bits of its first word.
+        let written = slots.iter().filter(|slot| slot[0] != 0 && slot[0] != u32::MAX);
+        let mut reports: Vec<_> = written
+            .map(|&[site, block, warp, lanes, operand, phase, _, _]| Self {
+                site: site - 1,
+                block,
+                warp,
+                lanes,
+                operand,
+                phase,
+            })
+            .collect();
+        reports.sort_by_key(|report| (report.block, report.warp));
+        reports
+    }
+}
+
+/// Says in lines which warps waited for what, as the simulator's report of a deadlock does.
+pub fn describe(watched: &Watched, reports: &[Report]) -> Vec<String> {
+    let mut waits: BTreeMap<(u32, u32, u32), Vec<&Report>> = BTreeMap::new();
+    for report in reports {
+        waits.entry((report.site, report.operand, report.phase)).or_default().push(report);
+    }
+    let mut lines = Vec::new();
+    for ((site, operand, phase), reports) in waits {
+        let Some(site) = watched.sites.get(site as usize) else { continue };
+        let subject = subject(watched, site, operand, phase);
+        let place = site
+            .source
+            .as_ref()
+            .map_or_else(String::new, |source| format!(", at {}:{}", source.file, source.line));
+        let verb = if reports.len() == 1 { "waits" } else { "wait" };
+        lines.push(format!("{} {verb} for {subject}{place}", warps(&reports)));
+    }
+    lines
+}
+
+fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
+    let SiteKind::Wait(awaited) = site.kind else { return site.instruction.clone() };
+    match awaited {
+        Awaited::Mbarrier => {
+            let name = label::variable(&watched.names, operand);
+            let name = name.unwrap_or_else(|| format!("the mbarrier at {operand:#x}"));
+            if site.instruction.starts_with("mbarrier.try_wait.parity") {
+                format!("the phase with parity {phase} of {name}")
+            } else {
+                format!("the phase of its token, of {name}")
+            }
+        }
+        Awaited::Barrier if phase == 1 => format!("another thread at barrier {operand} of the block"),
+        Awaited::Barrier => format!("{phase} more threads at barrier {operand} of the block"),
+        Awaited::Cluster => "the cluster's barrier".to_owned(),
+        Awaited::Memory => "a value in global memory".to_owned(),
+        Awaited::BulkGroups { .. } | Awaited::MultiplyGroups(_) | Awaited::Registers | Awaited::Grids => {
+            site.instruction.clone()
+        }
+    }
+}
+
+/// Lists warps: those of one block by number, else how many of how many blocks.
+fn warps(reports: &[&Report]) -> String {
+    let blocks: BTreeSet<u32> = reports.iter().map(|report| report.block).collect();
+    let numbers: BTreeSet<u32> = reports.iter().map(|report| report.warp).collect();
+    let numbers: Vec<_> = numbers.iter().map(u32::to_string).collect();
+    let (first, count) = (blocks.first().copied().unwrap_or_default(), blocks.len());
+    let of =
+        if count == 1 { format!("block {first}") } else { format!("{count} blocks, the first {first},") };
+    let (noun, numbers) = (if numbers.len() == 1 { "warp" } else { "warps" }, numbers.join(", "));
+    format!("{noun} {numbers} of {of}")
+}
