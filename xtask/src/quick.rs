@@ -34,6 +34,7 @@ const TESTS: &[(&str, Arguments)] = &[
     ("docs/", PAGES),
     ("docs/errors/", &["-p", "tma-codegen", "--no-default-features", "--test", "error_pages"]),
     ("examples/", &["-p", "tma-tests", "--test", "simulator"]),
+    ("ptx-probe/", &["-p", "ptx-probe", "-p", "tma-tests", "--test", "traces"]),
     ("ptx-sim/", &["-p", "ptx-sim", "--features", SIMULATOR_COMMAND]),
     ("README.md", PAGES),
     ("tests/golden/", &["-p", "tma-golden"]),

@@ -26,13 +26,14 @@ const CUST: &str = "tma-runtime/cust,tma-tests/cust";
 pub(crate) const SIMULATOR_COMMAND: &str = "ptx-sim/cli";
 
 /// The packages that are published.
-pub(crate) const PUBLISHED: [&str; 11] = [
+pub(crate) const PUBLISHED: [&str; 12] = [
     "tma-model",
     "tma-setup",
     "tma-front",
     "tma-protocol",
     "tma-codegen",
     "tma-macros",
+    "ptx-probe",
     "ptx-sim",
     "tma-runtime",
     "tma-kernels",

@@ -8,10 +8,11 @@ use tma_tests_repository::{File, expect_none, files};
 use crate::{code, planted, sources};
 
 /// The packages that users call, or that run in their builds.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
     "codegen/back/src/",
     "codegen/front/src/",
     "codegen/protocol/src/",
+    "ptx-probe/src/",
     "ptx-sim/src/",
     "tma-macros/src/",
     "tma-model/src/",
