@@ -89,10 +89,6 @@ impl Machine {
         {
             return self.store_strongly(actor, strong, bytes);
         }
-        if let MemoryLocation::Shared(SharedLocation { rank, .. }) = location {
-            // Before the release: who sees the value knows that the store is over.
-            self.note_remote_access(&actor, rank);
-        }
         if order != Order::Weak && self.order.is_checked() {
             self.order.strong_store(actor.thread, location, order);
         }
@@ -108,6 +104,7 @@ impl Machine {
             }
             MemoryLocation::Shared(location @ SharedLocation { rank, at }) => {
                 if self.order.is_checked() {
+                    self.note_remote_access(&actor, rank);
                     let (thread, line, known) = (actor.thread, actor.site.ptx_line, &self.order);
                     let access = ThreadAccess { view: known.view(thread), line, sizes };
                     let is_observed = |conflict: &Conflict| known.has_observed(thread, rank, conflict);

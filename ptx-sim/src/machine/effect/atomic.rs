@@ -160,11 +160,7 @@ impl Machine {
         let location = self.locate(action, pointer, AccessLayout::natural(width.bytes))?;
         let is_tracked_globally = match location {
             MemoryLocation::Global(_) => self.memory.accesses.is_shared(),
-            MemoryLocation::Shared(SharedLocation { rank, .. }) => {
-                // Before the release: who sees the value knows that the operation is over.
-                self.note_remote_access(&Actor { thread: action.thread, site: action.site }, rank);
-                false
-            }
+            MemoryLocation::Shared(_) => false,
         };
         if self.order.is_checked() && !is_tracked_globally {
             let order = if order == Order::Weak { Order::Relaxed } else { order };
@@ -208,6 +204,7 @@ impl Machine {
         let SharedLocation { rank, at } = location;
         let Width { bytes: len, sizes } = width;
         if self.order.is_checked() {
+            self.note_remote_access(&Actor { thread: action.thread, site: action.site }, rank);
             let (view, line) = (self.order.view(action.thread), action.site.ptx_line);
             let access = ThreadAccess { view, line, sizes };
             let (thread, order) = (action.thread, &self.order);
