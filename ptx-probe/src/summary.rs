@@ -98,10 +98,13 @@ impl Summary {
     }
 }
 
+/// A wait, and the warps that waited, by block and number.
+type WaitOfWarps = (Wait, BTreeSet<(u32, u32)>);
+
 fn waits(trace: &Trace) -> Vec<Wait> {
     let lifetimes: BTreeMap<_, _> =
         trace.warps.iter().map(|warp| ((warp.block, warp.number), warp.end - warp.begin)).collect();
-    let mut found: BTreeMap<(Option<&Source>, String), (Wait, BTreeSet<(u32, u32)>)> = BTreeMap::new();
+    let mut found: BTreeMap<(Option<&Source>, String), WaitOfWarps> = BTreeMap::new();
     for interval in &trace.intervals {
         let site = &trace.sites[interval.site];
         let (Row::Warp(warp), SiteKind::Wait(awaited)) = (interval.row, site.kind) else { continue };

@@ -21,7 +21,7 @@ struct Load {
 
 /// Returns the tiles of a pipeline that no statement loads. If each is loaded somewhere, returns
 /// those that have the bytes that a phase lacks, if no others do.
-pub(super) fn unloaded(kernel: &Kernel, ring: &Pipeline, lacking_bytes: u64) -> Option<UnloadedTiles> {
+pub(super) fn unloaded(kernel: &Kernel, ring: &Pipeline, lacking_bytes: u64) -> Option<Box<UnloadedTiles>> {
     let loads = loads(kernel, ring);
     let is_loaded = |tile: &usize| loads.iter().any(|load| load.tile == *tile);
     let mut tiles: Vec<usize> = (0..ring.tiles.len()).filter(|tile| !is_loaded(tile)).collect();
@@ -33,7 +33,7 @@ pub(super) fn unloaded(kernel: &Kernel, ring: &Pipeline, lacking_bytes: u64) -> 
     let slot = last.and_then(|load| load.to.first_text()).filter(|name| is_name(name));
     let slot = slot.unwrap_or_else(|| SLOT.to_owned());
     let sometimes = loads.iter().find(|load| tiles.contains(&load.tile)).map(|load| load.at);
-    Some(UnloadedTiles { slot, tiles, maps, after: last.map(|load| load.at), sometimes })
+    Some(Box::new(UnloadedTiles { slot, tiles, maps, after: last.map(|load| load.at), sometimes }))
 }
 
 /// Returns the loads into tiles of a pipeline.

@@ -127,8 +127,15 @@ impl Pipeline {
                     PartialType::Known(tile @ Type::Tile(_)) => {
                         format!("write `({tile},)`, with the comma, for one tile")
                     }
-                    _ => "write `(Tile<..>, Tile<..>)`, or `(Tile<..>,)`, with the comma, for one tile"
-                        .to_owned(),
+                    PartialType::Known(_)
+                    | PartialType::Integer
+                    | PartialType::Float
+                    | PartialType::Unknown
+                    | PartialType::Array(..)
+                    | PartialType::Tuple(_) => {
+                        "write `(Tile<..>, Tile<..>)`, or `(Tile<..>,)`, with the comma, for one tile"
+                            .to_owned()
+                    }
                 },
             ),
             Self::TileCount(count) => (

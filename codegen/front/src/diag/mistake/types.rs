@@ -218,10 +218,10 @@ fn tile_of(found: &PartialType) -> String {
             format!("Tile<{element}, {EXTENTS}>")
         }
         PartialType::Known(Type::SharedArray(element, len)) => format!("Tile<{element}, Shape1<{len}>>"),
-        PartialType::Known(Type::Stages(object, _)) => match &**object {
-            tile @ Type::Tile(_) => tile.to_string(),
-            object => tile_of(&object.into()),
-        },
+        PartialType::Known(Type::Stages(object, _)) => {
+            let object = &**object;
+            if matches!(object, Type::Tile(_)) { object.to_string() } else { tile_of(&object.into()) }
+        }
         PartialType::Known(Type::TensorMap(tile) | Type::Maps(tile) | Type::SharedMap(tile)) => {
             Type::Tile(tile.clone()).to_string()
         }

@@ -33,7 +33,7 @@ pub struct Protocol {
     /// The blocks that do not load their slice of a tile.
     pub without: Vec<u32>,
     /// The tiles of the slot of a pipeline that no copy fills.
-    pub unloaded: Option<UnloadedTiles>,
+    pub unloaded: Option<Box<UnloadedTiles>>,
     /// The step at which the mistake is reported.
     pub step: ThreadStep,
     /// Other steps that are involved.
