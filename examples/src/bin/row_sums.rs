@@ -48,7 +48,7 @@ pub fn row_sums(
 /// Adds up the rows of three sequences of these lengths, which share one matrix. The kernel loads
 /// whole tiles; `tiles` of them are expected for each sequence.
 fn add(device: &Device, lengths: [u32; 3], tiles: [u32; 3]) -> anyhow::Result<()> {
-    let [rows, columns] = [24, 32];
+    let [rows, columns] = [40, 32];
     let host: Vec<f32> = (0..rows * columns).map(|i| (i * 7919 % 101) as f32).collect();
     let src = device.tensor(&host, [rows, columns])?;
     let (lengths_there, tiles_there) = (device.tensor(&lengths, [3])?, device.tensor(&tiles, [3])?);
@@ -70,13 +70,13 @@ fn add(device: &Device, lengths: [u32; 3], tiles: [u32; 3]) -> anyhow::Result<()
 
 /// Adds up the rows of three sequences, and checks every sum.
 pub fn run(device: &Device) -> anyhow::Result<()> {
-    add(device, [24, 8, 16], [3, 1, 2])
+    add(device, [40, 8, 24], [5, 1, 3])
 }
 
 fn main() -> anyhow::Result<()> {
     let device = Device::open()?;
     match std::env::args().nth(1).as_deref() {
-        Some("--miscount") => add(&device, [24, 8, 20], [3, 1, 3]),
+        Some("--miscount") => add(&device, [40, 8, 20], [5, 1, 3]),
         Some(other) => anyhow::bail!("`{other}` is not an option; there is `--miscount`"),
         None => run(&device),
     }

@@ -35,5 +35,5 @@ pub(crate) use operand::{Address, Constant, Guard, Memory, Special};
 pub(crate) use ordering::MemoryFence;
 pub use ordering::{AccessOrder, Fence, FencedMemory, MemoryScope, Order, Scope, Semantics, Site, Space};
 pub(crate) use program::{Inst, Loads, Program, Slot, Values};
-pub(crate) use types::Type;
 pub use tma_model::shared_name::SharedName;
+pub(crate) use types::Type;

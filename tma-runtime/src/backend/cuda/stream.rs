@@ -2,7 +2,7 @@
 
 use super::OwnedStream;
 use super::context::Context;
-use super::driver::{self, stream::DEFAULT};
+use super::driver::{self, RelaxedCaptures, stream::DEFAULT};
 use crate::error::{Error, ForeignError};
 use std::ffi::c_void;
 use std::ptr;
@@ -76,6 +76,8 @@ impl Stream {
     /// The stream is alive until the result is dropped.
     pub(crate) unsafe fn adopt(context: &'static Context, raw: *mut c_void) -> Result<Self, Error> {
         let _current = context.make_current()?;
+        // The stream may be capturing, or another one.
+        let _relaxed = RelaxedCaptures::new(context.driver);
         let raw = if raw.addr() == LEGACY { ptr::null_mut() } else { raw };
         let is_default = raw.is_null() || raw.addr() == PER_THREAD;
         let failed = |code| context.failure("use a stream of another library", code);
