@@ -5,6 +5,15 @@
 //! its multiprocessor. After the launch, [`Trace::read`] turns the buffer into intervals in
 //! nanoseconds, which [`summary`] adds up by source line and [`perfetto`] writes as a file.
 //!
+//! ```
+//! use ptx_probe::{instrument, ring::Layout};
+//!
+//! let ptx = ".visible .entry k()\n{\n\t.reg .b32 %r<2>;\n\tbarrier.sync 0;\n\tret;\n}\n";
+//! let probed = instrument(ptx, "k", 0, 0x1000, Layout::of(1, 32)?)?;
+//! assert_eq!(probed.sites[0].instruction, "barrier.sync 0");
+//! # Ok::<(), ptx_probe::ProbeError>(())
+//! ```
+//!
 //! A probe is some fifteen instructions with one short branch and no call, because a call would
 //! make ptxas serialise the kernel's multiplications. It needs two registers for the whole kernel,
 //! and 16 bytes of shared memory per warp.
