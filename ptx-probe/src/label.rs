@@ -3,7 +3,7 @@
 use tma_model::shared_name::SharedName;
 
 use crate::site::{Awaited, Direction, SiteKind};
-use crate::trace::{Interval, Row, Trace};
+use crate::trace::{Interval, Trace};
 
 /// Names a block by its index.
 pub(crate) fn block(trace: &Trace, block: u32) -> String {
@@ -11,27 +11,12 @@ pub(crate) fn block(trace: &Trace, block: u32) -> String {
     format!("block ({x},{y},{z})")
 }
 
-/// Names a row of a block's timeline.
-pub(crate) fn row(row: Row) -> String {
-    match row {
-        Row::Warp(warp) => format!("warp {warp}"),
-        Row::Loads => "loads".to_owned(),
-        Row::Stores => "stores".to_owned(),
-        Row::Reductions => "reductions".to_owned(),
-        Row::BetweenBlocks => "copies in the cluster".to_owned(),
-        Row::Prefetches => "prefetches".to_owned(),
-        Row::Multiplications(warp) => format!("multiplications of warp {warp}"),
-    }
-}
-
 /// Says what an interval waits for or does, with the variable's name.
 pub(crate) fn subject(trace: &Trace, interval: &Interval) -> String {
-    let named = || variable(&trace.names, interval.operand);
+    let mbarrier = || mbarrier(&trace.names, interval.operand);
     match trace.sites[interval.site].kind {
         SiteKind::Wait(awaited) => match awaited {
-            Awaited::Mbarrier => {
-                named().unwrap_or_else(|| format!("the mbarrier at {:#x}", interval.operand))
-            }
+            Awaited::Mbarrier => mbarrier(),
             Awaited::Barrier => format!("barrier {} of the block", interval.operand),
             Awaited::Cluster => "the cluster's barrier".to_owned(),
             Awaited::Memory => "a value in global memory".to_owned(),
@@ -43,12 +28,9 @@ pub(crate) fn subject(trace: &Trace, interval: &Interval) -> String {
             Awaited::Grids => "the previous grids".to_owned(),
         },
         SiteKind::Copy(direction) => match direction {
-            Direction::Load | Direction::BetweenBlocks => match named() {
-                Some(mbarrier) => format!("counted by {mbarrier}"),
-                None => format!("counted by the mbarrier at {:#x}", interval.operand),
-            },
-            Direction::Store | Direction::Reduction => match named() {
-                Some(tile) => format!("of {tile}"),
+            Direction::Load | Direction::BetweenBlocks => format!("counted by {}", mbarrier()),
+            Direction::Store | Direction::Reduction => match variable(&trace.names, interval.operand) {
+                Some(tile) => format!("of `{}`", tile.object_at(interval.operand).0),
                 None => format!("of {:#x}", interval.operand),
             },
             Direction::Prefetch => "into the L2 cache".to_owned(),
@@ -57,16 +39,17 @@ pub(crate) fn subject(trace: &Trace, interval: &Interval) -> String {
     }
 }
 
-/// Returns the name of the shared variable at this offset, such as `ring.full[2]`.
-pub(crate) fn variable(names: &[SharedName], offset: u32) -> Option<String> {
-    let found = names.iter().find(|name| (name.from..name.to).contains(&offset))?;
-    Some(format!("`{}`", found.object_at(offset).0))
+/// Returns the shared variable at this offset.
+pub(crate) fn variable(names: &[SharedName], offset: u32) -> Option<&SharedName> {
+    names.iter().find(|name| name.has(offset))
 }
 
-/// Returns the name of the variable without the number of a stage.
-pub(crate) fn whole_variable(names: &[SharedName], offset: u32) -> Option<String> {
-    let found = names.iter().find(|name| (name.from..name.to).contains(&offset))?;
-    Some(format!("`{}`", found.name))
+/// Names the mbarrier at this offset: `` `ring.full[2]` ``, or its offset.
+pub(crate) fn mbarrier(names: &[SharedName], offset: u32) -> String {
+    match variable(names, offset) {
+        Some(variable) => format!("`{}`", variable.object_at(offset).0),
+        None => format!("the mbarrier at {offset:#x}"),
+    }
 }
 
 /// Returns the name of an instruction with its modifiers.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use tma_model::timeline::levels;
 
 use crate::label;
 use crate::site::SiteKind;
@@ -65,11 +66,13 @@ pub fn write(file: &mut impl Write, trace: &Trace) -> io::Result<()> {
             json!({"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}}),
         )?;
         for (row, intervals) in by_row(intervals) {
-            for (level, intervals) in without_overlap(&intervals).into_iter().enumerate() {
+            for (level, intervals) in
+                levels(&intervals, |interval| Some((interval.begin, interval.end))).into_iter().enumerate()
+            {
                 number += 1;
                 let title = match level {
-                    0 => format!("{name} {}", label::row(row)),
-                    level => format!("{name} {}, overlap {level}", label::row(row)),
+                    0 => format!("{name} {row}"),
+                    level => format!("{name} {row}, overlap {level}"),
                 };
                 put(
                     json!({"ph": "M", "pid": process, "tid": number, "name": "thread_name", "args": {"name": title}}),
@@ -98,21 +101,6 @@ fn by_row(intervals: &[Interval]) -> BTreeMap<Row, Vec<&Interval>> {
         });
     }
     rows
-}
-
-/// Spreads intervals, which are sorted, over as few rows as possible so that none overlap.
-fn without_overlap<'i>(intervals: &[&'i Interval]) -> Vec<Vec<&'i Interval>> {
-    let mut rows: Vec<(f64, Vec<&Interval>)> = Vec::new();
-    for interval in intervals {
-        let free = rows.iter().position(|(end, _)| *end <= interval.begin);
-        let level = free.unwrap_or(rows.len());
-        if level == rows.len() {
-            rows.push((0.0, Vec::new()));
-        }
-        rows[level].0 = interval.end;
-        rows[level].1.push(interval);
-    }
-    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 fn slice(trace: &Trace, interval: &Interval, process: u32, row: u32) -> Value {

@@ -108,17 +108,9 @@ fn waits(trace: &Trace) -> Vec<Wait> {
     for interval in &trace.intervals {
         let site = &trace.sites[interval.site];
         let (Row::Warp(warp), SiteKind::Wait(awaited)) = (interval.row, site.kind) else { continue };
-        let subject = match awaited {
-            Awaited::Mbarrier => label::whole_variable(&trace.names, interval.operand),
-            Awaited::Barrier
-            | Awaited::Cluster
-            | Awaited::Memory
-            | Awaited::BulkGroups { .. }
-            | Awaited::MultiplyGroups(_)
-            | Awaited::Registers
-            | Awaited::Grids => None,
-        };
-        let subject = subject.unwrap_or_else(|| label::subject(trace, interval));
+        // All stages of a ring are one line.
+        let ring = label::variable(&trace.names, interval.operand).filter(|_| awaited == Awaited::Mbarrier);
+        let subject = ring.map_or_else(|| label::subject(trace, interval), |ring| format!("`{}`", ring.name));
         let (wait, warps) = found.entry((site.source.as_ref(), subject.clone())).or_insert_with(|| {
             let source = site.source.clone();
             (

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tma_model::shared_name::SharedName;
+pub use tma_model::timeline::Row;
 
 use crate::clock::Clock;
 use crate::instrument::Instrumented;
@@ -24,8 +25,6 @@ pub struct Trace {
     pub warps: Vec<Warp>,
     /// The intervals, by block.
     pub intervals: Vec<Interval>,
-    /// The blocks that had no ring.
-    pub untraced_blocks: u64,
     /// The records that were replaced by later ones.
     pub lost: u64,
     /// The time of the launch by the driver's events, in nanoseconds, if it was measured.
@@ -45,25 +44,6 @@ pub struct Warp {
     pub begin: f64,
     /// When it ended.
     pub end: f64,
-}
-
-/// A row of a block's timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Row {
-    /// The waits of a warp.
-    Warp(u32),
-    /// Copies from global to shared memory.
-    Loads,
-    /// Copies from shared to global memory.
-    Stores,
-    /// Reductions from shared into global memory.
-    Reductions,
-    /// Copies to the shared memory of other blocks.
-    BetweenBlocks,
-    /// Prefetches into the L2 cache.
-    Prefetches,
-    /// The multiplications of a warp's warpgroup.
-    Multiplications(u32),
 }
 
 /// An interval of a launch.
@@ -116,8 +96,6 @@ impl Trace {
             names,
             warps: Vec::with_capacity(rings.len()),
             intervals: Vec::new(),
-            untraced_blocks: grid.iter().map(|&extent| u64::from(extent)).product::<u64>()
-                - u64::from(layout.blocks),
             lost: rings.iter().map(|ring| ring.lost).sum(),
             launch: None,
         };
@@ -250,26 +228,17 @@ fn intervals(block: u32, sites: &[Site], moments: &[Moment], out: &mut Vec<Inter
                 |row, operand| Interval { block, row, site, operand, begin, end, unfinished: false };
             match kind {
                 SiteKind::Wait(awaited) => {
+                    let mut operand = moment.record.operand;
                     match awaited {
+                        Awaited::Mbarrier => operand = moment.offset(),
                         Awaited::BulkGroups { pending, read: _ } => stores.complete(pending, end, out),
                         Awaited::MultiplyGroups(pending) => products.complete(pending, end, out),
-                        Awaited::Mbarrier
-                        | Awaited::Barrier
+                        Awaited::Barrier
                         | Awaited::Cluster
                         | Awaited::Memory
                         | Awaited::Registers
                         | Awaited::Grids => {}
                     }
-                    let operand = match awaited {
-                        Awaited::Mbarrier => moment.offset(),
-                        Awaited::Barrier
-                        | Awaited::Cluster
-                        | Awaited::Memory
-                        | Awaited::BulkGroups { .. }
-                        | Awaited::MultiplyGroups(_)
-                        | Awaited::Registers
-                        | Awaited::Grids => moment.record.operand,
-                    };
                     out.push(interval(Row::Warp(moment.warp), operand));
                 }
                 SiteKind::Copy(direction @ (Direction::Load | Direction::BetweenBlocks)) => {

@@ -8,6 +8,8 @@
 
 use crate::machine::{CopyKind, Phase, Site};
 
+pub use tma_model::timeline::Row;
+
 /// The events that a launch recorded, if
 /// [`LaunchConfig::trace_events`](crate::LaunchConfig::trace_events) allowed any.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,25 +37,6 @@ pub struct Event {
     pub kind: EventKind,
     /// Whether the event had not ended when the cluster ended or was stopped.
     pub unfinished: bool,
-}
-
-/// A row of a block's timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Row {
-    /// A warp, by its number in the block.
-    Warp(u32),
-    /// Tensor and bulk copies from global memory into the block's shared memory.
-    Loads,
-    /// Copies from the block's shared memory to global memory.
-    Stores,
-    /// Reductions from the block's shared memory into global memory.
-    Reductions,
-    /// Copies into the block's shared memory from that of another block.
-    BetweenBlocks,
-    /// Prefetches into the L2 cache that threads of the block asked for.
-    Prefetches,
-    /// An mbarrier, by its offset in the block's shared memory.
-    Mbarrier(u32),
 }
 
 /// The kind of an [`Event`].

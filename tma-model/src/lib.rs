@@ -15,6 +15,7 @@
 //! | [`assertion`] | reports of failed assertions, from kernels without calls |
 //! | [`help`] | the changes that findings suggest, in the words of both languages |
 //! | [`shared_name`] | the names of shared variables, which PTX has as comments |
+//! | [`timeline`] | the rows of timelines, of the simulator and of GPUs |
 //! | [`limits`] | all other numbers that the hardware fixes, with their sources |
 //!
 //! ```
@@ -46,6 +47,7 @@ pub mod swizzle;
 pub mod sync;
 pub mod tensor_map;
 pub mod tile;
+pub mod timeline;
 
 pub use operation::{AtomicOp, FetchOp, ReduceFamily, ReduceOp};
 pub use scalar::{DataType, Scalar};

@@ -40,6 +40,11 @@ impl SharedName {
         Some(Self { from: from.parse().ok()?, to: to.parse().ok()?, step, name: name.to_owned() })
     }
 
+    /// Returns whether the byte at `at` belongs to the variable.
+    pub fn has(&self, at: u32) -> bool {
+        (self.from..self.to).contains(&at)
+    }
+
     /// Returns the name of the object that the byte at `at` belongs to, such as `full[2]`, and the
     /// byte's offset in it. `at` is in the variable.
     pub fn object_at(&self, at: u32) -> (String, u32) {

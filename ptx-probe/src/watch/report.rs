@@ -68,8 +68,7 @@ fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
     let SiteKind::Wait(awaited) = site.kind else { return site.instruction.clone() };
     match awaited {
         Awaited::Mbarrier => {
-            let name = label::variable(&watched.names, operand);
-            let name = name.unwrap_or_else(|| format!("the mbarrier at {operand:#x}"));
+            let name = label::mbarrier(&watched.names, operand);
             if site.instruction.starts_with("mbarrier.try_wait.parity") {
                 format!("the phase with parity {phase} of {name}")
             } else {
@@ -92,8 +91,11 @@ fn warps(reports: &[&Report]) -> String {
     let numbers: BTreeSet<u32> = reports.iter().map(|report| report.warp).collect();
     let numbers: Vec<_> = numbers.iter().map(u32::to_string).collect();
     let (first, count) = (blocks.first().copied().unwrap_or_default(), blocks.len());
-    let of =
-        if count == 1 { format!("block {first}") } else { format!("{count} blocks, the first {first},") };
+    let of = if count == 1 {
+        format!("block {first}")
+    } else {
+        format!("{count} blocks (the first is block {first})")
+    };
     let (noun, numbers) = (if numbers.len() == 1 { "warp" } else { "warps" }, numbers.join(", "));
     format!("{noun} {numbers} of {of}")
 }

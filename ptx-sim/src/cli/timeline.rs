@@ -14,6 +14,7 @@ use crate::machine::{Phase, Site};
 use crate::report::Sources;
 use crate::trace::{Awaited, CopyEvent, Event, EventKind, Row, Trace};
 use serde_json::{Map, Value, json};
+use tma_model::timeline::levels;
 
 const CLOCK: &str = "steps of the simulator, shown as microseconds: one instruction of one warp, or one step in \
                      which only the engines progress. Not a clock: it does not predict times on a GPU";
@@ -70,7 +71,7 @@ fn write_to(file: &mut impl Write, entry: &str, trace: &Trace, sources: &Sources
         )?;
         for (row, mut events) in rows {
             events.sort_by_key(|event| (event.begin, event.end));
-            for (level, events) in without_overlap(&events).into_iter().enumerate() {
+            for (level, events) in levels(&events, span).into_iter().enumerate() {
                 row_id += 1;
                 let name = format!("{block} {}", row_name(row, level));
                 put(
@@ -99,25 +100,6 @@ fn by_row(events: &[Event]) -> BTreeMap<[u32; 3], BTreeMap<Row, Vec<&Event>>> {
     blocks
 }
 
-/// Spreads events, which are sorted, over as few rows as possible so that none overlap. Instants
-/// stay in the first row.
-fn without_overlap<'e>(events: &[&'e Event]) -> Vec<Vec<&'e Event>> {
-    let mut rows: Vec<(u64, Vec<&Event>)> = vec![(0, Vec::new())];
-    for event in events {
-        let instant = is_instant(event);
-        let level = rows.iter().position(|(end, _)| instant || *end <= event.begin).unwrap_or(rows.len());
-        if level == rows.len() {
-            rows.push((0, Vec::new()));
-        }
-        let (end, row) = &mut rows[level];
-        if !instant {
-            *end = event.end;
-        }
-        row.push(event);
-    }
-    rows.into_iter().map(|(_, row)| row).collect()
-}
-
 fn is_instant(event: &Event) -> bool {
     match &event.kind {
         EventKind::Signals { .. } => true,
@@ -133,16 +115,12 @@ fn block_name(zyx: [u32; 3]) -> String {
 }
 
 fn row_name(row: Row, level: usize) -> String {
-    let name = match row {
-        Row::Warp(warp) => format!("warp {warp}"),
-        Row::Loads => "loads".to_owned(),
-        Row::Stores => "stores".to_owned(),
-        Row::Reductions => "reductions".to_owned(),
-        Row::BetweenBlocks => "copies in the cluster".to_owned(),
-        Row::Prefetches => "prefetches".to_owned(),
-        Row::Mbarrier(at) => format!("mbarrier {at:#x}"),
-    };
-    if level == 0 { name } else { format!("{name}, overlap {level}") }
+    if level == 0 { row.to_string() } else { format!("{row}, overlap {level}") }
+}
+
+/// Returns the beginning and the end of an event that is no instant.
+fn span(event: &Event) -> Option<(u64, u64)> {
+    (!is_instant(event)).then_some((event.begin, event.end))
 }
 
 fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value {

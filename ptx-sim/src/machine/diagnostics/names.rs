@@ -15,7 +15,7 @@ impl Diagnostics {
     /// Returns the variables that the byte at `at` belongs to. There are several if some reuse the
     /// memory of others.
     fn named(&self, at: u32) -> impl Iterator<Item = &SharedName> {
-        self.names.iter().filter(move |name| (name.from..name.to).contains(&at))
+        self.names.iter().filter(move |name| name.has(at))
     }
 
     /// Returns the variable, or the array of objects, that the byte at `at` belongs to: the
