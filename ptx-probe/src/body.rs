@@ -3,7 +3,7 @@
 use tma_model::shared_name::SharedName;
 
 use crate::ProbeError;
-use crate::site::{SiteKind, classify};
+use crate::site::{Site, SiteKind, classify};
 use crate::text::{self, Source};
 
 /// A replacement for the lines of a body.
@@ -113,11 +113,15 @@ pub(crate) struct WaitLoop<'t> {
     pub(crate) waits: Instruction<'t>,
 }
 
-/// An instruction and its line in the PTX, counted from 1.
+/// An instruction that has a kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Instruction<'t> {
+    pub(crate) kind: SiteKind,
+    /// The operand of its record or report; 0 if it has none.
+    pub(crate) operand: &'t str,
     pub(crate) text: &'t str,
-    pub(crate) ptx_line: u32,
+    /// Its line in the PTX, counted from 1.
+    ptx_line: u32,
 }
 
 impl<'t> Line<'t> {
@@ -126,41 +130,40 @@ impl<'t> Line<'t> {
         self.at(0)
     }
 
-    /// Returns the source of the line's instruction.
-    pub(crate) fn source(self) -> Option<&'t Source> {
-        self.source
+    /// Returns the statement in this line, without the semicolon.
+    pub(crate) fn statement(self) -> Option<&'t str> {
+        self.statement_at(0)
     }
 
-    /// Returns the instruction in this line, without the semicolon.
+    /// Returns this line's instruction if it has a kind, unless a loop that waits repeats it.
     pub(crate) fn instruction(self) -> Option<Instruction<'t>> {
-        self.instruction_at(0)
+        let is_in_loop = self.at(-1).trim().strip_suffix(':').is_some_and(is_wait_label);
+        self.instruction_at(0).filter(|_| !is_in_loop)
     }
 
-    /// Returns the kind of this line's instruction, unless it is repeated by a loop that waits.
-    pub(crate) fn kind(self) -> Option<SiteKind> {
-        let (kind, _) = classify(self.instruction()?.text)?;
-        let is_in_loop = self.at(-1).trim().strip_suffix(':').is_some_and(is_wait_label);
-        (!is_in_loop).then_some(kind)
+    /// Returns the site of an instruction, with the source of this line.
+    pub(crate) fn site(self, instruction: Instruction<'_>) -> Site {
+        let Instruction { kind, operand: _, text, ptx_line } = instruction;
+        Site { kind, ptx_line, instruction: text.to_owned(), source: self.source.cloned() }
     }
 
     /// Returns whether this is the label of a loop that waits. The compiler names such labels
     /// `wait_`, with the instruction that waits in the next line.
     pub(crate) fn begins_wait_loop(self) -> bool {
         let is_label = self.at(0).trim().strip_suffix(':').is_some_and(is_wait_label);
-        is_label && self.instruction_at(1).is_some_and(|next| classify(next.text).is_some())
+        is_label && self.instruction_at(1).is_some()
     }
 
     /// Returns the loop that this line ends, if it waits. Its branch is at most four lines behind
     /// the instruction.
     pub(crate) fn ends_wait_loop(self) -> Option<WaitLoop<'t>> {
-        let (condition, label) = self.instruction()?.text.strip_prefix('@')?.split_once(" bra ")?;
+        let (condition, label) = self.statement()?.strip_prefix('@')?.split_once(" bra ")?;
         let label = label.trim();
         if !is_wait_label(label) {
             return None;
         }
         let first = (1..=5).find(|distance| self.at(-distance).trim().strip_suffix(':') == Some(label))?;
         let waits = self.instruction_at(1 - first)?;
-        classify(waits.text)?;
         Some(WaitLoop { label, condition: condition.trim(), waits })
     }
 
@@ -169,11 +172,32 @@ impl<'t> Line<'t> {
         index.and_then(|index| self.lines.get(index)).copied().unwrap_or_default()
     }
 
-    fn instruction_at(self, distance: isize) -> Option<Instruction<'t>> {
-        let text = self.at(distance).trim().strip_suffix(';')?;
-        let line = self.index.checked_add_signed(distance)? + 1;
-        Some(Instruction { text, ptx_line: u32::try_from(line).unwrap_or(u32::MAX) })
+    fn statement_at(self, distance: isize) -> Option<&'t str> {
+        self.at(distance).trim().strip_suffix(';')
     }
+
+    fn instruction_at(self, distance: isize) -> Option<Instruction<'t>> {
+        let text = self.statement_at(distance)?;
+        let (kind, operand) = classify(text)?;
+        let line = self.index.checked_add_signed(distance)? + 1;
+        let ptx_line = u32::try_from(line).unwrap_or(u32::MAX);
+        Some(Instruction { kind, operand: operand.unwrap_or("0"), text, ptx_line })
+    }
+}
+
+/// Returns the instructions that compute the linear number of a thread (`tid` of `ntid`) or block
+/// (`ctaid` of `nctaid`) into the first of three registers, counted along x first.
+pub(crate) fn linear(registers: [&str; 3], index: &str, extent: &str) -> String {
+    let [number, a, b] = registers;
+    format!(
+        "\tmov.u32 \t{number}, %{index}.z;
+\tmov.u32 \t{a}, %{extent}.y;
+\tmov.u32 \t{b}, %{index}.y;
+\tmad.lo.s32 \t{number}, {number}, {a}, {b};
+\tmov.u32 \t{a}, %{extent}.x;
+\tmov.u32 \t{b}, %{index}.x;
+\tmad.lo.s32 \t{number}, {number}, {a}, {b};\n"
+    )
 }
 
 fn is_wait_label(label: &str) -> bool {

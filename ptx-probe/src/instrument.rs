@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use tma_model::shared_name::SharedName;
 
 use crate::ProbeError;
-use crate::body::{Instruction, Line, Rewrite, Rewritten, SHARED, rewrite};
+use crate::body::{Instruction, Line, Rewrite, Rewritten, SHARED, linear, rewrite};
 use crate::ring::{HEADER_BYTES, Layout, RECORD_BYTES, SHARED_BYTES};
-use crate::site::{Awaited, Site, SiteKind, classify, load_operand};
-use crate::text::Source;
+use crate::site::{Awaited, Site, SiteKind, load_operand};
 
 /// A kernel with probes.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +62,7 @@ impl Rewrite for Probes {
 
     fn line(&mut self, out: &mut String, line: Line<'_>) {
         let put = |out: &mut String| out.extend([line.text(), "\n"]);
-        if line.text().trim() == "ret;" {
+        if line.statement() == Some("ret") {
             end_warp(out);
             put(out);
         } else if line.begins_wait_loop() {
@@ -71,25 +70,19 @@ impl Rewrite for Probes {
             put(out);
         } else if let Some(inner) = line.ends_wait_loop() {
             put(out);
-            self.probe(out, inner.waits, line.source());
-        } else if let (Some(kind), Some(instruction)) = (line.kind(), line.instruction()) {
-            match kind {
+            self.probe(out, line, inner.waits);
+        } else if let Some(instruction) = line.instruction() {
+            match instruction.kind {
                 // Outside of a loop nobody knows whether it has waited for long enough.
-                SiteKind::Wait(Awaited::Memory | Awaited::Mbarrier) => put(out),
-                SiteKind::Wait(_) => {
-                    out.push_str(BEGIN_WAIT);
-                    put(out);
-                    self.probe(out, instruction, line.source());
-                }
-                SiteKind::Copy(_) | SiteKind::CommitCopies | SiteKind::CommitMultiplications => {
-                    put(out);
-                    self.probe(out, instruction, line.source());
-                    self.is_multiplying &= kind != SiteKind::CommitMultiplications;
-                }
+                SiteKind::Wait(Awaited::Memory | Awaited::Mbarrier) => return put(out),
+                SiteKind::Wait(_) => out.push_str(BEGIN_WAIT),
+                SiteKind::Copy(_) | SiteKind::CommitCopies => {}
+                SiteKind::CommitMultiplications => self.is_multiplying = false,
             }
+            put(out);
+            self.probe(out, line, instruction);
         } else {
-            let multiplies =
-                line.instruction().is_some_and(|found| found.text.starts_with("wgmma.mma_async"));
+            let multiplies = line.statement().is_some_and(|text| text.starts_with("wgmma.mma_async"));
             if multiplies && !self.is_multiplying {
                 out.push_str(BEGIN_WAIT);
                 self.is_multiplying = true;
@@ -110,6 +103,8 @@ impl Probes {
     fn begin_warp(&self, out: &mut String) {
         let Self { slots, address, layout, .. } = self;
         let (Layout { warps, blocks, .. }, ring) = (layout, layout.ring_bytes());
+        let thread = linear(["%probe_x", "%probe_y", "%probe_z"], "tid", "ntid");
+        let block = linear(["%probe_block", "%probe_y", "%probe_z"], "ctaid", "nctaid");
         _ = write!(
             out,
             "\t.reg .b32 \t%probe_slot, %probe_begin;
@@ -117,14 +112,7 @@ impl Probes {
 \t.reg .pred \t%probe_other;
 \t.reg .b32 \t%probe_x, %probe_y, %probe_z, %probe_warp, %probe_lanes, %probe_block, %probe_shared;
 \t.reg .b64 \t%probe_ring, %probe_time;
-\tmov.u32 \t%probe_x, %tid.x;
-\tmov.u32 \t%probe_y, %tid.y;
-\tmov.u32 \t%probe_z, %tid.z;
-\tmov.u32 \t%probe_warp, %ntid.y;
-\tmad.lo.s32 \t%probe_y, %probe_z, %probe_warp, %probe_y;
-\tmov.u32 \t%probe_warp, %ntid.x;
-\tmad.lo.s32 \t%probe_x, %probe_y, %probe_warp, %probe_x;
-\tshr.u32 \t%probe_warp, %probe_x, 5;
+{thread}\tshr.u32 \t%probe_warp, %probe_x, 5;
 \tand.b32 \t%probe_x, %probe_x, 31;
 \tmov.b32 \t%probe_shared, {SHARED};
 \tshl.b32 \t%probe_slot, %probe_warp, 4;
@@ -133,14 +121,7 @@ impl Probes {
 \tactivemask.b32 \t%probe_lanes;
 \tsetp.ne.s32 \t%probe_other, %probe_x, 0;
 \t@%probe_other bra \tprobe_begun;
-\tmov.u32 \t%probe_x, %ctaid.x;
-\tmov.u32 \t%probe_y, %ctaid.y;
-\tmov.u32 \t%probe_z, %ctaid.z;
-\tmov.u32 \t%probe_block, %nctaid.y;
-\tmad.lo.s32 \t%probe_y, %probe_z, %probe_block, %probe_y;
-\tmov.u32 \t%probe_block, %nctaid.x;
-\tmad.lo.s32 \t%probe_block, %probe_y, %probe_block, %probe_x;
-\tmin.u32 \t%probe_block, %probe_block, {blocks};
+{block}\tmin.u32 \t%probe_block, %probe_block, {blocks};
 \tmad.lo.s32 \t%probe_block, %probe_block, {warps}, %probe_warp;
 \tmov.b64 \t%probe_ring, {address};
 \tmad.wide.u32 \t%probe_ring, %probe_block, {ring}, %probe_ring;
@@ -166,16 +147,15 @@ probe_begun:
     /// Writes the record of an instruction: one of the active lanes takes the next place of the
     /// warp's ring. The others skip it by a branch, because a value that is written under a
     /// predicate would keep its register through the whole kernel.
-    fn probe(&mut self, out: &mut String, instruction: Instruction<'_>, source: Option<&Source>) {
-        let Some((kind, operand)) = classify(instruction.text) else { return };
+    fn probe(&mut self, out: &mut String, line: Line<'_>, instruction: Instruction<'_>) {
         let site = self.sites.len();
-        let cycles = match kind {
+        let cycles = match instruction.kind {
             SiteKind::Wait(_) | SiteKind::CommitMultiplications => {
                 "\tsub.s32 \t%probe_begin, %probe_now, %probe_begin;\n"
             }
             SiteKind::Copy(_) | SiteKind::CommitCopies => "\tmov.b32 \t%probe_begin, 0;\n",
         };
-        let operand = load_operand("%probe_operand", operand.unwrap_or("0"));
+        let operand = load_operand("%probe_operand", instruction.operand);
         let (mask, first, second) = (self.layout.records - 1, HEADER_BYTES, HEADER_BYTES + 8);
         _ = write!(
             out,
@@ -198,8 +178,7 @@ probe_{site}:
 \t}}
 ",
         );
-        let Instruction { text, ptx_line } = instruction;
-        self.sites.push(Site { kind, ptx_line, instruction: text.to_owned(), source: source.cloned() });
+        self.sites.push(line.site(instruction));
     }
 }
 

@@ -18,8 +18,8 @@ use std::fmt::Write as _;
 use tma_model::shared_name::SharedName;
 
 use crate::ProbeError;
-use crate::body::{Line, Rewrite, Rewritten, SHARED, WaitLoop, rewrite};
-use crate::site::{Awaited, Site, SiteKind, classify, load_operand};
+use crate::body::{Instruction, Line, Rewrite, Rewritten, SHARED, WaitLoop, linear, rewrite};
+use crate::site::{Awaited, Site, SiteKind, load_operand};
 
 pub use report::{Report, describe};
 
@@ -44,7 +44,7 @@ const REPORTS: u32 = 64;
 const MULTIPROCESSORS: u32 = 256;
 
 /// The size of a report in 32-bit words.
-pub const REPORT_WORDS: usize = 8;
+const REPORT_WORDS: usize = 8;
 
 /// The size of the memory for reports in 32-bit words. It begins as zeros.
 pub const WORDS: usize = REPORT_WORDS * (REPORTS * MULTIPROCESSORS) as usize;
@@ -108,16 +108,20 @@ impl Rewrite for Limits {
         if let Some(inner) = line.ends_wait_loop() {
             return self.limit_loop(out, line, inner);
         }
-        let instruction = line.instruction().map_or("", |instruction| instruction.text);
-        if instruction.starts_with("barrier.cluster.arrive") {
+        let statement = line.statement().unwrap_or_default();
+        if statement.starts_with("barrier.cluster.arrive") {
             return self.arrive_at_cluster(out);
         }
-        if instruction.starts_with("barrier.arrive") {
-            return self.arrive(out, instruction);
+        if statement.starts_with("barrier.arrive") {
+            return self.arrive(out, statement);
         }
-        match line.kind() {
-            Some(SiteKind::Wait(Awaited::Barrier)) => self.wait_at_barrier(out, line, instruction),
-            Some(SiteKind::Wait(Awaited::Cluster)) => self.wait_at_cluster(out, line),
+        match line.instruction() {
+            Some(waits) if waits.kind == SiteKind::Wait(Awaited::Barrier) => {
+                self.wait_at_barrier(out, line, waits);
+            }
+            Some(waits) if waits.kind == SiteKind::Wait(Awaited::Cluster) => {
+                self.wait_at_cluster(out, line, waits);
+            }
             Some(_) | None => put(out),
         }
     }
@@ -131,13 +135,10 @@ impl Rewrite for Limits {
 const BEGIN: &str = "\tmov.u64 \t%watch_since, %globaltimer;\n";
 
 impl Limits {
-    /// Adds the instruction of this line to the sites, and returns its index.
-    fn site(&mut self, line: Line<'_>, text: &str, ptx_line: u32) -> usize {
-        if let Some((kind, _)) = classify(text) {
-            let source = line.source().cloned();
-            self.sites.push(Site { kind, ptx_line, instruction: text.to_owned(), source });
-        }
-        self.sites.len() - 1
+    /// Adds an instruction to the sites, and returns its number, counted from 1.
+    fn site(&mut self, line: Line<'_>, waits: Instruction<'_>) -> usize {
+        self.sites.push(line.site(waits));
+        self.sites.len()
     }
 
     fn label(&mut self) -> u32 {
@@ -148,6 +149,7 @@ impl Limits {
     /// Writes what each thread does first: the block's first one clears the counters.
     fn prologue(&self, out: &mut String) {
         let counters = self.counters;
+        let thread = linear(["%watch_thread", "%watch_x", "%watch_y"], "tid", "ntid");
         let synchronize = if self.has_cluster {
             "\tbarrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;\n"
         } else {
@@ -162,16 +164,11 @@ impl Limits {
 \t{{
 \t.reg .pred \t%watch_other;
 \t.reg .b32 \t%watch_x, %watch_y, %watch_zero;
-\tmov.u32 \t%watch_x, %ntid.x;
-\tmov.u32 \t%watch_y, %ntid.y;
-\tmov.u32 \t%watch_thread, %tid.z;
-\tmov.u32 \t%watch_threads, %tid.y;
-\tmad.lo.s32 \t%watch_thread, %watch_thread, %watch_y, %watch_threads;
-\tmov.u32 \t%watch_threads, %tid.x;
-\tmad.lo.s32 \t%watch_thread, %watch_thread, %watch_x, %watch_threads;
-\tmul.lo.s32 \t%watch_threads, %watch_x, %watch_y;
-\tmov.u32 \t%watch_y, %ntid.z;
-\tmul.lo.s32 \t%watch_threads, %watch_threads, %watch_y;
+{thread}\tmov.u32 \t%watch_threads, %ntid.x;
+\tmov.u32 \t%watch_x, %ntid.y;
+\tmul.lo.s32 \t%watch_threads, %watch_threads, %watch_x;
+\tmov.u32 \t%watch_x, %ntid.z;
+\tmul.lo.s32 \t%watch_threads, %watch_threads, %watch_x;
 \tmov.b32 \t%watch_counters, {SHARED};
 \tadd.s32 \t%watch_counters, %watch_counters, {counters};
 \tmov.b32 \t%watch_cluster, 0;
@@ -194,17 +191,15 @@ impl Limits {
     /// Writes the instructions that end a loop that waits, or report when its time is over.
     fn limit_loop(&mut self, out: &mut String, line: Line<'_>, inner: WaitLoop<'_>) {
         let WaitLoop { label, condition, waits } = inner;
-        let site = self.site(line, waits.text, waits.ptx_line);
+        let site = self.site(line, waits);
         let (over, done) = (self.label(), condition.strip_prefix('!'));
         let done = done.map_or_else(|| format!("!{condition}"), str::to_owned);
-        let operand = classify(waits.text).and_then(|(_, operand)| operand).unwrap_or("0");
-        let phase = phase(waits.text).unwrap_or("0");
-        let (operand, phase) = (load_operand("%watch_operand", operand), load_operand("%watch_phase", phase));
+        let operand = load_operand("%watch_operand", waits.operand);
+        let phase = load_operand("%watch_phase", phase(waits.text).unwrap_or("0"));
         _ = write!(out, "\t@{done} bra \twatch_{over};\n{}", self.again(label));
         _ = write!(
             out,
-            "\tmov.b32 \t%watch_site, {};\n{operand}{phase}\tbra \twatch_report;\nwatch_{over}:\n",
-            site + 1
+            "\tmov.b32 \t%watch_site, {site};\n{operand}{phase}\tbra \twatch_report;\nwatch_{over}:\n"
         );
     }
 
@@ -267,9 +262,9 @@ watch_{wait}:
     }
 
     /// Replaces `barrier.sync`.
-    fn wait_at_barrier(&mut self, out: &mut String, line: Line<'_>, instruction: &str) {
-        let site = self.site(line, instruction, line.instruction().map_or(0, |found| found.ptx_line)) + 1;
-        let (number, threads) = barrier_operands(instruction);
+    fn wait_at_barrier(&mut self, out: &mut String, line: Line<'_>, waits: Instruction<'_>) {
+        let site = self.site(line, waits);
+        let (number, threads) = barrier_operands(waits.text);
         let (over, poll) = (self.label(), self.label());
         out.push_str("\t{\n");
         self.arrive_at(out, number, threads.unwrap_or("%watch_threads"), over);
@@ -327,9 +322,8 @@ watch_{over}:
     }
 
     /// Replaces `barrier.cluster.wait`.
-    fn wait_at_cluster(&mut self, out: &mut String, line: Line<'_>) {
-        let Some(instruction) = line.instruction() else { return };
-        let site = self.site(line, instruction.text, instruction.ptx_line) + 1;
+    fn wait_at_cluster(&mut self, out: &mut String, line: Line<'_>, waits: Instruction<'_>) {
+        let site = self.site(line, waits);
         let (over, poll, offset) = (self.label(), self.label(), 8 * BLOCK_BARRIERS + 4);
         out.push_str("\t{\n");
         Self::count(out);
@@ -361,6 +355,7 @@ watch_{over}:
     fn report(&self, out: &mut String) {
         let Self { address, budget, .. } = self;
         let bytes = 4 * REPORT_WORDS;
+        let block = linear(["%watch_block", "%watch_x", "%watch_y"], "ctaid", "nctaid");
         _ = write!(
             out,
             "watch_report:
@@ -384,14 +379,7 @@ watch_write:
 \tatom.global.cas.b32 \t%watch_x, [%watch_place], 0, -1;
 \tsetp.ne.s32 \t%watch_more, %watch_x, 0;
 \t@%watch_more bra \twatch_stop;
-\tmov.u32 \t%watch_x, %ctaid.z;
-\tmov.u32 \t%watch_y, %nctaid.y;
-\tmov.u32 \t%watch_block, %ctaid.y;
-\tmad.lo.s32 \t%watch_x, %watch_x, %watch_y, %watch_block;
-\tmov.u32 \t%watch_y, %nctaid.x;
-\tmov.u32 \t%watch_block, %ctaid.x;
-\tmad.lo.s32 \t%watch_block, %watch_x, %watch_y, %watch_block;
-\tshr.u32 \t%watch_thread, %watch_thread, 5;
+{block}\tshr.u32 \t%watch_thread, %watch_thread, 5;
 \tst.global.v2.b32 \t[%watch_place+16], {{%watch_operand, %watch_phase}};
 \tfence.acq_rel.sys;
 \tst.global.v4.b32 \t[%watch_place], {{%watch_site, %watch_block, %watch_thread, %watch_lanes}};
