@@ -19,7 +19,7 @@ use crate::binding::shape::{LaunchOptions, Shape, volume};
 use crate::device::Device;
 use crate::device::stream::Stream;
 use crate::error::{Error, TraceError};
-use crate::spec::{KernelParts, KernelSpec};
+use crate::spec::KernelSpec;
 
 use ptx_probe::ring::Layout;
 pub use ptx_probe::summary::{Summary, Wait};
@@ -109,14 +109,11 @@ pub(crate) fn launch(
     let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
     let layout =
         Layout::of(blocks, volume(spec.threads)).map_err(|why| refused(TraceError::Ptx(why.to_string())))?;
-    let buffer = device.zeros::<u32, 1>([layout.bytes() as usize / size_of::<u32>()])?;
-    let probed = ptx_probe::instrument(spec.ptx, spec.entry, spec.shared_bytes, buffer.as_ptr(), layout)
+    let buffer = device.zeros::<u8, 1>([layout.bytes() as usize])?;
+    let mut probed = ptx_probe::instrument(spec.ptx, spec.entry, spec.shared_bytes, buffer.as_ptr(), layout)
         .map_err(|why| refused(TraceError::Ptx(why.to_string())))?;
-    // Kernels stay loaded, so the text is never freed.
-    let ptx = Box::leak(probed.ptx.clone().into_boxed_str());
-    let parts = KernelParts { ptx, shared_bytes: probed.shared_bytes, ..**spec };
-    // SAFETY: the kernel does what `spec` promises, and writes to the buffer.
-    let spec_with_probes = Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }));
+    // SAFETY: besides what `spec` promises, the kernel writes to the buffer.
+    let spec_with_probes = unsafe { spec.rewritten(std::mem::take(&mut probed.ptx), probed.shared_bytes) };
 
     device.synchronize()?;
     let stream = device.stream()?;
@@ -128,9 +125,7 @@ pub(crate) fn launch(
     run(&stream, spec_with_probes)?;
     let end = stream.record()?;
     device.synchronize()?;
-    let words = buffer.to_vec()?;
-    let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
-    let mut trace = Trace::read(spec.name, probed, shape.grid, layout, &bytes);
+    let mut trace = Trace::read(spec.name, probed, shape.grid, layout, &buffer.to_vec()?);
     if let Backend::Cuda(_) = device.backend() {
         trace.launch = Some(f64::from(begin.elapsed_ms(&end)?) * 1e6);
     }

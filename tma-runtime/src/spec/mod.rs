@@ -83,6 +83,19 @@ impl KernelSpec {
         Self { parts }
     }
 
+    /// Returns this kernel with another text and more shared memory. It is never freed, as kernels
+    /// are not.
+    ///
+    /// # Safety
+    ///
+    /// With the text, the kernel does what this one promises, or stops, and accesses other memory
+    /// only where that is allowed.
+    #[cfg(feature = "trace")]
+    pub(crate) unsafe fn rewritten(&self, ptx: String, shared_bytes: u32) -> &'static Self {
+        let parts = KernelParts { ptx: Box::leak(ptx.into_boxed_str()), shared_bytes, ..self.parts };
+        Box::leak(Box::new(Self { parts }))
+    }
+
     /// Returns the kernel's parts, also in constants, where `spec.threads` is not allowed.
     pub const fn parts(&self) -> &KernelParts {
         &self.parts

@@ -48,22 +48,22 @@ impl NonBlockingStreams {
     /// stream. Its context is current.
     pub(super) unsafe fn add(&self, driver: &'static Driver, stream: *mut c_void) -> Result<(), Status> {
         let mut streams = self.lock();
-        // What is captured cannot wait for what is not.
-        // SAFETY: as the caller promises.
-        let is_capturing = unsafe { driver.is_capturing(stream)? };
         match streams.iter_mut().find(|known| known.stream == stream) {
             Some(known) => {
-                if !is_capturing {
-                    // The handle may have belonged to an earlier stream, which this one replaces.
-                    // SAFETY: as the caller promises.
-                    unsafe { known.event.hold(stream)? };
+                // The handle may have belonged to an earlier stream, which this one replaces. What
+                // is captured cannot wait for what is not.
+                // SAFETY: as the caller promises.
+                unsafe {
+                    if !driver.is_capturing(stream)? {
+                        known.event.hold(stream)?;
+                    }
                 }
                 known.users += 1;
             }
             None => streams.push(NonBlockingStream { stream, users: 1, event: Event::new(driver, false)? }),
         }
         self.any.store(true, Ordering::Release);
-        if !is_capturing && self.default_used.load(Ordering::Acquire) {
+        if self.default_used.load(Ordering::Acquire) {
             // SAFETY: as the caller promises.
             unsafe { follow(driver, stream)? };
         }

@@ -4,8 +4,8 @@
 use super::context::Context;
 use super::driver::{PageLocked, RelaxedCaptures};
 use crate::error::{DeadlockReport, Error};
-use crate::spec::{KernelParts, KernelSpec};
-use ptx_probe::watch::{REPORT_WORDS, Report, WORDS, Watched, describe, watch};
+use crate::spec::KernelSpec;
+use ptx_probe::watch::{Report, WORDS, Watched, describe, watch};
 use std::ptr;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ pub(super) struct Watch {
     original: &'static KernelSpec,
     /// The kernel with other PTX.
     spec: &'static KernelSpec,
+    /// Its waits. The text is in `spec`.
     watched: Watched,
     limit: Duration,
     /// Host memory, which can be read after the kernel has stopped.
@@ -39,12 +40,11 @@ impl Context {
         let reports = PageLocked::zeroed(self.driver)
             .map_err(|code| self.failure("allocate memory for reports of waits", code))?;
         let budget = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX / 2);
-        let watched = watch(original.ptx, original.entry, original.shared_bytes, reports.address(), budget)
-            .map_err(|why| Error::Unwatched { kernel: original.name, why: why.to_string() })?;
-        let ptx = Box::leak(watched.ptx.clone().into_boxed_str());
-        let parts = KernelParts { ptx, shared_bytes: watched.shared_bytes, ..**original };
-        // SAFETY: the kernel does what `original` promises, or stops, and writes to the reports.
-        let spec = Box::leak(Box::new(unsafe { KernelSpec::from_parts(parts) }));
+        let mut watched =
+            watch(original.ptx, original.entry, original.shared_bytes, reports.address(), budget)
+                .map_err(|why| Error::Unwatched { kernel: original.name, why: why.to_string() })?;
+        // SAFETY: besides what `original` promises, the kernel writes to the reports.
+        let spec = unsafe { original.rewritten(std::mem::take(&mut watched.ptx), watched.shared_bytes) };
         self.watches().push(Watch { original, spec, watched, limit, reports });
         Ok(spec)
     }
@@ -70,6 +70,3 @@ impl Watch {
         Some(Error::Deadlock { kernel: self.original.name, limit: self.limit, report })
     }
 }
-
-/// A report is read as the words that the kernel writes.
-const _: () = assert!(REPORT_WORDS * size_of::<u32>() == 32);
