@@ -55,8 +55,8 @@ enum Task {
         #[arg(long, default_value = ptx::DEFAULT_TARGET)]
         target: String,
     },
-    /// Sets up, packs the wheel of `tma-kernels`, and tests it by the `python3` of this machine: with
-    /// NumPy, and with PyTorch if that has it
+    /// Sets up, packs the wheel of `tma-kernels`, and tests it by the `python3` of this machine:
+    /// with NumPy, and with PyTorch if that has it
     Python,
     /// Checks the barrier protocol of every kernel, and prints which are proved, and which are
     /// undecided and why

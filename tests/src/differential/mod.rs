@@ -3,8 +3,8 @@
 //! `generate` writes kernels: expressions of every scalar, register arrays, control flow, device
 //! functions. The compiler translates each to PTX, which the simulator runs ([`device`]). rustc
 //! compiles a program from the same text, in which the words of the language are functions of
-//! `words.rs` and `memory.rs` (`host`). Both get the same inputs, and the outputs of the kernels must
-//! be equal.
+//! `words.rs` and `memory.rs` (`host`). Both get the same inputs, and the outputs of the kernels
+//! must be equal.
 //!
 //! All types are written out, since this does not test inference. Behaviour that the language
 //! leaves open does not occur, nor does overflow, which stops some kernels: divisors are never 0 or

@@ -46,8 +46,7 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
     let wanted = Wanted::of::<AB, C, N>(full, edge, &options)?;
     let problem = Problem { extents: [m, n, k], batches, bytes: [size_of::<AB>(), size_of::<C>()] };
     let multiprocessors = on.device().multiprocessors();
-    let is_captured = on.stream().map_or(Ok(false), Stream::is_capturing)?;
-    let may_allocate = options.workspace.is_some() || !is_captured;
+    let may_allocate = options.workspace.is_some() || !on.stream().map_or(Ok(false), Stream::is_capturing)?;
     let has = |choice: Choice| {
         let shares_sums = match choice.division {
             Division::Parts(_) | Division::Even => true,

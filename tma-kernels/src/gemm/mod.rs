@@ -164,8 +164,8 @@ impl Workspace {
         Ok(Self { partials, tickets: device.zeros([blocks * warpgroups])? })
     }
 
-    /// Grows until the memory suffices for the sums of this many blocks. What it had before is freed
-    /// once every GEMM that uses it has run.
+    /// Grows until the memory suffices for the sums of this many blocks. What it had before is
+    /// freed once every GEMM that uses it has run.
     fn grow(&mut self, blocks: usize, facts: &tile::Facts) -> Result<(), Error> {
         if !self.holds(blocks, facts) {
             let device = self.partials.device();

@@ -173,8 +173,8 @@ pub unsafe extern "C-unwind" fn boxed<O: Declared>(stack: *mut u64, arguments: u
     };
     // Without the functions PyTorch could not have called this one.
     if let Some(shims) = SHIMS.get() {
-        // SAFETY: PyTorch calls kernels from C++, which handles exceptions, and this frame lets them
-        // pass.
+        // SAFETY: PyTorch calls kernels from C++, which handles exceptions, and this frame lets
+        // them pass.
         unsafe { raise(shims, text) }
     }
 }

@@ -25,8 +25,8 @@ impl Cx<'_> {
         Some(TileType { element: element?, extents: extents?, swizzle: swizzle? })
     }
 
-    /// Returns whether a tile has numbers instead of a shape, as in `Tile<f32, 64, 32>`, or neither,
-    /// and reports it.
+    /// Returns whether a tile has numbers instead of a shape, as in `Tile<f32, 64, 32>`, or
+    /// neither, and reports it.
     pub(super) fn refuse_tile_without_shape(&mut self, segment: &PathSegment) -> bool {
         let (extents, others): (Vec<_>, Vec<_>) =
             generic_arguments(segment).into_iter().partition(|argument| self.is_number(argument));
