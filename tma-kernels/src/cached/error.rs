@@ -103,8 +103,8 @@ impl std::fmt::Display for CachedAttentionError {
             ),
             Self::TooLarge { shape, keys } => write!(
                 f,
-                "{code}: a sequence must have fewer than 2^31 keys and queries together, and all sequences fewer \
-                 than 2^30 rows of `o`: `q` is {shape:?}, and a sequence has up to {keys} keys; split the batch"
+                "{code}: there must be at most 1024 sequences, of fewer than 2^31 keys and queries together, with \
+                 fewer than 2^30 rows of `o` in all: `q` is {shape:?}, and a sequence has up to {keys} keys; split the batch"
             ),
             Self::Factor { option, number } => write!(
                 f,

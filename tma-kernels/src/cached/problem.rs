@@ -105,10 +105,11 @@ impl Problem {
             scale: scale * LOG2_E,
             cap_scale,
         };
-        let units = problem.heads_and_tiles().checked_mul(problem.launch_sequences());
+        let units = problem.heads_and_tiles().checked_mul(problem.sequences);
         let outputs = sequences.checked_mul(heads).and_then(|all| all.checked_mul(queries));
         let is_small = |number: Option<usize>| number.is_some_and(|number| number < MOST / 2);
-        if keys.is_none() || !is_small(units) || !is_small(outputs) {
+        let is_few = sequences <= MOST_SEQUENCES as usize;
+        if keys.is_none() || !is_few || !is_small(units) || !is_small(outputs) {
             return Err(CachedAttentionError::TooLarge { shape: q, keys: keys.unwrap_or(usize::MAX) });
         }
         Ok(problem)
@@ -122,11 +123,6 @@ impl Problem {
     /// Returns how many heads of keys, times tiles of rows, a sequence has.
     pub(super) fn heads_and_tiles(&self) -> usize {
         self.key_heads.saturating_mul(self.rows().div_ceil(ROWS as usize))
-    }
-
-    /// Returns the sequences of a launch.
-    pub(super) fn launch_sequences(&self) -> usize {
-        self.sequences.min(MOST_SEQUENCES as usize)
     }
 
     /// Returns the depth of the kernel that computes this one: loads fill the columns beyond with

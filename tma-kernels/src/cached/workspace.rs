@@ -67,7 +67,7 @@ impl Size {
     /// Returns the memory that a launch needs. Each sequence and head begins a unit of its own.
     fn of(problem: &Problem, division: Division) -> Self {
         let rows = problem.rows().min(super::schedule::work::ROWS as usize);
-        let units = division.units + problem.launch_sequences() * problem.heads_and_tiles();
+        let units = division.units + problem.sequences * problem.heads_and_tiles();
         Self { units, rows, depth: problem.kernel_depth() }
     }
 }
