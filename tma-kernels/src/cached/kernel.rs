@@ -114,7 +114,7 @@ pub mod few_queries {
                 let mut is_over = false;
                 while !is_over {
                     is_over = unit >= units;
-                    free[turn % 2].wait((turn / 2 & 1) ^ 1);
+                    free[turn % 2].wait((turn / 2 % 2) ^ 1);
                     let to = announced[turn % 2];
                     if is_over {
                         to.set(6, 0);
@@ -176,7 +176,7 @@ pub mod few_queries {
             let mut first_warp = 0; // which reads the unit's first stage
             let mut is_over = false;
             while !is_over {
-                ready[turn % 2].wait(turn / 2 & 1);
+                ready[turn % 2].wait(turn / 2 % 2);
                 let from = announced[turn % 2];
                 let parts = from.get(6);
                 is_over = parts == 0;
@@ -307,12 +307,10 @@ pub mod few_queries {
                                         let values = quotient::<T, SHIFT>(all, row, sinks, scale);
                                         o.set_vec(row_start(of_o, row) + column as u64, values);
                                         if let Some(lse) = lse {
+                                            let at = (sequence * key_heads * group + row.head) * queries
+                                                + row.query;
                                             if column == 0 {
-                                                let at = (sequence * key_heads * group + row.head) * queries;
-                                                lse.set(
-                                                    at + row.query,
-                                                    log_sum::<SHIFT>(all, row, sinks, scale),
-                                                );
+                                                lse.set(at, log_sum::<SHIFT>(all, row, sinks, scale));
                                             }
                                         }
                                     } else {
@@ -359,9 +357,10 @@ pub mod few_queries {
                                     let values = quotient::<T, SHIFT>(all, row, sinks, scale);
                                     o.set_vec(row_start(of_o, row) + column as u64, values);
                                     if let Some(lse) = lse {
+                                        let at =
+                                            (sequence * key_heads * group + row.head) * queries + row.query;
                                         if column == 0 {
-                                            let at = (sequence * key_heads * group + row.head) * queries;
-                                            lse.set(at + row.query, log_sum::<SHIFT>(all, row, sinks, scale));
+                                            lse.set(at, log_sum::<SHIFT>(all, row, sinks, scale));
                                         }
                                     }
                                 }

@@ -51,7 +51,7 @@ pub(super) fn queue<T: AttentionElement>(
     // Extents are below 2^31, which the problem has checked.
     let count = |value: usize| value as u32;
     Ok(kernel.launch(
-        &dependent(on),
+        dependent(on),
         Grid::x(count(division.blocks.max(1))),
         k.l2_promotion(L2Promotion::B256), // whole rows are read
         v.l2_promotion(L2Promotion::B256),

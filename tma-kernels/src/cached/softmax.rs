@@ -16,9 +16,9 @@ pub mod online {
     /// The partial results that a thread reads at a time.
     const BATCH: u32 = 8;
 
-    /// The factors between natural and base-2 logarithms.
-    const LOG2_E: f32 = 1.442_695_f32;
-    const LN_2: f32 = 0.693_147_2_f32;
+    /// The factors between natural and base-2 logarithms: the nearest `f32` of each.
+    const LOG2_E: f32 = 12_102_203.0 / 8_388_608.0;
+    const LN_2: f32 = 11_629_080.0 / 16_777_216.0;
 
     /// The running softmax of a lane's two rows.
     #[derive(Clone, Copy)]
@@ -132,8 +132,9 @@ pub mod online {
     ) -> f32 {
         let mut total = part.total;
         if let Some(sinks) = sinks {
+            let sink = sinks.get(row.head) * LOG2_E;
             if row.sees_keys {
-                total += exp2_ftz(sinks.get(row.head) * LOG2_E - part.peak * scale - SHIFT as f32);
+                total += exp2_ftz(sink - part.peak * scale - SHIFT as f32);
             }
         }
         total
