@@ -115,7 +115,7 @@ fn three_texts_of_a_mistake_have_its_rule_and_page() {
         all += &format!("=== {file}: the compiler\n{error}\n\n=== {file}: the simulator\n{finding}\n");
         all.extend(report.map(|report| format!("=== {file}: a GPU with limited waits\n{report}\n")));
     }
-    tma_golden::assert_all([(root().join("tests/tests/snapshots/alike.txt"), all)]);
+    tma_golden::assert_all([(root().join("tests/tests/alike.txt"), all)]);
 }
 
 #[test]
