@@ -11,7 +11,7 @@ pub mod few_queries {
         KEYS, MOST_SEQUENCES, Problem, ROWS, Span, Strides, WARPS, plan, query_row, row_start, visible,
         work_unit,
     };
-    use crate::cached::softmax::online::{RowPart, Softmax, added, log_sum, merged, quotient, weigh};
+    use crate::cached::softmax::online::{RowPart, Softmax, added, merged, store_row, weigh};
 
     /// The named barrier of the warps that multiply.
     const MULTIPLIERS: u32 = 1;
@@ -304,15 +304,9 @@ pub mod few_queries {
                                     if parts == 1 {
                                         let row =
                                             query_row(problem, sequence, head, all_keys, first_row + row);
-                                        let values = quotient::<T, SHIFT>(all, row, sinks, scale);
-                                        o.set_vec(row_start(of_o, row) + column as u64, values);
-                                        if let Some(lse) = lse {
-                                            let at = (sequence * key_heads * group + row.head) * queries
-                                                + row.query;
-                                            if column == 0 {
-                                                lse.set(at, log_sum::<SHIFT>(all, row, sinks, scale));
-                                            }
-                                        }
+                                        store_row::<T, SHIFT>(
+                                            problem, o, of_o, lse, sinks, row, column, all, scale,
+                                        );
                                     } else {
                                         let to = unit * min(rows, ROWS) + row;
                                         partials.set_vec(to as u64 * DEPTH as u64 + column as u64, all.sums);
@@ -354,15 +348,9 @@ pub mod few_queries {
                                         scale,
                                     );
                                     let row = query_row(problem, sequence, head, all_keys, first_row + row);
-                                    let values = quotient::<T, SHIFT>(all, row, sinks, scale);
-                                    o.set_vec(row_start(of_o, row) + column as u64, values);
-                                    if let Some(lse) = lse {
-                                        let at =
-                                            (sequence * key_heads * group + row.head) * queries + row.query;
-                                        if column == 0 {
-                                            lse.set(at, log_sum::<SHIFT>(all, row, sinks, scale));
-                                        }
-                                    }
+                                    store_row::<T, SHIFT>(
+                                        problem, o, of_o, lse, sinks, row, column, all, scale,
+                                    );
                                 }
                             }
                         }

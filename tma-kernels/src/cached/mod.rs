@@ -20,7 +20,7 @@ pub use super::attention::AttentionElement;
 pub struct KeyValueCache<'a, T> {
     /// Batch × heads × keys × depth or, in pages, pages × heads × rows × depth.
     keys: TensorView<'a, T, 4>,
-    /// As the keys; the depth may be another one.
+    /// The same shape.
     values: TensorView<'a, T, 4>,
     /// The pages of each sequence: batch × pages of the longest one.
     table: Option<TensorView<'a, u32, 2>>,
@@ -78,8 +78,7 @@ pub struct CachedAttentionOptions<'a> {
     /// Memory for heads whose keys are divided among blocks. It grows if it is too small. Without
     /// it, the call allocates its own, and waits when that is freed.
     pub workspace: Option<&'a mut CacheWorkspace>,
-    /// The division of the work. `None` stands for the result of
-    /// [`Division::of`].
+    /// The division of the work. `None` stands for the result of [`Division::of`].
     pub division: Option<Division>,
 }
 
@@ -121,10 +120,10 @@ impl Division {
 /// each sequence or a few.
 ///
 /// `q` and `o` are batch × heads × queries × depth, with a depth of at most 128 that is a multiple
-/// of 8, and a batch of at most 1024. There may be fewer heads of keys and values: each is then shared by the same number of
-/// adjacent heads of queries, and read once for up to 16 rows of queries. Views need not be
-/// contiguous, except for rows, which begin at multiples of 16 bytes. A query that sees no key has
-/// the result zero.
+/// of 8, and a batch of at most 1024. There may be fewer heads of keys and values: each is then
+/// shared by the same number of adjacent heads of queries, and read once for up to 16 rows of
+/// queries. Views need not be contiguous, except for rows, which begin at multiples of 16 bytes. A
+/// query that sees no key has the result zero.
 ///
 /// The keys of a head are divided among blocks, and the parts are added in a fixed order: the same
 /// arguments produce the same bits each time on one kind of GPU. Lengths and tables are read when

@@ -4,10 +4,7 @@ use std::f32::consts::LOG2_E;
 
 use super::schedule::work::{MOST_SEQUENCES, ROWS};
 use super::{AttentionElement, CachedAttentionError, CachedAttentionOptions, KeyValueCache};
-
-/// The number of rows that coordinates of tensor maps can address: 2^31. Source: CUDA driver API,
-/// `cuTensorMapEncodeTiled`, `globalDim`; coordinates are signed.
-const MOST: usize = 1 << 31;
+use crate::attention::shape::MOST;
 
 /// The elements of 16 bytes.
 const VECTOR: usize = 8;

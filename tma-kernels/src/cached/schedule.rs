@@ -94,6 +94,12 @@ pub mod work {
         Span { first, end: max(first, end) }
     }
 
+    /// Returns the same for a sequence by its number.
+    #[tma_device]
+    pub fn seen_of(problem: Problem, lengths: Option<Global<u32>>, sequence: u32) -> Span {
+        seen(problem, length(problem, lengths, sequence))
+    }
+
     /// Returns into how many parts the keys of a head are divided, so that each has about
     /// `unit_keys`.
     #[tma_device]
@@ -122,7 +128,7 @@ pub mod work {
         for first in (0..problem.sequences).step_by(32) {
             let sequence = first + lane_idx();
             if sequence < problem.sequences {
-                let span = seen(problem, length(problem, lengths, sequence));
+                let span = seen_of(problem, lengths, sequence);
                 all += (span.end - span.first) as u64;
             }
         }
@@ -136,7 +142,7 @@ pub mod work {
             let sequence = first + lane_idx();
             let mut own = 0;
             if sequence < problem.sequences {
-                let span = seen(problem, length(problem, lengths, sequence));
+                let span = seen_of(problem, lengths, sequence);
                 own = parts(span, unit_keys) * heads(problem);
             }
             let mut upto = own;

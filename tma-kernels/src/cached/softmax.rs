@@ -7,7 +7,7 @@ use tma_runtime::tma_module;
 pub mod online {
     use tma_runtime::prelude::*;
 
-    use crate::cached::schedule::work::{KEYS, QueryRow, ROWS};
+    use crate::cached::schedule::work::{KEYS, Problem, QueryRow, ROWS, Strides, row_start};
 
     /// The base-2 logarithm of the greatest weight. A row's greatest score so far is kept while no
     /// score exceeds it by more, so that sums are rarely multiplied.
@@ -150,6 +150,30 @@ pub mod online {
     ) -> f32 {
         let exponent = log2(total_of::<SHIFT>(part, row, sinks, scale)) + SHIFT as f32;
         if row.sees_keys { fma(part.peak, scale, exponent) * LN_2 } else { f32::NEG_INFINITY }
+    }
+
+    /// Writes four columns of a row's result, and with the first ones its logarithm, if it is wanted.
+    #[tma_device]
+    pub fn store_row<T: TileElement + Number, const SHIFT: i32>(
+        problem: Problem,
+        o: Global<T>,
+        strides: Strides,
+        lse: Option<Global<f32>>,
+        sinks: Option<Global<f32>>,
+        row: QueryRow,
+        column: u32,
+        part: RowPart,
+        scale: f32,
+    ) {
+        let values = quotient::<T, SHIFT>(part, row, sinks, scale);
+        o.set_vec(row_start(strides, row) + column as u64, values);
+        if let Some(lse) = lse {
+            let heads = problem.key_heads * problem.group;
+            let at = (row.sequence * heads + row.head) * problem.queries + row.query;
+            if column == 0 {
+                lse.set(at, log_sum::<SHIFT>(part, row, sinks, scale));
+            }
+        }
     }
 
     /// Returns the sum of a row's parts in global memory, in the order of the parts. The first one
