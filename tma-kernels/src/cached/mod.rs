@@ -1,8 +1,11 @@
 //! Attention of few queries over many keys: the step of a decoder over its cache.
 
 mod error;
-pub mod kernel;
+pub mod few_rows;
 mod launch;
+pub mod loads;
+pub mod many_rows;
+pub mod merge;
 mod problem;
 pub mod schedule;
 pub mod softmax;

@@ -2,7 +2,7 @@
 
 use std::f32::consts::LOG2_E;
 
-use super::schedule::work::{MOST_SEQUENCES, ROWS};
+use super::schedule::work::MOST_SEQUENCES;
 use super::{AttentionElement, CachedAttentionError, CachedAttentionOptions, KeyValueCache};
 use crate::attention::shape::MOST;
 
@@ -117,9 +117,18 @@ impl Problem {
         self.queries.saturating_mul(self.group)
     }
 
+    /// Returns how many rows of a head of keys a block multiplies at a time.
+    pub(super) fn tile_rows(&self) -> usize {
+        match self.rows() {
+            0..=16 => 16,
+            17..=64 => 64,
+            _ => 128,
+        }
+    }
+
     /// Returns how many heads of keys, times tiles of rows, a sequence has.
     pub(super) fn heads_and_tiles(&self) -> usize {
-        self.key_heads.saturating_mul(self.rows().div_ceil(ROWS as usize))
+        self.key_heads.saturating_mul(self.rows().div_ceil(self.tile_rows()))
     }
 
     /// Returns the depth of the kernel that computes this one: loads fill the columns beyond with

@@ -7,14 +7,8 @@ use tma_runtime::tma_module;
 pub mod work {
     use tma_runtime::prelude::*;
 
-    /// Rows of a multiplication: the queries of the heads that share a head of keys, and padding.
-    pub const ROWS: u32 = 16;
-
-    /// Keys of a stage: the rows of the smallest page.
-    pub const KEYS: u32 = 16;
-
-    /// Warps of a block that multiply. Each takes the keys of every fourth stage.
-    pub const WARPS: u32 = 4;
+    /// Parts of a head begin at multiples of so many keys: those that a block multiplies at a time.
+    const ALIGNMENT: u32 = 64;
 
     /// Sequences of a launch: their first work units are held in shared memory.
     pub const MOST_SEQUENCES: u32 = 1024;
@@ -36,6 +30,8 @@ pub mod work {
         pub left: u32,
         /// The number of keys after its own position that a query sees.
         pub right: u32,
+        /// Rows of a work unit: queries of the heads that share a head of keys, and padding.
+        pub tile_rows: u32,
     }
 
     /// A range of the keys of a sequence.
@@ -54,16 +50,57 @@ pub mod work {
         pub sequence: u32,
         /// The head of keys.
         pub head: u32,
-        /// The first of 16 rows of queries.
+        /// The first row of queries.
         pub row: u32,
         /// The keys of the sequence.
         pub keys: u32,
         /// The part's keys.
         pub span: Span,
-        /// The number of parts.
+        /// The number of parts. 0 stands for no unit.
         pub parts: u32,
         /// The number of the first part's unit.
         pub first_unit: u32,
+        /// The unit's own number.
+        pub unit: u32,
+    }
+
+    /// Returns what stands for no unit: there are no more.
+    #[tma_device]
+    pub fn no_unit() -> WorkUnit {
+        let span = Span { first: 0, end: 0 };
+        WorkUnit { sequence: 0, head: 0, row: 0, keys: 0, span, parts: 0, first_unit: 0, unit: 0 }
+    }
+
+    /// The words in which one warp tells the others its work unit.
+    pub type UnitWords = SharedArray<u32, 9>;
+
+    /// Writes a work unit to shared memory.
+    #[tma_device]
+    pub fn announce(to: UnitWords, work: WorkUnit) {
+        to.set(0, work.sequence);
+        to.set(1, work.head);
+        to.set(2, work.row);
+        to.set(3, work.keys);
+        to.set(4, work.span.first);
+        to.set(5, work.span.end);
+        to.set(6, work.parts);
+        to.set(7, work.first_unit);
+        to.set(8, work.unit);
+    }
+
+    /// Reads a work unit from shared memory.
+    #[tma_device]
+    pub fn announced(from: UnitWords) -> WorkUnit {
+        WorkUnit {
+            sequence: from.get(0),
+            head: from.get(1),
+            row: from.get(2),
+            keys: from.get(3),
+            span: Span { first: from.get(4), end: from.get(5) },
+            parts: from.get(6),
+            first_unit: from.get(7),
+            unit: from.get(8),
+        }
     }
 
     /// Returns the number of keys of a sequence.
@@ -86,10 +123,10 @@ pub mod work {
         }
     }
 
-    /// Returns the keys that any query of a sequence sees, from the start of a stage on.
+    /// Returns the keys that any query of a sequence sees, from a multiple of the alignment on.
     #[tma_device]
     pub fn seen(problem: Problem, keys: u32) -> Span {
-        let first = visible(problem, keys, 0).first / KEYS * KEYS;
+        let first = visible(problem, keys, 0).first / ALIGNMENT * ALIGNMENT;
         let end = visible(problem, keys, problem.queries - 1).end;
         Span { first, end: max(first, end) }
     }
@@ -107,10 +144,10 @@ pub mod work {
         max((span.end - span.first + unit_keys / 2) / unit_keys, 1)
     }
 
-    /// Returns how many heads of keys, times tiles of 16 rows of queries, a sequence has.
+    /// Returns into how many tiles the rows of a head of keys are divided.
     #[tma_device]
-    pub fn heads(problem: Problem) -> u32 {
-        problem.key_heads * (problem.queries * problem.group).div_ceil(ROWS)
+    pub fn tiles(problem: Problem) -> u32 {
+        (problem.queries * problem.group).div_ceil(problem.tile_rows)
     }
 
     /// Divides the keys of all heads into about `target` units, and writes the number of each
@@ -135,15 +172,15 @@ pub mod work {
         for bit in unroll(0..5u32) {
             all += shuffle_xor(all, 1 << bit);
         }
-        let each = (all * heads(problem) as u64).div_ceil(target as u64);
-        let unit_keys = max(min(each, 1 << 30) as u32, least).next_multiple_of(WARPS * KEYS);
+        let each = (all * (problem.key_heads * tiles(problem)) as u64).div_ceil(target as u64);
+        let unit_keys = max(min(each, 1 << 30) as u32, least).next_multiple_of(ALIGNMENT);
         let mut units = 0;
         for first in (0..problem.sequences).step_by(32) {
             let sequence = first + lane_idx();
             let mut own = 0;
             if sequence < problem.sequences {
                 let span = seen_of(problem, lengths, sequence);
-                own = parts(span, unit_keys) * heads(problem);
+                own = parts(span, unit_keys) * problem.key_heads * tiles(problem);
             }
             let mut upto = own;
             for bit in unroll(0..5u32) {
@@ -184,17 +221,18 @@ pub mod work {
         let span = seen(problem, keys);
         let parts = parts(span, unit_keys);
         let number = unit - starts.get(sequence);
-        let tiles = (problem.queries * problem.group).div_ceil(ROWS);
-        let part_keys = (span.end - span.first).div_ceil(parts).next_multiple_of(WARPS * KEYS);
+        let tiles = tiles(problem);
+        let part_keys = (span.end - span.first).div_ceil(parts).next_multiple_of(ALIGNMENT);
         let first = span.first + number % parts * part_keys;
         WorkUnit {
             sequence,
             head: number / parts / tiles,
-            row: number / parts % tiles * ROWS,
+            row: number / parts % tiles * problem.tile_rows,
             keys,
             span: Span { first: min(first, span.end), end: min(first + part_keys, span.end) },
             parts,
             first_unit: unit - number % parts,
+            unit,
         }
     }
 

@@ -3,6 +3,7 @@
 use tma_runtime::prelude::*;
 
 use super::problem::Problem;
+use super::schedule::work::MOST_SEQUENCES;
 use super::{CachedAttentionError, Division};
 
 /// Memory through which the blocks of [`cached_attention`](super::cached_attention) exchange parts
@@ -15,6 +16,8 @@ pub struct CacheWorkspace {
     pub(super) stats: DeviceTensor<f32, 1>,
     /// The parts of each head that have ended. Zeros between launches.
     pub(super) arrived: DeviceTensor<u32, 1>,
+    /// The first unit of each sequence, and after them about how many keys a unit has.
+    pub(super) starts: DeviceTensor<u32, 1>,
     /// The number of work units that blocks have taken. Zero between launches.
     pub(super) taken: DeviceTensor<u32, 1>,
 }
@@ -37,6 +40,7 @@ impl CacheWorkspace {
             partials: device.zeros([units * rows * depth])?,
             stats: device.zeros([units * rows * 2])?,
             arrived: device.zeros([units])?,
+            starts: device.zeros([MOST_SEQUENCES as usize + 1])?,
             taken: device.zeros([1])?,
         })
     }
@@ -66,7 +70,7 @@ struct Size {
 impl Size {
     /// Returns the memory that a launch needs. Each sequence and head begins a unit of its own.
     fn of(problem: &Problem, division: Division) -> Self {
-        let rows = problem.rows().min(super::schedule::work::ROWS as usize);
+        let rows = problem.rows().min(problem.tile_rows());
         let units = division.units + problem.sequences * problem.heads_and_tiles();
         Self { units, rows, depth: problem.kernel_depth() }
     }
