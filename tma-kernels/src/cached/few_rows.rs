@@ -9,7 +9,7 @@ pub mod warps {
 
     use crate::cached::loads::stream::{Rows, load_units};
     use crate::cached::schedule::work::{
-        MOST_SEQUENCES, Problem, Span, Strides, UnitWords, announced, plan, query_row, row_start, visible,
+        Problem, Span, Strides, UnitWords, announced, plan, query_row, row_start, visible,
     };
     use crate::cached::softmax::online::{RowPart, Softmax, added, merged, row_totals, store_row, weigh};
 
@@ -87,7 +87,6 @@ pub mod warps {
         let ring: Pipeline<(Rows<T, KEYS, DEPTH>, Rows<T, KEYS, DEPTH>), STAGES> = shared();
         let rows_of_q: Tile<T, Shape2<ROWS, DEPTH>, Swizzle128> = shared();
         let sums: Stages<SharedArray<f32, PITCH>, { WARPS * 8 }> = shared();
-        let starts: SharedArray<u32, { MOST_SEQUENCES }> = shared();
         let announcements: Stages<UnitWords, 2> = shared();
         let ready: Stages<Barrier, 2> = shared();
         let free: Stages<Barrier, 2> = shared();
@@ -109,27 +108,23 @@ pub mod warps {
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
         let rows = queries * group;
         if warp_idx() == WARPS {
-            let [unit_keys, units] = plan(problem, lengths, starts, target, least);
-            if elect_one() {
-                let mut producer = ring.producer();
-                load_units(
-                    k,
-                    v,
-                    &mut producer,
-                    announcements,
-                    ready,
-                    free,
-                    problem,
-                    table,
-                    table_stride,
-                    page_shift,
-                    lengths,
-                    starts,
-                    taken,
-                    unit_keys,
-                    units,
-                );
-            }
+            let plan = plan(problem, lengths, target, least);
+            let mut producer = ring.producer();
+            load_units(
+                k,
+                v,
+                &mut producer,
+                announcements,
+                ready,
+                free,
+                problem,
+                plan,
+                table,
+                table_stride,
+                page_shift,
+                lengths,
+                taken,
+            );
         } else {
             let mut consumer = ring.consumer();
             let warp = warp_idx();

@@ -7,7 +7,7 @@ use tma_runtime::tma_module;
 pub mod stream {
     use tma_runtime::prelude::*;
 
-    use crate::cached::schedule::work::{MOST_SEQUENCES, Problem, UnitWords, announce, no_unit, work_unit};
+    use crate::cached::schedule::work::{Plan, Problem, UnitWords, announce, no_unit, work_unit};
 
     /// Page numbers that are read at a time, so that their latencies overlap.
     const PAGES: u32 = 8;
@@ -16,7 +16,7 @@ pub mod stream {
     pub type Rows<T, const KEYS: u32, const DEPTH: u32> = Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>;
 
     /// Takes one work unit after the other, announces it to the warps that multiply, and loads its
-    /// keys and values. One thread of a block calls it.
+    /// keys and values. One warp of a block calls it.
     ///
     /// `ready[i]` completes when announcement `i` has been written, and `free[i]` when it has been
     /// read. `taken` counts the units that all blocks have taken.
@@ -29,26 +29,22 @@ pub mod stream {
         ready: Stages<Barrier, 2>,
         free: Stages<Barrier, 2>,
         problem: Problem,
+        plan: Plan,
         table: Option<Global<u32>>,
         table_stride: u32,
         page_shift: u32,
         lengths: Option<Global<u32>>,
-        starts: SharedArray<u32, { MOST_SEQUENCES }>,
         taken: Global<u32>,
-        unit_keys: u32,
-        units: u32,
     ) {
         let mut unit = block_idx().x;
         let mut turn = 0u32;
         let mut is_over = false;
         while !is_over {
-            is_over = unit >= units;
-            free[turn % 2].wait((turn / 2 % 2) ^ 1);
-            if is_over {
-                announce(announcements[turn % 2], no_unit());
-                ready[turn % 2].arrive();
-            } else {
-                let work = work_unit(problem, lengths, starts, unit_keys, unit);
+            is_over = unit >= plan.units;
+            let work = if is_over { no_unit() } else { work_unit(problem, lengths, plan.unit_keys, unit) };
+            let mut number = 0;
+            if elect_one() {
+                free[turn % 2].wait((turn / 2 % 2) ^ 1);
                 announce(announcements[turn % 2], work);
                 ready[turn % 2].arrive();
                 if let Some(table) = table {
@@ -76,14 +72,16 @@ pub mod stream {
                         v.load(slot.1, [work.sequence, work.head, key, 0], slot.barrier());
                     }
                 }
-                // The first unit of each block follows from its index, the others from a counter.
-                let number = taken.fetch_add(0, 1, Order::Relaxed, Scope::Device);
-                if number == units - 1 {
-                    taken.set(0, 0); // by then all units have been taken
+                if !is_over {
+                    // The first unit of each block follows from its index, the others from a counter.
+                    number = taken.fetch_add(0, 1, Order::Relaxed, Scope::Device);
+                    if number == plan.units - 1 {
+                        taken.set(0, 0); // by then all units have been taken
+                    }
                 }
-                unit = number + grid_dim().x;
-                turn += 1;
             }
+            unit = warp_reduce_max(number) + grid_dim().x;
+            turn += 1;
         }
     }
 }

@@ -9,7 +9,7 @@ pub mod warpgroups {
 
     use crate::cached::loads::stream::{Rows, load_units};
     use crate::cached::schedule::work::{
-        MOST_SEQUENCES, Problem, Span, Strides, UnitWords, announced, plan, query_row, row_start, visible,
+        Problem, Span, Strides, UnitWords, announced, plan, query_row, row_start, store_plan, visible,
     };
     use crate::cached::softmax::online::{Softmax, row_totals, share, store_log_sum, weigh_tile};
 
@@ -22,7 +22,7 @@ pub mod warpgroups {
     /// Returns how many stages of keys and values fit in shared memory beside the queries: with one
     /// warpgroup that multiplies, of half of it, since two blocks share a multiprocessor.
     pub const fn stages(warpgroups: u32, keys: u32, depth: u32) -> u32 {
-        (if warpgroups == 1 { 80 } else { 160 }) * 1024 / (4 * keys * depth)
+        (if warpgroups == 1 { 96 } else { 192 }) * 1024 / (4 * keys * depth)
     }
 
     /// Limits the scores of keys from `first` on, and masks those of keys that a query does not see.
@@ -84,7 +84,7 @@ pub mod warpgroups {
         lse: Option<Global<f32>>,
         partials: Global<f32>,
         stats: Global<f32>,
-        to_merge: Global<u32>,
+        starts: Global<u32>,
         taken: Global<u32>,
         sequences: u32,
         key_heads: u32,
@@ -112,7 +112,6 @@ pub mod warpgroups {
     {
         let ring: Pipeline<(Rows<T, KEYS, DEPTH>, Rows<T, KEYS, DEPTH>), STAGES> = shared();
         let rows_of_q: Stages<Tile<T, Shape2<ROWS, DEPTH>, Swizzle128>, WARPGROUPS> = shared();
-        let starts: SharedArray<u32, { MOST_SEQUENCES }> = shared();
         let announcements: Stages<UnitWords, 2> = shared();
         let ready: Stages<Barrier, 2> = shared();
         let free: Stages<Barrier, 2> = shared();
@@ -136,36 +135,26 @@ pub mod warpgroups {
         if warpgroup_idx() == WARPGROUPS {
             setmaxnreg_dec::<56>();
             if warp_idx() == 4 * WARPGROUPS {
-                let [unit_keys, units] = plan(problem, lengths, starts, target, least);
+                let plan = plan(problem, lengths, target, least);
                 if block_idx().x == 0 {
-                    for sequence in (lane_idx()..sequences).step_by(32) {
-                        to_merge.set(sequence, starts.get(sequence));
-                    }
-                    if lane_idx() == 0 {
-                        to_merge.set(sequences, unit_keys);
-                    }
+                    store_plan(starts, problem, lengths, plan.unit_keys);
                 }
-                sync_warp();
-                if elect_one() {
-                    let mut producer = ring.producer();
-                    load_units(
-                        k,
-                        v,
-                        &mut producer,
-                        announcements,
-                        ready,
-                        free,
-                        problem,
-                        table,
-                        table_stride,
-                        page_shift,
-                        lengths,
-                        starts,
-                        taken,
-                        unit_keys,
-                        units,
-                    );
-                }
+                let mut producer = ring.producer();
+                load_units(
+                    k,
+                    v,
+                    &mut producer,
+                    announcements,
+                    ready,
+                    free,
+                    problem,
+                    plan,
+                    table,
+                    table_stride,
+                    page_shift,
+                    lengths,
+                    taken,
+                );
             }
         } else {
             setmaxnreg_inc::<REGISTERS>();

@@ -2,7 +2,6 @@
 
 use std::f32::consts::LOG2_E;
 
-use super::schedule::work::MOST_SEQUENCES;
 use super::{AttentionElement, CachedAttentionError, CachedAttentionOptions, KeyValueCache};
 use crate::attention::shape::MOST;
 
@@ -105,8 +104,7 @@ impl Problem {
         let units = problem.heads_and_tiles().checked_mul(problem.sequences);
         let outputs = sequences.checked_mul(heads).and_then(|all| all.checked_mul(queries));
         let is_small = |number: Option<usize>| number.is_some_and(|number| number < MOST / 2);
-        let is_few = sequences <= MOST_SEQUENCES as usize;
-        if keys.is_none() || !is_few || !is_small(units) || !is_small(outputs) {
+        if keys.is_none() || !is_small(units) || !is_small(outputs) {
             return Err(CachedAttentionError::TooLarge { shape: q, keys: keys.unwrap_or(usize::MAX) });
         }
         Ok(problem)

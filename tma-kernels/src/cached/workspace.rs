@@ -3,7 +3,6 @@
 use tma_runtime::prelude::*;
 
 use super::problem::Problem;
-use super::schedule::work::MOST_SEQUENCES;
 use super::{CachedAttentionError, Division};
 
 /// Memory through which the blocks of [`cached_attention`](super::cached_attention) exchange parts
@@ -35,12 +34,12 @@ impl CacheWorkspace {
     }
 
     fn of(device: &Device, size: Size) -> Result<Self, CachedAttentionError> {
-        let Size { units, rows, depth } = size;
+        let Size { sequences, units, rows, depth } = size;
         Ok(Self {
             partials: device.zeros([units * rows * depth])?,
             stats: device.zeros([units * rows * 2])?,
             arrived: device.zeros([units])?,
-            starts: device.zeros([MOST_SEQUENCES as usize + 1])?,
+            starts: device.zeros([sequences + 1])?,
             taken: device.zeros([1])?,
         })
     }
@@ -51,7 +50,8 @@ impl CacheWorkspace {
         let wanted = Size::of(problem, division);
         let holds = self.partials.len() >= wanted.units * wanted.rows * wanted.depth
             && self.stats.len() >= wanted.units * wanted.rows * 2
-            && self.arrived.len() >= wanted.units;
+            && self.arrived.len() >= wanted.units
+            && self.starts.len() > wanted.sequences;
         if !holds {
             *self = Self::of(self.taken.device(), wanted)?;
         }
@@ -62,6 +62,7 @@ impl CacheWorkspace {
 /// The extents of the memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
+    sequences: usize,
     units: usize,
     rows: usize,
     depth: usize,
@@ -72,6 +73,6 @@ impl Size {
     fn of(problem: &Problem, division: Division) -> Self {
         let rows = problem.rows().min(problem.tile_rows());
         let units = division.units + problem.sequences * problem.heads_and_tiles();
-        Self { units, rows, depth: problem.kernel_depth() }
+        Self { sequences: problem.sequences, units, rows, depth: problem.kernel_depth() }
     }
 }
