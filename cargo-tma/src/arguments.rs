@@ -71,6 +71,9 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// Runs a program of this package, and records what the warps of a launch wait for, on the GPU
     Trace(Trace),
+    /// Runs a program of this package under Nsight Compute, and shows the counters of a launch
+    /// beside the lines of the kernel
+    Profile(Profile),
     /// Draws the layout of a tile, operand, accumulator or fragment
     Layout(Layout),
     /// Packs the operators of this package into a Python wheel
@@ -191,6 +194,24 @@ pub(crate) struct Trace {
     /// File to write [default: KERNEL.trace.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Arguments of `cargo run`, such as `--release --bin gemm -- 4096`
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Profile {
+    /// Kernel: NAME, or NAME::INSTANCE
+    pub(crate) kernel: String,
+    /// The launch of the kernel to profile, from 1
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) launch: u64,
+    /// File to write [default: KERNEL.ncu-rep]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Shows the report of an earlier run instead of running a program
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["launch", "out", "arguments"])]
+    pub(crate) report: Option<PathBuf>,
     /// Arguments of `cargo run`, such as `--release --bin gemm -- 4096`
     #[arg(last = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,

@@ -4,9 +4,11 @@
     ./torch_rivals.py attention --ours ./tma-gpu-bench
     ./torch_rivals.py grouped --ours ./tma-gpu-bench
     ./torch_rivals.py scaled --ours ./tma-gpu-bench
+    ./torch_rivals.py decode --ours ./tma-gpu-bench
 """
 
 import argparse
+import itertools
 import sys
 from functools import partial
 
@@ -37,6 +39,18 @@ GROUPS = [8, 64]
 # M, N and K of products with scales.
 SCALED = [(4096, 7168, 2048), (8192, 7168, 7168), (4096, 4096, 7168), (4096, 7168, 16384), (128, 7168, 2048)]
 BLOCK = 128
+# Sequences, heads, heads of keys, and keys of a decoder's step.
+DECODE = [
+    (1, 32, 8, 8192),
+    (1, 32, 8, 131072),
+    (16, 32, 8, 8192),
+    (32, 32, 8, 4096),
+    (64, 32, 8, 4096),
+    (128, 64, 8, 4096),
+    (8, 128, 1, 32768),
+]
+# Bytes of caches that launches go through in turn, so that the L2 cache holds none of them.
+COLD_BYTES = 200_000_000
 
 
 def normal(*shape):
@@ -165,22 +179,73 @@ def scaled(args):
         rounds.race("scaled/e4m3", (m, n, k), contestants, args.rounds)
 
 
+def decode_launches(name, caches):
+    """What launches the step of each cache in turn, and what returns the first one's result."""
+    if name == FLASH_3:
+        from fa3_fwd_interface import flash_attn_with_kvcache
+
+        theirs = [[x.transpose(1, 2).contiguous() for x in cache] for cache in caches]
+        step = lambda q, k, v: flash_attn_with_kvcache(q, k, v, causal=True)
+        result = lambda: step(*theirs[0]).transpose(1, 2)
+    else:
+        theirs = caches
+
+        def step(q, k, v):
+            with sdpa_kernel(BACKENDS[name]):
+                return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+        result = lambda: step(*theirs[0])
+    turns = itertools.cycle(theirs)
+    return lambda: step(*next(turns)), result
+
+
+def decode(args):
+    """One query per head and sequence. Figures are terabytes of keys and values per second."""
+    for batch, heads, key_heads, keys in DECODE[: args.decode_shapes]:
+        size = 2 * batch * key_heads * keys * BLOCK * 2
+        shape = (batch, heads, key_heads, keys)
+        for state in ("cold", "same"):
+            count = -(-COLD_BYTES // size) if state == "cold" else 1
+            caches = [(normal(batch, heads, 1, BLOCK), normal(batch, key_heads, keys, BLOCK),
+                       normal(batch, key_heads, keys, BLOCK)) for _ in range(count)]
+            q, k, v = (x[:1].double() for x in caches[0])
+            groups = heads // key_heads
+            weights = (q @ k.repeat_interleave(groups, 1).transpose(2, 3) / BLOCK**0.5).softmax(3)
+            wanted = weights @ v.repeat_interleave(groups, 1)
+            del q, k, v, weights
+            contestants = []
+            for name in args.backends:
+                try:
+                    launch, result = decode_launches(name, caches)
+                    if (result()[:1] - wanted).abs().max() > wanted.abs().max() / 50:
+                        raise RuntimeError("its result is wrong")
+                    contestants.append(rounds.Theirs(name, launch, size, args.slice_ms))
+                except (RuntimeError, ModuleNotFoundError) as error:
+                    print(f"without {name} at {shape}: {str(error).splitlines()[0]}", file=sys.stderr)
+            if args.ours:
+                ours = f"decode/{state}/contiguous"
+                contestants.append(rounds.Ours(args.ours, ours, shape, args.slice_ms))
+                contestants[-1].name = "tma_kernels"
+            rounds.race(f"decode/{state}", shape, contestants, args.rounds)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("benchmark", choices=["attention", "grouped", "scaled"])
+    parser.add_argument("benchmark", choices=["attention", "decode", "grouped", "scaled"])
     parser.add_argument("--ours", help="the program tma-gpu-bench; without it only PyTorch is measured")
     parser.add_argument("--kernels", default="tma_kernels", help="which of our kernels")
     parser.add_argument("--backends", type=lambda text: text.split(","), default=list(BACKENDS),
                         help=f"of {', '.join(BACKENDS)} and {FLASH_3}")
     parser.add_argument("--depths", type=lambda text: [int(part) for part in text.split(",")], default=DEPTHS)
     parser.add_argument("--lengths", type=lambda text: [int(part) for part in text.split(",")], default=LENGTHS)
+    parser.add_argument("--decode-shapes", type=int, help="how many of the shapes of `decode`")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--slice-ms", type=float, default=100)
     args = parser.parse_args()
     if not torch.cuda.is_available():
         rounds.missing("PyTorch sees no GPU", "run this on a machine with one, with PyTorch for CUDA")
     torch.manual_seed(1)
-    {"attention": attention, "grouped": grouped, "scaled": scaled}[args.benchmark](args)
+    {"attention": attention, "decode": decode, "grouped": grouped, "scaled": scaled}[args.benchmark](args)
 
 
 if __name__ == "__main__":

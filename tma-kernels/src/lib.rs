@@ -24,6 +24,7 @@
 //! | [`gemm::gemm_picked`] | batches whose matrices are picked by indices on the device |
 //! | [`conv::conv2d`] | convolutions of channels-last images |
 //! | [`attention()`] | softmax(Q · Kᵀ · scale) · V, without writing the scores to memory |
+//! | [`cached::cached_attention`] | the same of few queries over a cache, contiguous or in pages |
 //!
 //! The first argument of each is a device, a stream or a capture, as for any launch. Arguments that
 //! do not match are an error with a code. `#[tma_module(from = ..)]` derives kernels from those of
@@ -36,6 +37,7 @@
 //! * `cuda`: runs them on GPUs, through NVIDIA's driver.
 
 pub mod attention;
+pub mod cached;
 pub mod conv;
 mod dependent;
 pub mod gemm;

@@ -4,10 +4,23 @@
 
 mod plain;
 
-use plain::{Case, Element, Row, numbers, values};
+use plain::{Element, Row, Softmax, numbers, values};
 use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
+
+/// The shape of a problem.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    batch: usize,
+    heads: usize,
+    /// Heads of keys and values.
+    groups: usize,
+    queries: usize,
+    keys: usize,
+    depth: usize,
+    causal: bool,
+}
 
 /// Checks a case under some seeds of the simulator.
 #[track_caller]
@@ -38,7 +51,7 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
         let of_keys = (head / heads * groups + head % heads / (heads / groups)) * keys * depth;
         let seen = if causal { (query + 1 + keys).saturating_sub(queries).min(keys) } else { keys } * depth;
         let row = Row { q: &q[row * depth..][..depth], k: &k[of_keys..][..seen], v: &v[of_keys..][..seen] };
-        row.check(found, lse[head * queries + query], 1.0 / (depth as f64).sqrt());
+        row.check(found, lse[head * queries + query], Softmax::scaled(1.0 / (depth as f64).sqrt()));
     }
     Ok(())
 }
@@ -113,7 +126,7 @@ fn every_size<T: AttentionElement + Element>(
             for query in 0..queries {
                 let seen = if causal { query + 1 + keys - queries } else { keys } * depth;
                 let row = Row { q: &q[query * depth..][..depth], k: &k[..seen], v: &v[..seen] };
-                row.check(&o[query * depth..][..depth], lse[query], f64::from(scale));
+                row.check(&o[query * depth..][..depth], lse[query], Softmax::scaled(f64::from(scale)));
             }
         }
     }
@@ -160,7 +173,8 @@ fn views_of_other_layouts() -> Result<(), AttentionError> {
             let [k, v] = [&k, &v].map(|all| of_head(all, batch, head));
             for query in 0..queries {
                 let at = ((batch * queries + query) * heads + head) * depth;
-                Row { q: &q[at..][..depth], k: &k, v: &v }.check_values(&found[at..][..depth], 0.25);
+                Row { q: &q[at..][..depth], k: &k, v: &v }
+                    .check_values(&found[at..][..depth], Softmax::scaled(0.25));
             }
         }
     }
@@ -227,7 +241,11 @@ fn ragged<T: AttentionElement + Element>(
                 let seen = if causal { all.saturating_sub(hidden) } else { all } * depth;
                 let [k, v] = [&k, &v].map(|all| &all[of_k[0] * depth..][..seen]);
                 let row = Row { q: &q[at * depth..][..depth], k, v };
-                row.check(&found[at * depth..][..depth], sums[at], 1.0 / (depth as f64).sqrt());
+                row.check(
+                    &found[at * depth..][..depth],
+                    sums[at],
+                    Softmax::scaled(1.0 / (depth as f64).sqrt()),
+                );
             }
         }
     }

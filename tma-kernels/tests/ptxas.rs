@@ -6,6 +6,7 @@ use std::path::Path;
 use std::thread;
 
 use tma_kernels::attention::kernel::forward;
+use tma_kernels::cached::kernel::few_queries;
 use tma_kernels::conv::kernel::convolution;
 use tma_kernels::gemm::dense::kernels as dense;
 use tma_kernels::gemm::full::with_options;
@@ -37,6 +38,7 @@ fn every_instance_is_assembled_without_spills() {
     let products = products.chain(&with_options::full::INSTANCES).chain(&picked::full::INSTANCES);
     let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
     let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
+    let others = others.chain(&few_queries::attend::INSTANCES);
     let kernels: Vec<_> = products.chain(others).collect();
     let parts = thread::available_parallelism().map_or(1, usize::from);
     let messages: Vec<_> = thread::scope(|scope| {

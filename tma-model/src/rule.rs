@@ -1,7 +1,9 @@
 //! The rules of synchronisation and memory that the compiler and the simulator check.
 //!
-//! A rule has a code in the compiler (`Code::of`), and with it a page in the book, and kinds of
-//! findings in the simulator (`FindingKind::rule`). Nothing else relates the two.
+//! A rule has a code, a page of this name in the book, and a sentence with which the page begins.
+//! The compiler's error (`Code::of`), the simulator's findings (`FindingKind::rule`) and the report
+//! of a limited wait on a GPU end with the same [reference](Rule::reference) to it. Nothing else
+//! relates them.
 
 /// A rule of synchronisation, named after its violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,6 +57,67 @@ impl Rule {
         Self::BlockGone,
         Self::Divergence,
     ];
+
+    /// Returns the code of the rule, which its page in the book is named after.
+    pub const fn code(self) -> &'static str {
+        self.facts().0
+    }
+
+    /// Returns the rule as a sentence: the first of its page.
+    pub const fn sentence(self) -> &'static str {
+        self.facts().1
+    }
+
+    /// Returns the last line of every report of a violation: the rule, and how to read its page.
+    pub fn reference(self) -> String {
+        let (code, sentence) = self.facts();
+        format!("rule: {sentence} (`cargo tma explain {code}`)")
+    }
+
+    const fn facts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Deadlock => ("TMA0701", "every wait must be able to end"),
+            Self::Bytes => (
+                "TMA0702",
+                "a barrier must be announced exactly as many bytes as the copies of the phase bring",
+            ),
+            Self::Count => (
+                "TMA0703",
+                "a barrier is initialised once, by one thread, with the number of arrivals in each phase",
+            ),
+            Self::Race => (
+                "TMA0704",
+                "if one thread writes to memory and another accesses the same place, something must order \
+                 the two accesses",
+            ),
+            Self::ReadBeforeWait => (
+                "TMA0705",
+                "a thread may read loaded data only after it has waited for the phase that the load \
+                 completes, or has synchronised with a thread that has",
+            ),
+            Self::Refill => {
+                ("TMA0706", "before a tile is loaded or written again, all reads of it must have ended")
+            }
+            Self::Fence => (
+                "TMA0707",
+                "between a thread's access and a copy of the same bytes there must be a proxy fence",
+            ),
+            Self::NotVisible => (
+                "TMA0708",
+                "before other threads or copies use a barrier, its initialisation must be visible to them",
+            ),
+            Self::Overrun => {
+                ("TMA0709", "all waits for a phase must have ended before the next phase completes")
+            }
+            Self::Leak => ("TMA0710", "every copy must be waited for before its block ends"),
+            Self::BlockGone => {
+                ("TMA0711", "accesses to another block's shared memory must complete before that block ends")
+            }
+            Self::Divergence => {
+                ("TMA0712", "all threads that a barrier counts must reach it, in the same way")
+            }
+        }
+    }
 
     /// Returns whether a violation means that nothing orders two steps.
     pub const fn is_of_order(self) -> bool {

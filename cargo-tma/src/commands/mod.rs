@@ -7,6 +7,7 @@ pub(crate) mod explain;
 pub(crate) mod layout;
 pub(crate) mod new;
 mod parameters;
+pub(crate) mod profile;
 pub(crate) mod ptx;
 pub(crate) mod run;
 pub(crate) mod sass;

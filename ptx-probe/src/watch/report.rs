@@ -44,8 +44,14 @@ impl Report {
     }
 }
 
-/// Says in lines which warps waited for what, as the simulator's report of a deadlock does.
-pub fn describe(watched: &Watched, reports: &[Report]) -> Vec<String> {
+/// Says which warps waited for what, in the words of the simulator's report of a deadlock. Each
+/// wait is two lines, unless its line in the source is unknown. `code` returns a line of a source
+/// file, if it has the file.
+pub fn describe(
+    watched: &Watched,
+    reports: &[Report],
+    code: impl Fn(&str, u32) -> Option<String>,
+) -> Vec<String> {
     let mut waits: BTreeMap<(u32, u32, u32), Vec<&Report>> = BTreeMap::new();
     for report in reports {
         waits.entry((report.site, report.operand, report.phase)).or_default().push(report);
@@ -54,34 +60,41 @@ pub fn describe(watched: &Watched, reports: &[Report]) -> Vec<String> {
     for ((site, operand, phase), reports) in waits {
         let Some(site) = watched.sites.get(site as usize) else { continue };
         let subject = subject(watched, site, operand, phase);
-        let place = site
-            .source
-            .as_ref()
-            .map_or_else(String::new, |source| format!(", at {}:{}", source.file, source.line));
+        let place = site.source.as_ref().map_or_else(String::new, |source| {
+            let code = code(&source.file, source.line).map_or_else(String::new, |code| format!(": {code}"));
+            format!("\n  from {}:{}{code}", source.file, source.line)
+        });
         let verb = if reports.len() == 1 { "waits" } else { "wait" };
-        lines.push(format!("{} {verb} for {subject}{place}", warps(&reports)));
+        lines.push(format!("{} {verb} {subject}{place}", warps(&reports)));
     }
     lines
 }
 
+/// Says what a warp waits for or at.
 fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
-    let SiteKind::Wait(awaited) = site.kind else { return site.instruction.clone() };
+    let SiteKind::Wait(awaited) = site.kind else { return format!("for `{}`", site.instruction) };
     match awaited {
         Awaited::Mbarrier => {
-            let name = label::mbarrier(&watched.names, operand);
+            let mbarrier = match label::variable(&watched.names, operand) {
+                Some(variable) => format!("the mbarrier `{}`", variable.object_at(operand).0),
+                None => format!("the mbarrier at {operand:#x}"),
+            };
             if site.instruction.starts_with("mbarrier.try_wait.parity") {
-                format!("the phase with parity {phase} of {name}")
+                format!("for the phase with parity {phase} of {mbarrier}")
             } else {
-                format!("the phase of its token, of {name}")
+                format!("for the phase of its token of {mbarrier}")
             }
         }
-        Awaited::Barrier if phase == 1 => format!("another thread at barrier {operand} of the block"),
-        Awaited::Barrier => format!("{phase} more threads at barrier {operand} of the block"),
-        Awaited::Cluster => "the cluster's barrier".to_owned(),
-        Awaited::Memory => "a value in global memory".to_owned(),
-        Awaited::BulkGroups { .. } | Awaited::MultiplyGroups(_) | Awaited::Registers | Awaited::Grids => {
-            site.instruction.clone()
+        Awaited::Barrier if phase == 1 => format!("at barrier {operand}, where 1 thread is missing"),
+        Awaited::Barrier => format!("at barrier {operand}, where {phase} threads are missing"),
+        Awaited::Cluster => "at the cluster's barrier".to_owned(),
+        Awaited::Memory => "in a loop until global memory changes".to_owned(),
+        Awaited::BulkGroups { pending, read } => {
+            format!("for all but {pending} bulk groups{}", if read { " to be read" } else { "" })
         }
+        Awaited::MultiplyGroups(pending) => format!("for all but {pending} groups of multiplications"),
+        Awaited::Registers => "for registers".to_owned(),
+        Awaited::Grids => "for the previous grids".to_owned(),
     }
 }
 

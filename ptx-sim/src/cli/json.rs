@@ -1,6 +1,7 @@
 //! A report as JSON, for programs.
 
 use tma_model::help::Help;
+use tma_model::rule::Rule;
 
 use crate::Report;
 use crate::machine::Site;
@@ -44,6 +45,8 @@ fn findings(sources: &Sources<'_>, findings: &Findings) -> Vec<Value> {
         });
         json!({
             "kind": finding.kind.to_string(),
+            "code": finding.kind.rule().map(Rule::code),
+            "rule": finding.kind.rule().map(Rule::sentence),
             "message": finding.message,
             "parties": parties.collect::<Vec<_>>(),
             "help": finding.help.as_ref().map(Help::in_language),

@@ -276,6 +276,9 @@ impl Finding {
             let help = if self.is_of_rust(sources) { help.in_language() } else { help.in_ptx() };
             append(&mut text, format_args!("  help: {help}\n"));
         }
+        if let Some(rule) = self.kind.rule() {
+            append(&mut text, format_args!("  {}\n", rule.reference()));
+        }
         text
     }
 

@@ -40,6 +40,8 @@ race: shared memory at 0x10 is read while another thread may still write it
     from src/kernel.rs:1: tile.set(at, x);
   help: insert a barrier of both threads between the two accesses: `sync_threads()` (`bar.sync`) within a \
         block, `sync_cluster()` (`barrier.cluster.arrive` and `.wait`) between blocks
+  rule: if one thread writes to memory and another accesses the same place, something must order the two \
+        accesses (`cargo tma explain TMA0704`)
 ";
     assert_eq!(text, wanted);
 }

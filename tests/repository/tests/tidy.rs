@@ -19,12 +19,14 @@ fn codes(text: &str) -> BTreeSet<&str> {
 
 /// Returns the codes that the sources of the compiler, the runtime and the kernel library define.
 fn defined_codes(files: &[File]) -> BTreeSet<&str> {
-    const SOURCES: [&str; 7] = [
+    const SOURCES: [&str; 9] = [
+        "cargo-tma/src/",
         "codegen/back/build.rs",
         "codegen/back/src/",
         "codegen/front/src/",
         "codegen/protocol/src/",
         "tma-kernels/src/",
+        "tma-model/src/",
         "tma-python/src/",
         "tma-runtime/src/",
     ];

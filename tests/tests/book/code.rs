@@ -222,6 +222,27 @@ fn matrices_are_multiplied() -> anyhow::Result<()> {
 }
 
 #[test]
+fn attention_over_a_cache_averages_equal_values() -> anyhow::Result<()> {
+    let device = Device::simulator();
+    use tma_kernels::cached::{CacheWorkspace, CachedAttentionOptions, KeyValueCache, cached_attention};
+
+    // 2 sequences of 20 and 3 keys. The cache has 4 pages of 16 rows for 2 heads of 64 elements.
+    let keys = device.tensor(&[bf16::ONE; 4 * 2 * 16 * 64], [4, 2, 16, 64])?;
+    let values = device.tensor(&[bf16::ONE; 4 * 2 * 16 * 64], [4, 2, 16, 64])?;
+    let table = device.tensor(&[3, 1, 0, 0], [2, 2])?; // the pages of each sequence
+    let lengths = device.tensor(&[20, 3], [2])?;
+    let cache = KeyValueCache::paged(keys.view(), values.view(), table.view()).with_lengths(lengths.view());
+
+    let q = device.zeros::<bf16, 4>([2, 8, 1, 64])?; // 8 heads, of which 4 share one of keys
+    let mut o = device.zeros(q.shape())?;
+    let mut workspace = CacheWorkspace::new(&device)?; // is kept from step to step
+    let options = CachedAttentionOptions { workspace: Some(&mut workspace), ..Default::default() };
+    cached_attention(&device, &q, cache, &mut o, options)?;
+    assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 1.0));
+    Ok(())
+}
+
+#[test]
 fn attention_averages_equal_values() -> anyhow::Result<()> {
     let device = Device::open()?;
     let ones = vec![bf16::from_f32(1.0); 64 * 64];

@@ -3,7 +3,7 @@
 mod error;
 pub mod kernel;
 mod launch;
-mod shape;
+pub(crate) mod shape;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;

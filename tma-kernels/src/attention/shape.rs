@@ -11,7 +11,7 @@ const QUERIES: usize = 128;
 
 /// The number of rows that coordinates of tensor maps can address: 2^31. Source: CUDA driver API,
 /// `cuTensorMapEncodeTiled`, `globalDim`; coordinates are signed.
-const MOST: usize = 1 << 31;
+pub(crate) const MOST: usize = 1 << 31;
 
 /// The extents of a launch, derived from its tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]

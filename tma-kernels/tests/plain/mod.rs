@@ -2,19 +2,6 @@
 
 use tma_runtime::prelude::*;
 
-/// The shape of a problem.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Case {
-    pub(crate) batch: usize,
-    pub(crate) heads: usize,
-    /// Heads of keys and values.
-    pub(crate) groups: usize,
-    pub(crate) queries: usize,
-    pub(crate) keys: usize,
-    pub(crate) depth: usize,
-    pub(crate) causal: bool,
-}
-
 /// An element type as numbers.
 pub(crate) trait Element: Copy + std::fmt::Debug {
     /// Half of a unit in the last place of 1.
@@ -75,15 +62,39 @@ pub(crate) struct Row<'a> {
     pub(crate) v: &'a [f64],
 }
 
+/// The softmax of scores.
+#[derive(Clone, Copy)]
+pub(crate) struct Softmax {
+    /// The factor of scores.
+    pub(crate) scale: f64,
+    /// The limit of scores: a score `x` becomes `cap * tanh(x / cap)`.
+    pub(crate) cap: Option<f64>,
+    /// A score without a value.
+    pub(crate) sink: Option<f64>,
+}
+
+impl Softmax {
+    /// Returns the softmax of scores that are multiplied by `scale`.
+    pub(crate) fn scaled(scale: f64) -> Self {
+        Self { scale, cap: None, sink: None }
+    }
+
+    /// Returns the tolerated error of a score: `tanh.approx` has one of 2^-11, relative.
+    fn tolerance(self) -> f64 {
+        self.cap.unwrap_or(0.0) * 2f64.powi(-10)
+    }
+}
+
 impl Row<'_> {
     /// Checks the result and the logarithm of the sum of exponentials.
     #[track_caller]
-    pub(crate) fn check<T: Element>(self, found: &[T], lse: f32, scale: f64) {
-        let wanted = self.check_values(found, scale);
+    pub(crate) fn check<T: Element>(self, found: &[T], lse: f32, softmax: Softmax) {
+        let wanted = self.check_values(found, softmax);
         let error = (f64::from(lse) - wanted).abs();
         // `lg2.approx` has an error of up to 2^-22, absolute or relative; those of a sum and of
         // `ex2.approx` are as small.
-        let is_right = wanted == f64::from(lse) || error <= (wanted.abs() + 1.0) * 2f64.powi(-16);
+        let bound = (wanted.abs() + 1.0) * 2f64.powi(-16) + softmax.tolerance();
+        let is_right = wanted == f64::from(lse) || error <= bound;
         assert!(is_right, "a logarithm of {lse}, not {wanted}");
     }
 
@@ -94,15 +105,18 @@ impl Row<'_> {
     /// errors are smaller: `ex2.approx` has an error of up to 2^-22, and scores and sums, which are
     /// below 2^6, of some 2^-20 of their own size.
     #[track_caller]
-    pub(crate) fn check_values<T: Element>(self, found: &[T], scale: f64) -> f64 {
+    pub(crate) fn check_values<T: Element>(self, found: &[T], softmax: Softmax) -> f64 {
         let depth = self.q.len();
-        let dot = |key: &[f64]| self.q.iter().zip(key).map(|(a, b)| a * b).sum::<f64>();
-        let scores: Vec<f64> = self.k.chunks(depth).map(|key| dot(key) * scale).collect();
-        let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let dot = |key: &[f64]| self.q.iter().zip(key).map(|(a, b)| a * b).sum::<f64>() * softmax.scale;
+        let capped = |score: f64| softmax.cap.map_or(score, |cap| cap * (score / cap).tanh());
+        let scores: Vec<f64> = self.k.chunks(depth).map(|key| capped(dot(key))).collect();
+        let sink = softmax.sink.filter(|_| !scores.is_empty()).unwrap_or(f64::NEG_INFINITY);
+        let top = scores.iter().copied().fold(sink, f64::max);
         let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
-        let total: f64 = weights.iter().sum();
+        let total = if scores.is_empty() { 0.0 } else { weights.iter().sum::<f64>() + (sink - top).exp() };
         let greatest = self.v.iter().map(|v| v.abs()).fold(0.0, f64::max);
-        let bound = greatest * (2.0 * T::ROUNDING + scores.len() as f64 * T::LEAST + 2f64.powi(-13));
+        let relative = 2.0 * T::ROUNDING + 2f64.powi(-13) + 2.0 * softmax.tolerance();
+        let bound = greatest * (relative + scores.len() as f64 * T::LEAST);
         for (column, found) in found.iter().enumerate() {
             let values = self.v.iter().skip(column).step_by(depth);
             let sum: f64 = values.zip(&weights).map(|(value, weight)| value * weight).sum();

@@ -5,6 +5,7 @@
 use super::status::KernelNames;
 use super::{ArgumentKind, Error};
 use std::fmt;
+use tma_model::rule::Rule;
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -230,9 +231,11 @@ impl fmt::Display for Error {
             ),
             Self::Deadlock { kernel, limit, report } => write!(
                 f,
-                "deadlock: warps of `{kernel}` waited longer than {limit:?}\n{report}\n  help: run the same \
-                 launch on the simulator (`TMA_DEVICE=sim`), which shows what is missing; set `TMA_WATCH` \
-                 to more seconds if the wait is as long as it should be"
+                "deadlock: warps of `{kernel}` waited longer than {limit:?}\n{report}\n  help: the simulator \
+                 shows what is missing: `{}`; set `TMA_WATCH` to more seconds if the wait is as long as it \
+                 should be\n  {}",
+                report.replay,
+                Rule::Deadlock.reference()
             ),
             Self::Unwatched { kernel, why } => {
                 write!(

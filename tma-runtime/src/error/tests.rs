@@ -166,8 +166,13 @@ fn every_error() -> Vec<Error> {
             kernel,
             limit: Duration::from_secs(2),
             report: DeadlockReport {
-                waiting: vec!["warp 4 of block 0 waits for `full`".to_owned()],
+                waiting: vec![
+                    "warp 4 of block 0 waits for the phase with parity 1 of the mbarrier `full`\n  from \
+                     src/lib.rs:38: full.wait(1);"
+                        .to_owned(),
+                ],
                 warps: 1,
+                replay: "TMA_DEVICE=sim target/debug/copies --rows 20".to_owned(),
             },
         },
         Error::Unwatched { kernel, why: "the PTX has no kernel `copy`".to_owned() },

@@ -7,7 +7,7 @@ use std::fmt;
 use tma_model::rule::Rule;
 
 macro_rules! codes {
-    ($($(#[doc = $rule:literal])+ $name:ident = $code:literal $(($severity:ident))?,)+) => {
+    ($($(#[doc = $rule:literal])+ $name:ident $(($severity:ident))? = $code:expr,)+) => {
         /// A rule that a kernel can break.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code {
@@ -79,9 +79,9 @@ codes! {
     /// A kernel that is too large once expanded.
     KernelSize = "TMA0014",
     /// Shared memory that a kernel does not use.
-    UnusedShared = "TMA0015" (warning),
+    UnusedShared(warning) = "TMA0015",
     /// A register array that is indexed at run time, and so is in local memory.
-    LocalArray = "TMA0016" (warning),
+    LocalArray(warning) = "TMA0016",
 
     /// An unknown name.
     UnknownName = "TMA0101",
@@ -238,29 +238,29 @@ codes! {
     Ptx = "TMA0280",
 
     /// A wait that never ends.
-    Deadlock = "TMA0701",
+    Deadlock = Rule::Deadlock.code(),
     /// A barrier that expects a different number of bytes than is copied.
-    PhaseBytes = "TMA0702",
+    PhaseBytes = Rule::Bytes.code(),
     /// Invalid arrivals or initialisations of a barrier.
-    PhaseArrivals = "TMA0703",
+    PhaseArrivals = Rule::Count.code(),
     /// A data race in shared memory.
-    SharedRace = "TMA0704",
+    SharedRace = Rule::Race.code(),
     /// A read of copied data without a wait.
-    ReadBeforeWait = "TMA0705",
+    ReadBeforeWait = Rule::ReadBeforeWait.code(),
     /// Shared memory that is refilled while it may be in use.
-    EarlyRefill = "TMA0706",
+    EarlyRefill = Rule::Refill.code(),
     /// A missing proxy fence between threads and copies.
-    MissingFence = "TMA0707",
+    MissingFence = Rule::Fence.code(),
     /// A barrier whose initialisation may not be visible.
-    BarrierInit = "TMA0708",
+    BarrierInit = Rule::NotVisible.code(),
     /// A wait that may be overrun.
-    Overrun = "TMA0709",
+    Overrun = Rule::Overrun.code(),
     /// A copy that is never waited for.
-    OpenCopy = "TMA0710",
+    OpenCopy = Rule::Leak.code(),
     /// An access to the shared memory of a block that may have ended.
-    BlockGone = "TMA0711",
+    BlockGone = Rule::BlockGone.code(),
     /// A rendezvous that not all of its threads reach in the same way.
-    DivergentBarrier = "TMA0712",
+    DivergentBarrier = Rule::Divergence.code(),
     /// A loop that polls memory with plain reads.
     PlainPoll = "TMA0713",
     /// Unordered accesses of several blocks to the same global memory.

@@ -49,6 +49,14 @@ impl Diagnostic {
         self.mistake.text().help
     }
 
+    /// Returns the reference to the rule of synchronisation that the kernel breaks, if it is one
+    /// that the simulator checks as well.
+    pub fn reference(&self) -> Option<String> {
+        let code = self.code();
+        let rule = code.rule().filter(|rule| Code::of(*rule) == code)?;
+        Some(rule.reference())
+    }
+
     /// Returns a launch that demonstrates the mistake, if it concerns the order of the threads'
     /// operations.
     pub fn counterexample(&self) -> Option<&Counterexample> {
@@ -94,6 +102,9 @@ impl Diagnostic {
         }
         if let Some(help) = help {
             text += &format!("\nhelp: {help}");
+        }
+        if let Some(reference) = self.reference() {
+            text += &format!("\n{reference}");
         }
         text
     }

@@ -37,6 +37,10 @@ fn render_one(diagnostic: &Diagnostic, path: &str, source: &str, renderer: &Rend
     if let Some(help) = &help {
         group = group.element(Level::HELP.message(help));
     }
+    let reference = diagnostic.reference();
+    if let Some((name, rule)) = reference.as_ref().and_then(|reference| reference.split_once(": ")) {
+        group = group.element(Level::NOTE.with_name(name).message(rule));
+    }
     renderer.render(&[group])
 }
 

@@ -176,7 +176,7 @@ fn numbers(seed: u64, len: usize) -> Vec<bf16> {
 }
 
 /// Computes a row of the result in `f64`.
-fn reference(query: &[bf16], keys: &[bf16], values: &[bf16]) -> Vec<f64> {
+pub(super) fn reference(query: &[bf16], keys: &[bf16], values: &[bf16]) -> Vec<f64> {
     let dot = |key: &[bf16]| query.iter().zip(key).map(|(a, b)| a.to_f64() * b.to_f64()).sum::<f64>();
     let scores: Vec<f64> =
         keys.chunks(query.len()).map(|key| dot(key) / (query.len() as f64).sqrt()).collect();

@@ -5,6 +5,7 @@
 pub mod additions;
 pub mod attention;
 pub mod copies;
+pub mod decode;
 pub mod experts;
 pub mod kernels;
 pub mod launches;
@@ -35,7 +36,7 @@ struct Benchmark {
     check: Option<Check>,
 }
 
-const BENCHMARKS: [Benchmark; 8] = [
+const BENCHMARKS: [Benchmark; 9] = [
     Benchmark { name: "copies", contestants: || named(copies::CONTESTANTS), run: copies::run, check: None },
     Benchmark {
         name: "reduce_add",
@@ -73,6 +74,7 @@ const BENCHMARKS: [Benchmark; 8] = [
         run: attention::run,
         check: Some(attention::check),
     },
+    Benchmark { name: "decode", contestants: decode::names, run: decode::run, check: Some(decode::check) },
     Benchmark {
         name: "experts",
         contestants: experts::names,

@@ -2,8 +2,9 @@
 //! kernels of this process, one line of the standard input at a time.
 //!
 //! A line is `BENCHMARK/CONTESTANT SHAPE`, as in results: `products/bf16/NAME 4096x8192x1024`,
-//! `attention/MASK/NAME 16x4096x128` or `grouped/bf16/tma_kernels 8x4096x7168`. The response is a
-//! JSON line, with `tflops` and the state of the GPU, or with `error`. The contestant and its
+//! `attention/MASK/NAME 16x4096x128`, `grouped/bf16/tma_kernels 8x4096x7168` or
+//! `decode/CACHE/NAME 16x32x8x8192`. The response is a JSON line, with `tflops` and the state of the
+//! GPU, or with `error`. For `decode`, `tflops` are terabytes per second. The contestant and its
 //! operands are created at the first slice, and kept until another line names a different one.
 
 use std::io::{BufRead, Write};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use tma_runtime::prelude::*;
 
 use super::attention::{self, Heads};
+use super::decode;
 use super::experts;
 use super::products::contestants::{self, Contestant};
 use super::products::precision::{Bf16, E4m3, F16, Precision, S8, Tf32};
@@ -58,6 +60,9 @@ type Server<'a> = Box<dyn FnMut() -> anyhow::Result<Measured> + 'a>;
 
 fn server<'a>(slices: &'a Slices<'a>, request: &str) -> anyhow::Result<Server<'a>> {
     let (name, extents) = request.split_once(' ').context("a request is a name and a shape")?;
+    if let Some(contestant) = name.strip_prefix("decode/") {
+        return of_decode(slices, contestant, decode::Shape::parse(extents)?);
+    }
     let extents = shape(extents)?;
     let mut parts = name.splitn(3, '/');
     match [parts.next(), parts.next(), parts.next()] {
@@ -104,6 +109,20 @@ fn of_attention<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> an
         let mut queue = || tensors.queue(kernel, slices.stream);
         // SAFETY: the slice was prepared with these tensors, which live as long.
         unsafe { slices.run(&slice, operations, &mut queue) }
+    }))
+}
+
+fn of_decode<'a>(slices: &'a Slices<'a>, name: &str, shape: decode::Shape) -> anyhow::Result<Server<'a>> {
+    let contestant = decode::CONTESTANTS.iter().find(|contestant| contestant.name == name);
+    let contestant = contestant.with_context(|| format!("there is no contestant `{name}`"))?;
+    let mut steps = decode::Steps::new(slices.stream.device(), shape, *contestant)?;
+    steps.check(slices.stream)?;
+    let bytes = steps.bytes();
+    let slice = slices.prepare(&mut || steps.queue(slices.stream))?;
+    Ok(Box::new(move || {
+        let mut queue = || steps.queue(slices.stream);
+        // SAFETY: the slice was prepared with these tensors, which live as long.
+        unsafe { slices.run(&slice, bytes, &mut queue) }
     }))
 }
 

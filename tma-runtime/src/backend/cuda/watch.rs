@@ -65,8 +65,12 @@ impl Watch {
         if reports.is_empty() {
             return None;
         }
-        let waiting = describe(&self.watched, &reports);
-        let report = DeadlockReport { waiting, warps: reports.len() };
+        let waiting = describe(&self.watched, &reports, |file, line| {
+            let text = std::fs::read_to_string(file).ok()?;
+            let line = text.lines().nth((line as usize).checked_sub(1)?)?;
+            Some(line.trim().to_owned())
+        });
+        let report = DeadlockReport::new(waiting, reports.len());
         Some(Error::Deadlock { kernel: self.original.name, limit: self.limit, report })
     }
 }

@@ -41,6 +41,7 @@ pub(super) fn judge(kernel: &'static str, module: &Module, seed: u64, report: &R
 #[cfg(test)]
 mod tests {
     use ptx_sim::Finding;
+    use tma_model::rule::Rule;
 
     use super::*;
 
@@ -61,10 +62,9 @@ mod tests {
     fn findings_are_an_error() {
         let error = judged(&[FindingKind::Race], &[]).expect_err("there is a finding");
         assert_eq!(error.code(), "TMA0616");
-        assert!(
-            error.to_string().ends_with("found 1 mistake in `k`, with seed 3:\n\nrace: something\n"),
-            "{error}"
-        );
+        let rule = Rule::Race.reference();
+        let wanted = format!("found 1 mistake in `k`, with seed 3:\n\nrace: something\n  {rule}\n");
+        assert!(error.to_string().ends_with(&wanted), "{error}");
         let error = judged(&[FindingKind::InstructionLimit], &[]).expect_err("there is a finding");
         assert_eq!(error.code(), "TMA0616");
     }
@@ -84,6 +84,10 @@ mod tests {
         let error = judged(&[FindingKind::Race], &[FindingKind::BoxOutside]).expect_err("there is a finding");
         let text = error.to_string();
         assert!(text.contains("found 1 mistake"), "{text}");
-        assert!(text.ends_with("race: something\n\nnote: box outside of the tensor: a box\n"), "{text}");
+        let wanted = format!(
+            "race: something\n  {}\n\nnote: box outside of the tensor: a box\n",
+            Rule::Race.reference()
+        );
+        assert!(text.ends_with(&wanted), "{text}");
     }
 }

@@ -126,11 +126,20 @@ impl Subject {
     fn text(&self) -> String {
         let Self { name, stage, role, is_global: _, others: _ } = self;
         match (role, stage) {
-            (Some(StageRole::Full | StageRole::Empty | StageRole::Tile), Some(stage)) => {
-                format!("stage {stage} of `{name}`")
-            }
+            // The barriers' names are those in the PTX, which the simulator and reports of a GPU use.
+            (Some(StageRole::Full), Some(stage)) => format!("`{name}.full[{stage}]`"),
+            (Some(StageRole::Empty), Some(stage)) => format!("`{name}.empty[{stage}]`"),
+            (Some(StageRole::Tile), Some(stage)) => format!("stage {stage} of `{name}`"),
             (None, Some(stage)) => format!("`{name}[{stage}]`"),
             (_, None) => format!("`{name}`"),
+        }
+    }
+
+    /// Names it as a slot, if it belongs to one of a pipeline.
+    fn slot(&self) -> String {
+        match (self.role, self.stage) {
+            (Some(_), Some(stage)) => format!("stage {stage} of `{}`", self.name),
+            (_, _) => self.text(),
         }
     }
 
@@ -238,6 +247,11 @@ impl Protocol {
         }
     }
 
+    /// Names the slot of a pipeline, or else the barrier.
+    fn slot(&self) -> String {
+        self.subject.as_ref().map_or("the barrier".to_owned(), Subject::slot)
+    }
+
     /// Describes the threads that may still use the memory.
     fn user(&self) -> String {
         match self.others.first() {
@@ -257,15 +271,17 @@ impl Protocol {
             (Some(StageRole::Full), 0) => ": no thread fills it".to_owned(),
             (Some(StageRole::Empty), 0) => ": no thread releases it".to_owned(),
             (Some(StageRole::Empty), _) => format!(": it gets {arrivals} of {expected} releases"),
-            (_, 0) => format!(": no thread arrives in phase {phase}"),
-            (_, _) => format!(": phase {phase} gets {arrivals} of its {expected} arrivals"),
+            (_, 0) => format!(": no thread arrives in phase {phase} (parity {})", phase & 1),
+            (_, _) => {
+                format!(": phase {phase} (parity {}) gets {arrivals} of its {expected} arrivals", phase & 1)
+            }
         }
     }
 
     /// Describes the bytes that do not balance.
     fn bytes(&self, barrier: &str) -> String {
         if let Some(unloaded) = &self.unloaded {
-            return unloaded.text(barrier, self.counts);
+            return unloaded.text(&self.slot(), self.counts);
         }
         let Some(Counts { phase, expected_bytes, received_bytes, .. }) = self.counts else {
             return format!("wrong transaction bytes: {barrier} expects other bytes than copies bring");
@@ -275,7 +291,11 @@ impl Protocol {
             (all, 0) => (all.to_string(), "no copy brings any".to_owned()),
             (all, some) => (all.to_string(), format!("copies bring {some}")),
         };
-        format!("wrong transaction bytes: {barrier} expects {expects} bytes in phase {phase}, but {bring}")
+        let parity = phase & 1;
+        format!(
+            "wrong transaction bytes: {barrier} expects {expects} bytes in phase {phase} (parity {parity}), \
+             but {bring}"
+        )
     }
 
     /// Describes an operation that the barrier does not allow, in the parts before and after the
@@ -284,19 +304,20 @@ impl Protocol {
         let many = self.step.threads.threads.len() != 1;
         let verb = |one: &'static str, all: &'static str| if many { all } else { one };
         let part = self.subject.as_ref().and_then(|subject| subject.role);
+        let slot = self.slot();
         let (arrive, release) = (verb("arrives", "arrive"), verb("releases", "release"));
         match (self.step.does, part) {
             (ThreadAct::ArriveTooOften | ThreadAct::Arrive, Some(StageRole::Empty)) => {
-                (format!("{release} {barrier}"), " too often")
+                (format!("{release} {slot}"), " too often")
             }
             (ThreadAct::ArriveTooOften | ThreadAct::Arrive, _) => {
                 (format!("{arrive} at {barrier}"), " too often")
             }
             (ThreadAct::ArriveEarly, Some(StageRole::Empty)) => {
-                (format!("{release} {barrier} again"), " before any thread has waited for the last release")
+                (format!("{release} {slot} again"), " before any thread has waited for the last release")
             }
             (ThreadAct::ArriveEarly, Some(StageRole::Full)) => (
-                format!("{} {barrier} again", verb("fills", "fill")),
+                format!("{} {slot} again", verb("fills", "fill")),
                 " before any thread has waited for the last fill",
             ),
             (ThreadAct::ArriveEarly, _) => {

@@ -1,0 +1,101 @@
+//! Arguments of the kernel, and selection of the instance.
+
+use tma_runtime::launch::LaunchOn;
+use tma_runtime::prelude::*;
+
+use super::kernel::few_queries::attend as kernel;
+use super::problem::Problem;
+use super::{
+    AttentionElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache,
+};
+use crate::dependent::dependent;
+
+/// Queues the kernel, unless there is nothing to compute.
+pub(super) fn queue<T: AttentionElement>(
+    on: &impl LaunchOn,
+    q: TensorView<'_, T, 4>,
+    cache: KeyValueCache<'_, T>,
+    mut o: TensorViewMut<'_, T, 4>,
+    options: CachedAttentionOptions<'_>,
+) -> Result<(), CachedAttentionError> {
+    let problem = Problem::of([q.shape(), o.shape()], &cache, &options)?;
+    if o.shape().contains(&0) {
+        return Ok(());
+    }
+    let CachedAttentionOptions { sinks, lse, workspace, division, .. } = options;
+    let (of_q, of_o) = (q.strides(), o.strides());
+    let all_of_q = flat("q", q.shape(), of_q)?;
+    let all_of_o = flat("o", o.shape(), of_o)?;
+
+    let device = on.device();
+    let heads = problem.sequences * problem.heads_and_tiles();
+    let division = division.unwrap_or_else(|| Division::of(device, heads, problem.keys));
+    let mut own = None;
+    let workspace = match workspace {
+        Some(given) => given,
+        None => own.insert(CacheWorkspace::new(device)?),
+    };
+    workspace.grow(&problem, division)?;
+
+    // A tensor map has at least one element, which no query sees.
+    let nothing;
+    let [k, v] = if cache.keys.shape().contains(&0) {
+        nothing = device.zeros([1, 1, 1, problem.depth])?;
+        [nothing.view(); 2]
+    } else {
+        [cache.keys, cache.values]
+    };
+    let page_shift = problem.page_rows.map_or(0, usize::ilog2);
+    let key = kernel::Key { shift: T::SHIFT_OF_CACHED, depth: problem.kernel_depth() as u32 };
+    let kernel = kernel::find::<T>(key).ok_or(CachedAttentionError::Depth { depth: problem.depth })?;
+    // Extents are below 2^31, which the problem has checked.
+    let count = |value: usize| value as u32;
+    Ok(kernel.launch(
+        dependent(on),
+        Grid::x(count(division.blocks.max(1))),
+        k.l2_promotion(L2Promotion::B256), // whole rows are read
+        v.l2_promotion(L2Promotion::B256),
+        q.with_strides([all_of_q], [1])?,
+        o.reborrow().with_strides([all_of_o], [1])?,
+        cache.table,
+        cache.lengths,
+        sinks,
+        lse,
+        &mut workspace.partials,
+        &mut workspace.stats,
+        &mut workspace.arrived,
+        &mut workspace.taken,
+        count(problem.sequences),
+        count(problem.key_heads),
+        count(problem.group),
+        count(problem.queries),
+        count(problem.keys),
+        count(problem.left),
+        count(problem.right),
+        count(problem.depth),
+        page_shift,
+        count(problem.table_width),
+        count(division.units.max(1)),
+        count(division.least_keys),
+        of_q[0] as u64,
+        of_q[1] as u64,
+        of_q[2] as u64,
+        of_o[0] as u64,
+        of_o[1] as u64,
+        of_o[2] as u64,
+        problem.scale,
+        problem.cap_scale,
+    )?)
+}
+
+/// Returns the number of elements from the first to the last one of a view, whose rows threads read
+/// or write by vectors.
+fn flat(tensor: &'static str, shape: [usize; 4], strides: [usize; 4]) -> Result<usize, CachedAttentionError> {
+    let [sequence, head, query, element] = strides;
+    let is_aligned = [sequence, head, query].iter().all(|stride| stride.is_multiple_of(8)) && element == 1;
+    if !is_aligned {
+        return Err(CachedAttentionError::Rows { tensor, strides });
+    }
+    let steps = shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride);
+    Ok(steps.sum::<usize>() + 1)
+}

@@ -1,0 +1,184 @@
+//! Attention of few queries over many keys: the step of a decoder over its cache.
+
+mod error;
+pub mod kernel;
+mod launch;
+mod problem;
+pub mod schedule;
+pub mod softmax;
+mod workspace;
+
+use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
+use tma_runtime::prelude::*;
+
+pub use self::error::CachedAttentionError;
+pub use self::workspace::CacheWorkspace;
+pub use super::attention::AttentionElement;
+
+/// The keys and values of several sequences.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyValueCache<'a, T> {
+    /// Batch × heads × keys × depth or, in pages, pages × heads × rows × depth.
+    keys: TensorView<'a, T, 4>,
+    /// The same shape.
+    values: TensorView<'a, T, 4>,
+    /// The pages of each sequence: batch × pages of the longest one.
+    table: Option<TensorView<'a, u32, 2>>,
+    /// The number of keys of each sequence.
+    lengths: Option<TensorView<'a, u32, 1>>,
+}
+
+impl<'a, T: AttentionElement> KeyValueCache<'a, T> {
+    /// Returns a cache in which the keys of a sequence follow each other: `keys` and `values` are
+    /// batch × heads × keys × depth. Views need not be contiguous.
+    pub fn contiguous(keys: TensorView<'a, T, 4>, values: TensorView<'a, T, 4>) -> Self {
+        Self { keys, values, table: None, lengths: None }
+    }
+
+    /// Returns a cache in pages: `keys` and `values` are pages × heads × rows × depth, with 16, 32,
+    /// 64, 128 or 256 rows per page. A cache of pages × rows × heads × depth is passed as views with
+    /// `permute([0, 2, 1, 3])`.
+    ///
+    /// Row `i` of `table`, batch × pages, has the numbers of the pages of sequence `i`, of which
+    /// only those that its length requires are read. It is read on the device. A number that is too
+    /// large stands for a page of zeros.
+    pub fn paged(
+        keys: TensorView<'a, T, 4>,
+        values: TensorView<'a, T, 4>,
+        table: TensorView<'a, u32, 2>,
+    ) -> Self {
+        Self { keys, values, table: Some(table), lengths: None }
+    }
+
+    /// Sets the number of keys of each sequence, which is read on the device. A length beyond the
+    /// cache or the table stands for all keys that are there. Without lengths, all sequences have
+    /// that many.
+    pub fn with_lengths(self, lengths: TensorView<'a, u32, 1>) -> Self {
+        Self { lengths: Some(lengths), ..self }
+    }
+}
+
+/// Options of [`cached_attention`] beyond softmax(Q · Kᵀ / √depth) · V.
+#[derive(Debug, Default)]
+pub struct CachedAttentionOptions<'a> {
+    /// Whether a query sees only the keys up to its own position. The last query of a sequence is at
+    /// the position of its last key.
+    pub causal: bool,
+    /// The number of keys before its own position that a query sees. `None` stands for all of them.
+    pub window: Option<usize>,
+    /// The factor of the scores, which must be positive. `None` stands for 1 / √depth.
+    pub scale: Option<f32>,
+    /// The limit of scores: a score `x`, after the scale, becomes `cap * tanh(x / cap)`.
+    pub soft_cap: Option<f32>,
+    /// The sink of each head of queries: a score that takes part in the softmax without a value.
+    pub sinks: Option<TensorView<'a, f32, 1>>,
+    /// The destination of the logarithm of each row's sum of exponentials: batch × heads × queries.
+    /// The value is -∞ for a query that sees no key.
+    pub lse: Option<&'a mut DeviceTensor<f32, 3>>,
+    /// Memory for heads whose keys are divided among blocks. It grows if it is too small. Without
+    /// it, the call allocates its own, and waits when that is freed.
+    pub workspace: Option<&'a mut CacheWorkspace>,
+    /// The division of the work. `None` stands for the result of [`Division::of`].
+    pub division: Option<Division>,
+}
+
+/// The division of keys among blocks. Results depend on it in their rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    /// Blocks that run at the same time.
+    pub blocks: usize,
+    /// About the number of work units into which all keys are divided. Each head is at least one.
+    pub units: usize,
+    /// The least number of keys of a unit, unless its sequence has fewer.
+    pub least_keys: usize,
+}
+
+/// The least number of keys per unit with which a further division is faster. Source:
+/// `docs/cached-attention.md`, "The division".
+const DIVIDED_KEYS: usize = 1024;
+
+/// The relative cost of each further part of a head, which has to be added to the others.
+const COST_OF_PART: f64 = 0.015;
+
+impl Division {
+    /// Returns the division for `heads` heads of `keys` keys each, those of all sequences, on a
+    /// device: as many parts of each as occupy most multiprocessors most of the time.
+    pub fn of(device: &Device, heads: usize, keys: usize) -> Self {
+        let blocks = (device.multiprocessors() as usize).max(1);
+        let value = |parts: usize| {
+            let units = heads.max(1) * parts;
+            units as f64 / (blocks * units.div_ceil(blocks)) as f64 - COST_OF_PART * parts as f64
+        };
+        let most = (keys / DIVIDED_KEYS).clamp(1, blocks);
+        let better = |best: usize, parts: usize| if value(parts) > value(best) { parts } else { best };
+        let parts = (2..=most).fold(1, better);
+        Self { blocks, units: heads.max(1) * parts, least_keys: DIVIDED_KEYS / 4 }
+    }
+}
+
+/// Queues `o = softmax(q · kᵀ · scale) · v` over the keys and values of a cache, for one query of
+/// each sequence or a few.
+///
+/// `q` and `o` are batch × heads × queries × depth, with a depth of at most 128 that is a multiple
+/// of 8, and a batch of at most 1024. There may be fewer heads of keys and values: each is then
+/// shared by the same number of adjacent heads of queries, and read once for up to 16 rows of
+/// queries. Views need not be contiguous, except for rows, which begin at multiples of 16 bytes. A
+/// query that sees no key has the result zero.
+///
+/// The keys of a head are divided among blocks, and the parts are added in a fixed order: the same
+/// arguments produce the same bits each time on one kind of GPU. Lengths and tables are read when
+/// the kernel runs, so that a captured launch takes those of its time. With a
+/// [workspace](CachedAttentionOptions::workspace) that is large enough, nothing is allocated.
+///
+/// Matmuls accumulate and the softmax is computed in `f32`; weights are rounded to `T`.
+///
+/// # Errors
+///
+/// `TMA0550` to `TMA0552` for tensors and options that do not match, `TMA0568` for pages and
+/// `TMA0569` for rows that cannot be read. Also the errors of
+/// [`launch`](tma_runtime::launch::launch).
+///
+/// ```
+/// use tma_kernels::cached::{CachedAttentionOptions, KeyValueCache, cached_attention};
+/// use tma_runtime::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::simulator();
+/// // Two sequences of 20 and 3 keys, in pages of 16 rows, of which the cache has four.
+/// let (keys, values) = (device.zeros::<bf16, 4>([4, 2, 16, 64])?, device.zeros([4, 2, 16, 64])?);
+/// let table = device.tensor(&[3, 1, 0, 0], [2, 2])?;
+/// let lengths = device.tensor(&[20, 3], [2])?;
+/// let cache = KeyValueCache::paged(keys.view(), values.view(), table.view()).with_lengths(lengths.view());
+/// let q = device.zeros([2, 8, 1, 64])?; // 8 heads of one query each
+/// let mut o = device.zeros(q.shape())?;
+/// cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default())?;
+/// assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 0.0));
+/// # Ok(())
+/// # }
+/// ```
+pub fn cached_attention<T: AttentionElement>(
+    on: &impl LaunchOn,
+    q: impl MapArg<T, 4>,
+    cache: KeyValueCache<'_, T>,
+    mut o: impl MapArgMut<T, 4>,
+    options: CachedAttentionOptions<'_>,
+) -> Result<(), CachedAttentionError> {
+    launch::queue(on, q.view(), cache, o.view_mut(), options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_heads_are_divided_among_all_multiprocessors() {
+        let device = Device::simulator();
+        let blocks = device.multiprocessors() as usize;
+        let parts = |heads, keys| Division::of(&device, heads, keys).units / heads;
+        assert_eq!(parts(1, 512), 1);
+        assert_eq!(parts(blocks, 1 << 17), 1);
+        assert_eq!(parts(4 * blocks, 1 << 17), 1);
+        assert!(parts(1, 1 << 20) > 1);
+        assert_eq!(Division::of(&device, 0, 0).units, 1);
+    }
+}

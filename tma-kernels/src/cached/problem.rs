@@ -1,0 +1,145 @@
+//! Checks of the tensors' shapes and of the options.
+
+use std::f32::consts::LOG2_E;
+
+use super::schedule::work::{MOST_SEQUENCES, ROWS};
+use super::{AttentionElement, CachedAttentionError, CachedAttentionOptions, KeyValueCache};
+use crate::attention::shape::MOST;
+
+/// The elements of 16 bytes.
+const VECTOR: usize = 8;
+
+/// The extents of a call, derived from its tensors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Problem {
+    pub(super) sequences: usize,
+    pub(super) key_heads: usize,
+    /// Heads of queries that share one head of keys.
+    pub(super) group: usize,
+    pub(super) queries: usize,
+    pub(super) depth: usize,
+    /// The greatest number of keys of a sequence.
+    pub(super) keys: usize,
+    /// The rows of a page, if there are pages.
+    pub(super) page_rows: Option<usize>,
+    /// The pages of a row of the table.
+    pub(super) table_width: usize,
+    /// The number of keys before a query's position that it sees.
+    pub(super) left: usize,
+    /// The number of keys after it.
+    pub(super) right: usize,
+    /// The factor of scores in exponents of 2.
+    pub(super) scale: f32,
+    /// The factor of scores in the hyperbolic tangent that limits them, or 0.
+    pub(super) cap_scale: f32,
+}
+
+impl Problem {
+    /// Returns the problem for tensors `q`, the cache, and `o`.
+    ///
+    /// # Errors
+    ///
+    /// [`CachedAttentionError`] if they do not match.
+    pub(super) fn of<T: AttentionElement>(
+        [q, o]: [[usize; 4]; 2],
+        cache: &KeyValueCache<'_, T>,
+        options: &CachedAttentionOptions<'_>,
+    ) -> Result<Self, CachedAttentionError> {
+        let [sequences, heads, queries, depth] = q;
+        if depth == 0 || depth > 128 || !depth.is_multiple_of(VECTOR) {
+            return Err(CachedAttentionError::Depth { depth });
+        }
+        let k = cache.keys.shape();
+        let [_, key_heads, rows, _] = k;
+        let batch = if cache.table.is_some() { k[0] } else { sequences };
+        fits("k", &k, &[batch, key_heads, rows, depth])?;
+        fits("v", &cache.values.shape(), &k)?;
+        fits("o", &o, &q)?;
+        let table_width = match &cache.table {
+            None => 0,
+            Some(table) => {
+                fits("table", &table.shape(), &[sequences, table.shape()[1]])?;
+                table.shape()[1]
+            }
+        };
+        if let Some(lengths) = &cache.lengths {
+            fits("lengths", &lengths.shape(), &[sequences])?;
+        }
+        if let Some(sinks) = &options.sinks {
+            fits("sinks", &sinks.shape(), &[heads])?;
+        }
+        if let Some(lse) = &options.lse {
+            fits("lse", &lse.shape(), &[sequences, heads, queries])?;
+        }
+        if heads > 0 && (key_heads == 0 || !heads.is_multiple_of(key_heads)) {
+            return Err(CachedAttentionError::Heads { queries: heads, keys: key_heads });
+        }
+        let page_rows = cache.table.is_some().then_some(rows);
+        if let Some(rows) = page_rows
+            && ![16, 32, 64, 128, 256].contains(&rows)
+        {
+            return Err(CachedAttentionError::Page { rows });
+        }
+        let scale = positive("scale", options.scale.unwrap_or(1.0 / (depth as f32).sqrt()))?;
+        let (scale, cap_scale) = match options.soft_cap {
+            None => (scale, 0.0),
+            Some(cap) => (positive("soft_cap", cap)?, positive("scale / soft_cap", scale / cap)?),
+        };
+        let keys = page_rows.map_or(Some(rows), |rows| rows.checked_mul(table_width));
+        let keys = keys.filter(|&keys| keys < MOST && queries < MOST - keys);
+        let group = if heads == 0 { 1 } else { heads / key_heads };
+        let problem = Self {
+            sequences,
+            key_heads,
+            group,
+            queries,
+            depth,
+            keys: keys.unwrap_or(MOST),
+            page_rows,
+            table_width,
+            left: options.window.unwrap_or(MOST).min(MOST),
+            right: if options.causal { 0 } else { MOST },
+            scale: scale * LOG2_E,
+            cap_scale,
+        };
+        let units = problem.heads_and_tiles().checked_mul(problem.sequences);
+        let outputs = sequences.checked_mul(heads).and_then(|all| all.checked_mul(queries));
+        let is_small = |number: Option<usize>| number.is_some_and(|number| number < MOST / 2);
+        let is_few = sequences <= MOST_SEQUENCES as usize;
+        if keys.is_none() || !is_few || !is_small(units) || !is_small(outputs) {
+            return Err(CachedAttentionError::TooLarge { shape: q, keys: keys.unwrap_or(usize::MAX) });
+        }
+        Ok(problem)
+    }
+
+    /// Returns the rows of queries of a head of keys.
+    pub(super) fn rows(&self) -> usize {
+        self.queries.saturating_mul(self.group)
+    }
+
+    /// Returns how many heads of keys, times tiles of rows, a sequence has.
+    pub(super) fn heads_and_tiles(&self) -> usize {
+        self.key_heads.saturating_mul(self.rows().div_ceil(ROWS as usize))
+    }
+
+    /// Returns the depth of the kernel that computes this one: loads fill the columns beyond with
+    /// zeros.
+    pub(super) fn kernel_depth(&self) -> usize {
+        if self.depth > 64 { 128 } else { 64 }
+    }
+}
+
+fn fits(tensor: &'static str, found: &[usize], wanted: &[usize]) -> Result<(), CachedAttentionError> {
+    match found == wanted {
+        true => Ok(()),
+        false => Err(CachedAttentionError::Shape { tensor, found: found.into(), wanted: wanted.into() }),
+    }
+}
+
+/// Returns the number if it is above zero, and small enough for exponents of 2.
+fn positive(option: &'static str, number: f32) -> Result<f32, CachedAttentionError> {
+    match number > 0.0 && (number * LOG2_E).is_finite() {
+        true => Ok(number),
+        false => Err(CachedAttentionError::Factor { option, number }),
+    }
+}

@@ -1,0 +1,288 @@
+//! Attention over caches on the simulator, compared with plain Rust in f64.
+#![cfg(feature = "llvm")]
+
+mod plain;
+
+use plain::{Element, Row, Softmax, numbers, values};
+use tma_kernels::AttentionElement;
+use tma_kernels::cached::{
+    CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache, cached_attention,
+};
+use tma_runtime::prelude::*;
+use tma_runtime::testing::under_seeds;
+
+/// The shape of a problem, and how it is stored and divided.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    /// The keys of each sequence.
+    lengths: &'static [u32],
+    heads: usize,
+    key_heads: usize,
+    queries: usize,
+    depth: usize,
+    /// The rows of a page; 0 for a contiguous cache.
+    page: usize,
+    causal: bool,
+    window: Option<usize>,
+    soft_cap: Option<f32>,
+    sinks: bool,
+    /// The least number of work units.
+    units: usize,
+}
+
+const PLAIN: Case = Case {
+    lengths: &[200, 200],
+    heads: 8,
+    key_heads: 2,
+    queries: 1,
+    depth: 128,
+    page: 0,
+    causal: false,
+    window: None,
+    soft_cap: None,
+    sinks: false,
+    units: 6,
+};
+
+/// Checks a case under some seeds of the simulator.
+#[track_caller]
+fn checks<T: AttentionElement + Element>(case: Case, seeds: u64) {
+    under_seeds(seeds, |device| run::<T>(device, case))
+        .unwrap_or_else(|failure| panic!("{case:?}: {failure}"));
+}
+
+/// The numbers of the sequences' pages, none of them twice.
+fn table(case: &Case, width: usize) -> Vec<u32> {
+    let pages = case.lengths.len() * width;
+    (0..pages).rev().map(|i| ((i + 3) % pages) as u32).collect()
+}
+
+fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(), CachedAttentionError> {
+    let Case { lengths, heads, key_heads, queries, depth, page, .. } = case;
+    let (batch, most) = (lengths.len(), lengths.iter().copied().max().unwrap_or(0) as usize);
+    // The scores vary widely, so that maxima rise in later stages too.
+    let q = numbers::<T>(1, batch * heads * queries * depth, 4.0);
+    let k = numbers::<T>(2, batch * key_heads * most * depth, 2.0);
+    let v = numbers::<T>(3, batch * key_heads * most * depth, 1.0);
+    let of_q = device.tensor(&q, [batch, heads, queries, depth])?;
+    let mut o = device.filled_bytes::<T, 4>(of_q.shape(), 0xff)?;
+    let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
+    let sinks: Vec<f32> = (0..heads).map(|head| head as f32 - 2.0).collect();
+    let of_sinks = device.tensor(&sinks, [heads])?;
+    let of_lengths = device.tensor(lengths, [batch])?;
+
+    // What is beyond the end of a sequence is a NaN.
+    let width = if page > 0 { most.div_ceil(page) + 1 } else { 1 };
+    let rows = if page > 0 { page } else { most };
+    let numbers = table(&case, width);
+    let stored = |from: &[T]| -> Vec<T> {
+        let mut to = vec![T::of(f64::NAN); batch * width * key_heads * rows * depth];
+        for (i, number) in numbers.iter().enumerate() {
+            let (sequence, first) = (i / width, i % width * rows);
+            let number = if page > 0 { *number as usize } else { sequence };
+            for head in 0..key_heads {
+                for row in 0..rows.min((lengths[sequence] as usize).saturating_sub(first)) {
+                    let source = ((sequence * key_heads + head) * most + first + row) * depth;
+                    let target = ((number * key_heads + head) * rows + row) * depth;
+                    to[target..][..depth].copy_from_slice(&from[source..][..depth]);
+                }
+            }
+        }
+        to
+    };
+    let shape = [batch * width, key_heads, rows, depth];
+    let (of_k, of_v) = (device.tensor(&stored(&k), shape)?, device.tensor(&stored(&v), shape)?);
+    let of_table = device.tensor(&numbers, [batch, width])?;
+    let cache = match page {
+        0 => KeyValueCache::contiguous(of_k.view(), of_v.view()),
+        _ => KeyValueCache::paged(of_k.view(), of_v.view(), of_table.view()),
+    };
+    let mut workspace = CacheWorkspace::new(device)?;
+    let [q, k, v] = [q, k, v].map(|all| values(&all));
+    for _ in 0..2 {
+        o.fill_bytes(0xff)?;
+        let options = CachedAttentionOptions {
+            causal: case.causal,
+            window: case.window,
+            soft_cap: case.soft_cap,
+            sinks: case.sinks.then(|| of_sinks.view()),
+            lse: Some(&mut lse),
+            workspace: Some(&mut workspace),
+            division: Some(Division { blocks: 3, units: case.units, least_keys: 16 }),
+            ..Default::default()
+        };
+        cached_attention(device, &of_q, cache.with_lengths(of_lengths.view()), &mut o, options)?;
+        let (found, found_lse) = (o.to_vec()?, lse.to_vec()?);
+        for (row, found) in found.chunks(depth).enumerate() {
+            let (head, query) = (row / queries, row % queries);
+            let keys = lengths[head / heads] as usize;
+            let of_keys = head / heads * key_heads + head % heads / (heads / key_heads);
+            let next = (keys + query + 1).saturating_sub(queries);
+            let end = if case.causal { next.min(keys) } else { keys };
+            let first = case.window.map_or(0, |window| next.saturating_sub(window + 1)).min(end);
+            let seen =
+                |all: &'_ [f64]| all[(of_keys * most + first) * depth..][..(end - first) * depth].to_vec();
+            let (k, v) = (seen(&k), seen(&v));
+            let row = Row { q: &q[row * depth..][..depth], k: &k, v: &v };
+            let softmax = Softmax {
+                cap: case.soft_cap.map(f64::from),
+                sink: case.sinks.then(|| f64::from(sinks[head % heads])),
+                ..Softmax::scaled(1.0 / (depth as f64).sqrt())
+            };
+            row.check(found, found_lse[head * queries + query], softmax);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_instance() {
+    for depth in [64, 128] {
+        checks::<bf16>(Case { depth, ..PLAIN }, 1);
+        checks::<f16>(Case { depth, page: 16, ..PLAIN }, 1);
+    }
+}
+
+#[test]
+fn depths_between_those_of_kernels() {
+    for (depth, page) in [(32, 32), (80, 64), (96, 0), (112, 256), (8, 16)] {
+        checks::<bf16>(Case { depth, page, ..PLAIN }, 1);
+    }
+}
+
+/// Lengths of 0 and 1, and those that end within a stage or fill a page; more parts than stages.
+#[test]
+fn lengths_of_every_kind() {
+    let lengths = &[0, 1, 16, 17, 63, 64, 255, 256, 300];
+    for page in [0, 16, 32, 64, 128, 256] {
+        checks::<bf16>(Case { lengths, page, key_heads: 4, units: 40, ..PLAIN }, 1);
+        checks::<f16>(Case { lengths, page, key_heads: 8, units: 1, depth: 64, ..PLAIN }, 1);
+    }
+}
+
+/// Groups of heads that fill a tile of 16 rows, or more than one; a single sequence; many queries.
+#[test]
+fn rows_of_every_number() {
+    for (heads, key_heads, queries) in [(1, 1, 1), (16, 1, 1), (20, 1, 1), (4, 2, 5), (6, 2, 16), (1, 1, 40)]
+    {
+        for causal in [false, true] {
+            checks::<bf16>(Case { heads, key_heads, queries, causal, lengths: &[70], ..PLAIN }, 1);
+        }
+    }
+}
+
+#[test]
+fn windows_and_masks() {
+    for (window, causal) in [(Some(0), true), (Some(33), true), (Some(100), false), (Some(1000), true)] {
+        checks::<bf16>(Case { window, causal, queries: 3, page: 16, lengths: &[190, 2, 90], ..PLAIN }, 1);
+    }
+}
+
+#[test]
+fn caps_and_sinks() {
+    checks::<bf16>(Case { soft_cap: Some(2.0), ..PLAIN }, 1);
+    checks::<f16>(Case { sinks: true, lengths: &[0, 40], ..PLAIN }, 1);
+    checks::<bf16>(Case { soft_cap: Some(5.0), sinks: true, queries: 2, causal: true, ..PLAIN }, 1);
+}
+
+#[test]
+fn many_seeds() {
+    checks::<bf16>(Case { lengths: &[100, 30, 7], page: 16, queries: 2, causal: true, ..PLAIN }, 8);
+}
+
+/// A captured launch takes the lengths and the table of the time when it runs.
+#[test]
+fn lengths_change_between_launches_of_a_graph() -> Result<(), CachedAttentionError> {
+    let device = Device::simulator();
+    let keys = device.tensor(&numbers::<bf16>(5, 4 * 16 * 64, 1.0), [4, 1, 16, 64])?;
+    let values = device.tensor(&numbers::<bf16>(6, 4 * 16 * 64, 1.0), [4, 1, 16, 64])?;
+    let q = device.tensor(&numbers::<bf16>(7, 64, 1.0), [1, 1, 1, 64])?;
+    let (mut table, mut lengths) = (device.tensor(&[2, 1], [1, 2])?, device.tensor(&[5], [1])?);
+    let mut workspace = CacheWorkspace::new(&device)?;
+    let mut run = |on: &Device, table: &DeviceTensor<u32, 2>, lengths: &DeviceTensor<u32, 1>| {
+        let mut o = on.zeros(q.shape())?;
+        let cache =
+            KeyValueCache::paged(keys.view(), values.view(), table.view()).with_lengths(lengths.view());
+        let options = CachedAttentionOptions { workspace: Some(&mut workspace), ..Default::default() };
+        cached_attention(on, &q, cache, &mut o, options)?;
+        Ok::<_, CachedAttentionError>(o.to_vec()?)
+    };
+    let before = run(&device, &table, &lengths)?;
+    table.copy_from(&[3, 0])?;
+    lengths.copy_from(&[21])?;
+    let after = run(&device, &table, &lengths)?;
+    assert_ne!(before, after);
+
+    let mut o = device.zeros(q.shape())?;
+    let mut workspace = CacheWorkspace::new(&device)?;
+    let stream = device.stream()?;
+    let graph = stream.capture(|capture| {
+        let cache =
+            KeyValueCache::paged(keys.view(), values.view(), table.view()).with_lengths(lengths.view());
+        let options = CachedAttentionOptions { workspace: Some(&mut workspace), ..Default::default() };
+        cached_attention(capture, &q, cache, &mut o, options).map_err(|error| match error {
+            CachedAttentionError::Runtime(error) => error,
+            other => panic!("{other}"),
+        })
+    })?;
+    for (pages, length, wanted) in [([2, 1], 5, &before), ([3, 0], 21, &after)] {
+        table.copy_from(&pages)?;
+        lengths.copy_from(&[length])?;
+        graph.launch(&stream)?;
+        stream.synchronize()?;
+        assert_eq!(o.to_vec()?, *wanted);
+    }
+    Ok(())
+}
+
+/// A page number beyond the cache stands for zeros, and no other memory is read.
+#[test]
+fn page_numbers_beyond_the_cache() -> Result<(), CachedAttentionError> {
+    let device = Device::simulator();
+    let ones = device.tensor(&[bf16::ONE; 16 * 64], [1, 1, 16, 64])?;
+    let q = device.zeros::<bf16, 4>([1, 1, 1, 64])?;
+    let table = device.tensor(&[0, u32::MAX], [1, 2])?;
+    let mut o = device.zeros(q.shape())?;
+    let cache = KeyValueCache::paged(ones.view(), ones.view(), table.view());
+    cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default())?;
+    assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 0.5), "half of the 32 keys have ones");
+    Ok(())
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_errors() -> Result<(), CachedAttentionError> {
+    let device = Device::simulator();
+    let code = |q: [usize; 4], k: [usize; 4], table: Option<[usize; 2]>, scale: Option<f32>| {
+        let (q, k) = (device.zeros::<bf16, 4>(q)?, device.zeros::<bf16, 4>(k)?);
+        let table = table.map(|shape| device.zeros::<u32, 2>(shape)).transpose()?;
+        let cache = match &table {
+            None => KeyValueCache::contiguous(k.view(), k.view()),
+            Some(table) => KeyValueCache::paged(k.view(), k.view(), table.view()),
+        };
+        let mut o = device.zeros(q.shape())?;
+        let options = CachedAttentionOptions { scale, ..Default::default() };
+        Ok::<_, Error>(match cached_attention(&device, &q, cache, &mut o, options) {
+            Ok(()) => "none",
+            Err(error) => error.code(),
+        })
+    };
+    assert_eq!(code([2, 4, 1, 64], [2, 2, 30, 64], None, None)?, "none");
+    assert_eq!(code([0, 4, 1, 64], [0, 2, 30, 64], None, None)?, "none");
+    assert_eq!(code([2, 4, 1, 60], [2, 2, 30, 60], None, None)?, "TMA0550");
+    assert_eq!(code([2, 4, 1, 136], [2, 2, 30, 136], None, None)?, "TMA0550");
+    assert_eq!(code([2, 4, 1, 64], [3, 2, 30, 64], None, None)?, "TMA0551");
+    assert_eq!(code([2, 4, 1, 64], [2, 3, 30, 64], None, None)?, "TMA0551");
+    assert_eq!(code([2, 4, 1, 64], [9, 2, 16, 64], Some([3, 2]), None)?, "TMA0551");
+    assert_eq!(code([1024, 1, 1, 8], [1024, 1, 1, 8], None, None)?, "none");
+    assert_eq!(code([1025, 1, 1, 8], [1025, 1, 1, 8], None, None)?, "TMA0551");
+    assert_eq!(code([2, 4, 1, 64], [9, 2, 16, 64], Some([2, 2]), Some(-1.0))?, "TMA0552");
+    assert_eq!(code([2, 4, 1, 64], [9, 2, 48, 64], Some([2, 2]), None)?, "TMA0568");
+
+    let (q, k) = (device.zeros::<bf16, 4>([1, 64, 1, 64])?, device.zeros::<bf16, 4>([1, 1, 8, 64])?);
+    let mut o = device.zeros::<bf16, 4>([1, 64, 1, 64])?;
+    let turned = q.view().permute([0, 3, 2, 1])?;
+    let cache = KeyValueCache::contiguous(k.view(), k.view());
+    let error = cached_attention(&device, turned, cache, &mut o, CachedAttentionOptions::default());
+    assert_eq!(error.expect_err("rows are not contiguous").code(), "TMA0569");
+    Ok(())
+}
