@@ -27,6 +27,7 @@ mod error;
 mod instrument;
 mod label;
 pub mod perfetto;
+pub mod print;
 pub mod ring;
 mod site;
 pub mod summary;

@@ -3,10 +3,12 @@
 //! assembled, or all of them with `TMA_TESTS=all`.
 #![cfg(feature = "llvm")]
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ptx_probe::print;
 use tma_codegen::{Ptx, Target, compile};
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas;
@@ -66,9 +68,19 @@ fn compiled((path, text): &Text, target: Target) -> Vec<Ptx> {
     }
 }
 
+/// Returns the text that the runtime loads on a GPU.
+fn loaded(ptx: &Ptx) -> Cow<'_, str> {
+    if !print::is_needed(&ptx.text) {
+        return Cow::Borrowed(&ptx.text);
+    }
+    let printing = print::without_calls(&ptx.text, 1 << 32, 1 << 19);
+    printing.unwrap_or_else(|why| panic!("{}: {why}", ptx.name)).ptx.into()
+}
+
 /// Returns the assembler's complaints about a kernel.
 fn problem(ptx: &Ptx, target: Target) -> Option<String> {
-    let report = match ptxas::assemble(&ASSEMBLER, target.name(), &ptx.text) {
+    let loaded = loaded(ptx);
+    let report = match ptxas::assemble(&ASSEMBLER, target.name(), &loaded) {
         Ok(report) => report,
         Err(error) => return Some(format!("{} for {target}: {error}", ptx.name)),
     };

@@ -15,6 +15,7 @@
 //! | [`assertion`] | reports of failed assertions, from kernels without calls |
 //! | [`help`] | the changes that findings suggest, in the words of both languages |
 //! | [`shared_name`] | the names of shared variables, which PTX has as comments |
+//! | [`printf`] | the format strings of `printf` |
 //! | [`timeline`] | the rows of timelines, of the simulator and of GPUs |
 //! | [`limits`] | all other numbers that the hardware fixes, with their sources |
 //!
@@ -40,6 +41,7 @@ pub mod limits;
 pub mod mma;
 pub mod operation;
 pub mod own_ptx;
+pub mod printf;
 pub mod rule;
 pub mod scalar;
 pub mod shared_name;

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
+use ptx_probe::print;
 use serde_json::{Value, json};
 use tma_setup::program::{Found, PTXAS, Program};
 use tma_setup::ptxas::PtxasReport;
@@ -44,7 +45,15 @@ pub(crate) fn assemble(kernel: &Kernel) -> Result<Assembled> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let cubin = folder.join(format!("{}.cubin", kernel.entry));
     let mut command = Command::new(&ptxas.path);
-    command.args(["-v", "-lineinfo", "-arch", &kernel.target, "-o"]).arg(&cubin).arg(&kernel.path);
+    command.args(["-v", "-lineinfo", "-arch", &kernel.target, "-o"]).arg(&cubin);
+    match loaded(kernel)? {
+        Some(text) => {
+            let path = folder.join(format!("{}.ptx", kernel.entry));
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            command.arg(path);
+        }
+        None => _ = command.arg(&kernel.path),
+    }
     let output = command.output().context("cannot start ptxas")?;
     let ptxas_report = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     if !output.status.success() {
@@ -55,6 +64,15 @@ pub(crate) fn assemble(kernel: &Kernel) -> Result<Assembled> {
         );
     }
     Ok(Assembled { cubin, ptxas_report: PtxasReport::read(&ptxas_report) })
+}
+
+/// Returns the text that the runtime loads on a GPU, if it is another than that in the file: one
+/// that prints without a call. Addresses do not matter here.
+fn loaded(kernel: &Kernel) -> Result<Option<String>> {
+    let text =
+        fs::read_to_string(&kernel.path).with_context(|| format!("cannot read {}", kernel.path.display()))?;
+    let is_needed = print::is_needed(&text);
+    Ok(is_needed.then(|| print::without_calls(&text, 1 << 32, 1 << 19).ok()).flatten().map(|new| new.ptx))
 }
 
 impl Assembled {

@@ -3,13 +3,13 @@
 
 use super::alu::each;
 use super::executor::{Executor, Flow};
-use super::format::{self, WIDEST};
 use super::memory::Location;
 use super::warp::Warp;
 use super::{Issue, Lane, lanes_of};
 use crate::isa::{AccessOrder, Assertion, ControlOp, Memory, Pc, Reg, Space};
 use crate::machine::Stop;
 use crate::report::FindingKind;
+use tma_model::printf::{self, WIDEST};
 
 /// The longest string that is read from memory.
 const LONGEST_TEXT: u64 = 64 << 10;
@@ -91,16 +91,16 @@ impl Executor<'_, '_> {
         let mut next = self.local_number(warp, lane, args)?;
         let format = self.text(warp, lane, format)?;
         let mut written = 0;
-        for piece in format::pieces(&format) {
+        for piece in printf::pieces(&format) {
             let text = match piece {
-                format::Piece::Text(text) => text.into_owned(),
-                format::Piece::TooWide => {
+                printf::Piece::Text(text) => text.into_owned(),
+                printf::Piece::TooWide => {
                     let message = format!(
                         "a conversion of `printf` has a width or a precision of more than {WIDEST} characters"
                     );
                     return self.fail(warp, lane, FindingKind::Execution, message);
                 }
-                format::Piece::Value(spec) => {
+                printf::Piece::Value(spec) => {
                     written += 1;
                     let value = self.argument(warp, lane, &mut next, spec.bytes)?;
                     if spec.is_text() {

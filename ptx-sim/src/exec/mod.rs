@@ -18,7 +18,6 @@ mod control;
 mod engines;
 mod executor;
 pub(crate) mod float;
-mod format;
 mod matrix;
 mod memory;
 mod mma;

@@ -7,7 +7,7 @@ use super::{overflow, printing};
 use anyhow::ensure;
 use tma_runtime::prelude::*;
 
-use super::mma::stops;
+use super::mma::{prints, stops};
 
 /// A kernel that runs in its own process.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Fault {
 
 /// Returns every fault, including those of other modules.
 pub fn all() -> impl Iterator<Item = &'static Fault> {
-    FAULTS.iter().chain(overflow::FAULTS).chain(stops::FAULTS)
+    FAULTS.iter().chain(overflow::FAULTS).chain(stops::FAULTS).chain(prints::FAULTS)
 }
 
 /// The faults of this module.

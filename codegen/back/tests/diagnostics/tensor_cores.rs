@@ -41,7 +41,6 @@ mod m {
             let flight = sum.mma(a, a, ());
         }
         let flight = sum.mma(a, a, ());
-        printf!("%d\n", n);
     }
 
     #[tma_kernel(threads = 128)]

@@ -198,8 +198,6 @@ codes! {
     OpenFlight = "TMA0253",
     /// An accumulator index that is not a compile-time constant.
     AccumulatorIndex = "TMA0254",
-    /// A call in a kernel with tensor cores.
-    MmaCall = "TMA0255",
     /// A register count that a warpgroup cannot request.
     Registers = "TMA0256",
     /// A warpgroup operation in an incomplete warpgroup.

@@ -55,7 +55,7 @@ const PACKAGES: [(&str, &[&str]); 16] = [
     ("conformance", &["tma-model", "tma-runtime"]),
     ("examples", &["tma-runtime"]),
     ("tests", &["ptx-probe", "ptx-sim", "tma-codegen", "tma-model", "tma-runtime"]),
-    ("cargo-tma", &["ptx-sim", "tma-codegen", "tma-model", "tma-runtime", "tma-setup"]),
+    ("cargo-tma", &["ptx-probe", "ptx-sim", "tma-codegen", "tma-model", "tma-runtime", "tma-setup"]),
     ("xtask", &["tma-setup"]),
 ];
 

@@ -7,6 +7,7 @@ mod fragments;
 mod integers;
 mod layouts;
 mod operands;
+pub mod prints;
 mod producers;
 mod sparse;
 pub mod stops;

@@ -9,6 +9,7 @@ use crate::backend::properties::Properties;
 use crate::error::{DriverStatus, Error, ForeignError};
 use crate::layout::DeviceId;
 use crate::map::{Descriptor, MapParams};
+use ptx_probe::print::Progress;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -124,6 +125,30 @@ impl Context {
         driver.device_count().map_err(refused(driver, "count the devices"))
     }
 
+    /// Calls `act` for each open context.
+    pub(super) fn each_open(act: impl Fn(&'static Self)) {
+        // At the end of the process another thread may still hold the lock.
+        if let Ok(opened) = OPENED.try_lock() {
+            opened.iter().copied().for_each(act);
+        }
+    }
+
+    /// Prints what kernels have written by the end of the process, after the last of them.
+    pub(super) fn print_last(&self) {
+        let Ok(mut kernels) = self.kernels.try_lock() else { return };
+        if kernels.may_print()
+            && let Ok(_current) = self.make_current()
+        {
+            let _no_more_calls = self.driver.synchronize_context();
+        }
+        kernels.show_printed(Progress::Ended);
+    }
+
+    /// Prints what kernels have written so far, though others may be running.
+    pub(super) fn print(&self) {
+        self.kernels().show_printed(Progress::Running);
+    }
+
     fn keep(opened: &mut Vec<&'static Self>, context: Self) -> Result<&'static Self, Error> {
         let context = Box::leak(Box::new(context));
         opened.push(context);
@@ -215,6 +240,7 @@ impl Context {
             let _reported_elsewhere = self.non_blocking.synchronize(self.driver);
             // SAFETY: the address came from `allocate`, and its owner is being dropped.
             let _reported_elsewhere = unsafe { self.driver.free(address) };
+            self.print();
         }
     }
 
@@ -305,6 +331,7 @@ impl Context {
         if !status.is_fault() {
             return otherwise(status);
         }
+        self.kernels().show_printed(Progress::Ended);
         let reported = self.watches().iter().find_map(Watch::reported);
         reported.unwrap_or_else(|| self.kernels().fault(status))
     }

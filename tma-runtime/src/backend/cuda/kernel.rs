@@ -3,11 +3,13 @@
 use super::descriptor::DescriptorCache;
 use super::driver::{self, Driver, Function, Module, RelaxedCaptures, Status};
 use super::failure::Listener;
+use super::print::Printer;
 use crate::backend::properties::Properties;
 use crate::error::{DriverStatus, Error};
 use crate::map::Descriptor;
 use crate::map::options::MapSource;
 use crate::spec::{KernelSpec, MapSpec};
+use ptx_probe::print::Progress;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::ptr;
@@ -38,6 +40,8 @@ pub(super) struct Kernel {
     descriptors: Vec<DescriptorCache>,
     /// Reads which assertion failed, if the kernel records that.
     listener: Option<Listener>,
+    /// Has what the kernel printed, if it prints without a call.
+    printer: Option<Printer>,
     /// Keeps the function loaded.
     _module: Module,
 }
@@ -102,11 +106,27 @@ impl Kernels {
         }
     }
 
-    /// Records that everything launched has run.
-    pub(super) fn all_have_run(&self) {
+    /// Records that everything launched has run, and prints what it wrote.
+    pub(super) fn all_have_run(&mut self) {
         for kernel in &self.loaded {
             kernel.launches.0.store(false, Ordering::Relaxed);
         }
+        self.show_printed(Progress::Ended);
+    }
+
+    /// Prints what kernels have written since the last call.
+    pub(super) fn show_printed(&mut self, progress: Progress) {
+        for kernel in &mut self.loaded {
+            if let Some(printer) = &mut kernel.printer {
+                printer.show(kernel.spec.name, progress);
+            }
+        }
+    }
+
+    /// Returns whether a kernel whose output this prints may still be running.
+    pub(super) fn may_print(&self) -> bool {
+        let mut kernels = self.loaded.iter();
+        kernels.any(|kernel| kernel.printer.is_some() && kernel.launches.0.load(Ordering::Relaxed))
     }
 }
 
@@ -119,7 +139,8 @@ impl Kernel {
         properties.accept(spec)?;
         let kernel = spec.name;
         let _relaxed = RelaxedCaptures::new(driver);
-        let (module, function) = compile(driver, spec)?;
+        let (printer, ptx) = Printer::attach(driver, spec).unzip();
+        let (module, function) = compile(driver, spec, ptx.as_deref().unwrap_or(spec.ptx))?;
         opt_in(driver, function, spec)?;
         let listener = Listener::attach(driver, &module, spec)
             .map_err(|code| Error::Launch { kernel, status: driver.status(code) })?;
@@ -130,7 +151,8 @@ impl Kernel {
                 .map_err(|code| Error::Launch { kernel, status: driver.status(code) })?;
         }
         let descriptors = spec.params.iter().map(|_| DescriptorCache::default()).collect();
-        Ok(Self { function, launches: Launches::default(), spec, descriptors, listener, _module: module })
+        let launches = Launches::default();
+        Ok(Self { function, launches, spec, descriptors, listener, printer, _module: module })
     }
 
     /// Returns the descriptor of a tensor for the parameter with this index, encoded if it is not
@@ -164,9 +186,13 @@ pub(super) fn opt_in(
 }
 
 /// Has the driver compile the PTX, and looks up the kernel's function.
-fn compile(driver: &'static Driver, spec: &'static KernelSpec) -> Result<(Module, Function), Error> {
+fn compile(
+    driver: &'static Driver,
+    spec: &'static KernelSpec,
+    ptx: &str,
+) -> Result<(Module, Function), Error> {
     let missing = || Error::NoEntry { kernel: spec.name, entry: spec.entry };
-    let text = CString::new(spec.ptx).map_err(|_| missing())?;
+    let text = CString::new(ptx).map_err(|_| missing())?;
     let entry = CString::new(spec.entry).map_err(|_| missing())?;
     let module = Module::load(driver, &text).map_err(|code| refusal(driver, spec, &text, code))?;
     // A lazily loading driver may compile only now.

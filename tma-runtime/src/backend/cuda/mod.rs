@@ -14,6 +14,7 @@ mod failure;
 mod kernel;
 mod launch;
 mod non_blocking;
+mod print;
 mod stream;
 mod watch;
 

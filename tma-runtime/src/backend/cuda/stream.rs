@@ -112,7 +112,9 @@ impl Stream {
         let _current = self.context.make_current()?;
         // SAFETY: the stream is alive.
         let waited = unsafe { self.context.driver.synchronize(self.raw()) };
-        waited.map_err(|code| self.context.failure("synchronise the stream", code))
+        waited.map_err(|code| self.context.failure("synchronise the stream", code))?;
+        self.context.print();
+        Ok(())
     }
 
     pub(crate) fn record(&self) -> Result<Event, Error> {
@@ -168,7 +170,9 @@ impl Drop for Stream {
 impl Event {
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
         let _current = self.context.make_current()?;
-        self.event.synchronize().map_err(|code| self.context.failure("wait for an event", code))
+        self.event.synchronize().map_err(|code| self.context.failure("wait for an event", code))?;
+        self.context.print();
+        Ok(())
     }
 
     pub(crate) fn elapsed_ms(&self, later: &Self) -> Result<f32, Error> {

@@ -95,9 +95,7 @@ pub fn assume(condition: bool) {
 /// executes it prints, so call it in one thread, after the wait or barrier that makes the tile
 /// readable.
 ///
-/// Tiles of up to 65536 elements are printed. Kernels with tensor cores cannot call it (`TMA0255`):
-/// there, store the tile to a tensor, and print it in another kernel. To print an accumulator,
-/// store it to a tile first.
+/// Tiles of up to 65536 elements are printed. To print an accumulator, store it to a tile first.
 ///
 /// PTX: a loop over rows with calls to `vprintf`, each with up to 32 values.
 ///
@@ -118,7 +116,7 @@ pub fn print_tile<X: Printed>(tile: X) {
 #[diagnostic::on_unimplemented(
     message = "`print_tile` takes a tile, not `{Self}`",
     label = "not a tile of the block's own shared memory",
-    note = "to print an accumulator, store it to a tile and the tile to a tensor, then load and print that in another kernel"
+    note = "to print an accumulator, store it to a tile, and print that"
 )]
 pub trait Printed: Sealed {}
 

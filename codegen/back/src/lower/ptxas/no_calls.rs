@@ -6,11 +6,13 @@
 //! * Test: `Workaround::NoCalls` in `codegen/back/tests/flights/workarounds.rs`.
 //!
 //! Any call makes ptxas serialise all multiplications of a kernel. `__assertfail` is a call, so a
-//! failed assertion is written to host memory instead ([`tma_model::assertion`]). `check/mma`
-//! rejects the other calls, those of `printf!` and `print_tile`.
+//! failed assertion is written to host memory instead ([`tma_model::assertion`]). The calls of
+//! `printf!` and `print_tile` are replaced when the kernel is loaded (`ptx_probe::print`), which
+//! needs the format of each: so LLVM must not make one call of two.
 
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::PointerValue;
+use inkwell::values::{CallSiteValue, PointerValue};
 use tma_front::escape;
 use tma_front::ir::Span;
 use tma_model::assertion::{Remark, VARIABLE};
@@ -22,6 +24,14 @@ use crate::lower::{Cx, Lower, debug, narrow, nvvm};
 /// Whether failed assertions are reported without a call.
 pub(in crate::lower) fn is_needed(cx: &Cx<'_, '_>) -> bool {
     cx.has_mma && cx.workarounds.has(Workaround::NoCalls)
+}
+
+/// Keeps LLVM from merging a call of `vprintf` with another, whose format may differ.
+pub(in crate::lower) fn keep_apart(cx: &Cx<'_, '_>, call: CallSiteValue<'_>) {
+    if cx.has_mma {
+        let nomerge = Attribute::get_named_enum_kind_id("nomerge");
+        call.add_attribute(AttributeLoc::Function, cx.context.create_enum_attribute(nomerge, 0));
+    }
 }
 
 /// Returns a block that reports to the host that `message` does not hold at `span`, and stops.

@@ -15,7 +15,7 @@ use crate::diag::Sink;
 use crate::diag::mistake::{self, UnrolledIteration};
 use crate::ir::{
     AccumulatorType, Expr, FragmentType, Kernel, LeftOperand, LocalId, Mma, MmaOp, OperandType, Scalar,
-    SharedOperand, Span, Stmt, StmtKind, Team, TileSwizzle, Type, visit,
+    SharedOperand, Span, StmtKind, Team, TileSwizzle, Type, visit,
 };
 use crate::limits;
 
@@ -29,9 +29,6 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
         }
     }
     warp::whole_warps(kernel, sink);
-    if uses_mma(kernel) {
-        visit::for_each_stmt(&kernel.body, &mut |stmt| no_call(stmt, sink));
-    }
 }
 
 /// Whether the kernel multiplies with `wgmma`.
@@ -39,16 +36,6 @@ pub fn uses_mma(kernel: &Kernel) -> bool {
     let mut found = false;
     visit::for_each_stmt(&kernel.body, &mut |stmt| found |= matches!(stmt.kind, StmtKind::Mma(_)));
     found
-}
-
-/// Reports calls. Any call that is left in a kernel makes ptxas serialise its multiplications (its
-/// C7510).
-fn no_call(stmt: &Stmt, sink: &mut Sink) {
-    if let StmtKind::Printf { .. } = stmt.kind {
-        sink.error(mistake::Mma::Printf, stmt.origin.span);
-    } else if let StmtKind::PrintTile { .. } = stmt.kind {
-        sink.error(mistake::Mma::PrintTile, stmt.origin.span);
-    }
 }
 
 fn accumulator(ty: AccumulatorType, span: Span, sink: &mut Sink) {

@@ -168,7 +168,7 @@ impl Mismatch {
                 format!("`print_tile` takes a tile, not {found}"),
                 if let PartialType::Known(Type::Accumulator(_) | Type::Compound(Compound::Columns(_))) = found
                 {
-                    "store it to a tile and the tile to a tensor, and load and print it in another kernel"
+                    "store it to a tile, and print that"
                 } else {
                     "pass a `Tile` of the block's own shared memory, or print single values with `printf!`"
                 },

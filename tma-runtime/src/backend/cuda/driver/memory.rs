@@ -35,6 +35,14 @@ impl<const N: usize> PageLocked<N> {
         self.words.addr().get() as u64
     }
 
+    /// Returns the current value of a word, or 0 behind the last one. A kernel may be writing it at
+    /// the same time.
+    pub(in crate::backend::cuda) fn word(&self, index: usize) -> u32 {
+        let first: *const u32 = self.words.as_ptr().cast();
+        // SAFETY: as in `read`; the word is within the allocation.
+        if index < N { unsafe { first.add(index).read_volatile() } } else { 0 }
+    }
+
     /// Returns the current words, where they are too many for the stack.
     pub(in crate::backend::cuda) fn read_all(&self) -> Vec<u32> {
         let first: *const u32 = self.words.as_ptr().cast();

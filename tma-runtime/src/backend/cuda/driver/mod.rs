@@ -35,6 +35,7 @@ use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::OnceLock;
 use tma_model::tensor_map::Mode;
 
 /// `CUresult`.
@@ -273,5 +274,23 @@ fn l2_promotion(promotion: L2Promotion) -> c_uint {
         L2Promotion::B64 => 1,
         L2Promotion::B128 => 2,
         L2Promotion::B256 => 3,
+    }
+}
+
+/// Has `callback` called when the process ends normally. The driver's own callback, which is
+/// registered when the driver is initialised, is called later. Only the first call has an effect,
+/// and none if the C library cannot keep one more callback.
+pub(super) fn at_exit(callback: fn()) {
+    static CALLBACK: OnceLock<fn()> = OnceLock::new();
+    unsafe extern "C" {
+        safe fn atexit(callback: extern "C" fn()) -> i32;
+    }
+    extern "C" fn call() {
+        if let Some(callback) = CALLBACK.get() {
+            callback();
+        }
+    }
+    if CALLBACK.set(callback).is_ok() {
+        let _kept_or_not = atexit(call);
     }
 }

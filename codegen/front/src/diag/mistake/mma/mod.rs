@@ -25,10 +25,6 @@ use crate::limits::{THREAD_REGISTERS, WARPGROUP_THREADS};
 pub enum Mma {
     /// A block whose threads, specified at `at`, are not whole warpgroups.
     IncompleteWarpgroup { word: Word, block: u64, whole: u64, rest: u64, at: Span },
-    /// `printf!` in a kernel with multiplications.
-    Printf,
-    /// `print_tile` in a kernel with multiplications.
-    PrintTile,
     /// Elements that an accumulator cannot hold.
     AccumulatorElement(Scalar),
     /// Columns that an accumulator cannot have.
@@ -122,12 +118,6 @@ impl Mma {
                              {WARPGROUP_THREADS} threads"
                         )),
                 }
-            }
-            Self::Printf => {
-                call("printf!").help("write the values to a `Global`, or print in another kernel")
-            }
-            Self::PrintTile => {
-                call("print_tile").help("store the tile to a tensor, and load and print it in another kernel")
             }
             Self::AccumulatorElement(element) => {
                 element_text(format!("an accumulator must hold f32, f16 or i32, not {element}"))
@@ -287,17 +277,8 @@ impl Display for RegisterIndex {
     }
 }
 
-/// Returns the text for a call of this word.
 fn warpgroups(count: u64) -> String {
     if count == 1 { "a warpgroup".to_owned() } else { format!("{count} warpgroups") }
-}
-
-fn call(word: &str) -> Text {
-    let message = format!(
-        "`{word}` is not supported in a kernel with tensor cores: the call would serialise its \
-         multiplications"
-    );
-    Text::new(Code::MmaCall, message)
 }
 
 pub(super) fn shape(message: String) -> Text {

@@ -1,11 +1,14 @@
-//! Format strings of `printf`.
+//! Format strings of `printf`, for those who print what a kernel wrote: the simulator, and the
+//! runtime where a kernel may not call the driver's function.
 
 use std::borrow::Cow;
 
 /// A part of a format string.
-#[derive(Debug, PartialEq)]
-pub(super) enum Piece<'f> {
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece<'f> {
+    /// Text that is printed as it is.
     Text(Cow<'f, str>),
+    /// The conversion of an argument.
     Value(Spec),
     /// A conversion that might print more than [`WIDEST`] characters.
     TooWide,
@@ -13,7 +16,7 @@ pub(super) enum Piece<'f> {
 
 /// A conversion, such as `%-08.3lld`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Spec {
+pub struct Spec {
     left: bool,
     plus: bool,
     space: bool,
@@ -22,17 +25,17 @@ pub(super) struct Spec {
     width: usize,
     precision: Option<usize>,
     /// Bytes of the argument.
-    pub(super) bytes: u32,
+    pub bytes: u32,
     letter: u8,
 }
 
 /// The widest field and the greatest precision, so that a broken format cannot exhaust memory.
 /// Every C library supports at least this much. Source: C11, 7.21.6.1, "The fprintf function",
 /// environmental limits.
-pub(super) const WIDEST: usize = 4095;
+pub const WIDEST: usize = 4095;
 
 /// Splits a format string. An invalid conversion is treated as text.
-pub(super) fn pieces(format: &[u8]) -> Vec<Piece<'_>> {
+pub fn pieces(format: &[u8]) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = format;
     while !rest.is_empty() {
@@ -105,12 +108,13 @@ fn conversion(text: &[u8]) -> Option<(Spec, usize)> {
 }
 
 impl Spec {
-    pub(super) fn is_text(&self) -> bool {
+    /// Returns whether the argument is the address of a text.
+    pub fn is_text(&self) -> bool {
         self.letter == b's'
     }
 
-    /// Formats a number.
-    pub(super) fn number(&self, value: u64) -> String {
+    /// Formats a number that is not a text.
+    pub fn number(&self, value: u64) -> String {
         let signed = if self.bytes == 8 { value as i64 } else { i64::from(value as i32) };
         let unsigned = if self.bytes == 8 { value } else { value & 0xffff_ffff };
         let (negative, body) = match self.letter {
@@ -164,7 +168,7 @@ impl Spec {
     }
 
     /// Pads the text to the width of the field.
-    pub(super) fn padded(&self, text: String) -> String {
+    pub fn padded(&self, text: String) -> String {
         let text = match self.precision {
             Some(most) if self.is_text() => text.chars().take(most).collect(),
             _ => text,
