@@ -289,7 +289,8 @@ fn arguments_that_do_not_fit_are_errors() -> Result<(), CachedAttentionError> {
     assert_eq!(code([2, 4, 1, 64], [3, 2, 30, 64], None, None)?, "TMA0551");
     assert_eq!(code([2, 4, 1, 64], [2, 3, 30, 64], None, None)?, "TMA0551");
     assert_eq!(code([2, 4, 1, 64], [9, 2, 16, 64], Some([3, 2]), None)?, "TMA0551");
-    assert_eq!(code([1025, 1, 1, 8], [1025, 1, 1, 8], None, None)?, "none");
+    assert_eq!(code([4096, 1, 1, 8], [4096, 1, 1, 8], None, None)?, "none");
+    assert_eq!(code([4097, 1, 1, 8], [4097, 1, 1, 8], None, None)?, "TMA0551");
     assert_eq!(code([2, 4, 1, 64], [9, 2, 16, 64], Some([2, 2]), Some(-1.0))?, "TMA0552");
     assert_eq!(code([2, 4, 1, 64], [9, 2, 48, 64], Some([2, 2]), None)?, "TMA0568");
 

@@ -7,29 +7,34 @@ use tma_runtime::tma_module;
 pub mod warps {
     use tma_runtime::prelude::*;
 
-    use crate::cached::loads::stream::{Rows, load_units};
+    use crate::cached::loads::stream::{Rows, load_queries, load_units};
     use crate::cached::schedule::work::{
-        Problem, Span, Strides, UnitWords, announced, plan, query_row, row_start, visible,
+        MOST_SEQUENCES, Problem, Span, Strides, UnitWords, announced, plan, query_row, store_plan, visible,
     };
     use crate::cached::softmax::online::{RowPart, Softmax, added, merged, row_totals, store_row, weigh};
 
     /// Rows of a multiplication: the queries of the heads that share a head of keys, and padding.
     const ROWS: u32 = 16;
 
-    /// Keys of a stage: the rows of the smallest page.
-    const KEYS: u32 = 16;
+    /// Keys that a warp multiplies at a time: the rows of the smallest page.
+    const SLICE: u32 = 16;
 
-    /// Warps of a block that multiply. Each takes the keys of every fourth stage.
+    /// Warps of a block that multiply. Of 64 keys, each takes a slice.
     const WARPS: u32 = 4;
+
+    /// Parts that a thread adds up at a time.
+    const BATCH: usize = 16;
 
     /// The named barrier of the warps that multiply.
     const MULTIPLIERS: u32 = 1;
 
-    /// Returns how many stages of 16 keys and values fit in shared memory beside the sums of the
-    /// warps: a multiple of `WARPS`, so that each stage is always read by the same warp. It then
-    /// waits for every phase of its barrier.
-    pub const fn stages(depth: u32) -> u32 {
-        if depth > 64 { 24 } else { 48 }
+    /// Returns how many stages have 64 KB of keys and values. With more in flight, the memory of an
+    /// H200 is slower (`docs/cached-attention.md`, "The kernels").
+    ///
+    /// The number is a multiple of the groups of warps, so that each stage is always read by the
+    /// same warps: they wait for every phase of its barrier.
+    pub const fn stages(keys: u32, depth: u32) -> u32 {
+        64 * 1024 / (4 * keys * depth)
     }
 
     /// Computes `o = softmax(q · kᵀ · scale / log2(e)) · v` of few queries for each of many keys.
@@ -39,15 +44,25 @@ pub mod warps {
     /// more. The strides of `q` and `o`, in elements, are those of sequences, heads and queries.
     ///
     /// A block takes one work unit after the other: a part of the keys of a head, with up to 16
-    /// rows of queries. If a head has several parts, the block that ends last adds them up. One
-    /// warp loads, and four multiply. `arrived` and `taken` are zeros before and after the launch.
+    /// rows of queries. One warp loads, and four multiply. If a head has several parts, the block that
+    /// ends last adds them up, for which `arrived` counts; without it, [`merge`](crate::cached::merge)
+    /// does, for which `to_merge` is written. `arrived` and `taken` are zeros before and after the
+    /// launch.
     #[tma_kernel(threads = 32 * (WARPS + 1), unchecked, instances(
         (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, -7)],
         DEPTH in [d64 = 64, d128 = 128],
-        let STAGES = stages(DEPTH),
+        KEYS in [k16 = 16, k64 = 64],
+        let STAGES = stages(KEYS, DEPTH),
         let PITCH = DEPTH + 8, // floats: a row, its peak and its sum of weights, in other banks than the next
     ))]
-    pub fn attend<T, const SHIFT: i32, const DEPTH: u32, const STAGES: u32, const PITCH: u32>(
+    pub fn attend<
+        T,
+        const SHIFT: i32,
+        const DEPTH: u32,
+        const KEYS: u32,
+        const STAGES: u32,
+        const PITCH: u32,
+    >(
         k: TensorMap<Rows<T, KEYS, DEPTH>>,
         v: TensorMap<Rows<T, KEYS, DEPTH>>,
         q: Global<T>,
@@ -58,7 +73,8 @@ pub mod warps {
         lse: Option<Global<f32>>,
         partials: Global<f32>,
         stats: Global<f32>,
-        arrived: Global<u32>,
+        arrived: Option<Global<u32>>,
+        to_merge: Option<Global<u32>>,
         taken: Global<u32>,
         sequences: u32,
         key_heads: u32,
@@ -87,12 +103,13 @@ pub mod warps {
         let ring: Pipeline<(Rows<T, KEYS, DEPTH>, Rows<T, KEYS, DEPTH>), STAGES> = shared();
         let rows_of_q: Tile<T, Shape2<ROWS, DEPTH>, Swizzle128> = shared();
         let sums: Stages<SharedArray<f32, PITCH>, { WARPS * 8 }> = shared();
+        let starts: SharedArray<u32, { MOST_SEQUENCES }> = shared();
         let announcements: Stages<UnitWords, 2> = shared();
         let ready: Stages<Barrier, 2> = shared();
         let free: Stages<Barrier, 2> = shared();
         let is_last: SharedArray<bool, 1> = shared();
         if thread_idx().x == 0 {
-            ring.init(1);
+            ring.init(KEYS / SLICE);
             for i in 0..2 {
                 ready[i].init(1);
                 free[i].init(WARPS);
@@ -108,29 +125,39 @@ pub mod warps {
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
         let rows = queries * group;
         if warp_idx() == WARPS {
-            let plan = plan(problem, lengths, target, least);
-            let mut producer = ring.producer();
-            load_units(
-                k,
-                v,
-                &mut producer,
-                announcements,
-                ready,
-                free,
-                problem,
-                plan,
-                table,
-                table_stride,
-                page_shift,
-                lengths,
-                taken,
-            );
+            let [unit_keys, units] = plan(problem, lengths, starts, target, least);
+            if let Some(to_merge) = to_merge {
+                store_plan(to_merge, starts, sequences, unit_keys);
+            }
+            if elect_one() {
+                let mut producer = ring.producer();
+                load_units(
+                    k,
+                    v,
+                    &mut producer,
+                    announcements,
+                    ready,
+                    free,
+                    problem,
+                    table,
+                    table_stride,
+                    page_shift,
+                    lengths,
+                    starts,
+                    taken,
+                    unit_keys,
+                    units,
+                );
+            }
         } else {
             let mut consumer = ring.consumer();
             let warp = warp_idx();
             let thread = thread_idx().x;
+            let slices = KEYS / SLICE; // of a stage, each for a warp of a group
+            let groups = WARPS / slices;
+            let slice = warp % slices * SLICE;
             let mut turn = 0u32;
-            let mut first_warp = 0; // which reads the unit's first stage
+            let mut first_group = 0; // which reads the unit's first stage
             let mut is_over = false;
             while !is_over {
                 ready[turn % 2].wait(turn / 2 % 2);
@@ -143,18 +170,7 @@ pub mod warps {
                     }
                     turn += 1;
 
-                    // Queries of a group of heads are the rows of one matrix.
-                    for vector in (thread..ROWS * DEPTH / 8).step_by((32 * WARPS) as usize) {
-                        let row = work.row + vector / (DEPTH / 8);
-                        let column = vector % (DEPTH / 8) * 8;
-                        let mut values = [cast::<T>(0.0f32); 8];
-                        if row < rows && column < depth {
-                            let at =
-                                row_start(of_q, query_row(problem, work.sequence, work.head, work.keys, row));
-                            values = q.get_vec::<8>(at + column as u64);
-                        }
-                        rows_of_q.set_vec([row - work.row, column], values);
-                    }
+                    load_queries(rows_of_q, q, of_q, problem, work, work.row, depth, thread);
                     named_barrier_sync(MULTIPLIERS, 32 * WARPS);
                     let query = WarpLeft::<T, ROWS, DEPTH>::load(rows_of_q, [0, 0]);
 
@@ -175,19 +191,20 @@ pub mod warps {
                     let mut softmax = Softmax { peaks: [f32::NEG_INFINITY; 2], totals: [0.0; 2] };
                     let mut sum = WarpAccumulator::<f32, ROWS, DEPTH>::zero();
                     let stages = (work.span.end - work.span.first).div_ceil(KEYS);
-                    let own_first = (warp + WARPS - first_warp) % WARPS;
+                    let own_first = (warp / slices + groups - first_group) % groups;
                     consumer.skip(min(own_first, stages));
-                    for stage in (own_first..stages).step_by(WARPS as usize) {
-                        let first = work.span.first + stage * KEYS;
+                    for stage in (own_first..stages).step_by(groups as usize) {
+                        let first = work.span.first + stage * KEYS + slice;
                         let slot = consumer.wait();
-                        let mut scores = WarpAccumulator::<f32, ROWS, KEYS>::zero();
-                        scores.mma_sync(query, WarpRight::<T, KEYS, DEPTH>::load(slot.0.batch(0), [0, 0]));
+                        let mut scores = WarpAccumulator::<f32, ROWS, SLICE>::zero();
+                        scores
+                            .mma_sync(query, WarpRight::<T, SLICE, DEPTH>::load(slot.0.batch(0), [slice, 0]));
                         if soft_cap > 0.0 {
                             for i in unroll(0..scores.len()) {
                                 scores[i] = tanh(scores[i] * soft_cap);
                             }
                         }
-                        if first < to_all.first || first + KEYS > to_all.end {
+                        if first < to_all.first || first + SLICE > to_all.end {
                             for i in unroll(0..scores.len()) {
                                 let key = first + scores.at(i)[1];
                                 let r = scores.row(i);
@@ -197,24 +214,27 @@ pub mod warps {
                             }
                             // Rows of values beyond the sequence may hold anything. Their weights are
                             // zero, but zero times infinity is not.
-                            if first + KEYS > work.keys {
-                                for row in work.keys - first..KEYS {
+                            if first + SLICE > work.keys {
+                                for row in work.keys - min(first, work.keys)..SLICE {
                                     for column in (lane_idx() * 8..DEPTH).step_by(256) {
-                                        slot.1.set_vec([0, 0, row, column], [cast::<T>(0.0f32); 8]);
+                                        slot.1.set_vec([0, 0, slice + row, column], [cast::<T>(0.0f32); 8]);
                                     }
                                 }
                                 fence_proxy_async();
                                 sync_warp();
                             }
                         }
-                        weigh::<ROWS, KEYS, DEPTH, SHIFT>(&mut scores, &mut sum, &mut softmax, scale);
+                        weigh::<ROWS, SLICE, DEPTH, SHIFT>(&mut scores, &mut sum, &mut softmax, scale);
                         let weights = scores.pack::<T>();
-                        sum.mma_sync(weights, WarpRight::<T, DEPTH, KEYS>::load(slot.1.batch(0).t(), [0, 0]));
+                        sum.mma_sync(
+                            weights,
+                            WarpRight::<T, DEPTH, SLICE>::load(slot.1.batch(0).t(), [0, slice]),
+                        );
                         sync_warp();
                         if elect_one() {
                             slot.release();
                         }
-                        consumer.skip(min(WARPS - 1, stages - stage - 1));
+                        consumer.skip(min(groups - 1, stages - stage - 1));
                     }
 
                     // The sums of the warps, eight rows at a time, in the order of the keys: it does not
@@ -241,7 +261,10 @@ pub mod warps {
                                     let mut all =
                                         RowPart { sums: [0.0; 4], peak: f32::NEG_INFINITY, total: 0.0 };
                                     for w in unroll(0..WARPS) {
-                                        let of_warp = sums[(first_warp + w) % WARPS * 8 + item / (DEPTH / 4)];
+                                        let of_warp = sums[((first_group + w / slices) % groups * slices
+                                            + w % slices)
+                                            * 8
+                                            + item / (DEPTH / 4)];
                                         let [peak, total] = of_warp.get_vec::<2>(DEPTH);
                                         let part =
                                             RowPart { sums: of_warp.get_vec::<4>(column), peak, total };
@@ -271,47 +294,50 @@ pub mod warps {
                         }
                     }
 
-                    first_warp = (first_warp + stages) % WARPS;
+                    first_group = (first_group + stages) % groups;
 
-                    if work.parts > 1 {
-                        if thread == 0 {
-                            // Releases this block's part, and acquires those that were counted before.
-                            let before = arrived.fetch_add(work.first_unit, 1, Order::AcqRel, Scope::Device);
-                            is_last.set(0, before == work.parts - 1);
-                            if before == work.parts - 1 {
-                                arrived.set(work.first_unit, 0);
-                            }
-                        }
-                        named_barrier_sync(MULTIPLIERS, 32 * WARPS);
-                        if is_last.get(0) {
-                            for item in (thread..tile_rows * (DEPTH / 4)).step_by((32 * WARPS) as usize) {
-                                let row = item / (DEPTH / 4);
-                                let column = item % (DEPTH / 4) * 4;
-                                if column < depth {
-                                    let each = min(rows, ROWS);
-                                    let all = merged::<DEPTH>(
-                                        partials,
-                                        stats,
-                                        work.first_unit * each + row,
-                                        work.parts,
-                                        each,
-                                        column,
-                                        scale,
-                                    );
-                                    let row = query_row(
-                                        problem,
-                                        work.sequence,
-                                        work.head,
-                                        work.keys,
-                                        work.row + row,
-                                    );
-                                    store_row::<T, SHIFT>(
-                                        problem, o, of_o, lse, sinks, row, column, all, scale,
-                                    );
+                    if let Some(arrived) = arrived {
+                        if work.parts > 1 {
+                            if thread == 0 {
+                                // Releases this block's part, and acquires those that were counted before.
+                                let before =
+                                    arrived.fetch_add(work.first_unit, 1, Order::AcqRel, Scope::Device);
+                                is_last.set(0, before == work.parts - 1);
+                                if before == work.parts - 1 {
+                                    arrived.set(work.first_unit, 0);
                                 }
                             }
+                            named_barrier_sync(MULTIPLIERS, 32 * WARPS);
+                            if is_last.get(0) {
+                                for item in (thread..tile_rows * (DEPTH / 4)).step_by((32 * WARPS) as usize) {
+                                    let row = item / (DEPTH / 4);
+                                    let column = item % (DEPTH / 4) * 4;
+                                    if column < depth {
+                                        let each = min(rows, ROWS);
+                                        let all = merged::<DEPTH, BATCH>(
+                                            partials,
+                                            stats,
+                                            work.first_unit * each + row,
+                                            work.parts,
+                                            each,
+                                            column,
+                                            scale,
+                                        );
+                                        let row = query_row(
+                                            problem,
+                                            work.sequence,
+                                            work.head,
+                                            work.keys,
+                                            work.row + row,
+                                        );
+                                        store_row::<T, SHIFT>(
+                                            problem, o, of_o, lse, sinks, row, column, all, scale,
+                                        );
+                                    }
+                                }
+                            }
+                            named_barrier_sync(MULTIPLIERS, 32 * WARPS);
                         }
-                        named_barrier_sync(MULTIPLIERS, 32 * WARPS);
                     }
                 }
             }

@@ -12,7 +12,11 @@ use super::{
 };
 use crate::dependent::dependent;
 
-/// Queues the kernel, unless there is nothing to compute.
+/// The rows of a head up to which the block that ends last merges its parts. A kernel of its own
+/// costs some 2 µs, in which a block merges as many. Source: `docs/cached-attention.md`.
+const MERGED_BY_BLOCKS: usize = 8;
+
+/// Queues the kernels, unless there is nothing to compute.
 pub(super) fn queue<T: AttentionElement>(
     on: &impl LaunchOn,
     q: TensorView<'_, T, 4>,
@@ -30,8 +34,8 @@ pub(super) fn queue<T: AttentionElement>(
     let all_of_o = flat("o", o.shape(), of_o)?;
 
     let device = on.device();
-    let heads = problem.sequences * problem.heads_and_tiles();
-    let division = division.unwrap_or_else(|| Division::of(device, heads, problem.keys));
+    let heads = problem.sequences * problem.key_heads;
+    let division = division.unwrap_or_else(|| Division::of(device, heads, problem.keys, problem.rows()));
     let mut own = None;
     let workspace = match workspace {
         Some(given) => given,
@@ -52,12 +56,16 @@ pub(super) fn queue<T: AttentionElement>(
     let is_unknown = || CachedAttentionError::Depth { depth: problem.depth };
     // Extents are below 2^31, which the problem has checked.
     let count = |value: usize| value as u32;
-    // Both kernels have the same parameters, except for how parts are merged.
+    // Few parts of few rows are merged by the block that ends last, others by a kernel.
+    let is_divided =
+        cache.lengths.is_some() || division.units > problem.sequences * problem.heads_and_tiles();
+    let is_merged = is_divided && problem.rows() > MERGED_BY_BLOCKS;
+    // The kernels have the same parameters, except for how parts are merged.
     macro_rules! attend {
-        ($kernel:expr, $blocks:expr, $merging:expr) => {
+        ($kernel:expr $(, $arrived:expr)?) => {
             $kernel.launch(
                 dependent(on),
-                Grid::x(count($blocks)),
+                Grid::x(count(division.blocks.max(1))),
                 k.l2_promotion(L2Promotion::B256), // whole rows are read
                 v.l2_promotion(L2Promotion::B256),
                 q.with_strides([all_of_q], [1])?,
@@ -68,7 +76,8 @@ pub(super) fn queue<T: AttentionElement>(
                 lse.as_deref_mut(),
                 &mut workspace.partials,
                 &mut workspace.stats,
-                $merging,
+                $($arrived,)?
+                is_merged.then_some(&mut workspace.starts),
                 &mut workspace.taken,
                 count(problem.sequences),
                 count(problem.key_heads),
@@ -93,22 +102,18 @@ pub(super) fn queue<T: AttentionElement>(
             )?
         };
     }
-    let blocks = division.blocks.max(1);
+    let keys = if problem.page_rows.is_some_and(|rows| rows < 64) { 16 } else { 64 };
     let shift = T::SHIFT_OF_CACHED;
     if problem.tile_rows() == 16 {
-        let kernel = few_rows::find::<T>(few_rows::Key { shift, depth }).ok_or_else(is_unknown)?;
-        attend!(kernel, blocks, &mut workspace.arrived);
-        return Ok(());
+        let kernel = few_rows::find::<T>(few_rows::Key { shift, depth, keys }).ok_or_else(is_unknown)?;
+        attend!(kernel, (!is_merged).then_some(&mut workspace.arrived));
+    } else {
+        let warpgroups = count(problem.tile_rows() / 64);
+        let key = many_rows::Key { shift, depth, keys, warpgroups };
+        let kernel = many_rows::find::<T>(key).ok_or_else(is_unknown)?;
+        attend!(kernel);
     }
-    let warpgroups = count(problem.tile_rows() / 64);
-    let keys = if problem.page_rows.is_some_and(|rows| rows < 64) { 16 } else { 64 };
-    let key = many_rows::Key { shift, depth, keys, warpgroups };
-    let kernel = many_rows::find::<T>(key).ok_or_else(is_unknown)?;
-    let blocks = blocks * if warpgroups == 1 { 2 } else { 1 }; // of a multiprocessor
-    attend!(kernel, blocks, &mut workspace.starts);
-
-    let is_divided = cache.lengths.is_some() || division.units > heads;
-    if is_divided {
+    if is_merged {
         let threads = o.shape().iter().product::<usize>() / problem.depth * problem.kernel_depth() / 4;
         let kernel = merge::find::<T>(merge::Key { shift, depth }).ok_or_else(is_unknown)?;
         kernel.launch(

@@ -7,9 +7,10 @@ use tma_runtime::tma_module;
 pub mod warpgroups {
     use tma_runtime::prelude::*;
 
-    use crate::cached::loads::stream::{Rows, load_units};
+    use crate::cached::loads::stream::{Rows, load_queries, load_units};
     use crate::cached::schedule::work::{
-        Problem, Span, Strides, UnitWords, announced, plan, query_row, row_start, store_plan, visible,
+        MOST_SEQUENCES, Problem, Span, Strides, UnitWords, announced, plan, query_row, row_start, store_plan,
+        visible,
     };
     use crate::cached::softmax::online::{Softmax, row_totals, share, store_log_sum, weigh_tile};
 
@@ -22,7 +23,7 @@ pub mod warpgroups {
     /// Returns how many stages of keys and values fit in shared memory beside the queries: with one
     /// warpgroup that multiplies, of half of it, since two blocks share a multiprocessor.
     pub const fn stages(warpgroups: u32, keys: u32, depth: u32) -> u32 {
-        (if warpgroups == 1 { 96 } else { 192 }) * 1024 / (4 * keys * depth)
+        (if warpgroups == 1 { 64 } else { 128 }) * 1024 / (4 * keys * depth)
     }
 
     /// Limits the scores of keys from `first` on, and masks those of keys that a query does not see.
@@ -57,13 +58,14 @@ pub mod warpgroups {
     ///
     /// One warp loads. Each iteration multiplies queries by the next keys, and at the same time
     /// weights by the last values. `KEYS` is at most the number of rows of a page.
-    #[tma_kernel(threads = 128 * (WARPGROUPS + 1), min_blocks = 3 - WARPGROUPS, unchecked, instances(
+    #[tma_kernel(threads = 128 * (WARPGROUPS + 1), max_registers = if WARPGROUPS == 1 { 128 } else { 144 }, unchecked, instances(
         (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, -7)],
         DEPTH in [d64 = 64, d128 = 128],
         KEYS in [k16 = 16, k64 = 64],
         WARPGROUPS in [m64 = 1, m128 = 2],
         let STAGES = stages(WARPGROUPS, KEYS, DEPTH),
-        let REGISTERS = if WARPGROUPS == 1 { 200 } else { 224 }, // those that the loading warpgroup leaves
+        let LOADER = if WARPGROUPS == 1 { 56 } else { 64 }, // registers
+        let REGISTERS = if WARPGROUPS == 1 { 200 } else { 184 }, // those that the loading warpgroup leaves
     ))]
     pub fn attend<
         T,
@@ -72,6 +74,7 @@ pub mod warpgroups {
         const KEYS: u32,
         const WARPGROUPS: u32,
         const STAGES: u32,
+        const LOADER: u32,
         const REGISTERS: u32,
     >(
         k: TensorMap<Rows<T, KEYS, DEPTH>>,
@@ -84,7 +87,7 @@ pub mod warpgroups {
         lse: Option<Global<f32>>,
         partials: Global<f32>,
         stats: Global<f32>,
-        starts: Global<u32>,
+        to_merge: Option<Global<u32>>,
         taken: Global<u32>,
         sequences: u32,
         key_heads: u32,
@@ -112,6 +115,7 @@ pub mod warpgroups {
     {
         let ring: Pipeline<(Rows<T, KEYS, DEPTH>, Rows<T, KEYS, DEPTH>), STAGES> = shared();
         let rows_of_q: Stages<Tile<T, Shape2<ROWS, DEPTH>, Swizzle128>, WARPGROUPS> = shared();
+        let starts: SharedArray<u32, { MOST_SEQUENCES }> = shared();
         let announcements: Stages<UnitWords, 2> = shared();
         let ready: Stages<Barrier, 2> = shared();
         let free: Stages<Barrier, 2> = shared();
@@ -133,28 +137,32 @@ pub mod warpgroups {
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
         let rows = queries * group;
         if warpgroup_idx() == WARPGROUPS {
-            setmaxnreg_dec::<56>();
+            setmaxnreg_dec::<LOADER>();
             if warp_idx() == 4 * WARPGROUPS {
-                let plan = plan(problem, lengths, target, least);
-                if block_idx().x == 0 {
-                    store_plan(starts, problem, lengths, plan.unit_keys);
+                let [unit_keys, units] = plan(problem, lengths, starts, target, least);
+                if let Some(to_merge) = to_merge {
+                    store_plan(to_merge, starts, sequences, unit_keys);
                 }
-                let mut producer = ring.producer();
-                load_units(
-                    k,
-                    v,
-                    &mut producer,
-                    announcements,
-                    ready,
-                    free,
-                    problem,
-                    plan,
-                    table,
-                    table_stride,
-                    page_shift,
-                    lengths,
-                    taken,
-                );
+                if elect_one() {
+                    let mut producer = ring.producer();
+                    load_units(
+                        k,
+                        v,
+                        &mut producer,
+                        announcements,
+                        ready,
+                        free,
+                        problem,
+                        table,
+                        table_stride,
+                        page_shift,
+                        lengths,
+                        starts,
+                        taken,
+                        unit_keys,
+                        units,
+                    );
+                }
             }
         } else {
             setmaxnreg_inc::<REGISTERS>();
@@ -174,20 +182,9 @@ pub mod warpgroups {
                     }
                     turn += 1;
 
-                    // Queries of a group of heads are the rows of one matrix.
                     let first_row = work.row + ROWS * warpgroup_idx();
                     sync_warpgroup();
-                    for vector in (thread..ROWS * DEPTH / 8).step_by(128) {
-                        let row = vector / (DEPTH / 8);
-                        let column = vector % (DEPTH / 8) * 8;
-                        let mut values = [cast::<T>(0.0f32); 8];
-                        if first_row + row < rows && column < depth {
-                            let of_row =
-                                query_row(problem, work.sequence, work.head, work.keys, first_row + row);
-                            values = q.get_vec::<8>(row_start(of_q, of_row) + column as u64);
-                        }
-                        query.set_vec([row, column], values);
-                    }
+                    load_queries(query, q, of_q, problem, work, first_row, depth, thread);
                     fence_proxy_async();
                     sync_warpgroup();
 

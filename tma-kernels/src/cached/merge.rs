@@ -10,6 +10,9 @@ pub mod rows {
     use crate::cached::schedule::work::{Problem, Strides, length, parts, query_row, seen, tiles};
     use crate::cached::softmax::online::{merged, store_row};
 
+    /// Parts that a thread adds up at a time.
+    const BATCH: usize = 8;
+
     /// Threads of a block.
     pub const THREADS: u32 = 128;
 
@@ -68,7 +71,7 @@ pub mod rows {
             if parts > 1 && column < depth {
                 let first_unit = starts.get(sequence) + (head * tiles(problem) + row / tile_rows) * parts;
                 let first = first_unit * unit_rows + row % tile_rows;
-                let all = merged::<DEPTH>(partials, stats, first, parts, unit_rows, column, scale);
+                let all = merged::<DEPTH, BATCH>(partials, stats, first, parts, unit_rows, column, scale);
                 let row = query_row(problem, sequence, head, keys, row);
                 store_row::<T, SHIFT>(problem, o, of_o, lse, sinks, row, column, all, scale);
             }

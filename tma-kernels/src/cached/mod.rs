@@ -98,24 +98,38 @@ pub struct Division {
 
 /// The least number of keys per unit with which a further division is faster. Source:
 /// `docs/cached-attention.md`, "The division".
-const DIVIDED_KEYS: usize = 1024;
+const DIVIDED_KEYS: usize = 512;
 
 /// The relative cost of each further part of a head, which has to be added to the others.
 const COST_OF_PART: f64 = 0.015;
 
 impl Division {
-    /// Returns the division for `heads` heads of `keys` keys each, those of all sequences, on a
-    /// device: as many parts of each as occupy most multiprocessors most of the time.
-    pub fn of(device: &Device, heads: usize, keys: usize) -> Self {
-        let blocks = (device.multiprocessors() as usize).max(1);
+    /// Returns the division for `heads` heads of `keys` keys each, those of all sequences, and as
+    /// many `rows` of queries for each of them: as many parts as occupy most multiprocessors most of
+    /// the time.
+    pub fn of(device: &Device, heads: usize, keys: usize, rows: usize) -> Self {
+        let tile = tile_rows(rows);
+        let multiprocessors = (device.multiprocessors() as usize).max(1);
+        // Blocks of one warpgroup that multiplies share a multiprocessor.
+        let blocks = if tile == 64 { 2 * multiprocessors } else { multiprocessors };
+        let tiles = heads.max(1) * rows.div_ceil(tile).max(1);
         let value = |parts: usize| {
-            let units = heads.max(1) * parts;
+            let units = tiles * parts;
             units as f64 / (blocks * units.div_ceil(blocks)) as f64 - COST_OF_PART * parts as f64
         };
         let most = (keys / DIVIDED_KEYS).clamp(1, blocks);
         let better = |best: usize, parts: usize| if value(parts) > value(best) { parts } else { best };
         let parts = (2..=most).fold(1, better);
-        Self { blocks, units: heads.max(1) * parts, least_keys: DIVIDED_KEYS / 4 }
+        Self { blocks, units: tiles * parts, least_keys: DIVIDED_KEYS / 2 }
+    }
+}
+
+/// Returns how many rows of queries per head of keys a block multiplies at a time.
+fn tile_rows(rows: usize) -> usize {
+    match rows {
+        0..=16 => 16,
+        17..=64 => 64,
+        _ => 128,
     }
 }
 
@@ -123,7 +137,7 @@ impl Division {
 /// each sequence or a few.
 ///
 /// `q` and `o` are batch × heads × queries × depth, with a depth of at most 128 that is a multiple
-/// of 8. There may be fewer heads of keys and values: each is then
+/// of 8, and a batch of at most 4096. There may be fewer heads of keys and values: each is then
 /// shared by the same number of adjacent heads of queries, and read once for up to 16 rows of
 /// queries. Views need not be contiguous, except for rows, which begin at multiples of 16 bytes. A
 /// query that sees no key has the result zero.
@@ -177,11 +191,13 @@ mod tests {
     fn few_heads_are_divided_among_all_multiprocessors() {
         let device = Device::simulator();
         let blocks = device.multiprocessors() as usize;
-        let parts = |heads, keys| Division::of(&device, heads, keys).units / heads;
+        let parts = |heads, keys| Division::of(&device, heads, keys, 1).units / heads;
         assert_eq!(parts(1, 512), 1);
         assert_eq!(parts(blocks, 1 << 17), 1);
         assert_eq!(parts(4 * blocks, 1 << 17), 1);
         assert!(parts(1, 1 << 20) > 1);
-        assert_eq!(Division::of(&device, 0, 0).units, 1);
+        assert_eq!(Division::of(&device, 0, 0, 0).units, 1);
+        assert_eq!(Division::of(&device, blocks, 64, 300).units, 3 * blocks);
+        assert_eq!(Division::of(&device, 2, 64, 64).blocks, 2 * blocks);
     }
 }

@@ -10,6 +10,9 @@ pub mod work {
     /// Parts of a head begin at multiples of so many keys: those that a block multiplies at a time.
     const ALIGNMENT: u32 = 64;
 
+    /// Sequences of a launch: their first work units are held in shared memory.
+    pub const MOST_SEQUENCES: u32 = 4096;
+
     /// The extents and options that all sequences share.
     #[derive(Clone, Copy)]
     pub struct Problem {
@@ -147,53 +150,17 @@ pub mod work {
         (problem.queries * problem.group).div_ceil(problem.tile_rows)
     }
 
-    /// Work units in sequences, one for each lane of a warp.
-    #[derive(Clone, Copy)]
-    pub struct UnitScan {
-        /// Units of the lane's sequence.
-        pub own: u32,
-        /// Units up to that sequence, among those of the warp.
-        pub upto: u32,
-        /// Units of all 32 sequences.
-        pub all: u32,
-    }
-
-    /// Counts the units of the sequence that a lane has, and those of all lanes.
+    /// Divides the keys of all heads into about `target` units, and writes the number of each
+    /// sequence's first unit to `starts`. Returns about how many keys a unit has, and the number of
+    /// units. All lanes of a warp call it together.
     #[tma_device]
-    pub fn scan_units(
+    pub fn plan(
         problem: Problem,
         lengths: Option<Global<u32>>,
-        sequence: u32,
-        unit_keys: u32,
-    ) -> UnitScan {
-        let mut own = 0;
-        if sequence < problem.sequences {
-            let span = seen_of(problem, lengths, sequence);
-            own = parts(span, unit_keys) * problem.key_heads * tiles(problem);
-        }
-        let mut upto = own;
-        for bit in unroll(0..5u32) {
-            let below = shuffle_up(upto, 1 << bit);
-            if lane_idx() >= 1 << bit {
-                upto += below;
-            }
-        }
-        UnitScan { own, upto, all: shuffle_idx(upto, 31) }
-    }
-
-    /// The division of the keys of all heads.
-    #[derive(Clone, Copy)]
-    pub struct Plan {
-        /// About how many keys a unit has.
-        pub unit_keys: u32,
-        /// The number of units.
-        pub units: u32,
-    }
-
-    /// Divides the keys of all heads into about `target` units of at least about `least` keys. All
-    /// lanes of a warp call it together.
-    #[tma_device]
-    pub fn plan(problem: Problem, lengths: Option<Global<u32>>, target: u32, least: u32) -> Plan {
+        starts: SharedArray<u32, { MOST_SEQUENCES }>,
+        target: u32,
+        least: u32,
+    ) -> [u32; 2] {
         let mut all = 0u64;
         for first in (0..problem.sequences).step_by(32) {
             let sequence = first + lane_idx();
@@ -209,52 +176,70 @@ pub mod work {
         let unit_keys = max(min(each, 1 << 30) as u32, least).next_multiple_of(ALIGNMENT);
         let mut units = 0;
         for first in (0..problem.sequences).step_by(32) {
-            units += scan_units(problem, lengths, first + lane_idx(), unit_keys).all;
-        }
-        Plan { unit_keys, units }
-    }
-
-    /// Writes the number of each sequence's first unit, and then about how many keys a unit has.
-    /// All lanes of a warp call it together.
-    #[tma_device]
-    pub fn store_plan(starts: Global<u32>, problem: Problem, lengths: Option<Global<u32>>, unit_keys: u32) {
-        let mut units = 0;
-        for first in (0..problem.sequences).step_by(32) {
             let sequence = first + lane_idx();
-            let scan = scan_units(problem, lengths, sequence, unit_keys);
+            let mut own = 0;
             if sequence < problem.sequences {
-                starts.set(sequence, units + scan.upto - scan.own);
+                let span = seen_of(problem, lengths, sequence);
+                own = parts(span, unit_keys) * problem.key_heads * tiles(problem);
             }
-            units += scan.all;
+            let mut upto = own;
+            for bit in unroll(0..5u32) {
+                let below = shuffle_up(upto, 1 << bit);
+                if lane_idx() >= 1 << bit {
+                    upto += below;
+                }
+            }
+            if sequence < problem.sequences {
+                starts.set(sequence, units + upto - own);
+            }
+            units += shuffle_idx(upto, 31);
         }
-        if lane_idx() == 0 {
-            starts.set(problem.sequences, unit_keys);
+        sync_warp();
+        [unit_keys, units]
+    }
+
+    /// Writes the first unit of each sequence, and then about how many keys a unit has. All lanes of
+    /// a warp call it together in each block, and those of the first one write.
+    #[tma_device]
+    pub fn store_plan(
+        to: Global<u32>,
+        starts: SharedArray<u32, { MOST_SEQUENCES }>,
+        sequences: u32,
+        unit_keys: u32,
+    ) {
+        if block_idx().x == 0 {
+            for sequence in (lane_idx()..sequences).step_by(32) {
+                to.set(sequence, starts.get(sequence));
+            }
+            if lane_idx() == 0 {
+                to.set(sequences, unit_keys);
+            }
         }
     }
 
-    /// Returns a work unit by its number. Parts of a head are adjacent. All lanes of a warp call it
-    /// together.
+    /// Returns a work unit by its number. Parts of a head are adjacent.
     #[tma_device]
-    pub fn work_unit(problem: Problem, lengths: Option<Global<u32>>, unit_keys: u32, unit: u32) -> WorkUnit {
-        let mut before = 0; // units of earlier sequences
+    pub fn work_unit(
+        problem: Problem,
+        lengths: Option<Global<u32>>,
+        starts: SharedArray<u32, { MOST_SEQUENCES }>,
+        unit_keys: u32,
+        unit: u32,
+    ) -> WorkUnit {
         let mut sequence = 0;
-        let mut is_found = false;
-        while !is_found {
-            let scan = scan_units(problem, lengths, sequence + lane_idx(), unit_keys);
-            is_found = before + scan.all > unit;
-            if is_found {
-                let lane = ballot(before + scan.upto > unit).trailing_zeros();
-                sequence += lane;
-                before += shuffle_idx(scan.upto - scan.own, lane);
+        let mut beyond = problem.sequences;
+        while beyond - sequence > 1 {
+            let middle = (sequence + beyond) / 2;
+            if starts.get(middle) <= unit {
+                sequence = middle;
             } else {
-                sequence += 32;
-                before += scan.all;
+                beyond = middle;
             }
         }
         let keys = length(problem, lengths, sequence);
         let span = seen(problem, keys);
         let parts = parts(span, unit_keys);
-        let number = unit - before;
+        let number = unit - starts.get(sequence);
         let tiles = tiles(problem);
         let part_keys = (span.end - span.first).div_ceil(parts).next_multiple_of(ALIGNMENT);
         let first = span.first + number % parts * part_keys;

@@ -13,9 +13,6 @@ pub mod online {
     /// score exceeds it by more, so that sums are rarely multiplied.
     const HEADROOM: f32 = 8.0;
 
-    /// The partial results that a thread reads at a time.
-    const BATCH: u32 = 8;
-
     /// The factors between natural and base-2 logarithms: the nearest `f32` of each.
     const LOG2_E: f32 = 12_102_203.0 / 8_388_608.0;
     const LN_2: f32 = 11_629_080.0 / 16_777_216.0;
@@ -241,7 +238,7 @@ pub mod online {
     /// Returns the sum of a row's parts in global memory, in the order of the parts. The first one
     /// is at `first`.
     #[tma_device]
-    pub fn merged<const DEPTH: u32>(
+    pub fn merged<const DEPTH: u32, const BATCH: usize>(
         partials: Global<f32>,
         stats: Global<f32>,
         first: u32,
@@ -251,15 +248,15 @@ pub mod online {
         scale: f32,
     ) -> RowPart {
         let mut all = RowPart { sums: [0.0; 4], peak: f32::NEG_INFINITY, total: 0.0 };
-        for base in (0..parts).step_by(BATCH as usize) {
-            let mut sums = [[0.0; 4]; BATCH as usize];
-            let mut stat = [[0.0; 2]; BATCH as usize];
-            for j in unroll(0..BATCH) {
+        for base in (0..parts).step_by(BATCH) {
+            let mut sums = [[0.0; 4]; BATCH];
+            let mut stat = [[0.0; 2]; BATCH];
+            for j in unroll(0..BATCH as u32) {
                 let row = first + min(base + j, parts - 1) * rows;
                 sums[j as usize] = partials.get_vec::<4>(row as u64 * DEPTH as u64 + column as u64);
                 stat[j as usize] = stats.get_vec::<2>(row as u64 * 2);
             }
-            for j in unroll(0..BATCH) {
+            for j in unroll(0..BATCH as u32) {
                 if base + j < parts {
                     let [peak, total] = stat[j as usize];
                     all = added(all, RowPart { sums: sums[j as usize], peak, total }, scale);
