@@ -118,14 +118,22 @@ pub mod warps {
         }
         sync_threads();
         grid_dependency_launch();
-        grid_dependency_wait();
 
         let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows: ROWS };
         let of_q = Strides { sequence: q_sequence, head: q_head, query: q_query };
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
         let rows = queries * group;
         if warp_idx() == WARPS {
+            if elect_one() {
+                k.prefetch_descriptor();
+                v.prefetch_descriptor();
+            }
+            // Of what a plan follows from, only lengths can be results of the previous kernel.
+            if lengths.is_some() {
+                grid_dependency_wait();
+            }
             let [unit_keys, units] = plan(problem, lengths, starts, target, least);
+            grid_dependency_wait();
             if let Some(to_merge) = to_merge {
                 store_plan(to_merge, starts, sequences, unit_keys);
             }
@@ -150,6 +158,7 @@ pub mod warps {
                 );
             }
         } else {
+            grid_dependency_wait();
             let mut consumer = ring.consumer();
             let warp = warp_idx();
             let thread = thread_idx().x;

@@ -129,7 +129,6 @@ pub mod warpgroups {
         }
         sync_threads();
         grid_dependency_launch();
-        grid_dependency_wait();
 
         let tile_rows = WARPGROUPS * ROWS;
         let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows };
@@ -139,7 +138,16 @@ pub mod warpgroups {
         if warpgroup_idx() == WARPGROUPS {
             setmaxnreg_dec::<LOADER>();
             if warp_idx() == 4 * WARPGROUPS {
+                if elect_one() {
+                    k.prefetch_descriptor();
+                    v.prefetch_descriptor();
+                }
+                // Of what a plan follows from, only lengths can be results of the previous kernel.
+                if lengths.is_some() {
+                    grid_dependency_wait();
+                }
                 let [unit_keys, units] = plan(problem, lengths, starts, target, least);
+                grid_dependency_wait();
                 if let Some(to_merge) = to_merge {
                     store_plan(to_merge, starts, sequences, unit_keys);
                 }
@@ -166,6 +174,7 @@ pub mod warpgroups {
             }
         } else {
             setmaxnreg_inc::<REGISTERS>();
+            grid_dependency_wait();
             let mut consumer = ring.consumer();
             let query = rows_of_q[warpgroup_idx()];
             let thread = thread_idx().x % 128;

@@ -138,7 +138,7 @@ fn tile_rows(rows: usize) -> usize {
 ///
 /// `q` and `o` are batch × heads × queries × depth, with a depth of at most 128 that is a multiple
 /// of 8, and a batch of at most 4096. There may be fewer heads of keys and values: each is then
-/// shared by the same number of adjacent heads of queries, and read once for up to 16 rows of
+/// shared by the same number of adjacent heads of queries, and read once for up to 128 rows of
 /// queries. Views need not be contiguous, except for rows, which begin at multiples of 16 bytes. A
 /// query that sees no key has the result zero.
 ///
