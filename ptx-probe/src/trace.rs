@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tma_model::shared_name::SharedName;
+use tma_model::span::SpanEdge;
 pub use tma_model::timeline::Row;
 
 use crate::clock::Clock;
@@ -54,7 +55,7 @@ pub struct Interval {
     /// The row of the block's timeline.
     pub row: Row,
     /// The index of the instruction among the sites: the one that waited, or that issued the copy
-    /// or the multiplications.
+    /// or the multiplications. For a span it is the mark at its beginning.
     pub site: usize,
     /// An mbarrier's or a source's offset in the block's dynamic shared memory, or a barrier's
     /// number.
@@ -221,6 +222,7 @@ fn intervals(block: u32, sites: &[Site], moments: &[Moment], out: &mut Vec<Inter
     for moments in moments.chunk_by(|a, b| a.warp == b.warp) {
         let mut stores = Groups::default();
         let mut products = Groups::default();
+        let mut spans: Vec<Interval> = Vec::new();
         for moment in moments {
             let Some(kind) = kind(moment) else { continue };
             let (begin, end, site) = (moment.begin, moment.end, moment.record.site as usize);
@@ -258,10 +260,20 @@ fn intervals(block: u32, sites: &[Site], moments: &[Moment], out: &mut Vec<Inter
                     products.open.push(interval(Row::Multiplications(moment.warp), 0));
                     products.commit();
                 }
+                SiteKind::Span(SpanEdge::Begin) => spans.push(interval(Row::Spans(moment.warp), 0)),
+                // The record of the beginning may have been replaced.
+                SiteKind::Span(SpanEdge::End) => {
+                    let name = sites[site].span();
+                    if let Some(index) = spans.iter().rposition(|open| sites[open.site].span() == name) {
+                        out.push(Interval { end, ..spans.remove(index) });
+                    }
+                }
             }
         }
         stores.give_up(out);
         products.give_up(out);
+        let last = moments.last().map_or(0.0, |moment| moment.end);
+        out.extend(spans.into_iter().map(|span| Interval { end: last, unfinished: true, ..span }));
     }
 }
 

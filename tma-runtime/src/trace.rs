@@ -22,8 +22,10 @@ use crate::error::{Error, TraceError};
 use crate::spec::KernelSpec;
 
 use ptx_probe::ring::Layout;
-pub use ptx_probe::summary::{Summary, Wait};
-pub use ptx_probe::{Awaited, Direction, Interval, Row, Site, SiteKind, Source, Trace, Warp, perfetto};
+pub use ptx_probe::summary::{Summary, Total};
+pub use ptx_probe::{
+    Awaited, Direction, Interval, Row, Site, SiteKind, Source, SpanEdge, Trace, Warp, perfetto,
+};
 
 /// The traces that nobody has taken.
 static TRACES: Mutex<Vec<Trace>> = Mutex::new(Vec::new());
