@@ -10,7 +10,7 @@ use std::time::Duration;
 use ptx_sim::trace::EventKind;
 use serde_json::Value;
 use tma_codegen::{Target, check, compile};
-use tma_runtime::launch::{Arg, KernelParts, KernelSpec, LaunchOn, ParamKind, ParamSpec, launch};
+use tma_runtime::launch::{Arg, KernelParts, KernelSpec, LaunchOn, ParamKind, ParamSpec, With, launch};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::{Cluster, Scalar};
 use tma_runtime::trace::{Awaited, Row, SiteKind, Summary, Trace, perfetto, take_traces};
@@ -181,6 +181,38 @@ fn a_launch_that_cannot_be_traced_is_an_error() -> anyhow::Result<()> {
     let captured =
         stream.capture(|capture| row_sums::launch(capture.with().trace(), 1, &src, &one, &one, &mut sums));
     assert_eq!(captured.err().map(|error| error.code()), Some("TMA0631"));
+    Ok(())
+}
+
+/// Returns the kernel `spans` with other parts.
+fn changed(change: impl FnOnce(KernelParts) -> KernelParts) -> &'static KernelSpec {
+    // SAFETY: with more shared memory the kernel does the same; without PTX it does nothing.
+    Box::leak(Box::new(unsafe { KernelSpec::from_parts(change(*spans::SPEC.parts())) }))
+}
+
+#[test]
+fn probes_count_in_the_blocks_that_fit() -> anyhow::Result<()> {
+    let device = Device::simulator();
+    // Two warps have probes: 16 bytes each.
+    let half = changed(|parts| KernelParts { shared_bytes: 113 * 1024, ..parts });
+    let (plain, traced) = (device.resident_blocks(half)?, device.with().trace().resident_blocks(half)?);
+    assert_eq!(plain, 2 * traced);
+    assert_eq!(device.with().trace().resident_blocks(half)?, traced);
+
+    let whole = changed(|parts| KernelParts { shared_bytes: 227 * 1024, ..parts });
+    let numbers = device.tensor(&NUMBERS, [NUMBERS.len()])?;
+    let mut counts = device.zeros::<u32, 1>([64])?;
+    let mut launch_whole = |on: &With<'_>, spec| {
+        launch(on, spec, Grid::x(1), &[Arg::global(numbers.slice()), Arg::global_mut(counts.slice_mut())])
+    };
+    launch_whole(&device.with(), whole)?;
+    let error = launch_whole(&device.with().trace(), whole).expect_err("no room for probes");
+    assert_eq!(error.code(), "TMA0631");
+    assert!(error.to_string().contains("232480 bytes of shared memory, 32 of them for probes"), "{error}");
+
+    let nothing = changed(|parts| KernelParts { ptx: "", ..parts });
+    let error = launch_whole(&device.with().trace(), nothing).expect_err("there is no PTX");
+    assert_eq!(error.code(), "TMA0605");
     Ok(())
 }
 

@@ -334,8 +334,12 @@ impl Context {
             return otherwise(status);
         }
         self.kernels().show_printed(Progress::Ended);
-        let reported = self.watches().iter().find_map(Watch::reported);
-        reported.unwrap_or_else(|| self.kernels().fault(status))
+        self.reported().unwrap_or_else(|| self.kernels().fault(status))
+    }
+
+    /// Returns the error of a kernel that has reported its waits.
+    pub(super) fn reported(&self) -> Option<Error> {
+        self.watches().iter().find_map(Watch::reported)
     }
 }
 
