@@ -103,7 +103,7 @@ impl std::fmt::Display for CachedAttentionError {
             ),
             Self::TooLarge { shape, keys } => write!(
                 f,
-                "{code}: there must be at most 1024 sequences, of fewer than 2^31 keys and queries together, with \
+                "{code}: there must be fewer than 2^31 keys and queries together, with \
                  fewer than 2^30 rows of `o` in all: `q` is {shape:?}, and a sequence has up to {keys} keys; split the batch"
             ),
             Self::Factor { option, number } => write!(

@@ -3,7 +3,9 @@
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
-use super::kernel::few_queries::attend as kernel;
+use super::few_rows::warps::attend as few_rows;
+use super::many_rows::warpgroups::attend as many_rows;
+use super::merge::rows::{THREADS, merge};
 use super::problem::Problem;
 use super::{
     AttentionElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache,
@@ -22,7 +24,7 @@ pub(super) fn queue<T: AttentionElement>(
     if o.shape().contains(&0) {
         return Ok(());
     }
-    let CachedAttentionOptions { sinks, lse, workspace, division, .. } = options;
+    let CachedAttentionOptions { sinks, mut lse, workspace, division, .. } = options;
     let (of_q, of_o) = (q.strides(), o.strides());
     let all_of_q = flat("q", q.shape(), of_q)?;
     let all_of_o = flat("o", o.shape(), of_o)?;
@@ -46,46 +48,95 @@ pub(super) fn queue<T: AttentionElement>(
         [cache.keys, cache.values]
     };
     let page_shift = problem.page_rows.map_or(0, usize::ilog2);
-    let key = kernel::Key { shift: T::SHIFT_OF_CACHED, depth: problem.kernel_depth() as u32 };
-    let kernel = kernel::find::<T>(key).ok_or(CachedAttentionError::Depth { depth: problem.depth })?;
+    let depth = problem.kernel_depth() as u32;
+    let is_unknown = || CachedAttentionError::Depth { depth: problem.depth };
     // Extents are below 2^31, which the problem has checked.
     let count = |value: usize| value as u32;
-    Ok(kernel.launch(
-        dependent(on),
-        Grid::x(count(division.blocks.max(1))),
-        k.l2_promotion(L2Promotion::B256), // whole rows are read
-        v.l2_promotion(L2Promotion::B256),
-        q.with_strides([all_of_q], [1])?,
-        o.reborrow().with_strides([all_of_o], [1])?,
-        cache.table,
-        cache.lengths,
-        sinks,
-        lse,
-        &mut workspace.partials,
-        &mut workspace.stats,
-        &mut workspace.arrived,
-        &mut workspace.taken,
-        count(problem.sequences),
-        count(problem.key_heads),
-        count(problem.group),
-        count(problem.queries),
-        count(problem.keys),
-        count(problem.left),
-        count(problem.right),
-        count(problem.depth),
-        page_shift,
-        count(problem.table_width),
-        count(division.units.max(1)),
-        count(division.least_keys),
-        of_q[0] as u64,
-        of_q[1] as u64,
-        of_q[2] as u64,
-        of_o[0] as u64,
-        of_o[1] as u64,
-        of_o[2] as u64,
-        problem.scale,
-        problem.cap_scale,
-    )?)
+    // Both kernels have the same parameters, except for how parts are merged.
+    macro_rules! attend {
+        ($kernel:expr, $blocks:expr, $merging:expr) => {
+            $kernel.launch(
+                dependent(on),
+                Grid::x(count($blocks)),
+                k.l2_promotion(L2Promotion::B256), // whole rows are read
+                v.l2_promotion(L2Promotion::B256),
+                q.with_strides([all_of_q], [1])?,
+                o.reborrow().with_strides([all_of_o], [1])?,
+                cache.table,
+                cache.lengths,
+                sinks,
+                lse.as_deref_mut(),
+                &mut workspace.partials,
+                &mut workspace.stats,
+                $merging,
+                &mut workspace.taken,
+                count(problem.sequences),
+                count(problem.key_heads),
+                count(problem.group),
+                count(problem.queries),
+                count(problem.keys),
+                count(problem.left),
+                count(problem.right),
+                count(problem.depth),
+                page_shift,
+                count(problem.table_width),
+                count(division.units.max(1)),
+                count(division.least_keys),
+                of_q[0] as u64,
+                of_q[1] as u64,
+                of_q[2] as u64,
+                of_o[0] as u64,
+                of_o[1] as u64,
+                of_o[2] as u64,
+                problem.scale,
+                problem.cap_scale,
+            )?
+        };
+    }
+    let blocks = division.blocks.max(1);
+    let shift = T::SHIFT_OF_CACHED;
+    if problem.tile_rows() == 16 {
+        let kernel = few_rows::find::<T>(few_rows::Key { shift, depth }).ok_or_else(is_unknown)?;
+        attend!(kernel, blocks, &mut workspace.arrived);
+        return Ok(());
+    }
+    let warpgroups = count(problem.tile_rows() / 64);
+    let keys = if problem.page_rows.is_some_and(|rows| rows < 64) { 16 } else { 64 };
+    let key = many_rows::Key { shift, depth, keys, warpgroups };
+    let kernel = many_rows::find::<T>(key).ok_or_else(is_unknown)?;
+    let blocks = blocks * if warpgroups == 1 { 2 } else { 1 }; // of a multiprocessor
+    attend!(kernel, blocks, &mut workspace.starts);
+
+    let is_divided = cache.lengths.is_some() || division.units > heads;
+    if is_divided {
+        let threads = o.shape().iter().product::<usize>() / problem.depth * problem.kernel_depth() / 4;
+        let kernel = merge::find::<T>(merge::Key { shift, depth }).ok_or_else(is_unknown)?;
+        kernel.launch(
+            dependent(on),
+            Grid::x(count(threads.div_ceil(THREADS as usize).min(16 * division.blocks.max(1)))),
+            o.reborrow().with_strides([all_of_o], [1])?,
+            cache.lengths,
+            sinks,
+            lse,
+            &mut workspace.partials,
+            &mut workspace.stats,
+            &mut workspace.starts,
+            count(problem.sequences),
+            count(problem.key_heads),
+            count(problem.group),
+            count(problem.queries),
+            count(problem.keys),
+            count(problem.left),
+            count(problem.right),
+            count(problem.tile_rows()),
+            count(problem.depth),
+            of_o[0] as u64,
+            of_o[1] as u64,
+            of_o[2] as u64,
+            problem.scale,
+        )?;
+    }
+    Ok(())
 }
 
 /// Returns the number of elements from the first to the last one of a view, whose rows threads read

@@ -1,8 +1,11 @@
 //! Attention of few queries over many keys: the step of a decoder over its cache.
 
 mod error;
-pub mod kernel;
+pub mod few_rows;
 mod launch;
+pub mod loads;
+pub mod many_rows;
+pub mod merge;
 mod problem;
 pub mod schedule;
 pub mod softmax;
@@ -120,7 +123,7 @@ impl Division {
 /// each sequence or a few.
 ///
 /// `q` and `o` are batch × heads × queries × depth, with a depth of at most 128 that is a multiple
-/// of 8, and a batch of at most 1024. There may be fewer heads of keys and values: each is then
+/// of 8. There may be fewer heads of keys and values: each is then
 /// shared by the same number of adjacent heads of queries, and read once for up to 16 rows of
 /// queries. Views need not be contiguous, except for rows, which begin at multiples of 16 bytes. A
 /// query that sees no key has the result zero.

@@ -2,7 +2,6 @@
 
 use std::f32::consts::LOG2_E;
 
-use super::schedule::work::{MOST_SEQUENCES, ROWS};
 use super::{AttentionElement, CachedAttentionError, CachedAttentionOptions, KeyValueCache};
 use crate::attention::shape::MOST;
 
@@ -105,8 +104,7 @@ impl Problem {
         let units = problem.heads_and_tiles().checked_mul(problem.sequences);
         let outputs = sequences.checked_mul(heads).and_then(|all| all.checked_mul(queries));
         let is_small = |number: Option<usize>| number.is_some_and(|number| number < MOST / 2);
-        let is_few = sequences <= MOST_SEQUENCES as usize;
-        if keys.is_none() || !is_few || !is_small(units) || !is_small(outputs) {
+        if keys.is_none() || !is_small(units) || !is_small(outputs) {
             return Err(CachedAttentionError::TooLarge { shape: q, keys: keys.unwrap_or(usize::MAX) });
         }
         Ok(problem)
@@ -117,9 +115,18 @@ impl Problem {
         self.queries.saturating_mul(self.group)
     }
 
+    /// Returns how many rows of a head of keys a block multiplies at a time.
+    pub(super) fn tile_rows(&self) -> usize {
+        match self.rows() {
+            0..=16 => 16,
+            17..=64 => 64,
+            _ => 128,
+        }
+    }
+
     /// Returns how many heads of keys, times tiles of rows, a sequence has.
     pub(super) fn heads_and_tiles(&self) -> usize {
-        self.key_heads.saturating_mul(self.rows().div_ceil(ROWS as usize))
+        self.key_heads.saturating_mul(self.rows().div_ceil(self.tile_rows()))
     }
 
     /// Returns the depth of the kernel that computes this one: loads fill the columns beyond with

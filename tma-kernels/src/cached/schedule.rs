@@ -7,17 +7,8 @@ use tma_runtime::tma_module;
 pub mod work {
     use tma_runtime::prelude::*;
 
-    /// Rows of a multiplication: the queries of the heads that share a head of keys, and padding.
-    pub const ROWS: u32 = 16;
-
-    /// Keys of a stage: the rows of the smallest page.
-    pub const KEYS: u32 = 16;
-
-    /// Warps of a block that multiply. Each takes the keys of every fourth stage.
-    pub const WARPS: u32 = 4;
-
-    /// Sequences of a launch: their first work units are held in shared memory.
-    pub const MOST_SEQUENCES: u32 = 1024;
+    /// Parts of a head begin at multiples of so many keys: those that a block multiplies at a time.
+    const ALIGNMENT: u32 = 64;
 
     /// The extents and options that all sequences share.
     #[derive(Clone, Copy)]
@@ -36,6 +27,8 @@ pub mod work {
         pub left: u32,
         /// The number of keys after its own position that a query sees.
         pub right: u32,
+        /// Rows of a work unit: queries of the heads that share a head of keys, and padding.
+        pub tile_rows: u32,
     }
 
     /// A range of the keys of a sequence.
@@ -54,16 +47,57 @@ pub mod work {
         pub sequence: u32,
         /// The head of keys.
         pub head: u32,
-        /// The first of 16 rows of queries.
+        /// The first row of queries.
         pub row: u32,
         /// The keys of the sequence.
         pub keys: u32,
         /// The part's keys.
         pub span: Span,
-        /// The number of parts.
+        /// The number of parts. 0 stands for no unit.
         pub parts: u32,
         /// The number of the first part's unit.
         pub first_unit: u32,
+        /// The unit's own number.
+        pub unit: u32,
+    }
+
+    /// Returns what stands for no unit: there are no more.
+    #[tma_device]
+    pub fn no_unit() -> WorkUnit {
+        let span = Span { first: 0, end: 0 };
+        WorkUnit { sequence: 0, head: 0, row: 0, keys: 0, span, parts: 0, first_unit: 0, unit: 0 }
+    }
+
+    /// The words in which one warp tells the others its work unit.
+    pub type UnitWords = SharedArray<u32, 9>;
+
+    /// Writes a work unit to shared memory.
+    #[tma_device]
+    pub fn announce(to: UnitWords, work: WorkUnit) {
+        to.set(0, work.sequence);
+        to.set(1, work.head);
+        to.set(2, work.row);
+        to.set(3, work.keys);
+        to.set(4, work.span.first);
+        to.set(5, work.span.end);
+        to.set(6, work.parts);
+        to.set(7, work.first_unit);
+        to.set(8, work.unit);
+    }
+
+    /// Reads a work unit from shared memory.
+    #[tma_device]
+    pub fn announced(from: UnitWords) -> WorkUnit {
+        WorkUnit {
+            sequence: from.get(0),
+            head: from.get(1),
+            row: from.get(2),
+            keys: from.get(3),
+            span: Span { first: from.get(4), end: from.get(5) },
+            parts: from.get(6),
+            first_unit: from.get(7),
+            unit: from.get(8),
+        }
     }
 
     /// Returns the number of keys of a sequence.
@@ -86,10 +120,10 @@ pub mod work {
         }
     }
 
-    /// Returns the keys that any query of a sequence sees, from the start of a stage on.
+    /// Returns the keys that any query of a sequence sees, from a multiple of the alignment on.
     #[tma_device]
     pub fn seen(problem: Problem, keys: u32) -> Span {
-        let first = visible(problem, keys, 0).first / KEYS * KEYS;
+        let first = visible(problem, keys, 0).first / ALIGNMENT * ALIGNMENT;
         let end = visible(problem, keys, problem.queries - 1).end;
         Span { first, end: max(first, end) }
     }
@@ -107,23 +141,59 @@ pub mod work {
         max((span.end - span.first + unit_keys / 2) / unit_keys, 1)
     }
 
-    /// Returns how many heads of keys, times tiles of 16 rows of queries, a sequence has.
+    /// Returns into how many tiles the rows of a head of keys are divided.
     #[tma_device]
-    pub fn heads(problem: Problem) -> u32 {
-        problem.key_heads * (problem.queries * problem.group).div_ceil(ROWS)
+    pub fn tiles(problem: Problem) -> u32 {
+        (problem.queries * problem.group).div_ceil(problem.tile_rows)
     }
 
-    /// Divides the keys of all heads into about `target` units, and writes the number of each
-    /// sequence's first unit to `starts`. Returns about how many keys a unit has, and the number of
-    /// units. All lanes of a warp call it together.
+    /// Work units in sequences, one for each lane of a warp.
+    #[derive(Clone, Copy)]
+    pub struct UnitScan {
+        /// Units of the lane's sequence.
+        pub own: u32,
+        /// Units up to that sequence, among those of the warp.
+        pub upto: u32,
+        /// Units of all 32 sequences.
+        pub all: u32,
+    }
+
+    /// Counts the units of the sequence that a lane has, and those of all lanes.
     #[tma_device]
-    pub fn plan(
+    pub fn scan_units(
         problem: Problem,
         lengths: Option<Global<u32>>,
-        starts: SharedArray<u32, { MOST_SEQUENCES }>,
-        target: u32,
-        least: u32,
-    ) -> [u32; 2] {
+        sequence: u32,
+        unit_keys: u32,
+    ) -> UnitScan {
+        let mut own = 0;
+        if sequence < problem.sequences {
+            let span = seen_of(problem, lengths, sequence);
+            own = parts(span, unit_keys) * problem.key_heads * tiles(problem);
+        }
+        let mut upto = own;
+        for bit in unroll(0..5u32) {
+            let below = shuffle_up(upto, 1 << bit);
+            if lane_idx() >= 1 << bit {
+                upto += below;
+            }
+        }
+        UnitScan { own, upto, all: shuffle_idx(upto, 31) }
+    }
+
+    /// The division of the keys of all heads.
+    #[derive(Clone, Copy)]
+    pub struct Plan {
+        /// About how many keys a unit has.
+        pub unit_keys: u32,
+        /// The number of units.
+        pub units: u32,
+    }
+
+    /// Divides the keys of all heads into about `target` units of at least about `least` keys. All
+    /// lanes of a warp call it together.
+    #[tma_device]
+    pub fn plan(problem: Problem, lengths: Option<Global<u32>>, target: u32, least: u32) -> Plan {
         let mut all = 0u64;
         for first in (0..problem.sequences).step_by(32) {
             let sequence = first + lane_idx();
@@ -135,66 +205,68 @@ pub mod work {
         for bit in unroll(0..5u32) {
             all += shuffle_xor(all, 1 << bit);
         }
-        let each = (all * heads(problem) as u64).div_ceil(target as u64);
-        let unit_keys = max(min(each, 1 << 30) as u32, least).next_multiple_of(WARPS * KEYS);
+        let each = (all * (problem.key_heads * tiles(problem)) as u64).div_ceil(target as u64);
+        let unit_keys = max(min(each, 1 << 30) as u32, least).next_multiple_of(ALIGNMENT);
+        let mut units = 0;
+        for first in (0..problem.sequences).step_by(32) {
+            units += scan_units(problem, lengths, first + lane_idx(), unit_keys).all;
+        }
+        Plan { unit_keys, units }
+    }
+
+    /// Writes the number of each sequence's first unit, and then about how many keys a unit has.
+    /// All lanes of a warp call it together.
+    #[tma_device]
+    pub fn store_plan(starts: Global<u32>, problem: Problem, lengths: Option<Global<u32>>, unit_keys: u32) {
         let mut units = 0;
         for first in (0..problem.sequences).step_by(32) {
             let sequence = first + lane_idx();
-            let mut own = 0;
+            let scan = scan_units(problem, lengths, sequence, unit_keys);
             if sequence < problem.sequences {
-                let span = seen_of(problem, lengths, sequence);
-                own = parts(span, unit_keys) * heads(problem);
+                starts.set(sequence, units + scan.upto - scan.own);
             }
-            let mut upto = own;
-            for bit in unroll(0..5u32) {
-                let below = shuffle_up(upto, 1 << bit);
-                if lane_idx() >= 1 << bit {
-                    upto += below;
-                }
-            }
-            if sequence < problem.sequences {
-                starts.set(sequence, units + upto - own);
-            }
-            units += shuffle_idx(upto, 31);
+            units += scan.all;
         }
-        sync_warp();
-        [unit_keys, units]
+        if lane_idx() == 0 {
+            starts.set(problem.sequences, unit_keys);
+        }
     }
 
-    /// Returns a work unit by its number. Parts of a head are adjacent.
+    /// Returns a work unit by its number. Parts of a head are adjacent. All lanes of a warp call it
+    /// together.
     #[tma_device]
-    pub fn work_unit(
-        problem: Problem,
-        lengths: Option<Global<u32>>,
-        starts: SharedArray<u32, { MOST_SEQUENCES }>,
-        unit_keys: u32,
-        unit: u32,
-    ) -> WorkUnit {
+    pub fn work_unit(problem: Problem, lengths: Option<Global<u32>>, unit_keys: u32, unit: u32) -> WorkUnit {
+        let mut before = 0; // units of earlier sequences
         let mut sequence = 0;
-        let mut beyond = problem.sequences;
-        while beyond - sequence > 1 {
-            let middle = (sequence + beyond) / 2;
-            if starts.get(middle) <= unit {
-                sequence = middle;
+        let mut is_found = false;
+        while !is_found {
+            let scan = scan_units(problem, lengths, sequence + lane_idx(), unit_keys);
+            is_found = before + scan.all > unit;
+            if is_found {
+                let lane = ballot(before + scan.upto > unit).trailing_zeros();
+                sequence += lane;
+                before += shuffle_idx(scan.upto - scan.own, lane);
             } else {
-                beyond = middle;
+                sequence += 32;
+                before += scan.all;
             }
         }
         let keys = length(problem, lengths, sequence);
         let span = seen(problem, keys);
         let parts = parts(span, unit_keys);
-        let number = unit - starts.get(sequence);
-        let tiles = (problem.queries * problem.group).div_ceil(ROWS);
-        let part_keys = (span.end - span.first).div_ceil(parts).next_multiple_of(WARPS * KEYS);
+        let number = unit - before;
+        let tiles = tiles(problem);
+        let part_keys = (span.end - span.first).div_ceil(parts).next_multiple_of(ALIGNMENT);
         let first = span.first + number % parts * part_keys;
         WorkUnit {
             sequence,
             head: number / parts / tiles,
-            row: number / parts % tiles * ROWS,
+            row: number / parts % tiles * problem.tile_rows,
             keys,
             span: Span { first: min(first, span.end), end: min(first + part_keys, span.end) },
             parts,
             first_unit: unit - number % parts,
+            unit,
         }
     }
 

@@ -7,7 +7,7 @@ use tma_runtime::tma_module;
 pub mod online {
     use tma_runtime::prelude::*;
 
-    use crate::cached::schedule::work::{KEYS, Problem, QueryRow, ROWS, Strides, row_start};
+    use crate::cached::schedule::work::{Problem, QueryRow, Strides, row_start};
 
     /// The base-2 logarithm of the greatest weight. A row's greatest score so far is kept while no
     /// score exceeds it by more, so that sums are rarely multiplied.
@@ -37,43 +37,103 @@ pub mod online {
         if from == f32::NEG_INFINITY { 0.0 } else { exp2_ftz((from - to) * scale) }
     }
 
-    /// Converts the scores of a stage to weights, `exp2((score - peak) * scale - SHIFT)`.
+    /// Returns whether a score exceeds its row's peak by more than the headroom.
+    #[tma_device]
+    pub fn exceeds(softmax: &Softmax, greatest: [f32; 2], scale: f32) -> bool {
+        (greatest[0] - softmax.peaks[0]) * scale > HEADROOM
+            || (greatest[1] - softmax.peaks[1]) * scale > HEADROOM
+    }
+
+    /// Raises the peaks to the greatest scores. Returns the factors of earlier sums of both rows.
+    #[tma_device]
+    pub fn raise(softmax: &mut Softmax, greatest: [f32; 2], scale: f32) -> [f32; 2] {
+        let mut shrink = [1.0; 2];
+        for r in unroll(0..2usize) {
+            let peak = max(softmax.peaks[r], greatest[r]);
+            shrink[r] = rescaled(softmax.peaks[r], peak, scale);
+            softmax.totals[r] *= shrink[r];
+            softmax.peaks[r] = peak;
+        }
+        shrink
+    }
+
+    /// Returns the scores that are subtracted from those of both rows: 0 if a row has none yet.
+    #[tma_device]
+    pub fn bases(softmax: &Softmax) -> [f32; 2] {
+        let mut bases = [0.0; 2];
+        for r in unroll(0..2usize) {
+            bases[r] = if softmax.peaks[r] == f32::NEG_INFINITY { 0.0 } else { softmax.peaks[r] };
+        }
+        bases
+    }
+
+    /// Returns the weight of a score, `exp2((score - base) * scale - SHIFT)`.
     ///
     /// The difference is exact where it matters, however large scores are. No weight is above
     /// 2^(`HEADROOM` - `SHIFT`), so that sums of weights times values do not overflow unless their
     /// mean does.
     #[tma_device]
-    pub fn weigh<const DEPTH: u32, const SHIFT: i32>(
+    pub fn weight<const SHIFT: i32>(score: f32, base: f32, scale: f32) -> f32 {
+        exp2_ftz(fma(score - base, scale, -(SHIFT as f32)))
+    }
+
+    /// Converts a warp's scores to weights, and multiplies its earlier sums if peaks rise.
+    #[tma_device]
+    pub fn weigh<const ROWS: u32, const KEYS: u32, const DEPTH: u32, const SHIFT: i32>(
         scores: &mut WarpAccumulator<f32, ROWS, KEYS>,
         sum: &mut WarpAccumulator<f32, ROWS, DEPTH>,
         softmax: &mut Softmax,
         scale: f32,
     ) {
         let greatest = scores.row_max();
-        let rises = [
-            (greatest[0] - softmax.peaks[0]) * scale > HEADROOM,
-            (greatest[1] - softmax.peaks[1]) * scale > HEADROOM,
-        ];
-        if vote_any(rises[0] || rises[1]) {
-            let mut shrink = WarpRows::<f32, ROWS>::filled(1.0);
-            for r in unroll(0..2usize) {
-                let peak = max(softmax.peaks[r], greatest[r]);
-                shrink[r] = rescaled(softmax.peaks[r], peak, scale);
-                softmax.totals[r] *= shrink[r];
-                softmax.peaks[r] = peak;
-            }
+        let greatest = [greatest[0], greatest[1]];
+        if vote_any(exceeds(softmax, greatest, scale)) {
+            let shrink = raise(softmax, greatest, scale);
             for i in unroll(0..sum.len()) {
                 sum[i] *= shrink[sum.row(i)];
             }
         }
-        let mut bases = [0.0; 2];
-        for r in unroll(0..2usize) {
-            bases[r] = if softmax.peaks[r] == f32::NEG_INFINITY { 0.0 } else { softmax.peaks[r] };
-        }
+        let bases = bases(softmax);
         for i in unroll(0..scores.len()) {
-            scores[i] = exp2_ftz(fma(scores[i] - bases[scores.row(i)], scale, -(SHIFT as f32)));
-            softmax.totals[scores.row(i)] += scores[i];
+            let r = scores.row(i);
+            scores[i] = weight::<SHIFT>(scores[i], bases[r], scale);
+            softmax.totals[r] += scores[i];
         }
+    }
+
+    /// Converts a warpgroup's scores to weights. If peaks rise, the result is true, and earlier sums
+    /// must be multiplied by `shrink`.
+    #[tma_device]
+    pub fn weigh_tile<const KEYS: u32, const SHIFT: i32>(
+        scores: &mut Accumulator<f32, 64, KEYS>,
+        softmax: &mut Softmax,
+        shrink: &mut [f32; 2],
+        scale: f32,
+    ) -> bool {
+        let greatest = scores.row_max();
+        let greatest = [greatest[0], greatest[1]];
+        let rises = vote_any(exceeds(softmax, greatest, scale));
+        if rises {
+            *shrink = raise(softmax, greatest, scale);
+        }
+        let bases = bases(softmax);
+        for i in unroll(0..scores.len()) {
+            let r = scores.row(i);
+            scores[i] = weight::<SHIFT>(scores[i], bases[r], scale);
+            softmax.totals[r] += scores[i];
+        }
+        rises
+    }
+
+    /// Adds up the sums of weights of the four lanes that share a row.
+    #[tma_device]
+    pub fn row_totals(softmax: &Softmax) -> [f32; 2] {
+        let mut totals = softmax.totals;
+        for r in unroll(0..2usize) {
+            totals[r] += shuffle_xor(totals[r], 1);
+            totals[r] += shuffle_xor(totals[r], 2);
+        }
+        totals
     }
 
     /// A part of a row's result: four of its columns, its peak and its sum of weights.
@@ -100,56 +160,56 @@ pub mod online {
         RowPart { sums, peak, total: fma(b.total, of_b, a.total * of_a) }
     }
 
-    /// Divides four columns of a row by the sum of weights, to which the row's sink is added.
+    /// Returns the factor of a row's sums: the inverse of its sum of weights and of its sink's.
     ///
     /// If all weights are zero although the row sees keys, their scores are beyond an `f32`: a NaN.
     #[tma_device]
-    pub fn quotient<T: Number, const SHIFT: i32>(
-        part: RowPart,
-        row: QueryRow,
-        sinks: Option<Global<f32>>,
-        scale: f32,
-    ) -> [T; 4] {
-        let total = total_of::<SHIFT>(part, row, sinks, scale);
-        let mut share = if total == 0.0 { f32::NAN } else { recip(total) };
-        if !row.sees_keys {
-            share = 0.0;
-        }
-        let mut values = [cast::<T>(0.0f32); 4];
-        for c in unroll(0..4usize) {
-            values[c] = cast::<T>(part.sums[c] * share);
-        }
-        values
-    }
-
-    /// Returns the sum of a row's weights, with the weight of its sink.
-    #[tma_device]
-    pub fn total_of<const SHIFT: i32>(
-        part: RowPart,
+    pub fn share<const SHIFT: i32>(
+        peak: f32,
+        total: f32,
         row: QueryRow,
         sinks: Option<Global<f32>>,
         scale: f32,
     ) -> f32 {
-        let mut total = part.total;
+        let total = with_sink::<SHIFT>(peak, total, row, sinks, scale);
+        let share = if total == 0.0 { f32::NAN } else { recip(total) };
+        if row.sees_keys { share } else { 0.0 }
+    }
+
+    /// Returns the sum of a row's weights, with the weight of its sink.
+    #[tma_device]
+    pub fn with_sink<const SHIFT: i32>(
+        peak: f32,
+        weights: f32,
+        row: QueryRow,
+        sinks: Option<Global<f32>>,
+        scale: f32,
+    ) -> f32 {
+        let mut total = weights;
         if let Some(sinks) = sinks {
             let sink = sinks.get(row.head) * LOG2_E;
             if row.sees_keys {
-                total += exp2_ftz(sink - part.peak * scale - SHIFT as f32);
+                total += exp2_ftz(sink - peak * scale - SHIFT as f32);
             }
         }
         total
     }
 
-    /// Returns the natural logarithm of a row's sum of exponentials, with that of its sink.
+    /// Writes the natural logarithm of a row's sum of exponentials, with that of its sink.
     #[tma_device]
-    pub fn log_sum<const SHIFT: i32>(
-        part: RowPart,
+    pub fn store_log_sum<const SHIFT: i32>(
+        lse: Global<f32>,
+        problem: Problem,
+        peak: f32,
+        total: f32,
         row: QueryRow,
         sinks: Option<Global<f32>>,
         scale: f32,
-    ) -> f32 {
-        let exponent = log2(total_of::<SHIFT>(part, row, sinks, scale)) + SHIFT as f32;
-        if row.sees_keys { fma(part.peak, scale, exponent) * LN_2 } else { f32::NEG_INFINITY }
+    ) {
+        let heads = problem.key_heads * problem.group;
+        let at = (row.sequence * heads + row.head) * problem.queries + row.query;
+        let exponent = log2(with_sink::<SHIFT>(peak, total, row, sinks, scale)) + SHIFT as f32;
+        lse.set(at, if row.sees_keys { fma(peak, scale, exponent) * LN_2 } else { f32::NEG_INFINITY });
     }
 
     /// Writes four columns of a row's result, and with the first ones its logarithm, if it is wanted.
@@ -165,13 +225,15 @@ pub mod online {
         part: RowPart,
         scale: f32,
     ) {
-        let values = quotient::<T, SHIFT>(part, row, sinks, scale);
+        let share = share::<SHIFT>(part.peak, part.total, row, sinks, scale);
+        let mut values = [cast::<T>(0.0f32); 4];
+        for c in unroll(0..4usize) {
+            values[c] = cast::<T>(part.sums[c] * share);
+        }
         o.set_vec(row_start(strides, row) + column as u64, values);
         if let Some(lse) = lse {
-            let heads = problem.key_heads * problem.group;
-            let at = (row.sequence * heads + row.head) * problem.queries + row.query;
             if column == 0 {
-                lse.set(at, log_sum::<SHIFT>(part, row, sinks, scale));
+                store_log_sum::<SHIFT>(lse, problem, part.peak, part.total, row, sinks, scale);
             }
         }
     }

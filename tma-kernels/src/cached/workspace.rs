@@ -15,6 +15,8 @@ pub struct CacheWorkspace {
     pub(super) stats: DeviceTensor<f32, 1>,
     /// The parts of each head that have ended. Zeros between launches.
     pub(super) arrived: DeviceTensor<u32, 1>,
+    /// The first unit of each sequence, and after them about how many keys a unit has.
+    pub(super) starts: DeviceTensor<u32, 1>,
     /// The number of work units that blocks have taken. Zero between launches.
     pub(super) taken: DeviceTensor<u32, 1>,
 }
@@ -32,11 +34,12 @@ impl CacheWorkspace {
     }
 
     fn of(device: &Device, size: Size) -> Result<Self, CachedAttentionError> {
-        let Size { units, rows, depth } = size;
+        let Size { sequences, units, rows, depth } = size;
         Ok(Self {
             partials: device.zeros([units * rows * depth])?,
             stats: device.zeros([units * rows * 2])?,
             arrived: device.zeros([units])?,
+            starts: device.zeros([sequences + 1])?,
             taken: device.zeros([1])?,
         })
     }
@@ -47,7 +50,8 @@ impl CacheWorkspace {
         let wanted = Size::of(problem, division);
         let holds = self.partials.len() >= wanted.units * wanted.rows * wanted.depth
             && self.stats.len() >= wanted.units * wanted.rows * 2
-            && self.arrived.len() >= wanted.units;
+            && self.arrived.len() >= wanted.units
+            && self.starts.len() > wanted.sequences;
         if !holds {
             *self = Self::of(self.taken.device(), wanted)?;
         }
@@ -58,6 +62,7 @@ impl CacheWorkspace {
 /// The extents of the memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
+    sequences: usize,
     units: usize,
     rows: usize,
     depth: usize,
@@ -66,8 +71,8 @@ struct Size {
 impl Size {
     /// Returns the memory that a launch needs. Each sequence and head begins a unit of its own.
     fn of(problem: &Problem, division: Division) -> Self {
-        let rows = problem.rows().min(super::schedule::work::ROWS as usize);
+        let rows = problem.rows().min(problem.tile_rows());
         let units = division.units + problem.sequences * problem.heads_and_tiles();
-        Self { units, rows, depth: problem.kernel_depth() }
+        Self { sequences: problem.sequences, units, rows, depth: problem.kernel_depth() }
     }
 }

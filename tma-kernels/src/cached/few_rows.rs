@@ -1,23 +1,29 @@
-//! The kernel. `docs/cached-attention.md` explains it.
+//! The kernel for up to 16 rows. `docs/cached-attention.md` explains it.
 
 use tma_runtime::tma_module;
 
-/// Few queries over many keys.
+/// Up to 16 rows of queries per head of keys.
 #[tma_module]
-pub mod few_queries {
+pub mod warps {
     use tma_runtime::prelude::*;
 
+    use crate::cached::loads::stream::{Rows, load_units};
     use crate::cached::schedule::work::{
-        KEYS, MOST_SEQUENCES, Problem, ROWS, Span, Strides, WARPS, plan, query_row, row_start, visible,
-        work_unit,
+        Problem, Span, Strides, UnitWords, announced, plan, query_row, row_start, visible,
     };
-    use crate::cached::softmax::online::{RowPart, Softmax, added, merged, store_row, weigh};
+    use crate::cached::softmax::online::{RowPart, Softmax, added, merged, row_totals, store_row, weigh};
+
+    /// Rows of a multiplication: the queries of the heads that share a head of keys, and padding.
+    const ROWS: u32 = 16;
+
+    /// Keys of a stage: the rows of the smallest page.
+    const KEYS: u32 = 16;
+
+    /// Warps of a block that multiply. Each takes the keys of every fourth stage.
+    const WARPS: u32 = 4;
 
     /// The named barrier of the warps that multiply.
     const MULTIPLIERS: u32 = 1;
-
-    /// Page numbers that the producer reads at a time, so that their latencies overlap.
-    const PAGES: u32 = 8;
 
     /// Returns how many stages of 16 keys and values fit in shared memory beside the sums of the
     /// warps: a multiple of `WARPS`, so that each stage is always read by the same warp. It then
@@ -42,8 +48,8 @@ pub mod few_queries {
         let PITCH = DEPTH + 8, // floats: a row, its peak and its sum of weights, in other banks than the next
     ))]
     pub fn attend<T, const SHIFT: i32, const DEPTH: u32, const STAGES: u32, const PITCH: u32>(
-        k: TensorMap<Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>>,
-        v: TensorMap<Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>>,
+        k: TensorMap<Rows<T, KEYS, DEPTH>>,
+        v: TensorMap<Rows<T, KEYS, DEPTH>>,
         q: Global<T>,
         o: Global<T>,
         table: Option<Global<u32>>,
@@ -78,14 +84,10 @@ pub mod few_queries {
         T: TransposedElement + WarpMultiply<T, f32> + Number,
         f32: PackAs<T>,
     {
-        let ring: Pipeline<
-            (Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>, Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>),
-            STAGES,
-        > = shared();
+        let ring: Pipeline<(Rows<T, KEYS, DEPTH>, Rows<T, KEYS, DEPTH>), STAGES> = shared();
         let rows_of_q: Tile<T, Shape2<ROWS, DEPTH>, Swizzle128> = shared();
         let sums: Stages<SharedArray<f32, PITCH>, { WARPS * 8 }> = shared();
-        let starts: SharedArray<u32, { MOST_SEQUENCES }> = shared();
-        let announced: Stages<SharedArray<u32, 9>, 2> = shared();
+        let announcements: Stages<UnitWords, 2> = shared();
         let ready: Stages<Barrier, 2> = shared();
         let free: Stages<Barrier, 2> = shared();
         let is_last: SharedArray<bool, 1> = shared();
@@ -101,73 +103,28 @@ pub mod few_queries {
         grid_dependency_launch();
         grid_dependency_wait();
 
-        let problem = Problem { sequences, key_heads, group, queries, keys, left, right };
+        let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows: ROWS };
         let of_q = Strides { sequence: q_sequence, head: q_head, query: q_query };
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
         let rows = queries * group;
         if warp_idx() == WARPS {
-            let [unit_keys, units] = plan(problem, lengths, starts, target, least);
-            if elect_one() {
-                let mut producer = ring.producer();
-                let mut unit = block_idx().x;
-                let mut turn = 0u32;
-                let mut is_over = false;
-                while !is_over {
-                    is_over = unit >= units;
-                    free[turn % 2].wait((turn / 2 % 2) ^ 1);
-                    let to = announced[turn % 2];
-                    if is_over {
-                        to.set(6, 0);
-                        ready[turn % 2].arrive();
-                    } else {
-                        let work = work_unit(problem, lengths, starts, unit_keys, unit);
-                        to.set(0, work.sequence);
-                        to.set(1, work.head);
-                        to.set(2, work.row);
-                        to.set(3, work.keys);
-                        to.set(4, work.span.first);
-                        to.set(5, work.span.end);
-                        to.set(6, work.parts);
-                        to.set(7, work.first_unit);
-                        to.set(8, unit);
-                        ready[turn % 2].arrive();
-                        if let Some(table) = table {
-                            let pages = work.sequence * table_stride;
-                            for base in (work.span.first..work.span.end).step_by((PAGES * KEYS) as usize) {
-                                let mut page = [0; PAGES as usize];
-                                for j in unroll(0..PAGES) {
-                                    let key = min(base + j * KEYS, work.span.end - 1);
-                                    page[j as usize] = table.get(pages + (key >> page_shift));
-                                }
-                                for j in unroll(0..PAGES) {
-                                    let key = base + j * KEYS;
-                                    if key < work.span.end {
-                                        let at =
-                                            [page[j as usize], work.head, key & ((1 << page_shift) - 1), 0];
-                                        let slot = producer.acquire();
-                                        k.load(slot.0, at, slot.barrier());
-                                        v.load(slot.1, at, slot.barrier());
-                                    }
-                                }
-                            }
-                        } else {
-                            for key in (work.span.first..work.span.end).step_by(KEYS as usize) {
-                                let at = [work.sequence, work.head, key, 0];
-                                let slot = producer.acquire();
-                                k.load(slot.0, at, slot.barrier());
-                                v.load(slot.1, at, slot.barrier());
-                            }
-                        }
-                        // The first unit of each block follows from its index, the others from a counter.
-                        let number = taken.fetch_add(0, 1, Order::Relaxed, Scope::Device);
-                        if number == units - 1 {
-                            taken.set(0, 0); // by then all units have been taken
-                        }
-                        unit = number + grid_dim().x;
-                        turn += 1;
-                    }
-                }
-            }
+            let plan = plan(problem, lengths, target, least);
+            let mut producer = ring.producer();
+            load_units(
+                k,
+                v,
+                &mut producer,
+                announcements,
+                ready,
+                free,
+                problem,
+                plan,
+                table,
+                table_stride,
+                page_shift,
+                lengths,
+                taken,
+            );
         } else {
             let mut consumer = ring.consumer();
             let warp = warp_idx();
@@ -177,17 +134,9 @@ pub mod few_queries {
             let mut is_over = false;
             while !is_over {
                 ready[turn % 2].wait(turn / 2 % 2);
-                let from = announced[turn % 2];
-                let parts = from.get(6);
-                is_over = parts == 0;
+                let work = announced(announcements[turn % 2]);
+                is_over = work.parts == 0;
                 if !is_over {
-                    let sequence = from.get(0);
-                    let head = from.get(1);
-                    let first_row = from.get(2);
-                    let all_keys = from.get(3);
-                    let span = Span { first: from.get(4), end: from.get(5) };
-                    let first_unit = from.get(7);
-                    let unit = from.get(8);
                     sync_warp();
                     if elect_one() {
                         free[turn % 2].arrive();
@@ -196,39 +145,40 @@ pub mod few_queries {
 
                     // Queries of a group of heads are the rows of one matrix.
                     for vector in (thread..ROWS * DEPTH / 8).step_by((32 * WARPS) as usize) {
-                        let row = first_row + vector / (DEPTH / 8);
+                        let row = work.row + vector / (DEPTH / 8);
                         let column = vector % (DEPTH / 8) * 8;
                         let mut values = [cast::<T>(0.0f32); 8];
                         if row < rows && column < depth {
-                            let at = row_start(of_q, query_row(problem, sequence, head, all_keys, row));
+                            let at =
+                                row_start(of_q, query_row(problem, work.sequence, work.head, work.keys, row));
                             values = q.get_vec::<8>(at + column as u64);
                         }
-                        rows_of_q.set_vec([row - first_row, column], values);
+                        rows_of_q.set_vec([row - work.row, column], values);
                     }
                     named_barrier_sync(MULTIPLIERS, 32 * WARPS);
                     let query = WarpLeft::<T, ROWS, DEPTH>::load(rows_of_q, [0, 0]);
 
                     // Rows beyond the last one are computed like it.
-                    let last_row = min(first_row + ROWS, rows) - 1;
+                    let last_row = min(work.row + ROWS, rows) - 1;
                     let mut first_keys = [0; 2];
                     let mut end_keys = [0; 2];
                     for r in unroll(0..2usize) {
-                        let row = min(first_row + lane_idx() / 4 + 8 * r as u32, last_row);
-                        let seen = visible(problem, all_keys, row / group);
+                        let row = min(work.row + lane_idx() / 4 + 8 * r as u32, last_row);
+                        let seen = visible(problem, work.keys, row / group);
                         first_keys[r] = seen.first;
                         end_keys[r] = seen.end;
                     }
                     let to_all = Span {
-                        first: visible(problem, all_keys, last_row / group).first,
-                        end: visible(problem, all_keys, first_row / group).end,
+                        first: visible(problem, work.keys, last_row / group).first,
+                        end: visible(problem, work.keys, work.row / group).end,
                     };
                     let mut softmax = Softmax { peaks: [f32::NEG_INFINITY; 2], totals: [0.0; 2] };
                     let mut sum = WarpAccumulator::<f32, ROWS, DEPTH>::zero();
-                    let stages = (span.end - span.first).div_ceil(KEYS);
+                    let stages = (work.span.end - work.span.first).div_ceil(KEYS);
                     let own_first = (warp + WARPS - first_warp) % WARPS;
                     consumer.skip(min(own_first, stages));
                     for stage in (own_first..stages).step_by(WARPS as usize) {
-                        let first = span.first + stage * KEYS;
+                        let first = work.span.first + stage * KEYS;
                         let slot = consumer.wait();
                         let mut scores = WarpAccumulator::<f32, ROWS, KEYS>::zero();
                         scores.mma_sync(query, WarpRight::<T, KEYS, DEPTH>::load(slot.0.batch(0), [0, 0]));
@@ -247,8 +197,8 @@ pub mod few_queries {
                             }
                             // Rows of values beyond the sequence may hold anything. Their weights are
                             // zero, but zero times infinity is not.
-                            if first + KEYS > all_keys {
-                                for row in all_keys - first..KEYS {
+                            if first + KEYS > work.keys {
+                                for row in work.keys - first..KEYS {
                                     for column in (lane_idx() * 8..DEPTH).step_by(256) {
                                         slot.1.set_vec([0, 0, row, column], [cast::<T>(0.0f32); 8]);
                                     }
@@ -257,7 +207,7 @@ pub mod few_queries {
                                 sync_warp();
                             }
                         }
-                        weigh::<DEPTH, SHIFT>(&mut scores, &mut sum, &mut softmax, scale);
+                        weigh::<ROWS, KEYS, DEPTH, SHIFT>(&mut scores, &mut sum, &mut softmax, scale);
                         let weights = scores.pack::<T>();
                         sum.mma_sync(weights, WarpRight::<T, DEPTH, KEYS>::load(slot.1.batch(0).t(), [0, 0]));
                         sync_warp();
@@ -269,12 +219,8 @@ pub mod few_queries {
 
                     // The sums of the warps, eight rows at a time, in the order of the keys: it does not
                     // depend on the units before.
-                    let mut totals = softmax.totals;
-                    for r in unroll(0..2usize) {
-                        totals[r] += shuffle_xor(totals[r], 1);
-                        totals[r] += shuffle_xor(totals[r], 2);
-                    }
-                    let tile_rows = last_row + 1 - first_row;
+                    let totals = row_totals(&softmax);
+                    let tile_rows = last_row + 1 - work.row;
                     for half in 0..2 {
                         if half * 8 < tile_rows {
                             let own = sums[warp * 8 + lane_idx() / 4];
@@ -301,14 +247,19 @@ pub mod few_queries {
                                             RowPart { sums: of_warp.get_vec::<4>(column), peak, total };
                                         all = added(all, part, scale);
                                     }
-                                    if parts == 1 {
-                                        let row =
-                                            query_row(problem, sequence, head, all_keys, first_row + row);
+                                    if work.parts == 1 {
+                                        let row = query_row(
+                                            problem,
+                                            work.sequence,
+                                            work.head,
+                                            work.keys,
+                                            work.row + row,
+                                        );
                                         store_row::<T, SHIFT>(
                                             problem, o, of_o, lse, sinks, row, column, all, scale,
                                         );
                                     } else {
-                                        let to = unit * min(rows, ROWS) + row;
+                                        let to = work.unit * min(rows, ROWS) + row;
                                         partials.set_vec(to as u64 * DEPTH as u64 + column as u64, all.sums);
                                         if column == 0 {
                                             stats.set_vec(to as u64 * 2, [all.peak, all.total]);
@@ -322,13 +273,13 @@ pub mod few_queries {
 
                     first_warp = (first_warp + stages) % WARPS;
 
-                    if parts > 1 {
+                    if work.parts > 1 {
                         if thread == 0 {
                             // Releases this block's part, and acquires those that were counted before.
-                            let before = arrived.fetch_add(first_unit, 1, Order::AcqRel, Scope::Device);
-                            is_last.set(0, before == parts - 1);
-                            if before == parts - 1 {
-                                arrived.set(first_unit, 0);
+                            let before = arrived.fetch_add(work.first_unit, 1, Order::AcqRel, Scope::Device);
+                            is_last.set(0, before == work.parts - 1);
+                            if before == work.parts - 1 {
+                                arrived.set(work.first_unit, 0);
                             }
                         }
                         named_barrier_sync(MULTIPLIERS, 32 * WARPS);
@@ -341,13 +292,19 @@ pub mod few_queries {
                                     let all = merged::<DEPTH>(
                                         partials,
                                         stats,
-                                        first_unit * each + row,
-                                        parts,
+                                        work.first_unit * each + row,
+                                        work.parts,
                                         each,
                                         column,
                                         scale,
                                     );
-                                    let row = query_row(problem, sequence, head, all_keys, first_row + row);
+                                    let row = query_row(
+                                        problem,
+                                        work.sequence,
+                                        work.head,
+                                        work.keys,
+                                        work.row + row,
+                                    );
                                     store_row::<T, SHIFT>(
                                         problem, o, of_o, lse, sinks, row, column, all, scale,
                                     );

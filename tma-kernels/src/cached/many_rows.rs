@@ -1,0 +1,314 @@
+//! The kernel for more than 16 rows. `docs/cached-attention.md` explains it.
+
+use tma_runtime::tma_module;
+
+/// Any number of rows of queries per head of keys, 64 per warpgroup.
+#[tma_module]
+pub mod warpgroups {
+    use tma_runtime::prelude::*;
+
+    use crate::cached::loads::stream::{Rows, load_units};
+    use crate::cached::schedule::work::{
+        Problem, Span, Strides, UnitWords, announced, plan, query_row, row_start, store_plan, visible,
+    };
+    use crate::cached::softmax::online::{Softmax, row_totals, share, store_log_sum, weigh_tile};
+
+    /// Rows of a warpgroup.
+    const ROWS: u32 = 64;
+
+    /// The named barrier of the warpgroups that multiply.
+    const MULTIPLIERS: u32 = 1;
+
+    /// Returns how many stages of keys and values fit in shared memory beside the queries: with one
+    /// warpgroup that multiplies, of half of it, since two blocks share a multiprocessor.
+    pub const fn stages(warpgroups: u32, keys: u32, depth: u32) -> u32 {
+        (if warpgroups == 1 { 96 } else { 192 }) * 1024 / (4 * keys * depth)
+    }
+
+    /// Limits the scores of keys from `first` on, and masks those of keys that a query does not see.
+    #[tma_device]
+    fn score<const KEYS: u32>(
+        scores: &mut Accumulator<f32, ROWS, KEYS>,
+        first: u32,
+        to_all: Span,
+        first_keys: [u32; 2],
+        end_keys: [u32; 2],
+        soft_cap: f32,
+    ) {
+        if soft_cap > 0.0 {
+            for i in unroll(0..scores.len()) {
+                scores[i] = tanh(scores[i] * soft_cap);
+            }
+        }
+        if first < to_all.first || first + KEYS > to_all.end {
+            for i in unroll(0..scores.len()) {
+                let key = first + scores.at(i)[1];
+                let r = scores.row(i);
+                if key < first_keys[r] || key >= end_keys[r] {
+                    scores[i] = f32::NEG_INFINITY;
+                }
+            }
+        }
+    }
+
+    /// Computes what [`few_rows`](crate::cached::few_rows) does, for up to 64 rows of queries per
+    /// warpgroup. A head's parts are left to [`merge`](crate::cached::merge), for which `plan` is
+    /// written: the first unit of each sequence, and about how many keys a unit has.
+    ///
+    /// One warp loads. Each iteration multiplies queries by the next keys, and at the same time
+    /// weights by the last values. `KEYS` is at most the number of rows of a page.
+    #[tma_kernel(threads = 128 * (WARPGROUPS + 1), min_blocks = 3 - WARPGROUPS, unchecked, instances(
+        (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, -7)],
+        DEPTH in [d64 = 64, d128 = 128],
+        KEYS in [k16 = 16, k64 = 64],
+        WARPGROUPS in [m64 = 1, m128 = 2],
+        let STAGES = stages(WARPGROUPS, KEYS, DEPTH),
+        let REGISTERS = if WARPGROUPS == 1 { 200 } else { 224 }, // those that the loading warpgroup leaves
+    ))]
+    pub fn attend<
+        T,
+        const SHIFT: i32,
+        const DEPTH: u32,
+        const KEYS: u32,
+        const WARPGROUPS: u32,
+        const STAGES: u32,
+        const REGISTERS: u32,
+    >(
+        k: TensorMap<Rows<T, KEYS, DEPTH>>,
+        v: TensorMap<Rows<T, KEYS, DEPTH>>,
+        q: Global<T>,
+        o: Global<T>,
+        table: Option<Global<u32>>,
+        lengths: Option<Global<u32>>,
+        sinks: Option<Global<f32>>,
+        lse: Option<Global<f32>>,
+        partials: Global<f32>,
+        stats: Global<f32>,
+        starts: Global<u32>,
+        taken: Global<u32>,
+        sequences: u32,
+        key_heads: u32,
+        group: u32,
+        queries: u32,
+        keys: u32,
+        left: u32,
+        right: u32,
+        depth: u32,
+        page_shift: u32,
+        table_stride: u32,
+        target: u32,
+        least: u32,
+        q_sequence: u64,
+        q_head: u64,
+        q_query: u64,
+        o_sequence: u64,
+        o_head: u64,
+        o_query: u64,
+        scale: f32,
+        soft_cap: f32,
+    ) where
+        T: TransposedElement + Multiply<T, f32> + Number,
+        f32: PackAs<T>,
+    {
+        let ring: Pipeline<(Rows<T, KEYS, DEPTH>, Rows<T, KEYS, DEPTH>), STAGES> = shared();
+        let rows_of_q: Stages<Tile<T, Shape2<ROWS, DEPTH>, Swizzle128>, WARPGROUPS> = shared();
+        let announcements: Stages<UnitWords, 2> = shared();
+        let ready: Stages<Barrier, 2> = shared();
+        let free: Stages<Barrier, 2> = shared();
+        if thread_idx().x == 0 {
+            ring.init(4 * WARPGROUPS);
+            for i in 0..2 {
+                ready[i].init(1);
+                free[i].init(4 * WARPGROUPS);
+            }
+            fence_barrier_init();
+        }
+        sync_threads();
+        grid_dependency_launch();
+        grid_dependency_wait();
+
+        let tile_rows = WARPGROUPS * ROWS;
+        let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows };
+        let of_q = Strides { sequence: q_sequence, head: q_head, query: q_query };
+        let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
+        let rows = queries * group;
+        if warpgroup_idx() == WARPGROUPS {
+            setmaxnreg_dec::<56>();
+            if warp_idx() == 4 * WARPGROUPS {
+                let plan = plan(problem, lengths, target, least);
+                if block_idx().x == 0 {
+                    store_plan(starts, problem, lengths, plan.unit_keys);
+                }
+                let mut producer = ring.producer();
+                load_units(
+                    k,
+                    v,
+                    &mut producer,
+                    announcements,
+                    ready,
+                    free,
+                    problem,
+                    plan,
+                    table,
+                    table_stride,
+                    page_shift,
+                    lengths,
+                    taken,
+                );
+            }
+        } else {
+            setmaxnreg_inc::<REGISTERS>();
+            let mut consumer = ring.consumer();
+            let query = rows_of_q[warpgroup_idx()];
+            let thread = thread_idx().x % 128;
+            let mut turn = 0u32;
+            let mut is_over = false;
+            while !is_over {
+                ready[turn % 2].wait(turn / 2 % 2);
+                let work = announced(announcements[turn % 2]);
+                is_over = work.parts == 0;
+                if !is_over {
+                    sync_warp();
+                    if elect_one() {
+                        free[turn % 2].arrive();
+                    }
+                    turn += 1;
+
+                    // Queries of a group of heads are the rows of one matrix.
+                    let first_row = work.row + ROWS * warpgroup_idx();
+                    sync_warpgroup();
+                    for vector in (thread..ROWS * DEPTH / 8).step_by(128) {
+                        let row = vector / (DEPTH / 8);
+                        let column = vector % (DEPTH / 8) * 8;
+                        let mut values = [cast::<T>(0.0f32); 8];
+                        if first_row + row < rows && column < depth {
+                            let of_row =
+                                query_row(problem, work.sequence, work.head, work.keys, first_row + row);
+                            values = q.get_vec::<8>(row_start(of_q, of_row) + column as u64);
+                        }
+                        query.set_vec([row, column], values);
+                    }
+                    fence_proxy_async();
+                    sync_warpgroup();
+
+                    // Rows beyond the last one are computed like it.
+                    let last_row = min(first_row + ROWS, rows) - 1;
+                    let mut first_keys = [0; 2];
+                    let mut end_keys = [0; 2];
+                    for r in unroll(0..2usize) {
+                        let own = first_row + warp_idx() % 4 * 16 + lane_idx() / 4 + 8 * r as u32;
+                        let seen = visible(problem, work.keys, min(own, last_row) / group);
+                        first_keys[r] = seen.first;
+                        end_keys[r] = seen.end;
+                    }
+                    let to_all = Span {
+                        first: visible(problem, work.keys, last_row / group).first,
+                        end: visible(problem, work.keys, min(first_row, last_row) / group).end,
+                    };
+
+                    let mut softmax = Softmax { peaks: [f32::NEG_INFINITY; 2], totals: [0.0; 2] };
+                    let mut shrink = [1.0; 2];
+                    let mut sum = Accumulator::<f32, ROWS, DEPTH>::zero();
+                    for i in unroll(0..sum.len()) {
+                        sum[i] = 0.0;
+                    }
+                    if work.span.first < work.span.end {
+                        // The first scores. Each iteration computes the next ones beside a sum.
+                        let mut scores = Accumulator::<f32, ROWS, KEYS>::zero();
+                        let mut slot = consumer.wait();
+                        scores.mma(query, slot.0.batch(0), ()).wait();
+                        score::<KEYS>(&mut scores, work.span.first, to_all, first_keys, end_keys, soft_cap);
+                        weigh_tile::<KEYS, SHIFT>(&mut scores, &mut softmax, &mut shrink, scale);
+                        let mut weights = scores.pack::<T>();
+                        let mut last = work.span.first;
+                        for first in (work.span.first + KEYS..work.span.end).step_by(KEYS as usize) {
+                            let next = consumer.wait();
+                            scores = Accumulator::zero();
+                            let product = scores.mma(query, next.0.batch(0), ());
+                            let flight = sum.mma(weights, slot.1.batch(0).t(), slot);
+                            product.wait();
+                            score::<KEYS>(&mut scores, first, to_all, first_keys, end_keys, soft_cap);
+                            let rises =
+                                weigh_tile::<KEYS, SHIFT>(&mut scores, &mut softmax, &mut shrink, scale);
+                            let done = flight.wait();
+                            if elect_one() {
+                                done.release();
+                            }
+                            if rises {
+                                for i in unroll(0..sum.len()) {
+                                    sum[i] *= shrink[sum.row(i)];
+                                }
+                            }
+                            weights = scores.pack::<T>();
+                            slot = next;
+                            last = first;
+                        }
+                        // Rows of values beyond the sequence may hold anything. Their weights are zero,
+                        // but zero times infinity is not.
+                        if last + KEYS > work.keys {
+                            for vector in (thread_idx().x..(last + KEYS - work.keys) * (DEPTH / 8))
+                                .step_by((128 * WARPGROUPS) as usize)
+                            {
+                                let row = work.keys - last + vector / (DEPTH / 8);
+                                let column = vector % (DEPTH / 8) * 8;
+                                slot.1.set_vec([0, 0, row, column], [cast::<T>(0.0f32); 8]);
+                            }
+                            fence_proxy_async();
+                            named_barrier_sync(MULTIPLIERS, 128 * WARPGROUPS);
+                        }
+                        let done = sum.mma(weights, slot.1.batch(0).t(), slot).wait();
+                        if elect_one() {
+                            done.release();
+                        }
+                    }
+
+                    let totals = row_totals(&softmax);
+                    for r in unroll(0..2usize) {
+                        let row = first_row + warp_idx() % 4 * 16 + lane_idx() / 4 + 8 * r as u32;
+                        if row < rows {
+                            if work.parts == 1 {
+                                let of_row = query_row(problem, work.sequence, work.head, work.keys, row);
+                                let share = share::<SHIFT>(softmax.peaks[r], totals[r], of_row, sinks, scale);
+                                let at = row_start(of_o, of_row);
+                                for i in unroll(0..sum.len() / 2) {
+                                    let column = sum.at(2 * i)[1];
+                                    if sum.row(2 * i) == r && column < depth {
+                                        let pair = [
+                                            cast::<T>(sum[2 * i] * share),
+                                            cast::<T>(sum[2 * i + 1] * share),
+                                        ];
+                                        o.set_vec(at + column as u64, pair);
+                                    }
+                                }
+                                if let Some(lse) = lse {
+                                    if lane_idx() % 4 == 0 {
+                                        store_log_sum::<SHIFT>(
+                                            lse,
+                                            problem,
+                                            softmax.peaks[r],
+                                            totals[r],
+                                            of_row,
+                                            sinks,
+                                            scale,
+                                        );
+                                    }
+                                }
+                            } else {
+                                let to = work.unit * min(rows, tile_rows) + row - work.row;
+                                for i in unroll(0..sum.len() / 2) {
+                                    if sum.row(2 * i) == r {
+                                        let at = to as u64 * DEPTH as u64 + sum.at(2 * i)[1] as u64;
+                                        partials.set_vec(at, [sum[2 * i], sum[2 * i + 1]]);
+                                    }
+                                }
+                                if lane_idx() % 4 == 0 {
+                                    stats.set_vec(to as u64 * 2, [softmax.peaks[r], totals[r]]);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
