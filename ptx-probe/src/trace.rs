@@ -308,6 +308,7 @@ impl Groups {
 mod tests {
     use super::*;
     use crate::ring::Stamp;
+    use tma_model::span::SpanMark;
 
     fn site(kind: SiteKind) -> Site {
         Site { kind, ptx_line: 1, instruction: String::new(), source: None }
@@ -366,5 +367,28 @@ mod tests {
         let products = found.iter().filter(|interval| matches!(interval.row, Row::Multiplications(_)));
         let products: Vec<_> = products.map(|each| (each.begin, each.end, each.unfinished)).collect();
         assert_eq!(products, [(1.0, 3.0, false), (2.0, 5.0, false), (4.0, 5.0, false), (6.0, 6.0, true)]);
+    }
+
+    #[test]
+    fn spans_end_at_the_mark_of_their_name() {
+        let mark = |edge, name| {
+            let instruction = SpanMark { edge, name }.to_string();
+            Site { instruction, ..site(SiteKind::Span(edge)) }
+        };
+        let sites = [
+            mark(SpanEdge::Begin, "a"),
+            mark(SpanEdge::End, "a"),
+            mark(SpanEdge::Begin, "b"),
+            mark(SpanEdge::End, "b"),
+        ];
+        // The record of the beginning of the first `b` was replaced, and the last `a` has no end.
+        let marks =
+            [(3, 1.0), (0, 2.0), (2, 3.0), (0, 4.0), (1, 5.0), (3, 6.0), (1, 7.0), (0, 8.0), (2, 9.0)];
+        let moments = marks.map(|(site, time)| moment(1, site, 0, time, time));
+        let mut found = Vec::new();
+        intervals(0, &sites, &moments, &mut found);
+        let spans: Vec<_> = found.iter().map(|span| (span.site, span.begin, span.end)).collect();
+        assert_eq!(spans, [(0, 4.0, 5.0), (2, 3.0, 6.0), (0, 2.0, 7.0), (0, 8.0, 9.0), (2, 9.0, 9.0)]);
+        assert!(found.iter().all(|span| span.row == Row::Spans(1) && span.unfinished == (span.begin >= 8.0)));
     }
 }

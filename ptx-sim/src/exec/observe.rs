@@ -142,7 +142,7 @@ impl Executor<'_, '_> {
 }
 
 /// Returns the mark of a span, which is no instruction.
-fn mark(inst: &Inst) -> Option<&SpanCode> {
+pub(super) fn mark(inst: &Inst) -> Option<&SpanCode> {
     if let Op::Control(ControlOp::Mark(mark)) = &inst.op { Some(mark) } else { None }
 }
 
