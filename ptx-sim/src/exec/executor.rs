@@ -1,7 +1,6 @@
 //! One time slice of a warp: a sequence of instructions, for one split of lanes at a time.
 
-use super::observe::Count;
-use super::observe::mark;
+use super::observe::{Count, mark};
 use super::splits::Split;
 use super::warp::Warp;
 use super::{Context, Issue, Lane, alu, lanes_of, spin};
