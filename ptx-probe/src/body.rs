@@ -1,6 +1,7 @@
 //! Rewrites the body of a kernel line by line.
 
 use tma_model::shared_name::SharedName;
+use tma_model::span::SpanMark;
 
 use crate::ProbeError;
 use crate::site::{Site, SiteKind, classify};
@@ -99,6 +100,9 @@ enum Region {
 /// Returns whether a statement declares something, or is nothing.
 fn is_declaration(statement: &str) -> bool {
     let directives = [".reg", ".local", ".loc", "//"];
+    if SpanMark::in_line(statement).is_some() {
+        return false;
+    }
     statement.is_empty() || directives.iter().any(|directive| statement.starts_with(directive))
 }
 
@@ -177,8 +181,14 @@ impl<'t> Line<'t> {
     }
 
     fn instruction_at(self, distance: isize) -> Option<Instruction<'t>> {
-        let text = self.statement_at(distance)?;
-        let (kind, operand) = classify(text)?;
+        let line = self.at(distance);
+        let (text, (kind, operand)) = match SpanMark::in_line(line) {
+            Some(mark) => (line.trim(), (SiteKind::Span(mark.edge), None)),
+            None => {
+                let text = self.statement_at(distance)?;
+                (text, classify(text)?)
+            }
+        };
         let line = self.index.checked_add_signed(distance)? + 1;
         let ptx_line = u32::try_from(line).unwrap_or(u32::MAX);
         Some(Instruction { kind, operand: operand.unwrap_or("0"), text, ptx_line })

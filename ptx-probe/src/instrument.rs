@@ -76,7 +76,7 @@ impl Rewrite for Probes {
                 // Outside of a loop nobody knows whether it has waited for long enough.
                 SiteKind::Wait(Awaited::Memory | Awaited::Mbarrier) => return put(out),
                 SiteKind::Wait(_) => out.push_str(BEGIN_WAIT),
-                SiteKind::Copy(_) | SiteKind::CommitCopies => {}
+                SiteKind::Copy(_) | SiteKind::CommitCopies | SiteKind::Span(_) => {}
                 SiteKind::CommitMultiplications => self.is_multiplying = false,
             }
             put(out);
@@ -153,7 +153,9 @@ probe_begun:
             SiteKind::Wait(_) | SiteKind::CommitMultiplications => {
                 "\tsub.s32 \t%probe_begin, %probe_now, %probe_begin;\n"
             }
-            SiteKind::Copy(_) | SiteKind::CommitCopies => "\tmov.b32 \t%probe_begin, 0;\n",
+            SiteKind::Copy(_) | SiteKind::CommitCopies | SiteKind::Span(_) => {
+                "\tmov.b32 \t%probe_begin, 0;\n"
+            }
         };
         let operand = load_operand("%probe_operand", instruction.operand);
         let (mask, first, second) = (self.layout.records - 1, HEADER_BYTES, HEADER_BYTES + 8);

@@ -36,6 +36,7 @@ pub(crate) fn subject(trace: &Trace, interval: &Interval) -> String {
             Direction::Prefetch => "into the L2 cache".to_owned(),
         },
         SiteKind::CommitCopies | SiteKind::CommitMultiplications => "multiplications".to_owned(),
+        SiteKind::Span(_) => trace.sites[interval.site].span().unwrap_or_default().to_owned(),
     }
 }
 

@@ -39,4 +39,5 @@ pub use error::ProbeError;
 pub use instrument::{Instrumented, instrument};
 pub use site::{Awaited, Direction, Site, SiteKind};
 pub use text::Source;
+pub use tma_model::span::SpanEdge;
 pub use trace::{Interval, Row, Trace, Warp};

@@ -110,6 +110,7 @@ fn slice(trace: &Trace, interval: &Interval, process: u32, row: u32) -> Value {
         SiteKind::Wait(_) => ("wait", label::mnemonic(&site.instruction).to_owned(), "waits for"),
         SiteKind::Copy(_) => ("copy", label::mnemonic(&site.instruction).to_owned(), "copy"),
         SiteKind::CommitCopies | SiteKind::CommitMultiplications => ("multiply", "wgmma".to_owned(), "runs"),
+        SiteKind::Span(_) => ("span", subject.clone(), "span"),
     };
     let mut args = json!({key: subject, "PTX line": site.ptx_line, "PTX": site.instruction});
     if let Some(source) = &site.source {

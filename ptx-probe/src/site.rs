@@ -1,8 +1,10 @@
 //! The instructions that have probes.
 
+use tma_model::span::{SpanEdge, SpanMark};
+
 use crate::text::Source;
 
-/// An instruction with a probe.
+/// An instruction with a probe, or a mark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     /// The kind of instruction.
@@ -26,6 +28,15 @@ pub enum SiteKind {
     CommitCopies,
     /// It closes a group of multiplications (`wgmma.commit_group`).
     CommitMultiplications,
+    /// It marks an end of a span that the kernel names (`trace_span!`).
+    Span(SpanEdge),
+}
+
+impl Site {
+    /// Returns the name of the span that it marks.
+    pub fn span(&self) -> Option<&str> {
+        SpanMark::in_line(&self.instruction).map(|mark| mark.name)
+    }
 }
 
 /// The subject of a wait.

@@ -1,4 +1,5 @@
-//! A trace in a few lines: who waits for what, how long, and how busy the tensor cores are.
+//! A trace in a few lines: who waits for what, how long, the spans of the kernel, and how busy the
+//! tensor cores are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::label;
 use crate::site::{Awaited, SiteKind};
 use crate::text::Source;
-use crate::trace::{Row, Trace};
+use crate::trace::{Interval, Row, Trace};
 
 /// Parts of the launch in which the tensor cores are looked at.
 const PARTS: usize = 10;
@@ -29,22 +30,24 @@ pub struct Summary {
     /// The records that were replaced by later ones.
     pub lost: u64,
     /// The waits, the longest first.
-    pub waits: Vec<Wait>,
+    pub waits: Vec<Total>,
+    /// The spans that the kernel names, the longest first.
+    pub spans: Vec<Total>,
     /// The share of each tenth of the span in which a multiprocessor had multiplications in flight,
     /// from 0 to 1, as a mean over those that ran traced blocks. Empty without multiplications.
     pub multiplying: Vec<f64>,
 }
 
-/// The waits of one source line for one thing.
+/// The waits of one source line for one thing, or the spans that it names.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wait {
+pub struct Total {
     /// The line.
     pub source: Option<Source>,
-    /// The subject, such as `` `ring.full` ``.
+    /// The subject, such as `` `ring.full` ``, or the name of the span.
     pub subject: String,
-    /// The warps that waited.
+    /// The warps that waited, or had the span.
     pub warps: usize,
-    /// The number of waits.
+    /// The number of waits or spans.
     pub times: u64,
     /// Their sum in nanoseconds, over all warps.
     pub total: f64,
@@ -66,24 +69,17 @@ impl Summary {
             span: trace.span(),
             launch: trace.launch,
             lost: trace.lost,
-            waits: waits(trace),
+            waits: totals(trace, waited),
+            spans: totals(trace, named),
             multiplying: multiplying(trace),
         }
     }
 
     /// Returns the summary as JSON, with times in microseconds.
     pub fn to_json(&self) -> Value {
-        let waits = self.waits.iter().map(|wait| {
-            json!({
-                "source": wait.source.as_ref().map(|source| format!("{}:{}", source.file, source.line)),
-                "waits_for": wait.subject.replace('`', ""),
-                "warps": wait.warps,
-                "times": wait.times,
-                "total_us": wait.total / 1e3,
-                "longest_us": wait.longest / 1e3,
-                "share": wait.share,
-            })
-        });
+        let all = |totals: &[Total], subject: &str| -> Vec<Value> {
+            totals.iter().map(|total| total.to_json(subject)).collect()
+        };
         json!({
             "kernel": self.kernel,
             "traced_blocks": self.blocks[0],
@@ -92,47 +88,75 @@ impl Summary {
             "span_us": self.span / 1e3,
             "launch_us": self.launch.map(|time| time / 1e3),
             "records_lost": self.lost,
-            "waits": waits.collect::<Vec<_>>(),
+            "waits": all(&self.waits, "waits_for"),
+            "spans": all(&self.spans, "name"),
             "multiplying": self.multiplying,
         })
     }
 }
 
-/// A wait, and the warps that waited, by block and number.
-type WaitOfWarps = (Wait, BTreeSet<(u32, u32)>);
+impl Total {
+    fn to_json(&self, subject: &str) -> Value {
+        json!({
+            "source": self.source.as_ref().map(|source| format!("{}:{}", source.file, source.line)),
+            subject: self.subject.replace('`', ""),
+            "warps": self.warps,
+            "times": self.times,
+            "total_us": self.total / 1e3,
+            "longest_us": self.longest / 1e3,
+            "share": self.share,
+        })
+    }
+}
 
-fn waits(trace: &Trace) -> Vec<Wait> {
+/// Returns the warp that waited, and for what.
+fn waited(trace: &Trace, interval: &Interval) -> Option<(u32, String)> {
+    let (Row::Warp(warp), SiteKind::Wait(awaited)) = (interval.row, trace.sites[interval.site].kind) else {
+        return None;
+    };
+    // All stages of a ring are one line.
+    let ring = label::variable(&trace.names, interval.operand).filter(|_| awaited == Awaited::Mbarrier);
+    let subject = ring.map_or_else(|| label::subject(trace, interval), |ring| format!("`{}`", ring.name));
+    Some((warp, subject))
+}
+
+/// Returns the warp that had a span, and the span's name.
+fn named(trace: &Trace, interval: &Interval) -> Option<(u32, String)> {
+    let Row::Spans(warp) = interval.row else { return None };
+    Some((warp, label::subject(trace, interval)))
+}
+
+/// The totals of a subject, and its warps, by block and number.
+type TotalOfWarps = (Total, BTreeSet<(u32, u32)>);
+
+/// Adds up the intervals that have a subject, by source line and subject, the longest first.
+fn totals(trace: &Trace, subject: impl Fn(&Trace, &Interval) -> Option<(u32, String)>) -> Vec<Total> {
     let lifetimes: BTreeMap<_, _> =
         trace.warps.iter().map(|warp| ((warp.block, warp.number), warp.end - warp.begin)).collect();
-    let mut found: BTreeMap<(Option<&Source>, String), WaitOfWarps> = BTreeMap::new();
+    let mut found: BTreeMap<(Option<&Source>, String), TotalOfWarps> = BTreeMap::new();
     for interval in &trace.intervals {
-        let site = &trace.sites[interval.site];
-        let (Row::Warp(warp), SiteKind::Wait(awaited)) = (interval.row, site.kind) else { continue };
-        // All stages of a ring are one line.
-        let ring = label::variable(&trace.names, interval.operand).filter(|_| awaited == Awaited::Mbarrier);
-        let subject = ring.map_or_else(|| label::subject(trace, interval), |ring| format!("`{}`", ring.name));
-        let (wait, warps) = found.entry((site.source.as_ref(), subject.clone())).or_insert_with(|| {
-            let source = site.source.clone();
-            (
-                Wait { source, subject, warps: 0, times: 0, total: 0.0, longest: 0.0, share: 0.0 },
-                BTreeSet::new(),
-            )
+        let Some((warp, subject)) = subject(trace, interval) else { continue };
+        let source = trace.sites[interval.site].source.as_ref();
+        let (total, warps) = found.entry((source, subject.clone())).or_insert_with(|| {
+            let source = source.cloned();
+            let total = Total { source, subject, warps: 0, times: 0, total: 0.0, longest: 0.0, share: 0.0 };
+            (total, BTreeSet::new())
         });
         let length = interval.end - interval.begin;
-        wait.times += 1;
-        wait.total += length;
-        wait.longest = wait.longest.max(length);
+        total.times += 1;
+        total.total += length;
+        total.longest = total.longest.max(length);
         warps.insert((interval.block, warp));
     }
-    let mut waits: Vec<Wait> = found
+    let mut totals: Vec<Total> = found
         .into_values()
-        .map(|(wait, warps)| {
+        .map(|(total, warps)| {
             let lifetime: f64 = warps.iter().filter_map(|warp| lifetimes.get(warp)).sum();
-            Wait { warps: warps.len(), share: wait.total / lifetime.max(1.0), ..wait }
+            Total { warps: warps.len(), share: total.total / lifetime.max(1.0), ..total }
         })
         .collect();
-    waits.sort_by(|a, b| b.total.total_cmp(&a.total));
-    waits
+    totals.sort_by(|a, b| b.total.total_cmp(&a.total));
+    totals
 }
 
 /// Returns the share of each part of the span in which multiprocessors had multiplications in
@@ -169,8 +193,33 @@ fn multiplying(trace: &Trace) -> Vec<f64> {
     sums.map(|sum| sum / part / multiprocessors).to_vec()
 }
 
-/// The most lines of waits that are shown.
+/// The most lines of waits, and of spans, that are shown.
 const SHOWN: usize = 12;
+
+/// Writes the longest totals, one a line, and the number of others, which are `less`.
+fn table(f: &mut fmt::Formatter<'_>, totals: &[Total], subject: &str, less: &str) -> fmt::Result {
+    writeln!(f, "\n  share     total    mean  longest   warps    times  {subject}, at")?;
+    for total in totals.iter().take(SHOWN) {
+        let Total { source, subject, warps, times, total, longest, share } = total;
+        let mean = total / *times as f64;
+        write!(
+            f,
+            "{:>6.1}% {:>7.0}µs {:>5.2}µs {:>6.1}µs {warps:>7} {times:>8}  {subject}",
+            100.0 * share,
+            total / 1e3,
+            mean / 1e3,
+            longest / 1e3,
+        )?;
+        if let Some(Source { file, line }) = source {
+            write!(f, ", {file}:{line}")?;
+        }
+        writeln!(f)?;
+    }
+    if totals.len() > SHOWN {
+        writeln!(f, "  and {} lines that {less}", totals.len() - SHOWN)?;
+    }
+    Ok(())
+}
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -189,25 +238,9 @@ impl fmt::Display for Summary {
                 self.lost
             )?;
         }
-        writeln!(f, "\n  share     total    mean  longest   warps    times  waits for, at")?;
-        for wait in self.waits.iter().take(SHOWN) {
-            let Wait { source, subject, warps, times, total, longest, share } = wait;
-            let mean = total / *times as f64;
-            write!(
-                f,
-                "{:>6.1}% {:>7.0}µs {:>5.2}µs {:>6.1}µs {warps:>7} {times:>8}  {subject}",
-                100.0 * share,
-                total / 1e3,
-                mean / 1e3,
-                longest / 1e3,
-            )?;
-            if let Some(Source { file, line }) = source {
-                write!(f, ", {file}:{line}")?;
-            }
-            writeln!(f)?;
-        }
-        if self.waits.len() > SHOWN {
-            writeln!(f, "  and {} lines that waited less", self.waits.len() - SHOWN)?;
+        table(f, &self.waits, "waits for", "waited less")?;
+        if !self.spans.is_empty() {
+            table(f, &self.spans, "span", "have shorter spans")?;
         }
         if !self.multiplying.is_empty() {
             let mean = self.multiplying.iter().sum::<f64>() / self.multiplying.len() as f64;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tma_model::shared_name::SharedName;
+use tma_model::span::SpanEdge;
 pub use tma_model::timeline::Row;
 
 use crate::clock::Clock;
@@ -54,7 +55,7 @@ pub struct Interval {
     /// The row of the block's timeline.
     pub row: Row,
     /// The index of the instruction among the sites: the one that waited, or that issued the copy
-    /// or the multiplications.
+    /// or the multiplications. For a span it is the mark at its beginning.
     pub site: usize,
     /// An mbarrier's or a source's offset in the block's dynamic shared memory, or a barrier's
     /// number.
@@ -221,6 +222,7 @@ fn intervals(block: u32, sites: &[Site], moments: &[Moment], out: &mut Vec<Inter
     for moments in moments.chunk_by(|a, b| a.warp == b.warp) {
         let mut stores = Groups::default();
         let mut products = Groups::default();
+        let mut spans: Vec<Interval> = Vec::new();
         for moment in moments {
             let Some(kind) = kind(moment) else { continue };
             let (begin, end, site) = (moment.begin, moment.end, moment.record.site as usize);
@@ -258,10 +260,20 @@ fn intervals(block: u32, sites: &[Site], moments: &[Moment], out: &mut Vec<Inter
                     products.open.push(interval(Row::Multiplications(moment.warp), 0));
                     products.commit();
                 }
+                SiteKind::Span(SpanEdge::Begin) => spans.push(interval(Row::Spans(moment.warp), 0)),
+                // The record of the beginning may have been replaced.
+                SiteKind::Span(SpanEdge::End) => {
+                    let name = sites[site].span();
+                    if let Some(index) = spans.iter().rposition(|open| sites[open.site].span() == name) {
+                        out.push(Interval { end, ..spans.remove(index) });
+                    }
+                }
             }
         }
         stores.give_up(out);
         products.give_up(out);
+        let last = moments.last().map_or(0.0, |moment| moment.end);
+        out.extend(spans.into_iter().map(|span| Interval { end: last, unfinished: true, ..span }));
     }
 }
 
@@ -296,6 +308,7 @@ impl Groups {
 mod tests {
     use super::*;
     use crate::ring::Stamp;
+    use tma_model::span::SpanMark;
 
     fn site(kind: SiteKind) -> Site {
         Site { kind, ptx_line: 1, instruction: String::new(), source: None }
@@ -354,5 +367,28 @@ mod tests {
         let products = found.iter().filter(|interval| matches!(interval.row, Row::Multiplications(_)));
         let products: Vec<_> = products.map(|each| (each.begin, each.end, each.unfinished)).collect();
         assert_eq!(products, [(1.0, 3.0, false), (2.0, 5.0, false), (4.0, 5.0, false), (6.0, 6.0, true)]);
+    }
+
+    #[test]
+    fn spans_end_at_the_mark_of_their_name() {
+        let mark = |edge, name| {
+            let instruction = SpanMark { edge, name }.to_string();
+            Site { instruction, ..site(SiteKind::Span(edge)) }
+        };
+        let sites = [
+            mark(SpanEdge::Begin, "a"),
+            mark(SpanEdge::End, "a"),
+            mark(SpanEdge::Begin, "b"),
+            mark(SpanEdge::End, "b"),
+        ];
+        // The record of the beginning of the first `b` was replaced, and the last `a` has no end.
+        let marks =
+            [(3, 1.0), (0, 2.0), (2, 3.0), (0, 4.0), (1, 5.0), (3, 6.0), (1, 7.0), (0, 8.0), (2, 9.0)];
+        let moments = marks.map(|(site, time)| moment(1, site, 0, time, time));
+        let mut found = Vec::new();
+        intervals(0, &sites, &moments, &mut found);
+        let spans: Vec<_> = found.iter().map(|span| (span.site, span.begin, span.end)).collect();
+        assert_eq!(spans, [(0, 4.0, 5.0), (2, 3.0, 6.0), (0, 2.0, 7.0), (0, 8.0, 9.0), (2, 9.0, 9.0)]);
+        assert!(found.iter().all(|span| span.row == Row::Spans(1) && span.unfinished == (span.begin >= 8.0)));
     }
 }

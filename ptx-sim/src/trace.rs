@@ -62,6 +62,8 @@ pub enum EventKind {
     },
     /// A copy, from its issue until its last piece took effect.
     Copies(Box<CopyEvent>),
+    /// A span of the warp that the kernel names.
+    Span(Box<str>),
     /// A phase of the mbarrier, numbered from 0. `site` is where the mbarrier was initialised.
     Phase(u32),
 }

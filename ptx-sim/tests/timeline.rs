@@ -182,3 +182,27 @@ fn bank_conflicts_are_shown_with_their_lines() {
     let line = format!("{source}:");
     assert!(table.contains(&line) && table.contains(": output.set([column, row]"), "{table}");
 }
+
+#[test]
+fn spans_that_the_ptx_marks_are_those_of_each_warp() {
+    let ptx = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n\t// span begin all\n\
+               \t// span begin part\n\tbar.sync 0;\n\t// span end part\n\t// span end other\n\tret;\n}\n";
+    let (text, _, rows) = traced("spans", ptx, "--entry k --grid 1 --block 64", 0);
+    let count = |class: &str| -> u32 {
+        let rest = text.lines().find_map(|line| line.trim_start().strip_prefix(class));
+        let number = rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+        number.unwrap_or_else(|| panic!("no {class} in {text}"))
+    };
+    assert_eq!(count("control flow"), 2, "marks count as control flow: {text}");
+    assert_eq!(count("all"), count("barriers") + 2, "marks count: {text}");
+    for warp in 0..2 {
+        let row = format!("block (0,0,0) spans of warp {warp}");
+        let events = rows.iter().filter(|(name, _)| name.split(", overlap").next() == Some(&row));
+        let spans = events.flat_map(|(_, events)| events).filter(|event| event["cat"] == "span");
+        let mut found: Vec<_> = spans
+            .map(|span| (span["name"].as_str().expect("a name"), span["args"].get("unfinished").is_some()))
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, [("all", true), ("part", false)], "warp {warp}");
+    }
+}

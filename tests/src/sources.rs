@@ -138,6 +138,7 @@ pub fn corpus() -> &'static [Source] {
         "reductions_ranks": "tests/src/kernels/reductions/ranks.rs",
         "remote_barriers": "tests/src/kernels/remote_barriers.rs",
         "sharing": "tests/src/kernels/sharing.rs",
+        "spans": "tests/src/kernels/spans.rs",
         "structs": "tests/src/kernels/structs.rs",
         "swizzled": "tests/src/kernels/swizzled.rs",
         "tables": "tests/src/kernels/tables.rs",

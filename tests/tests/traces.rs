@@ -2,23 +2,37 @@
 //! what the simulator's own timeline shows. ptxas accepts them without a note.
 #![cfg(feature = "llvm")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use ptx_sim::trace::EventKind;
 use serde_json::Value;
 use tma_codegen::{Target, check, compile};
-use tma_runtime::launch::{Arg, KernelParts, KernelSpec, ParamKind, ParamSpec, launch};
+use tma_runtime::launch::{Arg, KernelParts, KernelSpec, LaunchOn, ParamKind, ParamSpec, With, launch};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::{Cluster, Scalar};
 use tma_runtime::trace::{Awaited, Row, SiteKind, Summary, Trace, perfetto, take_traces};
 use tma_setup::{program::PTXAS, ptxas};
 use tma_tests::examples::row_sums::row_sums;
+use tma_tests::kernels::spans::{NUMBERS, spans, wanted};
 use tma_tests::parallel::on_all_cores;
-use tma_tests::sources::{Source, examples};
+use tma_tests::sources::{Source, corpus, examples};
 
 const SEQUENCES: usize = 3;
 const COLUMNS: usize = 32;
+
+/// Runs a launch with a trace, and returns the trace.
+fn only_trace(launch: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Trace> {
+    // All tests of the process share the traces that nobody has taken.
+    static TAKING: Mutex<()> = Mutex::new(());
+    let _alone = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    launch()?;
+    let mut traces = take_traces();
+    anyhow::ensure!(traces.len() == 1, "{} traces", traces.len());
+    Ok(traces.remove(0))
+}
 
 /// Runs `row_sums` with a trace, and returns the trace.
 fn traced(device: &Device) -> anyhow::Result<Trace> {
@@ -26,12 +40,12 @@ fn traced(device: &Device) -> anyhow::Result<Trace> {
     let rows = device.tensor(&[24_u32, 8, 16], [SEQUENCES])?;
     let tiles = device.tensor(&[3_u32, 1, 2], [SEQUENCES])?;
     let mut sums = device.zeros::<f32, 1>([SEQUENCES * 128])?;
-    row_sums::launch(device.with().trace(), SEQUENCES as u32, &src, &rows, &tiles, &mut sums)?;
-    let wanted = [6.0, 2.0, 4.0].map(|sum| [sum; 128]).concat();
-    anyhow::ensure!(sums.to_vec()? == wanted, "the probes change the sums");
-    let mut traces = take_traces();
-    anyhow::ensure!(traces.len() == 1, "{} traces", traces.len());
-    Ok(traces.remove(0))
+    only_trace(|| {
+        row_sums::launch(device.with().trace(), SEQUENCES as u32, &src, &rows, &tiles, &mut sums)?;
+        let wanted = [6.0, 2.0, 4.0].map(|sum| [sum; 128]).concat();
+        anyhow::ensure!(sums.to_vec()? == wanted, "the probes change the sums");
+        Ok(())
+    })
 }
 
 #[test]
@@ -91,6 +105,72 @@ fn its_file_has_the_rows_of_the_simulators_timeline() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Runs the kernel with spans.
+fn launch_spans(on: &impl LaunchOn) -> anyhow::Result<()> {
+    let numbers = on.device().tensor(&NUMBERS, [NUMBERS.len()])?;
+    let mut counts = on.device().zeros::<u32, 1>([64])?;
+    spans::launch(on, 1, &numbers, &mut counts)?;
+    anyhow::ensure!(counts.to_vec()? == [[8; 32], [0; 32]].concat(), "other counts");
+    Ok(())
+}
+
+/// Counts the spans of each warp by their names.
+fn counted<'n>(spans: impl Iterator<Item = (u32, &'n str)>) -> Vec<(u32, &'n str, usize)> {
+    let mut counts = BTreeMap::<_, usize>::new();
+    for span in spans {
+        *counts.entry(span).or_default() += 1;
+    }
+    counts.into_iter().map(|((warp, name), times)| (warp, name, times)).collect()
+}
+
+#[test]
+fn a_trace_has_the_spans_that_the_kernel_names() -> anyhow::Result<()> {
+    let trace = only_trace(|| launch_spans(&Device::simulator().with().trace()))?;
+    let found: Vec<_> = trace
+        .intervals
+        .iter()
+        .filter_map(|interval| match interval.row {
+            Row::Spans(warp) => Some((warp, trace.sites[interval.site].span()?, interval)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(counted(found.iter().map(|(warp, name, _)| (*warp, *name))), wanted());
+    assert!(found.iter().all(|(.., span)| !span.unfinished && span.end >= span.begin), "{found:?}");
+    // Each step is in the count of its warp.
+    for (warp, name, step) in &found {
+        let around = found.iter().find(|(each, name, _)| each == warp && *name == "count");
+        let (.., around) = around.expect("each warp counts");
+        assert!(around.begin <= step.begin && step.end <= around.end, "{name} of warp {warp}");
+    }
+
+    let summary = Summary::of(&trace);
+    let step = summary.spans.iter().find(|span| span.subject == "step").expect("steps");
+    assert_eq!((step.warps, step.times), (2, 10));
+    let line = include_str!("../src/kernels/spans.rs").lines().position(|line| line.contains("!(\"step\")"));
+    let source = step.source.as_ref().map(|source| (source.file.as_str(), source.line as usize));
+    assert_eq!(source, line.map(|line| ("src/kernels/spans.rs", line + 1)));
+    let text = summary.to_string();
+    assert!(text.contains("  span, at\n") && text.contains("  step, src/kernels/spans.rs:"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn the_simulators_timeline_has_the_same_spans() -> anyhow::Result<()> {
+    let timeline = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&timeline);
+    let device = Device::simulator().reporting(1 << 16, move |_, report| {
+        kept.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&report.trace.events);
+    });
+    launch_spans(&device)?;
+    let events = timeline.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = events.iter().filter_map(|event| match (&event.kind, event.row) {
+        (EventKind::Span(name), Row::Spans(warp)) if !event.unfinished => Some((warp, &**name)),
+        _ => None,
+    });
+    assert_eq!(counted(found), wanted());
+    Ok(())
+}
+
 #[test]
 fn a_launch_that_cannot_be_traced_is_an_error() -> anyhow::Result<()> {
     let device = Device::simulator();
@@ -101,6 +181,38 @@ fn a_launch_that_cannot_be_traced_is_an_error() -> anyhow::Result<()> {
     let captured =
         stream.capture(|capture| row_sums::launch(capture.with().trace(), 1, &src, &one, &one, &mut sums));
     assert_eq!(captured.err().map(|error| error.code()), Some("TMA0631"));
+    Ok(())
+}
+
+/// Returns the kernel `spans` with other parts.
+fn changed(change: impl FnOnce(KernelParts) -> KernelParts) -> &'static KernelSpec {
+    // SAFETY: with more shared memory the kernel does the same; without PTX it does nothing.
+    Box::leak(Box::new(unsafe { KernelSpec::from_parts(change(*spans::SPEC.parts())) }))
+}
+
+#[test]
+fn probes_count_in_the_blocks_that_fit() -> anyhow::Result<()> {
+    let device = Device::simulator();
+    // Two warps have probes: 16 bytes each.
+    let half = changed(|parts| KernelParts { shared_bytes: 113 * 1024, ..parts });
+    let (plain, traced) = (device.resident_blocks(half)?, device.with().trace().resident_blocks(half)?);
+    assert_eq!(plain, 2 * traced);
+    assert_eq!(device.with().trace().resident_blocks(half)?, traced);
+
+    let whole = changed(|parts| KernelParts { shared_bytes: 227 * 1024, ..parts });
+    let numbers = device.tensor(&NUMBERS, [NUMBERS.len()])?;
+    let mut counts = device.zeros::<u32, 1>([64])?;
+    let mut launch_whole = |on: &With<'_>, spec| {
+        launch(on, spec, Grid::x(1), &[Arg::global(numbers.slice()), Arg::global_mut(counts.slice_mut())])
+    };
+    launch_whole(&device.with(), whole)?;
+    let error = launch_whole(&device.with().trace(), whole).expect_err("no room for probes");
+    assert_eq!(error.code(), "TMA0631");
+    assert!(error.to_string().contains("232480 bytes of shared memory, 32 of them for probes"), "{error}");
+
+    let nothing = changed(|parts| KernelParts { ptx: "", ..parts });
+    let error = launch_whole(&device.with().trace(), nothing).expect_err("there is no PTX");
+    assert_eq!(error.code(), "TMA0605");
     Ok(())
 }
 
@@ -207,7 +319,8 @@ fn kernels_with_limited_waits_compute_the_same() -> anyhow::Result<()> {
 fn ptxas_accepts_probes_and_limits() {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
     let assembler = PTXAS.require(&tools, "cargo xtask setup").unwrap_or_else(|error| panic!("{error}")).path;
-    let sources: Vec<&Source> = examples().iter().collect();
+    let spans = corpus().iter().filter(|source| source.path.ends_with("spans.rs"));
+    let sources: Vec<&Source> = examples().iter().chain(spans).collect();
     let problems: Vec<Vec<String>> = on_all_cores(sources, |source| {
         let compiled = compile(source.path, source.text, Target::default()).expect("examples compile");
         // Instances of one kernel have the same waits.

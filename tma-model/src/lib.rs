@@ -16,6 +16,7 @@
 //! | [`help`] | the changes that findings suggest, in the words of both languages |
 //! | [`shared_name`] | the names of shared variables, which PTX has as comments |
 //! | [`printf`] | the format strings of `printf` |
+//! | [`span`] | spans of time that kernels name, which PTX has as comments |
 //! | [`timeline`] | the rows of timelines, of the simulator and of GPUs |
 //! | [`limits`] | all other numbers that the hardware fixes, with their sources |
 //!
@@ -45,6 +46,7 @@ pub mod printf;
 pub mod rule;
 pub mod scalar;
 pub mod shared_name;
+pub mod span;
 pub mod swizzle;
 pub mod sync;
 pub mod tensor_map;

@@ -8,6 +8,8 @@ use std::fmt;
 pub enum Row {
     /// A warp, by its number in the block.
     Warp(u32),
+    /// The spans of a warp that the kernel names.
+    Spans(u32),
     /// Tensor and bulk copies from global memory into the block's shared memory.
     Loads,
     /// Copies from the block's shared memory to global memory.
@@ -29,6 +31,7 @@ impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Warp(warp) => write!(f, "warp {warp}"),
+            Self::Spans(warp) => write!(f, "spans of warp {warp}"),
             Self::Loads => f.write_str("loads"),
             Self::Stores => f.write_str("stores"),
             Self::Reductions => f.write_str("reductions"),

@@ -15,15 +15,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::backend::Backend;
+use crate::backend::properties::Properties;
 use crate::binding::shape::{LaunchOptions, Shape, volume};
 use crate::device::Device;
-use crate::device::stream::Stream;
+use crate::device::stream::{self, Stream};
 use crate::error::{Error, TraceError};
 use crate::spec::KernelSpec;
+use crate::tensor::DeviceTensor;
 
+use ptx_probe::ProbeError;
 use ptx_probe::ring::Layout;
-pub use ptx_probe::summary::{Summary, Wait};
-pub use ptx_probe::{Awaited, Direction, Interval, Row, Site, SiteKind, Source, Trace, Warp, perfetto};
+pub use ptx_probe::summary::{Summary, Total};
+pub use ptx_probe::{
+    Awaited, Direction, Interval, Row, Site, SiteKind, Source, SpanEdge, Trace, Warp, perfetto,
+};
 
 /// The traces that nobody has taken.
 static TRACES: Mutex<Vec<Trace>> = Mutex::new(Vec::new());
@@ -66,10 +71,14 @@ impl Wanted {
         Some(Self { kernel, launch: number.unwrap_or(1), file, launches: AtomicU64::new(0) })
     }
 
+    /// Returns whether it names the kernel `name`.
+    fn names(&self, name: &str) -> bool {
+        name.split("::").next() == Some(&self.kernel) || name == self.kernel
+    }
+
     /// Returns whether the launch of the kernel `name` that is about to happen is the wanted one.
     fn is_next(&self, name: &str) -> bool {
-        let whole = name.split("::").next() == Some(&self.kernel) || name == self.kernel;
-        whole && self.launches.fetch_add(1, Ordering::Relaxed) + 1 == self.launch
+        self.names(name) && self.launches.fetch_add(1, Ordering::Relaxed) + 1 == self.launch
     }
 }
 
@@ -82,13 +91,18 @@ pub(crate) enum Request {
     Environment(&'static Wanted),
 }
 
+/// Returns the launch that the environment asks to trace.
+fn wanted() -> Option<&'static Wanted> {
+    static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
+    WANTED.get_or_init(|| Wanted::read(|name| std::env::var_os(name))).as_ref()
+}
+
 /// Returns whether a launch is to be traced, and for whom.
 pub(crate) fn requested(spec: &KernelSpec, options: LaunchOptions) -> Option<Request> {
-    static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
     if options.trace {
         return Some(Request::Program);
     }
-    let wanted = WANTED.get_or_init(|| Wanted::read(|name| std::env::var_os(name))).as_ref()?;
+    let wanted = wanted()?;
     wanted.is_next(spec.name).then_some(Request::Environment(wanted))
 }
 
@@ -105,6 +119,9 @@ pub(crate) fn launch(
     request: Request,
     run: impl FnOnce(&Stream, &'static KernelSpec) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    // A kernel without PTX, or for another device, is that error.
+    let properties = properties(device);
+    properties.accept(spec)?;
     let refused = |why| Error::Trace { kernel: spec.name, why };
     let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
     let layout =
@@ -114,13 +131,12 @@ pub(crate) fn launch(
         .map_err(|why| refused(TraceError::Ptx(why.to_string())))?;
     // SAFETY: besides what `spec` promises, the kernel writes to the buffer.
     let spec_with_probes = unsafe { spec.rewritten(std::mem::take(&mut probed.ptx), probed.shared_bytes) };
-
-    device.synchronize()?;
-    let stream = device.stream()?;
-    if let Backend::Cuda(context) = device.backend() {
-        // Asking for this loads the kernel, which is then not part of the measured time.
-        context.resident_blocks(spec_with_probes, shape.cluster)?;
+    if let Some(why) = properties.lack_of_room(spec, spec_with_probes, "probes") {
+        return Err(refused(TraceError::SharedMemory(why)));
     }
+
+    let stream = device.stream()?;
+    let _scratch = warm_up(device, &stream, spec_with_probes, shape)?;
     let begin = stream.record()?;
     run(&stream, spec_with_probes)?;
     let end = stream.record()?;
@@ -138,6 +154,75 @@ pub(crate) fn launch(
     Ok(())
 }
 
+fn properties(device: &Device) -> &Properties {
+    match device.backend() {
+        Backend::Cuda(context) => context.properties(),
+        Backend::Sim(context) => context.properties(),
+    }
+}
+
+/// Returns the kernel as a traced launch runs it, to count the blocks that run at the same time;
+/// `None` if neither the program nor the environment asks for traces of it. It must not be
+/// launched: its probes have no buffer.
+///
+/// # Errors
+///
+/// Those of a traced launch.
+pub(crate) fn counted(
+    device: &Device,
+    spec: &'static KernelSpec,
+    options: LaunchOptions,
+) -> Result<Option<&'static KernelSpec>, Error> {
+    static COUNTED: Mutex<Vec<(&KernelSpec, &KernelSpec)>> = Mutex::new(Vec::new());
+    if !(options.trace || wanted().is_some_and(|wanted| wanted.names(spec.name))) {
+        return Ok(None);
+    }
+    properties(device).accept(spec)?;
+    let mut counted = COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, with_probes)) = counted.iter().find(|(known, _)| std::ptr::eq(*known, spec)) {
+        return Ok(Some(with_probes));
+    }
+    let refused = |why: ProbeError| Error::Trace { kernel: spec.name, why: TraceError::Ptx(why.to_string()) };
+    let layout = Layout::of(1, volume(spec.threads)).map_err(refused)?;
+    let probed =
+        ptx_probe::instrument(spec.ptx, spec.entry, spec.shared_bytes, 0, layout).map_err(refused)?;
+    // SAFETY: it is not launched.
+    let with_probes = unsafe { spec.rewritten(probed.ptx, probed.shared_bytes) };
+    counted.push((spec, with_probes));
+    Ok(Some(with_probes))
+}
+
+/// The memory that a stream sets to zero before a traced launch, and how often. An H200 needs some
+/// 0.3 ms for all, by its memory's bandwidth (NVIDIA, "H200 Datasheet").
+const SCRATCH_BYTES: usize = 64 << 20;
+const FILLS: usize = 16;
+
+/// Loads the kernel, waits for earlier work of the device, and gives the stream some work, on the
+/// memory that is returned. While it lasts, the host queues the launch. The time between events
+/// around the launch is then that of the kernel, without that of the host and the driver.
+fn warm_up(
+    device: &Device,
+    stream: &Stream,
+    spec: &'static KernelSpec,
+    shape: Shape,
+) -> Result<Option<DeviceTensor<u8, 1>>, Error> {
+    let (Backend::Cuda(context), stream::Backend::Cuda(queue)) = (device.backend(), stream.backend()) else {
+        return Ok(None);
+    };
+    // Asking for this loads the kernel.
+    context.resident_blocks(spec, shape.cluster)?;
+    // The trace is possible without: only its time is longer.
+    let scratch = device.zeros::<u8, 1>([SCRATCH_BYTES]).ok();
+    device.synchronize()?;
+    if let Some(scratch) = &scratch {
+        for _ in 0..FILLS {
+            // SAFETY: the caller keeps the memory until the launch has run.
+            unsafe { queue.fill(scratch.as_ptr(), 0, SCRATCH_BYTES as u64)? };
+        }
+    }
+    Ok(scratch)
+}
+
 /// Writes the file that the environment asks for, and a summary to standard error.
 fn report(wanted: &Wanted, trace: &Trace) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(&wanted.file)?);
@@ -152,7 +237,7 @@ fn report(wanted: &Wanted, trace: &Trace) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn wanted(variables: &[(&str, &str)]) -> Option<Wanted> {
+    fn read(variables: &[(&str, &str)]) -> Option<Wanted> {
         Wanted::read(|name| {
             let (_, value) = variables.iter().find(|(variable, _)| *variable == name)?;
             Some(OsString::from(value))
@@ -161,16 +246,16 @@ mod tests {
 
     #[test]
     fn the_environment_names_a_kernel_and_one_of_its_launches() {
-        assert!(wanted(&[]).is_none());
-        assert!(wanted(&[("TMA_TRACE", "")]).is_none());
-        let first = wanted(&[("TMA_TRACE", "gemm::bf16")]).unwrap();
+        assert!(read(&[]).is_none());
+        assert!(read(&[("TMA_TRACE", "")]).is_none());
+        let first = read(&[("TMA_TRACE", "gemm::bf16")]).unwrap();
         assert_eq!(first.file, PathBuf::from("gemm-bf16.trace.json"));
         assert_eq!(
             ["gemm::f16", "gemm::bf16", "gemm::bf16"].map(|name| first.is_next(name)),
             [false, true, false]
         );
         let third = [("TMA_TRACE", "gemm"), ("TMA_TRACE_LAUNCH", "3"), ("TMA_TRACE_FILE", "a.json")];
-        let third = wanted(&third).unwrap();
+        let third = read(&third).unwrap();
         assert_eq!(third.file, PathBuf::from("a.json"));
         let names = ["gemm::f16", "gemms", "gemm", "gemm::bf16", "gemm"];
         assert_eq!(names.map(|name| third.is_next(name)), [false, false, false, true, false]);

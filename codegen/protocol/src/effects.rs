@@ -123,7 +123,8 @@ impl<'k> Run<'_, 'k> {
             | StmtKind::Pack { .. }
             | StmtKind::CheckMatrix(_)
             | StmtKind::GridDependency(_)
-            | StmtKind::Printf { .. } => {}
+            | StmtKind::Printf { .. }
+            | StmtKind::TraceSpan { .. } => {}
         }
         Ok(StepFlow::Next)
     }

@@ -104,7 +104,7 @@ fn is_instant(event: &Event) -> bool {
     match &event.kind {
         EventKind::Signals { .. } => true,
         EventKind::Copies(_) => event.row == Row::Prefetches,
-        EventKind::Runs(_) | EventKind::Waits { .. } | EventKind::Phase(_) => false,
+        EventKind::Runs(_) | EventKind::Waits { .. } | EventKind::Span(_) | EventKind::Phase(_) => false,
     }
 }
 
@@ -151,6 +151,7 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
             describe_copy(copy, &mut args);
             ("copy", format!("{} bytes, {}", copy.bytes, copy.kind))
         }
+        EventKind::Span(name) => ("span", name.to_string()),
         EventKind::Phase(number) => {
             args.insert("parity".into(), json!(number % 2));
             ("mbarrier", format!("phase {number}"))

@@ -1,7 +1,10 @@
 //! Links each kernel of a module with the functions that it calls.
 
-use crate::isa::{ControlOp, Inst, MemoryOp, Op, Pc, Program, Reg, Site, Slot, Special, WarpgroupOp};
+use crate::isa::{
+    ControlOp, Inst, MemoryOp, Op, Pc, Program, Reg, Site, Slot, SpanCode, Special, WarpgroupOp,
+};
 use std::collections::{HashMap, HashSet};
+use tma_model::span::SpanMark;
 
 use super::decode;
 use super::names::{Binding, Builder};
@@ -164,6 +167,7 @@ fn collect_calls<'s>(statements: &[Statement<'s>], out: &mut Vec<(&'s str, u32)>
             | Statement::Registers { .. }
             | Statement::Variable(_)
             | Statement::SourceLine { .. }
+            | Statement::SpanMark(..)
             | Statement::Targets(_) => {}
         }
     }
@@ -265,6 +269,11 @@ fn block<'s>(
                 }
             }
             Statement::Instruction(instruction) => decode::instruction(builder, instruction, body)?,
+            Statement::SpanMark(SpanMark { edge, name }, line) => {
+                let mark = SpanCode { edge: *edge, name: (*name).into() };
+                let site = Site { ptx_line: *line, source: builder.source_line };
+                builder.code.push(Inst::new(Op::Control(ControlOp::Mark(Box::new(mark))), None, site));
+            }
         }
         labelled = None;
     }

@@ -92,7 +92,7 @@ fn is_used_immediately(code: &[Inst], load: usize, uses: &UsesOf, left: &mut usi
                 ControlOp::Trap(_) | ControlOp::Unsupported(_) => {
                     pending.extend(inst.guard.map(|_| index + 1));
                 }
-                ControlOp::Nothing | ControlOp::Yield => pending.push(index + 1),
+                ControlOp::Nothing | ControlOp::Mark(_) | ControlOp::Yield => pending.push(index + 1),
                 ControlOp::BranchIndexed { .. }
                 | ControlOp::Call { .. }
                 | ControlOp::Return(_)
@@ -214,6 +214,7 @@ fn operands(inst: &Inst) -> Vec<Reg> {
             | ControlOp::Trap(_)
             | ControlOp::Unsupported(_)
             | ControlOp::Nothing
+            | ControlOp::Mark(_)
             | ControlOp::Yield
             | ControlOp::Printf { .. }
             | ControlOp::AssertFail { .. } => Vec::new(),

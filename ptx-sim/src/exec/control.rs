@@ -44,7 +44,7 @@ impl Executor<'_, '_> {
             ControlOp::Unsupported(ref message) => {
                 return self.fail(warp, issue.first_lane(), FindingKind::Execution, &**message);
             }
-            ControlOp::Nothing => {}
+            ControlOp::Nothing | ControlOp::Mark(_) => {}
             ControlOp::Printf { format, args, result } => {
                 for lane in issue.lanes() {
                     self.printf(warp, lane, format, args, result)?;

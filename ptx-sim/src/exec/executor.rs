@@ -1,6 +1,6 @@
 //! One time slice of a warp: a sequence of instructions, for one split of lanes at a time.
 
-use super::observe::Count;
+use super::observe::{Count, mark};
 use super::splits::Split;
 use super::warp::Warp;
 use super::{Context, Issue, Lane, alu, lanes_of, spin};
@@ -67,8 +67,10 @@ impl Executor<'_, '_> {
                 None => split.mask,
                 Some(guard) => split.mask & warp.holds(self.context, guard),
             };
-            warp.warp_instructions += 1;
-            warp.thread_instructions += u64::from(active.count_ones());
+            if mark(inst).is_none() {
+                warp.warp_instructions += 1;
+                warp.thread_instructions += u64::from(active.count_ones());
+            }
             let issue = Issue { active, pc: split.pc, site: inst.site };
             if self.observed {
                 self.count(warp, inst, issue);

@@ -4,7 +4,9 @@ use super::alu::Lanes;
 use super::executor::{Executor, Flow};
 use super::warp::Warp;
 use super::{Issue, lanes_of};
-use crate::isa::{Facts, Inst, LaneAccess, Memory, Pc, Space, Synchronization, Wait};
+use crate::isa::{
+    ControlOp, Facts, Inst, LaneAccess, Memory, Op, Pc, Space, SpanCode, Synchronization, Wait,
+};
 use crate::machine::address::{Target, resolve};
 use crate::machine::{BarrierId, BlockRank, Phase, Pointer, Position, WaitingFor};
 use crate::profile::{Executed, LineCounts, SharedAccesses};
@@ -33,7 +35,7 @@ impl Count {
 impl Executor<'_, '_> {
     /// Counts an instruction that the lanes are about to run.
     pub(super) fn count(&mut self, warp: &Warp, inst: &Inst, issue: Issue) {
-        if self.counts.is_empty() {
+        if self.counts.is_empty() || mark(inst).is_some() {
             return;
         }
         let facts = inst.op.facts();
@@ -79,6 +81,12 @@ impl Executor<'_, '_> {
         }
         let Issue { active, pc, site } = issue;
         let at = Position { block: warp.block, warp: warp.index, pc: pc.0, site };
+        if let Some(mark) = mark(inst) {
+            if let Some(recorder) = self.machine.recorder() {
+                recorder.marked(at, mark.edge, &mark.name);
+            }
+            return;
+        }
         let facts = inst.op.facts();
         let part = self.sync_role(warp, &facts, active);
         let Some(recorder) = self.machine.recorder() else { return };
@@ -131,6 +139,11 @@ impl Executor<'_, '_> {
         };
         awaited(&event, warp.block).map_or(SyncRole::None, |awaited| SyncRole::Waits { awaited, gave_up })
     }
+}
+
+/// Returns the mark of a span, which is no instruction.
+pub(super) fn mark(inst: &Inst) -> Option<&SpanCode> {
+    if let Op::Control(ControlOp::Mark(mark)) = &inst.op { Some(mark) } else { None }
 }
 
 /// The part of an executed instruction in synchronisation.

@@ -461,6 +461,7 @@ fn control(op: &ControlOp) -> Facts {
         | ControlOp::Call { .. }
         | ControlOp::Return(_)
         | ControlOp::Nothing
+        | ControlOp::Mark(_)
         | ControlOp::Yield => Facts::of(class),
         ControlOp::Exit | ControlOp::Trap(_) | ControlOp::Unsupported(_) => Facts::visible(class),
         ControlOp::Printf { .. } | ControlOp::AssertFail { .. } => {

@@ -28,8 +28,8 @@ pub(crate) use op::{
     BlockBarrier, BlockVote, BulkCode, Carry, CarryOp, Collective, Combine, Combined, Compare, ComparePair,
     Compared, ControlOp, Conversion, CopyAsyncOp, CopyCode, EngineReduction, FloatCode, LeftCode, MapCode,
     MatrixCode, MbarrierAction, MbarrierOp, MemoryOp, MetadataCode, MmaCode, MmaDoubleCode, MultiplyCode,
-    Numeric, Op, PairConversion, Redux, RemoteCode, Shuffle, TensorCode, TensorCodeAction, Ternary, TmaOp,
-    Truth, Unary, Vote, WarpOp, WarpgroupOp, WideAtomic, Window,
+    Numeric, Op, PairConversion, Redux, RemoteCode, Shuffle, SpanCode, TensorCode, TensorCodeAction, Ternary,
+    TmaOp, Truth, Unary, Vote, WarpOp, WarpgroupOp, WideAtomic, Window,
 };
 pub(crate) use operand::{Address, Constant, Guard, Memory, Special};
 pub(crate) use ordering::MemoryFence;

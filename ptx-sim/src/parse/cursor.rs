@@ -1,5 +1,9 @@
 //! A position among the tokens of a module, and the parsing steps that the whole grammar shares.
 
+use std::collections::VecDeque;
+
+use tma_model::span::SpanMark;
+
 use super::LoadError;
 use super::lex::{Kind, Token};
 
@@ -9,13 +13,21 @@ const DEEPEST: u32 = 64;
 
 pub(crate) struct Cursor<'t, 's> {
     tokens: &'t [Token<'s>],
+    /// The marks of spans that have not been passed, each with its line.
+    marks: VecDeque<(u32, SpanMark<'s>)>,
     at: usize,
     depth: u32,
 }
 
 impl<'t, 's> Cursor<'t, 's> {
-    pub(crate) fn new(tokens: &'t [Token<'s>]) -> Self {
-        Cursor { tokens, at: 0, depth: 0 }
+    pub(crate) fn new(tokens: &'t [Token<'s>], marks: VecDeque<(u32, SpanMark<'s>)>) -> Self {
+        Cursor { tokens, marks, at: 0, depth: 0 }
+    }
+
+    /// Takes the next mark of a span if it is in a line before that of the next token.
+    pub(crate) fn take_span_mark(&mut self) -> Option<(u32, SpanMark<'s>)> {
+        let line = self.line();
+        self.marks.pop_front_if(|(mark, _)| *mark < line)
     }
 
     pub(crate) fn peek(&self) -> Token<'s> {

@@ -20,6 +20,7 @@ use cursor::Cursor;
 use syntax::Source;
 use tma_model::assertion::Remark;
 use tma_model::own_ptx::OWN_LINE;
+use tma_model::span::SpanMark;
 
 /// The reason why a PTX text cannot be run: an error at a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +48,8 @@ impl std::error::Error for LoadError {}
 /// Parses a whole module.
 pub(crate) fn parse(text: &str) -> Result<Source<'_>, LoadError> {
     let tokens = lex::tokens(text)?;
-    let mut source = directive::module(&mut Cursor::new(&tokens))?;
+    let marks = (1..).zip(text.lines()).filter_map(|(line, text)| Some((line, SpanMark::in_line(text)?)));
+    let mut source = directive::module(&mut Cursor::new(&tokens, marks.collect()))?;
     let remarks = (1..).zip(text.lines()).filter_map(|(line, text)| Some((line, Remark::find(text)?)));
     source.remarks = remarks.collect();
     let own = (1..).zip(text.lines()).filter(|(_, text)| text.ends_with(OWN_LINE));

@@ -11,10 +11,15 @@ use super::syntax::{Guard, Instruction, Operand, Statement};
 pub(crate) fn block<'s>(cursor: &mut Cursor<'_, 's>) -> Result<Vec<Statement<'s>>, LoadError> {
     cursor.nested(|cursor| {
         let mut statements = Vec::new();
-        while !cursor.take(b'}') {
+        loop {
+            while let Some((line, mark)) = cursor.take_span_mark() {
+                statements.push(Statement::SpanMark(mark, line));
+            }
+            if cursor.take(b'}') {
+                return Ok(statements);
+            }
             statement(cursor, &mut statements)?;
         }
-        Ok(statements)
     })
 }
 

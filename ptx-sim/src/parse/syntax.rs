@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use tma_model::assertion::Remark;
 use tma_model::limits::registers_at_entry;
+use tma_model::span::SpanMark;
 
 /// A module.
 #[derive(Debug, Default)]
@@ -131,6 +132,8 @@ pub(crate) enum Statement<'s> {
     /// `.branchtargets`, named by the preceding label.
     Targets(Vec<&'s str>),
     Instruction(Instruction<'s>),
+    /// A comment that marks an end of a span, with its line.
+    SpanMark(SpanMark<'s>, u32),
 }
 
 /// An instruction, with its modifiers in the order in which they are written.

@@ -43,6 +43,7 @@ pub mod reductions;
 pub mod remote_barriers;
 pub mod reused;
 pub mod sharing;
+pub mod spans;
 pub mod structs;
 pub mod swizzled;
 pub mod tables;
@@ -96,6 +97,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         descriptors::CASES,
         map_options::CASES,
         tiles::CASES,
+        spans::CASES,
         swizzled::CASES,
     ];
     themes

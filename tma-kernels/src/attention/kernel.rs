@@ -154,6 +154,7 @@ pub mod forward {
         shrink: &mut Rows<f32, 64>,
         scale: f32,
     ) -> bool {
+        trace_span!("softmax");
         let mut weights = Accumulator::<f32, 64, KEYS>::zero();
         let mut sums = Rows::<f32, 64>::filled(0.0);
         let mut rises = FIRST;

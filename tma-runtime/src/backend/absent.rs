@@ -165,6 +165,11 @@ impl Stream {
     pub(crate) unsafe fn copy_on_device(&self, _to: u64, _from: u64, _bytes: u64) -> Result<(), Error> {
         match *self {}
     }
+
+    #[cfg(feature = "trace")]
+    pub(crate) unsafe fn fill(&self, _to: u64, _byte: u8, _bytes: u64) -> Result<(), Error> {
+        match *self {}
+    }
 }
 
 impl Event {

@@ -238,10 +238,7 @@ impl fmt::Display for Error {
                 Rule::Deadlock.reference()
             ),
             Self::Unwatched { kernel, why } => {
-                write!(
-                    f,
-                    "the waits of `{kernel}` cannot be limited: {why}; compile it with this project's build script"
-                )
+                write!(f, "the waits of `{kernel}` cannot be limited: {why}")
             }
             Self::Trace { kernel, why } => write!(f, "the launch of `{kernel}` cannot be traced: {why}"),
             Self::SharedMemory { kernel, bytes, limit } => write!(

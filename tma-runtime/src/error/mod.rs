@@ -376,7 +376,7 @@ pub enum Error {
     Unwatched {
         /// The kernel's name.
         kernel: &'static str,
-        /// The reason.
+        /// The reason, and what to do.
         why: String,
     },
 

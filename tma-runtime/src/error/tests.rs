@@ -175,7 +175,10 @@ fn every_error() -> Vec<Error> {
                 replay: "TMA_DEVICE=sim target/debug/copies --rows 20".to_owned(),
             },
         },
-        Error::Unwatched { kernel, why: "the PTX has no kernel `copy`".to_owned() },
+        Error::Unwatched {
+            kernel,
+            why: "the PTX has no kernel `copy`; compile it with this project's build script".to_owned(),
+        },
         Error::NoSimulator,
     ]
 }

@@ -28,7 +28,7 @@
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
 //! | sizes | [`size_of`] |
 //! | math | [`mul_hi`], [`min`], [`max`], [`abs`], [`fma`], [`sqrt`], [`rsqrt`], [`exp2`], [`exp2_ftz`], [`exp2_half`], [`log2`], [`recip`], [`exp`], [`log`], [`pow`], [`sin`], [`cos`], [`tanh`], [`clamp`], [`copysign`] |
-//! | control and debugging | [`unroll`], [`trap`], [`assume`], [`printf!`], [`print_tile`], `assert!`, [`ptx!`] |
+//! | control and debugging | [`unroll`], [`trap`], [`assume`], [`printf!`], [`print_tile`], `assert!`, [`ptx!`], [`trace_span!`] |
 //!
 //! The traits are the bounds of generics, of which docs/language/kernels.md has tables ("Bounds").
 //!
@@ -111,7 +111,7 @@ pub use control::{CountedRange, Printed, assume, print_tile, trap, unroll};
 #[doc(hidden)]
 pub use control::{
     PtxInput, PtxMemory, PtxScalar, device_printf, device_ptx, device_ptx_input, device_ptx_memory,
-    device_ptx_output,
+    device_ptx_output, device_trace_span,
 };
 pub use descriptor::{Maps, SharedMap};
 pub use global::{Global, GlobalIndex, GlobalMatrix};
@@ -157,7 +157,7 @@ pub use warp::{
 };
 
 #[doc(inline)]
-pub use crate::{printf, ptx};
+pub use crate::{printf, ptx, trace_span};
 
 /// The body of every device function.
 #[cold]

@@ -3,7 +3,7 @@
 /// The macros of kernels, and nothing else, for a glob import: a different macro of the same name,
 /// imported or defined, is then ambiguous (E0659).
 pub mod macros {
-    pub use crate::{printf, ptx};
+    pub use crate::{printf, ptx, trace_span};
     pub use core::assert;
 }
 

@@ -8,19 +8,28 @@ use crate::binding::shape::{Shape, cluster, volume};
 use crate::device::Device;
 use crate::error::Error;
 use crate::launch::on::LaunchOn;
+use crate::launch::watched;
 use crate::spec::{KernelParts, KernelSpec};
+#[cfg(feature = "trace")]
+use crate::trace;
 
 /// Returns how many blocks of a kernel the device runs at the same time if it runs nothing else.
 /// This is the limit for a kernel that calls `sync_grid`, and the right number of persistent
-/// blocks.
+/// blocks. Of a kernel that is traced, or whose waits are limited, by the options of `on` or by the
+/// environment, it counts the blocks with what is added to them.
 ///
 /// # Errors
 ///
-/// [`Error::Cluster`], and the errors of loading the kernel: [`Error::NoPtx`],
+/// [`Error::Cluster`], [`Error::Trace`], [`Error::Unwatched`], and the errors of loading the kernel: [`Error::NoPtx`],
 /// [`Error::Architecture`], [`Error::Jit`], [`Error::NoEntry`], [`Error::OtherParameters`] and
 /// [`Error::SharedMemory`].
 pub fn resident_blocks(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<u32, Error> {
-    resident(on.device(), spec, cluster(spec, on.options())?)
+    let cluster = cluster(spec, on.options())?;
+    #[cfg(feature = "trace")]
+    if let Some(with_probes) = trace::counted(on.device(), spec, on.options())? {
+        return resident(on.device(), with_probes, cluster);
+    }
+    resident(on.device(), watched(on, spec)?, cluster)
 }
 
 /// Checks that all blocks of a cooperative launch can run at the same time.

@@ -72,7 +72,7 @@ impl With<'_> {
     }
 
     /// Returns how many blocks of a kernel the device runs at the same time, in clusters of the
-    /// size set here.
+    /// size set here. A launch with a trace, or with limited waits, may run fewer than one without.
     ///
     /// # Errors
     ///

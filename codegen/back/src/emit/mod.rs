@@ -11,6 +11,7 @@ use inkwell::context::Context;
 use tma_front::check::{CheckedKernel, TargetKernel, layout};
 use tma_front::escape;
 use tma_front::ir::{SharedVar, Type};
+use tma_model::span::SpanMark;
 
 use crate::backend::{BackendError, Source};
 use crate::lower::ptxas::{Workarounds, adapt_ptx};
@@ -87,10 +88,11 @@ fn header(checked: &CheckedKernel, source: &Source<'_>) -> String {
     header + "\n"
 }
 
-/// Returns the output of LLVM without its comments, and without labels and sections for DWARF.
+/// Returns the output of LLVM without its own comments, and without labels and sections for DWARF.
 fn body(text: &str) -> String {
     const NOISE: [&str; 5] = ["//", "$L__func_begin", "$L__func_end", "$L__tmp", ".section"];
-    let kept = text.lines().filter(|line| !NOISE.iter().any(|noise| line.trim_start().starts_with(noise)));
+    let is_noise = |line: &str| NOISE.iter().any(|noise| line.trim_start().starts_with(noise));
+    let kept = text.lines().filter(|line| !is_noise(line) || SpanMark::in_line(line).is_some());
     // The braces around a call are followed by a comment.
     let bare = kept.map(|line| match line.split_once(" //") {
         Some((brace @ ("\t{" | "\t}"), _)) => brace,

@@ -166,7 +166,7 @@ fn macro_proof(word: &WordUse, called: MacroWord) -> TokenStream {
         (!owner.segments.is_empty()).then(|| quote_spanned!(span=> #[allow(unused_imports)] use #owner::*;));
     let arguments = match called {
         MacroWord::Assert => quote_spanned!(span=> (true)),
-        MacroWord::Printf => quote_spanned!(span=> ("")),
+        MacroWord::Printf | MacroWord::TraceSpan => quote_spanned!(span=> ("")),
         // Expands to nothing, and needs no `unsafe`.
         MacroWord::Ptx => quote_spanned!(span=> (@)),
     };

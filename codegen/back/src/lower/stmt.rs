@@ -1,11 +1,12 @@
 //! Statements, in order.
 
 use tma_front::ir::{Block, Stmt, StmtKind};
+use tma_model::span::SpanMark;
 
 use super::memory::GlobalElement;
 use super::{
-    Cx, Lower, barrier, bulk, control, debug, descriptor, locals, memory, mma, print, ptx, sync, tile, tma,
-    warp,
+    Cx, Lower, barrier, bulk, control, debug, descriptor, locals, memory, mma, nvvm, print, ptx, sync, tile,
+    tma, warp,
 };
 
 /// Lowers the statements of `block`.
@@ -90,5 +91,8 @@ fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         }
         StmtKind::Printf { pieces, args } => print::printf(cx, pieces, args),
         StmtKind::PrintTile { tile } => print::tile::print_tile(cx, tile),
+        StmtKind::TraceSpan { name, edge } => {
+            nvvm::emit(cx, &nvvm::mark(SpanMark { edge: *edge, name }), &[]).map(drop)
+        }
     }
 }

@@ -152,6 +152,11 @@ fn help() {
          Arg { index: 1, hex: false, precision: Some(3), width: Some(8) }, Text(\"} \"), \
          Arg { index: 0, hex: true, precision: None, width: None }, Text(\"\\n\")] [p0, p3, p0]",
     );
+    means(
+        "trace_span!(\"all\"); loop { trace_span!(\"one\"); if n > 1 { trace_span!(\"two\",); break; } }",
+        "span.begin \"all\"\nl0: loop\n  span.begin \"one\"\n  if (p0 > 1u32)\n    span.begin \"two\"\n    \
+         span.end \"two\"\n    span.end \"one\"\n    break l0\n  span.end \"one\"\nspan.end \"all\"",
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tma_codegen::ir::{CopyKind, Fence, MapEdit, Stmt, StmtKind, Sync, visit};
 use crate::tree::{root, sources};
 
 /// The rows of `docs/semantics.md`, in order.
-const ROWS: [&str; 50] = [
+const ROWS: [&str; 51] = [
     "assignment",
     "`if`, `match`",
     "`loop`, `while`, `for`",
@@ -58,6 +58,7 @@ const ROWS: [&str; 50] = [
     "`trap`",
     "`assert!`, `assume`",
     "`printf!`",
+    "`trace_span!`",
     "`print_tile`",
 ];
 
@@ -134,6 +135,7 @@ fn row(kind: &StmtKind) -> &'static str {
         StmtKind::Trap => "`trap`",
         StmtKind::Assert { .. } => "`assert!`, `assume`",
         StmtKind::Printf { .. } => "`printf!`",
+        StmtKind::TraceSpan { .. } => "`trace_span!`",
         StmtKind::PrintTile { .. } => "`print_tile`",
     }
 }

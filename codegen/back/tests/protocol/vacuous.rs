@@ -33,7 +33,7 @@ const BY_ATOMICS_OF_REPOSITORY: &[&str] = &[
 ];
 
 /// Kernels that exhaust the budget with the race.
-const BY_BUDGET: &[&str] = &["producer_and_consumer", "place_named_barriers"];
+const BY_BUDGET: &[&str] = &["producer_and_consumer", "place_named_barriers", "spans"];
 
 /// More than a macro's, so that more is proved; a report's budget would take a minute.
 const BUDGET: Budget = Budget(50_000);

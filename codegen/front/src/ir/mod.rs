@@ -63,5 +63,6 @@ pub use stmt::*;
 pub use types::*;
 pub use warp::*;
 
+pub use tma_model::span::SpanEdge;
 pub use tma_model::sync::{Fence, FencedMemory, MemoryScope, Order, Scope};
 pub use tma_model::{AtomicOp, FetchOp, ReduceFamily, ReduceOp, Scalar, TileSwizzle, TileType};

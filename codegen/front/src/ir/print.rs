@@ -195,6 +195,10 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
         StmtKind::Printf { pieces, args } => writeln!(f, "printf {pieces:?} {}", List(args)),
         StmtKind::Ptx(inner) => ptx(f, inner),
         StmtKind::PrintTile { tile } => writeln!(f, "print_tile {tile}"),
+        StmtKind::TraceSpan { name, edge } => match edge {
+            SpanEdge::Begin => writeln!(f, "span.begin {name:?}"),
+            SpanEdge::End => writeln!(f, "span.end {name:?}"),
+        },
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::{
     Atomic, Awaited, BulkCopy, Expr, Fence, FragmentLoad, GlobalMatrix, LocalId, MapEdit, MapRef,
-    MatrixStore, Mma, MmaSync, Origin, ParamId, Ptx, RemoteCopy, RowOp, Scope, TileCopy, WarpOp, WarpStore,
+    MatrixStore, Mma, MmaSync, Origin, ParamId, Ptx, RemoteCopy, RowOp, Scope, SpanEdge, TileCopy, WarpOp,
+    WarpStore,
 };
 
 /// A sequence of statements.
@@ -172,6 +173,8 @@ pub enum StmtKind {
     Printf { pieces: Vec<PrintfPiece>, args: Vec<Expr> },
     /// Prints the elements of a tile from the GPU, row by row.
     PrintTile { tile: Expr },
+    /// Marks an end of the span `name` for traces and timelines. It is no instruction.
+    TraceSpan { name: String, edge: SpanEdge },
 }
 
 /// The message of a checked kernel when an assumption does not hold.

@@ -173,6 +173,7 @@ macro_rules! parts {
             | StmtKind::ReduceRows { .. }
             | StmtKind::MmaSync(_)
             | StmtKind::SetMaxRegisters { .. }
+            | StmtKind::TraceSpan { .. }
             | StmtKind::Trap => Parts::read(vec![]),
             StmtKind::If { condition, then, otherwise } => Parts::run(vec![condition], vec![then, otherwise]),
             StmtKind::Match { value, arms, otherwise } => {

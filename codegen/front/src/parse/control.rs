@@ -285,6 +285,7 @@ impl Cx<'_> {
             }
         }
         let leave = if kind == BreakableKind::Block { StmtKind::Leave } else { StmtKind::Break };
+        self.end_spans_inside(Some(label));
         self.builder.emit(leave(label), span);
         never
     }
@@ -334,6 +335,7 @@ impl Cx<'_> {
                 self.error(Syntax::ContinueBlock { label }, span);
             }
             Some((label, BreakableKind::Loop | BreakableKind::Conditional)) => {
+                self.end_spans_inside(Some(label));
                 self.builder.emit(StmtKind::Continue(label), span);
             }
             None => {}
@@ -365,10 +367,12 @@ impl Cx<'_> {
             if let Some(value) = value {
                 self.error(Signature::Result, value.span);
             }
+            self.end_spans_inside(None);
             self.builder.emit(StmtKind::Return, span);
             return never;
         };
         self.leave(&exit, value.unwrap_or(unit(span)), span);
+        self.end_spans_inside(None);
         self.builder.emit(StmtKind::Leave(exit.label), span);
         never
     }

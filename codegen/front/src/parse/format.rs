@@ -1,19 +1,21 @@
-//! `printf!` and `assert!`.
+//! `printf!`, `assert!` and `trace_span!`.
 
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{LitStr, Token};
 
-use super::cx::Cx;
+use super::cx::{Cx, OpenSpan};
 use super::names::{self, Meaning};
+use super::order::held;
 use super::stmt::unit;
 use super::types::name_expr;
 use crate::diag::Sink;
 use crate::diag::mistake::{Format, Syntax, Unprintable};
 use crate::diag::suggest::{Kind, elsewhere};
 use crate::infer::Typing;
-use crate::ir::{Expr, PrintfPiece, Scalar, Span, StmtKind, Type};
+use crate::ir::{Expr, ExprKind, Label, PrintfPiece, Scalar, Span, SpanEdge, StmtKind, Type};
 use crate::words::MacroWord;
+use tma_model::span::is_name as is_span_name;
 
 impl Cx<'_> {
     pub(super) fn macro_call(&mut self, mac: &syn::Macro, span: Span) -> Expr {
@@ -23,6 +25,10 @@ impl Cx<'_> {
             Some(MacroWord::Printf) => self.printf(mac, span),
             Some(MacroWord::Assert) => self.assert(mac, span),
             Some(MacroWord::Ptx) => self.ptx(mac, span),
+            Some(MacroWord::TraceSpan) => {
+                self.error(Format::SpanPlace, span);
+                Expr::error(span)
+            }
             None => {
                 let suggestion = elsewhere(&name, Kind::Macro);
                 let known = MacroWord::ALL.iter().map(|word| format!("{}!", word.name())).collect();
@@ -117,6 +123,63 @@ impl Cx<'_> {
             }
         }
         unit(span)
+    }
+
+    /// Parses a macro that is a statement.
+    pub(super) fn macro_statement(&mut self, mac: &syn::Macro, span: Span) -> Expr {
+        let word = names::last_name(&mac.path).and_then(|name| MacroWord::named(&name));
+        match word {
+            Some(word @ MacroWord::TraceSpan) if self.takes_word(&mac.path, Meaning::Macro(word)) => {
+                self.begin_span(mac, span);
+                unit(span)
+            }
+            Some(MacroWord::TraceSpan) => Expr::error(span),
+            Some(MacroWord::Printf | MacroWord::Assert | MacroWord::Ptx) | None => self.macro_call(mac, span),
+        }
+    }
+
+    fn begin_span(&mut self, mac: &syn::Macro, span: Span) {
+        let parser = |input: ParseStream<'_>| {
+            let name: LitStr = input.parse()?;
+            let _: Option<Token![,]> = input.parse()?;
+            Ok(name)
+        };
+        let name = match parser.parse2(mac.tokens.clone()) {
+            Ok(name) => name,
+            Err(error) => return self.error(Format::Span(error.to_string()), error.span().into()),
+        };
+        if !is_span_name(&name.value()) {
+            return self.error(Format::SpanName, Span::of(&name));
+        }
+        let edge = SpanEdge::Begin;
+        self.builder.emit(StmtKind::TraceSpan { name: name.value(), edge }, span);
+        self.frames.open_span(name.value(), span);
+    }
+
+    /// Ends the spans of the innermost scope, whose value is computed before.
+    pub(super) fn end_spans_of_scope(&mut self, value: Expr) -> Expr {
+        let ended = self.frames.close_spans();
+        if ended.is_empty() || value.ty == Type::Never {
+            return value;
+        }
+        let is_computed =
+            !matches!(value.kind, ExprKind::Local(_)) && self.infer.resolve(&value.ty).as_scalar().is_some();
+        let value = if is_computed { held(self, value) } else { value };
+        self.mark_ends(ended);
+        value
+    }
+
+    /// Marks the ends of the spans that a jump leaves: out of a loop or a block, or without a label
+    /// out of the function.
+    pub(super) fn end_spans_inside(&mut self, label: Option<Label>) {
+        let left = self.frames.left_spans(label);
+        self.mark_ends(left);
+    }
+
+    fn mark_ends(&mut self, spans: Vec<OpenSpan>) {
+        for OpenSpan { name, span, .. } in spans {
+            self.builder.emit(StmtKind::TraceSpan { name, edge: SpanEdge::End }, span);
+        }
     }
 }
 

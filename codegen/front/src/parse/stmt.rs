@@ -19,7 +19,10 @@ use crate::ir::{
 impl Cx<'_> {
     /// Parses a block in a new scope and returns the value of its last expression.
     pub(super) fn block_value(&mut self, block: &syn::Block) -> Expr {
-        self.scope(|cx| cx.statements(block))
+        self.scope(|cx| {
+            let value = cx.statements(block);
+            cx.end_spans_of_scope(value)
+        })
     }
 
     fn statements(&mut self, block: &syn::Block) -> Expr {
@@ -32,7 +35,7 @@ impl Cx<'_> {
                 Stmt::Local(local) => cx.let_(local),
                 Stmt::Expr(expr, None) if is_last => cx.expr(expr),
                 Stmt::Expr(expr, _) => cx.discard(expr),
-                Stmt::Macro(mac) => cx.macro_call(&mac.mac, Span::of(mac)),
+                Stmt::Macro(mac) => cx.macro_statement(&mac.mac, Span::of(mac)),
                 Stmt::Item(item) => {
                     if let syn::Item::Const(constant) = item {
                         cx.bind_error(&constant.ident);

@@ -101,5 +101,6 @@ names! {
         printf => Printf,
         assert => Assert,
         ptx => Ptx,
+        trace_span => TraceSpan,
     }
 }

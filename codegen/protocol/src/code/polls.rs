@@ -124,5 +124,6 @@ fn is_unobservable(kind: &StmtKind, own: Label) -> bool {
                 | StmtKind::Trap
                 | StmtKind::If { .. }
                 | StmtKind::Break(_)
+                | StmtKind::TraceSpan { .. }
         )
 }

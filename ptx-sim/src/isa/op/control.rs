@@ -1,5 +1,7 @@
 //! Operations that decide where a lane continues.
 
+use tma_model::span::SpanEdge;
+
 use crate::isa::{Pc, Reg};
 
 /// An assertion that a compiler's comment describes.
@@ -8,6 +10,13 @@ pub(crate) struct Assertion {
     /// File, line and column.
     pub(crate) location: String,
     pub(crate) message: String,
+}
+
+/// A mark at an end of a span.
+#[derive(Clone, Debug)]
+pub(crate) struct SpanCode {
+    pub(crate) edge: SpanEdge,
+    pub(crate) name: Box<str>,
 }
 
 /// Branches, calls and exits, and the functions of CUDA's device runtime.
@@ -33,6 +42,8 @@ pub(crate) enum ControlOp {
     Unsupported(Box<str>),
     /// An instruction without an effect in the simulator.
     Nothing,
+    /// A mark at an end of a span, which is no instruction.
+    Mark(Box<SpanCode>),
     /// `nanosleep`: lets the scheduler pick another warp.
     Yield,
     /// `vprintf`: the offsets in local memory of its arguments, and of its result.
@@ -60,6 +71,7 @@ impl ControlOp {
             | Self::Trap(_)
             | Self::Unsupported(_)
             | Self::Nothing
+            | Self::Mark(_)
             | Self::Yield
             | Self::Printf { .. }
             | Self::AssertFail { .. } => &[],
@@ -77,6 +89,7 @@ impl ControlOp {
             | Self::Trap(_)
             | Self::Unsupported(_)
             | Self::Nothing
+            | Self::Mark(_)
             | Self::Yield
             | Self::Printf { .. }
             | Self::AssertFail { .. } => &mut [],

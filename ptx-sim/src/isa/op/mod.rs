@@ -14,7 +14,7 @@ pub(crate) use alu::{
     Numeric, PairConversion, Ternary, Truth, Unary,
 };
 pub(crate) use barrier::{BarrierOp, BarrierReduction, BlockBarrier, BlockVote, MbarrierAction, MbarrierOp};
-pub(crate) use control::{Assertion, ControlOp};
+pub(crate) use control::{Assertion, ControlOp, SpanCode};
 pub(crate) use copy::{
     BulkCode, CopyAsyncOp, CopyCode, EngineReduction, MapCode, RemoteCode, TensorCode, TensorCodeAction,
     TmaOp,

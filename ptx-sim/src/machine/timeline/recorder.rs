@@ -7,6 +7,7 @@ use crate::machine::index::{BlockRank, OperationId, WarpIndex};
 use crate::machine::memory::SharedLocation;
 use crate::machine::types::Site;
 use crate::trace::{Awaited, Event, EventKind, Row, Trace};
+use tma_model::span::SpanEdge;
 
 /// The timeline of a cluster while it is being recorded.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct Recorder {
     runs: BTreeMap<Warp, Event>,
     /// Lanes that wait, by warp and program counter.
     waits: BTreeMap<(Warp, u32), Event>,
+    /// The spans of each warp that have begun, innermost last.
+    spans: BTreeMap<Warp, Vec<Event>>,
     /// Copies in flight.
     copies: BTreeMap<OperationId, Event>,
     /// The current phase of each mbarrier.
@@ -56,6 +59,7 @@ impl Recorder {
             trace: Trace::default(),
             runs: BTreeMap::new(),
             waits: BTreeMap::new(),
+            spans: BTreeMap::new(),
             copies: BTreeMap::new(),
             phases: BTreeMap::new(),
         }
@@ -107,6 +111,24 @@ impl Recorder {
         let instant = self.event(at.block, Row::Warp(at.warp.0), at.site, EventKind::Signals { lanes });
         self.keep(instant);
         self.ran(at, false);
+    }
+
+    /// Records that a warp is at an end of the span `name`. If its lanes have diverged, the first of
+    /// them ends the span.
+    pub(crate) fn marked(&mut self, at: Position, edge: SpanEdge, name: &str) {
+        let kind = EventKind::Span(name.into());
+        match edge {
+            SpanEdge::Begin => {
+                let event = self.event(at.block, Row::Spans(at.warp.0), at.site, kind);
+                self.spans.entry(at.warp()).or_default().push(event);
+            }
+            SpanEdge::End => {
+                let open = self.spans.entry(at.warp()).or_default();
+                let Some(index) = open.iter().rposition(|event| event.kind == kind) else { return };
+                let event = open.remove(index);
+                self.keep(Event { end: self.now, ..event });
+            }
+        }
     }
 
     fn waits_of(&self, warp: Warp) -> impl Iterator<Item = (Warp, u32)> + '_ {
@@ -211,7 +233,8 @@ impl Recorder {
         }
         let waits = std::mem::take(&mut self.waits).into_values();
         let copies = std::mem::take(&mut self.copies).into_values();
-        for mut event in waits.chain(copies) {
+        let spans = std::mem::take(&mut self.spans).into_values().flatten();
+        for mut event in waits.chain(copies).chain(spans) {
             (event.end, event.unfinished) = (self.now, true);
             self.keep(event);
         }

@@ -194,6 +194,7 @@ fn has_effect(stmt: &Stmt) -> bool {
             | StmtKind::Leave(_)
             | StmtKind::Return
             | StmtKind::Trap
+            | StmtKind::TraceSpan { .. }
     )
 }
 

@@ -270,7 +270,9 @@ impl Context {
     /// The range of `bytes` bytes is valid until everything queued has run.
     pub(crate) unsafe fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<(), Error> {
         // SAFETY: as the caller promises.
-        self.on_default("fill memory", || unsafe { self.driver.fill(to, byte, bytes as usize) })
+        self.on_default("fill memory", || unsafe {
+            self.driver.fill(to, byte, bytes as usize, ptr::null_mut())
+        })
     }
 
     /// Queues an operation on the default stream, in order with all streams in use.
@@ -332,8 +334,12 @@ impl Context {
             return otherwise(status);
         }
         self.kernels().show_printed(Progress::Ended);
-        let reported = self.watches().iter().find_map(Watch::reported);
-        reported.unwrap_or_else(|| self.kernels().fault(status))
+        self.reported().unwrap_or_else(|| self.kernels().fault(status))
+    }
+
+    /// Returns the error of a kernel that has reported its waits.
+    pub(super) fn reported(&self) -> Option<Error> {
+        self.watches().iter().find_map(Watch::reported)
     }
 }
 

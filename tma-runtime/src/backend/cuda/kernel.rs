@@ -57,12 +57,14 @@ impl Launches {
 }
 
 impl Kernels {
-    /// Returns the kernel of a specification, and loads it at its first launch.
+    /// Returns the kernel of a specification, and loads it at its first launch. If that fails
+    /// because a kernel has stopped, `reported` returns the error of one that reported its waits.
     pub(super) fn get(
         &mut self,
         driver: &'static Driver,
         properties: &Properties,
         spec: &'static KernelSpec,
+        reported: impl FnOnce() -> Option<Error>,
     ) -> Result<&mut Kernel, Error> {
         let address = ptr::from_ref(spec).addr();
         let index = match self.by_spec.get(&address) {
@@ -71,8 +73,8 @@ impl Kernels {
                 let index = match self.loaded.iter().position(|kernel| kernel.spec == spec) {
                     Some(index) => index,
                     None => {
-                        let kernel =
-                            Kernel::load(driver, properties, spec).map_err(|error| self.fault_or(error))?;
+                        let kernel = Kernel::load(driver, properties, spec)
+                            .map_err(|error| self.fault_or(error, reported))?;
                         self.loaded.push(kernel);
                         self.loaded.len() - 1
                     }
@@ -99,9 +101,11 @@ impl Kernels {
     }
 
     /// Replaces the error of a load that failed only because a kernel has stopped.
-    fn fault_or(&self, error: Error) -> Error {
+    fn fault_or(&self, error: Error, reported: impl FnOnce() -> Option<Error>) -> Error {
         match error {
-            Error::Jit { status, .. } if status.is_fault() => self.fault(status),
+            Error::Jit { status, .. } if status.is_fault() => {
+                reported().unwrap_or_else(|| self.fault(status))
+            }
             error => error,
         }
     }
@@ -210,4 +214,28 @@ pub(super) fn refusal(driver: &Driver, spec: &KernelSpec, text: &CStr, code: Sta
     let (retried, log) = driver.jit_log(text);
     let status = if retried == driver::SUCCESS { code } else { retried };
     Error::Jit { kernel: spec.name, status: driver.status(status), log }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::DeadlockReport;
+    use std::time::Duration;
+
+    /// The code of the error of a load with this status, while a kernel has reported its waits.
+    fn failed_load(code: i32) -> &'static str {
+        let status = DriverStatus { code, name: String::new(), description: String::new() };
+        let error = Error::Jit { kernel: "next", status, log: String::new() };
+        let reported = || {
+            let report = DeadlockReport::new(vec!["warp 0 waits".to_owned()], 1);
+            Some(Error::Deadlock { kernel: "stopped", limit: Duration::from_secs(1), report })
+        };
+        Kernels::default().fault_or(error, reported).code()
+    }
+
+    #[test]
+    fn a_load_that_fails_after_a_kernel_has_stopped_returns_its_report() {
+        assert_eq!(failed_load(719), "TMA0632");
+        assert_eq!(failed_load(218), "TMA0606");
+    }
 }

@@ -79,7 +79,7 @@ impl Context {
         // Descriptors must stay in the cache while the driver copies them, so the lock is held
         // across the launch.
         let mut kernels = self.kernels();
-        let kernel = kernels.get(self.driver, self.properties(), spec)?;
+        let kernel = kernels.get(self.driver, self.properties(), spec, || self.reported())?;
         let (mut pointers, mut index) = (Pointers::new(), 0);
         bind(self.id(), spec, args, |bound| {
             match bound {
@@ -120,7 +120,7 @@ impl Context {
     /// Returns how many blocks of a kernel run at the same time, in clusters of this size.
     pub(crate) fn resident_blocks(&self, spec: &'static KernelSpec, cluster: [u32; 3]) -> Result<u32, Error> {
         let _current = self.make_current()?;
-        let function = self.kernels().get(self.driver, self.properties(), spec)?.function;
+        let function = self.kernels().get(self.driver, self.properties(), spec, || self.reported())?.function;
         let of_cluster = volume(cluster);
         let counted = if of_cluster == 1 {
             let threads = volume(spec.threads);
@@ -144,7 +144,7 @@ impl Context {
     ) -> Result<Prepared<'a>, Error> {
         let _current = self.make_current()?;
         let mut kernels = self.kernels();
-        let kernel = kernels.get(self.driver, self.properties(), spec)?;
+        let kernel = kernels.get(self.driver, self.properties(), spec, || self.reported())?;
         let (function, launches) = (kernel.function, kernel.launches.clone());
         drop(kernels);
 

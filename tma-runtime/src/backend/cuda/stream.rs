@@ -142,6 +142,16 @@ impl Stream {
         copy().map_err(|code| self.context.failure("copy on the device", code))
     }
 
+    /// # Safety
+    ///
+    /// The range of `bytes` bytes is valid until the operation has run.
+    pub(crate) unsafe fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<(), Error> {
+        let _current = self.context.make_current()?;
+        // SAFETY: as the caller promises; the stream is alive.
+        let filled = unsafe { self.context.driver.fill(to, byte, bytes as usize, self.raw()) };
+        filled.map_err(|code| self.context.failure("fill memory", code))
+    }
+
     fn event(&self, timed: bool) -> Result<driver::Event, Error> {
         let _current = self.context.make_current()?;
         let event = driver::Event::new(self.context.driver, timed);

@@ -34,6 +34,9 @@ impl Context {
         if let Some(spec) = self.known_watch(original, limit) {
             return Ok(spec);
         }
+        // A kernel without PTX, or for another device, is that error.
+        self.properties().accept(original)?;
+        let refused = |why| Error::Unwatched { kernel: original.name, why };
         let _current = self.make_current()?;
         // Another library may be capturing a stream.
         let _relaxed = RelaxedCaptures::new(self.driver);
@@ -42,9 +45,12 @@ impl Context {
         let budget = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX / 2);
         let mut watched =
             watch(original.ptx, original.entry, original.shared_bytes, reports.address(), budget)
-                .map_err(|why| Error::Unwatched { kernel: original.name, why: why.to_string() })?;
+                .map_err(|why| refused(format!("{why}; compile it with this project's build script")))?;
         // SAFETY: besides what `original` promises, the kernel writes to the reports.
         let spec = unsafe { original.rewritten(std::mem::take(&mut watched.ptx), watched.shared_bytes) };
+        if let Some(why) = self.properties().lack_of_room(original, spec, "limits of waits") {
+            return Err(refused(why));
+        }
         self.watches().push(Watch { original, spec, watched, limit, reports });
         Ok(spec)
     }

@@ -147,6 +147,38 @@ macro_rules! printf {
     };
 }
 
+/// Names what the kernel does from here to the end of the block. Traces of a GPU and the
+/// simulator's timeline show the span, for each warp.
+///
+/// The name is a literal of up to 64 ASCII characters. Spans may be nested, and `break`,
+/// `continue` and `return` end those that they leave. Both ends keep their order relative to
+/// copies, waits and other accesses; arithmetic may be moved across them.
+///
+/// PTX: none, but a comment at each end.
+///
+/// ```
+/// # use tma_runtime::prelude::*;
+/// # fn kernel(full: Barrier, tile: Tile<f32, Shape2<8, 32>>, out: Global<f32>, steps: u32) {
+/// for step in 0..steps {
+///     full.wait(step % 2);
+///     trace_span!("scale");
+///     out.set(thread_idx().x, 2.0 * tile.get([step % 8, thread_idx().x]));
+/// }
+/// # }
+/// ```
+#[macro_export]
+macro_rules! trace_span {
+    ($name:literal $(,)?) => {
+        $crate::lang::device_trace_span($name)
+    };
+}
+
+/// The expansion of [`trace_span!`](crate::trace_span!).
+#[doc(hidden)]
+pub fn device_trace_span(name: &'static str) {
+    device_only()
+}
+
 /// The expansion of [`printf!`](crate::printf!), with which rustc checks the format string and the
 /// arguments.
 #[doc(hidden)]

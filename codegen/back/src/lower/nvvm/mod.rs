@@ -26,6 +26,7 @@ mod mbarrier;
 mod mma;
 mod mma_sync;
 mod ptx;
+mod span;
 mod stop;
 mod sync;
 mod text;
@@ -40,6 +41,7 @@ pub(in crate::lower) use mbarrier::*;
 pub(in crate::lower) use mma::*;
 pub(in crate::lower) use mma_sync::*;
 pub(in crate::lower) use ptx::*;
+pub(in crate::lower) use span::*;
 pub(in crate::lower) use stop::*;
 pub(in crate::lower) use sync::*;
 pub(in crate::lower) use tma::*;
@@ -78,6 +80,8 @@ use Operand::{B16, B32, B64, F32, F64, Generic, Global, Immediate, Pred, Remote,
 pub(in crate::lower) enum Effect {
     /// None but the result: the instruction may be moved, merged and removed.
     Pure,
+    /// None, but the order relative to accesses and to other marks is kept.
+    Mark,
     /// Reads or writes memory: the order relative to other accesses is kept.
     Memory,
     /// Accesses memory, and may synchronise threads: must neither become control-dependent on more
@@ -163,9 +167,20 @@ impl Operand {
 fn constraints(instruction: &Instruction) -> String {
     let result = instruction.result.map(|operand| format!("={}", operand.constraint()));
     let operands = instruction.operands.iter().map(|operand| operand.constraint().to_owned());
-    let clobber = (instruction.effect != Effect::Pure).then(|| "~{memory}".to_owned());
+    let clobbers = match instruction.effect {
+        Effect::Pure | Effect::Mark => false,
+        Effect::Memory | Effect::Convergent => true,
+    };
+    let clobber = clobbers.then(|| "~{memory}".to_owned());
     result.into_iter().chain(operands).chain(clobber).collect::<Vec<_>>().join(",")
 }
+
+/// The empty set of accesses.
+const NO_MEMORY: u64 = 0;
+
+/// Reads and writes of memory that no other instruction of the module accesses, but assembly may.
+/// Source: LLVM, `ModRef.h`: two bits for each kind of memory, of which this is the second.
+const INACCESSIBLE_MEMORY: u64 = 3 << 2;
 
 /// Emits `instruction`.
 pub(in crate::lower) fn emit<'c>(
@@ -195,14 +210,15 @@ pub(in crate::lower) fn emit<'c>(
     );
     let args: Vec<BasicMetadataValueEnum<'c>> = args.iter().map(|&arg| arg.into()).collect();
     let call = cx.builder.build_indirect_call(ty, assembly, &args, "")?;
-    // The value of the `memory` attribute is a set of accesses, and 0 is the empty set.
-    let attributes: &[&str] = match instruction.effect {
-        Effect::Pure => &["nounwind", "willreturn", "memory"],
-        Effect::Memory => &["nounwind"],
-        Effect::Convergent => &["nounwind", "convergent"],
+    // The value of the `memory` attribute is a set of accesses.
+    let attributes: &[(&str, u64)] = match instruction.effect {
+        Effect::Pure => &[("nounwind", 0), ("willreturn", 0), ("memory", NO_MEMORY)],
+        Effect::Mark => &[("nounwind", 0), ("willreturn", 0), ("memory", INACCESSIBLE_MEMORY)],
+        Effect::Memory => &[("nounwind", 0)],
+        Effect::Convergent => &[("nounwind", 0), ("convergent", 0)],
     };
-    for name in attributes {
-        let attribute = cx.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0);
+    for &(name, value) in attributes {
+        let attribute = cx.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value);
         call.add_attribute(AttributeLoc::Function, attribute);
     }
     Ok(call.try_as_basic_value().basic())

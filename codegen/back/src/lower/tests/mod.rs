@@ -4,6 +4,7 @@
 mod cached;
 mod orders;
 mod ptx;
+mod spans;
 
 use crate::{Target, compile};
 

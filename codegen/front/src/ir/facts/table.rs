@@ -46,6 +46,8 @@ impl StmtKind {
             Self::Return => Facts::flow(Flow::Jump(JumpTarget::Return)),
             Self::Trap => Facts::flow(Flow::Trap),
             Self::Assert { condition, .. } => Facts::flow(Flow::Fallthrough).controls(vec![condition]),
+            // Nothing in a launch depends on it.
+            Self::TraceSpan { .. } => Facts::flow(Flow::Fallthrough),
 
             Self::TileGet { dest, tile, at } => Facts::load(*dest, Shared(tile), at.iter().collect()),
             Self::TileSet { tile, at, value } => Facts::store(Shared(tile), at.iter().collect(), value),

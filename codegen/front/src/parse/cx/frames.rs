@@ -6,7 +6,8 @@ use std::rc::Rc;
 use syn::Lifetime;
 
 use super::Scope;
-use crate::ir::{Expr, GenericValue, Label, LocalId, Type};
+use super::spans::{OpenSpan, OpenSpans};
+use crate::ir::{Expr, GenericValue, Label, LocalId, Span, Type};
 use crate::parse::names;
 
 /// The meaning of a name in scope.
@@ -75,6 +76,8 @@ pub(in crate::parse) struct Frame {
     scopes: Vec<HashMap<String, Binding>>,
     /// The enclosing loops and labelled blocks, innermost last.
     breakable: Vec<Breakable>,
+    /// The spans that have begun.
+    spans: OpenSpans,
     /// The target of a `return`, with the local that takes its value; `None` in the kernel itself.
     exit: Option<Exit>,
     /// The type `Self`, in a function of a struct.
@@ -92,6 +95,7 @@ impl Frame {
             scope,
             scopes: vec![HashMap::new()],
             breakable: vec![],
+            spans: OpenSpans::default(),
             exit: None,
             self_type: None,
             generics: Rc::default(),
@@ -242,6 +246,26 @@ impl Frames {
     /// Returns the loop or block of this label.
     pub(in crate::parse) fn breakable_mut(&mut self, label: Label) -> Option<&mut Breakable> {
         self.innermost_mut().breakable.iter_mut().find(|found| found.label == label)
+    }
+
+    /// Begins a span, which lasts until the end of the innermost scope.
+    pub(in crate::parse) fn open_span(&mut self, name: String, span: Span) {
+        let frame = self.innermost_mut();
+        frame.spans.open(OpenSpan { name, span, scopes: frame.scopes.len(), inside: frame.breakable.len() });
+    }
+
+    /// Ends the spans of the innermost scope, and returns them, innermost first.
+    pub(in crate::parse) fn close_spans(&mut self) -> Vec<OpenSpan> {
+        let frame = self.innermost_mut();
+        frame.spans.close(frame.scopes.len())
+    }
+
+    /// Returns the spans that a jump out of this loop or block leaves, innermost first. Without a
+    /// label it leaves the innermost function.
+    pub(in crate::parse) fn left_spans(&self, label: Option<Label>) -> Vec<OpenSpan> {
+        let frame = self.innermost();
+        let target = frame.breakable.iter().position(|found| Some(found.label) == label);
+        frame.spans.inside(target.map_or(0, |target| target + 1))
     }
 
     /// Returns the end of the innermost function, or `None` in the kernel itself.

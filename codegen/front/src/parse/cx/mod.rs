@@ -8,6 +8,7 @@ mod instance;
 mod module;
 mod nesting;
 mod record;
+mod spans;
 
 use syn::{Ident, Lifetime};
 
@@ -19,6 +20,7 @@ pub(super) use declared::Declared;
 pub(super) use frames::{Binding, BreakValue, BreakableKind, Exit, Frame, Frames};
 pub(super) use instance::Instance;
 pub(super) use module::{Evaluation, Module, Scope, Scoped};
+pub(super) use spans::OpenSpan;
 
 use super::item::ModuleItems;
 use super::names::{self, WordUse};

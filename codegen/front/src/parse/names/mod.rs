@@ -319,7 +319,7 @@ pub fn judge_imports(words: &[WordUse], shared: &ModuleItems, sink: &mut Sink) {
             scalar.is_of_library()
         }
         Meaning::Macro(word) => match word {
-            MacroWord::Printf | MacroWord::Ptx => true,
+            MacroWord::Printf | MacroWord::Ptx | MacroWord::TraceSpan => true,
             MacroWord::Assert => false,
         },
         Meaning::Option | Meaning::Method(_) | Meaning::OrdMethod | Meaning::MethodOfGeneric(..) => false,

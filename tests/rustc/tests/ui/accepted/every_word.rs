@@ -107,6 +107,7 @@ pub fn every_word<T: TileElement, W: Swizzle>(
     unsafe { ptx!("prmt.b32 {picked}, {a}, {a}, {order};", out picked, in a, order = in 0x3120u32) };
     printf!("x {} {type}\n", h);
     print_tile(t);
+    trace_span!("all of it");
     out.set(tma_runtime::lang::min(a, 3), a + r#type);
     let i8s: [i8; 2] = [1i8, i8::MIN];
     let z = 1 as u64 as u16 as i16 as i64 as usize as u8 as i32 as f64;

@@ -131,18 +131,19 @@ impl Driver {
         checked(unsafe { (self.memcpy_dtod_async)(to, from, bytes, stream) })
     }
 
-    /// Sets bytes asynchronously, on the default stream.
+    /// Sets bytes asynchronously. Null is the default stream.
     ///
     /// # Safety
     ///
-    /// The range of `bytes` bytes is valid until the operation is done.
+    /// The range of `bytes` bytes is valid until the operation is done, and the stream is alive.
     pub(in crate::backend::cuda) unsafe fn fill(
         &self,
         to: u64,
         byte: u8,
         bytes: usize,
+        stream: *mut c_void,
     ) -> Result<(), Status> {
         // SAFETY: as the caller promises.
-        checked(unsafe { (self.memset_d8_async)(to, byte, bytes, ptr::null_mut()) })
+        checked(unsafe { (self.memset_d8_async)(to, byte, bytes, stream) })
     }
 }

@@ -1,4 +1,4 @@
-//! `printf!` and `assert!`.
+//! `printf!`, `assert!` and `trace_span!`.
 
 mod ptx;
 
@@ -7,6 +7,7 @@ use std::fmt;
 use crate::diag::text::Text;
 use crate::diag::wording::counted;
 use crate::diag::{Code, PartialType};
+use tma_model::span::LONGEST_NAME;
 
 pub use ptx::Ptx;
 
@@ -27,6 +28,12 @@ pub enum Format {
     Value(PartialType),
     /// The message of an `assert!` that refers to arguments.
     Message,
+    /// A `trace_span!` that does not parse, with syn's message.
+    Span(String),
+    /// A name that a span cannot have.
+    SpanName,
+    /// A `trace_span!` that is not a statement.
+    SpanPlace,
 }
 
 /// The reason why a format string cannot be printed.
@@ -73,6 +80,17 @@ impl Format {
             Self::Message => (
                 "the message of an `assert!` must be plain text on the GPU".to_owned(),
                 "print values with `printf!` first, and write a brace as `{{`",
+            ),
+            Self::Span(error) => {
+                (format!("malformed `trace_span!`: {error}"), "write `trace_span!(\"softmax\");`")
+            }
+            Self::SpanName => (
+                format!("the name of a span must have 1 to {LONGEST_NAME} characters of ASCII"),
+                "use letters, digits and spaces between them, as in `trace_span!(\"load keys\");`",
+            ),
+            Self::SpanPlace => (
+                "`trace_span!` must be a statement of its own".to_owned(),
+                "write it in a block, `{ trace_span!(..); .. }`: the span lasts until the end of the block",
             ),
         };
         Text::new(Code::Format, message).help(help)
