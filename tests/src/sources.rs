@@ -110,6 +110,7 @@ pub fn corpus() -> &'static [Source] {
         "mma_integers": "tests/src/kernels/mma/integers.rs",
         "mma_layouts": "tests/src/kernels/mma/layouts.rs",
         "mma_operands": "tests/src/kernels/mma/operands.rs",
+        "mma_prints": "tests/src/kernels/mma/prints.rs",
         "mma_producers": "tests/src/kernels/mma/producers.rs",
         "mma_sparse": "tests/src/kernels/mma/sparse.rs",
         "mma_stops": "tests/src/kernels/mma/stops.rs",

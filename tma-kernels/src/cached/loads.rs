@@ -23,7 +23,7 @@ pub mod stream {
     pub type Rows<T, const KEYS: u32, const DEPTH: u32> = Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>;
 
     /// Loads up to `ROWS` rows of queries from `first` on: those of a group of heads are the rows of
-    /// one matrix. The warpgroup of the `thread` calls it, which has index 0 to 127 there.
+    /// one matrix. 128 threads call it, each with its index among them.
     #[tma_device]
     pub fn load_queries<T: TileElement + Number, const ROWS: u32, const DEPTH: u32>(
         to: Tile<T, Shape2<ROWS, DEPTH>, Swizzle128>,

@@ -53,8 +53,8 @@ pub mod warpgroups {
     }
 
     /// Computes what [`few_rows`](crate::cached::few_rows) does, for up to 64 rows of queries per
-    /// warpgroup. A head's parts are left to [`merge`](crate::cached::merge), for which `plan` is
-    /// written: the first unit of each sequence, and about how many keys a unit has.
+    /// warpgroup. The parts of a head are left to [`merge`](crate::cached::merge), for which
+    /// `to_merge` is written.
     ///
     /// One warp loads. Each iteration multiplies queries by the next keys, and at the same time
     /// weights by the last values. `KEYS` is at most the number of rows of a page.
@@ -192,7 +192,7 @@ pub mod warpgroups {
                     turn += 1;
 
                     let first_row = work.row + ROWS * warpgroup_idx();
-                    sync_warpgroup();
+                    sync_warpgroup(); // all warps have multiplied the queries of the unit before
                     load_queries(query, q, of_q, problem, work, first_row, depth, thread);
                     fence_proxy_async();
                     sync_warpgroup();
