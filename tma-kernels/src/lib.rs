@@ -25,6 +25,7 @@
 //! | [`conv::conv2d`] | convolutions of channels-last images |
 //! | [`attention()`] | softmax(Q · Kᵀ · scale) · V, without writing the scores to memory |
 //! | [`cached::cached_attention`] | the same of few queries over a cache, contiguous or in pages |
+//! | [`cached::append()`] | new keys and values in such a cache, with rotary embeddings |
 //!
 //! The first argument of each is a device, a stream or a capture, as for any launch. Arguments that
 //! do not match are an error with a code. `#[tma_module(from = ..)]` derives kernels from those of

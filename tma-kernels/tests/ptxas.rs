@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 
 use tma_kernels::attention::kernel::forward;
-use tma_kernels::cached::{few_rows, many_rows, merge};
+use tma_kernels::cached::{append, few_rows, many_rows, merge};
 use tma_kernels::conv::kernel::convolution;
 use tma_kernels::gemm::dense::kernels as dense;
 use tma_kernels::gemm::full::with_options;
@@ -41,6 +41,7 @@ fn every_instance_is_assembled_without_spills() {
     let others = others.chain(&few_rows::warps::attend::INSTANCES);
     let others = others.chain(&many_rows::warpgroups::attend::INSTANCES);
     let others = others.chain(&merge::rows::merge::INSTANCES);
+    let others = others.chain(&append::kernel::rows::append::INSTANCES);
     let kernels: Vec<_> = products.chain(others).collect();
     let parts = thread::available_parallelism().map_or(1, usize::from);
     let messages: Vec<_> = thread::scope(|scope| {

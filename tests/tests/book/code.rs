@@ -243,6 +243,32 @@ fn attention_over_a_cache_averages_equal_values() -> anyhow::Result<()> {
 }
 
 #[test]
+fn new_keys_lengthen_a_cache() -> anyhow::Result<()> {
+    let device = Device::simulator();
+    use tma_kernels::cached::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries, append};
+
+    // A new token of each of 2 sequences, in a cache of 4 pages of 16 rows.
+    let (k, v) = (device.zeros::<bf16, 4>([2, 2, 1, 64])?, device.zeros::<bf16, 4>([2, 2, 1, 64])?);
+    let mut q = device.zeros::<bf16, 4>([2, 8, 1, 64])?;
+    let mut keys = device.zeros::<bf16, 4>([4, 2, 16, 64])?;
+    let mut values = device.zeros::<bf16, 4>([4, 2, 16, 64])?;
+    let table = device.tensor(&[3, 1, 0, 2], [2, 2])?; // the pages of each sequence
+    let lengths = device.tensor(&[19, 2], [2])?; // before the token
+    let mut new_lengths = device.zeros([2])?; // after it, for `cached_attention`
+
+    // Cosines and sines of 32 positions. All 64 columns are rotated, in 32 pairs.
+    let (cos, sin) = (device.zeros::<f32, 2>([32, 32])?, device.zeros::<f32, 2>([32, 32])?);
+    let queries = Some(RotaryQueries::InPlace(q.view_mut()));
+    let rotary = Rotary { cos: cos.view(), sin: sin.view(), layout: RotaryLayout::Halves, queries };
+    let cache = KeyValueCacheMut::paged(keys.view_mut(), values.view_mut(), table.view());
+    let options =
+        AppendOptions { new_lengths: Some(&mut new_lengths), rotary: Some(rotary), ..Default::default() };
+    append(&device, &k, &v, cache.with_lengths(lengths.view()), options)?;
+    assert_eq!(new_lengths.to_vec()?, [20, 3]);
+    Ok(())
+}
+
+#[test]
 fn attention_averages_equal_values() -> anyhow::Result<()> {
     let device = Device::open()?;
     let ones = vec![bf16::from_f32(1.0); 64 * 64];

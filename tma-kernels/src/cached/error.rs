@@ -53,12 +53,47 @@ pub enum CachedAttentionError {
         rows: usize,
     },
 
+    /// New heads of a depth that the kernel cannot write.
+    NewDepth {
+        /// The innermost extent of `k`.
+        depth: usize,
+    },
+
+    /// A tensor of [`append`](super::append()) whose shape does not match the others.
+    NewShape {
+        /// The name of the argument.
+        tensor: &'static str,
+        /// The tensor's shape.
+        found: Vec<usize>,
+        /// The shape that matches the others.
+        wanted: Vec<usize>,
+    },
+
+    /// New keys and values, or a cache, that exceed the range of indices.
+    TooManyNew {
+        /// The shape of `k`.
+        shape: [usize; 4],
+        /// The shape of the cache.
+        cache: [usize; 4],
+    },
+
+    /// A number of rotated columns that the kernel cannot rotate.
+    Rotated {
+        /// The rotated columns: twice the innermost extent of `cos`.
+        columns: usize,
+        /// The depth of the heads.
+        depth: usize,
+        /// The number of which the columns must be a multiple.
+        multiple: usize,
+    },
+
     /// Rows that do not begin at multiples of 16 bytes, or whose elements are not adjacent.
     Rows {
         /// The name of the argument.
         tensor: &'static str,
-        /// The distances between sequences, heads, queries and elements.
-        strides: [usize; 4],
+        /// The distances between sequences, heads, queries and elements, or between positions and
+        /// elements.
+        strides: Vec<usize>,
     },
 
     /// The launch failed.
@@ -70,8 +105,13 @@ impl CachedAttentionError {
     /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Depth { .. } => "TMA0550",
-            Self::Shape { .. } | Self::Heads { .. } | Self::TooLarge { .. } => "TMA0551",
+            Self::Depth { .. } | Self::NewDepth { .. } => "TMA0550",
+            Self::Shape { .. }
+            | Self::Heads { .. }
+            | Self::TooLarge { .. }
+            | Self::NewShape { .. }
+            | Self::TooManyNew { .. }
+            | Self::Rotated { .. } => "TMA0551",
             Self::Factor { .. } => "TMA0552",
             Self::Page { .. } => "TMA0568",
             Self::Rows { .. } => "TMA0569",
@@ -116,6 +156,27 @@ impl std::fmt::Display for CachedAttentionError {
                 "{code}: pages must have 16, 32, 64, 128 or 256 rows: these have {rows}; allocate the cache in \
                  pages of such a size, or view pages that follow each other as one"
             ),
+            Self::NewDepth { depth } => write!(
+                f,
+                "{code}: new heads must have at most 256 elements, a multiple of 8: those of `k` have {depth}; pad \
+                 the innermost dimension of all tensors with zeros to such a multiple"
+            ),
+            Self::NewShape { tensor, found, wanted } => write!(
+                f,
+                "{code}: `k` and `v` must be batch x heads x tokens x depth, and the cache batch x heads x keys x \
+                 depth, or pages x heads x rows x depth with a `table` of batch x pages: `{tensor}` is {found:?}, \
+                 but must be {wanted:?}; pass a view of that shape"
+            ),
+            Self::TooManyNew { shape, cache } => write!(
+                f,
+                "{code}: extents, the keys of a sequence, and the new elements of keys, values and queries divided \
+                 by 8 must be below 2^31: `k` is {shape:?}, and the cache is {cache:?}; split the batch or the tokens"
+            ),
+            Self::Rotated { columns, depth, multiple } => write!(
+                f,
+                "{code}: the rotated columns must be a multiple of {multiple}, and at most the depth, which is \
+                 {depth}: `cos` has half of {columns} columns; pass cosines of positions x half of such a number"
+            ),
             Self::Rows { tensor, strides } => write!(
                 f,
                 "{code}: rows must be contiguous and begin at multiples of 16 bytes: `{tensor}` has the strides \
@@ -137,6 +198,10 @@ impl std::error::Error for CachedAttentionError {
             | Self::TooLarge { .. }
             | Self::Factor { .. }
             | Self::Page { .. }
+            | Self::NewDepth { .. }
+            | Self::NewShape { .. }
+            | Self::TooManyNew { .. }
+            | Self::Rotated { .. }
             | Self::Rows { .. } => None,
         }
     }
@@ -161,7 +226,11 @@ mod tests {
             CachedAttentionError::TooLarge { shape: [1, 1, 1, 64], keys: 1 << 31 },
             CachedAttentionError::Factor { option: "scale", number: -0.125 },
             CachedAttentionError::Page { rows: 48 },
-            CachedAttentionError::Rows { tensor: "q", strides: [640, 80, 20, 1] },
+            CachedAttentionError::NewDepth { depth: 100 },
+            CachedAttentionError::NewShape { tensor: "counts", found: vec![3], wanted: vec![2] },
+            CachedAttentionError::TooManyNew { shape: [1, 1, 1 << 31, 64], cache: [1, 1, 16, 64] },
+            CachedAttentionError::Rotated { columns: 24, depth: 96, multiple: 16 },
+            CachedAttentionError::Rows { tensor: "q", strides: vec![640, 80, 20, 1] },
         ];
         let text = errors.map(|error| format!("{error}\n")).join("\n");
         assert_eq!(text, include_str!("messages.txt"));

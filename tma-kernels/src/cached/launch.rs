@@ -146,11 +146,18 @@ pub(super) fn queue<T: AttentionElement>(
 
 /// Returns the number of elements from the first to the last one of a view, whose rows threads read
 /// or write by vectors.
-fn flat(tensor: &'static str, shape: [usize; 4], strides: [usize; 4]) -> Result<usize, CachedAttentionError> {
+pub(super) fn flat(
+    tensor: &'static str,
+    shape: [usize; 4],
+    strides: [usize; 4],
+) -> Result<usize, CachedAttentionError> {
+    if shape.contains(&0) {
+        return Ok(0);
+    }
     let [sequence, head, query, element] = strides;
     let is_aligned = [sequence, head, query].iter().all(|stride| stride.is_multiple_of(8)) && element == 1;
     if !is_aligned {
-        return Err(CachedAttentionError::Rows { tensor, strides });
+        return Err(CachedAttentionError::Rows { tensor, strides: strides.into() });
     }
     let steps = shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride);
     Ok(steps.sum::<usize>() + 1)

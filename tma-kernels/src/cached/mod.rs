@@ -1,5 +1,6 @@
 //! Attention of few queries over many keys: the step of a decoder over its cache.
 
+pub mod append;
 mod error;
 pub mod few_rows;
 mod launch;
@@ -14,6 +15,7 @@ mod workspace;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
+pub use self::append::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries, append};
 pub use self::error::CachedAttentionError;
 pub use self::workspace::CacheWorkspace;
 pub use super::attention::AttentionElement;

@@ -1,0 +1,282 @@
+//! The kernel that writes new keys and values to a cache.
+
+use tma_runtime::tma_module;
+
+/// New rows of a cache, and rotated queries.
+#[tma_module]
+pub mod rows {
+    use tma_runtime::prelude::*;
+
+    use crate::cached::schedule::work::{QueryRow, Strides, row_start};
+
+    /// Threads of a block.
+    pub const THREADS: u32 = 128;
+
+    /// Elements of a vector.
+    pub const VECTOR: u32 = 8;
+
+    /// The rotation of a position: cosines and sines from these elements on.
+    #[derive(Clone, Copy)]
+    pub struct Angles {
+        /// Cosines of all positions.
+        pub cos: Global<f32>,
+        /// Sines of all positions.
+        pub sin: Global<f32>,
+        /// The first cosine of the position.
+        pub cos_start: u64,
+        /// The first sine of the position.
+        pub sin_start: u64,
+    }
+
+    /// Copies one vector of a row.
+    #[tma_device]
+    pub fn copy_vector<T: TileElement + Number>(
+        from: Global<T>,
+        from_start: u64,
+        to: Global<T>,
+        to_start: u64,
+        column: u32,
+    ) {
+        to.set_vec(to_start + column as u64, from.get_vec::<8>(from_start + column as u64));
+    }
+
+    /// Rotates the pairs of one vector, whose elements are adjacent.
+    #[tma_device]
+    pub fn rotate_pairs<T: TileElement + Number>(
+        from: Global<T>,
+        from_start: u64,
+        to: Global<T>,
+        to_start: u64,
+        column: u32,
+        angles: Angles,
+    ) {
+        let x = from.get_vec::<8>(from_start + column as u64);
+        let cos = angles.cos.get_vec::<4>(angles.cos_start + (column / 2) as u64);
+        let sin = angles.sin.get_vec::<4>(angles.sin_start + (column / 2) as u64);
+        let mut y = x;
+        for i in unroll(0..4usize) {
+            let a = cast::<f32>(x[2 * i]);
+            let b = cast::<f32>(x[2 * i + 1]);
+            y[2 * i] = cast::<T>(fma(a, cos[i], -(b * sin[i])));
+            y[2 * i + 1] = cast::<T>(fma(b, cos[i], a * sin[i]));
+        }
+        to.set_vec(to_start + column as u64, y);
+    }
+
+    /// Rotates the pairs of two vectors, which are `half` columns apart.
+    #[tma_device]
+    pub fn rotate_halves<T: TileElement + Number>(
+        from: Global<T>,
+        from_start: u64,
+        to: Global<T>,
+        to_start: u64,
+        column: u32,
+        half: u32,
+        angles: Angles,
+    ) {
+        let first = from.get_vec::<8>(from_start + column as u64);
+        let second = from.get_vec::<8>(from_start + (column + half) as u64);
+        let mut of_first = first;
+        let mut of_second = second;
+        for part in unroll(0..2u32) {
+            let cos = angles.cos.get_vec::<4>(angles.cos_start + (column + 4 * part) as u64);
+            let sin = angles.sin.get_vec::<4>(angles.sin_start + (column + 4 * part) as u64);
+            for i in unroll(0..4usize) {
+                let at = 4 * part as usize + i;
+                let a = cast::<f32>(first[at]);
+                let b = cast::<f32>(second[at]);
+                of_first[at] = cast::<T>(fma(a, cos[i], -(b * sin[i])));
+                of_second[at] = cast::<T>(fma(b, cos[i], a * sin[i]));
+            }
+        }
+        to.set_vec(to_start + column as u64, of_first);
+        to.set_vec(to_start + (column + half) as u64, of_second);
+    }
+
+    /// Rotates the first `rotated` columns of a row, and copies the others. Each thread of a row
+    /// calls it with its own `slot`, which is below `depth / VECTOR`, and reads all that it
+    /// replaces first, so that both rows may be the same.
+    #[tma_device]
+    pub fn rotate<T: TileElement + Number, const PAIRS: bool>(
+        from: Global<T>,
+        from_start: u64,
+        to: Global<T>,
+        to_start: u64,
+        slot: u32,
+        depth: u32,
+        rotated: u32,
+        angles: Angles,
+    ) {
+        // A slot rotates one vector of adjacent pairs, or two of halves. Then fewer slots remain.
+        let rotating = if PAIRS { rotated / VECTOR } else { rotated / (2 * VECTOR) };
+        if slot >= rotating {
+            let column = rotated + (slot - rotating) * VECTOR;
+            if column < depth {
+                copy_vector(from, from_start, to, to_start, column);
+            }
+        } else if PAIRS {
+            rotate_pairs(from, from_start, to, to_start, slot * VECTOR, angles);
+        } else {
+            rotate_halves(from, from_start, to, to_start, slot * VECTOR, rotated / 2, angles);
+        }
+    }
+
+    /// Returns how many tokens of a sequence are valid.
+    #[tma_device]
+    pub fn valid_tokens(counts: Option<Global<u32>>, tokens: u32, sequence: u32) -> u32 {
+        if let Some(counts) = counts { min(counts.get(sequence), tokens) } else { tokens }
+    }
+
+    /// Returns the number of keys that a sequence has before the launch.
+    #[tma_device]
+    pub fn length_before(lengths: Option<Global<u32>>, sequence: u32) -> u32 {
+        if let Some(lengths) = lengths { lengths.get(sequence) } else { 0 }
+    }
+
+    /// Writes new keys and values to a cache, and rotates keys and queries if there are angles.
+    ///
+    /// The cache is sequences × heads × rows × depth or, with a `table` of the pages of each
+    /// sequence, pages × heads × rows × depth with 2^`page_shift` rows. `batch` is its first extent,
+    /// and `most_keys` is how many keys a sequence can have. Strides are in elements.
+    ///
+    /// Each thread writes a vector of a row, or two vectors if the elements that are rotated
+    /// together are in two. There are `items` of them: sequences × tokens × heads × vectors, with
+    /// the heads of keys first, then those of values, then those of queries. Without `q`, queries
+    /// are rotated in place.
+    #[tma_kernel(threads = THREADS, unchecked, instances(
+        T in [bf16, f16],
+        PAIRS in [halves = false, pairs = true],
+    ))]
+    pub fn append<T, const PAIRS: bool>(
+        k: Global<T>,
+        v: Global<T>,
+        keys: Global<T>,
+        values: Global<T>,
+        table: Option<Global<u32>>,
+        lengths: Option<Global<u32>>,
+        counts: Option<Global<u32>>,
+        new_lengths: Option<Global<u32>>,
+        cos: Option<Global<f32>>,
+        sin: Option<Global<f32>>,
+        q: Option<Global<T>>,
+        rotated_q: Option<Global<T>>,
+        items: u32,
+        sequences: u32,
+        key_heads: u32,
+        query_heads: u32,
+        tokens: u32,
+        depth: u32,
+        rotated: u32,
+        positions: u32,
+        batch: u32,
+        most_keys: u32,
+        page_shift: u32,
+        table_width: u32,
+        cos_position: u64,
+        sin_position: u64,
+        k_sequence: u64,
+        k_head: u64,
+        k_token: u64,
+        v_sequence: u64,
+        v_head: u64,
+        v_token: u64,
+        keys_batch: u64,
+        keys_head: u64,
+        keys_row: u64,
+        values_batch: u64,
+        values_head: u64,
+        values_row: u64,
+        q_sequence: u64,
+        q_head: u64,
+        q_token: u64,
+        rotated_q_sequence: u64,
+        rotated_q_head: u64,
+        rotated_q_token: u64,
+    ) where
+        T: TileElement + Number,
+    {
+        grid_dependency_launch();
+        grid_dependency_wait();
+        let item = block_idx().x * THREADS + thread_idx().x;
+        if let Some(new_lengths) = new_lengths {
+            if item < sequences {
+                let tokens = valid_tokens(counts, tokens, item);
+                new_lengths.set(item, length_before(lengths, item).saturating_add(tokens));
+            }
+        }
+        if item >= items {
+            return;
+        }
+        let slots = depth / VECTOR;
+        let heads = 2 * key_heads + query_heads;
+        let slot = item % slots;
+        let head = item / slots % heads;
+        let token = item / slots / heads % tokens;
+        let sequence = item / slots / heads / tokens;
+        let position = length_before(lengths, sequence).saturating_add(token);
+        if token >= valid_tokens(counts, tokens, sequence) || position >= positions {
+            return;
+        }
+        if head < 2 * key_heads {
+            let mut page = sequence;
+            let mut row = position;
+            let mut exists = position < most_keys;
+            if let Some(table) = table {
+                if exists {
+                    page = table.get(sequence as u64 * table_width as u64 + (position >> page_shift) as u64);
+                    row = position & ((1 << page_shift) - 1);
+                    exists = page < batch;
+                }
+            }
+            if exists {
+                let key_head = head % key_heads;
+                let of_new = QueryRow { sequence, head: key_head, query: token, sees_keys: true };
+                let of_cache = QueryRow { sequence: page, head: key_head, query: row, sees_keys: true };
+                if head < key_heads {
+                    let of_k = Strides { sequence: k_sequence, head: k_head, query: k_token };
+                    let of_keys = Strides { sequence: keys_batch, head: keys_head, query: keys_row };
+                    let from = row_start(of_k, of_new);
+                    let to = row_start(of_keys, of_cache);
+                    if let Some(cos) = cos {
+                        if let Some(sin) = sin {
+                            let cos_start = position as u64 * cos_position;
+                            let sin_start = position as u64 * sin_position;
+                            let angles = Angles { cos, sin, cos_start, sin_start };
+                            rotate::<T, PAIRS>(k, from, keys, to, slot, depth, rotated, angles);
+                        }
+                    } else {
+                        copy_vector(k, from, keys, to, slot * VECTOR);
+                    }
+                } else {
+                    let of_v = Strides { sequence: v_sequence, head: v_head, query: v_token };
+                    let of_values = Strides { sequence: values_batch, head: values_head, query: values_row };
+                    let from = row_start(of_v, of_new);
+                    copy_vector(v, from, values, row_start(of_values, of_cache), slot * VECTOR);
+                }
+            }
+        } else if let Some(rotated_q) = rotated_q {
+            if let Some(cos) = cos {
+                if let Some(sin) = sin {
+                    let of_row =
+                        QueryRow { sequence, head: head - 2 * key_heads, query: token, sees_keys: true };
+                    let of_rotated = Strides {
+                        sequence: rotated_q_sequence,
+                        head: rotated_q_head,
+                        query: rotated_q_token,
+                    };
+                    let to = row_start(of_rotated, of_row);
+                    let cos_start = position as u64 * cos_position;
+                    let sin_start = position as u64 * sin_position;
+                    let angles = Angles { cos, sin, cos_start, sin_start };
+                    if let Some(q) = q {
+                        let of_q = Strides { sequence: q_sequence, head: q_head, query: q_token };
+                        let from = row_start(of_q, of_row);
+                        rotate::<T, PAIRS>(q, from, rotated_q, to, slot, depth, rotated, angles);
+                    } else {
+                        rotate::<T, PAIRS>(rotated_q, to, rotated_q, to, slot, depth, rotated, angles);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Arguments of the kernel.
+
+use tma_runtime::launch::LaunchOn;
+use tma_runtime::prelude::*;
+
+use super::kernel::rows::{THREADS, append as kernel};
+use super::problem::Problem;
+use super::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries};
+use crate::cached::launch::flat;
+use crate::cached::{AttentionElement, CachedAttentionError};
+use crate::dependent::dependent;
+
+/// Queues the kernel, unless there is nothing to write.
+pub(super) fn queue<T: AttentionElement>(
+    on: &impl LaunchOn,
+    [k, v]: [TensorView<'_, T, 4>; 2],
+    cache: KeyValueCacheMut<'_, T>,
+    options: AppendOptions<'_, T>,
+) -> Result<(), CachedAttentionError> {
+    let problem = Problem::of([k.shape(), v.shape()], &cache, &options)?;
+    let AppendOptions { counts, new_lengths, rotary } = options;
+    let KeyValueCacheMut { keys, values, table, lengths } = cache;
+    let layout = rotary.as_ref().map_or(RotaryLayout::Halves, |rotary| rotary.layout);
+    let rotation = rotary.map_or_else(|| Ok(Rotation::NONE), Rotation::of)?;
+    let [of_k, of_v, of_keys, of_values] = [k.strides(), v.strides(), keys.strides(), values.strides()];
+    let all_of_k = flat("k", k.shape(), of_k)?;
+    let all_of_v = flat("v", v.shape(), of_v)?;
+    let all_of_keys = flat("keys", keys.shape(), of_keys)?;
+    let all_of_values = flat("values", values.shape(), of_values)?;
+
+    let threads = problem.items.max(if new_lengths.is_some() { problem.sequences } else { 0 });
+    if threads == 0 {
+        return Ok(());
+    }
+    // Extents are below 2^31, which the problem has checked.
+    let count = |value: usize| value as u32;
+    let key = kernel_key(layout);
+    let is_unknown = || CachedAttentionError::NewDepth { depth: problem.depth };
+    kernel::find::<T>(key).ok_or_else(is_unknown)?.launch(
+        dependent(on),
+        Grid::x(count(threads.div_ceil(THREADS as usize))),
+        k.with_strides([all_of_k], [1])?,
+        v.with_strides([all_of_v], [1])?,
+        keys.with_strides([all_of_keys], [1])?,
+        values.with_strides([all_of_values], [1])?,
+        table,
+        lengths,
+        counts,
+        new_lengths,
+        rotation.cos,
+        rotation.sin,
+        rotation.q,
+        rotation.rotated_q,
+        count(problem.items),
+        count(problem.sequences),
+        count(problem.key_heads),
+        count(problem.query_heads),
+        count(problem.tokens),
+        count(problem.depth),
+        count(problem.rotated),
+        problem.positions,
+        count(problem.batch),
+        count(problem.most_keys),
+        problem.page_rows.map_or(0, usize::ilog2),
+        count(problem.table_width),
+        rotation.cos_position,
+        rotation.sin_position,
+        of_k[0] as u64,
+        of_k[1] as u64,
+        of_k[2] as u64,
+        of_v[0] as u64,
+        of_v[1] as u64,
+        of_v[2] as u64,
+        of_keys[0] as u64,
+        of_keys[1] as u64,
+        of_keys[2] as u64,
+        of_values[0] as u64,
+        of_values[1] as u64,
+        of_values[2] as u64,
+        rotation.of_q[0] as u64,
+        rotation.of_q[1] as u64,
+        rotation.of_q[2] as u64,
+        rotation.of_rotated_q[0] as u64,
+        rotation.of_rotated_q[1] as u64,
+        rotation.of_rotated_q[2] as u64,
+    )?;
+    Ok(())
+}
+
+/// Returns the key of the instance for a layout.
+fn kernel_key(layout: RotaryLayout) -> kernel::Key {
+    let pairs = match layout {
+        RotaryLayout::Halves => false,
+        RotaryLayout::Pairs => true,
+    };
+    kernel::Key { pairs }
+}
+
+/// The tensors of a rotary embedding, as the kernel takes them, and their strides.
+struct Rotation<'a, T> {
+    cos: Option<TensorView<'a, f32, 1>>,
+    sin: Option<TensorView<'a, f32, 1>>,
+    cos_position: u64,
+    sin_position: u64,
+    q: Option<TensorView<'a, T, 1>>,
+    rotated_q: Option<TensorViewMut<'a, T, 1>>,
+    of_q: [usize; 4],
+    of_rotated_q: [usize; 4],
+}
+
+impl<'a, T: AttentionElement> Rotation<'a, T> {
+    /// No embedding.
+    const NONE: Self = Self {
+        cos: None,
+        sin: None,
+        cos_position: 0,
+        sin_position: 0,
+        q: None,
+        rotated_q: None,
+        of_q: [0; 4],
+        of_rotated_q: [0; 4],
+    };
+
+    /// Returns the tensors of an embedding, of which each is one span of memory.
+    fn of(rotary: Rotary<'a, T>) -> Result<Self, CachedAttentionError> {
+        let Rotary { cos, sin, layout: _, queries } = rotary;
+        let (of_cos, of_sin) = (cos.strides(), sin.strides());
+        let all_of_cos = flat_angles("cos", cos.shape(), of_cos)?;
+        let all_of_sin = flat_angles("sin", sin.shape(), of_sin)?;
+        let mut rotation = Self {
+            cos: Some(cos.with_strides([all_of_cos], [1])?),
+            sin: Some(sin.with_strides([all_of_sin], [1])?),
+            cos_position: of_cos[0] as u64,
+            sin_position: of_sin[0] as u64,
+            ..Self::NONE
+        };
+        let to = match queries {
+            None => return Ok(rotation),
+            Some(RotaryQueries::InPlace(q)) => q,
+            Some(RotaryQueries::To { q, rotated }) => {
+                rotation.of_q = q.strides();
+                let all = flat("q", q.shape(), rotation.of_q)?;
+                rotation.q = Some(q.with_strides([all], [1])?);
+                rotated
+            }
+        };
+        rotation.of_rotated_q = to.strides();
+        let tensor = if rotation.q.is_some() { "rotated" } else { "q" };
+        let all = flat(tensor, to.shape(), rotation.of_rotated_q)?;
+        rotation.rotated_q = Some(to.with_strides([all], [1])?);
+        Ok(rotation)
+    }
+}
+
+/// Returns the number of elements from the first to the last cosine or sine. Threads read them by
+/// vectors of 4.
+fn flat_angles(
+    tensor: &'static str,
+    shape: [usize; 2],
+    strides: [usize; 2],
+) -> Result<usize, CachedAttentionError> {
+    let [position, element] = strides;
+    if shape.contains(&0) {
+        return Ok(0);
+    }
+    if !position.is_multiple_of(4) || element != 1 {
+        return Err(CachedAttentionError::Rows { tensor, strides: strides.into() });
+    }
+    Ok((shape[0] - 1) * position + shape[1])
+}

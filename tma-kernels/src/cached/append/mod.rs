@@ -1,0 +1,159 @@
+//! New keys and values of a decoder, written to its cache.
+
+pub mod kernel;
+mod launch;
+mod problem;
+
+use tma_runtime::launch::{LaunchOn, MapArg};
+use tma_runtime::prelude::*;
+
+use super::{AttentionElement, CachedAttentionError};
+
+/// A cache to which [`append`] writes.
+#[derive(Debug)]
+pub struct KeyValueCacheMut<'a, T> {
+    /// Batch × heads × keys × depth or, in pages, pages × heads × rows × depth.
+    keys: TensorViewMut<'a, T, 4>,
+    /// The same shape.
+    values: TensorViewMut<'a, T, 4>,
+    /// The pages of each sequence: batch × pages of the longest one.
+    table: Option<TensorView<'a, u32, 2>>,
+    /// The number of keys that each sequence has before the call.
+    lengths: Option<TensorView<'a, u32, 1>>,
+}
+
+impl<'a, T: AttentionElement> KeyValueCacheMut<'a, T> {
+    /// Returns a cache in which the keys of a sequence follow each other: `keys` and `values` are
+    /// batch × heads × keys × depth. Views need not be contiguous, except for rows.
+    pub fn contiguous(keys: TensorViewMut<'a, T, 4>, values: TensorViewMut<'a, T, 4>) -> Self {
+        Self { keys, values, table: None, lengths: None }
+    }
+
+    /// Returns a cache in pages, as for [`KeyValueCache::paged`](super::KeyValueCache::paged). No
+    /// two sequences may have the same page at positions that a call writes.
+    pub fn paged(
+        keys: TensorViewMut<'a, T, 4>,
+        values: TensorViewMut<'a, T, 4>,
+        table: TensorView<'a, u32, 2>,
+    ) -> Self {
+        Self { keys, values, table: Some(table), lengths: None }
+    }
+
+    /// Sets the number of keys that each sequence has before the call, which is read on the device.
+    /// Without lengths, all sequences are empty.
+    pub fn with_lengths(self, lengths: TensorView<'a, u32, 1>) -> Self {
+        Self { lengths: Some(lengths), ..self }
+    }
+}
+
+/// Options of [`append`] beyond a copy.
+#[derive(Debug)]
+pub struct AppendOptions<'a, T> {
+    /// The number of valid tokens of each sequence, which is read on the device. Tokens from there
+    /// on are not written. `None` stands for all of them.
+    pub counts: Option<TensorView<'a, u32, 1>>,
+    /// The destination of the number of keys that each sequence has after the call, for
+    /// [`cached_attention`](super::cached_attention). It is the length before the call plus the
+    /// number of valid tokens, also where the cache ends earlier.
+    pub new_lengths: Option<&'a mut DeviceTensor<u32, 1>>,
+    /// The rotation of keys and queries by their positions.
+    pub rotary: Option<Rotary<'a, T>>,
+}
+
+impl<T> Default for AppendOptions<'_, T> {
+    fn default() -> Self {
+        Self { counts: None, new_lengths: None, rotary: None }
+    }
+}
+
+/// A rotary embedding: pairs of columns are rotated by an angle that depends on the position.
+#[derive(Debug)]
+pub struct Rotary<'a, T> {
+    /// Cosines: positions × half of the rotated columns.
+    pub cos: TensorView<'a, f32, 2>,
+    /// Sines, of the same shape.
+    pub sin: TensorView<'a, f32, 2>,
+    /// The pairs of columns.
+    pub layout: RotaryLayout,
+    /// The queries of the same tokens, batch × heads × tokens × depth, to rotate as well.
+    pub queries: Option<RotaryQueries<'a, T>>,
+}
+
+/// The columns that a [`Rotary`] rotates together. If fewer columns than the depth are rotated,
+/// they are the first ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RotaryLayout {
+    /// Column `i` and column `i + rotated / 2`, as in GPT-NeoX and Llama. The rotated columns must
+    /// be a multiple of 16.
+    Halves,
+    /// Columns `2 * i` and `2 * i + 1`, as in GPT-J. The rotated columns must be a multiple of 8.
+    Pairs,
+}
+
+/// Queries to rotate.
+#[derive(Debug)]
+pub enum RotaryQueries<'a, T> {
+    /// The rotated queries replace the others.
+    InPlace(TensorViewMut<'a, T, 4>),
+    /// The rotated queries are written to a tensor of their own.
+    To {
+        /// The queries.
+        q: TensorView<'a, T, 4>,
+        /// Their destination, of the same shape.
+        rotated: TensorViewMut<'a, T, 4>,
+    },
+}
+
+/// Queues the writes of new keys and values to a cache, and the rotary embedding of keys and
+/// queries, by one launch.
+///
+/// `k` and `v` are batch × heads × tokens × depth, with a depth of at most 256 that is a multiple
+/// of 8. Token `i` of a sequence is written at the position `length + i`. Views need not be
+/// contiguous, except for rows, which begin at multiples of 16 bytes. Other rows of the cache keep
+/// what they have. [`AppendOptions::new_lengths`] receives the lengths for
+/// [`cached_attention`](super::cached_attention); the lengths before the call are not changed.
+///
+/// A token is not written if its position is beyond the cache, the table of pages or the cosines,
+/// or if its page number is too large. Then neither its keys nor its values are written, and no
+/// other memory is accessed. A query is rotated unless its position is beyond the cosines; then it
+/// is not written.
+///
+/// Lengths, counts and tables are read when the kernel runs, so that a captured launch takes those
+/// of its time. A call allocates nothing and does not wait. Rotations are computed in `f32`, and
+/// rounded once to `T`.
+///
+/// # Errors
+///
+/// `TMA0550` and `TMA0551` for tensors and options that do not match, `TMA0568` for pages and
+/// `TMA0569` for rows that cannot be accessed. Also the errors of
+/// [`launch`](tma_runtime::launch::launch).
+///
+/// ```
+/// use tma_kernels::cached::{AppendOptions, KeyValueCacheMut, append};
+/// use tma_runtime::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::simulator();
+/// // Sequences of 2 and 0 keys, in a cache for 4 keys of one head.
+/// let (mut keys, mut values) = (device.zeros::<bf16, 4>([2, 1, 4, 8])?, device.zeros([2, 1, 4, 8])?);
+/// let lengths = device.tensor(&[2, 0], [2])?;
+/// let mut new_lengths = device.zeros([2])?;
+/// let new = device.tensor(&[bf16::ONE; 2 * 8], [2, 1, 1, 8])?; // a token of each sequence
+/// let cache = KeyValueCacheMut::contiguous(keys.view_mut(), values.view_mut()).with_lengths(lengths.view());
+/// let options = AppendOptions { new_lengths: Some(&mut new_lengths), ..Default::default() };
+/// append(&device, &new, &new, cache, options)?;
+/// assert_eq!(new_lengths.to_vec()?, [3, 1]);
+/// let ones: Vec<bool> = keys.to_vec()?.chunks(8).map(|row| row == [bf16::ONE; 8]).collect();
+/// assert_eq!(ones, [false, false, true, false, true, false, false, false]);
+/// # Ok(())
+/// # }
+/// ```
+pub fn append<T: AttentionElement>(
+    on: &impl LaunchOn,
+    k: impl MapArg<T, 4>,
+    v: impl MapArg<T, 4>,
+    cache: KeyValueCacheMut<'_, T>,
+    options: AppendOptions<'_, T>,
+) -> Result<(), CachedAttentionError> {
+    launch::queue(on, [k.view(), v.view()], cache, options)
+}
