@@ -180,9 +180,9 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
         (keys.to_vec()?, values.to_vec()?, if case.in_place { of_q.to_vec()? } else { rotated_q.to_vec()? });
     let is_poison = |row: &[T]| row.iter().all(|x| x.value().is_nan());
     let mut is_written = vec![false; keys.len() / depth];
-    for sequence in 0..batch {
+    for (sequence, &length) in lengths.iter().enumerate() {
         for token in 0..tokens {
-            let position = lengths[sequence] as usize + token;
+            let position = length as usize + token;
             let has_angles = case.layout.is_none() || position < positions;
             let is_valid = token < valid(sequence) && has_angles;
             let angles = |all: &'_ [f32]| match is_valid && case.layout.is_some() {
@@ -307,13 +307,18 @@ fn attention_over_appended_keys() -> Result<(), CachedAttentionError> {
     let (next_k, next_v) =
         (device.tensor(&of_next(&k), [2, 1, 1, DEPTH])?, device.tensor(&of_next(&v), [2, 1, 1, DEPTH])?);
     let mut workspace = tma_kernels::cached::CacheWorkspace::new(&device)?;
+    let mut lse = device.zeros([2, 1, 1])?;
     let stream = device.stream()?;
     let mut run = |on: &tma_runtime::launch::With<'_>| {
         let cache = KeyValueCacheMut::paged(keys.view_mut(), values.view_mut(), table.view());
         let options = AppendOptions { new_lengths: Some(&mut after), ..Default::default() };
         append(on, &next_k, &next_v, cache.with_lengths(lengths.view()), options)?;
         let cache = KeyValueCache::paged(keys.view(), values.view(), table.view());
-        let options = CachedAttentionOptions { workspace: Some(&mut workspace), ..Default::default() };
+        let options = CachedAttentionOptions {
+            lse: Some(&mut lse),
+            workspace: Some(&mut workspace),
+            ..Default::default()
+        };
         cached_attention(on, &of_q, cache.with_lengths(after.view()), &mut o, options)
     };
     run(&stream.with())?; // the workspace grows
@@ -327,11 +332,11 @@ fn attention_over_appended_keys() -> Result<(), CachedAttentionError> {
     stream.synchronize()?;
     assert_eq!(after.to_vec()?, [24, 16]);
     let [q, k, v] = [q, k, v].map(|all| plain::values(&all));
-    for (sequence, found) in o.to_vec()?.chunks(DEPTH).enumerate() {
+    for (sequence, (found, lse)) in o.to_vec()?.chunks(DEPTH).zip(lse.to_vec()?).enumerate() {
         let seen = |all: &'_ [f64]| all[sequence * 24 * DEPTH..][..(24 - 8 * sequence) * DEPTH].to_vec();
         let (k, v) = (seen(&k), seen(&v));
         let row = Row { q: &q[sequence * DEPTH..][..DEPTH], k: &k, v: &v };
-        row.check_values(found, Softmax::scaled(1.0 / (DEPTH as f64).sqrt()));
+        row.check(found, lse, Softmax::scaled(1.0 / (DEPTH as f64).sqrt()));
     }
     Ok(())
 }

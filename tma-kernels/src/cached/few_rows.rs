@@ -306,7 +306,8 @@ pub mod warps {
                     first_group = (first_group + stages) % groups;
 
                     if let Some(arrived) = arrived {
-                        if work.parts > 1 {
+                        let is_divided = work.parts > 1;
+                        if is_divided {
                             if thread == 0 {
                                 // Releases this block's part, and acquires those that were counted before.
                                 let before =

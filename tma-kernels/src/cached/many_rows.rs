@@ -287,7 +287,8 @@ pub mod warpgroups {
                                     }
                                 }
                                 if let Some(lse) = lse {
-                                    if lane_idx() % 4 == 0 {
+                                    let is_first = lane_idx() % 4 == 0;
+                                    if is_first {
                                         store_log_sum::<SHIFT>(
                                             lse,
                                             problem,

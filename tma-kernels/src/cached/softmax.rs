@@ -229,7 +229,8 @@ pub mod online {
         }
         o.set_vec(row_start(strides, row) + column as u64, values);
         if let Some(lse) = lse {
-            if column == 0 {
+            let is_first = column == 0;
+            if is_first {
                 store_log_sum::<SHIFT>(lse, problem, part.peak, part.total, row, sinks, scale);
             }
         }

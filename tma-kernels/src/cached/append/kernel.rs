@@ -199,7 +199,8 @@ pub mod rows {
         grid_dependency_wait();
         let item = block_idx().x * THREADS + thread_idx().x;
         if let Some(new_lengths) = new_lengths {
-            if item < sequences {
+            let is_sequence = item < sequences;
+            if is_sequence {
                 let tokens = valid_tokens(counts, tokens, item);
                 new_lengths.set(item, length_before(lengths, item).saturating_add(tokens));
             }
@@ -222,8 +223,9 @@ pub mod rows {
             let mut row = position;
             let mut exists = position < most_keys;
             if let Some(table) = table {
+                let at = sequence as u64 * table_width as u64 + (position >> page_shift) as u64;
                 if exists {
-                    page = table.get(sequence as u64 * table_width as u64 + (position >> page_shift) as u64);
+                    page = table.get(at);
                     row = position & ((1 << page_shift) - 1);
                     exists = page < batch;
                 }
@@ -238,8 +240,8 @@ pub mod rows {
                     let from = row_start(of_k, of_new);
                     let to = row_start(of_keys, of_cache);
                     if let Some(cos) = cos {
+                        let cos_start = position as u64 * cos_position;
                         if let Some(sin) = sin {
-                            let cos_start = position as u64 * cos_position;
                             let sin_start = position as u64 * sin_position;
                             let angles = Angles { cos, sin, cos_start, sin_start };
                             rotate::<T, PAIRS>(k, from, keys, to, slot, depth, rotated, angles);
@@ -255,17 +257,13 @@ pub mod rows {
                 }
             }
         } else if let Some(rotated_q) = rotated_q {
+            let of_row = QueryRow { sequence, head: head - 2 * key_heads, query: token, sees_keys: true };
+            let of_rotated =
+                Strides { sequence: rotated_q_sequence, head: rotated_q_head, query: rotated_q_token };
+            let to = row_start(of_rotated, of_row);
             if let Some(cos) = cos {
+                let cos_start = position as u64 * cos_position;
                 if let Some(sin) = sin {
-                    let of_row =
-                        QueryRow { sequence, head: head - 2 * key_heads, query: token, sees_keys: true };
-                    let of_rotated = Strides {
-                        sequence: rotated_q_sequence,
-                        head: rotated_q_head,
-                        query: rotated_q_token,
-                    };
-                    let to = row_start(of_rotated, of_row);
-                    let cos_start = position as u64 * cos_position;
                     let sin_start = position as u64 * sin_position;
                     let angles = Angles { cos, sin, cos_start, sin_start };
                     if let Some(q) = q {
