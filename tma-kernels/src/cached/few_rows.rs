@@ -9,7 +9,7 @@ pub mod warps {
 
     use crate::cached::loads::stream::{Rows, load_queries, load_units};
     use crate::cached::schedule::work::{
-        MOST_SEQUENCES, Problem, Span, Strides, UnitWords, announced, plan, query_row, store_plan, visible,
+        MOST_SEQUENCES, Problem, Strides, UnitWords, announced, is_hidden, plan, row_of, sight, store_plan,
     };
     use crate::cached::softmax::online::{RowPart, Softmax, added, merged, row_totals, store_row, weigh};
 
@@ -183,20 +183,8 @@ pub mod warps {
                     named_barrier_sync(MULTIPLIERS, 32 * WARPS);
                     let query = WarpLeft::<T, ROWS, DEPTH>::load(rows_of_q, [0, 0]);
 
-                    // Rows beyond the last one are computed like it.
-                    let last_row = min(work.row + ROWS, rows) - 1;
-                    let mut first_keys = [0; 2];
-                    let mut end_keys = [0; 2];
-                    for r in unroll(0..2usize) {
-                        let row = min(work.row + lane_idx() / 4 + 8 * r as u32, last_row);
-                        let seen = visible(problem, work.keys, row / group);
-                        first_keys[r] = seen.first;
-                        end_keys[r] = seen.end;
-                    }
-                    let to_all = Span {
-                        first: visible(problem, work.keys, last_row / group).first,
-                        end: visible(problem, work.keys, work.row / group).end,
-                    };
+                    let tile_rows = min(ROWS, rows - work.row);
+                    let sight = sight(problem, work.keys, work.row, ROWS, lane_idx() / 4);
                     let mut softmax = Softmax { peaks: [f32::NEG_INFINITY; 2], totals: [0.0; 2] };
                     let mut sum = WarpAccumulator::<f32, ROWS, DEPTH>::zero();
                     let stages = (work.span.end - work.span.first).div_ceil(KEYS);
@@ -213,11 +201,10 @@ pub mod warps {
                                 scores[i] = tanh(scores[i] * soft_cap);
                             }
                         }
-                        if first < to_all.first || first + SLICE > to_all.end {
+                        if first < sight.of_all.first || first + SLICE > sight.of_all.end {
                             for i in unroll(0..scores.len()) {
                                 let key = first + scores.at(i)[1];
-                                let r = scores.row(i);
-                                if key < first_keys[r] || key >= end_keys[r] {
+                                if is_hidden(&sight, scores.row(i), key) {
                                     scores[i] = f32::NEG_INFINITY;
                                 }
                             }
@@ -249,7 +236,6 @@ pub mod warps {
                     // The sums of the warps, eight rows at a time, in the order of the keys: it does not
                     // depend on the units before.
                     let totals = row_totals(&softmax);
-                    let tile_rows = last_row + 1 - work.row;
                     for half in 0..2 {
                         if half * 8 < tile_rows {
                             let own = sums[warp * 8 + lane_idx() / 4];
@@ -280,13 +266,7 @@ pub mod warps {
                                         all = added(all, part, scale);
                                     }
                                     if work.parts == 1 {
-                                        let row = query_row(
-                                            problem,
-                                            work.sequence,
-                                            work.head,
-                                            work.keys,
-                                            work.row + row,
-                                        );
+                                        let row = row_of(problem, work, work.row + row);
                                         store_row::<T, SHIFT>(
                                             problem, o, of_o, lse, sinks, row, column, all, scale,
                                         );
@@ -333,13 +313,7 @@ pub mod warps {
                                             column,
                                             scale,
                                         );
-                                        let row = query_row(
-                                            problem,
-                                            work.sequence,
-                                            work.head,
-                                            work.keys,
-                                            work.row + row,
-                                        );
+                                        let row = row_of(problem, work, work.row + row);
                                         store_row::<T, SHIFT>(
                                             problem, o, of_o, lse, sinks, row, column, all, scale,
                                         );

@@ -6,14 +6,15 @@ use tma_runtime::prelude::*;
 use super::few_rows::warps::attend as few_rows;
 use super::many_rows::warpgroups::attend as many_rows;
 use super::merge::rows::{THREADS, merge};
-use super::problem::Problem;
+use super::problem::{Problem, VECTOR};
 use super::{
     AttentionElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache,
 };
 use crate::dependent::dependent;
 
-/// The rows of a head up to which the block that ends last merges its parts. A kernel of its own
-/// costs some 2 µs, in which a block merges as many. Source: `docs/cached-attention.md`.
+/// The rows of a head up to which the block that ends last merges its parts. For 16 rows a kernel
+/// of its own is a third faster, and for 4 it would only be a further launch. The limit between
+/// them has not been measured.
 const MERGED_BY_BLOCKS: usize = 8;
 
 /// Queues the kernels, unless there is nothing to compute.
@@ -30,8 +31,8 @@ pub(super) fn queue<T: AttentionElement>(
     }
     let CachedAttentionOptions { sinks, mut lse, workspace, division, .. } = options;
     let (of_q, of_o) = (q.strides(), o.strides());
-    let all_of_q = flat("q", q.shape(), of_q)?;
-    let all_of_o = flat("o", o.shape(), of_o)?;
+    let all_of_q = flat("q", q.shape(), of_q, VECTOR)?;
+    let all_of_o = flat("o", o.shape(), of_o, VECTOR)?;
 
     let device = on.device();
     let heads = problem.sequences * problem.key_heads;
@@ -145,18 +146,18 @@ pub(super) fn queue<T: AttentionElement>(
 }
 
 /// Returns the number of elements from the first to the last one of a view, whose rows threads read
-/// or write by vectors.
-pub(super) fn flat(
+/// or write by vectors of so many.
+pub(super) fn flat<const RANK: usize>(
     tensor: &'static str,
-    shape: [usize; 4],
-    strides: [usize; 4],
+    shape: [usize; RANK],
+    strides: [usize; RANK],
+    vector: usize,
 ) -> Result<usize, CachedAttentionError> {
     if shape.contains(&0) {
         return Ok(0);
     }
-    let [sequence, head, query, element] = strides;
-    let is_aligned = [sequence, head, query].iter().all(|stride| stride.is_multiple_of(8)) && element == 1;
-    if !is_aligned {
+    let is_aligned = strides.iter().rev().skip(1).all(|stride| stride.is_multiple_of(vector));
+    if !is_aligned || strides.last() != Some(&1) {
         return Err(CachedAttentionError::Rows { tensor, strides: strides.into() });
     }
     let steps = shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride);

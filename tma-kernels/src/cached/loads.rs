@@ -8,7 +8,7 @@ pub mod stream {
     use tma_runtime::prelude::*;
 
     use crate::cached::schedule::work::{
-        MOST_SEQUENCES, Problem, Strides, UnitWords, WorkUnit, announce, no_unit, query_row, row_start,
+        MOST_SEQUENCES, Problem, Strides, UnitWords, WorkUnit, announce, no_unit, row_of, row_start,
         work_unit,
     };
 
@@ -43,7 +43,7 @@ pub mod stream {
         for i in unroll(0..ROWS * DEPTH / 1024) {
             let row = first + row + i * (1024 / DEPTH);
             if row < rows && column < depth {
-                let of_row = query_row(problem, work.sequence, work.head, work.keys, row);
+                let of_row = row_of(problem, work, row);
                 values[i as usize] = q.get_vec::<8>(row_start(strides, of_row) + column as u64);
             }
         }

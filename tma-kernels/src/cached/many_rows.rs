@@ -9,8 +9,8 @@ pub mod warpgroups {
 
     use crate::cached::loads::stream::{Rows, load_queries, load_units};
     use crate::cached::schedule::work::{
-        MOST_SEQUENCES, Problem, Span, Strides, UnitWords, announced, plan, query_row, row_start, store_plan,
-        visible,
+        MOST_SEQUENCES, Problem, Sight, Strides, UnitWords, announced, is_hidden, plan, row_of, row_start,
+        sight, store_plan,
     };
     use crate::cached::softmax::online::{Softmax, row_totals, share, store_log_sum, weigh_tile};
 
@@ -31,9 +31,7 @@ pub mod warpgroups {
     fn score<const KEYS: u32>(
         scores: &mut Accumulator<f32, ROWS, KEYS>,
         first: u32,
-        to_all: Span,
-        first_keys: [u32; 2],
-        end_keys: [u32; 2],
+        sight: &Sight,
         soft_cap: f32,
     ) {
         if soft_cap > 0.0 {
@@ -41,11 +39,10 @@ pub mod warpgroups {
                 scores[i] = tanh(scores[i] * soft_cap);
             }
         }
-        if first < to_all.first || first + KEYS > to_all.end {
+        if first < sight.of_all.first || first + KEYS > sight.of_all.end {
             for i in unroll(0..scores.len()) {
                 let key = first + scores.at(i)[1];
-                let r = scores.row(i);
-                if key < first_keys[r] || key >= end_keys[r] {
+                if is_hidden(sight, scores.row(i), key) {
                     scores[i] = f32::NEG_INFINITY;
                 }
             }
@@ -197,20 +194,8 @@ pub mod warpgroups {
                     fence_proxy_async();
                     sync_warpgroup();
 
-                    // Rows beyond the last one are computed like it.
-                    let last_row = min(first_row + ROWS, rows) - 1;
-                    let mut first_keys = [0; 2];
-                    let mut end_keys = [0; 2];
-                    for r in unroll(0..2usize) {
-                        let own = first_row + warp_idx() % 4 * 16 + lane_idx() / 4 + 8 * r as u32;
-                        let seen = visible(problem, work.keys, min(own, last_row) / group);
-                        first_keys[r] = seen.first;
-                        end_keys[r] = seen.end;
-                    }
-                    let to_all = Span {
-                        first: visible(problem, work.keys, last_row / group).first,
-                        end: visible(problem, work.keys, min(first_row, last_row) / group).end,
-                    };
+                    let own_row = warp_idx() % 4 * 16 + lane_idx() / 4;
+                    let sight = sight(problem, work.keys, first_row, ROWS, own_row);
 
                     let mut softmax = Softmax { peaks: [f32::NEG_INFINITY; 2], totals: [0.0; 2] };
                     let mut shrink = [1.0; 2];
@@ -223,7 +208,7 @@ pub mod warpgroups {
                         let mut scores = Accumulator::<f32, ROWS, KEYS>::zero();
                         let mut slot = consumer.wait();
                         scores.mma(query, slot.0.batch(0), ()).wait();
-                        score::<KEYS>(&mut scores, work.span.first, to_all, first_keys, end_keys, soft_cap);
+                        score::<KEYS>(&mut scores, work.span.first, &sight, soft_cap);
                         weigh_tile::<KEYS, SHIFT>(&mut scores, &mut softmax, &mut shrink, scale);
                         let mut weights = scores.pack::<T>();
                         let mut last = work.span.first;
@@ -233,7 +218,7 @@ pub mod warpgroups {
                             let product = scores.mma(query, next.0.batch(0), ());
                             let flight = sum.mma(weights, slot.1.batch(0).t(), slot);
                             product.wait();
-                            score::<KEYS>(&mut scores, first, to_all, first_keys, end_keys, soft_cap);
+                            score::<KEYS>(&mut scores, first, &sight, soft_cap);
                             let rises =
                                 weigh_tile::<KEYS, SHIFT>(&mut scores, &mut softmax, &mut shrink, scale);
                             let done = flight.wait();
@@ -270,10 +255,10 @@ pub mod warpgroups {
 
                     let totals = row_totals(&softmax);
                     for r in unroll(0..2usize) {
-                        let row = first_row + warp_idx() % 4 * 16 + lane_idx() / 4 + 8 * r as u32;
+                        let row = first_row + own_row + 8 * r as u32;
                         if row < rows {
                             if work.parts == 1 {
-                                let of_row = query_row(problem, work.sequence, work.head, work.keys, row);
+                                let of_row = row_of(problem, work, row);
                                 let share = share::<SHIFT>(softmax.peaks[r], totals[r], of_row, sinks, scale);
                                 let at = row_start(of_o, of_row);
                                 for i in unroll(0..sum.len() / 2) {

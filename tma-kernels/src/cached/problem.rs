@@ -7,7 +7,7 @@ use super::{AttentionElement, CachedAttentionError, CachedAttentionOptions, KeyV
 use crate::attention::shape::MOST;
 
 /// The elements of 16 bytes.
-const VECTOR: usize = 8;
+pub(super) const VECTOR: usize = 8;
 
 /// The extents of a call, derived from its tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,19 +74,14 @@ impl Problem {
         if heads > 0 && (key_heads == 0 || !heads.is_multiple_of(key_heads)) {
             return Err(CachedAttentionError::Heads { queries: heads, keys: key_heads });
         }
-        let page_rows = cache.table.is_some().then_some(rows);
-        if let Some(rows) = page_rows
-            && ![16, 32, 64, 128, 256].contains(&rows)
-        {
-            return Err(CachedAttentionError::Page { rows });
-        }
+        let page_rows = page_rows(cache.table.is_some(), rows)?;
         let scale = positive("scale", options.scale.unwrap_or(1.0 / (depth as f32).sqrt()))?;
         let (scale, cap_scale) = match options.soft_cap {
             None => (scale, 0.0),
             Some(cap) => (positive("soft_cap", cap)?, positive("scale / soft_cap", scale / cap)?),
         };
-        let keys = page_rows.map_or(Some(rows), |rows| rows.checked_mul(table_width));
-        let keys = keys.filter(|&keys| keys < MOST && queries < MOST - keys);
+        let keys =
+            most_keys(page_rows, rows, table_width).filter(|&keys| keys < MOST && queries < MOST - keys);
         let group = if heads == 0 { 1 } else { heads / key_heads };
         let problem = Self {
             sequences,
@@ -132,6 +127,21 @@ impl Problem {
     pub(super) fn kernel_depth(&self) -> usize {
         if self.depth > 64 { 128 } else { 64 }
     }
+}
+
+/// Returns the rows of a page, if a cache is in pages, or an error if there is no kernel for them.
+pub(super) fn page_rows(is_paged: bool, rows: usize) -> Result<Option<usize>, CachedAttentionError> {
+    match (is_paged, rows) {
+        (false, _) => Ok(None),
+        (true, 16 | 32 | 64 | 128 | 256) => Ok(Some(rows)),
+        (true, _) => Err(CachedAttentionError::Page { rows }),
+    }
+}
+
+/// Returns how many keys a sequence can have in a cache of so many rows per sequence or page, if the
+/// number can be represented.
+pub(super) fn most_keys(page_rows: Option<usize>, rows: usize, table_width: usize) -> Option<usize> {
+    page_rows.map_or(Some(rows), |rows| rows.checked_mul(table_width))
 }
 
 fn fits(tensor: &'static str, found: &[usize], wanted: &[usize]) -> Result<(), CachedAttentionError> {

@@ -123,6 +123,41 @@ pub mod work {
         }
     }
 
+    /// The keys that rows of a tile see.
+    #[derive(Clone, Copy)]
+    pub struct Sight {
+        /// The first key that each of a lane's two rows sees.
+        pub first: [u32; 2],
+        /// The key after the last one that each of them sees.
+        pub end: [u32; 2],
+        /// The keys that all rows of the tile see.
+        pub of_all: Span,
+    }
+
+    /// Returns what `rows` rows from `first_row` on see. A lane has the row `own` of them, and the
+    /// one 8 further. Rows beyond the last one are computed like it.
+    #[tma_device]
+    pub fn sight(problem: Problem, keys: u32, first_row: u32, rows: u32, own: u32) -> Sight {
+        let last_row = min(first_row + rows, problem.queries * problem.group) - 1;
+        let mut first = [0; 2];
+        let mut end = [0; 2];
+        for r in unroll(0..2usize) {
+            let row = min(first_row + own + 8 * r as u32, last_row);
+            let seen = visible(problem, keys, row / problem.group);
+            first[r] = seen.first;
+            end[r] = seen.end;
+        }
+        let of_last = visible(problem, keys, last_row / problem.group);
+        let of_first = visible(problem, keys, min(first_row, last_row) / problem.group);
+        Sight { first, end, of_all: Span { first: of_last.first, end: of_first.end } }
+    }
+
+    /// Returns whether one of a lane's two rows does not see a key.
+    #[tma_device]
+    pub fn is_hidden(sight: &Sight, row: usize, key: u32) -> bool {
+        key < sight.first[row] || key >= sight.end[row]
+    }
+
     /// Returns the keys that any query of a sequence sees, from a multiple of the alignment on.
     #[tma_device]
     pub fn seen(problem: Problem, keys: u32) -> Span {
@@ -266,6 +301,12 @@ pub mod work {
         pub query: u32,
         /// Whether the query sees a key.
         pub sees_keys: bool,
+    }
+
+    /// Returns the row number `row` of a work unit's head of keys.
+    #[tma_device]
+    pub fn row_of(problem: Problem, work: WorkUnit, row: u32) -> QueryRow {
+        query_row(problem, work.sequence, work.head, work.keys, row)
     }
 
     /// Returns the row number `row` of a head of keys.

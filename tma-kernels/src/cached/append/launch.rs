@@ -7,8 +7,12 @@ use super::kernel::rows::{THREADS, append as kernel};
 use super::problem::Problem;
 use super::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries};
 use crate::cached::launch::flat;
+use crate::cached::problem::VECTOR;
 use crate::cached::{AttentionElement, CachedAttentionError};
 use crate::dependent::dependent;
+
+/// The cosines or sines of a vector.
+const ANGLES: usize = 4;
 
 /// Queues the kernel, unless there is nothing to write.
 pub(super) fn queue<T: AttentionElement>(
@@ -23,10 +27,10 @@ pub(super) fn queue<T: AttentionElement>(
     let layout = rotary.as_ref().map_or(RotaryLayout::Halves, |rotary| rotary.layout);
     let rotation = rotary.map_or_else(|| Ok(Rotation::NONE), Rotation::of)?;
     let [of_k, of_v, of_keys, of_values] = [k.strides(), v.strides(), keys.strides(), values.strides()];
-    let all_of_k = flat("k", k.shape(), of_k)?;
-    let all_of_v = flat("v", v.shape(), of_v)?;
-    let all_of_keys = flat("keys", keys.shape(), of_keys)?;
-    let all_of_values = flat("values", values.shape(), of_values)?;
+    let all_of_k = flat("k", k.shape(), of_k, VECTOR)?;
+    let all_of_v = flat("v", v.shape(), of_v, VECTOR)?;
+    let all_of_keys = flat("keys", keys.shape(), of_keys, VECTOR)?;
+    let all_of_values = flat("values", values.shape(), of_values, VECTOR)?;
 
     let threads = problem.items.max(if new_lengths.is_some() { problem.sequences } else { 0 });
     if threads == 0 {
@@ -125,8 +129,8 @@ impl<'a, T: AttentionElement> Rotation<'a, T> {
     fn of(rotary: Rotary<'a, T>) -> Result<Self, CachedAttentionError> {
         let Rotary { cos, sin, layout: _, queries } = rotary;
         let (of_cos, of_sin) = (cos.strides(), sin.strides());
-        let all_of_cos = flat_angles("cos", cos.shape(), of_cos)?;
-        let all_of_sin = flat_angles("sin", sin.shape(), of_sin)?;
+        let all_of_cos = flat("cos", cos.shape(), of_cos, ANGLES)?;
+        let all_of_sin = flat("sin", sin.shape(), of_sin, ANGLES)?;
         let mut rotation = Self {
             cos: Some(cos.with_strides([all_of_cos], [1])?),
             sin: Some(sin.with_strides([all_of_sin], [1])?),
@@ -139,32 +143,15 @@ impl<'a, T: AttentionElement> Rotation<'a, T> {
             Some(RotaryQueries::InPlace(q)) => q,
             Some(RotaryQueries::To { q, rotated }) => {
                 rotation.of_q = q.strides();
-                let all = flat("q", q.shape(), rotation.of_q)?;
+                let all = flat("q", q.shape(), rotation.of_q, VECTOR)?;
                 rotation.q = Some(q.with_strides([all], [1])?);
                 rotated
             }
         };
         rotation.of_rotated_q = to.strides();
         let tensor = if rotation.q.is_some() { "rotated" } else { "q" };
-        let all = flat(tensor, to.shape(), rotation.of_rotated_q)?;
+        let all = flat(tensor, to.shape(), rotation.of_rotated_q, VECTOR)?;
         rotation.rotated_q = Some(to.with_strides([all], [1])?);
         Ok(rotation)
     }
-}
-
-/// Returns the number of elements from the first to the last cosine or sine. Threads read them by
-/// vectors of 4.
-fn flat_angles(
-    tensor: &'static str,
-    shape: [usize; 2],
-    strides: [usize; 2],
-) -> Result<usize, CachedAttentionError> {
-    let [position, element] = strides;
-    if shape.contains(&0) {
-        return Ok(0);
-    }
-    if !position.is_multiple_of(4) || element != 1 {
-        return Err(CachedAttentionError::Rows { tensor, strides: strides.into() });
-    }
-    Ok((shape[0] - 1) * position + shape[1])
 }

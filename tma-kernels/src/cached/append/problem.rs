@@ -1,8 +1,8 @@
 //! Checks of the shapes of new keys, the cache and the rotary embedding.
 
-use super::kernel::rows::VECTOR;
 use super::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries};
 use crate::attention::shape::MOST;
+use crate::cached::problem::{VECTOR, most_keys, page_rows};
 use crate::cached::{AttentionElement, CachedAttentionError};
 
 /// The extents of a call, derived from its tensors.
@@ -42,7 +42,7 @@ impl Problem {
         options: &AppendOptions<'_, T>,
     ) -> Result<Self, CachedAttentionError> {
         let [sequences, key_heads, tokens, depth] = k;
-        if depth == 0 || depth > 256 || !depth.is_multiple_of(VECTOR as usize) {
+        if depth == 0 || depth > 256 || !depth.is_multiple_of(VECTOR) {
             return Err(CachedAttentionError::NewDepth { depth });
         }
         let keys = cache.keys.shape();
@@ -64,18 +64,15 @@ impl Problem {
         if let Some(table) = &cache.table {
             table_width = table.shape()[1];
             fits("table", &table.shape(), &[sequences, table_width])?;
-            if ![16, 32, 64, 128, 256].contains(&rows) {
-                return Err(CachedAttentionError::Page { rows });
-            }
         }
+        let page_rows = page_rows(cache.table.is_some(), rows)?;
         let Rotated { columns, positions, query_heads } = match &options.rotary {
             None => Rotated { columns: 0, positions: u32::MAX, query_heads: 0 },
             Some(rotary) => Rotated::of(rotary, k)?,
         };
-        let page_rows = cache.table.is_some().then_some(rows);
-        let most_keys = page_rows.map_or(Some(rows), |rows| rows.checked_mul(table_width));
+        let most_keys = most_keys(page_rows, rows, table_width);
         let heads = key_heads.checked_mul(2).and_then(|heads| heads.checked_add(query_heads));
-        let vectors = heads.and_then(|heads| heads.checked_mul(depth / VECTOR as usize));
+        let vectors = heads.and_then(|heads| heads.checked_mul(depth / VECTOR));
         let items =
             vectors.and_then(|all| all.checked_mul(tokens)).and_then(|all| all.checked_mul(sequences));
         let is_small = |number: &usize| *number < MOST;
@@ -115,8 +112,8 @@ impl Rotated {
         let [positions, half] = rotary.cos.shape();
         fits("sin", &rotary.sin.shape(), &[positions, half])?;
         let multiple = match rotary.layout {
-            RotaryLayout::Halves => 2 * VECTOR as usize,
-            RotaryLayout::Pairs => VECTOR as usize,
+            RotaryLayout::Halves => 2 * VECTOR,
+            RotaryLayout::Pairs => VECTOR,
         };
         let columns = half.saturating_mul(2);
         if columns > depth || !columns.is_multiple_of(multiple) {
