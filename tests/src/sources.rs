@@ -116,6 +116,7 @@ pub fn corpus() -> &'static [Source] {
         "mma_stops": "tests/src/kernels/mma/stops.rs",
         "mma_types": "tests/src/kernels/mma/types.rs",
         "mma_warp_integers": "tests/src/kernels/mma/warp/integers.rs",
+        "mma_warp_narrow": "tests/src/kernels/mma/warp/narrow.rs",
         "mma_warp_operands": "tests/src/kernels/mma/warp/operands.rs",
         "mma_warp_rows": "tests/src/kernels/mma/warp/rows.rs",
         "mma_warp_types": "tests/src/kernels/mma/warp/types.rs",

@@ -335,7 +335,7 @@ fn attention_over_appended_keys() -> Result<(), CachedAttentionError> {
     for (sequence, (found, lse)) in o.to_vec()?.chunks(DEPTH).zip(lse.to_vec()?).enumerate() {
         let seen = |all: &'_ [f64]| all[sequence * 24 * DEPTH..][..(24 - 8 * sequence) * DEPTH].to_vec();
         let (k, v) = (seen(&k), seen(&v));
-        let row = Row { q: &q[sequence * DEPTH..][..DEPTH], k: &k, v: &v };
+        let row = Row { q: &q[sequence * DEPTH..][..DEPTH], k: &k, v: &v, additions: &[] };
         row.check(found, lse, Softmax::scaled(1.0 / (DEPTH as f64).sqrt()));
     }
     Ok(())

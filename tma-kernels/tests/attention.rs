@@ -50,7 +50,12 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
         let (head, query) = (row / queries, row % queries);
         let of_keys = (head / heads * groups + head % heads / (heads / groups)) * keys * depth;
         let seen = if causal { (query + 1 + keys).saturating_sub(queries).min(keys) } else { keys } * depth;
-        let row = Row { q: &q[row * depth..][..depth], k: &k[of_keys..][..seen], v: &v[of_keys..][..seen] };
+        let row = Row {
+            q: &q[row * depth..][..depth],
+            k: &k[of_keys..][..seen],
+            v: &v[of_keys..][..seen],
+            additions: &[],
+        };
         row.check(found, lse[head * queries + query], Softmax::scaled(1.0 / (depth as f64).sqrt()));
     }
     Ok(())
@@ -125,7 +130,8 @@ fn every_size<T: AttentionElement + Element>(
             let [q, k, v] = [&q, &k, &v].map(|all| values(all));
             for query in 0..queries {
                 let seen = if causal { query + 1 + keys - queries } else { keys } * depth;
-                let row = Row { q: &q[query * depth..][..depth], k: &k[..seen], v: &v[..seen] };
+                let row =
+                    Row { q: &q[query * depth..][..depth], k: &k[..seen], v: &v[..seen], additions: &[] };
                 row.check(&o[query * depth..][..depth], lse[query], Softmax::scaled(f64::from(scale)));
             }
         }
@@ -173,7 +179,7 @@ fn views_of_other_layouts() -> Result<(), AttentionError> {
             let [k, v] = [&k, &v].map(|all| of_head(all, batch, head));
             for query in 0..queries {
                 let at = ((batch * queries + query) * heads + head) * depth;
-                Row { q: &q[at..][..depth], k: &k, v: &v }
+                Row { q: &q[at..][..depth], k: &k, v: &v, additions: &[] }
                     .check_values(&found[at..][..depth], Softmax::scaled(0.25));
             }
         }
@@ -240,7 +246,7 @@ fn ragged<T: AttentionElement + Element>(
                 let hidden = (of_q[1] - of_q[0]).saturating_sub(query + 1);
                 let seen = if causal { all.saturating_sub(hidden) } else { all } * depth;
                 let [k, v] = [&k, &v].map(|all| &all[of_k[0] * depth..][..seen]);
-                let row = Row { q: &q[at * depth..][..depth], k, v };
+                let row = Row { q: &q[at * depth..][..depth], k, v, additions: &[] };
                 row.check(
                     &found[at * depth..][..depth],
                     sums[at],

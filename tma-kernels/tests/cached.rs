@@ -6,7 +6,8 @@ mod plain;
 use plain::{Element, Row, Softmax, numbers, values};
 use tma_kernels::AttentionElement;
 use tma_kernels::cached::{
-    CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache, cached_attention,
+    CacheElement, CacheScales, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division,
+    KeyValueCache, cached_attention,
 };
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
@@ -24,10 +25,16 @@ struct Case {
     page: usize,
     causal: bool,
     window: Option<usize>,
+    window_after: Option<usize>,
+    slopes: bool,
+    /// The extents of a bias that are not 1.
+    bias: Option<[bool; 4]>,
     soft_cap: Option<f32>,
     sinks: bool,
     /// The least number of work units.
     units: usize,
+    /// The scales of a cache of `e4m3`: pages or sequences, and heads, or 1 for either.
+    scales: Option<[bool; 2]>,
 }
 
 const PLAIN: Case = Case {
@@ -39,16 +46,43 @@ const PLAIN: Case = Case {
     page: 0,
     causal: false,
     window: None,
+    window_after: None,
+    slopes: false,
+    bias: None,
     soft_cap: None,
     sinks: false,
     units: 6,
+    scales: None,
 };
 
 /// Checks a case under some seeds of the simulator.
 #[track_caller]
-fn checks<T: AttentionElement + Element>(case: Case, seeds: u64) {
-    under_seeds(seeds, |device| run::<T>(device, case))
+fn checks<T: AttentionElement + CacheElement<T> + Element>(case: Case, seeds: u64) {
+    under_seeds(seeds, |device| run::<T, T>(device, case, |cache, _| cache))
         .unwrap_or_else(|failure| panic!("{case:?}: {failure}"));
+}
+
+/// Checks a case with a cache of `e4m3`.
+#[track_caller]
+fn checks_narrow<T: AttentionElement + CacheElement<T> + Element>(case: Case, seeds: u64) {
+    under_seeds(seeds, |device| run::<T, e4m3>(device, case, with_scales))
+        .unwrap_or_else(|failure| panic!("{case:?}: {failure}"));
+}
+
+/// Adds the scales of keys and values, if there are any.
+fn with_scales<'a>(
+    cache: KeyValueCache<'a, e4m3>,
+    scales: &'a Option<[DeviceTensor<f32, 2>; 2]>,
+) -> KeyValueCache<'a, e4m3> {
+    match scales {
+        None => cache,
+        Some([keys, values]) => cache.with_scales(CacheScales { keys: keys.view(), values: values.view() }),
+    }
+}
+
+/// Returns the numbers of a bias of this shape.
+fn numbers_of<T: Element>(shape: Option<[usize; 4]>) -> Vec<T> {
+    numbers(4, shape.map_or(0, |shape| shape.iter().product()), 3.0)
 }
 
 /// The numbers of the sequences' pages, none of them twice.
@@ -57,13 +91,20 @@ fn table(case: &Case, width: usize) -> Vec<u32> {
     (0..pages).rev().map(|i| ((i + 3) % pages) as u32).collect()
 }
 
-fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(), CachedAttentionError> {
+fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
+    device: &Device,
+    case: Case,
+    with_scales: for<'a> fn(
+        KeyValueCache<'a, C>,
+        &'a Option<[DeviceTensor<f32, 2>; 2]>,
+    ) -> KeyValueCache<'a, C>,
+) -> Result<(), CachedAttentionError> {
     let Case { lengths, heads, key_heads, queries, depth, page, .. } = case;
     let (batch, most) = (lengths.len(), lengths.iter().copied().max().unwrap_or(0) as usize);
     // The scores vary widely, so that maxima rise in later stages too.
     let q = numbers::<T>(1, batch * heads * queries * depth, 4.0);
-    let k = numbers::<T>(2, batch * key_heads * most * depth, 2.0);
-    let v = numbers::<T>(3, batch * key_heads * most * depth, 1.0);
+    let k = numbers::<C>(2, batch * key_heads * most * depth, 2.0);
+    let v = numbers::<C>(3, batch * key_heads * most * depth, 1.0);
     let of_q = device.tensor(&q, [batch, heads, queries, depth])?;
     let mut o = device.filled_bytes::<T, 4>(of_q.shape(), 0xff)?;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
@@ -75,8 +116,8 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     let width = if page > 0 { most.div_ceil(page) + 1 } else { 1 };
     let rows = if page > 0 { page } else { most };
     let numbers = table(&case, width);
-    let stored = |from: &[T]| -> Vec<T> {
-        let mut to = vec![T::of(f64::NAN); batch * width * key_heads * rows * depth];
+    let stored = |from: &[C]| -> Vec<C> {
+        let mut to = vec![C::of(f64::NAN); batch * width * key_heads * rows * depth];
         for (i, number) in numbers.iter().enumerate() {
             let (sequence, first) = (i / width, i % width * rows);
             let number = if page > 0 { *number as usize } else { sequence };
@@ -97,13 +138,68 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
         0 => KeyValueCache::contiguous(of_k.view(), of_v.view()),
         _ => KeyValueCache::paged(of_k.view(), of_v.view(), of_table.view()),
     };
+    // Scales of both signs, whose sizes differ by powers of two and more.
+    let extents = case
+        .scales
+        .map(|[by_page, by_head]| [if by_page { shape[0] } else { 1 }, if by_head { key_heads } else { 1 }]);
+    let scale = |of: usize, page: usize, head: usize| {
+        let Some([pages, heads]) = extents else { return 1.0 };
+        let i = (page % pages * heads + head % heads) * 2 + of;
+        [1.25, -0.5, 0.75, 2.0, 0.0625, 1.5, 0.3][i % 7_usize]
+    };
+    let of_scales = extents.map(|[pages, heads]| {
+        [0, 1].map(|of| {
+            let all: Vec<f32> = (0..pages)
+                .flat_map(|page| (0..heads).map(move |head| (page, head)))
+                .map(|(page, head)| scale(of, page, head))
+                .collect();
+            device.tensor(&all, [pages, heads])
+        })
+    });
+    let of_scales = match of_scales {
+        None => None,
+        Some([keys, values]) => Some([keys?, values?]),
+    };
+    let cache = with_scales(cache, &of_scales);
+    let scaled = |all: &[C], of: usize| -> Vec<f64> {
+        let factor = |i: usize| {
+            let (row, head, sequence) =
+                (i / depth % most, i / depth / most % key_heads, i / depth / most / key_heads);
+            let page = if page > 0 { numbers[sequence * width + row / rows] as usize } else { sequence };
+            f64::from(scale(of, page, head))
+        };
+        values(all).into_iter().enumerate().map(|(i, x)| x * factor(i)).collect()
+    };
+    let slopes: Vec<f32> = (0..heads).map(|head| 0.5 / (1 + head) as f32).collect();
+    let of_slopes = device.tensor(&slopes, [heads])?;
+    let bias_shape = case.bias.map(|all| {
+        let extents = [batch, heads, queries, if page > 0 { width * rows } else { most }];
+        [0, 1, 2, 3].map(|i| if all[i] { extents[i] } else { 1 })
+    });
+    let bias: Vec<T> = numbers_of(bias_shape);
+    let of_bias = match bias_shape {
+        None => None,
+        Some(shape) => Some(device.tensor(&bias, shape)?),
+    };
+    // What is added to a score.
+    let addition = |at: [usize; 4], position: i64| {
+        let slope = if case.slopes { f64::from(slopes[at[1]]) } else { 0.0 };
+        let of_bias = bias_shape.map_or(0.0, |shape| {
+            let index = (0..4).fold(0, |index, i| index * shape[i] + at[i] % shape[i]);
+            bias[index].value()
+        });
+        of_bias - slope * (at[3] as i64 - position).abs() as f64
+    };
     let mut workspace = CacheWorkspace::new(device)?;
-    let [q, k, v] = [q, k, v].map(|all| values(&all));
+    let (q, k, v) = (values(&q), scaled(&k, 0), scaled(&v, 1));
     for _ in 0..2 {
         o.fill_bytes(0xff)?;
         let options = CachedAttentionOptions {
             causal: case.causal,
             window: case.window,
+            window_after: case.window_after,
+            slopes: case.slopes.then(|| of_slopes.view()),
+            bias: of_bias.as_ref().map(|bias| bias.view()),
             soft_cap: case.soft_cap,
             sinks: case.sinks.then(|| of_sinks.view()),
             lse: Some(&mut lse),
@@ -118,12 +214,18 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
             let keys = lengths[head / heads] as usize;
             let of_keys = head / heads * key_heads + head % heads / (heads / key_heads);
             let next = (keys + query + 1).saturating_sub(queries);
-            let end = if case.causal { next.min(keys) } else { keys };
+            let after = if case.causal { Some(0) } else { case.window_after };
+            let end =
+                after.map_or(keys, |after| (keys + query + 1 + after).saturating_sub(queries).min(keys));
             let first = case.window.map_or(0, |window| next.saturating_sub(window + 1)).min(end);
+            let position = (keys + query) as i64 - queries as i64;
+            let additions: Vec<f64> = (first..end)
+                .map(|key| addition([head / heads, head % heads, query, key], position))
+                .collect();
             let seen =
                 |all: &'_ [f64]| all[(of_keys * most + first) * depth..][..(end - first) * depth].to_vec();
             let (k, v) = (seen(&k), seen(&v));
-            let row = Row { q: &q[row * depth..][..depth], k: &k, v: &v };
+            let row = Row { q: &q[row * depth..][..depth], k: &k, v: &v, additions: &additions };
             let softmax = Softmax {
                 cap: case.soft_cap.map(f64::from),
                 sink: case.sinks.then(|| f64::from(sinks[head % heads])),
@@ -145,6 +247,30 @@ fn every_instance() {
             checks::<f16>(Case { depth: 192 - depth, page, ..case }, 1);
         }
     }
+}
+
+/// Caches of `e4m3`, whose scales are those of the tensor, of heads, of pages, and of both.
+#[test]
+fn narrow_caches() {
+    let lengths = &[200, 0, 65, 17];
+    for (page, scales) in [
+        (0, None),
+        (0, Some([true, true])),
+        (16, Some([true, true])),
+        (64, Some([false, false])),
+        (128, Some([false, true])),
+        (256, Some([true, false])),
+    ] {
+        let case = Case { lengths, page, scales, ..PLAIN };
+        checks_narrow::<bf16>(Case { causal: true, queries: 2, ..case }, 1);
+        checks_narrow::<f16>(Case { depth: 64, units: 20, sinks: true, ..case }, 1);
+        checks_narrow::<bf16>(Case { depth: 112, soft_cap: Some(4.0), key_heads: 1, ..case }, 1);
+    }
+    // More than a tile of rows, and more than the blocks merge.
+    for (heads, queries) in [(2, 5), (20, 1), (4, 16)] {
+        checks_narrow::<bf16>(Case { heads, queries, window: Some(40), lengths: &[130], ..PLAIN }, 1);
+    }
+    checks_narrow::<bf16>(Case { lengths: &[100, 30, 7], page: 16, scales: Some([true, true]), ..PLAIN }, 8);
 }
 
 #[test]
@@ -191,6 +317,27 @@ fn many_rows_over_many_keys() {
 fn windows_and_masks() {
     for (window, causal) in [(Some(0), true), (Some(33), true), (Some(100), false), (Some(1000), true)] {
         checks::<bf16>(Case { window, causal, queries: 3, page: 16, lengths: &[190, 2, 90], ..PLAIN }, 1);
+    }
+}
+
+/// Keys after the query's, slopes, and a bias of each kind of shape.
+#[test]
+fn biases() {
+    let case = Case { lengths: &[90, 0, 200], queries: 3, ..PLAIN };
+    checks::<bf16>(Case { window_after: Some(1), window: Some(40), ..case }, 1);
+    checks::<f16>(Case { window_after: Some(0), page: 16, queries: 7, ..case }, 1);
+    checks::<bf16>(Case { slopes: true, causal: true, page: 64, ..case }, 1);
+    checks::<f16>(Case { slopes: true, queries: 8, heads: 16, sinks: true, ..case }, 1);
+    for (bias, queries) in [
+        ([true; 4], 3),
+        ([false, true, true, true], 2),
+        ([true, false, false, true], 8),
+        ([false, false, true, false], 40),
+    ] {
+        let bias = Some(bias);
+        checks::<bf16>(Case { bias, queries, slopes: true, soft_cap: Some(3.0), ..case }, 1);
+        checks::<f16>(Case { bias, queries, page: 32, causal: true, ..case }, 1);
+        checks_narrow::<bf16>(Case { bias, queries, page: 16, ..case }, 1);
     }
 }
 

@@ -31,8 +31,8 @@ pub const INSTANCES_OPERATIONS: u64 = 40 * KERNEL_OPERATIONS;
 /// quadratic in a kernel's size: at 3 MiB, one pass takes seven seconds.
 pub const OPTIMISED_BYTES: usize = 1 << 20;
 
-/// The same limit for kernels with tensor core multiplications, which ptxas serialises unless LLVM
-/// keeps accumulators in registers of their own. The largest of this repository has half this size.
+/// The same limit for kernels with tensor core multiplications. Without it, operands are in local
+/// memory, and ptxas serialises those of warpgroups. The largest of this repository has half this size.
 pub const OPTIMISED_MMA_BYTES: usize = 5 << 20;
 
 /// The maximum number of instances from the products in one kernel's attribute. LLVM compiles each

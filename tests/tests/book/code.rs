@@ -239,6 +239,19 @@ fn attention_over_a_cache_averages_equal_values() -> anyhow::Result<()> {
     let options = CachedAttentionOptions { workspace: Some(&mut workspace), ..Default::default() };
     cached_attention(&device, &q, cache, &mut o, options)?;
     assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 1.0));
+
+    use tma_kernels::cached::CacheScales;
+
+    let keys = device.tensor(&[e4m3::from_f32(1.5); 4 * 2 * 16 * 64], [4, 2, 16, 64])?;
+    let values = device.tensor(&[e4m3::from_f32(448.0); 4 * 2 * 16 * 64], [4, 2, 16, 64])?;
+    // A factor per page and head for keys and for values.
+    let (of_keys, of_values) = (device.tensor(&[0.25; 8], [4, 2])?, device.tensor(&[0.5; 8], [4, 2])?);
+    let scales = CacheScales { keys: of_keys.view(), values: of_values.view() };
+    let cache = KeyValueCache::paged(keys.view(), values.view(), table.view())
+        .with_lengths(lengths.view())
+        .with_scales(scales);
+    cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default())?;
+    assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 224.0));
     Ok(())
 }
 

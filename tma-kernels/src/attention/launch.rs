@@ -14,18 +14,14 @@ mod sealed {
     pub trait Sealed {
         /// The constant `SHIFT` of the kernel's instances.
         const SHIFT: u32;
-        /// The same of attention over a cache.
-        const SHIFT_OF_CACHED: i32;
     }
 
     impl Sealed for tma_runtime::prelude::bf16 {
         const SHIFT: u32 = 32;
-        const SHIFT_OF_CACHED: i32 = 32;
     }
 
     impl Sealed for tma_runtime::prelude::f16 {
         const SHIFT: u32 = 0;
-        const SHIFT_OF_CACHED: i32 = -7;
     }
 }
 

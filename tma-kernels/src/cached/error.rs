@@ -11,6 +11,8 @@ pub enum CachedAttentionError {
     Depth {
         /// The innermost extent of `q`.
         depth: usize,
+        /// The number of which it must be a multiple.
+        multiple: usize,
     },
 
     /// A tensor whose shape does not match the others.
@@ -124,9 +126,9 @@ impl std::fmt::Display for CachedAttentionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let code = self.code();
         match self {
-            Self::Depth { depth } => write!(
+            Self::Depth { depth, multiple } => write!(
                 f,
-                "{code}: heads of a cache must have at most 128 elements, a multiple of 8: those of `q` have {depth}; \
+                "{code}: heads of a cache must have at most 128 elements, a multiple of {multiple}: those of `q` have {depth}; \
                  pad the innermost dimension of all tensors with zeros to such a multiple, and pass the scale of \
                  the unpadded depth, or use `attention` for more elements"
             ),
@@ -221,7 +223,7 @@ mod tests {
     #[test]
     fn each_message_names_code_rule_finding_and_remedy() {
         let errors = [
-            CachedAttentionError::Depth { depth: 100 },
+            CachedAttentionError::Depth { depth: 100, multiple: 8 },
             CachedAttentionError::Shape { tensor: "table", found: vec![3, 4], wanted: vec![2, 4] },
             CachedAttentionError::Heads { queries: 6, keys: 4 },
             CachedAttentionError::TooLarge { shape: [1, 1, 1, 64], keys: 1 << 31 },

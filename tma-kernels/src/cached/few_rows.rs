@@ -7,7 +7,8 @@ use tma_runtime::tma_module;
 pub mod warps {
     use tma_runtime::prelude::*;
 
-    use crate::cached::loads::stream::{Rows, load_queries, load_units};
+    use crate::cached::bias::additions::{Positions, Slopes, Starts, addition, store_additions};
+    use crate::cached::loads::stream::{Rows, ScaleStrides, load_queries, load_units, load_widened_queries};
     use crate::cached::schedule::work::{
         MOST_SEQUENCES, Problem, Strides, UnitWords, announced, is_hidden, plan, row_of, sight, store_plan,
     };
@@ -19,11 +20,8 @@ pub mod warps {
     /// Keys that a warp multiplies at a time: the rows of the smallest page.
     const SLICE: u32 = 16;
 
-    /// Warps of a block that multiply. Of 64 keys, each takes a slice.
-    const WARPS: u32 = 4;
-
-    /// Parts that a thread adds up at a time.
-    const BATCH: usize = 16;
+    /// Columns of keys or values that are multiplied at a time, if they have to be scaled.
+    const SCALED_COLUMNS: u32 = 32;
 
     /// The named barrier of the warps that multiply.
     const MULTIPLIERS: u32 = 1;
@@ -33,8 +31,15 @@ pub mod warps {
     ///
     /// The number is a multiple of the groups of warps, so that each stage is always read by the
     /// same warps: they wait for every phase of its barrier.
-    pub const fn stages(keys: u32, depth: u32) -> u32 {
-        64 * 1024 / (4 * keys * depth)
+    pub const fn stages(keys: u32, depth: u32, bytes: u32) -> u32 {
+        64 * 1024 / (2 * bytes * keys * depth)
+    }
+
+    /// Returns the column of the values to which column `c` of a sum belongs, if values are
+    /// [widened](WarpRight::widen).
+    #[tma_device]
+    fn widened_column(c: u32) -> u32 {
+        c / 16 * 16 + c % 8 * 2 + c / 8 % 2
     }
 
     /// Computes `o = softmax(q · kᵀ · scale / log2(e)) · v` of few queries for each of many keys.
@@ -48,23 +53,53 @@ pub mod warps {
     /// ends last adds them up, for which `arrived` counts; without it, [`merge`](crate::cached::merge)
     /// does, for which `to_merge` is written. `arrived` and `taken` are zeros before and after the
     /// launch.
-    #[tma_kernel(threads = 32 * (WARPS + 1), unchecked, instances(
-        (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, -7)],
-        DEPTH in [d64 = 64, d128 = 128],
+    ///
+    /// Queries and results are `T`, keys and values `C` of so many `BYTES`. They are multiplied as `M`.
+    /// Those of one byte are multiplied by their scales, whose places are `last_scale`, `page_scale`
+    /// and `head_scale` ([`ScaleStrides`](crate::cached::loads::stream::ScaleStrides)).
+    ///
+    /// Of 64 keys, each of four warps takes a slice. Conversions take time, in which four others multiply
+    /// the next keys.
+    #[tma_kernel(threads = 32 * (WARPS + LOADERS), max_registers = if BYTES == 1 { 168 } else { 255 }, unchecked, instances(
+        (T, M, C, BYTES, SHIFT, DEPTH) in [
+            bf16_d64 = (bf16, bf16, bf16, 2, 32, 64),
+            bf16_d128 = (bf16, bf16, bf16, 2, 32, 128),
+            f16_d64 = (f16, f16, f16, 2, -7, 64),
+            f16_d128 = (f16, f16, f16, 2, -7, 128),
+            bf16_e4m3_d128 = (bf16, f16, e4m3, 1, -7, 128),
+            f16_e4m3_d128 = (f16, f16, e4m3, 1, -7, 128),
+        ],
         KEYS in [k16 = 16, k64 = 64],
-        let STAGES = stages(KEYS, DEPTH),
+        let STAGES = stages(KEYS, DEPTH, BYTES),
+        let SCALES = 2 * STAGES,
+        let IS_SCALED = BYTES == 1,
+        let WARPS = if BYTES == 1 { 8 } else { 4 }, // that multiply
+        let LOADERS = if BYTES == 1 { 4 } else { 1 }, // of which one loads, and others leave registers
+        let SUMS = 8 * WARPS,
+        let BATCH = if BYTES == 1 { 8 } else { 16 }, // parts that a thread adds up at a time
+        let HAS_ADDITIONS = KEYS == 16, // for which registers do not suffice beside 64 keys
         let PITCH = DEPTH + 8, // floats: a row, its peak and its sum of weights, in other banks than the next
     ))]
     pub fn attend<
         T,
+        M,
+        C,
+        const BYTES: u32,
         const SHIFT: i32,
         const DEPTH: u32,
         const KEYS: u32,
         const STAGES: u32,
+        const SCALES: u32,
+        const IS_SCALED: bool,
+        const WARPS: u32,
+        const LOADERS: u32,
+        const SUMS: u32,
+        const BATCH: usize,
+        const HAS_ADDITIONS: bool,
         const PITCH: u32,
     >(
-        k: TensorMap<Rows<T, KEYS, DEPTH>>,
-        v: TensorMap<Rows<T, KEYS, DEPTH>>,
+        k: TensorMap<Rows<C, KEYS, DEPTH>>,
+        v: TensorMap<Rows<C, KEYS, DEPTH>>,
         q: Global<T>,
         o: Global<T>,
         table: Option<Global<u32>>,
@@ -96,18 +131,37 @@ pub mod warps {
         o_query: u64,
         scale: f32,
         soft_cap: f32,
+        slopes: Option<Global<f32>>,
+        bias: Option<Global<T>>,
+        bias_sequence: u64,
+        bias_head: u64,
+        bias_query: u64,
+        bias_key: u64,
+        bias_factor: f32,
+        of_keys: Option<Global<f32>>,
+        of_values: Option<Global<f32>>,
+        last_scale: u32,
+        page_scale: u32,
+        head_scale: u32,
     ) where
-        T: TransposedElement + WarpMultiply<T, f32> + Number,
-        f32: PackAs<T>,
+        T: TileElement + Number,
+        M: TransposedElement + WarpMultiply<M, f32> + Number,
+        C: Widen<M> + Number,
+        f32: PackAs<M>,
     {
-        let ring: Pipeline<(Rows<T, KEYS, DEPTH>, Rows<T, KEYS, DEPTH>), STAGES> = shared();
-        let rows_of_q: Tile<T, Shape2<ROWS, DEPTH>, Swizzle128> = shared();
-        let sums: Stages<SharedArray<f32, PITCH>, { WARPS * 8 }> = shared();
+        let ring: Pipeline<(Rows<C, KEYS, DEPTH>, Rows<C, KEYS, DEPTH>), STAGES> = shared();
+        let scales: Stages<SharedArray<f32, 2>, SCALES> = shared();
+        let factors: SharedArray<f32, 16> = shared();
+        let rows_of_q: Tile<M, Shape2<ROWS, DEPTH>, Swizzle128> = shared();
+        let sums: Stages<SharedArray<f32, PITCH>, SUMS> = shared();
         let starts: SharedArray<u32, { MOST_SEQUENCES }> = shared();
         let announcements: Stages<UnitWords, 2> = shared();
         let ready: Stages<Barrier, 2> = shared();
         let free: Stages<Barrier, 2> = shared();
         let is_last: SharedArray<bool, 1> = shared();
+        let slopes_of_rows: Slopes = shared();
+        let positions: Positions = shared();
+        let starts_of_bias: Starts = shared();
         if thread_idx().x == 0 {
             ring.init(KEYS / SLICE);
             for i in 0..2 {
@@ -122,42 +176,55 @@ pub mod warps {
         let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows: ROWS };
         let of_q = Strides { sequence: q_sequence, head: q_head, query: q_query };
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
+        let of_bias = Strides { sequence: bias_sequence, head: bias_head, query: bias_query };
         let rows = queries * group;
-        if warp_idx() == WARPS {
-            if elect_one() {
-                k.prefetch_descriptor();
-                v.prefetch_descriptor();
+        if warp_idx() >= WARPS {
+            if IS_SCALED {
+                setmaxnreg_dec::<72>();
             }
-            // Of what a plan follows from, only lengths can be results of the previous kernel.
-            if lengths.is_some() {
+            if warp_idx() == WARPS {
+                if elect_one() {
+                    k.prefetch_descriptor();
+                    v.prefetch_descriptor();
+                }
+                // Of what a plan follows from, only lengths can be results of the previous kernel.
+                if lengths.is_some() {
+                    grid_dependency_wait();
+                }
+                let [unit_keys, units] = plan(problem, lengths, starts, target, least);
                 grid_dependency_wait();
-            }
-            let [unit_keys, units] = plan(problem, lengths, starts, target, least);
-            grid_dependency_wait();
-            if let Some(to_merge) = to_merge {
-                store_plan(to_merge, starts, sequences, unit_keys);
-            }
-            if elect_one() {
-                let mut producer = ring.producer();
-                load_units(
-                    k,
-                    v,
-                    &mut producer,
-                    announcements,
-                    ready,
-                    free,
-                    problem,
-                    table,
-                    table_stride,
-                    page_shift,
-                    lengths,
-                    starts,
-                    taken,
-                    unit_keys,
-                    units,
-                );
+                if let Some(to_merge) = to_merge {
+                    store_plan(to_merge, starts, sequences, unit_keys);
+                }
+                if elect_one() {
+                    let mut producer = ring.producer();
+                    load_units::<C, KEYS, DEPTH, STAGES, SCALES, IS_SCALED>(
+                        k,
+                        v,
+                        &mut producer,
+                        announcements,
+                        ready,
+                        free,
+                        problem,
+                        table,
+                        table_stride,
+                        page_shift,
+                        lengths,
+                        starts,
+                        taken,
+                        unit_keys,
+                        units,
+                        scales,
+                        of_keys,
+                        of_values,
+                        ScaleStrides { last_page: last_scale, page: page_scale, head: head_scale },
+                    );
+                }
             }
         } else {
+            if IS_SCALED {
+                setmaxnreg_inc::<216>(); // those that the loading warpgroup leaves
+            }
             grid_dependency_wait();
             let mut consumer = ring.consumer();
             let warp = warp_idx();
@@ -166,6 +233,7 @@ pub mod warps {
             let groups = WARPS / slices;
             let slice = warp % slices * SLICE;
             let mut turn = 0u32;
+            let mut position = 0u32; // of the unit's first stage, among all of the block
             let mut first_group = 0; // which reads the unit's first stage
             let mut is_over = false;
             while !is_over {
@@ -179,9 +247,33 @@ pub mod warps {
                     }
                     turn += 1;
 
-                    load_queries(rows_of_q, q, of_q, problem, work, work.row, depth, thread);
-                    named_barrier_sync(MULTIPLIERS, 32 * WARPS);
-                    let query = WarpLeft::<T, ROWS, DEPTH>::load(rows_of_q, [0, 0]);
+                    if HAS_ADDITIONS && (slopes.is_some() || bias.is_some()) {
+                        store_additions(
+                            slopes_of_rows,
+                            positions,
+                            starts_of_bias,
+                            problem,
+                            work,
+                            work.row,
+                            slopes,
+                            of_bias,
+                            thread,
+                        );
+                    }
+                    let mut row_scales = [1.0; 2];
+                    if IS_SCALED {
+                        if thread < 128 {
+                            load_widened_queries(
+                                rows_of_q, factors, q, of_q, problem, work, work.row, depth, thread,
+                            );
+                        }
+                        named_barrier_sync(MULTIPLIERS, 32 * WARPS);
+                        row_scales = [factors.get(lane_idx() / 4), factors.get(lane_idx() / 4 + 8)];
+                    } else {
+                        load_queries(rows_of_q, q, of_q, problem, work, work.row, depth, thread);
+                        named_barrier_sync(MULTIPLIERS, 32 * WARPS);
+                    }
+                    let query = WarpLeft::<M, ROWS, DEPTH>::load(rows_of_q, [0, 0]);
 
                     let tile_rows = min(ROWS, rows - work.row);
                     let sight = sight(problem, work.keys, work.row, ROWS, lane_idx() / 4);
@@ -194,11 +286,46 @@ pub mod warps {
                         let first = work.span.first + stage * KEYS + slice;
                         let slot = consumer.wait();
                         let mut scores = WarpAccumulator::<f32, ROWS, SLICE>::zero();
-                        scores
-                            .mma_sync(query, WarpRight::<T, SLICE, DEPTH>::load(slot.0.batch(0), [slice, 0]));
+                        let mut scale_of_values = 1.0;
+                        if IS_SCALED {
+                            // Registers do not suffice for a whole row.
+                            for first in unroll((0..DEPTH).step_by(SCALED_COLUMNS as usize)) {
+                                let query = WarpLeft::<M, ROWS, SCALED_COLUMNS>::load(rows_of_q, [0, first]);
+                                let keys = WarpRight::<M, SLICE, SCALED_COLUMNS>::widen(
+                                    slot.0.batch(0),
+                                    [slice, first],
+                                );
+                                scores.mma_sync(query, keys);
+                            }
+                            let [of_keys, of_values] = scales[(position + stage) % SCALES].get_vec::<2>(0);
+                            scale_of_values = of_values;
+                            for i in unroll(0..scores.len()) {
+                                scores[i] *= row_scales[scores.row(i)] * of_keys;
+                            }
+                        } else {
+                            let keys = WarpRight::<M, SLICE, DEPTH>::widen(slot.0.batch(0), [slice, 0]);
+                            scores.mma_sync(query, keys);
+                        }
                         if soft_cap > 0.0 {
                             for i in unroll(0..scores.len()) {
                                 scores[i] = tanh(scores[i] * soft_cap);
+                            }
+                        }
+                        if HAS_ADDITIONS && (slopes.is_some() || bias.is_some()) {
+                            for i in unroll(0..scores.len()) {
+                                let key = first + scores.at(i)[1];
+                                let row = lane_idx() / 4 + 8 * scores.row(i) as u32;
+                                scores[i] += addition(
+                                    slopes_of_rows,
+                                    positions,
+                                    starts_of_bias,
+                                    row,
+                                    key,
+                                    work.keys,
+                                    bias,
+                                    bias_key,
+                                    bias_factor,
+                                );
                             }
                         }
                         if first < sight.of_all.first || first + SLICE > sight.of_all.end {
@@ -213,7 +340,7 @@ pub mod warps {
                             if first + SLICE > work.keys {
                                 for row in work.keys - min(first, work.keys)..SLICE {
                                     for column in (lane_idx() * 8..DEPTH).step_by(256) {
-                                        slot.1.set_vec([0, 0, slice + row, column], [cast::<T>(0.0f32); 8]);
+                                        slot.1.set_vec([0, 0, slice + row, column], [cast::<C>(0.0f32); 8]);
                                     }
                                 }
                                 fence_proxy_async();
@@ -221,11 +348,22 @@ pub mod warps {
                             }
                         }
                         weigh::<ROWS, SLICE, DEPTH, SHIFT>(&mut scores, &mut sum, &mut softmax, scale);
-                        let weights = scores.pack::<T>();
-                        sum.mma_sync(
-                            weights,
-                            WarpRight::<T, DEPTH, SLICE>::load(slot.1.batch(0).t(), [0, slice]),
-                        );
+                        let weights = scores.pack::<M>();
+                        let values = slot.1.batch(0).t_if::<true>();
+                        if IS_SCALED {
+                            for first in unroll((0..DEPTH).step_by(SCALED_COLUMNS as usize)) {
+                                let mut part = WarpAccumulator::<f32, ROWS, SCALED_COLUMNS>::zero();
+                                let values =
+                                    WarpRight::<M, SCALED_COLUMNS, SLICE>::widen(values, [first, slice]);
+                                part.mma_sync(weights, values);
+                                for i in unroll(0..part.len()) {
+                                    let of_sum = (first / SCALED_COLUMNS) as usize * part.len() + i;
+                                    sum[of_sum] = fma(part[i], scale_of_values, sum[of_sum]);
+                                }
+                            }
+                        } else {
+                            sum.mma_sync(weights, WarpRight::<M, DEPTH, SLICE>::widen(values, [0, slice]));
+                        }
                         sync_warp();
                         if elect_one() {
                             slot.release();
@@ -245,7 +383,13 @@ pub mod warps {
                             }
                             for i in unroll(0..sum.len() / 2) {
                                 if sum.row(2 * i) as u32 == half {
-                                    own.set_vec(sum.at(2 * i)[1], [sum[2 * i], sum[2 * i + 1]]);
+                                    let column = sum.at(2 * i)[1];
+                                    if IS_SCALED {
+                                        own.set(widened_column(column), sum[2 * i]);
+                                        own.set(widened_column(column + 1), sum[2 * i + 1]);
+                                    } else {
+                                        own.set_vec(column, [sum[2 * i], sum[2 * i + 1]]);
+                                    }
                                 }
                             }
                             named_barrier_sync(MULTIPLIERS, 32 * WARPS);
@@ -284,6 +428,7 @@ pub mod warps {
                     }
 
                     first_group = (first_group + stages) % groups;
+                    position += stages;
 
                     if let Some(arrived) = arrived {
                         let is_divided = work.parts > 1;

@@ -8,7 +8,8 @@ use super::many_rows::warpgroups::attend as many_rows;
 use super::merge::rows::{THREADS, merge};
 use super::problem::{Problem, VECTOR};
 use super::{
-    AttentionElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache,
+    AttentionElement, CacheElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division,
+    KeyValueCache,
 };
 use crate::dependent::dependent;
 
@@ -18,25 +19,36 @@ use crate::dependent::dependent;
 const MERGED_BY_BLOCKS: usize = 8;
 
 /// Queues the kernels, unless there is nothing to compute.
-pub(super) fn queue<T: AttentionElement>(
+pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     on: &impl LaunchOn,
     q: TensorView<'_, T, 4>,
-    cache: KeyValueCache<'_, T>,
+    cache: KeyValueCache<'_, C>,
     mut o: TensorViewMut<'_, T, 4>,
-    options: CachedAttentionOptions<'_>,
+    options: CachedAttentionOptions<'_, T>,
 ) -> Result<(), CachedAttentionError> {
     let problem = Problem::of([q.shape(), o.shape()], &cache, &options)?;
     if o.shape().contains(&0) {
         return Ok(());
     }
-    let CachedAttentionOptions { sinks, mut lse, workspace, division, .. } = options;
+    let CachedAttentionOptions { slopes, bias, sinks, mut lse, workspace, division, .. } = options;
     let (of_q, of_o) = (q.strides(), o.strides());
     let all_of_q = flat("q", q.shape(), of_q, VECTOR)?;
     let all_of_o = flat("o", o.shape(), of_o, VECTOR)?;
 
+    let of_bias = bias.as_ref().map_or([0; 4], |bias| {
+        let is_shared = |i: usize| bias.shape()[i] == 1;
+        std::array::from_fn(|i| if is_shared(i) { 0 } else { bias.strides()[i] as u64 })
+    });
+    let bias = match bias {
+        None => None,
+        Some(bias) => Some(bias.with_strides([reach(bias.shape(), bias.strides())], [1])?),
+    };
+
     let device = on.device();
     let heads = problem.sequences * problem.key_heads;
-    let division = division.unwrap_or_else(|| Division::of(device, heads, problem.keys, problem.rows()));
+    let division = division.unwrap_or_else(|| {
+        Division::of_tiles(device, heads, problem.keys, problem.rows(), problem.tile_rows())
+    });
     let mut own = None;
     let workspace = match workspace {
         Some(given) => given,
@@ -54,7 +66,7 @@ pub(super) fn queue<T: AttentionElement>(
     };
     let page_shift = problem.page_rows.map_or(0, usize::ilog2);
     let depth = problem.kernel_depth() as u32;
-    let is_unknown = || CachedAttentionError::Depth { depth: problem.depth };
+    let is_unknown = || CachedAttentionError::Depth { depth: problem.depth, multiple: 16 / C::BYTES };
     // Extents are below 2^31, which the problem has checked.
     let count = |value: usize| value as u32;
     // Few parts of few rows are merged by the block that ends last, others by a kernel.
@@ -63,12 +75,12 @@ pub(super) fn queue<T: AttentionElement>(
     let is_merged = is_divided && problem.rows() > MERGED_BY_BLOCKS;
     // The kernels have the same parameters, except for how parts are merged.
     macro_rules! attend {
-        ($kernel:expr $(, $arrived:expr)?) => {
+        ($kernel:expr, $keys:expr, $values:expr, [$($arrived:expr)?], [$($scales:expr),*]) => {
             $kernel.launch(
                 dependent(on),
                 Grid::x(count(division.blocks.max(1))),
-                k.l2_promotion(L2Promotion::B256), // whole rows are read
-                v.l2_promotion(L2Promotion::B256),
+                $keys.l2_promotion(L2Promotion::B256), // whole rows are read
+                $values.l2_promotion(L2Promotion::B256),
                 q.with_strides([all_of_q], [1])?,
                 o.reborrow().with_strides([all_of_o], [1])?,
                 cache.table,
@@ -100,19 +112,44 @@ pub(super) fn queue<T: AttentionElement>(
                 of_o[2] as u64,
                 problem.scale,
                 problem.cap_scale,
+                slopes,
+                bias,
+                of_bias[0],
+                of_bias[1],
+                of_bias[2],
+                of_bias[3],
+                problem.bias_factor,
+                $($scales,)*
             )?
         };
     }
-    let keys = if problem.page_rows.is_some_and(|rows| rows < 64) { 16 } else { 64 };
-    let shift = T::SHIFT_OF_CACHED;
+    // A stage is in one page, and only the smaller stages have additions to scores.
+    let has_additions = slopes.is_some() || bias.is_some();
+    let keys = if has_additions || problem.page_rows.is_some_and(|rows| rows < 64) { 16 } else { 64 };
+    let shift = C::SHIFT;
     if problem.tile_rows() == 16 {
-        let kernel = few_rows::find::<T>(few_rows::Key { shift, depth, keys }).ok_or_else(is_unknown)?;
-        attend!(kernel, (!is_merged).then_some(&mut workspace.arrived));
-    } else {
+        let key = few_rows::Key { bytes: C::BYTES as u32, shift, depth, keys };
+        let kernel = few_rows::find::<T, C::Multiplied, C>(key).ok_or_else(is_unknown)?;
+        let scales = cache.scales;
+        let [pages, heads] = scales.map_or([1; 2], |scales| scales.keys.shape());
+        attend!(
+            kernel,
+            k,
+            v,
+            [(!is_merged).then_some(&mut workspace.arrived)],
+            [
+                scales.map(|scales| scales.keys),
+                scales.map(|scales| scales.values),
+                count(pages.saturating_sub(1)),
+                if pages == 1 { 0 } else { count(heads) },
+                u32::from(heads != 1)
+            ]
+        );
+    } else if let (Some(k), Some(v)) = (C::unwidened(k), C::unwidened(v)) {
         let warpgroups = count(problem.tile_rows() / 64);
         let key = many_rows::Key { shift, depth, keys, warpgroups };
         let kernel = many_rows::find::<T>(key).ok_or_else(is_unknown)?;
-        attend!(kernel);
+        attend!(kernel, k, v, [], []);
     }
     if is_merged {
         let threads = o.shape().iter().product::<usize>() / problem.depth * problem.kernel_depth() / 4;
@@ -160,6 +197,11 @@ pub(super) fn flat<const RANK: usize>(
     if !is_aligned || strides.last() != Some(&1) {
         return Err(CachedAttentionError::Rows { tensor, strides: strides.into() });
     }
-    let steps = shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride);
-    Ok(steps.sum::<usize>() + 1)
+    Ok(reach(shape, strides))
+}
+
+/// Returns the number of elements from the first to the last one of a view.
+fn reach<const RANK: usize>(shape: [usize; RANK], strides: [usize; RANK]) -> usize {
+    let steps = shape.iter().zip(strides).map(|(extent, stride)| extent.saturating_sub(1) * stride);
+    steps.sum::<usize>() + 1
 }

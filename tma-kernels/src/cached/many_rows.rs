@@ -7,7 +7,8 @@ use tma_runtime::tma_module;
 pub mod warpgroups {
     use tma_runtime::prelude::*;
 
-    use crate::cached::loads::stream::{Rows, load_queries, load_units};
+    use crate::cached::bias::additions::{Positions, Slopes, Starts, addition, store_additions};
+    use crate::cached::loads::stream::{Rows, ScaleStrides, load_queries, load_units};
     use crate::cached::schedule::work::{
         MOST_SEQUENCES, Problem, Sight, Strides, UnitWords, announced, is_hidden, plan, row_of, row_start,
         sight, store_plan,
@@ -26,17 +27,33 @@ pub mod warpgroups {
         (if warpgroups == 1 { 64 } else { 128 }) * 1024 / (4 * keys * depth)
     }
 
-    /// Limits the scores of keys from `first` on, and masks those of keys that a query does not see.
+    /// Limits the scores of keys from `first` on, adds what is added to them, and masks those of keys that a query does not see.
     #[tma_device]
-    fn score<const KEYS: u32>(
+    fn score<T: TileElement + Number, const KEYS: u32>(
         scores: &mut Accumulator<f32, ROWS, KEYS>,
         first: u32,
         sight: &Sight,
         soft_cap: f32,
+        own_row: u32,
+        keys: u32,
+        has_additions: bool,
+        slopes: Slopes,
+        positions: Positions,
+        starts: Starts,
+        bias: Option<Global<T>>,
+        bias_key: u64,
+        bias_factor: f32,
     ) {
         if soft_cap > 0.0 {
             for i in unroll(0..scores.len()) {
                 scores[i] = tanh(scores[i] * soft_cap);
+            }
+        }
+        if has_additions {
+            for i in unroll(0..scores.len()) {
+                let key = first + scores.at(i)[1];
+                let row = own_row + 8 * scores.row(i) as u32;
+                scores[i] += addition(slopes, positions, starts, row, key, keys, bias, bias_key, bias_factor);
             }
         }
         if first < sight.of_all.first || first + KEYS > sight.of_all.end {
@@ -62,6 +79,7 @@ pub mod warpgroups {
         WARPGROUPS in [m64 = 1, m128 = 2],
         let STAGES = stages(WARPGROUPS, KEYS, DEPTH),
         let LOADER = if WARPGROUPS == 1 { 56 } else { 64 }, // registers
+        let HAS_ADDITIONS = KEYS == 16, // for which registers do not suffice beside 64 keys
         let REGISTERS = if WARPGROUPS == 1 { 200 } else { 184 }, // those that the loading warpgroup leaves
     ))]
     pub fn attend<
@@ -72,6 +90,7 @@ pub mod warpgroups {
         const WARPGROUPS: u32,
         const STAGES: u32,
         const LOADER: u32,
+        const HAS_ADDITIONS: bool,
         const REGISTERS: u32,
     >(
         k: TensorMap<Rows<T, KEYS, DEPTH>>,
@@ -106,6 +125,13 @@ pub mod warpgroups {
         o_query: u64,
         scale: f32,
         soft_cap: f32,
+        slopes: Option<Global<f32>>,
+        bias: Option<Global<T>>,
+        bias_sequence: u64,
+        bias_head: u64,
+        bias_query: u64,
+        bias_key: u64,
+        bias_factor: f32,
     ) where
         T: TransposedElement + Multiply<T, f32> + Number,
         f32: PackAs<T>,
@@ -116,6 +142,10 @@ pub mod warpgroups {
         let announcements: Stages<UnitWords, 2> = shared();
         let ready: Stages<Barrier, 2> = shared();
         let free: Stages<Barrier, 2> = shared();
+        let slopes_of_rows: Stages<Slopes, WARPGROUPS> = shared();
+        let positions_of_rows: Stages<Positions, WARPGROUPS> = shared();
+        let starts_of_rows: Stages<Starts, WARPGROUPS> = shared();
+        let _scales: Stages<SharedArray<f32, 2>, 1> = shared(); // there are none
         if thread_idx().x == 0 {
             ring.init(4 * WARPGROUPS);
             for i in 0..2 {
@@ -131,6 +161,7 @@ pub mod warpgroups {
         let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows };
         let of_q = Strides { sequence: q_sequence, head: q_head, query: q_query };
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
+        let of_bias = Strides { sequence: bias_sequence, head: bias_head, query: bias_query };
         let rows = queries * group;
         if warpgroup_idx() == WARPGROUPS {
             setmaxnreg_dec::<LOADER>();
@@ -150,7 +181,7 @@ pub mod warpgroups {
                 }
                 if elect_one() {
                     let mut producer = ring.producer();
-                    load_units(
+                    load_units::<T, KEYS, DEPTH, STAGES, 1, false>(
                         k,
                         v,
                         &mut producer,
@@ -166,6 +197,10 @@ pub mod warpgroups {
                         taken,
                         unit_keys,
                         units,
+                        _scales,
+                        sinks,
+                        sinks,
+                        ScaleStrides { last_page: 0, page: 0, head: 0 },
                     );
                 }
             }
@@ -174,6 +209,9 @@ pub mod warpgroups {
             grid_dependency_wait();
             let mut consumer = ring.consumer();
             let query = rows_of_q[warpgroup_idx()];
+            let row_slopes = slopes_of_rows[warpgroup_idx()];
+            let positions = positions_of_rows[warpgroup_idx()];
+            let starts_of_bias = starts_of_rows[warpgroup_idx()];
             let thread = thread_idx().x % 128;
             let mut turn = 0u32;
             let mut is_over = false;
@@ -191,6 +229,19 @@ pub mod warpgroups {
                     let first_row = work.row + ROWS * warpgroup_idx();
                     sync_warpgroup(); // all warps have multiplied the queries of the unit before
                     load_queries(query, q, of_q, problem, work, first_row, depth, thread);
+                    if HAS_ADDITIONS && (slopes.is_some() || bias.is_some()) {
+                        store_additions(
+                            row_slopes,
+                            positions,
+                            starts_of_bias,
+                            problem,
+                            work,
+                            first_row,
+                            slopes,
+                            of_bias,
+                            thread,
+                        );
+                    }
                     fence_proxy_async();
                     sync_warpgroup();
 
@@ -208,7 +259,21 @@ pub mod warpgroups {
                         let mut scores = Accumulator::<f32, ROWS, KEYS>::zero();
                         let mut slot = consumer.wait();
                         scores.mma(query, slot.0.batch(0), ()).wait();
-                        score::<KEYS>(&mut scores, work.span.first, &sight, soft_cap);
+                        score::<T, KEYS>(
+                            &mut scores,
+                            work.span.first,
+                            &sight,
+                            soft_cap,
+                            own_row,
+                            work.keys,
+                            HAS_ADDITIONS && (slopes.is_some() || bias.is_some()),
+                            row_slopes,
+                            positions,
+                            starts_of_bias,
+                            bias,
+                            bias_key,
+                            bias_factor,
+                        );
                         weigh_tile::<KEYS, SHIFT>(&mut scores, &mut softmax, &mut shrink, scale);
                         let mut weights = scores.pack::<T>();
                         let mut last = work.span.first;
@@ -218,7 +283,21 @@ pub mod warpgroups {
                             let product = scores.mma(query, next.0.batch(0), ());
                             let flight = sum.mma(weights, slot.1.batch(0).t(), slot);
                             product.wait();
-                            score::<KEYS>(&mut scores, first, &sight, soft_cap);
+                            score::<T, KEYS>(
+                                &mut scores,
+                                first,
+                                &sight,
+                                soft_cap,
+                                own_row,
+                                work.keys,
+                                HAS_ADDITIONS && (slopes.is_some() || bias.is_some()),
+                                row_slopes,
+                                positions,
+                                starts_of_bias,
+                                bias,
+                                bias_key,
+                                bias_factor,
+                            );
                             let rises =
                                 weigh_tile::<KEYS, SHIFT>(&mut scores, &mut softmax, &mut shrink, scale);
                             let done = flight.wait();

@@ -23,7 +23,7 @@ pub mod rows {
     /// a peak and a sum of weights for each row. `starts` has the first unit of each sequence, and
     /// after them about how many keys a unit has.
     #[tma_kernel(threads = THREADS, unchecked, instances(
-        (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, -7)],
+        (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, -7), bf16_as_f16 = (bf16, -7)],
         DEPTH in [d64 = 64, d128 = 128],
     ))]
     pub fn merge<T, const SHIFT: i32, const DEPTH: u32>(

@@ -1,6 +1,8 @@
 //! Attention of few queries over many keys: the step of a decoder over its cache.
 
 pub mod append;
+pub mod bias;
+mod element;
 mod error;
 pub mod few_rows;
 mod launch;
@@ -16,6 +18,7 @@ use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
 pub use self::append::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries, append};
+pub use self::element::CacheElement;
 pub use self::error::CachedAttentionError;
 pub use self::workspace::CacheWorkspace;
 pub use super::attention::AttentionElement;
@@ -31,13 +34,32 @@ pub struct KeyValueCache<'a, T> {
     table: Option<TensorView<'a, u32, 2>>,
     /// The number of keys of each sequence.
     lengths: Option<TensorView<'a, u32, 1>>,
+    /// The factors of keys and values.
+    scales: Option<CacheScales<'a>>,
 }
 
-impl<'a, T: AttentionElement> KeyValueCache<'a, T> {
+/// The factors of the elements of a cache of [`e4m3`]: pages × heads or, if a cache is not in pages,
+/// batch × heads. Either extent may be 1, for a factor that all of them share.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheScales<'a> {
+    /// The factors of keys.
+    pub keys: TensorView<'a, f32, 2>,
+    /// The factors of values, of the same shape.
+    pub values: TensorView<'a, f32, 2>,
+}
+
+impl<'a> KeyValueCache<'a, e4m3> {
+    /// Sets the factors of keys and values, which are read on the device. Without them, they are 1.
+    pub fn with_scales(self, scales: CacheScales<'a>) -> Self {
+        Self { scales: Some(scales), ..self }
+    }
+}
+
+impl<'a, T> KeyValueCache<'a, T> {
     /// Returns a cache in which the keys of a sequence follow each other: `keys` and `values` are
     /// batch × heads × keys × depth. Views need not be contiguous.
     pub fn contiguous(keys: TensorView<'a, T, 4>, values: TensorView<'a, T, 4>) -> Self {
-        Self { keys, values, table: None, lengths: None }
+        Self { keys, values, table: None, lengths: None, scales: None }
     }
 
     /// Returns a cache in pages: `keys` and `values` are pages × heads × rows × depth, with 16, 32,
@@ -52,7 +74,7 @@ impl<'a, T: AttentionElement> KeyValueCache<'a, T> {
         values: TensorView<'a, T, 4>,
         table: TensorView<'a, u32, 2>,
     ) -> Self {
-        Self { keys, values, table: Some(table), lengths: None }
+        Self { keys, values, table: Some(table), lengths: None, scales: None }
     }
 
     /// Sets the number of keys of each sequence, which is read on the device. A length beyond the
@@ -64,17 +86,27 @@ impl<'a, T: AttentionElement> KeyValueCache<'a, T> {
 }
 
 /// Options of [`cached_attention`] beyond softmax(Q · Kᵀ / √depth) · V.
-#[derive(Debug, Default)]
-pub struct CachedAttentionOptions<'a> {
+#[derive(Debug)]
+pub struct CachedAttentionOptions<'a, T> {
     /// Whether a query sees only the keys up to its own position. The last query of a sequence is at
     /// the position of its last key.
     pub causal: bool,
     /// The number of keys before its own position that a query sees. `None` stands for all of them.
     pub window: Option<usize>,
+    /// The number of keys after its own position that a query sees, unless `causal` hides them all.
+    /// `None` stands for all of them.
+    pub window_after: Option<usize>,
     /// The factor of the scores, which must be positive. `None` stands for 1 / √depth.
     pub scale: Option<f32>,
     /// The limit of scores: a score `x`, after the scale, becomes `cap * tanh(x / cap)`.
     pub soft_cap: Option<f32>,
+    /// The slope of each head of queries (ALiBi): slope × distance between the positions of query and
+    /// key is subtracted from a score after scale and limit.
+    pub slopes: Option<TensorView<'a, f32, 1>>,
+    /// Numbers that are added to scores after scale and limit: batch × heads × queries × keys, where
+    /// any extent may be 1, for numbers that are shared. A cache in pages has as many keys as the
+    /// table has rows.
+    pub bias: Option<TensorView<'a, T, 4>>,
     /// The sink of each head of queries: a score that takes part in the softmax without a value.
     pub sinks: Option<TensorView<'a, f32, 1>>,
     /// The destination of the logarithm of each row's sum of exponentials: batch × heads × queries.
@@ -85,6 +117,24 @@ pub struct CachedAttentionOptions<'a> {
     pub workspace: Option<&'a mut CacheWorkspace>,
     /// The division of the work. `None` stands for the result of [`Division::of`].
     pub division: Option<Division>,
+}
+
+impl<T> Default for CachedAttentionOptions<'_, T> {
+    fn default() -> Self {
+        Self {
+            causal: false,
+            window: None,
+            window_after: None,
+            scale: None,
+            soft_cap: None,
+            slopes: None,
+            bias: None,
+            sinks: None,
+            lse: None,
+            workspace: None,
+            division: None,
+        }
+    }
 }
 
 /// The division of keys among blocks. Results depend on it in their rounding.
@@ -110,7 +160,11 @@ impl Division {
     /// many `rows` of queries for each of them: as many parts as occupy most multiprocessors most of
     /// the time.
     pub fn of(device: &Device, heads: usize, keys: usize, rows: usize) -> Self {
-        let tile = tile_rows(rows);
+        Self::of_tiles(device, heads, keys, rows, tile_rows(rows))
+    }
+
+    /// Returns the division for tiles of `tile` rows.
+    fn of_tiles(device: &Device, heads: usize, keys: usize, rows: usize, tile: usize) -> Self {
         let multiprocessors = (device.multiprocessors() as usize).max(1);
         // Blocks of one warpgroup that multiplies share a multiprocessor.
         let blocks = if tile == 64 { 2 * multiprocessors } else { multiprocessors };
@@ -151,6 +205,11 @@ fn tile_rows(rows: usize) -> usize {
 ///
 /// Matmuls accumulate and the softmax is computed in `f32`; weights are rounded to `T`.
 ///
+/// A cache of [`e4m3`] takes half of the memory, and of the time that its keys and values are read
+/// in. Its depth is a multiple of 16. Keys and values are converted to `f16`, exactly, and so are
+/// queries, after a power of two per row that keeps elements of `bf16` down to 2^-29 of the row's
+/// greatest exact; weights are rounded to `f16`. The cache is read once per 16 rows of queries.
+///
 /// # Errors
 ///
 /// `TMA0550` to `TMA0552` for tensors and options that do not match, `TMA0568` for pages and
@@ -175,12 +234,12 @@ fn tile_rows(rows: usize) -> usize {
 /// # Ok(())
 /// # }
 /// ```
-pub fn cached_attention<T: AttentionElement>(
+pub fn cached_attention<T: AttentionElement, C: CacheElement<T>>(
     on: &impl LaunchOn,
     q: impl MapArg<T, 4>,
-    cache: KeyValueCache<'_, T>,
+    cache: KeyValueCache<'_, C>,
     mut o: impl MapArgMut<T, 4>,
-    options: CachedAttentionOptions<'_>,
+    options: CachedAttentionOptions<'_, T>,
 ) -> Result<(), CachedAttentionError> {
     launch::queue(on, q.view(), cache, o.view_mut(), options)
 }

@@ -3,7 +3,9 @@
 use std::f32::consts::LOG2_E;
 
 use super::schedule::work::MOST_SEQUENCES;
-use super::{AttentionElement, CachedAttentionError, CachedAttentionOptions, KeyValueCache};
+use super::{
+    AttentionElement, CacheElement, CacheScales, CachedAttentionError, CachedAttentionOptions, KeyValueCache,
+};
 use crate::attention::shape::MOST;
 
 /// The elements of 16 bytes.
@@ -32,6 +34,10 @@ pub(super) struct Problem {
     pub(super) scale: f32,
     /// The factor of scores in the hyperbolic tangent that limits them, or 0.
     pub(super) cap_scale: f32,
+    /// The factor of what is added to scores after their scale and limit.
+    pub(super) bias_factor: f32,
+    /// Bytes of an element of the cache.
+    pub(super) bytes: usize,
 }
 
 impl Problem {
@@ -40,14 +46,15 @@ impl Problem {
     /// # Errors
     ///
     /// [`CachedAttentionError`] if they do not match.
-    pub(super) fn of<T: AttentionElement>(
+    pub(super) fn of<T: AttentionElement, C: CacheElement<T>>(
         [q, o]: [[usize; 4]; 2],
-        cache: &KeyValueCache<'_, T>,
-        options: &CachedAttentionOptions<'_>,
+        cache: &KeyValueCache<'_, C>,
+        options: &CachedAttentionOptions<'_, T>,
     ) -> Result<Self, CachedAttentionError> {
         let [sequences, heads, queries, depth] = q;
-        if depth == 0 || depth > 128 || !depth.is_multiple_of(VECTOR) {
-            return Err(CachedAttentionError::Depth { depth });
+        let multiple = 16 / C::BYTES;
+        if depth == 0 || depth > 128 || !depth.is_multiple_of(multiple) {
+            return Err(CachedAttentionError::Depth { depth, multiple });
         }
         let k = cache.keys.shape();
         let [_, key_heads, rows, _] = k;
@@ -62,11 +69,27 @@ impl Problem {
                 table.shape()[1]
             }
         };
+        let page_rows = page_rows(cache.table.is_some(), rows)?;
         if let Some(lengths) = &cache.lengths {
             fits("lengths", &lengths.shape(), &[sequences])?;
         }
+        if let Some(CacheScales { keys, values }) = &cache.scales {
+            let shared = |found: usize, all: usize| if found == 1 { 1 } else { all };
+            let [pages, heads] = keys.shape();
+            fits("scales.keys", &keys.shape(), &[shared(pages, batch), shared(heads, key_heads)])?;
+            fits("scales.values", &values.shape(), &keys.shape())?;
+        }
         if let Some(sinks) = &options.sinks {
             fits("sinks", &sinks.shape(), &[heads])?;
+        }
+        if let Some(slopes) = &options.slopes {
+            fits("slopes", &slopes.shape(), &[heads])?;
+        }
+        if let Some(bias) = &options.bias {
+            let keys = most_keys(page_rows, rows, table_width).unwrap_or(usize::MAX);
+            let all = [sequences, heads, queries, keys];
+            let shared = std::array::from_fn(|i| if bias.shape()[i] == 1 { 1 } else { all[i] });
+            fits("bias", &bias.shape(), &shared as &[usize; 4])?;
         }
         if let Some(lse) = &options.lse {
             fits("lse", &lse.shape(), &[sequences, heads, queries])?;
@@ -74,7 +97,6 @@ impl Problem {
         if heads > 0 && (key_heads == 0 || !heads.is_multiple_of(key_heads)) {
             return Err(CachedAttentionError::Heads { queries: heads, keys: key_heads });
         }
-        let page_rows = page_rows(cache.table.is_some(), rows)?;
         let scale = positive("scale", options.scale.unwrap_or(1.0 / (depth as f32).sqrt()))?;
         let (scale, cap_scale) = match options.soft_cap {
             None => (scale, 0.0),
@@ -93,9 +115,11 @@ impl Problem {
             page_rows,
             table_width,
             left: options.window.unwrap_or(MOST).min(MOST),
-            right: if options.causal { 0 } else { MOST },
+            right: if options.causal { 0 } else { options.window_after.unwrap_or(MOST).min(MOST) },
             scale: scale * LOG2_E,
             cap_scale,
+            bias_factor: scale.recip(),
+            bytes: C::BYTES,
         };
         let units = problem.heads_and_tiles().checked_mul(problem.sequences);
         let outputs = sequences.checked_mul(heads).and_then(|all| all.checked_mul(queries));
@@ -114,7 +138,7 @@ impl Problem {
 
     /// Returns how many rows of a head of keys a block multiplies at a time.
     pub(super) fn tile_rows(&self) -> usize {
-        super::tile_rows(self.rows())
+        if self.bytes == 1 { 16 } else { super::tile_rows(self.rows()) }
     }
 
     /// Returns how many heads of keys, times tiles of rows, a sequence has.
@@ -125,7 +149,7 @@ impl Problem {
     /// Returns the depth of the kernel that computes this one: loads fill the columns beyond with
     /// zeros.
     pub(super) fn kernel_depth(&self) -> usize {
-        if self.depth > 64 { 128 } else { 64 }
+        if self.depth > 64 || self.bytes == 1 { 128 } else { 64 }
     }
 }
 

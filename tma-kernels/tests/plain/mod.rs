@@ -39,6 +39,19 @@ impl Element for f16 {
     }
 }
 
+impl Element for e4m3 {
+    const ROUNDING: f64 = 1.0 / 16.0;
+    const LEAST: f64 = 1.0 / 1024.0;
+
+    fn of(value: f64) -> Self {
+        Self::from_f32(value as f32)
+    }
+
+    fn value(self) -> f64 {
+        f64::from(self.to_f32())
+    }
+}
+
 /// Returns reproducible pseudo-random numbers of up to this size (the finaliser of MurmurHash3).
 pub(crate) fn numbers<T: Element>(seed: u64, len: usize, size: f64) -> Vec<T> {
     let number = |i: usize| {
@@ -60,6 +73,8 @@ pub(crate) struct Row<'a> {
     pub(crate) q: &'a [f64],
     pub(crate) k: &'a [f64],
     pub(crate) v: &'a [f64],
+    /// Numbers that are added to the scores of keys after scale and cap. If it is empty, there are none.
+    pub(crate) additions: &'a [f64],
 }
 
 /// The softmax of scores.
@@ -109,7 +124,10 @@ impl Row<'_> {
         let depth = self.q.len();
         let dot = |key: &[f64]| self.q.iter().zip(key).map(|(a, b)| a * b).sum::<f64>() * softmax.scale;
         let capped = |score: f64| softmax.cap.map_or(score, |cap| cap * (score / cap).tanh());
-        let scores: Vec<f64> = self.k.chunks(depth).map(|key| capped(dot(key))).collect();
+        let mut scores: Vec<f64> = self.k.chunks(depth).map(|key| capped(dot(key))).collect();
+        for (score, addition) in scores.iter_mut().zip(self.additions) {
+            *score += addition;
+        }
         let sink = softmax.sink.filter(|_| !scores.is_empty()).unwrap_or(f64::NEG_INFINITY);
         let top = scores.iter().copied().fold(sink, f64::max);
         let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();

@@ -131,7 +131,7 @@ pub use mma::{
 };
 pub use mma::{
     AnyMatrix, WarpAccumulator, WarpElement, WarpLeft, WarpMultiply, WarpRight, WarpRows, WarpSource,
-    WarpStoreAs, WarpSum,
+    WarpStoreAs, WarpSum, Widen, WidenSource,
 };
 pub use phase::Phase;
 pub use pipeline::{Consumer, EmptySlot, FullSlot, LoadingSlot, Pipeline, Producer, Tiles};

@@ -94,7 +94,8 @@ impl Effort {
     /// earlier ones, and passes that evaluate each value under the conditions before it, such as
     /// those of checks.
     fn on(text: &str) -> Self {
-        let most = if text.contains("wgmma.") { OPTIMISED_MMA_BYTES } else { OPTIMISED_BYTES };
+        let multiplies = ["wgmma.", "mma.sync."].iter().any(|instruction| text.contains(instruction));
+        let most = if multiplies { OPTIMISED_MMA_BYTES } else { OPTIMISED_BYTES };
         if text.len() <= most { Self::Full } else { Self::Linear }
     }
 

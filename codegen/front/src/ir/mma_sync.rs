@@ -83,6 +83,8 @@ pub struct FragmentLoad {
     pub from: SharedOperand,
     /// Row and column in the operand's matrix, each a `u32`.
     pub at: [Expr; 2],
+    /// Whether elements of the tile may be [narrower](LoadedType::widened_from) than the operand's.
+    pub widens: bool,
 }
 
 /// `tile[at..] = accumulator`, converted, by the whole warp.
@@ -208,6 +210,16 @@ impl LoadedType {
                 WarpFragmentType { side: WarpSide::Left, element, rows, columns }
             }
             Self::Warp(ty) => ty,
+        }
+    }
+
+    /// Returns the part that each warp holds before it is widened: the same elements, as they are in
+    /// the tile. Two registers of the operand are widened from one of these.
+    pub const fn widened_from(self) -> Option<WarpFragmentType> {
+        let of_warp = self.of_warp();
+        match of_warp.element {
+            Scalar::F16 => Some(WarpFragmentType { element: Scalar::E4m3, ..of_warp }),
+            _ => None,
         }
     }
 

@@ -153,9 +153,10 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
             writeln!(f, "{dest} = row_{} {accumulator}", op.name())
         }
         StmtKind::LoadFragment(load) => {
-            let FragmentLoad { dest, from: SharedOperand { tile, ty }, at } = &**load;
+            let FragmentLoad { dest, from: SharedOperand { tile, ty }, at, widens } = &**load;
+            let word = if *widens { "widen" } else { "load" };
             let transposed = if ty.transposed { ".transposed" } else { "" };
-            writeln!(f, "{dest} = fragment.load{transposed} {tile} {}", List(at))
+            writeln!(f, "{dest} = fragment.{word}{transposed} {tile} {}", List(at))
         }
         StmtKind::MmaSync(mma) => {
             let MmaSync { op, accumulator, left, right } = &**mma;

@@ -276,7 +276,8 @@ macro_rules! parts {
             }
             StmtKind::StoreAccumulator { accumulator: _, first, tile } => Parts::read(vec![first, tile]),
             StmtKind::LoadFragment(load) => {
-                let FragmentLoad { dest: _, from: SharedOperand { tile, ty: _ }, at } = unboxed!(load);
+                let FragmentLoad { dest: _, from: SharedOperand { tile, ty: _ }, at, widens: _ } =
+                    unboxed!(load);
                 Parts::read([tile].into_iter().chain(at).collect())
             }
             StmtKind::StoreWarp(store) => {

@@ -5,7 +5,7 @@
 use super::cluster::{cluster_dim, remote};
 use super::cx::{Builder, Cx};
 use super::method::accumulator::{rows_of, zero_of};
-use super::method::mma_sync::load_operand;
+use super::method::mma_sync::{OperandSource, load_operand};
 use super::method::phase::new_phase;
 use super::names::callee::Callee;
 use super::number::{conversion, math};
@@ -71,20 +71,32 @@ impl Cx<'_> {
             }
             Callee::Fragment(word, operand) => {
                 let (call, operand) = (self.call_of(word, &(), call, span), Type::Fragment(operand));
-                call.map(|FragmentFunctionCall::Load { tile, at }| {
-                    load_operand(&mut self.builder, operand, tile, at, span)
+                call.map(|call| {
+                    let (widens, tile, at) = match call {
+                        FragmentFunctionCall::Load { tile, at } => (false, tile, at),
+                        FragmentFunctionCall::Widen { tile, at } => (true, tile, at),
+                    };
+                    load_operand(&mut self.builder, operand, OperandSource { tile, at, widens }, span)
                 })
             }
             Callee::WarpLeft(word, operand) => {
                 let (call, operand) = (self.call_of(word, &(), call, span), Type::WarpFragment(operand));
-                call.map(|WarpLeftFunctionCall::Load { tile, at }| {
-                    load_operand(&mut self.builder, operand, tile, at, span)
+                call.map(|call| {
+                    let (widens, tile, at) = match call {
+                        WarpLeftFunctionCall::Load { tile, at } => (false, tile, at),
+                        WarpLeftFunctionCall::Widen { tile, at } => (true, tile, at),
+                    };
+                    load_operand(&mut self.builder, operand, OperandSource { tile, at, widens }, span)
                 })
             }
             Callee::WarpRight(word, operand) => {
                 let (call, operand) = (self.call_of(word, &(), call, span), Type::WarpFragment(operand));
-                call.map(|WarpRightFunctionCall::Load { tile, at }| {
-                    load_operand(&mut self.builder, operand, tile, at, span)
+                call.map(|call| {
+                    let (widens, tile, at) = match call {
+                        WarpRightFunctionCall::Load { tile, at } => (false, tile, at),
+                        WarpRightFunctionCall::Widen { tile, at } => (true, tile, at),
+                    };
+                    load_operand(&mut self.builder, operand, OperandSource { tile, at, widens }, span)
                 })
             }
             Callee::Phase(word) => self.call_of(word, &(), call, span).map(|call| new_phase(call, span)),

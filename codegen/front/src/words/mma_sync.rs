@@ -53,6 +53,7 @@ words! {
     Functions of WarpLeft: WarpLeftFunction => WarpLeftFunctionCall, on () {
         "Multiplications by a warp" {
             fn load(tile: LoadedTile, at: RowAndColumn) => Load;
+            fn widen(tile: LoadedTile, at: RowAndColumn) => Widen;
         }
     }
 
@@ -60,6 +61,7 @@ words! {
     Functions of WarpRight: WarpRightFunction => WarpRightFunctionCall, on () {
         "Multiplications by a warp" {
             fn load(tile: LoadedTile, at: RowAndColumn) => Load;
+            fn widen(tile: LoadedTile, at: RowAndColumn) => Widen;
         }
     }
 }

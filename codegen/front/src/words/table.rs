@@ -1,20 +1,19 @@
 //! The table of words: every built-in function and method. Types, constants and macros are in
 //! [`types`](super::types).
 //!
-//! A row is a word's signature, much as `tma_runtime::lang` declares it, and the enum variant that
-//! it becomes. A parameter's name is followed by its [shape](super::shape), the constraint on the
-//! argument. If a method depends on a property of its receiver, the rows are `on` that property.
-//! The headings are those of `docs/language`, where the words are documented.
+//! A row is a word's signature, much as `tma_runtime::lang` declares it, and its enum variant. A
+//! parameter's name is followed by its [shape](super::shape), the constraint on the argument. If a
+//! method depends on a property of its receiver, the rows are `on` it. The headings are those of
+//! `docs/language`, where the words are documented.
 //!
-//! `for op in ReduceOp: fn reduce_{op}(..)` stands for one row per operation, and its marks come
-//! after the colon. A method takes its receiver by value, unless it is marked:
+//! `for op in ReduceOp: fn reduce_{op}(..)` stands for one row per operation, marked after the colon.
+//! A method takes its receiver by value, unless it is marked:
 //!
 //! * `#[ByRef]`, `#[ByMut]`: it takes `&self` or `&mut self`;
 //! * `#[Remote]`: it also exists for an object of another block;
 //! * `#[Sliced]`: it requires a kernel whose attribute fixes the extents of a cluster.
 //!
-//! To add a word, write its row here and its declaration in `tma_runtime::lang`. The compiler then
-//! requires an arm for its calls in `parse/method` or `parse/call.rs`.
+//! To add a word, write its row here, its declaration in `tma_runtime::lang`, and an arm for its calls.
 
 use std::borrow::Cow;
 
@@ -312,6 +311,7 @@ words! {
     Functions of Fragment: FragmentFunction => FragmentFunctionCall, on () {
         "Tensor cores" {
             fn load(tile: LoadedTile, at: RowAndColumn) => Load;
+            fn widen(tile: LoadedTile, at: RowAndColumn) => Widen;
         }
     }
 

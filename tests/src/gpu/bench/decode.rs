@@ -6,7 +6,9 @@
 
 use anyhow::{Context, ensure};
 use serde_json::json;
-use tma_kernels::cached::{CacheWorkspace, CachedAttentionOptions, KeyValueCache, cached_attention};
+use tma_kernels::cached::{
+    CacheElement, CacheScales, CacheWorkspace, CachedAttentionOptions, KeyValueCache, cached_attention,
+};
 use tma_runtime::prelude::*;
 
 use super::attention::reference;
@@ -70,9 +72,9 @@ impl Shape {
         Ok(Self { batch, heads, key_heads, keys })
     }
 
-    /// Returns the bytes of keys and values.
-    pub fn bytes(self) -> usize {
-        self.batch * self.key_heads * self.keys * DEPTH * 2 * size_of::<bf16>()
+    /// Returns the number of elements of keys and values.
+    pub fn elements(self) -> usize {
+        2 * self.batch * self.key_heads * self.keys * DEPTH
     }
 
     fn extents(self) -> [usize; 4] {
@@ -91,29 +93,53 @@ pub struct Contestant {
     queries: usize,
     /// Whether the launches go through several caches in turn.
     is_cold: bool,
+    /// Whether keys and values are `e4m3`, with a scale per head, and not `bf16`.
+    is_narrow: bool,
+}
+
+impl Contestant {
+    /// Returns the bytes of keys and values.
+    fn bytes(self, shape: Shape) -> usize {
+        shape.elements() * if self.is_narrow { size_of::<e4m3>() } else { size_of::<bf16>() }
+    }
+
+    /// Returns the numbers that keys or values repeat, as `bf16` has them exactly.
+    fn numbers(self, seed: u64) -> Vec<bf16> {
+        let rounded =
+            |x: bf16| if self.is_narrow { bf16::from_f32(e4m3::from_f32(x.to_f32()).to_f32()) } else { x };
+        noise_of(NUMBERS, |i| rounded(bf16::from_f64(normal(seed, i))))
+    }
 }
 
 /// All contestants.
 #[rustfmt::skip]
-pub const CONTESTANTS: [Contestant; 8] = [
-    Contestant { name: "cold/contiguous", page: None, queries: 1, is_cold: true },
-    Contestant { name: "cold/pages_of_16", page: Some(16), queries: 1, is_cold: true },
-    Contestant { name: "cold/pages_of_64", page: Some(64), queries: 1, is_cold: true },
-    Contestant { name: "cold/pages_of_256", page: Some(256), queries: 1, is_cold: true },
-    Contestant { name: "cold/4_queries", page: None, queries: 4, is_cold: true },
-    Contestant { name: "same/contiguous", page: None, queries: 1, is_cold: false },
-    Contestant { name: "same/pages_of_64", page: Some(64), queries: 1, is_cold: false },
-    Contestant { name: "same/4_queries", page: None, queries: 4, is_cold: false },
+pub const CONTESTANTS: [Contestant; 10] = [
+    Contestant { name: "cold/contiguous", page: None, queries: 1, is_cold: true, is_narrow: false },
+    Contestant { name: "cold/pages_of_16", page: Some(16), queries: 1, is_cold: true, is_narrow: false },
+    Contestant { name: "cold/pages_of_64", page: Some(64), queries: 1, is_cold: true, is_narrow: false },
+    Contestant { name: "cold/pages_of_256", page: Some(256), queries: 1, is_cold: true, is_narrow: false },
+    Contestant { name: "cold/4_queries", page: None, queries: 4, is_cold: true, is_narrow: false },
+    Contestant { name: "cold/e4m3", page: None, queries: 1, is_cold: true, is_narrow: true },
+    Contestant { name: "cold/e4m3_in_pages_of_64", page: Some(64), queries: 1, is_cold: true, is_narrow: true },
+    Contestant { name: "same/contiguous", page: None, queries: 1, is_cold: false, is_narrow: false },
+    Contestant { name: "same/pages_of_64", page: Some(64), queries: 1, is_cold: false, is_narrow: false },
+    Contestant { name: "same/4_queries", page: None, queries: 4, is_cold: false, is_narrow: false },
 ];
 
 /// A step's tensors.
 struct Step {
     q: DeviceTensor<bf16, 4>,
-    k: DeviceTensor<bf16, 4>,
-    v: DeviceTensor<bf16, 4>,
+    keys_and_values: KeysAndValues,
     /// The pages of each sequence, and the number of its keys.
     pages: Option<(DeviceTensor<u32, 2>, DeviceTensor<u32, 1>)>,
     o: DeviceTensor<bf16, 4>,
+}
+
+/// Keys, and values.
+enum KeysAndValues {
+    Bf16([DeviceTensor<bf16, 4>; 2]),
+    /// With the scales of all heads.
+    E4m3([DeviceTensor<e4m3, 4>; 2], DeviceTensor<f32, 2>),
 }
 
 /// A contestant with its caches.
@@ -132,7 +158,7 @@ impl Steps {
     ///
     /// Errors of the device.
     pub fn new(device: &Device, shape: Shape, contestant: Contestant) -> anyhow::Result<Self> {
-        let count = if contestant.is_cold { COLD_BYTES.div_ceil(shape.bytes()) } else { 1 };
+        let count = if contestant.is_cold { COLD_BYTES.div_ceil(contestant.bytes(shape)) } else { 1 };
         let steps =
             (0..count).map(|_| Step::new(device, shape, contestant)).collect::<anyhow::Result<_>>()?;
         Ok(Self { contestant, shape, steps, next: 0, workspace: CacheWorkspace::new(device)? })
@@ -146,19 +172,21 @@ impl Steps {
     pub fn queue(&mut self, stream: &Stream) -> anyhow::Result<()> {
         let index = self.next;
         self.next = (index + 1) % self.steps.len();
-        let Step { q, k, v, pages, o } = &mut self.steps[index];
-        let cache = match pages {
-            None => KeyValueCache::contiguous(k.view(), v.view()),
-            Some((table, lengths)) => {
-                KeyValueCache::paged(k.view(), v.view(), table.view()).with_lengths(lengths.view())
-            }
-        };
+        let Step { q, keys_and_values, pages, o } = &mut self.steps[index];
         let options = CachedAttentionOptions {
             causal: true,
             workspace: Some(&mut self.workspace),
             ..CachedAttentionOptions::default()
         };
-        Ok(cached_attention(stream, &*q, cache, o, options)?)
+        match keys_and_values {
+            KeysAndValues::Bf16(kv) => cached_attention(stream, &*q, cache(kv, pages.as_ref()), o, options)?,
+            KeysAndValues::E4m3(kv, scales) => {
+                let scales = CacheScales { keys: scales.view(), values: scales.view() };
+                let cache = cache(kv, pages.as_ref()).with_scales(scales);
+                cached_attention(stream, &*q, cache, o, options)?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs a step into poisoned memory, and compares some rows with those that the host computes.
@@ -175,7 +203,7 @@ impl Steps {
         stream.synchronize()?;
         self.next = 0;
         let (q, found) = (self.steps[0].q.to_vec()?, self.steps[0].o.to_vec()?);
-        let [k, v] = [K, V].map(numbers);
+        let [k, v] = [K, V].map(|seed| self.contestant.numbers(seed));
         for sample in 0..ROWS as u64 {
             let row = (hash(98, sample) % (found.len() / DEPTH) as u64) as usize;
             let (head, seen) = (row / queries, keys + row % queries + 1 - queries);
@@ -195,7 +223,7 @@ impl Steps {
 
     /// Returns the bytes of keys and values that a step reads.
     pub fn bytes(&self) -> f64 {
-        self.shape.bytes() as f64
+        self.contestant.bytes(self.shape) as f64
     }
 }
 
@@ -205,34 +233,65 @@ impl Step {
         let q = noise_of(batch * heads * queries * DEPTH, |i| bf16::from_f64(normal(Q, i)));
         let q = device.tensor(&q, [batch, heads, queries, DEPTH])?;
         let o = device.filled_bytes(q.shape(), 0xff)?;
-        let Some(rows) = contestant.page else {
-            let tensor = |seed| {
-                let mut all = Vec::new();
-                repeat(&numbers(seed), 0, batch * key_heads * keys * DEPTH, &mut all);
-                device.tensor(&all, [batch, key_heads, keys, DEPTH])
-            };
-            return Ok(Self { q, k: tensor(K)?, v: tensor(V)?, pages: None, o });
-        };
-        let width = keys.div_ceil(rows);
-        let table = scattered(batch * width);
-        let mut positions = vec![0; table.len()];
-        for (i, &page) in table.iter().enumerate() {
-            positions[page as usize] = i;
-        }
-        let tensor = |seed| {
-            let (numbers, mut all) = (numbers(seed), Vec::new());
-            for (position, head) in positions.iter().flat_map(|at| (0..key_heads).map(move |head| (at, head)))
-            {
-                let (sequence, first) = (position / width, position % width * rows);
-                let source = ((sequence * key_heads + head) * keys + first) * DEPTH;
-                repeat(&numbers, source, rows * DEPTH, &mut all); // rows beyond the length count for nothing
+        let pages = match contestant.page {
+            None => None,
+            Some(rows) => {
+                let width = keys.div_ceil(rows);
+                let table = device.tensor(&scattered(batch * width), [batch, width])?;
+                Some((table, device.tensor(&vec![u32::try_from(keys)?; batch], [batch])?))
             }
-            device.tensor(&all, [table.len(), key_heads, rows, DEPTH])
         };
-        let (k, v) = (tensor(K)?, tensor(V)?);
-        let lengths = device.tensor(&vec![u32::try_from(keys)?; batch], [batch])?;
-        Ok(Self { q, k, v, pages: Some((device.tensor(&table, [batch, width])?, lengths)), o })
+        let keys_and_values = if contestant.is_narrow {
+            let scales = device.tensor(&vec![1.0; key_heads], [1, key_heads])?;
+            let narrow = |x: &bf16| e4m3::from_f32(x.to_f32());
+            KeysAndValues::E4m3(stored(device, shape, contestant, narrow)?, scales)
+        } else {
+            KeysAndValues::Bf16(stored(device, shape, contestant, |&x| x)?)
+        };
+        Ok(Self { q, keys_and_values, pages, o })
     }
+}
+
+/// Returns the cache of these keys and values.
+fn cache<'a, C: CacheElement<bf16>>(
+    [k, v]: &'a [DeviceTensor<C, 4>; 2],
+    pages: Option<&'a (DeviceTensor<u32, 2>, DeviceTensor<u32, 1>)>,
+) -> KeyValueCache<'a, C> {
+    match pages {
+        None => KeyValueCache::contiguous(k.view(), v.view()),
+        Some((table, lengths)) => {
+            KeyValueCache::paged(k.view(), v.view(), table.view()).with_lengths(lengths.view())
+        }
+    }
+}
+
+/// Returns keys and values as the contestant stores them.
+fn stored<C: CacheElement<bf16>>(
+    device: &Device,
+    shape: Shape,
+    contestant: Contestant,
+    convert: impl Fn(&bf16) -> C,
+) -> anyhow::Result<[DeviceTensor<C, 4>; 2]> {
+    let Shape { batch, key_heads, keys, .. } = shape;
+    let rows = contestant.page.unwrap_or(keys);
+    let width = keys.div_ceil(rows); // 1 without pages
+    let table =
+        if contestant.page.is_some() { scattered(batch * width) } else { (0..batch as u32).collect() };
+    let mut positions = vec![0; table.len()];
+    for (i, &page) in table.iter().enumerate() {
+        positions[page as usize] = i;
+    }
+    let tensor = |seed| {
+        let numbers: Vec<C> = contestant.numbers(seed).iter().map(&convert).collect();
+        let mut all = Vec::with_capacity(table.len() * key_heads * rows * DEPTH);
+        for (position, head) in positions.iter().flat_map(|at| (0..key_heads).map(move |head| (at, head))) {
+            let (sequence, first) = (position / width, position % width * rows);
+            let source = ((sequence * key_heads + head) * keys + first) * DEPTH;
+            repeat(&numbers, source, rows * DEPTH, &mut all); // rows beyond the length count for nothing
+        }
+        device.tensor(&all, [table.len(), key_heads, rows, DEPTH])
+    };
+    Ok([tensor(K)?, tensor(V)?])
 }
 
 /// The seeds of the operands.
@@ -240,12 +299,8 @@ const Q: u64 = 98;
 const K: u64 = 99;
 const V: u64 = 100;
 
-fn numbers(seed: u64) -> Vec<bf16> {
-    noise_of(NUMBERS, |i| bf16::from_f64(normal(seed, i)))
-}
-
 /// Appends `len` of the numbers, repeated without an end, from the one at `first` on.
-fn repeat(numbers: &[bf16], first: usize, len: usize, to: &mut Vec<bf16>) {
+fn repeat<C: Copy>(numbers: &[C], first: usize, len: usize, to: &mut Vec<C>) {
     let end = to.len() + len;
     let mut rest = &numbers[first % numbers.len()..];
     while to.len() < end {
@@ -340,7 +395,7 @@ mod tests {
     #[test]
     fn a_shape_has_four_extents() {
         assert_eq!(Shape::parse("1x32x8x8192").unwrap(), SHAPES[0]);
-        assert_eq!(SHAPES[0].bytes(), 33_554_432);
+        assert_eq!(CONTESTANTS[0].bytes(SHAPES[0]), 33_554_432);
         assert!(Shape::parse("1x32x8").is_err() && Shape::parse("1x0x8x64").is_err());
     }
 }

@@ -3,6 +3,7 @@
 //! processes, and launches against the driver's own launch.
 
 pub mod additions;
+pub mod append;
 pub mod attention;
 pub mod copies;
 pub mod decode;
@@ -36,7 +37,7 @@ struct Benchmark {
     check: Option<Check>,
 }
 
-const BENCHMARKS: [Benchmark; 9] = [
+const BENCHMARKS: [Benchmark; 10] = [
     Benchmark { name: "copies", contestants: || named(copies::CONTESTANTS), run: copies::run, check: None },
     Benchmark {
         name: "reduce_add",
@@ -74,6 +75,7 @@ const BENCHMARKS: [Benchmark; 9] = [
         run: attention::run,
         check: Some(attention::check),
     },
+    Benchmark { name: "append", contestants: append::names, run: append::run, check: Some(append::check) },
     Benchmark { name: "decode", contestants: decode::names, run: decode::run, check: Some(decode::check) },
     Benchmark {
         name: "experts",

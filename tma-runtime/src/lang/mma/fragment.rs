@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{MatrixElement, WarpSource};
+use super::{MatrixElement, WarpSource, WidenSource};
 use crate::lang::{device_only, sealed::Sealed};
 
 /// A left operand of M × K elements in the registers of a warpgroup, packed from an accumulator by
@@ -68,6 +68,14 @@ impl<E: MatrixElement, const M: u32, const K: u32> Fragment<E, M, K> {
     /// ```
     #[doc(alias = "ldmatrix")]
     pub fn load<X: WarpSource<E>>(tile: X, at: [u32; 2]) -> Self {
+        device_only()
+    }
+
+    /// Loads M rows and K columns of `tile`, which may be of `e4m3` if `E` is `f16`, like
+    /// [`WarpLeft::widen`](super::WarpLeft::widen), in the order of rows or columns that is documented
+    /// there.
+    #[doc(alias = "cvt")]
+    pub fn widen<X: WidenSource<E>>(tile: X, at: [u32; 2]) -> Self {
         device_only()
     }
 }

@@ -64,5 +64,5 @@ pub use rows::Rows;
 pub use sparse::Sparse;
 pub use warp::{
     AnyMatrix, WarpAccumulator, WarpElement, WarpLeft, WarpMultiply, WarpRight, WarpRows, WarpSource,
-    WarpStoreAs, WarpSum,
+    WarpStoreAs, WarpSum, Widen, WidenSource,
 };

@@ -5,6 +5,7 @@
 
 mod store;
 pub(super) mod warp;
+mod widen;
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};

@@ -12,7 +12,7 @@ use tma_front::ir::{
 use tma_model::mma::{Accumulator, DoubleForm, Operand, WARP_ROWS, WarpForm};
 
 use super::store::{Target, store_at};
-use super::{AccumulatorAlloca, FirstRow, accumulator, lane, shape};
+use super::{AccumulatorAlloca, FirstRow, accumulator, lane, shape, widen};
 use crate::backend::BackendError;
 use crate::lower::nvvm::{self, WarpProduct};
 use crate::lower::types::pointer;
@@ -28,12 +28,20 @@ pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<
     let address = locals::alloca_of(cx, load.dest)?;
     let of_warp = ty.of_warp();
     let register = cx.operand_register(of_warp.element);
+    let in_tile = ty.widened_from().filter(|in_tile| in_tile.element == load.from.ty.tile.element);
+    if load.widens
+        && let Some(in_tile) = in_tile
+    {
+        return widen::load(cx, &from, ty, in_tile, address);
+    }
     let mut next = 0;
     while next < of_warp.registers() {
         let values = if of_warp.element == Scalar::F64 {
             vec![from.element(cx, ty.origin(next))?]
         } else {
-            from.matrices(cx, &matrix_positions(ty, next))?
+            let left = of_warp.registers() - next;
+            let origins: Vec<_> = (next..next + left.min(4)).map(|i| ty.origin(i)).collect();
+            from.matrices(cx, loaded_together(&origins))?
         };
         for (i, value) in (next..).zip(&values) {
             let at = locals::at(cx, register, address, cx.u32_const(i))?;
@@ -44,21 +52,19 @@ pub(in crate::lower) fn load(cx: &mut Cx<'_, '_>, load: &FragmentLoad) -> Lower<
     Ok(())
 }
 
-/// Returns the origins of the registers, from `first` on, that one instruction loads: four if they
-/// are the corners of a rectangle, otherwise two or one.
-fn matrix_positions(ty: LoadedType, first: u32) -> Vec<[u32; 2]> {
-    let left = ty.of_warp().registers() - first;
-    let origins: Vec<_> = (first..first + left.min(4)).map(|i| ty.origin(i)).collect();
-    let count = match origins[..] {
+/// Returns the first origins, of at most four, that one instruction loads: four if they are the
+/// corners of a rectangle, otherwise two or one.
+pub(super) fn loaded_together(origins: &[[u32; 2]]) -> &[[u32; 2]] {
+    let count = match origins {
         [a, b, c, d] if (0..2).all(|i| a[i] + d[i] == b[i] + c[i]) => 4,
         [_, _, ..] => 2,
         _ => 1,
     };
-    origins.into_iter().take(count).collect()
+    origins.get(..count).unwrap_or(origins)
 }
 
 /// The source of an operand.
-struct Source<'c, 'l> {
+pub(super) struct Source<'c, 'l> {
     base: PointerValue<'c>,
     ty: &'l OperandType,
     /// Row and column of the start of this warp's part, in the operand's matrix.
@@ -76,10 +82,15 @@ impl<'c, 'l> Source<'c, 'l> {
         let rows = from.band.unwrap_or_else(|| rows_of(from));
         let whole = if from.transposed { [columns, rows] } else { [rows, columns] };
         let part = Part { tile, at: &load.at, extents: ty.extents(), whole, inner };
-        part.check(cx, &at, ty.of_warp().element)?;
+        part.check(cx, &at, from.tile.element)?;
         let first = FirstRow::of_team(cx, ty.team(), tile.span)?;
         let at = [first.and(cx, at[0])?, at[1]];
         Ok(Self { base, ty: from, at, lane: lane(cx, tile.span)? })
+    }
+
+    /// Whether rows of the operand's matrix are columns of the tile.
+    pub(super) const fn is_transposed(&self) -> bool {
+        self.ty.transposed
     }
 
     /// Emits the address of a byte of the tile, from the row and the byte within the row.
@@ -97,7 +108,11 @@ impl<'c, 'l> Source<'c, 'l> {
 
     /// Loads one, two or four matrices: lane `8 · i + r` holds the address of row `r` of matrix i.
     /// Source: PTX ISA, "ldmatrix".
-    fn matrices(&self, cx: &mut Cx<'c, '_>, origins: &[[u32; 2]]) -> Lower<Vec<BasicValueEnum<'c>>> {
+    pub(super) fn matrices(
+        &self,
+        cx: &mut Cx<'c, '_>,
+        origins: &[[u32; 2]],
+    ) -> Lower<Vec<BasicValueEnum<'c>>> {
         let [row, column] = self.in_tile(self.at);
         let in_matrix = cx.builder.build_and(self.lane, cx.u32_const(7), "")?;
         let mut at = [cx.builder.build_int_add(row, in_matrix, "")?, column];

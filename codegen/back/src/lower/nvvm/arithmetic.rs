@@ -26,6 +26,12 @@ pub(in crate::lower) const F32_TO_E5M2: Instruction =
 pub(in crate::lower) const E4M3_TO_F16X2: Instruction = pure("cvt.rn.f16x2.e4m3x2 $0, $1;", B32, &[B16], 78);
 pub(in crate::lower) const E5M2_TO_F16X2: Instruction = pure("cvt.rn.f16x2.e5m2x2 $0, $1;", B32, &[B16], 78);
 
+// "prmt".
+
+/// Swaps bytes 1 and 2.
+pub(in crate::lower) const MIDDLE_BYTES_SWAPPED: Instruction =
+    pure("prmt.b32 $0, $1, $1, 0x3120;", B32, &[B32], 20);
+
 // "brev". LLVM has an intrinsic for it, but converts its leading zeros to trailing zeros, which it
 // then counts with a branch.
 

@@ -10,7 +10,8 @@ fn kernel(threads: u32, body: &str) -> String {
          let b: Tile<f16, Shape2<32, 64>, Swizzle128> = shared();\n\
          let bytes: Tile<i8, Shape2<64, 64>, Swizzle64> = shared();\n\
          let cube: Tile<f16, Shape3<2, 32, 64>, Swizzle128> = shared();\n\
-         let words: Tile<u32, Shape2<16, 8>> = shared();\n{body}\n}}"
+         let words: Tile<u32, Shape2<16, 8>> = shared();\n\
+         let narrow: Tile<e4m3, Shape2<64, 64>, Swizzle64> = shared();\n{body}\n}}"
     )
 }
 
@@ -72,6 +73,56 @@ fn a_multiplication_is_a_statement_of_registers() {
             "v8 = row_max v0",
         ]
     );
+}
+
+#[test]
+fn narrow_tiles_are_widened() {
+    let body = "let x = WarpLeft::<f16, 16, 32>::widen(narrow, [16, 0]); \
+                let y = WarpRight::<f16, 32, 8>::widen(narrow.t_if::<true>(), [0, 8]); \
+                let z = WarpRight::<f16, 8, 8>::widen(a.t(), [0, 8]);";
+    assert_eq!(
+        statements(body),
+        [
+            "v0 = fragment.widen s5 [16u32, 0u32]",
+            "v2 = fragment.widen.transposed s5 [0u32, 8u32]",
+            "v4 = fragment.widen.transposed s0 [0u32, 8u32]",
+        ]
+    );
+    let widen = |operand: &str, at: &str| format!("let x = {operand}::widen({at});");
+    for (code, broken, message, kept) in [
+        (
+            "TMA0251",
+            widen("WarpLeft::<f16, 16, 24>", "narrow, [0, 0]"),
+            "must have a multiple of 16 columns, but `WarpLeft<f16, 16, 24>` has 24",
+            widen("WarpLeft::<f16, 16, 32>", "narrow, [0, 0]"),
+        ),
+        (
+            "TMA0251",
+            widen("WarpRight::<f16, 8, 16>", "narrow.t_if::<true>(), [0, 0]"),
+            "must have a multiple of 16 rows, but `WarpRight<f16, 8, 16>` has 8",
+            widen("WarpRight::<f16, 16, 8>", "narrow.t_if::<true>(), [0, 0]"),
+        ),
+        (
+            "TMA0252",
+            widen("WarpLeft::<bf16, 16, 16>", "narrow, [0, 0]"),
+            "`WarpLeft<bf16, 16, 16>` cannot be loaded from a tile of e4m3",
+            widen("WarpLeft::<f16, 16, 16>", "narrow, [0, 0]"),
+        ),
+        (
+            "TMA0252",
+            "let x = WarpLeft::<f16, 16, 16>::load(narrow, [0, 0]);".to_owned(),
+            "use `widen` instead of `load`",
+            widen("WarpLeft::<f16, 16, 16>", "narrow, [0, 0]"),
+        ),
+        (
+            "TMA0261",
+            widen("WarpLeft::<f16, 16, 16>", "narrow, [0, 8]"),
+            "the first column must be a multiple of 16, but it is 8",
+            widen("WarpLeft::<f16, 16, 16>", "narrow, [8, 16]"),
+        ),
+    ] {
+        flipped(&broken, code, message, &kept);
+    }
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn takes(op: WarpMmaOp, element: Scalar) -> bool {
     op.operand(element).is_some() || op == WarpMmaOp::Add && element == Scalar::F64
 }
 
-/// Checks `WarpLeft::<f16, 16, 32>::load(tile, at)` and `Fragment::<f16, 64, 32>::load(tile, at)`.
+/// Checks `WarpLeft::<f16, 16, 32>::load(tile, at)` and `widen`, and the same of `Fragment`.
 pub(in crate::check) fn load(rules: &Rules<'_>, load: &FragmentLoad, span: Span, sink: &mut Sink) {
     let Some(ty) = LoadedType::of(&rules.kernel.local(load.dest).ty) else { return };
     loaded(rules.kernel, load, ty, span, sink);
@@ -110,12 +110,26 @@ pub(in crate::check) fn load(rules: &Rules<'_>, load: &FragmentLoad, span: Span,
         sink.error(mistake::MmaSync::Tile(tile.clone()), load.from.tile.span);
         return;
     };
-    if tile.element != ty.of_warp().element {
-        sink.error(mistake::MmaSync::LoadedElement { ty, tile: tile.element }, load.from.tile.span);
-        return;
-    }
-    if *transposed && tile.element.bytes() != 2 {
-        sink.error(mistake::MmaSync::Transposed(tile.element), load.from.tile.span);
+    let narrow = ty.widened_from().filter(|narrow| narrow.element == tile.element);
+    match (load.widens, narrow) {
+        (true, Some(narrow)) => {
+            // A matrix of `ldmatrix` has 16 bytes along a row of the tile.
+            let (axis, unit) = (AXES[part.inner], narrow.unit());
+            let extent = part.extents[part.inner];
+            if !extent.is_multiple_of(unit) {
+                sink.error(mistake::MmaSync::Widened { ty, axis, extent, unit }, span);
+            }
+        }
+        (_, narrow) if tile.element != ty.of_warp().element => {
+            let mistake =
+                mistake::MmaSync::LoadedElement { ty, tile: tile.element, narrow: narrow.is_some() };
+            sink.error(mistake, load.from.tile.span);
+            return;
+        }
+        _ if *transposed && tile.element.bytes() != 2 => {
+            sink.error(mistake::MmaSync::Transposed(tile.element), load.from.tile.span);
+        }
+        _ => {}
     }
     if let Some(rows) = band
         && !rows.is_multiple_of(8)

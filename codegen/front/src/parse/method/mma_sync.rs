@@ -86,16 +86,23 @@ impl Cx<'_> {
     }
 }
 
-/// Resolves `WarpLeft::<f16, 16, 32>::load(tile, [row, k])`, and the same for `WarpRight` and
-/// `Fragment`.
+/// The part of a tile that an operand is loaded from.
+pub(in crate::parse) struct OperandSource {
+    pub(in crate::parse) tile: SharedOperand,
+    pub(in crate::parse) at: [Expr; 2],
+    pub(in crate::parse) widens: bool,
+}
+
+/// Resolves `WarpLeft::<f16, 16, 32>::load(tile, [row, k])` and `widen`, and the same for
+/// `WarpRight` and `Fragment`.
 pub(in crate::parse) fn load_operand(
     builder: &mut Builder,
     operand: Type,
-    from: SharedOperand,
-    at: [Expr; 2],
+    source: OperandSource,
     span: Span,
 ) -> Expr {
+    let OperandSource { tile: from, at, widens } = source;
     let (dest, value) = builder.temporary("operand", operand, span);
-    builder.emit(StmtKind::LoadFragment(Box::new(FragmentLoad { dest, from, at })), span);
+    builder.emit(StmtKind::LoadFragment(Box::new(FragmentLoad { dest, from, at, widens })), span);
     value
 }

@@ -175,6 +175,7 @@ pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     let half: Tile<f16, Shape2<64, 32>, Swizzle64> = shared();
     let weights_of_more: Sparse<Fragment<f16, 64, 64>, 128> = sum.pack::<f16>().sparse([n, n]);
     sum.mma(Fragment::<f16, 64, 64>::load(a, [0, 0]), a, ()).wait();
+    sum.mma(Fragment::<f16, 64, 64>::widen(a, [0, 0]), a, ()).wait();
     let thin: Sparse<Tile<f16, Shape2<64, 32>, Swizzle64>, 64> = half.sparse([n]);
     sum.mma(-thin, a, ()).wait();
     setmaxnreg_dec::<160>();
@@ -191,6 +192,11 @@ pub fn every_word_of_products_of_warps(out: Global<f32>) {
     let mut sum: WarpAccumulator<f32, 16, 32> = WarpAccumulator::zero();
     sum.mma_sync(left, right);
     sum.mma_sync(left, WarpRight::<f16, 32, 32>::load(a.t_if::<false>(), [0, 0]));
+    let narrow: Tile<e4m3, Shape2<32, 32>, Swizzle32> = shared();
+    sum.mma_sync(
+        WarpLeft::<f16, 16, 32>::widen(narrow, [0, 0]),
+        WarpRight::<f16, 32, 32>::widen(narrow, [0, 0]),
+    );
     let mut rows: WarpRows<f32, 16> = sum.row_max();
     rows = WarpRows::<f32, 16>::filled(rows[0] + sum.row_sum()[1]);
     for i in unroll(0..sum.len()) {

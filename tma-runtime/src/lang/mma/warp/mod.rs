@@ -15,5 +15,5 @@ mod rows;
 
 pub use accumulator::WarpAccumulator;
 pub use element::{WarpElement, WarpMultiply, WarpStoreAs, WarpSum};
-pub use operand::{AnyMatrix, WarpLeft, WarpRight, WarpSource};
+pub use operand::{AnyMatrix, WarpLeft, WarpRight, WarpSource, Widen, WidenSource};
 pub use rows::WarpRows;

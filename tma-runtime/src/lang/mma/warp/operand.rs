@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 
 use super::WarpElement;
 use crate::lang::{
-    MatrixSwizzle, Shape, Shape2, Shape3, Tile, Transposed, TransposedElement, device_only, sealed::Sealed,
+    MatrixSwizzle, Shape, Shape2, Shape3, Tile, TileElement, Transposed, TransposedElement, device_only,
+    e4m3, f16, sealed::Sealed,
 };
 
 /// The left operand of a matmul of a warp, M × K, in its registers. M is a multiple of 16. A row of
@@ -66,6 +67,33 @@ impl<E: WarpElement + TransposedElement, S: AnyMatrix, W: MatrixSwizzle> WarpSou
 }
 impl<E: WarpElement, S: AnyMatrix, W: MatrixSwizzle> WarpSource<E> for Transposed<Tile<E, S, W>, false> {}
 
+/// The element of a tile that [`widen`](WarpLeft::widen) loads as an operand of `E`, which has 16
+/// bits: `E` itself or, if that is `f16`, [`e4m3`].
+#[diagnostic::on_unimplemented(
+    message = "elements of `{Self}` cannot be widened to `{E}`",
+    label = "neither `{E}` nor a narrower type with a conversion to it",
+    note = "e4m3 can be widened to f16; f16 and bf16 are loaded as they are"
+)]
+pub trait Widen<E>: TileElement {}
+
+impl<E: TransposedElement + TileElement> Widen<E> for E {}
+impl Widen<f16> for e4m3 {}
+
+/// The source of an operand of `E` whose elements may be narrower: a [`Tile`] of elements that
+/// [`Widen`], or [`tile.t()`](Tile::t) or [`tile.t_if()`](Tile::t_if) of one.
+#[diagnostic::on_unimplemented(
+    message = "an operand of `{E}` cannot be widened from `{Self}`",
+    label = "not a source of this operand",
+    note = "use a tile of `{E}` or, for an operand of f16, of e4m3, of two dimensions"
+)]
+pub trait WidenSource<E>: Sealed {}
+
+impl<E, T: Widen<E>, S: AnyMatrix, W: MatrixSwizzle> WidenSource<E> for Tile<T, S, W> {}
+impl<E, T: Widen<E>, S: AnyMatrix, W: MatrixSwizzle, const B: bool> WidenSource<E>
+    for Transposed<Tile<T, S, W>, B>
+{
+}
+
 macro_rules! registers {
     ($($operand:ident)+) => { $(
         impl<E: WarpElement, const ROWS: u32, const K: u32> Clone for $operand<E, ROWS, K> {
@@ -125,6 +153,46 @@ impl<E: WarpElement, const M: u32, const K: u32> WarpLeft<E, M, K> {
     pub fn load<X: WarpSource<E>>(tile: X, at: [u32; 2]) -> Self {
         device_only()
     }
+
+    /// Loads M rows and K columns of `tile` like [`load`](Self::load), from a tile of [`e4m3`] into an
+    /// operand of `f16`. The conversion is exact. A tile of the operand's own elements is loaded as
+    /// `load` does.
+    ///
+    /// A lane converts the elements that it has, so those of a row of a tile of `e4m3` arrive in
+    /// another order:
+    ///
+    /// * Of each 16 columns of K, column `c` becomes column `c / 2 % 2 * 8 + c / 4 * 2 + c % 2`. A sum
+    ///   does not change if both operands have this order: widen both, or write one that way.
+    /// * With `tile.t_if::<true>()`, K is in order. Of each 16 rows of the operand, the tile's column
+    ///   `c` becomes row `c % 2 * 8 + c / 2`: the even ones come first.
+    ///
+    /// K, or with a transposed tile M, must be a multiple of 16.
+    ///
+    /// PTX: `ldmatrix` and `cvt.rn.f16x2.e4m3x2` (PTX ISA, "cvt").
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(a: Tile<e4m3, Shape2<16, 128>, Swizzle128>, b: Tile<e4m3, Shape2<32, 128>, Swizzle128>) {
+    /// // Both operands have the same order of K.
+    /// let mut sum = WarpAccumulator::<f32, 16, 32>::zero();
+    /// let left = WarpLeft::<f16, 16, 128>::widen(a, [0, 0]);
+    /// sum.mma_sync(left, WarpRight::<f16, 32, 128>::widen(b, [0, 0]));
+    /// # }
+    /// ```
+    ///
+    /// There is no instruction that converts to `bf16`:
+    ///
+    /// ```compile_fail,E0277
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(a: Tile<e4m3, Shape2<16, 128>, Swizzle128>) {
+    /// let left = WarpLeft::<bf16, 16, 128>::widen(a, [0, 0]); // error: elements of `e4m3` cannot be widened to `bf16`
+    /// # }
+    /// ```
+    #[doc(alias = "cvt")]
+    #[must_use]
+    pub fn widen<X: WidenSource<E>>(tile: X, at: [u32; 2]) -> Self {
+        device_only()
+    }
 }
 
 impl<E: WarpElement, const N: u32, const K: u32> WarpRight<E, N, K> {
@@ -132,6 +200,14 @@ impl<E: WarpElement, const N: u32, const K: u32> WarpRight<E, N, K> {
     #[doc(alias = "ldmatrix")]
     #[must_use]
     pub fn load<X: WarpSource<E>>(tile: X, at: [u32; 2]) -> Self {
+        device_only()
+    }
+
+    /// Loads N rows and K columns of `tile`, which may be of [`e4m3`] if `E` is `f16`, like
+    /// [`WarpLeft::widen`], in the order of rows or columns that is documented there.
+    #[doc(alias = "cvt")]
+    #[must_use]
+    pub fn widen<X: WidenSource<E>>(tile: X, at: [u32; 2]) -> Self {
         device_only()
     }
 }

@@ -27,8 +27,11 @@ pub enum MmaSync {
     OperandDepth(WarpFragmentType),
     /// An operand that needs more registers than a thread has.
     OperandRegisters { ty: LoadedType, registers: u64 },
-    /// An operand whose elements are not those of the tile.
-    LoadedElement { ty: LoadedType, tile: Scalar },
+    /// An operand whose elements are not those of the tile. Those of a `narrow` one can be widened.
+    LoadedElement { ty: LoadedType, tile: Scalar, narrow: bool },
+    /// An operand that has not a multiple of `unit` elements along the rows of the tile, whose
+    /// elements are widened.
+    Widened { ty: LoadedType, axis: Axis, extent: u32, unit: u32 },
     /// A tile that is not a matrix whose rows consist of whole 16-byte chunks.
     Tile(TileType),
     /// A tile whose elements cannot be transposed.
@@ -94,10 +97,18 @@ impl MmaSync {
                 "a thread has at most {THREAD_REGISTERS} registers, but `{ty}` needs {registers}"
             ))
             .help("load it in parts along K"),
-            Self::LoadedElement { ty, tile } => {
-                element_text(format!("`{ty}` cannot be loaded from a tile of {tile}"))
-                    .help("use a tile of the operand's elements: loads do not convert")
+            Self::LoadedElement { ty, tile, narrow } => {
+                let text = element_text(format!("`{ty}` cannot be loaded from a tile of {tile}"));
+                if *narrow {
+                    text.help("use `widen` instead of `load`, and mind its order of rows or columns")
+                } else {
+                    text.help("use a tile of the operand's elements: loads do not convert")
+                }
             }
+            Self::Widened { ty, axis, extent, unit } => shape(format!(
+                "a widened operand must have a multiple of {unit} {axis}s, but `{ty}` has {extent}"
+            ))
+            .help(format!("use a multiple of {unit}: a row of the tile is read by 16 bytes")),
             Self::Tile(tile) => shape(format!("a warp cannot load from or store to parts of `{tile}`"))
                 .help("use a tile of two dimensions with a swizzle, `Panels16` or `NoSwizzle`"),
             Self::Transposed(element) => {
