@@ -69,11 +69,11 @@ fn checks_narrow<T: AttentionElement + CacheElement<T> + Element>(case: Case, se
         .unwrap_or_else(|failure| panic!("{case:?}: {failure}"));
 }
 
+/// The scales of keys and of values, if there are any.
+type Scales = Option<[DeviceTensor<f32, 2>; 2]>;
+
 /// Adds the scales of keys and values, if there are any.
-fn with_scales<'a>(
-    cache: KeyValueCache<'a, e4m3>,
-    scales: &'a Option<[DeviceTensor<f32, 2>; 2]>,
-) -> KeyValueCache<'a, e4m3> {
+fn with_scales<'a>(cache: KeyValueCache<'a, e4m3>, scales: &'a Scales) -> KeyValueCache<'a, e4m3> {
     match scales {
         None => cache,
         Some([keys, values]) => cache.with_scales(CacheScales { keys: keys.view(), values: values.view() }),
@@ -94,10 +94,7 @@ fn table(case: &Case, width: usize) -> Vec<u32> {
 fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
     device: &Device,
     case: Case,
-    with_scales: for<'a> fn(
-        KeyValueCache<'a, C>,
-        &'a Option<[DeviceTensor<f32, 2>; 2]>,
-    ) -> KeyValueCache<'a, C>,
+    with_scales: for<'a> fn(KeyValueCache<'a, C>, &'a Scales) -> KeyValueCache<'a, C>,
 ) -> Result<(), CachedAttentionError> {
     let Case { lengths, heads, key_heads, queries, depth, page, .. } = case;
     let (batch, most) = (lengths.len(), lengths.iter().copied().max().unwrap_or(0) as usize);

@@ -217,9 +217,10 @@ impl LoadedType {
     /// the tile. Two registers of the operand are widened from one of these.
     pub const fn widened_from(self) -> Option<WarpFragmentType> {
         let of_warp = self.of_warp();
-        match of_warp.element {
-            Scalar::F16 => Some(WarpFragmentType { element: Scalar::E4m3, ..of_warp }),
-            _ => None,
+        if matches!(of_warp.element, Scalar::F16) {
+            Some(WarpFragmentType { element: Scalar::E4m3, ..of_warp })
+        } else {
+            None
         }
     }
 
