@@ -2,7 +2,9 @@
 //! `TMA_DEVICE` names.
 #![cfg(feature = "llvm")]
 
-use tma_kernels::gemm::{GemmError, MaskedOptions, Promoted, Scales, gemm_scaled, gemm_scaled_masked};
+use tma_kernels::gemm::{
+    GemmError, MaskedOptions, Promoted, Scales, gemm_quantized, gemm_scaled, gemm_scaled_masked,
+};
 use tma_runtime::prelude::*;
 
 /// Returns reproducible pseudo-random numbers (xorshift).
@@ -179,6 +181,51 @@ fn special_values_stay_in_their_rows_and_columns() -> Result<(), GemmError> {
         }
     }
     assert_eq!(wanted.len(), m * n);
+    Ok(())
+}
+
+/// Weights of `e4m3` by rows of `bf16`: numbers that no `e4m3` holds, whose sums are exact.
+#[test]
+fn quantized_weights_are_multiplied_by_bf16() -> Result<(), GemmError> {
+    let device = Device::open()?;
+    let all: [[usize; 3]; 6] =
+        [[1, 67, 128], [8, 136, 1104], [13, 40, 2064], [30, 9, 400], [64, 131, 144], [70, 24, 272]];
+    for [m, n, k] in all {
+        let steps = k.div_ceil(128);
+        let host_a = numbers(7, m * k, |x| bf16::from_f32((x % 201) as f32 - 100.0));
+        let host_b = numbers(8, n * k, |x| e4m3::from_f32([0.25, -0.5, 3.0, 0.0][x as usize % 4]));
+        let of_b = scales(9, n.div_ceil(128) * steps);
+        let (a, b) = (device.tensor(&host_a, [m, k])?, device.tensor(&host_b, [n, k])?);
+        let scales = device.tensor(&of_b, [n.div_ceil(128), steps])?;
+        let mut c = device.filled_bytes::<f32, 2>([m, n], 0xff)?;
+        gemm_quantized(&device, &a, &b, Some(scales.view()), &mut c)?;
+        let [a, b] = [
+            host_a.iter().map(|x| x.to_f32()).collect::<Vec<_>>(),
+            host_b.iter().map(e4m3::to_f32).collect(),
+        ];
+        for (place, found) in c.to_vec()?.into_iter().enumerate() {
+            let (i, j) = (place / n, place % n);
+            let scale = |x: usize| of_b[j / 128 * steps + x / 128];
+            let wanted: f32 = (0..k).map(|x| a[i * k + x] * b[j * k + x] * scale(x)).sum();
+            assert!(found == wanted, "{m} × {n} × {k}: element {place} is {found}, not {wanted}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn quantized_weights_without_scales_or_columns() -> Result<(), GemmError> {
+    let device = Device::open()?;
+    let a = device.tensor(&[bf16::from_f32(-1.5); 2 * 16], [2, 16])?;
+    let b = device.tensor(&[e4m3::from_f32(448.0); 3 * 16], [3, 16])?;
+    let mut c = device.filled_bytes::<bf16, 2>([2, 3], 0xff)?;
+    gemm_quantized(&device, &a, &b, None, &mut c)?;
+    assert_eq!(c.to_vec()?, [bf16::from_f32(-1.5 * 448.0 * 16.0); 6]);
+    let (none, nothing) = (device.zeros::<bf16, 2>([2, 0])?, device.zeros::<e4m3, 2>([3, 0])?);
+    gemm_quantized(&device, &none, &nothing, None, &mut c)?;
+    assert_eq!(c.to_vec()?, [bf16::ZERO; 6]);
+    let error = gemm_quantized(&device, &a, &nothing, None, &mut c).expect_err("another K");
+    assert_eq!(error.code(), "TMA0557");
     Ok(())
 }
 

@@ -21,6 +21,9 @@ pub mod few_rows {
     /// Warps that compute factors.
     const FACTOR_WARPS: u32 = 2;
 
+    /// Elements after each row of sums: threads that store several rows access different banks.
+    pub const PADDING: u32 = 4;
+
     /// The maximum number of blocks of a cluster, and so of the parts of a sum.
     pub const MOST_PARTS: u32 = 8;
 
@@ -59,6 +62,59 @@ pub mod few_rows {
         }
     }
 
+    /// Adds up this block's share of a tile of `rows` × `BN` elements of C, from the sums of all
+    /// blocks of the cluster, in their order. Stores them from row and column `at` on, multiplied by
+    /// `scale`. The strides of `c` are those of groups and rows.
+    #[tma_device]
+    pub fn store_shares<C: TileElement + Number, const WARPGROUPS: u32, const BN: u32, const SUMS: u32>(
+        sums: SharedArray<f32, SUMS>,
+        c: Global<C>,
+        rows: u32,
+        at: [u32; 2],
+        n: u32,
+        scale: f32,
+        strides: [u64; 2],
+    ) {
+        sync_cluster(); // the sums of all blocks are stored
+        let threads = 128 * (1 + WARPGROUPS);
+        let parts = cluster_dim().x;
+        let first = block_idx().z as u64 * strides[0];
+        for item in (cluster_rank() * threads + thread_idx().x..rows * BN).step_by((parts * threads) as usize)
+        {
+            let place = item / BN * (BN + PADDING) + item % BN;
+            // All are requested before the first one is waited for.
+            let mut of_blocks = [0.0f32; MOST_PARTS as usize];
+            for part in unroll(0..MOST_PARTS) {
+                if part < parts {
+                    of_blocks[part as usize] = remote(sums, part).get(place);
+                }
+            }
+            let mut total = of_blocks[0];
+            for part in unroll(1..MOST_PARTS as usize) {
+                total += of_blocks[part];
+            }
+            let column = at[1] + item % BN;
+            if column < n {
+                let row = (at[0] + item / BN) as u64;
+                c.set(first + row * strides[1] + column as u64, cast::<C>(total * scale));
+            }
+        }
+        sync_cluster(); // no block reads the sums of one that has ended
+    }
+
+    /// Stores a warpgroup's sums in shared memory, by rows of A.
+    #[tma_device]
+    pub fn share_sums<const BM: u32, const BN: u32, const SUMS: u32>(
+        sum: &Accumulator<f32, 64, BM>,
+        sums: SharedArray<f32, SUMS>,
+        warpgroup: u32,
+    ) {
+        for i in unroll(0..sum.len()) {
+            let at = sum.at(i);
+            sums.set(at[1] * (BN + PADDING) + warpgroup * 64 + at[0], sum[i]);
+        }
+    }
+
     /// Multiplies groups of matrices, one for each block along z. Along y are tiles of the rows of
     /// A, along x those of B, each a cluster.
     ///
@@ -69,8 +125,7 @@ pub mod few_rows {
         let BN = 64 * WARPGROUPS,
         let STAGES = stages(WARPGROUPS),
         let FACTORS = BM * BATCH,
-        // Rows of sums, and padding: threads that store two of them access different banks.
-        let SUMS = BM * (BN + 4),
+        let SUMS = BM * (BN + PADDING),
 
         C in [bf16, f32],
         (BM, WARPGROUPS) in
@@ -212,33 +267,18 @@ pub mod few_rows {
                 }
                 batch += 1;
             }
-            for i in unroll(0..sum.len()) {
-                let at = sum.at(i);
-                sums.set(at[1] * (BN + 4) + warpgroup * 64 + at[0], sum[i]);
-            }
+            share_sums::<BM, BN, SUMS>(&sum, sums, warpgroup);
         }
 
-        sync_cluster(); // the sums of all blocks are stored
-        let threads = 128 * (1 + WARPGROUPS);
-        for item in (rank * threads + thread_idx().x..tile_rows * BN).step_by((parts * threads) as usize) {
-            let place = item / BN * (BN + 4) + item % BN;
-            // All are requested before the first one is waited for.
-            let mut of_blocks = [0.0f32; MOST_PARTS as usize];
-            for part in unroll(0..MOST_PARTS) {
-                if part < parts {
-                    of_blocks[part as usize] = remote(sums, part).get(place);
-                }
-            }
-            let mut total = of_blocks[0];
-            for part in unroll(1..MOST_PARTS as usize) {
-                total += of_blocks[part];
-            }
-            let at = column + item % BN;
-            if at < n {
-                let first = group as u64 * c_group + (row + item / BN) as u64 * c_row;
-                c.set(first + at as u64, cast::<C>(total * (1.0 / SMALLER)));
-            }
-        }
-        sync_cluster(); // no block reads the sums of one that has ended
+        let scale = 1.0 / SMALLER;
+        store_shares::<C, WARPGROUPS, BN, SUMS>(
+            sums,
+            c,
+            tile_rows,
+            [row, column],
+            n,
+            scale,
+            [c_group, c_row],
+        );
     }
 }

@@ -5,8 +5,11 @@ pub mod few_rows;
 pub mod kernel;
 mod launch;
 mod masked;
+mod quantized;
+pub mod weights;
 
 pub use masked::{MaskedOptions, gemm_scaled_masked};
+pub use quantized::gemm_quantized;
 
 use super::GemmError;
 use super::choose::{Problem, band_of};
