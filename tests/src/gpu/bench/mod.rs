@@ -7,6 +7,7 @@ pub mod attention;
 pub mod copies;
 pub mod decode;
 pub mod experts;
+pub mod few_rows;
 pub mod kernels;
 pub mod launches;
 pub mod libraries;
@@ -36,7 +37,7 @@ struct Benchmark {
     check: Option<Check>,
 }
 
-const BENCHMARKS: [Benchmark; 9] = [
+const BENCHMARKS: [Benchmark; 10] = [
     Benchmark { name: "copies", contestants: || named(copies::CONTESTANTS), run: copies::run, check: None },
     Benchmark {
         name: "reduce_add",
@@ -80,6 +81,12 @@ const BENCHMARKS: [Benchmark; 9] = [
         contestants: experts::names,
         run: experts::run,
         check: Some(experts::check),
+    },
+    Benchmark {
+        name: "few_rows",
+        contestants: few_rows::names,
+        run: few_rows::run,
+        check: Some(few_rows::check),
     },
 ];
 
