@@ -4,6 +4,7 @@
     ./torch_rivals.py attention --ours ./tma-gpu-bench
     ./torch_rivals.py grouped --ours ./tma-gpu-bench
     ./torch_rivals.py scaled --ours ./tma-gpu-bench
+    ./torch_rivals.py few_rows --ours ./tma-gpu-bench
     ./torch_rivals.py decode --ours ./tma-gpu-bench
 """
 
@@ -38,6 +39,9 @@ GROUPED = [(4096, 7168), (7168, 2048)]
 GROUPS = [8, 64]
 # M, N and K of products with scales.
 SCALED = [(4096, 7168, 2048), (8192, 7168, 7168), (4096, 4096, 7168), (4096, 7168, 16384), (128, 7168, 2048)]
+# Rows of A, and N and K of weights with scales, as in tests/src/gpu/bench/few_rows.rs.
+FEW_ROWS = [1, 8, 16, 64, 128]
+WEIGHTS = [(7168, 2048), (4096, 7168), (7168, 16384), (24576, 1536)]
 BLOCK = 128
 # Sequences, heads, heads of keys, and keys of a decoder's step.
 DECODE = [
@@ -179,6 +183,63 @@ def scaled(args):
         rounds.race("scaled/e4m3", (m, n, k), contestants, args.rounds)
 
 
+def few_rows_contestants(m, n, k):
+    """What multiplies `m` rows by weights that no cache holds, in turn. Figures are terabytes of weights per second."""
+    (a, of_a, a_meant), (b, of_b, b_meant) = quantised(m, k, 1), quantised(n, k, BLOCK)
+    wanted = a_meant.double() @ b_meant.double().t()
+    count = -(-COLD_BYTES // (n * k))
+    weights = [b] + [b.clone() for _ in range(count - 1)]
+    one_of_a = torch.ones(m, 1, device="cuda")
+    one_of_b = torch.ones(1, n, device="cuda")
+    along_m, out = of_a.t().contiguous().t(), torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+
+    def by_rows(b):
+        return torch._scaled_mm(a, b.t(), one_of_a, one_of_b, out_dtype=torch.bfloat16)
+
+    def by_blocks(b):
+        return torch._scaled_mm(a, b.t(), along_m, of_b.t(), out_dtype=torch.bfloat16)
+
+    plain = a.float().double() @ b.float().double().t()
+    candidates = [("torch_rowwise", by_rows, plain), ("cublaslt_scaled", by_blocks, wanted)]
+    try:
+        import deep_gemm
+
+        # A's scales as its kernel reads them, so that no launch has to rearrange them.
+        aligned = getattr(deep_gemm, "get_mn_major_tma_aligned_tensor", lambda scales: scales)(of_a)
+
+        def by_deep_gemm(b):
+            deep_gemm.fp8_gemm_nt((a, aligned), (b, of_b), out)
+            return out
+
+        candidates.append(("deep_gemm", by_deep_gemm, wanted))
+    except ImportError as error:
+        print(f"without deep_gemm: {error}", file=sys.stderr)
+    contestants = []
+    for name, multiply, meant in candidates:
+        try:
+            # bf16 rounds by 2^-9, the tensor cores by some 2^-13 of the greatest product.
+            if (multiply(b).double() - meant).norm() > meant.norm() / 100:
+                raise RuntimeError("its result is wrong")
+            turns = itertools.cycle(weights)
+            launch = lambda multiply=multiply, turns=turns: multiply(next(turns))
+            contestants.append((name, launch))
+        except (RuntimeError, ValueError, AssertionError, AttributeError) as error:
+            message = str(error) or type(error).__name__
+            print(f"without {name} at {(m, n, k)}: {message.splitlines()[0]}", file=sys.stderr)
+    return contestants
+
+
+def few_rows(args):
+    for n, k in WEIGHTS:
+        for m in FEW_ROWS:
+            contestants = [rounds.Theirs(name, launch, n * k, args.slice_ms)
+                           for name, launch in few_rows_contestants(m, n, k)]
+            if args.ours:
+                contestants.append(rounds.Ours(args.ours, "few_rows/cold/scaled", (m, n, k), args.slice_ms))
+                contestants[-1].name = "tma_kernels"
+            rounds.race("few_rows/cold", (m, n, k), contestants, args.rounds)
+
+
 def decode_launches(name, caches):
     """What launches the step of each cache in turn, and what returns the first one's result."""
     if name == FLASH_3:
@@ -231,7 +292,7 @@ def decode(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("benchmark", choices=["attention", "decode", "grouped", "scaled"])
+    parser.add_argument("benchmark", choices=["attention", "decode", "few_rows", "grouped", "scaled"])
     parser.add_argument("--ours", help="the program tma-gpu-bench; without it only PyTorch is measured")
     parser.add_argument("--kernels", default="tma_kernels", help="which of our kernels")
     parser.add_argument("--backends", type=lambda text: text.split(","), default=list(BACKENDS),
@@ -245,7 +306,8 @@ def main():
     if not torch.cuda.is_available():
         rounds.missing("PyTorch sees no GPU", "run this on a machine with one, with PyTorch for CUDA")
     torch.manual_seed(1)
-    {"attention": attention, "decode": decode, "grouped": grouped, "scaled": scaled}[args.benchmark](args)
+    benchmarks = {"attention": attention, "decode": decode, "few_rows": few_rows, "grouped": grouped, "scaled": scaled}
+    benchmarks[args.benchmark](args)
 
 
 if __name__ == "__main__":

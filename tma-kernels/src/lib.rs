@@ -20,6 +20,8 @@
 //! | --- | --- |
 //! | [`gemm::gemm`] | matrix products and batches of them, with bias, residual and activation |
 //! | [`gemm::gemm_scaled`] | products of `e4m3` with scales of blocks |
+//! | [`gemm::gemm_scaled_masked`] | the same of groups with counts of rows |
+//! | [`gemm::gemm_quantized`] | products of `bf16` with weights of `e4m3` |
 //! | [`gemm::gemm_grouped`] | products of groups of rows, each with a matrix of its own |
 //! | [`gemm::gemm_picked`] | batches whose matrices are picked by indices on the device |
 //! | [`conv::conv2d`] | convolutions of channels-last images |

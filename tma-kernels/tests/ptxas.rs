@@ -13,7 +13,9 @@ use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::grouped::kernel::grouped;
 use tma_kernels::gemm::picked::kernel as picked;
 use tma_kernels::gemm::ping_pong::kernels as ping_pong;
+use tma_kernels::gemm::scaled::few_rows::few_rows as scaled_few_rows;
 use tma_kernels::gemm::scaled::kernel::scaled;
+use tma_kernels::gemm::scaled::weights::weights as scaled_weights;
 use tma_kernels::gemm::split_k::kernels as split_k;
 use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
@@ -37,6 +39,8 @@ fn every_instance_is_assembled_without_spills() {
     let products = products.chain(&ping_pong::ping_pong::INSTANCES);
     let products = products.chain(&with_options::full::INSTANCES).chain(&picked::full::INSTANCES);
     let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
+    let products = products.chain(&scaled_few_rows::promoted::INSTANCES);
+    let products = products.chain(&scaled_weights::multiply::INSTANCES);
     let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
     let others = others.chain(&few_rows::warps::attend::INSTANCES);
     let others = others.chain(&many_rows::warpgroups::attend::INSTANCES);

@@ -87,7 +87,7 @@ pub(super) struct Parts<'a, C: Scalar> {
 }
 
 /// Returns all of the memory of C, from the first element to the last.
-fn flat<'a, C: Scalar>(
+pub(super) fn flat<'a, C: Scalar>(
     device: &Device,
     c: TensorViewMut<'a, C, 3>,
 ) -> Result<TensorViewMut<'a, C, 1>, Error> {

@@ -47,9 +47,9 @@ pub enum GemmError {
         /// The matrix that does not match, such as `B`.
         matrix: &'static str,
         /// The matrix's shape.
-        found: [usize; 2],
+        found: Vec<usize>,
         /// The shape that matches the others.
-        wanted: [usize; 2],
+        wanted: Vec<usize>,
     },
 
     /// The tensors of a grouped GEMM do not match.

@@ -8,6 +8,7 @@ pub mod attention;
 pub mod copies;
 pub mod decode;
 pub mod experts;
+pub mod few_rows;
 pub mod kernels;
 pub mod launches;
 pub mod libraries;
@@ -82,6 +83,12 @@ const BENCHMARKS: [Benchmark; 10] = [
         contestants: experts::names,
         run: experts::run,
         check: Some(experts::check),
+    },
+    Benchmark {
+        name: "few_rows",
+        contestants: few_rows::names,
+        run: few_rows::run,
+        check: Some(few_rows::check),
     },
 ];
 

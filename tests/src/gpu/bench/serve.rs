@@ -2,10 +2,11 @@
 //! kernels of this process, one line of the standard input at a time.
 //!
 //! A line is `BENCHMARK/CONTESTANT SHAPE`, as in results: `products/bf16/NAME 4096x8192x1024`,
-//! `attention/MASK/NAME 16x4096x128`, `grouped/bf16/tma_kernels 8x4096x7168` or
-//! `decode/CACHE/NAME 16x32x8x8192`. The response is a JSON line, with `tflops` and the state of the
-//! GPU, or with `error`. For `decode`, `tflops` are terabytes per second. The contestant and its
-//! operands are created at the first slice, and kept until another line names a different one.
+//! `attention/MASK/NAME 16x4096x128`, `grouped/bf16/tma_kernels 8x4096x7168`,
+//! `few_rows/cold/scaled 8x7168x2048` or `decode/CACHE/NAME 16x32x8x8192`. The response is a JSON
+//! line, with `tflops` and the state of the GPU, or with `error`. For `decode` and `few_rows`,
+//! `tflops` are terabytes per second. The contestant and its operands are created at the first
+//! slice, and kept until another line names a different one.
 
 use std::io::{BufRead, Write};
 
@@ -16,6 +17,7 @@ use tma_runtime::prelude::*;
 use super::attention::{self, Heads};
 use super::decode;
 use super::experts;
+use super::few_rows;
 use super::products::contestants::{self, Contestant};
 use super::products::precision::{Bf16, E4m3, F16, Precision, S8, Tf32};
 use super::products::{problem::Problem, shape};
@@ -64,6 +66,9 @@ fn server<'a>(slices: &'a Slices<'a>, request: &str) -> anyhow::Result<Server<'a
         return of_decode(slices, contestant, decode::Shape::parse(extents)?);
     }
     let extents = shape(extents)?;
+    if let Some(contestant) = name.strip_prefix("few_rows/") {
+        return of_few_rows(slices, contestant, extents);
+    }
     let mut parts = name.splitn(3, '/');
     match [parts.next(), parts.next(), parts.next()] {
         [Some("attention"), Some(_), Some(_)] => of_attention(slices, name, extents),
@@ -122,6 +127,18 @@ fn of_decode<'a>(slices: &'a Slices<'a>, name: &str, shape: decode::Shape) -> an
     Ok(Box::new(move || {
         let mut queue = || steps.queue(slices.stream);
         // SAFETY: the slice was prepared with these tensors, which live as long.
+        unsafe { slices.run(&slice, bytes, &mut queue) }
+    }))
+}
+
+fn of_few_rows<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> anyhow::Result<Server<'a>> {
+    let mut task = few_rows::Task::new(slices.stream.device(), shape, few_rows::find(name)?, true)?;
+    task.check(slices.stream)?;
+    let bytes = task.bytes();
+    let slice = slices.prepare(&mut || task.queue(slices.stream))?;
+    Ok(Box::new(move || {
+        let mut queue = || task.queue(slices.stream);
+        // SAFETY: the task has the tensors of the slice, and lives as long.
         unsafe { slices.run(&slice, bytes, &mut queue) }
     }))
 }

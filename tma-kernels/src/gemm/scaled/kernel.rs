@@ -23,13 +23,13 @@ pub mod scaled {
 
     /// 2^-24, the scale of factors, and of sums until they are stored to C. Without it, the product
     /// of two scales of up to 2^128 could overflow an `f32` where C does not.
-    const SMALLER: f32 = 5.960_464_5e-8;
+    pub const SMALLER: f32 = 5.960_464_5e-8;
 
     /// Returns the product of two scales, times [`SMALLER`]. If it still overflows an `f32`, so
     /// does C wherever it is not 0, since the least sum above zero is 2^-18. The product is
     /// bounded, because 0 · ∞ would make NaNs of the zeros.
     #[tma_device]
-    fn factor(of_a: f32, of_b: f32) -> f32 {
+    pub fn factor(of_a: f32, of_b: f32) -> f32 {
         // The greater one stays exact: if it were rounded to 0, the product would be 0.
         let is_greater = abs(of_a) > abs(of_b);
         let greater = if is_greater { of_a } else { of_b };

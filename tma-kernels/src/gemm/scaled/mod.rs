@@ -1,16 +1,26 @@
 //! GEMMs of `e4m3` with promoted sums, scaled as in DeepSeek's models.
 
+mod choose;
+pub mod few_rows;
 pub mod kernel;
+mod launch;
+mod masked;
+mod quantized;
+pub mod weights;
+
+pub use masked::{MaskedOptions, gemm_scaled_masked};
+pub use quantized::gemm_quantized;
 
 use super::GemmError;
-use super::choose::{self, Problem};
+use super::choose::{Problem, band_of};
+use super::edge::Edge;
+use super::extents::{batch, batch_mut};
+use choose::{BLOCK, FewRows, MOST_ROWS};
 use kernel::scaled::promoted;
+use launch::{Groups, LinedUp};
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut, resident_blocks};
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
-
-/// The number of columns of K, and of rows of B, that share a scale.
-const BLOCK: usize = 128;
 
 /// The scales of elements of `e4m3`. An element of A is multiplied by the scale of its row and of
 /// its 128 columns, an element of B by the scale of its 128 × 128 elements.
@@ -43,9 +53,14 @@ impl Promoted for f32 {}
 ///
 /// A is M × K, B is N × K and C is M × N. The tensor cores, which keep 13 bits of a sum of `e4m3`
 /// after the point, sum 128 columns of K. These sums are multiplied by their scales, if there are
-/// any, and added in `f32`. Extents are arbitrary if rows are multiples of 16 bytes. If C has no
-/// elements, nothing is done. A K of 0 produces zeros. The same matrices produce the same bits each
-/// time.
+/// any, and added in `f32`. Extents are arbitrary. If C has no elements, nothing is done. A K of 0
+/// produces zeros.
+///
+/// Few rows of A, up to 128, have a kernel of their own, if it should take less time. It divides the
+/// sums of a tile along K among blocks, and adds the parts in the order of K. The division depends
+/// on the extents and the device, so the same matrices produce the same bits each time. That kernel
+/// also multiplies more rows if rows of C are not multiples of 16 bytes, but reads B for each 128
+/// of them. Rows of A and B begin at multiples of 16 bytes.
 ///
 /// ```
 /// use tma_kernels::gemm::{Scales, gemm_scaled};
@@ -78,12 +93,12 @@ pub fn gemm_scaled<C: Promoted>(
 ) -> Result<(), GemmError> {
     let (a, b, c) = (a.view(), b.view(), c.view_mut());
     let ([m, k], n) = (a.shape(), b.shape()[0]);
-    fits("B", b.shape(), [n, k])?;
-    fits("C", c.shape(), [m, n])?;
+    fits("B", &b.shape(), &[n, k])?;
+    fits("C", &c.shape(), &[m, n])?;
     let steps = k.div_ceil(BLOCK);
     if let Some(scales) = &scales {
-        fits("`scales.a`", scales.a.shape(), [m, steps])?;
-        fits("`scales.b`", scales.b.shape(), [n.div_ceil(BLOCK), steps])?;
+        fits("`scales.a`", &scales.a.shape(), &[m, steps])?;
+        fits("`scales.b`", &scales.b.shape(), &[n.div_ceil(BLOCK), steps])?;
     }
     let tiles = m.div_ceil(BLOCK).saturating_mul(n.div_ceil(BLOCK));
     let scales_of_a = m.saturating_mul(steps);
@@ -101,11 +116,14 @@ pub fn gemm_scaled<C: Promoted>(
     queue(on, a.view(), b.view(), None, c)
 }
 
-fn fits(matrix: &'static str, found: [usize; 2], wanted: [usize; 2]) -> Result<(), GemmError> {
-    if found == wanted { Ok(()) } else { Err(GemmError::Scaled { matrix, found, wanted }) }
+fn fits(matrix: &'static str, found: &[usize], wanted: &[usize]) -> Result<(), GemmError> {
+    match found == wanted {
+        true => Ok(()),
+        false => Err(GemmError::Scaled { matrix, found: found.into(), wanted: wanted.into() }),
+    }
 }
 
-/// Queues the kernel whose clusters have less work, for extents that match.
+/// Queues the kernel that should take less time, for extents that match.
 fn queue<C: Promoted>(
     on: &impl LaunchOn,
     a: TensorView<'_, e4m3, 2>,
@@ -113,19 +131,57 @@ fn queue<C: Promoted>(
     scales: Option<Scales<'_>>,
     c: TensorViewMut<'_, C, 2>,
 ) -> Result<(), GemmError> {
-    let ([m, k], [n, _]) = (a.shape(), b.shape());
+    let ([m, k], [n, _], [_, step]) = (a.shape(), b.shape(), c.strides());
     let clusters = |extents: [usize; 2]| {
         let [tall, wide] = extents;
         (m.div_ceil(BLOCK * tall), n.div_ceil(BLOCK * wide))
     };
     let (tall, wide) = (clusters([2, 1]), clusters([1, 2]));
     let is_wide = wide.0 * wide.1 < tall.0 * tall.1;
+    let tiles = if is_wide { wide } else { tall };
+
+    let multiprocessors = on.device().multiprocessors();
+    let few = FewRows::of(m, [m, n, k], 1, multiprocessors);
+    let is_few = m <= MOST_ROWS && few.is_faster(tiles.0 * tiles.1, k, multiprocessors);
+    let c = batch_mut(c)?;
+    // Threads store single elements, but only of contiguous rows.
+    if (is_few || Edge::of(&c).is_reached()) && (n == 1 || step == 1) {
+        let scales = match scales {
+            None => None,
+            Some(Scales { a, b }) => Some(LinedUp::of(batch(a)?, batch(b)?)?),
+        };
+        let groups = Groups { a: batch(a)?, b: batch(b)?, scales, counts: None, c, k };
+        return launch::queue(on, groups, few);
+    }
+    let [_, row, _] = c.strides();
+    let c = c.with_strides([m, n], [row, step])?;
+    queue_many(on, Matrices { a, b, scales, c }, is_wide, tiles)
+}
+
+/// The matrices of a scaled GEMM.
+struct Matrices<'a, C: Scalar> {
+    a: TensorView<'a, e4m3, 2>,
+    b: TensorView<'a, e4m3, 2>,
+    scales: Option<Scales<'a>>,
+    c: TensorViewMut<'a, C, 2>,
+}
+
+/// Queues the kernel for many rows. The blocks of a cluster are side by side if it `is_wide`, and
+/// else stacked. `tiles` are the clusters' tiles along M and N.
+fn queue_many<C: Promoted>(
+    on: &impl LaunchOn,
+    matrices: Matrices<'_, C>,
+    is_wide: bool,
+    tiles: (usize, usize),
+) -> Result<(), GemmError> {
+    let Matrices { a, b, scales, c } = matrices;
+    let (down, across) = tiles;
+    let ([m, k], [n, _]) = (a.shape(), b.shape());
     let [cluster_n, cluster_m] = if is_wide { [2, 1] } else { [1, 2] };
     let key = promoted::Key { cluster_n, cluster_m };
     let Some(kernel) = promoted::find::<C>(key) else {
         unreachable!("`Promoted` is implemented for the types of the instances, which have {key:?}")
     };
-    let (down, across) = if is_wide { wide } else { tall };
     let most = (resident_blocks(on, kernel.spec())? / 2).max(1) as usize;
     // Few clusters, as long as there are no more rounds: idle multiprocessors leave the others more
     // power.
@@ -135,7 +191,7 @@ fn queue<C: Promoted>(
 
     // Blocks side by side already share A; consecutive clusters should share B.
     let problem = Problem { extents: [m, n, k], batches: 1, bytes: [1, size_of::<C>()] };
-    let band = choose::band_of(down, problem.fits_l2() && !is_wide) as u32;
+    let band = band_of(down, problem.fits_l2() && !is_wide) as u32;
     let nothing = on.device().zeros::<f32, 2>([0, 0])?;
     let (of_a, of_b, strides) = match scales {
         None => (nothing.view(), nothing.view(), [0; 2]),

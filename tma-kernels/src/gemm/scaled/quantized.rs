@@ -1,0 +1,105 @@
+//! GEMMs of `bf16` with matrices that are stored as `e4m3`.
+
+use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
+use tma_runtime::prelude::*;
+
+use super::super::GemmError;
+use super::super::edge::flat;
+use super::super::extents::{batch, batch_mut};
+use super::choose::{BLOCK, FewRows};
+use super::weights::weights::multiply;
+use super::{Promoted, fits};
+use crate::dependent::dependent;
+
+/// The most rows of A of a tile.
+const MOST_ROWS: usize = 64;
+
+/// The maximum number of tiles of A's rows: an extent of a grid.
+const MOST_BLOCKS: usize = 65_535;
+
+/// Queues `C = A · Bᵀ`, where A is of `bf16` and B of `e4m3`, with a scale for each 128 × 128
+/// elements: weights that are stored in half of the bytes.
+///
+/// A is M × K, B is N × K and C is M × N. `scales` are N / 128 × K / 128, both rounded up. Elements
+/// of B are converted to `bf16`, which is exact, when they are multiplied. Sums of 128 products are
+/// multiplied by their scale and added, all in `f32`, in an order that depends on the extents and
+/// the device: the same matrices produce the same bits each time.
+///
+/// The kernel is for few rows of A, where it reads each element of B once: for more than 64, it does
+/// so for each 64 of them. Rows of A and B begin at multiples of 16 bytes, and those of C anywhere.
+/// Nothing is allocated, unless K is 0: then C becomes zeros.
+///
+/// ```
+/// use tma_kernels::gemm::gemm_quantized;
+/// use tma_runtime::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::open()?;
+/// let a = device.tensor(&[bf16::from_f32(0.5); 3 * 160], [3, 160])?;
+/// let b = device.tensor(&[e4m3::from_f32(2.0); 17 * 160], [17, 160])?;
+/// let scales = device.tensor(&[0.25, 1.0], [1, 2])?;
+/// let mut c = device.zeros::<bf16, 2>([3, 17])?;
+/// gemm_quantized(&device, &a, &b, Some(scales.view()), &mut c)?;
+/// assert_eq!(c.to_vec()?, [bf16::from_f32(0.25 * 128.0 + 1.0 * 32.0); 3 * 17]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// `TMA0557` if the matrices or scales do not match or C has columns that are not contiguous,
+/// `TMA0546` if they are too large, and the errors of [`launch`](tma_runtime::launch::launch).
+pub fn gemm_quantized<C: Promoted>(
+    on: &impl LaunchOn,
+    a: impl MapArg<bf16, 2>,
+    b: impl MapArg<e4m3, 2>,
+    scales: Option<TensorView<'_, f32, 2>>,
+    mut c: impl MapArgMut<C, 2>,
+) -> Result<(), GemmError> {
+    let (a, b, c) = (a.view(), b.view(), c.view_mut());
+    let ([m, k], n) = (a.shape(), b.shape()[0]);
+    fits("B", &b.shape(), &[n, k])?;
+    fits("C", &c.shape(), &[m, n])?;
+    if n > 1 {
+        fits("the stride of C's columns", &c.strides()[1..], &[1])?;
+    }
+    if let Some(scales) = &scales {
+        fits("`scales`", &scales.shape(), &[n.div_ceil(BLOCK), k.div_ceil(BLOCK)])?;
+    }
+    let few = FewRows::of(m.min(MOST_ROWS), [m, n, k], 1, on.device().multiprocessors());
+    let down = m.div_ceil(few.rows as usize);
+    if [n, k].iter().any(|&extent| extent >= 1 << 27) || down > MOST_BLOCKS {
+        return Err(GemmError::TooLarge { extents: [m, n, k, 1] });
+    }
+    if m == 0 || n == 0 {
+        return Ok(());
+    }
+    let no_rows;
+    let no_columns;
+    let (a, b) = if k > 0 {
+        (batch(a)?, batch(b)?)
+    } else {
+        // Nothing is summed, and nothing loaded, but tensor maps have no empty tensors.
+        (no_rows, no_columns) = (on.device().zeros([1, 1, 16])?, on.device().zeros([1, 1, 16])?);
+        (no_rows.view(), no_columns.view())
+    };
+    let key = multiply::Key { bm: few.rows, warpgroups: few.warpgroups };
+    let Some(kernel) = multiply::find::<C>(key) else {
+        unreachable!("`Promoted` is implemented for the types of the instances, which have {key:?}")
+    };
+    let across = n.div_ceil(64 * few.warpgroups as usize) as u32;
+    let [row, _] = c.strides();
+    let c = flat(on.device(), batch_mut(c)?)?;
+    Ok(kernel.launch(
+        dependent(on).cluster([few.parts, 1, 1]),
+        Grid::new(across * few.parts, down as u32, 1),
+        a.l2_promotion(L2Promotion::B256),
+        b.l2_promotion(L2Promotion::B256),
+        c,
+        scales.filter(|_| k > 0),
+        m as u32,
+        n as u32,
+        k as u32,
+        row as u64,
+    )?)
+}
