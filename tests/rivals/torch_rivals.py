@@ -212,7 +212,7 @@ def few_rows_contestants(m, n, k):
             return out
 
         candidates.append(("deep_gemm", by_deep_gemm, wanted))
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # not there, or built for another PyTorch
         print(f"without deep_gemm: {error}", file=sys.stderr)
     contestants = []
     for name, multiply, meant in candidates:

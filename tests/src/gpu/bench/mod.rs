@@ -38,7 +38,7 @@ struct Benchmark {
     check: Option<Check>,
 }
 
-const BENCHMARKS: [Benchmark; 10] = [
+const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "copies", contestants: || named(copies::CONTESTANTS), run: copies::run, check: None },
     Benchmark {
         name: "reduce_add",
