@@ -9,7 +9,7 @@ use tma_runtime::tma_module;
 /// along K, so that all multiprocessors read B, however few tiles it has. Each then adds up its
 /// share of the tile through distributed shared memory, in the order of the blocks.
 #[tma_module]
-pub mod few_rows {
+pub mod exchanged {
     use tma_runtime::prelude::*;
 
     use crate::gemm::device::producer::Operand;
@@ -208,13 +208,13 @@ pub mod few_rows {
                 }
             } else if warp_idx() <= FACTOR_WARPS {
                 let thread = thread_idx().x - 32;
-                let mut batch = 0u32;
                 for start in (first..end).step_by(BATCH as usize) {
+                    let batch = (start - first) / BATCH;
                     // Loaded before the buffer is free, while the previous factors are used.
                     let mut products = [SMALLER; 8];
                     if let Some(scales_a) = scales_a {
+                        let step = min(start + thread % BATCH, end - 1);
                         if let Some(scales_b) = scales_b {
-                            let step = min(start + thread % BATCH, end - 1);
                             let blocks = n.div_ceil(128);
                             let of_b = scales_b.get(
                                 (group * blocks + column / 128) as u64 * blocks_of_k as u64 + step as u64,
@@ -241,15 +241,14 @@ pub mod few_rows {
                     if elect_one() {
                         ready[batch % 2].arrive();
                     }
-                    batch += 1;
                 }
             }
         } else {
             let warpgroup = warpgroup_idx() - 1;
             let mut consumer = ring.consumer();
             let mut sum = Accumulator::<f32, 64, BM>::zero();
-            let mut batch = 0u32;
             for start in (first..end).step_by(BATCH as usize) {
+                let batch = (start - first) / BATCH;
                 ready[batch % 2].wait((batch / 2) & 1);
                 for step in start..min(start + BATCH, end) {
                     let slot = consumer.wait();
@@ -265,7 +264,6 @@ pub mod few_rows {
                 if elect_one() {
                     taken[batch % 2].arrive();
                 }
-                batch += 1;
             }
             share_sums::<BM, BN, SUMS>(&sum, sums, warpgroup);
         }

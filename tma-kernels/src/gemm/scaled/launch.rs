@@ -8,7 +8,7 @@ use super::super::GemmError;
 use super::super::edge::flat;
 use super::Promoted;
 use super::choose::FewRows;
-use super::few_rows::few_rows::promoted;
+use super::few_rows::exchanged::promoted;
 use crate::dependent::dependent;
 
 /// The scales of groups of matrices.

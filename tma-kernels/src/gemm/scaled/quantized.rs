@@ -7,7 +7,7 @@ use super::super::GemmError;
 use super::super::edge::flat;
 use super::super::extents::{batch, batch_mut};
 use super::choose::{BLOCK, FewRows};
-use super::weights::weights::multiply;
+use super::weights::widened::multiply;
 use super::{Promoted, fits};
 use crate::dependent::dependent;
 

@@ -9,11 +9,11 @@ use tma_runtime::tma_module;
 /// The left operand of an instruction may be in registers. A warpgroup converts its 64 × 128
 /// elements of B to `bf16`, which is exact, and multiplies them there.
 #[tma_module]
-pub mod weights {
+pub mod widened {
     use tma_runtime::prelude::*;
 
     use crate::gemm::device::producer::Operand;
-    use crate::gemm::scaled::few_rows::few_rows::{PADDING, share_sums, stages, store_shares};
+    use crate::gemm::scaled::few_rows::exchanged::{PADDING, share_sums, stages, store_shares};
 
     /// Returns 64 × 128 elements of B, which begin at row `first` of the tile, as numbers.
     #[tma_device]
@@ -100,8 +100,8 @@ pub mod weights {
                 }
             } else if warp_idx() == 1 {
                 // The scales of 32 steps at a time, one a lane.
-                let mut batch = 0u32;
                 for start in (first..end).step_by(32) {
+                    let batch = (start - first) / 32;
                     let mut scale = 1.0;
                     if let Some(scales_b) = scales_b {
                         scale = scales_b.get(column / 128 * steps + min(start + lane_idx(), end - 1));
@@ -112,15 +112,14 @@ pub mod weights {
                     if elect_one() {
                         ready[batch % 2].arrive();
                     }
-                    batch += 1;
                 }
             }
         } else {
             let warpgroup = warpgroup_idx() - 1;
             let mut consumer = ring.consumer();
             let mut sum = Accumulator::<f32, 64, BM>::zero();
-            let mut batch = 0u32;
             for start in (first..end).step_by(32) {
+                let batch = (start - first) / 32;
                 ready[batch % 2].wait((batch / 2) & 1);
                 for step in start..min(start + 32, end) {
                     let slot = consumer.wait();
@@ -141,7 +140,6 @@ pub mod weights {
                 if elect_one() {
                     taken[batch % 2].arrive();
                 }
-                batch += 1;
             }
             share_sums::<BM, BN, SUMS>(&sum, sums, warpgroup);
         }
