@@ -11,6 +11,7 @@ pub mod kernels;
 pub mod launches;
 pub mod libraries;
 pub mod measure;
+pub mod model;
 pub mod products;
 pub mod scales;
 pub mod serve;
@@ -36,7 +37,7 @@ struct Benchmark {
     check: Option<Check>,
 }
 
-const BENCHMARKS: [Benchmark; 9] = [
+const BENCHMARKS: [Benchmark; 10] = [
     Benchmark { name: "copies", contestants: || named(copies::CONTESTANTS), run: copies::run, check: None },
     Benchmark {
         name: "reduce_add",
@@ -81,6 +82,7 @@ const BENCHMARKS: [Benchmark; 9] = [
         run: experts::run,
         check: Some(experts::check),
     },
+    Benchmark { name: "model", contestants: model::names, run: model::run, check: None },
 ];
 
 fn named(contestants: &[&str]) -> Vec<String> {
