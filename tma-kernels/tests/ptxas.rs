@@ -17,6 +17,7 @@ use tma_kernels::gemm::scaled::few_rows::exchanged as scaled_few_rows;
 use tma_kernels::gemm::scaled::kernel::scaled;
 use tma_kernels::gemm::scaled::weights::widened as scaled_weights;
 use tma_kernels::gemm::split_k::kernels as split_k;
+use tma_kernels::model::{embedding, gated, norm, quantize, sample, softmax};
 use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas;
@@ -46,7 +47,14 @@ fn every_instance_is_assembled_without_spills() {
     let others = others.chain(&many_rows::warpgroups::attend::INSTANCES);
     let others = others.chain(&merge::rows::merge::INSTANCES);
     let others = others.chain(&append::kernel::rows::append::INSTANCES);
-    let kernels: Vec<_> = products.chain(others).collect();
+    let rows = norm::kernel::rows::normalise::INSTANCES.iter();
+    let rows = rows.chain(&gated::kernel::rows::multiply::INSTANCES);
+    let rows = rows.chain(&embedding::kernel::rows::look_up::INSTANCES);
+    let rows = rows.chain(&quantize::kernel::rows::quantise::INSTANCES);
+    let rows = rows.chain(&softmax::kernel::rows::softmax::INSTANCES);
+    let rows = rows.chain(&sample::kernel::rows::scan::INSTANCES);
+    let rows = rows.chain(&sample::kernel::rows::draw::INSTANCES);
+    let kernels: Vec<_> = products.chain(others).chain(rows).collect();
     let parts = thread::available_parallelism().map_or(1, usize::from);
     let messages: Vec<_> = thread::scope(|scope| {
         // Each thread gets some instances of each kernel, since kernels differ in the time they

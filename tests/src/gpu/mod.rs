@@ -6,5 +6,6 @@ pub mod errors;
 pub mod example_runs;
 #[cfg(feature = "cust")]
 pub mod exchange;
+pub mod model;
 pub mod runner;
 pub mod tuning;

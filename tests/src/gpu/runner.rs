@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::Context;
 use tma_runtime::prelude::*;
 
-use super::{errors, example_runs, tuning};
+use super::{errors, example_runs, model, tuning};
 use crate::case::Options;
 use crate::conformance;
 use crate::kernels::{self, faults};
@@ -68,6 +68,7 @@ fn all(options: Options) -> Vec<Test> {
     let mut tests: Vec<_> = cases.collect();
     tests.extend(conformance_tests());
     tests.extend(example_runs::tests(&options));
+    tests.extend(model::tests());
     if !options.quick {
         tests.extend(errors::tests());
         tests.extend(tuning::tests());

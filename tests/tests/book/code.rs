@@ -295,3 +295,30 @@ fn attention_averages_equal_values() -> anyhow::Result<()> {
     assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 1.0));
     Ok(())
 }
+
+#[test]
+fn a_normalised_sum_is_gated() -> anyhow::Result<()> {
+    let device = Device::simulator();
+    let x = device.tensor(&[bf16::ONE; 16 * 256], [16, 256])?;
+    let mut residual = device.tensor(&[bf16::ONE; 16 * 256], [16, 256])?;
+    let mut normalised = device.zeros::<bf16, 2>([16, 256])?;
+    use tma_kernels::model::{Gate, NormOptions, gated_packed, rms_norm};
+
+    // Adds the output of a layer to the residual, and normalises the sum.
+    let weight = device.tensor(&[bf16::ONE; 256], [256])?;
+    let options = NormOptions {
+        weight: Some(weight.view()),
+        epsilon: 1e-5,
+        residual: Some(residual.view_mut()),
+        ..Default::default()
+    };
+    rms_norm(&device, &x, &mut normalised, options)?;
+
+    // Halves of rows: silu(gate) · up.
+    let mut gated = device.zeros::<bf16, 2>([16, 128])?;
+    gated_packed(&device, Gate::Silu, &normalised, &mut gated)?;
+    assert!(residual.to_vec()?.iter().all(|x| x.to_f32() == 2.0));
+    // 1 / (1 + 1 / e)
+    assert!(gated.to_vec()?.iter().all(|x| (x.to_f32() - 0.731).abs() < 0.004));
+    Ok(())
+}

@@ -13,6 +13,7 @@ pub mod kernels;
 pub mod launches;
 pub mod libraries;
 pub mod measure;
+pub mod model;
 pub mod products;
 pub mod scales;
 pub mod serve;
@@ -90,6 +91,7 @@ const BENCHMARKS: &[Benchmark] = &[
         run: few_rows::run,
         check: Some(few_rows::check),
     },
+    Benchmark { name: "model", contestants: model::names, run: model::run, check: None },
 ];
 
 fn named(contestants: &[&str]) -> Vec<String> {

@@ -1,0 +1,32 @@
+//! The kernels of a transformer between its matrix products: norms, gates, embeddings,
+//! quantisation, softmax and samplers.
+//!
+//! All work on rows: the last dimension of a tensor, whose elements must be adjacent.
+
+pub mod embedding;
+mod error;
+pub mod gated;
+pub mod norm;
+pub mod quantize;
+mod rows;
+pub mod sample;
+pub mod softmax;
+pub mod vectors;
+
+pub use self::embedding::embedding;
+pub use self::error::ModelError;
+pub use self::gated::{Gate, gated, gated_packed};
+pub use self::norm::{NormOptions, layer_norm, rms_norm, rms_norm_quantized};
+pub use self::quantize::{ScaleBlocks, ScalesMut, quantize};
+pub use self::rows::ModelElement;
+pub use self::sample::{SampleOptions, arg_max, log_probability, sample};
+pub use self::softmax::{SoftmaxOptions, softmax};
+
+/// Checks a factor that must be above zero and below 2.3e38, so that its product with log2(e) is
+/// finite.
+fn positive(option: &'static str, number: f32) -> Result<f32, ModelError> {
+    match number > 0.0 && number < 2.3e38 {
+        true => Ok(number),
+        false => Err(ModelError::Number { option, number, wanted: "above 0 and below 2.3e38" }),
+    }
+}

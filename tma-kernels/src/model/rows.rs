@@ -1,0 +1,235 @@
+//! Rows of tensors, as the kernels address them.
+
+use tma_runtime::prelude::*;
+use tma_runtime::{Error, Scalar};
+
+use super::ModelError;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for tma_runtime::prelude::bf16 {}
+    impl Sealed for tma_runtime::prelude::f16 {}
+    impl Sealed for f32 {}
+}
+
+/// The element types of the kernels over rows: `bf16`, `f16` and `f32`.
+#[diagnostic::on_unimplemented(
+    message = "kernels over rows need tensors of `bf16`, `f16` or `f32`, not of `{Self}`",
+    label = "neither `bf16`, `f16` nor `f32`"
+)]
+pub trait ModelElement: Scalar + sealed::Sealed {}
+
+impl ModelElement for bf16 {}
+impl ModelElement for f16 {}
+impl ModelElement for f32 {}
+
+/// The number of rows, and of other extents, that a kernel does not reach.
+const MOST: usize = 1 << 31;
+
+/// The bytes of a vector.
+const VECTOR_BYTES: usize = 16;
+
+/// Extents of rows that have the same columns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rows {
+    /// The number of rows.
+    pub(super) count: u32,
+    /// The extent of the dimension before the columns.
+    pub(super) inner: u32,
+    pub(super) columns: u32,
+}
+
+impl Rows {
+    /// Returns the rows of a tensor of this shape, whose last dimension has the columns.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::TooLarge`].
+    pub(super) fn of(shape: &[usize]) -> Result<Self, ModelError> {
+        let (columns, outer) = shape.split_last().map_or((1, shape), |(columns, outer)| (*columns, outer));
+        let inner = outer.last().copied().unwrap_or(1);
+        let is_empty = shape.contains(&0);
+        let count =
+            outer.iter().try_fold(1_usize, |all, extent| all.checked_mul(*extent).filter(|all| *all < MOST));
+        match count {
+            _ if is_empty => Ok(Self { count: 0, inner: 1, columns: 0 }),
+            Some(count) if columns < MOST / 32 => {
+                Ok(Self { count: count as u32, inner: inner as u32, columns: columns as u32 })
+            }
+            Some(_) | None => Err(ModelError::TooLarge { shape: shape.into() }),
+        }
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.count == 0
+    }
+}
+
+/// A tensor's rows in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Strides {
+    pub(super) outer: u64,
+    pub(super) inner: u64,
+    /// The number of elements from the first to the last one.
+    pub(super) reach: usize,
+}
+
+impl Strides {
+    /// Returns the distances between the rows of a tensor.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Rows`] if the elements of rows are not adjacent, or if more than two distances
+    /// are needed.
+    pub(super) fn of(tensor: &'static str, shape: &[usize], strides: &[usize]) -> Result<Self, ModelError> {
+        if shape.contains(&0) {
+            return Ok(Self { outer: 0, inner: 0, reach: 0 });
+        }
+        let refused = || ModelError::Rows { tensor, strides: strides.into() };
+        let (Some((columns, outer)), Some((step, steps))) = (shape.split_last(), strides.split_last()) else {
+            return Err(refused());
+        };
+        if *step != 1 && *columns > 1 {
+            return Err(refused());
+        }
+        let (extents, inner) = match (outer.split_last(), steps.split_last()) {
+            (Some((_, extents)), Some((inner, steps))) => (extents.iter().zip(steps), *inner),
+            (None, _) | (_, None) => ([].iter().zip(&[]), 0),
+        };
+        // Outer dimensions are one if each index of one follows the last index of the next.
+        let mut merged: Option<(usize, usize)> = None;
+        for (extent, stride) in extents.rev().filter(|(extent, _)| **extent > 1) {
+            merged = match merged {
+                None => Some((*extent, *stride)),
+                Some((all, least)) if *stride == all * least => Some((all * extent, least)),
+                Some(_) => return Err(refused()),
+            };
+        }
+        let last = shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride).sum::<usize>();
+        Ok(Self {
+            outer: merged.map_or(0, |(_, stride)| stride as u64),
+            inner: inner as u64,
+            reach: last + 1,
+        })
+    }
+
+    /// Returns whether all rows begin at multiples of so many elements, if the first one does.
+    fn is_aligned(self, vector: usize) -> bool {
+        self.outer.is_multiple_of(vector as u64) && self.inner.is_multiple_of(vector as u64)
+    }
+}
+
+/// The threads of a block, and the vectors that each has at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Tile {
+    pub(super) threads: u32,
+    pub(super) vectors: usize,
+    /// 1 if vectors have 16 bytes, 0 if they are single elements.
+    pub(super) wide: usize,
+}
+
+/// The tiles of kernels that keep rows in registers, and of rows that are not aligned.
+const SHORT: Tile = Tile { threads: 256, vectors: 2, wide: 1 };
+const LONG: Tile = Tile { threads: 512, vectors: 4, wide: 1 };
+const ODD: Tile = Tile { threads: 256, vectors: 4, wide: 0 };
+
+/// The tiles of kernels that work on each element by itself.
+const EACH: Tile = Tile { threads: 256, vectors: 2, wide: 1 };
+const ODD_EACH: Tile = Tile { threads: 256, vectors: 2, wide: 0 };
+
+impl Tile {
+    /// Returns the tile for rows of which sums are computed: the first one that has room for a row,
+    /// or the last.
+    pub(super) fn of_rows<T: Scalar>(rows: Rows, all: &[Strides]) -> Self {
+        match is_aligned::<T>(rows, all) {
+            false => ODD,
+            true if rows.columns as usize <= SHORT.columns::<T>(SHORT.threads) => SHORT,
+            true => LONG,
+        }
+    }
+
+    /// Returns the tile for rows whose elements do not depend on each other.
+    pub(super) fn of_elements<T: Scalar>(rows: Rows, all: &[Strides]) -> Self {
+        if is_aligned::<T>(rows, all) { EACH } else { ODD_EACH }
+    }
+
+    /// Returns the elements of a vector.
+    fn vector<T: Scalar>(self) -> usize {
+        1 + self.wide * (VECTOR_BYTES / size_of::<T>() - 1)
+    }
+
+    /// Returns the columns that so many threads have at a time.
+    pub(super) fn columns<T: Scalar>(self, threads: u32) -> usize {
+        threads as usize * self.vectors * self.vector::<T>()
+    }
+
+    /// Returns the least number of threads that have this many adjacent columns among theirs: in
+    /// vectors of several lanes or, if these are single elements, all columns of a warp.
+    pub(super) fn lanes<T: Scalar>(self, columns: usize) -> u32 {
+        if self.wide == 0 { 32 } else { columns.div_ceil(self.vector::<T>()) as u32 }
+    }
+}
+
+/// Returns whether all rows begin and end at multiples of a vector, if the first one begins so.
+fn is_aligned<T: Scalar>(rows: Rows, all: &[Strides]) -> bool {
+    let vector = VECTOR_BYTES / size_of::<T>();
+    (rows.columns as usize).is_multiple_of(vector) && all.iter().all(|strides| strides.is_aligned(vector))
+}
+
+/// How threads divide rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Division {
+    /// The threads of a row.
+    pub(super) width: u32,
+    /// Blocks for all rows.
+    pub(super) blocks: u32,
+    /// Parts of a row, each of which `width` threads load at a time.
+    pub(super) parts: u32,
+}
+
+impl Division {
+    /// Returns the division of rows among blocks of this tile. The threads of a row have all of it
+    /// at a time if there are enough.
+    pub(super) fn of<T: Scalar>(tile: Tile, rows: Rows) -> Self {
+        let width = (rows.columns as usize).div_ceil(tile.columns::<T>(1)).next_power_of_two();
+        Self::with_width::<T>(tile, rows, width.min(tile.threads as usize) as u32)
+    }
+
+    /// Returns the division of rows with this many threads each, a power of two.
+    pub(super) fn with_width<T: Scalar>(tile: Tile, rows: Rows, width: u32) -> Self {
+        Self {
+            width,
+            blocks: rows.count.div_ceil(tile.threads / width),
+            parts: (rows.columns as usize).div_ceil(tile.columns::<T>(width)) as u32,
+        }
+    }
+}
+
+/// Returns a view of the elements from the first to the last one of a tensor.
+pub(super) fn flat<'a, T: Scalar, const N: usize>(
+    view: TensorView<'a, T, N>,
+    strides: Strides,
+) -> Result<TensorView<'a, T, 1>, Error> {
+    view.with_strides([strides.reach], [1])
+}
+
+/// Returns the same of a tensor that is written.
+pub(super) fn flat_mut<'a, T: Scalar, const N: usize>(
+    view: TensorViewMut<'a, T, N>,
+    strides: Strides,
+) -> Result<TensorViewMut<'a, T, 1>, Error> {
+    view.with_strides([strides.reach], [1])
+}
+
+/// Checks the shape of a tensor.
+pub(super) fn fits(tensor: &'static str, found: &[usize], wanted: &[usize]) -> Result<(), ModelError> {
+    match found == wanted {
+        true => Ok(()),
+        false => Err(ModelError::Shape { tensor, found: found.into(), wanted: wanted.into() }),
+    }
+}
+
+/// Returns the error of a type without an instance, which [`ModelElement`] excludes.
+pub(super) fn without_instance(shape: &[usize]) -> ModelError {
+    ModelError::TooLarge { shape: shape.into() }
+}

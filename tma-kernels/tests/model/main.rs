@@ -1,0 +1,9 @@
+//! Kernels over rows on the simulator, compared with plain Rust in f64.
+#![cfg(feature = "llvm")]
+
+mod elementwise;
+mod norm;
+mod quantize;
+mod rows;
+mod sample;
+mod softmax;
