@@ -29,7 +29,7 @@ pub const INSTANCES_OPERATIONS: u64 = 40 * KERNEL_OPERATIONS;
 
 /// The maximum size in bytes of a kernel's LLVM IR for full optimisation. Several passes take time
 /// quadratic in a kernel's size: at 3 MiB, one pass takes seven seconds.
-pub const OPTIMISED_BYTES: usize = 2 << 20;
+pub const OPTIMISED_BYTES: usize = 1 << 20;
 
 /// The same limit for kernels with tensor core multiplications. Without it, operands are in local
 /// memory, and ptxas serialises those of warpgroups. The largest of this repository has half this size.

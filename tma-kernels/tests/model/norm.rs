@@ -195,7 +195,7 @@ fn quantised_results() -> Result<(), ModelError> {
         rms_norm(&device, &x, &mut normal, options())?;
         quantize(&device, &normal, &mut wanted, ScalesMut { blocks, scales: wanted_scales.view_mut() })?;
         assert_eq!(scales.to_vec()?, wanted_scales.to_vec()?, "{shape:?}");
-        let bits = |all: Vec<e4m3>| all.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let bits = |all: Vec<e4m3>| all.iter().map(e4m3::to_bits).collect::<Vec<_>>();
         assert_eq!(bits(out.to_vec()?), bits(wanted.to_vec()?), "{shape:?}");
         Ok(())
     }

@@ -22,9 +22,10 @@ const ROUND: f64 = 2.0;
 /// The exchange of sums between blocks, and its increase with each part.
 const EXCHANGE: [f64; 2] = [0.8, 0.1];
 
-/// The factor by which the tile of 128 rows is slower than that of the kernel for many rows, which
-/// multiplies while it adds.
-const ONE_PART: f64 = 1.1;
+/// The factors by which tiles of one warpgroup, and of two, are slower than those of the kernel for
+/// many rows, which multiplies while it adds. With them the choice is right for the shapes of
+/// `docs/gemm-variants.md` on an H200, cold.
+const SLOWER: [f64; 2] = [1.1, 1.3];
 
 /// The tile of a GEMM of few rows, and its division.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,7 +55,7 @@ impl FewRows {
         let tiles = m.div_ceil(rows as usize) * n.div_ceil(64 * warpgroups as usize) * groups;
         let slots = (multiprocessors * blocks_each(warpgroups)) as usize;
         let steps = k.div_ceil(BLOCK);
-        let factor = if rows == 128 { ONE_PART } else { 1.0 };
+        let factor = SLOWER[usize::from(warpgroups == 2)];
         let divided = |parts: u32| {
             let each = steps.div_ceil(parts as usize);
             let exchange = if parts > 1 { EXCHANGE[0] + EXCHANGE[1] * f64::from(parts) } else { 0.0 };
@@ -124,8 +125,13 @@ mod tests {
     #[test]
     fn the_kernel_for_many_rows_is_for_many_rows() {
         // 7168 columns are 28 of its clusters, which leave multiprocessors idle.
-        assert!(of(128, 7168, 2048).is_faster(28, 2048, 132));
-        assert!(of(16, 1 << 20, 4096).is_faster(1 << 12, 4096, 132));
+        assert!(of(16, 7168, 2048).is_faster(28, 2048, 132));
+        assert!(!of(128, 7168, 2048).is_faster(28, 2048, 132), "the exchange takes too long");
+        assert!(of(64, 4096, 7168).is_faster(16, 7168, 132));
+        assert!(of(128, 7168, 16384).is_faster(28, 16384, 132));
+        // 192 blocks, with nothing to gain from a division.
+        assert!(!of(8, 24576, 1536).is_faster(96, 1536, 132));
+        assert!(!of(64, 24576, 1536).is_faster(96, 1536, 132));
         assert!(!of(128, 132 * 256, 4096).is_faster(132, 4096, 132));
     }
 }
