@@ -17,7 +17,8 @@ pub enum ModelError {
         wanted: Vec<usize>,
     },
 
-    /// Rows whose elements are not adjacent, or that more than two strides lead to.
+    /// Rows whose elements are not adjacent, or whose dimensions before the last two do not follow
+    /// each other.
     Rows {
         /// The name of the argument.
         tensor: &'static str,
@@ -29,12 +30,16 @@ pub enum ModelError {
     TooLarge {
         /// The shape of the tensor.
         shape: Vec<usize>,
+        /// The rows and columns that there may be.
+        wanted: &'static str,
     },
 
     /// Rows that are longer than a kernel can keep in registers.
     TooLong {
         /// The shape of the tensor.
         shape: Vec<usize>,
+        /// The number of elements that rows may have.
+        most: usize,
         /// Whether rows begin and end at multiples of 16 bytes.
         aligned: bool,
     },
@@ -78,23 +83,22 @@ impl std::fmt::Display for ModelError {
             ),
             Self::Rows { tensor, strides } => write!(
                 f,
-                "{code}: the elements of a row must be adjacent, and at most two strides may lead to the rows: \
-                 `{tensor}` has the strides {strides:?}, in elements; copy it to a tensor of its own, or pass \
-                 its parts one by one"
+                "{code}: the elements of a row must be adjacent, and all dimensions before the last two must be \
+                 mergeable to one: `{tensor}` has the strides {strides:?}, in elements; copy it to a tensor of its \
+                 own, or pass its parts one by one"
             ),
-            Self::TooLarge { shape } => write!(
+            Self::TooLarge { shape, wanted } => {
+                write!(f, "{code}: there must be {wanted}: a tensor is {shape:?}; split it")
+            }
+            Self::TooLong { shape, most, aligned: true } => write!(
                 f,
-                "{code}: there must be fewer than 2^31 rows and 2^26 columns: a tensor is {shape:?}; split the rows"
-            ),
-            Self::TooLong { shape, aligned: true } => write!(
-                f,
-                "{code}: rows that are quantised with a norm must have at most 32768 bytes: `x` is {shape:?}; \
+                "{code}: rows that are quantised with a norm must have at most {most} elements: `x` is {shape:?}; \
                  quantise the results of the norm by another call"
             ),
-            Self::TooLong { shape, aligned: false } => write!(
+            Self::TooLong { shape, most, aligned: false } => write!(
                 f,
                 "{code}: rows that are quantised with a norm must begin and end at multiples of 16 bytes, or have \
-                 at most 128 elements: `x` is {shape:?}; quantise the results of the norm by another call"
+                 at most {most} elements: `x` is {shape:?}; quantise the results of the norm by another call"
             ),
             Self::Number { option, number, wanted } => {
                 write!(f, "{code}: `{option}` must be {wanted}: it is {number}; pass such a number")
@@ -132,9 +136,9 @@ mod tests {
         let errors = [
             ModelError::Shape { tensor: "weight", found: vec![100], wanted: vec![128] },
             ModelError::Rows { tensor: "x", strides: vec![1, 64] },
-            ModelError::TooLarge { shape: vec![1 << 31, 8] },
-            ModelError::TooLong { shape: vec![4, 32768], aligned: true },
-            ModelError::TooLong { shape: vec![4, 1001], aligned: false },
+            ModelError::TooLarge { shape: vec![1 << 31, 8], wanted: "fewer than 2^31 rows and 2^26 columns" },
+            ModelError::TooLong { shape: vec![4, 32768], most: 16384, aligned: true },
+            ModelError::TooLong { shape: vec![4, 1001], most: 128, aligned: false },
             ModelError::Number { option: "epsilon", number: -1.0, wanted: "finite and not negative" },
         ];
         let text = errors.map(|error| format!("{error}\n")).join("\n");

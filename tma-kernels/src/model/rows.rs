@@ -26,6 +26,10 @@ impl ModelElement for f32 {}
 /// The number of rows, and of other extents, that a kernel does not reach.
 const MOST: usize = 1 << 31;
 
+/// The extent of a grid along y. Source: CUDA C++ Programming Guide, "Technical Specifications per
+/// Compute Capability".
+const MOST_PARTS: u32 = 65_535;
+
 /// The bytes of a vector.
 const VECTOR_BYTES: usize = 16;
 
@@ -56,7 +60,10 @@ impl Rows {
             Some(count) if columns < MOST / 32 => {
                 Ok(Self { count: count as u32, inner: inner as u32, columns: columns as u32 })
             }
-            Some(_) | None => Err(ModelError::TooLarge { shape: shape.into() }),
+            Some(_) | None => Err(ModelError::TooLarge {
+                shape: shape.into(),
+                wanted: "fewer than 2^31 rows and 2^26 columns",
+            }),
         }
     }
 
@@ -79,8 +86,8 @@ impl Strides {
     ///
     /// # Errors
     ///
-    /// [`ModelError::Rows`] if the elements of rows are not adjacent, or if more than two distances
-    /// are needed.
+    /// [`ModelError::Rows`] if the elements of rows are not adjacent, or if the dimensions before the
+    /// last two do not follow each other.
     pub(super) fn of(tensor: &'static str, shape: &[usize], strides: &[usize]) -> Result<Self, ModelError> {
         if shape.contains(&0) {
             return Ok(Self { outer: 0, inner: 0, reach: 0 });
@@ -93,7 +100,10 @@ impl Strides {
             return Err(refused());
         }
         let (extents, inner) = match (outer.split_last(), steps.split_last()) {
-            (Some((_, extents)), Some((inner, steps))) => (extents.iter().zip(steps), *inner),
+            // The distance between rows counts only if there are several.
+            (Some((rows, extents)), Some((inner, steps))) => {
+                (extents.iter().zip(steps), if *rows > 1 { *inner } else { 0 })
+            }
             (None, _) | (_, None) => ([].iter().zip(&[]), 0),
         };
         // Outer dimensions are one if each index of one follows the last index of the next.
@@ -203,6 +213,21 @@ impl Division {
             parts: (rows.columns as usize).div_ceil(tile.columns::<T>(width)) as u32,
         }
     }
+
+    /// Checks that the parts of a row can be an extent of a grid.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::TooLarge`] for the longest rows that are not aligned.
+    pub(super) fn check(self, shape: &[usize]) -> Result<(), ModelError> {
+        match self.parts <= MOST_PARTS {
+            true => Ok(()),
+            false => Err(ModelError::TooLarge {
+                shape: shape.into(),
+                wanted: "fewer than 2^23 columns if rows do not begin and end at multiples of 16 bytes",
+            }),
+        }
+    }
 }
 
 /// Returns a view of the elements from the first to the last one of a tensor.
@@ -231,5 +256,5 @@ pub(super) fn fits(tensor: &'static str, found: &[usize], wanted: &[usize]) -> R
 
 /// Returns the error of a type without an instance, which [`ModelElement`] excludes.
 pub(super) fn without_instance(shape: &[usize]) -> ModelError {
-    ModelError::TooLarge { shape: shape.into() }
+    ModelError::TooLarge { shape: shape.into(), wanted: "elements of `bf16`, `f16` or `f32`" }
 }

@@ -252,6 +252,12 @@ fn special_logits() -> Result<(), ModelError> {
     x[250] = f32::NAN;
     assert_eq!(samples(&x, 300, &[ALL, limited])?, [250; 2]);
     assert_eq!(samples(&[f32::NEG_INFINITY; 300], 300, &[ALL, limited])?, [0; 2]);
+    // A token of -∞ is never chosen beside another: not by the word 0xffff_ffa9, which these draw for
+    // token 3, and not at any temperature.
+    let x = [f32::NEG_INFINITY, f32::NEG_INFINITY, f32::NEG_INFINITY, 0.0];
+    let rare = Draw { seed: 42, position: 1_170_805, ..ALL };
+    let hot = Draw { temperature: f32::INFINITY, ..ALL };
+    assert_eq!(samples(&x, 4, &[rare, hot])?, [3; 2]);
     Ok(())
 }
 

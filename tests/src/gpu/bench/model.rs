@@ -50,7 +50,7 @@ const fn reported(name: &'static str, prepare: fn(&Device) -> Result<Prepared, E
     Contestant { name, has_target: false, prepare }
 }
 
-/// Sampling computes more for each element than memory takes time.
+/// The kernels. Those of `sample` have no target: arithmetic limits them, not memory.
 const CONTESTANTS: [Contestant; 16] = [
     judged("rms_norm", |device| norm(device, HIDDEN, false)),
     judged("rms_norm::residual", residual_norm),

@@ -66,6 +66,7 @@ pub fn embedding<T: ModelElement>(
     let all = if vocabulary == 0 { vec![of_out] } else { vec![of_table, of_out] };
     let tile = Tile::of_elements::<T>(rows, &all);
     let division = Division::of::<T>(tile, rows);
+    division.check(&shape)?;
     look_up::find::<T>(look_up::Key { wide: tile.wide }).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::new(division.blocks, division.parts, 1),

@@ -131,6 +131,7 @@ fn queue<T: ModelElement, const N: usize>(
     let up_rows = Strides { inner: up_start as u64, ..of_up };
     let tile = Tile::of_elements::<T>(rows, &[of_gate, of_up, up_rows, of_out]);
     let division = Division::of::<T>(tile, rows);
+    division.check(&shape)?;
     let key = multiply::Key { wide: tile.wide };
     multiply::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),

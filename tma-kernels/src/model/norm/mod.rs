@@ -41,8 +41,8 @@ impl<T, const N: usize> Default for NormOptions<'_, T, N> {
 /// to one. Rows that begin at multiples of 16 bytes, and have a multiple of 16 bytes, are faster.
 ///
 /// Sums and products are computed in `f32`, and results are rounded once. A NaN makes its row NaN.
-/// An infinity makes its own result NaN and the others of its row 0. If the sum of squares is
-/// beyond `f32`, the row becomes 0. A call allocates nothing and does not wait.
+/// An infinity makes its own result NaN, and the others of its row 0 before weight and bias. So are
+/// all of a row whose sum of squares is beyond `f32`. A call allocates nothing and does not wait.
 ///
 /// ```
 /// use tma_kernels::model::{NormOptions, rms_norm};
@@ -99,7 +99,9 @@ pub fn layer_norm<T: ModelElement, const N: usize>(
 }
 
 /// Queues [`rms_norm`], rounds the results to `T`, and quantises them as
-/// [`quantize`](super::quantize()) does, with the same bits.
+/// [`quantize`](super::quantize()) does. The bits are those of the two calls, unless squares are added
+/// in another order: with a scale for each 128 of at most 128 columns, or if rows of `out` are aligned
+/// otherwise.
 ///
 /// # Errors
 ///
@@ -158,11 +160,10 @@ fn queue<T: ModelElement, const N: usize>(
         all.push(Strides::of("residual", &shape, &residual.strides())?);
     }
     let of_residual = all.get(2).copied().unwrap_or(of_x);
-    let mut per_column = vec![];
     for (name, tensor) in [("weight", &weight), ("bias", &bias)] {
         if let Some(tensor) = tensor {
             fits(name, &tensor.shape(), &[columns])?;
-            per_column.push(Strides::of(name, &tensor.shape(), &tensor.strides())?);
+            Strides::of(name, &tensor.shape(), &tensor.strides())?;
         }
     }
     let blocks = quantised.as_ref().map(|(_, scales)| scales.blocks);
@@ -178,7 +179,12 @@ fn queue<T: ModelElement, const N: usize>(
     if let Some(blocks) = blocks {
         division = blocks.division::<T>(tile, rows);
         if division.parts > 1 {
-            return Err(ModelError::TooLong { shape: shape.into(), aligned: tile.wide == 1 });
+            let most = match (tile.wide, blocks) {
+                (0, ScaleBlocks::Columns128) => 128,
+                (0, ScaleBlocks::Row) => 1024,
+                _ => 32768 / size_of::<T>(),
+            };
+            return Err(ModelError::TooLong { shape: shape.into(), most, aligned: tile.wide == 1 });
         }
     }
     let (quantised, scales) = quantised.unzip();

@@ -123,6 +123,9 @@ pub fn quantize<T: ModelElement>(
     let in_blocks = scales.blocks == ScaleBlocks::Columns128;
     let tile = Tile::of_rows::<T>(rows, &[of_x, of_out]);
     let division = scales.blocks.division::<T>(tile, rows);
+    if in_blocks {
+        division.check(&shape)?;
+    }
     let [scales_row, scales_block] = scales.strides();
     let key = quantise::Key { threads: tile.threads, k: tile.vectors, wide: tile.wide };
     quantise::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(

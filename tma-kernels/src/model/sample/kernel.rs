@@ -241,7 +241,8 @@ pub mod rows {
     /// the relative error: these numbers let improbable tokens win.
     #[tma_device]
     pub fn log_exponential(word: u32) -> f32 {
-        let u = fma(cast::<f32>(word), 2.3283064e-10, 1.1641532e-10);
+        // Below 1 also for the greatest words: an infinite number would tie with a score of -∞.
+        let u = min(fma(cast::<f32>(word), 2.3283064e-10, 1.1641532e-10), 0.99999994);
         let mut sum = fma(u, 0.16666667f32, 0.2);
         sum = fma(sum, u, 0.25);
         sum = fma(sum, u, 0.33333333);
@@ -362,7 +363,8 @@ pub mod rows {
             temperature = temperatures.get(row);
         }
         let is_greedy = !(temperature > 1e-20);
-        let factor = if is_greedy { 1.0 } else { LOG2_E / temperature };
+        // Above zero also for infinite temperatures: zero times -∞ would be a NaN.
+        let factor = if is_greedy { 1.0 } else { max(LOG2_E / temperature, 1.1754944e-38) };
         let draw = Draw { factor, is_greedy, seed: seeds.get(row), position: positions.get(row) };
         let mut most = 0u32; // 0 stands for all tokens
         if let Some(top_k) = top_k {

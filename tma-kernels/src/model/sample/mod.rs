@@ -27,7 +27,10 @@ impl<'a, T: ModelElement> Logits<'a, T> {
         let rows = Rows::of(&shape)?;
         // A cluster of a row has several blocks, and a row without elements has no token.
         if count >= 1 << 27 || count > 0 && columns == 0 {
-            return Err(ModelError::TooLarge { shape: shape.into() });
+            return Err(ModelError::TooLarge {
+                shape: shape.into(),
+                wanted: "fewer than 2^27 rows of logits, each with at least one column",
+            });
         }
         let strides = Strides::of("x", &shape, &x.strides())?;
         let wide = Tile::of_elements::<T>(rows, &[strides]).wide;
@@ -103,8 +106,8 @@ pub fn arg_max<T: ModelElement>(
 /// probability.
 ///
 /// `x` is rows × columns, and rows may be apart. Powers are taken relative to the greatest element
-/// and summed in `f32`. The result of a token that `x` does not have is -∞. It is NaN if the row
-/// has a NaN or +∞, or is -∞ alone. A call allocates nothing and does not wait.
+/// and summed in `f32`. The result is NaN if the row has a NaN or +∞, or is -∞ alone. For a token
+/// that `x` does not have it is -∞ in any row. A call allocates nothing and does not wait.
 ///
 /// # Errors
 ///
@@ -145,7 +148,7 @@ pub struct SampleOptions<'a> {
     /// numbers.
     pub positions: TensorView<'a, u32, 1>,
     /// The temperature of each row, 1 by default. One of at most 10^-20, or NaN, stands for
-    /// [`arg_max`].
+    /// [`arg_max`]. With an infinite one, all tokens above -∞ have the same probability.
     pub temperatures: Option<TensorView<'a, f32, 1>>,
     /// The number of tokens that are left for each row: those with fewer than so many greater
     /// logits. 0, the default, stands for all.
@@ -168,12 +171,13 @@ impl<'a> SampleOptions<'a> {
 /// Both limits apply to the softmax of all tokens, and a token is left if both leave it. Tokens
 /// with equal logits are left together. The random numbers are those of Philox4x32-10 with the
 /// row's seed as the key, and the counter (i / 4, position, 0, 0): the word i % 4 is that of token
-/// i. The chosen token has the greatest `x[i] / temperature - ln(-ln(1 - u))`, where u is the
-/// word's part of 2^32. The result therefore depends on nothing but the row, its options, and the
-/// device's approximations of `ex2` and `lg2`.
+/// i. The chosen token has the greatest `x[i] / temperature - ln(-ln(1 - u))`, where u is
+/// (word + 1/2) / 2^32, rounded to an `f32` below 1. The result therefore depends on nothing but the
+/// row, its options, and the device's approximations of `ex2` and `lg2`; with `top_p`, also on the
+/// alignment of rows, which may change the order of a sum.
 ///
-/// `x` is rows × columns, and rows may be apart. The first NaN or +∞ of a row is chosen. A call
-/// allocates nothing and does not wait.
+/// `x` is rows × columns, and rows may be apart. The first NaN of a row is chosen or, without
+/// one, the first +∞. A call allocates nothing and does not wait.
 ///
 /// ```
 /// use tma_kernels::model::{SampleOptions, sample};

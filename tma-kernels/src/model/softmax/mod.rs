@@ -54,7 +54,7 @@ impl Default for SoftmaxOptions {
 /// # Errors
 ///
 /// `TMA0575` for shapes that do not match, `TMA0576` for rows whose elements are not adjacent,
-/// `TMA0577` for too many rows or columns and `TMA0578` for a scale that is not above 0. Also the
+/// `TMA0577` for too many rows or columns and `TMA0578` for a scale that is not above 0 and below 2.3e38. Also the
 /// errors of [`launch`](tma_runtime::launch::launch).
 pub fn softmax<T: ModelElement, const N: usize>(
     on: &impl LaunchOn,
