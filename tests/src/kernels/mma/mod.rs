@@ -19,7 +19,7 @@ use crate::random::{Sample, hash};
 use tma_runtime::prelude::*;
 
 /// The cases of this module.
-pub const CASES: [&[Case]; 13] = [
+pub const CASES: [&[Case]; 14] = [
     types::CASES,
     operands::CASES,
     producers::CASES,
@@ -33,6 +33,7 @@ pub const CASES: [&[Case]; 13] = [
     warp::CASES[1],
     warp::CASES[2],
     warp::CASES[3],
+    warp::CASES[4],
 ];
 
 /// A scalar that represents small integers.
