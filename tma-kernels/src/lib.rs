@@ -29,9 +29,9 @@
 //! | [`cached::cached_attention`] | the same of few queries over a cache, contiguous or in pages |
 //! | [`cached::append()`] | new keys and values in such a cache, with rotary embeddings |
 //! | [`model::rms_norm`], [`model::layer_norm`] | norms of rows, with a residual added before |
-//! | [`model::gated`], [`model::embedding`], [`model::softmax`] | SwiGLU and GeGLU, rows of tokens, softmax of rows |
-//! | [`model::quantize`] | rows of `e4m3` with scales |
-//! | [`model::arg_max`], [`model::log_probability`], [`model::sample`] | tokens of logits |
+//! | [`model::gated()`], [`model::embedding()`], [`model::softmax()`] | SwiGLU and GeGLU, rows of tokens, softmax of rows |
+//! | [`model::quantize()`] | rows of `e4m3` with scales |
+//! | [`model::arg_max`], [`model::log_probability`], [`model::sample()`] | tokens of logits |
 //!
 //! The first argument of each is a device, a stream or a capture, as for any launch. Arguments that
 //! do not match are an error with a code. `#[tma_module(from = ..)]` derives kernels from those of

@@ -56,7 +56,7 @@ pub mod warps {
     ///
     /// Queries and results are `T`, keys and values `C` of so many `BYTES`. They are multiplied as `M`.
     /// Those of one byte are multiplied by their scales, whose places are `last_scale`, `page_scale`
-    /// and `head_scale` ([`ScaleStrides`](crate::cached::loads::stream::ScaleStrides)).
+    /// and `head_scale` ([`ScaleStrides`]).
     ///
     /// Of 64 keys, each of four warps takes a slice. Conversions take time, in which four others multiply
     /// the next keys.

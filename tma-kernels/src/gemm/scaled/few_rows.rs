@@ -37,7 +37,7 @@ pub mod exchanged {
         2 / warpgroups
     }
 
-    /// Returns the stages of a block with which its multiprocessor has [`IN_FLIGHT`] bytes in
+    /// Returns the stages of a block with which its multiprocessor has `IN_FLIGHT` bytes in
     /// flight.
     pub const fn stages(warpgroups: u32) -> u32 {
         IN_FLIGHT / (blocks_each(warpgroups) * warpgroups * 64 * 128)
