@@ -170,10 +170,6 @@ const SHORT: Tile = Tile { threads: 256, vectors: 2, wide: 1 };
 const LONG: Tile = Tile { threads: 512, vectors: 4, wide: 1 };
 const ODD: Tile = Tile { threads: 256, vectors: 4, wide: 0 };
 
-/// The tiles of kernels that work on each element by itself.
-const EACH: Tile = Tile { threads: 256, vectors: 2, wide: 1 };
-const ODD_EACH: Tile = Tile { threads: 256, vectors: 2, wide: 0 };
-
 impl Tile {
     /// Returns the tile for rows of which sums are computed: the first one that has room for a row,
     /// or the last.
@@ -185,9 +181,10 @@ impl Tile {
         }
     }
 
-    /// Returns the tile for rows whose elements do not depend on each other.
-    pub(super) fn of_elements<T: Scalar>(rows: Rows, all: &[Strides]) -> Self {
-        if is_aligned::<T>(rows, all) { EACH } else { ODD_EACH }
+    /// Returns the tile for rows whose elements do not depend on each other, of which a thread has
+    /// so many vectors.
+    pub(super) fn of_elements<T: Scalar>(rows: Rows, all: &[Strides], vectors: usize) -> Self {
+        Self { threads: 256, vectors, wide: usize::from(is_aligned::<T>(rows, all)) }
     }
 
     /// Returns the elements of a vector.

@@ -165,10 +165,15 @@ pub mod of_rows {
     #[tma_device]
     pub fn row_sum<const WARPS: u32>(x: f32, width: u32, sums: SharedArray<f32, WARPS>) -> f32 {
         let mut all = x;
-        for step in unroll(0..5u32) {
-            let mask = 16u32 >> step;
-            let other = shuffle_xor(all, mask);
-            all += if mask < width { other } else { 0.0 };
+        if width >= 32 {
+            all = warp_reduce_add(all);
+        } else {
+            for step in unroll(0..4u32) {
+                let mask = 8u32 >> step;
+                if mask < width {
+                    all += shuffle_xor(all, mask);
+                }
+            }
         }
         if width > 32 {
             sync_threads(); // no thread reads the sums of an earlier call any more
@@ -179,7 +184,7 @@ pub mod of_rows {
             let warps = width / 32;
             let mut of_lane = 0.0;
             if lane_idx() < warps {
-                of_lane = sums.get(warp_idx() / warps * warps + lane_idx());
+                of_lane = sums.get((warp_idx() & !(warps - 1)) + lane_idx());
             }
             all = warp_reduce_add(of_lane);
         }
@@ -191,10 +196,15 @@ pub mod of_rows {
     #[tma_device]
     pub fn row_max<const WARPS: u32>(x: f32, width: u32, sums: SharedArray<f32, WARPS>) -> f32 {
         let mut all = x;
-        for step in unroll(0..5u32) {
-            let mask = 16u32 >> step;
-            let other = shuffle_xor(all, mask);
-            all = if mask < width { max(all, other) } else { all };
+        if width >= 32 {
+            all = warp_reduce_max(all);
+        } else {
+            for step in unroll(0..4u32) {
+                let mask = 8u32 >> step;
+                if mask < width {
+                    all = max(all, shuffle_xor(all, mask));
+                }
+            }
         }
         if width > 32 {
             sync_threads();
@@ -205,7 +215,7 @@ pub mod of_rows {
             let warps = width / 32;
             let mut of_lane = f32::NEG_INFINITY;
             if lane_idx() < warps {
-                of_lane = sums.get(warp_idx() / warps * warps + lane_idx());
+                of_lane = sums.get((warp_idx() & !(warps - 1)) + lane_idx());
             }
             all = warp_reduce_max(of_lane);
         }

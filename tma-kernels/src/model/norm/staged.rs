@@ -9,15 +9,17 @@ use tma_runtime::tma_module;
 pub mod batches {
     use tma_runtime::prelude::*;
 
-    use crate::model::quantize::kernel::rows::{Scales, scale_of, store_blocks, store_scale, store_scaled};
+    use crate::model::quantize::kernel::rows::{
+        Scales, greatest_of_all, scale_of, store_blocks, store_scale, store_scaled,
+    };
     use crate::model::stages::of_stages::{
         BUFFERS, Batches, height_of, load_batch, place, rounded, store_batch, unpacked,
     };
     use crate::model::vectors::of_rows::{Part, Strides, row_max, row_sum};
 
-    /// Copies a vector of columns to shared memory.
+    /// Copies terms of columns to shared memory.
     #[tma_device]
-    pub fn copy_columns<T: TileElement, const V: usize, const LEN: u32>(
+    pub fn copy_terms<T: TileElement, const V: usize, const LEN: u32>(
         from: Global<T>,
         to: SharedArray<T, LEN>,
         columns: u32,
@@ -26,6 +28,32 @@ pub mod batches {
         let mut column = thread_idx().x * V as u32;
         while column < columns {
             to.set_vec(column, from.get_vec::<V>(column));
+            column += threads * V as u32;
+        }
+    }
+
+    /// Copies factors of columns to shared memory, as `f32`. A vector of eight has two halves, which
+    /// are `half` elements apart, so that the banks of neighbouring threads do not conflict.
+    #[tma_device]
+    pub fn copy_factors<T: TileElement + Number, const V: usize, const LEN: u32>(
+        from: Global<T>,
+        to: SharedArray<f32, LEN>,
+        columns: u32,
+        half: u32,
+        threads: u32,
+        one_plus: bool,
+    ) {
+        let mut column = thread_idx().x * V as u32;
+        while column < columns {
+            let vector = from.get_vec::<V>(column);
+            for part in unroll(0..V / 4) {
+                let mut factors = [0.0f32; 4];
+                for i in unroll(0..4usize) {
+                    let factor = cast::<f32>(vector[4 * part + i]);
+                    factors[i] = if one_plus { factor + 1.0 } else { factor };
+                }
+                to.set_vec(part as u32 * half + column / V as u32 * 4, factors);
+            }
             column += threads * V as u32;
         }
     }
@@ -79,8 +107,7 @@ pub mod batches {
     {
         let buffers: Stages<SharedArray<T, LEN>, BUFFERS> = shared();
         let words: Stages<SharedArray<u32, WORDS>, BUFFERS> = reuse(buffers);
-        let weights: SharedArray<T, LEN> = shared();
-        let weight_words: SharedArray<u32, WORDS> = reuse(weights);
+        let factors: SharedArray<f32, LEN> = shared();
         let biases: SharedArray<T, LEN> = shared();
         let bias_words: SharedArray<u32, WORDS> = reuse(biases);
         let full: Stages<Barrier, BUFFERS> = shared();
@@ -118,13 +145,14 @@ pub mod batches {
             ahead += grid_dim().x;
         }
         if let Some(weight) = weight {
-            copy_columns::<T, V, LEN>(weight, weights, columns, THREADS);
+            copy_factors::<T, V, LEN>(weight, factors, columns, WORDS, THREADS, one_plus_weight);
         }
         if let Some(bias) = bias {
-            copy_columns::<T, V, LEN>(bias, biases, columns, THREADS);
+            copy_terms::<T, V, LEN>(bias, biases, columns, THREADS);
         }
         sync_threads();
 
+        let share = recip(cast::<f32>(columns));
         let mine = place(width, V as u32, columns);
         let mut slot = 0;
         let mut parity = 0;
@@ -177,7 +205,7 @@ pub mod batches {
                 }
             }
             let squares = row_sum((parts[0] + parts[1]) + (parts[2] + parts[3]), width, sums);
-            let factor = recip(sqrt(squares / cast::<f32>(columns) + epsilon));
+            let factor = rsqrt(fma(squares, share, epsilon));
             for k in unroll(0..4u32) {
                 for i in unroll(0..V) {
                     of_row[k as usize][i] *= factor;
@@ -185,11 +213,12 @@ pub mod batches {
                 let column = mine.column + k * mine.step;
                 if column < end {
                     if weight.is_some() {
-                        let of_columns =
-                            unpacked::<FORM, V>(weight_words.get_vec::<4>(column / V as u32 * 4));
-                        for i in unroll(0..V) {
-                            let of_column = if one_plus_weight { of_columns[i] + 1.0 } else { of_columns[i] };
-                            of_row[k as usize][i] *= of_column;
+                        for part in unroll(0..V / 4) {
+                            let at = part as u32 * WORDS + column / V as u32 * 4;
+                            let of_columns = factors.get_vec::<4>(at);
+                            for i in unroll(0..4usize) {
+                                of_row[k as usize][4 * part + i] *= of_columns[i];
+                            }
                         }
                     }
                     if bias.is_some() {
@@ -198,9 +227,11 @@ pub mod batches {
                             of_row[k as usize][i] += of_columns[i];
                         }
                     }
-                    if out.is_some() {
-                        let vector = rounded::<T, V>(of_row[k as usize]);
-                        buffers[buffer].set_vec((mine.vector + k * width) * V as u32, vector);
+                    let vector = mine.vector + k * width;
+                    buffers[buffer].set_vec(vector * V as u32, rounded::<T, V>(of_row[k as usize]));
+                    if quantised.is_some() {
+                        // Vectors are rounded faster than elements.
+                        of_row[k as usize] = unpacked::<FORM, V>(words[buffer].get_vec::<4>(vector * 4));
                     }
                 }
             }
@@ -209,18 +240,11 @@ pub mod batches {
                     let scales = Scales { all: scales, row: scales_row, block: scales_block };
                     let row = batch * height + mine.row;
                     let part = Part { row, exists, column: mine.column, step: mine.step };
-                    let mut greatest = 0.0f32;
-                    for k in unroll(0..4usize) {
-                        for i in unroll(0..V) {
-                            of_row[k][i] = cast::<f32>(cast::<T>(of_row[k][i]));
-                            greatest = max(greatest, abs(of_row[k][i]));
-                        }
-                    }
                     let start = row as u64 * out_inner;
                     if in_blocks {
                         store_blocks::<4, V, V>(quantised, start, scales, part, columns, of_row);
                     } else {
-                        let scale = scale_of(row_max(greatest, width, sums));
+                        let scale = scale_of(row_max(greatest_of_all(of_row), width, sums));
                         if exists && mine.column == 0 {
                             store_scale(scales, row, 0, scale);
                         }
