@@ -53,6 +53,9 @@ fn every_instance_is_assembled_without_spills() {
     let rows = rows.chain(&embedding::kernel::rows::look_up::INSTANCES);
     let rows = rows.chain(&quantize::kernel::rows::quantise::INSTANCES);
     let rows = rows.chain(&softmax::kernel::rows::softmax::INSTANCES);
+    let rows = rows.chain(&norm::staged::batches::normalise_staged::INSTANCES);
+    let rows = rows.chain(&quantize::staged::batches::quantise_staged::INSTANCES);
+    let rows = rows.chain(&softmax::staged::batches::softmax_staged::INSTANCES);
     let rows = rows.chain(&sample::kernel::rows::scan::INSTANCES);
     let rows = rows.chain(&sample::kernel::rows::draw::INSTANCES);
     let kernels: Vec<_> = products.chain(others).chain(rows).collect();

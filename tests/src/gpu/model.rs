@@ -10,17 +10,22 @@ use tma_runtime::prelude::*;
 use super::runner::Test;
 use crate::random::hash;
 
+/// Rows enough to pass through shared memory, in batches that are not full at the end.
+const MANY_ROWS: [[usize; 2]; 3] = [[1201, 4096], [20001, 128], [301, 16384]];
+
 /// Returns a test of each kernel.
 pub fn tests() -> Vec<Test> {
     vec![
         test("rms_norm", |device| {
             [[300, 4096], [5000, 128], [40, 16384], [7, 20480], [33, 1001]]
                 .into_iter()
+                .chain(MANY_ROWS)
                 .try_for_each(|shape| normalised(device, shape, false))
         }),
         test("layer_norm", |device| {
             [[300, 4096], [7, 20480], [33, 1001]]
                 .into_iter()
+                .chain(MANY_ROWS)
                 .try_for_each(|shape| normalised(device, shape, true))
         }),
         test("rms_norm_quantized", quantised_norm),
@@ -28,7 +33,7 @@ pub fn tests() -> Vec<Test> {
         test("embedding", looked_up),
         test("quantize", |device| {
             for blocks in [ScaleBlocks::Row, ScaleBlocks::Columns128] {
-                for shape in [[300, 7168], [9, 20480], [33, 1001]] {
+                for shape in [[300, 7168], [9, 20480], [33, 1001]].into_iter().chain(MANY_ROWS) {
                     quantised(device, shape, blocks)?;
                 }
             }
@@ -37,6 +42,7 @@ pub fn tests() -> Vec<Test> {
         test("softmax", |device| {
             [[300, 4096], [5000, 128], [3, 151_936], [33, 1001]]
                 .into_iter()
+                .chain(MANY_ROWS)
                 .try_for_each(|shape| exponentials(device, shape))
         }),
         test("tokens", tokens),
@@ -99,7 +105,9 @@ fn normalised(device: &Device, shape: [usize; 2], centred: bool) -> anyhow::Resu
 }
 
 fn quantised_norm(device: &Device) -> anyhow::Result<()> {
-    for (shape, blocks) in [([300, 4096], ScaleBlocks::Row), ([70, 7168], ScaleBlocks::Columns128)] {
+    let few = [([300, 4096], ScaleBlocks::Row), ([70, 7168], ScaleBlocks::Columns128)];
+    let many = [([1201, 4096], ScaleBlocks::Row), ([601, 7168], ScaleBlocks::Columns128)];
+    for (shape, blocks) in few.into_iter().chain(many) {
         let count = if blocks == ScaleBlocks::Row { 1 } else { shape[1] / 128 };
         let x = device.tensor(&numbers(4, shape[0] * shape[1], 3.0), shape)?;
         let mut normal = device.zeros::<bf16, 2>(shape)?;

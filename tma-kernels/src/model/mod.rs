@@ -12,6 +12,7 @@ pub mod quantize;
 mod rows;
 pub mod sample;
 pub mod softmax;
+pub mod stages;
 pub mod vectors;
 
 pub use self::activate::{activate, soft_cap};

@@ -5,11 +5,20 @@ use tma_runtime::{Error, Scalar};
 
 use super::ModelError;
 
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for tma_runtime::prelude::bf16 {}
-    impl Sealed for tma_runtime::prelude::f16 {}
-    impl Sealed for f32 {}
+pub(super) mod sealed {
+    pub trait Sealed {
+        /// The number by which kernels tell `bf16` from `f16`, which have the same size.
+        const FORM: u32;
+    }
+    impl Sealed for tma_runtime::prelude::bf16 {
+        const FORM: u32 = 1;
+    }
+    impl Sealed for tma_runtime::prelude::f16 {
+        const FORM: u32 = 0;
+    }
+    impl Sealed for f32 {
+        const FORM: u32 = 0;
+    }
 }
 
 /// The element types of the kernels over rows: `bf16`, `f16` and `f32`.
@@ -32,6 +41,10 @@ const MOST_PARTS: u32 = 65_535;
 
 /// The bytes of a vector.
 const VECTOR_BYTES: usize = 16;
+
+/// The vectors that a row has at least if it passes through shared memory: the banks of shorter
+/// rows conflict.
+const LEAST_VECTORS: usize = 8;
 
 /// Extents of rows that have the same columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -129,6 +142,20 @@ impl Strides {
     }
 }
 
+impl Strides {
+    /// Returns the number of rows that follow each other in memory, among so many: a power of two
+    /// that divides them, and the rows of an index of the outer dimension.
+    fn run(self, rows: Rows, height: u32) -> u32 {
+        if self.inner != u64::from(rows.columns) {
+            1
+        } else if rows.inner >= rows.count {
+            height
+        } else {
+            height.min(1 << rows.inner.trailing_zeros())
+        }
+    }
+}
+
 /// The threads of a block, and the vectors that each has at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tile {
@@ -143,10 +170,6 @@ const SHORT: Tile = Tile { threads: 256, vectors: 2, wide: 1 };
 const LONG: Tile = Tile { threads: 512, vectors: 4, wide: 1 };
 const ODD: Tile = Tile { threads: 256, vectors: 4, wide: 0 };
 
-/// The tiles of kernels that work on each element by itself.
-const EACH: Tile = Tile { threads: 256, vectors: 2, wide: 1 };
-const ODD_EACH: Tile = Tile { threads: 256, vectors: 2, wide: 0 };
-
 impl Tile {
     /// Returns the tile for rows of which sums are computed: the first one that has room for a row,
     /// or the last.
@@ -158,9 +181,10 @@ impl Tile {
         }
     }
 
-    /// Returns the tile for rows whose elements do not depend on each other.
-    pub(super) fn of_elements<T: Scalar>(rows: Rows, all: &[Strides]) -> Self {
-        if is_aligned::<T>(rows, all) { EACH } else { ODD_EACH }
+    /// Returns the tile for rows whose elements do not depend on each other, of which a thread has
+    /// so many vectors.
+    pub(super) fn of_elements<T: Scalar>(rows: Rows, all: &[Strides], vectors: usize) -> Self {
+        Self { threads: 256, vectors, wide: usize::from(is_aligned::<T>(rows, all)) }
     }
 
     /// Returns the elements of a vector.
@@ -230,6 +254,58 @@ impl Division {
     }
 }
 
+/// The greatest number of copies that a batch of rows may take.
+const MOST_COPIES: u32 = 16;
+
+/// How rows pass through shared memory, in batches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Staging {
+    /// The threads of a block, each of which has four vectors of a batch.
+    pub(super) threads: u32,
+    /// The blocks, each of which has many batches.
+    pub(super) blocks: u32,
+    /// The threads of a row.
+    pub(super) width: u32,
+    /// The rows of a batch.
+    pub(super) height: u32,
+    /// The rows that follow each other in memory in all tensors.
+    pub(super) run: u32,
+}
+
+impl Staging {
+    /// Returns the staging of rows that the copy engine can move, if there are enough for all
+    /// multiprocessors: with fewer, the memory is not busy, and registers have a shorter latency. A
+    /// row has at least `least` threads.
+    pub(super) fn of<T: Scalar>(
+        rows: Rows,
+        all: &[Strides],
+        least: u32,
+        multiprocessors: u32,
+    ) -> Option<Self> {
+        let vector = VECTOR_BYTES / size_of::<T>();
+        let columns = rows.columns as usize;
+        if !is_aligned::<T>(rows, all) || columns < LEAST_VECTORS * vector {
+            return None;
+        }
+        let threads = if columns <= 256 * 4 * vector { 256 } else { 512 };
+        let width = (columns.div_ceil(4 * vector).next_power_of_two() as u32).max(least);
+        if width > threads {
+            return None;
+        }
+        let height = threads / width;
+        let run = all.iter().map(|strides| strides.run(rows, height)).min().unwrap_or(height);
+        let batches = rows.count.div_ceil(height);
+        let blocks = multiprocessors * (512 / threads);
+        (height / run <= MOST_COPIES && batches >= 2 * multiprocessors).then_some(Self {
+            threads,
+            blocks: batches.min(blocks),
+            width,
+            height,
+            run,
+        })
+    }
+}
+
 /// Returns a view of the elements from the first to the last one of a tensor.
 pub(super) fn flat<'a, T: Scalar, const N: usize>(
     view: TensorView<'a, T, N>,
@@ -257,4 +333,37 @@ pub(super) fn fits(tensor: &'static str, found: &[usize], wanted: &[usize]) -> R
 /// Returns the error of a type without an instance, which [`ModelElement`] excludes.
 pub(super) fn without_instance(shape: &[usize]) -> ModelError {
     ModelError::TooLarge { shape: shape.into(), wanted: "elements of `bf16`, `f16` or `f32`" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn staging(shape: &[usize], strides: &[usize]) -> Result<Option<Staging>, ModelError> {
+        let (rows, strides) = (Rows::of(shape)?, Strides::of("x", shape, strides)?);
+        Ok(Staging::of::<bf16>(rows, &[strides], 1, 4))
+    }
+
+    #[test]
+    fn enough_rows_pass_through_shared_memory() -> Result<(), ModelError> {
+        let contiguous = Staging { threads: 256, blocks: 8, width: 128, height: 2, run: 2 };
+        assert_eq!(staging(&[16, 4096], &[4096, 1])?, Some(contiguous));
+        assert_eq!(staging(&[14, 4096], &[4096, 1])?, None);
+        assert_eq!(staging(&[16, 4096], &[4104, 1])?, Some(Staging { run: 1, ..contiguous }));
+        assert_eq!(staging(&[16, 4096], &[4100, 1])?, None);
+        let long = Staging { threads: 512, blocks: 4, width: 512, height: 1, run: 1 };
+        assert_eq!(staging(&[8, 16384], &[16384, 1])?, Some(long));
+        assert_eq!(staging(&[8, 16392], &[16392, 1])?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn copies_end_where_an_outer_dimension_does() -> Result<(), ModelError> {
+        let heads = Staging { threads: 256, blocks: 8, width: 4, height: 64, run: 32 };
+        assert_eq!(staging(&[64, 32, 128], &[48 * 128, 128, 1])?, Some(heads));
+        assert_eq!(staging(&[64, 12, 128], &[48 * 128, 128, 1])?, Some(Staging { run: 4, ..heads }));
+        // A copy for each row is more than a batch may take.
+        assert_eq!(staging(&[64, 9, 128], &[48 * 128, 128, 1])?, None);
+        Ok(())
+    }
 }

@@ -19,18 +19,39 @@ pub mod of_rows {
         pub inner: u64,
     }
 
+    /// The indices of a row in the two dimensions of rows.
+    #[derive(Clone, Copy)]
+    pub struct RowIndex {
+        /// The index in the outer dimension.
+        pub outer: u32,
+        /// The index in the inner dimension.
+        pub inner: u32,
+    }
+
+    /// Returns the indices of a row. Most tensors have one dimension of rows, which takes no
+    /// division.
+    #[tma_device]
+    pub fn row_index(row: u32, inner: u32) -> RowIndex {
+        let mut outer = 0u32;
+        if row >= inner {
+            outer = row / inner;
+        }
+        RowIndex { outer, inner: row - outer * inner }
+    }
+
     /// Returns the index of a row's first element.
     #[tma_device]
-    pub fn row_start(strides: Strides, row: u32, inner: u32) -> u64 {
-        (row / inner) as u64 * strides.outer + (row % inner) as u64 * strides.inner
+    pub fn row_start(strides: Strides, row: RowIndex) -> u64 {
+        row.outer as u64 * strides.outer + row.inner as u64 * strides.inner
     }
 
     /// The part of a row that a thread has.
     #[derive(Clone, Copy)]
     pub struct Part {
-        /// The row.
+        /// The row, or the last one if a thread has none: it then loads what others load, and
+        /// stores nothing.
         pub row: u32,
-        /// Whether there is such a row.
+        /// Whether the thread has a row.
         pub exists: bool,
         /// The first column of the thread's first vector.
         pub column: u32,
@@ -42,8 +63,10 @@ pub mod of_rows {
     /// each block as many rows as its `threads` have room for.
     #[tma_device]
     pub fn part(threads: u32, width: u32, vector: u32, rows: u32) -> Part {
-        let row = block_idx().x * (threads / width) + thread_idx().x / width;
-        Part { row, exists: row < rows, column: thread_idx().x % width * vector, step: width * vector }
+        let shift = width.trailing_zeros();
+        let row = block_idx().x * (threads >> shift) + (thread_idx().x >> shift);
+        let column = (thread_idx().x & (width - 1)) * vector;
+        Part { row: min(row, rows - 1), exists: row < rows, column, step: width * vector }
     }
 
     /// Returns the part that follows this one by so many columns.
@@ -52,8 +75,48 @@ pub mod of_rows {
         Part { column: part.column + columns, ..part }
     }
 
-    /// Loads the thread's vectors of a row, as `f32`: elements of 16 bits would take as many
-    /// registers, and their conversions as many again. Elements beyond the row are 0.
+    /// Loads the thread's vectors of a row. Elements beyond the row are 0.
+    ///
+    /// Indices are compared with the slice's length, which is never less than the kernel needs, by
+    /// a condition of the load instead of a check that stops the grid: with branches in between,
+    /// the loads of several vectors would wait for each other.
+    #[tma_device]
+    pub fn fetch<T: TileElement + Number, const K: usize, const V: usize, const W: usize>(
+        from: Global<T>,
+        start: u64,
+        part: Part,
+        columns: u32,
+    ) -> [[T; W]; K] {
+        let mut vectors = [[cast::<T>(0.0f32); W]; K];
+        for k in unroll(0..K) {
+            let column = part.column + k as u32 * part.step;
+            let i = start + column as u64;
+            if column < columns && i < from.len().saturating_sub(V as u64 - 1) {
+                if V == 1 {
+                    vectors[k][0] = from.get(i);
+                } else {
+                    vectors[k] = from.get_vec::<W>(i);
+                }
+            }
+        }
+        vectors
+    }
+
+    /// Converts vectors to `f32`.
+    #[tma_device]
+    pub fn converted<T: TileElement + Number, const K: usize, const V: usize, const W: usize>(
+        vectors: [[T; W]; K],
+    ) -> [[f32; V]; K] {
+        let mut x = [[0.0f32; V]; K];
+        for k in unroll(0..K) {
+            for i in unroll(0..V) {
+                x[k][i] = cast::<f32>(vectors[k][i]);
+            }
+        }
+        x
+    }
+
+    /// Loads the thread's vectors of a row, as `f32`. Elements beyond the row are 0.
     #[tma_device]
     pub fn load<T: TileElement + Number, const K: usize, const V: usize, const W: usize>(
         from: Global<T>,
@@ -61,27 +124,13 @@ pub mod of_rows {
         part: Part,
         columns: u32,
     ) -> [[f32; V]; K] {
-        let mut x = [[0.0f32; V]; K];
-        if part.exists {
-            // All loads are issued before the first instruction that needs one of them: vectors
-            // beyond the row repeat its last one, and are cleared afterwards.
-            let mut vectors = [[cast::<T>(0.0f32); W]; K];
-            for k in unroll(0..K) {
-                let column = min(part.column + k as u32 * part.step, columns - V as u32);
-                if V == 1 {
-                    vectors[k][0] = from.get(start + column as u64);
-                } else {
-                    vectors[k] = from.get_vec::<W>(start + column as u64);
-                }
-            }
-            for k in unroll(0..K) {
-                let is_beyond = part.column + k as u32 * part.step >= columns;
-                for i in unroll(0..V) {
-                    x[k][i] = if is_beyond { 0.0 } else { cast::<f32>(vectors[k][i]) };
-                }
-            }
-        }
-        x
+        converted::<T, K, V, W>(fetch::<T, K, V, W>(from, start, part, columns))
+    }
+
+    /// Returns whether a vector of the thread lies in the row.
+    #[tma_device]
+    pub fn is_within(part: Part, k: u32, columns: u32) -> bool {
+        part.column + k * part.step < columns
     }
 
     /// Stores the thread's vectors of a row, rounded to `T`.
@@ -93,19 +142,19 @@ pub mod of_rows {
         columns: u32,
         x: [[f32; V]; K],
     ) {
-        if part.exists {
-            for k in unroll(0..K) {
-                let column = part.column + k as u32 * part.step;
-                if column < columns {
-                    if V == 1 {
-                        to.set(start + column as u64, cast::<T>(x[k][0]));
-                    } else {
-                        let mut vector = [cast::<T>(0.0f32); W];
-                        for i in unroll(0..V) {
-                            vector[i] = cast::<T>(x[k][i]);
-                        }
-                        to.set_vec(start + column as u64, vector);
+        let end = if part.exists { columns } else { 0 };
+        for k in unroll(0..K) {
+            let column = part.column + k as u32 * part.step;
+            let i = start + column as u64;
+            if column < end && i < to.len().saturating_sub(V as u64 - 1) {
+                if V == 1 {
+                    to.set(i, cast::<T>(x[k][0]));
+                } else {
+                    let mut vector = [cast::<T>(0.0f32); W];
+                    for i in unroll(0..V) {
+                        vector[i] = cast::<T>(x[k][i]);
                     }
+                    to.set_vec(i, vector);
                 }
             }
         }
@@ -116,10 +165,15 @@ pub mod of_rows {
     #[tma_device]
     pub fn row_sum<const WARPS: u32>(x: f32, width: u32, sums: SharedArray<f32, WARPS>) -> f32 {
         let mut all = x;
-        for step in unroll(0..5u32) {
-            let mask = 16u32 >> step;
-            let other = shuffle_xor(all, mask);
-            all += if mask < width { other } else { 0.0 };
+        if width >= 32 {
+            all = warp_reduce_add(all);
+        } else {
+            for step in unroll(0..4u32) {
+                let mask = 8u32 >> step;
+                if mask < width {
+                    all += shuffle_xor(all, mask);
+                }
+            }
         }
         if width > 32 {
             sync_threads(); // no thread reads the sums of an earlier call any more
@@ -130,7 +184,7 @@ pub mod of_rows {
             let warps = width / 32;
             let mut of_lane = 0.0;
             if lane_idx() < warps {
-                of_lane = sums.get(warp_idx() / warps * warps + lane_idx());
+                of_lane = sums.get((warp_idx() & !(warps - 1)) + lane_idx());
             }
             all = warp_reduce_add(of_lane);
         }
@@ -142,10 +196,15 @@ pub mod of_rows {
     #[tma_device]
     pub fn row_max<const WARPS: u32>(x: f32, width: u32, sums: SharedArray<f32, WARPS>) -> f32 {
         let mut all = x;
-        for step in unroll(0..5u32) {
-            let mask = 16u32 >> step;
-            let other = shuffle_xor(all, mask);
-            all = if mask < width { max(all, other) } else { all };
+        if width >= 32 {
+            all = warp_reduce_max(all);
+        } else {
+            for step in unroll(0..4u32) {
+                let mask = 8u32 >> step;
+                if mask < width {
+                    all = max(all, shuffle_xor(all, mask));
+                }
+            }
         }
         if width > 32 {
             sync_threads();
@@ -156,7 +215,7 @@ pub mod of_rows {
             let warps = width / 32;
             let mut of_lane = f32::NEG_INFINITY;
             if lane_idx() < warps {
-                of_lane = sums.get(warp_idx() / warps * warps + lane_idx());
+                of_lane = sums.get((warp_idx() & !(warps - 1)) + lane_idx());
             }
             all = warp_reduce_max(of_lane);
         }

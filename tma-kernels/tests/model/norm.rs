@@ -5,7 +5,7 @@ use tma_kernels::model::{
 };
 use tma_runtime::prelude::*;
 
-use crate::rows::{EMPTY, Element, LAYOUTS, Layout, check, numbers};
+use crate::rows::{BATCHES, EMPTY, Element, LAYOUTS, Layout, check, numbers};
 
 /// The terms and factors of rows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,6 +113,15 @@ fn every_option() {
     }
 }
 
+#[test]
+fn batches() {
+    let [apart, heads, long] = BATCHES;
+    checks::<f16>(apart, Case { residual: true, ..RMS }, 4.0);
+    checks::<f32>(apart, Case { one_plus_weight: true, ..LAYER }, 4.0);
+    checks::<bf16>(heads, RMS, 4.0);
+    checks::<bf16>(long, Case { residual: true, ..LAYER }, 4.0);
+}
+
 /// Rows of two parts, which are loaded twice.
 #[test]
 fn rows_beyond_the_registers() {
@@ -200,7 +209,7 @@ fn quantised_results() -> Result<(), ModelError> {
         Ok(())
     }
     for blocks in [ScaleBlocks::Row, ScaleBlocks::Columns128] {
-        for shape in [[3, 128], [2, 1000], [3, 101], [1, 5120]] {
+        for shape in [[3, 256], [2, 1000], [3, 101], [1, 5120], [36, 1032], [9, 4104]] {
             same::<bf16>(shape, blocks)?;
             same::<f32>(shape, blocks)?;
         }

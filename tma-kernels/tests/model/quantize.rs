@@ -4,7 +4,7 @@ use tma_kernels::gemm::{Scales, gemm_scaled};
 use tma_kernels::model::{ModelError, ScaleBlocks, ScalesMut, quantize};
 use tma_runtime::prelude::*;
 
-use crate::rows::{EMPTY, Element, LAYOUTS, Layout, numbers};
+use crate::rows::{BATCHES, EMPTY, Element, LAYOUTS, Layout, numbers};
 
 const BLOCKS: [ScaleBlocks; 2] = [ScaleBlocks::Row, ScaleBlocks::Columns128];
 
@@ -55,6 +55,17 @@ fn every_layout_and_type() -> Result<(), ModelError> {
             compared(layout, blocks, false, &numbers::<f16>(2, elements, 3.0))?;
             compared(layout, blocks, false, &numbers::<f32>(3, elements, 1e-3))?;
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn batches() -> Result<(), ModelError> {
+    for blocks in BLOCKS {
+        let [apart, heads, long] = BATCHES.map(|layout| (layout, layout.rows() * layout.columns()));
+        compared(apart.0, blocks, true, &numbers::<f32>(1, apart.1, 1e-3))?;
+        compared(heads.0, blocks, false, &numbers::<f16>(2, heads.1, 3.0))?;
+        compared(long.0, blocks, true, &numbers::<bf16>(3, long.1, 300.0))?;
     }
     Ok(())
 }

@@ -140,6 +140,14 @@ pub(crate) const LAYOUTS: [Layout; 8] = [
     Layout { shape: [1, 9, 8], apart: 0 },
 ];
 
+/// Enough rows to pass through shared memory: batches of several copies and of one, with a last one
+/// that is shorter, and rows of 512 threads.
+pub(crate) const BATCHES: [Layout; 3] = [
+    Layout { shape: [3, 12, 1032], apart: 8 },
+    Layout { shape: [130, 8, 64], apart: 0 },
+    Layout { shape: [1, 9, 8200], apart: 0 },
+];
+
 /// Tensors without elements.
 pub(crate) const EMPTY: [Layout; 3] = [
     Layout { shape: [1, 0, 128], apart: 0 },

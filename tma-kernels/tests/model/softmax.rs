@@ -3,7 +3,7 @@
 use tma_kernels::model::{ModelError, SoftmaxOptions, softmax};
 use tma_runtime::prelude::*;
 
-use crate::rows::{EMPTY, Element, LAYOUTS, Layout, check, numbers};
+use crate::rows::{BATCHES, EMPTY, Element, LAYOUTS, Layout, check, numbers};
 
 #[track_caller]
 fn checks<T: Element>(layout: Layout, options: SoftmaxOptions, size: f64) -> Result<(), ModelError> {
@@ -53,6 +53,36 @@ fn rows_beyond_the_registers() -> Result<(), ModelError> {
         )?;
     }
     checks::<f32>(Layout { shape: [1, 1, 8192 + 1], apart: 0 }, SoftmaxOptions::default(), 8.0)
+}
+
+#[test]
+fn batches() -> Result<(), ModelError> {
+    let [apart, heads, long] = BATCHES;
+    checks::<f32>(apart, SoftmaxOptions { scale: 0.3, log: false }, 100.0)?;
+    checks::<f16>(heads, SoftmaxOptions { log: true, ..Default::default() }, 8.0)?;
+    checks::<bf16>(long, SoftmaxOptions::default(), 8.0)
+}
+
+#[test]
+fn special_values_in_batches() -> Result<(), ModelError> {
+    const MINUS: f32 = f32::NEG_INFINITY;
+    let device = Device::simulator();
+    let rows = [[f32::NAN, 1.0], [f32::INFINITY, 1.0], [MINUS; 2], [MINUS, 0.0], [-3e38, 3e38]];
+    let x: Vec<f32> = (0..1024).flat_map(|row| rows[row % 5].repeat(16)).collect();
+    let x = device.tensor(&x, [1024, 32])?;
+    let mut out = device.zeros::<f32, 2>([1024, 32])?;
+    for log in [false, true] {
+        softmax(&device, &x, &mut out, SoftmaxOptions { scale: 1.0, log })?;
+        for (row, found) in out.to_vec()?.chunks(32).enumerate() {
+            let [first, second] = if log { [MINUS, -16f32.ln()] } else { [0.0, 1.0 / 16.0] };
+            match row % 5 {
+                0..3 => assert!(found.iter().all(|x| x.is_nan()), "row {row}: {found:?}"),
+                3 => assert!(found[0] == first && (found[1] - second).abs() < 1e-6, "row {row}: {found:?}"),
+                _ => assert!((found[1] - second).abs() < 1e-6, "row {row}: {found:?}"),
+            }
+        }
+    }
+    Ok(())
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tma_runtime::tma_module;
 pub mod rows {
     use tma_runtime::prelude::*;
 
-    use crate::model::vectors::of_rows::{Part, load, part, shifted, store};
+    use crate::model::vectors::of_rows::{load, part, shifted, store};
 
     /// Copies the row of each token, times `scale`. Tokens beyond the `vocabulary` have rows of
     /// zeros.
@@ -40,8 +40,10 @@ pub mod rows {
         if mine.exists {
             token = tokens.get(mine.row as u64 * token_step);
         }
-        let known = Part { exists: token < vocabulary, ..mine };
-        let mut x = load::<T, 2, V, W>(table, token as u64 * table_row, known, columns);
+        let mut x = [[0.0f32; V]; 2];
+        if token < vocabulary {
+            x = load::<T, 2, V, W>(table, token as u64 * table_row, mine, columns);
+        }
         for k in unroll(0..2usize) {
             for i in unroll(0..V) {
                 x[k][i] *= scale;

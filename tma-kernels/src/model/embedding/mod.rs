@@ -64,7 +64,7 @@ pub fn embedding<T: ModelElement>(
     let [step] = tokens.strides();
     let all_tokens = tokens.with_strides([(count - 1) * step + 1], [1])?;
     let all = if vocabulary == 0 { vec![of_out] } else { vec![of_table, of_out] };
-    let tile = Tile::of_elements::<T>(rows, &all);
+    let tile = Tile::of_elements::<T>(rows, &all, 2);
     let division = Division::of::<T>(tile, rows);
     division.check(&shape)?;
     look_up::find::<T>(look_up::Key { wide: tile.wide }).ok_or_else(|| without_instance(&shape))?.launch(

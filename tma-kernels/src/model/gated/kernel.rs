@@ -7,7 +7,12 @@ use tma_runtime::tma_module;
 pub mod rows {
     use tma_runtime::prelude::*;
 
-    use crate::model::vectors::of_rows::{Strides, load, part, row_start, shifted, store};
+    use crate::model::vectors::of_rows::{
+        Strides, converted, fetch, part, row_index, row_start, shifted, store,
+    };
+
+    /// Vectors that a thread has of each tensor.
+    pub const VECTORS: usize = 4;
 
     /// log2(e), by which `exp2` computes exponentials.
     const LOG2_E: f32 = 12_102_203.0 / 8_388_608.0;
@@ -17,9 +22,7 @@ pub mod rows {
     #[tma_device]
     pub fn divided(x: f32, y: f32) -> f32 {
         let root = rsqrt(1.0 + exp2_ftz(y));
-        let z = x * root * root;
-        // The product of -inf and 0.
-        if x == f32::NEG_INFINITY { 0.0 } else { z }
+        x * root * root
     }
 
     /// The swish x / (1 + e^-x).
@@ -54,13 +57,19 @@ pub mod rows {
         sum = fma(sum, t, 1.0000237);
         sum = fma(sum, t, -1.2655122);
         let tail = 0.5 * t * exp2_ftz(LOG2_E * fma(-z, z, sum)); // half of erfc(z)
-        let y = x * if x < 0.0 { tail } else { 1.0 - tail };
-        if x == f32::NEG_INFINITY { 0.0 } else { y }
+        x * if x < 0.0 { tail } else { 1.0 - tail }
+    }
+
+    /// Returns the gate, or 0 for -∞: the activation of both is 0, and the product of -∞ and 0 would
+    /// be NaN.
+    #[tma_device]
+    pub fn finite(x: f32) -> f32 {
+        if x == f32::NEG_INFINITY { 0.0 } else { x }
     }
 
     /// Multiplies activated gates by other columns. Rows of `up` begin at its element `up_start`.
     /// `form` is 0 for the swish, 1 for the Gaussian error function and 2 for its approximation.
-    #[tma_kernel(threads = 256, unchecked, instances(
+    #[tma_kernel(threads = 256, min_blocks = 3, unchecked, instances(
         T in [bf16, f16, f32],
         WIDE in [wide = 1, odd = 0],
         let V = 1 + WIDE * (16 / size_of::<T>() - 1),
@@ -88,31 +97,37 @@ pub mod rows {
         grid_dependency_launch();
         grid_dependency_wait();
         let first = part(256, width, V as u32, rows);
-        let mine = shifted(first, block_idx().y * (2 * first.step));
-        let of_gate = row_start(Strides { outer: gate_outer, inner: gate_inner }, mine.row, inner);
-        let of_up = row_start(Strides { outer: up_outer, inner: up_inner }, mine.row, inner);
-        let to = row_start(Strides { outer: out_outer, inner: out_inner }, mine.row, inner);
-        let mut x = load::<T, 2, V, W>(gate, of_gate, mine, columns);
-        let y = load::<T, 2, V, W>(up, of_up + up_start, mine, columns);
+        let mine = shifted(first, block_idx().y * (VECTORS as u32 * first.step));
+        if !mine.exists || mine.column >= columns {
+            return;
+        }
+        let row = row_index(mine.row, inner);
+        let of_gate = row_start(Strides { outer: gate_outer, inner: gate_inner }, row);
+        let of_up = row_start(Strides { outer: up_outer, inner: up_inner }, row);
+        let to = row_start(Strides { outer: out_outer, inner: out_inner }, row);
+        let raw = fetch::<T, VECTORS, V, W>(gate, of_gate, mine, columns);
+        let other = fetch::<T, VECTORS, V, W>(up, of_up + up_start, mine, columns);
+        let mut x = converted::<T, VECTORS, V, W>(raw);
+        let y = converted::<T, VECTORS, V, W>(other);
         if form == 0 {
-            for k in unroll(0..2usize) {
+            for k in unroll(0..VECTORS) {
                 for i in unroll(0..V) {
-                    x[k][i] = silu(x[k][i]) * y[k][i];
+                    x[k][i] = silu(finite(x[k][i])) * y[k][i];
                 }
             }
         } else if form == 1 {
-            for k in unroll(0..2usize) {
+            for k in unroll(0..VECTORS) {
                 for i in unroll(0..V) {
-                    x[k][i] = gelu_erf(x[k][i]) * y[k][i];
+                    x[k][i] = gelu_erf(finite(x[k][i])) * y[k][i];
                 }
             }
         } else {
-            for k in unroll(0..2usize) {
+            for k in unroll(0..VECTORS) {
                 for i in unroll(0..V) {
-                    x[k][i] = gelu_tanh(x[k][i]) * y[k][i];
+                    x[k][i] = gelu_tanh(finite(x[k][i])) * y[k][i];
                 }
             }
         }
-        store::<T, 2, V, W>(out, to, mine, columns, x);
+        store::<T, VECTORS, V, W>(out, to, mine, columns, x);
     }
 }

@@ -5,7 +5,7 @@ pub mod kernel;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
-use self::kernel::rows::multiply;
+use self::kernel::rows::{VECTORS, multiply};
 use super::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
 use super::{ModelElement, ModelError};
 use crate::dependent::dependent;
@@ -129,7 +129,7 @@ fn queue<T: ModelElement, const N: usize>(
     }
     // The packed `up` begins within a row.
     let up_rows = Strides { inner: up_start as u64, ..of_up };
-    let tile = Tile::of_elements::<T>(rows, &[of_gate, of_up, up_rows, of_out]);
+    let tile = Tile::of_elements::<T>(rows, &[of_gate, of_up, up_rows, of_out], VECTORS);
     let division = Division::of::<T>(tile, rows);
     division.check(&shape)?;
     let key = multiply::Key { wide: tile.wide };

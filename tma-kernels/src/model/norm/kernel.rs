@@ -11,7 +11,7 @@ pub mod rows {
 
     use crate::model::quantize::kernel::rows::{Scales, scale_of, store_blocks, store_scale, store_scaled};
     use crate::model::vectors::of_rows::{
-        Part, Strides, load, part, row_max, row_start, row_sum, shifted, store,
+        Part, Strides, is_within, load, part, row_index, row_max, row_start, row_sum, shifted, store,
     };
 
     /// A count of elements, their mean, and the sum of squared distances from it. If rows are not
@@ -24,6 +24,32 @@ pub mod rows {
         pub mean: f32,
         /// The sum of squares.
         pub squares: f32,
+    }
+
+    /// Returns the sum of the elements of a thread, or of their squared distances from `mean`.
+    #[tma_device]
+    pub fn sum_of<const K: usize, const V: usize>(
+        x: [[f32; V]; K],
+        part: Part,
+        columns: u32,
+        squared: bool,
+        mean: f32,
+    ) -> f32 {
+        // Two sums, so that an addition need not wait for the one before it.
+        let mut sums = [0.0f32; 2];
+        for k in unroll(0..K) {
+            if is_within(part, k as u32, columns) {
+                for i in unroll(0..V) {
+                    if squared {
+                        let distance = x[k][i] - mean;
+                        sums[i % 2] = fma(distance, distance, sums[i % 2]);
+                    } else {
+                        sums[i % 2] += x[k][i];
+                    }
+                }
+            }
+        }
+        sums[0] + sums[1]
     }
 
     /// Adds the moments of a part of the row. All threads of the block call it.
@@ -40,24 +66,9 @@ pub mod rows {
     ) -> Moments {
         let mut mean = 0.0f32;
         if centred {
-            let mut sum = 0.0f32;
-            for k in unroll(0..K) {
-                for i in unroll(0..V) {
-                    sum += x[k][i];
-                }
-            }
-            mean = row_sum(sum, width, sums) / count;
+            mean = row_sum(sum_of(x, part, columns, false, 0.0), width, sums) / count;
         }
-        let mut squares = 0.0f32;
-        for k in unroll(0..K) {
-            let column = part.column + k as u32 * part.step;
-            for i in unroll(0..V) {
-                let distance = x[k][i] - mean;
-                let counted = if column < columns { distance } else { 0.0 };
-                squares = fma(counted, counted, squares);
-            }
-        }
-        squares = row_sum(squares, width, sums);
+        let squares = row_sum(sum_of(x, part, columns, true, mean), width, sums);
         if !centred || before.count == 0.0 {
             return Moments { count: before.count + count, mean, squares: before.squares + squares };
         }
@@ -107,7 +118,7 @@ pub mod rows {
         centred: bool,
         in_blocks: bool,
         epsilon: f32,
-        weight_offset: f32,
+        one_plus_weight: bool,
         x_outer: u64,
         x_inner: u64,
         out_outer: u64,
@@ -124,17 +135,18 @@ pub mod rows {
         let sums: SharedArray<f32, WARPS> = shared();
         let first = part(THREADS, width, V as u32, rows);
         let span = K as u32 * first.step;
-        let from = row_start(Strides { outer: x_outer, inner: x_inner }, first.row, inner);
-        let to = row_start(Strides { outer: out_outer, inner: out_inner }, first.row, inner);
-        let of_sum = row_start(Strides { outer: residual_outer, inner: residual_inner }, first.row, inner);
+        let row = row_index(first.row, inner);
+        let from = row_start(Strides { outer: x_outer, inner: x_inner }, row);
+        let to = row_start(Strides { outer: out_outer, inner: out_inner }, row);
+        let of_sum = row_start(Strides { outer: residual_outer, inner: residual_inner }, row);
 
         let mut of_part = [[0.0f32; V]; K];
         let mut moments = Moments { count: 0.0, mean: 0.0, squares: 0.0 };
         let mut start = 0;
         while start < columns {
             let mine = shifted(first, start);
-            of_part = load::<T, K, V, W>(x, from, mine, columns);
             if let Some(residual) = residual {
+                of_part = load::<T, K, V, W>(x, from, mine, columns);
                 let other = load::<T, K, V, W>(residual, of_sum, mine, columns);
                 for k in unroll(0..K) {
                     for i in unroll(0..V) {
@@ -142,6 +154,8 @@ pub mod rows {
                     }
                 }
                 store::<T, K, V, W>(residual, of_sum, mine, columns, of_part);
+            } else {
+                of_part = load::<T, K, V, W>(x, from, mine, columns);
             }
             let count = cast::<f32>(min(span, columns - start));
             moments = add(moments, of_part, mine, columns, count, width, centred, sums);
@@ -156,22 +170,32 @@ pub mod rows {
         while start > 0 {
             start -= span;
             let mine = shifted(first, start);
-            for k in unroll(0..K) {
-                // One vector at a time: weights of all would take as many registers as the row.
-                let column = Part { exists: true, column: mine.column + k as u32 * mine.step, ..mine };
-                for i in unroll(0..V) {
-                    of_part[k][i] = (of_part[k][i] - moments.mean) * factor;
-                }
-                if let Some(weight) = weight {
-                    let of_weight = load::<T, 1, V, W>(weight, 0, column, columns);
+            if centred {
+                for k in unroll(0..K) {
                     for i in unroll(0..V) {
-                        of_part[k][i] *= of_weight[0][i] + weight_offset;
+                        of_part[k][i] -= moments.mean;
                     }
                 }
-                if let Some(bias) = bias {
-                    let of_bias = load::<T, 1, V, W>(bias, 0, column, columns);
+            }
+            for k in unroll(0..K) {
+                for i in unroll(0..V) {
+                    of_part[k][i] *= factor;
+                }
+            }
+            if let Some(weight) = weight {
+                let of_weight = load::<T, K, V, W>(weight, 0, mine, columns);
+                let offset = if one_plus_weight { 1.0 } else { 0.0 };
+                for k in unroll(0..K) {
                     for i in unroll(0..V) {
-                        of_part[k][i] += of_bias[0][i];
+                        of_part[k][i] *= of_weight[k][i] + offset;
+                    }
+                }
+            }
+            if let Some(bias) = bias {
+                let of_bias = load::<T, K, V, W>(bias, 0, mine, columns);
+                for k in unroll(0..K) {
+                    for i in unroll(0..V) {
+                        of_part[k][i] += of_bias[k][i];
                     }
                 }
             }

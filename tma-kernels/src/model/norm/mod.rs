@@ -1,13 +1,15 @@
 //! RMSNorm and LayerNorm over rows.
 
 pub mod kernel;
+pub mod staged;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
 use self::kernel::rows::normalise;
+use self::staged::batches::normalise_staged;
 use super::quantize::{ScaleBlocks, ScalesMut};
-use super::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
+use super::rows::{Division, Rows, Staging, Strides, Tile, fits, flat, flat_mut, without_instance};
 use super::{ModelElement, ModelError};
 use crate::dependent::dependent;
 
@@ -100,7 +102,7 @@ pub fn layer_norm<T: ModelElement, const N: usize>(
 
 /// Queues [`rms_norm`], rounds the results to `T`, and quantises them as
 /// [`quantize`](super::quantize()) does. The bits are those of the two calls, unless squares are added
-/// in another order: with a scale for each 128 of at most 128 columns, or if rows of `out` are aligned
+/// in another order: with a scale for each 128 of at most 256 columns, or if rows of `out` are aligned
 /// otherwise.
 ///
 /// # Errors
@@ -173,8 +175,44 @@ fn queue<T: ModelElement, const N: usize>(
     if rows.is_empty() {
         return Ok(());
     }
-    let tile = Tile::of_rows::<T>(rows, &all);
     let in_blocks = blocks == Some(ScaleBlocks::Columns128);
+    let scale_strides = quantised.as_ref().map_or([0; 2], |(_, scales)| scales.strides());
+    let least = blocks.map_or(1, ScaleBlocks::least_width::<T>);
+    if let Some(staging) = Staging::of::<T>(rows, &all, least, on.device().multiprocessors()) {
+        let (quantised, scales) = quantised.unzip();
+        let key = normalise_staged::Key { form: T::FORM, threads: staging.threads };
+        normalise_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
+            dependent(on),
+            Grid::x(staging.blocks),
+            flat(x, of_x)?,
+            out.map(|out| flat_mut(out, of_out)).transpose()?,
+            residual.map(|residual| flat_mut(residual, of_residual)).transpose()?,
+            weight,
+            bias,
+            quantised.map(|out| flat_mut(out, of_out)).transpose()?,
+            scales.map(ScalesMut::flat).transpose()?,
+            rows.count,
+            rows.inner,
+            rows.columns,
+            staging.width,
+            staging.height,
+            staging.run,
+            centred,
+            in_blocks,
+            one_plus_weight,
+            epsilon,
+            of_x.outer,
+            of_x.inner,
+            of_out.outer,
+            of_out.inner,
+            of_residual.outer,
+            of_residual.inner,
+            scale_strides[0] as u64,
+            scale_strides[1] as u64,
+        )?;
+        return Ok(());
+    }
+    let tile = Tile::of_rows::<T>(rows, &all);
     let mut division = Division::of::<T>(tile, rows);
     if let Some(blocks) = blocks {
         division = blocks.division::<T>(tile, rows);
@@ -188,8 +226,6 @@ fn queue<T: ModelElement, const N: usize>(
         }
     }
     let (quantised, scales) = quantised.unzip();
-    let scale_strides = scales.as_ref().map_or([0; 2], ScalesMut::strides);
-    let weight_offset = if one_plus_weight { 1.0 } else { 0.0 };
     let key = normalise::Key { threads: tile.threads, k: tile.vectors, wide: tile.wide };
     normalise::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
@@ -208,7 +244,7 @@ fn queue<T: ModelElement, const N: usize>(
         centred,
         in_blocks,
         epsilon,
-        weight_offset,
+        one_plus_weight,
         of_x.outer,
         of_x.inner,
         of_out.outer,

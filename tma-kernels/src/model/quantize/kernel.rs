@@ -7,7 +7,7 @@ use tma_runtime::tma_module;
 pub mod rows {
     use tma_runtime::prelude::*;
 
-    use crate::model::vectors::of_rows::{Part, Strides, load, part, row_max, row_start, shifted, store};
+    use crate::model::vectors::of_rows::{Part, load, part, row_max, shifted, store};
 
     /// The greatest number of `e4m3`.
     const GREATEST: f32 = 448.0;
@@ -165,8 +165,8 @@ pub mod rows {
         let shared_max: SharedArray<f32, WARPS> = shared();
         let first = part(THREADS, width, V as u32, rows);
         let span = K as u32 * first.step;
-        let from = row_start(Strides { outer: x_row, inner: 0 }, first.row, 1);
-        let to = row_start(Strides { outer: out_row, inner: 0 }, first.row, 1);
+        let from = first.row as u64 * x_row;
+        let to = first.row as u64 * out_row;
         let scales = Scales { all: scales, row: scales_row, block: scales_block };
         if in_blocks {
             let mine = shifted(first, block_idx().y * span);

@@ -1,13 +1,15 @@
 //! Rows of `e4m3` with scales.
 
 pub mod kernel;
+pub mod staged;
 
 use tma_runtime::Scalar;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
 use self::kernel::rows::quantise;
-use super::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
+use self::staged::batches::quantise_staged;
+use super::rows::{Division, Rows, Staging, Strides, Tile, fits, flat, flat_mut, without_instance};
 use super::{ModelElement, ModelError};
 use crate::dependent::dependent;
 
@@ -30,6 +32,15 @@ impl ScaleBlocks {
         match self {
             Self::Row => 1,
             Self::Columns128 => columns.div_ceil(BLOCK),
+        }
+    }
+
+    /// Returns the least number of threads of a row that passes through shared memory: those of a
+    /// block of columns are adjacent, and in one warp.
+    pub(super) fn least_width<T: Scalar>(self) -> u32 {
+        match self {
+            Self::Row => 1,
+            Self::Columns128 => (BLOCK * size_of::<T>() / 16) as u32,
         }
     }
 
@@ -121,12 +132,35 @@ pub fn quantize<T: ModelElement>(
         return Ok(());
     }
     let in_blocks = scales.blocks == ScaleBlocks::Columns128;
+    let [scales_row, scales_block] = scales.strides();
+    let multiprocessors = on.device().multiprocessors();
+    let least = scales.blocks.least_width::<T>();
+    if let Some(staging) = Staging::of::<T>(rows, &[of_x, of_out], least, multiprocessors) {
+        let key = quantise_staged::Key { form: T::FORM, threads: staging.threads };
+        quantise_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
+            dependent(on),
+            Grid::x(staging.blocks),
+            flat(x, of_x)?,
+            flat_mut(out, of_out)?,
+            scales.flat()?,
+            rows.count,
+            rows.columns,
+            staging.width,
+            staging.height,
+            staging.run,
+            in_blocks,
+            of_x.inner,
+            of_out.inner,
+            scales_row as u64,
+            scales_block as u64,
+        )?;
+        return Ok(());
+    }
     let tile = Tile::of_rows::<T>(rows, &[of_x, of_out]);
     let division = scales.blocks.division::<T>(tile, rows);
     if in_blocks {
         division.check(&shape)?;
     }
-    let [scales_row, scales_block] = scales.strides();
     let key = quantise::Key { threads: tile.threads, k: tile.vectors, wide: tile.wide };
     quantise::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),

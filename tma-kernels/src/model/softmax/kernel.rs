@@ -7,7 +7,9 @@ use tma_runtime::tma_module;
 pub mod rows {
     use tma_runtime::prelude::*;
 
-    use crate::model::vectors::of_rows::{Strides, load, part, row_max, row_start, row_sum, shifted, store};
+    use crate::model::vectors::of_rows::{
+        Strides, is_within, load, part, row_index, row_max, row_start, row_sum, shifted, store,
+    };
 
     /// ln(2).
     const LN_2: f32 = 11_629_080.0 / 16_777_216.0;
@@ -40,7 +42,7 @@ pub mod rows {
     /// Computes exp(scale · x) / Σ exp(scale · x) of rows, or its logarithm. `factor` is scale ·
     /// log2(e). `width` threads have a row, of which each has `K` vectors of a part. Rows longer
     /// than a part are loaded twice.
-    #[tma_kernel(threads = THREADS, min_blocks = 1024 / THREADS, unchecked, instances(
+    #[tma_kernel(threads = THREADS, min_blocks = 512 / THREADS, unchecked, instances(
         T in [bf16, f16, f32],
         (THREADS, K, WIDE) in [short = (256, 2, 1), long = (512, 4, 1), odd = (256, 4, 0)],
         let V = 1 + WIDE * (16 / size_of::<T>() - 1),
@@ -76,8 +78,9 @@ pub mod rows {
         let sums: SharedArray<f32, WARPS> = shared();
         let first = part(THREADS, width, V as u32, rows);
         let span = K as u32 * first.step;
-        let from = row_start(Strides { outer: x_outer, inner: x_inner }, first.row, inner);
-        let to = row_start(Strides { outer: out_outer, inner: out_inner }, first.row, inner);
+        let row = row_index(first.row, inner);
+        let from = row_start(Strides { outer: x_outer, inner: x_inner }, row);
+        let to = row_start(Strides { outer: out_outer, inner: out_inner }, row);
 
         let mut of_part = [[0.0f32; V]; K];
         let mut total = Total { greatest: f32::NEG_INFINITY, sum: 0.0 };
@@ -87,19 +90,15 @@ pub mod rows {
             of_part = load::<T, K, V, W>(x, from, mine, columns);
             let mut greatest = f32::NEG_INFINITY;
             for k in unroll(0..K) {
-                let column = mine.column + k as u32 * mine.step;
                 for i in unroll(0..V) {
-                    if column < columns {
-                        greatest = max(greatest, of_part[k][i]);
-                    }
+                    greatest = max(greatest, of_part[k][i]);
                 }
             }
             let base = if greatest == f32::NEG_INFINITY { 0.0 } else { greatest };
             let mut sum = 0.0f32;
             for k in unroll(0..K) {
-                let column = mine.column + k as u32 * mine.step;
-                for i in unroll(0..V) {
-                    if column < columns {
+                if is_within(mine, k as u32, columns) {
+                    for i in unroll(0..V) {
                         sum += power(of_part[k][i], base, factor);
                     }
                 }
@@ -122,11 +121,17 @@ pub mod rows {
         while start > 0 {
             start -= span;
             let mine = shifted(first, start);
-            for k in unroll(0..K) {
-                for i in unroll(0..V) {
-                    let distance = (of_part[k][i] - base) * factor;
-                    let y = if is_log { (distance - log_sum) * LN_2 } else { exp2_ftz(distance) * inverse };
-                    of_part[k][i] = y;
+            if is_log {
+                for k in unroll(0..K) {
+                    for i in unroll(0..V) {
+                        of_part[k][i] = ((of_part[k][i] - base) * factor - log_sum) * LN_2;
+                    }
+                }
+            } else {
+                for k in unroll(0..K) {
+                    for i in unroll(0..V) {
+                        of_part[k][i] = power(of_part[k][i], base, factor) * inverse;
+                    }
                 }
             }
             store::<T, K, V, W>(out, to, mine, columns, of_part);

@@ -1,6 +1,7 @@
 //! Softmax over rows.
 
 pub mod kernel;
+pub mod staged;
 
 use std::f32::consts::LOG2_E;
 
@@ -8,7 +9,8 @@ use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
 use self::kernel::rows::softmax as of_rows;
-use super::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
+use self::staged::batches::softmax_staged;
+use super::rows::{Division, Rows, Staging, Strides, Tile, fits, flat, flat_mut, without_instance};
 use super::{ModelElement, ModelError};
 use crate::dependent::dependent;
 
@@ -70,6 +72,28 @@ pub fn softmax<T: ModelElement, const N: usize>(
     let of_out = Strides::of("out", &shape, &out.strides())?;
     let factor = super::positive("scale", options.scale)? * LOG2_E;
     if rows.is_empty() {
+        return Ok(());
+    }
+    if let Some(staging) = Staging::of::<T>(rows, &[of_x, of_out], 1, on.device().multiprocessors()) {
+        let key = softmax_staged::Key { form: T::FORM, threads: staging.threads };
+        softmax_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
+            dependent(on),
+            Grid::x(staging.blocks),
+            flat(x, of_x)?,
+            flat_mut(out, of_out)?,
+            rows.count,
+            rows.inner,
+            rows.columns,
+            staging.width,
+            staging.height,
+            staging.run,
+            options.log,
+            factor,
+            of_x.outer,
+            of_x.inner,
+            of_out.outer,
+            of_out.inner,
+        )?;
         return Ok(());
     }
     let tile = Tile::of_rows::<T>(rows, &[of_x, of_out]);
