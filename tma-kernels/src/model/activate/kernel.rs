@@ -7,8 +7,10 @@ use tma_runtime::tma_module;
 pub mod rows {
     use tma_runtime::prelude::*;
 
-    use crate::model::gated::kernel::rows::{gelu_erf, gelu_tanh, silu};
-    use crate::model::vectors::of_rows::{Strides, load, part, row_start, shifted, store};
+    use crate::model::gated::kernel::rows::{VECTORS, finite, gelu_erf, gelu_tanh, silu};
+    use crate::model::vectors::of_rows::{
+        Strides, converted, fetch, part, row_index, row_start, shifted, store,
+    };
 
     /// 2 · log2(e).
     const TWO_LOG2_E: f32 = 12_102_203.0 / 4_194_304.0;
@@ -21,7 +23,7 @@ pub mod rows {
 
     /// Replaces each element. `form` is 0 for the swish, 1 for the Gaussian error function, 2 for its
     /// approximation and 3 for the limit `cap`.
-    #[tma_kernel(threads = 256, unchecked, instances(
+    #[tma_kernel(threads = 256, min_blocks = 3, unchecked, instances(
         T in [bf16, f16, f32],
         WIDE in [wide = 1, odd = 0],
         let V = 1 + WIDE * (16 / size_of::<T>() - 1),
@@ -43,22 +45,26 @@ pub mod rows {
         grid_dependency_launch();
         grid_dependency_wait();
         let first = part(256, width, V as u32, rows);
-        let mine = shifted(first, block_idx().y * (2 * first.step));
-        let start = row_start(Strides { outer: outer_stride, inner: inner_stride }, mine.row, inner);
-        let mut x = load::<T, 2, V, W>(all, start, mine, columns);
-        for k in unroll(0..2usize) {
+        let mine = shifted(first, block_idx().y * (VECTORS as u32 * first.step));
+        if !mine.exists || mine.column >= columns {
+            return;
+        }
+        let strides = Strides { outer: outer_stride, inner: inner_stride };
+        let start = row_start(strides, row_index(mine.row, inner));
+        let mut x = converted::<T, VECTORS, V, W>(fetch::<T, VECTORS, V, W>(all, start, mine, columns));
+        for k in unroll(0..VECTORS) {
             for i in unroll(0..V) {
                 if form == 0 {
-                    x[k][i] = silu(x[k][i]);
+                    x[k][i] = silu(finite(x[k][i]));
                 } else if form == 1 {
-                    x[k][i] = gelu_erf(x[k][i]);
+                    x[k][i] = gelu_erf(finite(x[k][i]));
                 } else if form == 2 {
-                    x[k][i] = gelu_tanh(x[k][i]);
+                    x[k][i] = gelu_tanh(finite(x[k][i]));
                 } else {
                     x[k][i] = soft_capped(x[k][i], cap);
                 }
             }
         }
-        store::<T, 2, V, W>(all, start, mine, columns, x);
+        store::<T, VECTORS, V, W>(all, start, mine, columns, x);
     }
 }

@@ -6,6 +6,7 @@ use tma_runtime::launch::{LaunchOn, MapArgMut};
 use tma_runtime::prelude::*;
 
 use self::kernel::rows::replace;
+use super::gated::kernel::rows::VECTORS;
 use super::rows::{Division, Rows, Strides, Tile, flat_mut, without_instance};
 use super::{Gate, ModelElement, ModelError, positive};
 use crate::dependent::dependent;
@@ -70,7 +71,7 @@ fn queue<T: ModelElement, const N: usize>(
     if rows.is_empty() {
         return Ok(());
     }
-    let tile = Tile::of_elements::<T>(rows, &[strides]);
+    let tile = Tile::of_elements::<T>(rows, &[strides], VECTORS);
     let division = Division::of::<T>(tile, rows);
     division.check(&shape)?;
     replace::find::<T>(replace::Key { wide: tile.wide }).ok_or_else(|| without_instance(&shape))?.launch(
