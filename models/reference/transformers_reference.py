@@ -35,7 +35,7 @@ MODELS = {
     "llama2": ("LlamaConfig", {**SMALL, **HEADS, "num_key_value_heads": 4}),
     "llama3": ("LlamaConfig", {**SMALL, **HEADS, "rope_parameters": LLAMA3, "tie_word_embeddings": True}),
     "qwen2": ("Qwen2Config", {**SMALL, **HEADS, "rope_parameters": YARN}),
-    "qwen3": ("Qwen3Config", {**SMALL, **HEADS, "head_dim": 32, "tie_word_embeddings": True}),
+    "qwen3": ("Qwen3Config", {**SMALL, **HEADS, "head_dim": 64, "tie_word_embeddings": True}),
     "qwen3_moe": ("Qwen3MoeConfig", {**SMALL, **HEADS, "head_dim": 32, "num_experts": 8, "num_experts_per_tok": 2,
                                      "moe_intermediate_size": 48, "norm_topk_prob": True}),
     "mistral": ("MistralConfig", {**SMALL, **HEADS, "sliding_window": 16, "head_dim": 32}),

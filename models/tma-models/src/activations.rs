@@ -19,7 +19,7 @@ pub struct Activations {
     pub(crate) normed: DeviceTensor<bf16, 2>,
     pub(crate) qkv: DeviceTensor<bf16, 2>,
     /// Queries and keys after the norms of their heads.
-    pub(crate) normed_heads: [DeviceTensor<bf16, 2>; 2],
+    pub(crate) normed_heads: DeviceTensor<bf16, 2>,
     pub(crate) rotated: DeviceTensor<bf16, 2>,
     pub(crate) attended: DeviceTensor<bf16, 2>,
     pub(crate) up: DeviceTensor<bf16, 2>,
@@ -51,11 +51,8 @@ impl Activations {
             residual: device.zeros([rows, width])?,
             normed: device.zeros([rows, width])?,
             qkv: device.zeros([rows, config.qkv_columns()])?,
-            normed_heads: [
-                device.zeros([normed_heads, heads * depth])?,
-                device.zeros([normed_heads, key_heads * depth])?,
-            ],
-            rotated: device.zeros([rotated, heads * depth])?,
+            normed_heads: device.zeros([normed_heads, (heads + key_heads) * depth])?,
+            rotated: device.zeros([rotated, (heads + key_heads) * depth])?,
             attended: device.zeros([rows, heads * depth])?,
             up: device.zeros([rows, config.up_columns()])?,
             gated: device.zeros([if config.activation.is_gated() { rows } else { 0 }, mlp_width])?,

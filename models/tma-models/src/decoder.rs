@@ -33,6 +33,8 @@ pub struct Batch<'a> {
     pub counts: TensorView<'a, u32, 1>,
     /// The pages of each sequence: sequences × pages of the longest one.
     pub table: TensorView<'a, u32, 2>,
+    /// Whether no sequence has tokens in the cache: then attention need not read it.
+    pub is_first: bool,
     /// The tokens whose logits are computed.
     pub wanted: Wanted,
 }

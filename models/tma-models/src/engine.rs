@@ -179,6 +179,7 @@ impl RowsOnDevice {
             lengths,
             counts: first(counts, rows)?,
             table: table.view().slice([0..rows, 0..of_sequence])?,
+            is_first: false,
             wanted: Wanted::Last,
         };
         decoder.forward(on, &batch, cache, activations)?;
@@ -411,6 +412,7 @@ impl Engine {
             lengths: length.view(),
             counts: counts.view(),
             table: table.view(),
+            is_first: from == 0,
             wanted: if is_last { Wanted::Last } else { Wanted::Nothing },
         };
         self.decoder.forward(&self.stream, &batch, &mut self.cache, &mut self.activations)?;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use tma_kernels::AttentionError;
 use tma_kernels::cached::CachedAttentionError;
 use tma_kernels::gemm::GemmError;
 
@@ -100,9 +101,13 @@ pub enum ModelError {
     #[error(transparent)]
     Gemm(#[from] GemmError),
 
-    /// Attention, or the write to its cache, failed.
+    /// Attention over the cache, or a write to it, failed.
     #[error(transparent)]
-    Attention(#[from] CachedAttentionError),
+    CachedAttention(#[from] CachedAttentionError),
+
+    /// Attention failed.
+    #[error(transparent)]
+    Attention(#[from] AttentionError),
 
     /// A kernel over rows failed.
     #[error(transparent)]

@@ -1,5 +1,8 @@
 //! The forward pass of a decoder: from tokens to logits.
 
+use std::ops::Range;
+
+use tma_kernels::AttentionOptions;
 use tma_kernels::cached::{
     AppendOptions, CachedAttentionOptions, KeyValueCache, KeyValueCacheMut, Rotary, RotaryLayout,
     RotaryQueries, append, cached_attention,
@@ -91,7 +94,7 @@ impl<L: LaunchOn> Pass<'_, L> {
         multiply(self.on, qkv, x, out, gemm::Activation::None, gemm)
     }
 
-    /// Appends keys and values to the cache, and computes attention over it.
+    /// Appends keys and values to the cache, and computes attention.
     fn attend(
         &mut self,
         norms: Option<&[Norm; 2]>,
@@ -100,50 +103,49 @@ impl<L: LaunchOn> Pass<'_, L> {
     ) -> Result<(), ModelError> {
         let (on, config, batch) = (self.on, self.config, self.batch);
         let Config { heads, key_heads, depth, .. } = *config;
-        let columns = config.qkv_columns();
-        let heads_at = |first, count| Heads {
-            sequences: self.sequences,
-            tokens: self.tokens,
-            columns,
-            first,
-            count,
-            depth,
-        };
+        let (sequences, tokens) = (self.sequences, self.tokens);
+        let at = |first, count| Heads { sequences, tokens, first, count, depth };
+        let [of_q, of_k, of_v] = [at(0, heads), at(heads, key_heads), at(heads + key_heads, key_heads)];
         let Activations { qkv, normed_heads, rotated, attended, lengths, attention, .. } =
             &mut *self.activations;
-        let mut q = heads_at(0, heads).view(qkv)?;
-        let mut k = heads_at(heads, key_heads).view(qkv)?;
-        let v = heads_at(heads + key_heads, key_heads).view(qkv)?;
+        let mut q_and_k = &*qkv;
         if let Some(norms) = norms {
-            for ((norm, x), out) in norms.iter().zip([&mut q, &mut k]).zip(normed_heads) {
-                let [_, count, ..] = x.shape();
-                let alone = Heads { columns: count * depth, ..heads_at(0, count) };
-                let by_token = alone.view_mut(out)?.permute([0, 2, 1, 3])?;
-                normalise(on, config, norm, x.permute([0, 2, 1, 3])?, by_token, None)?;
-                *x = alone.view(out)?;
+            for (norm, heads) in norms.iter().zip([of_q, of_k]) {
+                let out = heads.view_mut(normed_heads)?.permute([0, 2, 1, 3])?;
+                normalise(on, config, norm, heads.view(qkv)?.permute([0, 2, 1, 3])?, out, None)?;
             }
+            q_and_k = normed_heads;
         }
+        let v = of_v.view(qkv)?;
 
-        let alone = Heads { columns: heads * depth, ..heads_at(0, heads) };
-        let mut lengths = first_mut(lengths, self.sequences)?;
+        let has_only_these = batch.is_first && is_within(window, tokens) && is_plain(config);
         let rotary = match &self.decoder.rotary {
             None => None,
-            Some([cos, sin]) => Some(Rotary {
-                cos: cos.view(),
-                sin: sin.view(),
-                layout: RotaryLayout::Halves,
-                queries: Some(RotaryQueries::To { q, rotated: alone.view_mut(rotated)? }),
-            }),
+            Some([cos, sin]) => {
+                // Keys are rotated for the cache, and also beside the queries if it is not read.
+                let heads = at(0, if has_only_these { heads + key_heads } else { heads });
+                let queries =
+                    RotaryQueries::To { q: heads.view(q_and_k)?, rotated: heads.view_mut(rotated)? };
+                let (cos, sin) = (cos.view(), sin.view());
+                Some(Rotary { cos, sin, layout: RotaryLayout::Halves, queries: Some(queries) })
+            }
         };
         let LayerCache { keys, values } = cache;
+        let mut lengths = first_mut(lengths, sequences)?;
         let grown = KeyValueCacheMut::paged(keys.view_mut(), values.view_mut(), batch.table);
         let new_lengths = Some(lengths.reborrow());
         let options = AppendOptions { counts: Some(batch.counts), new_lengths, rotary };
-        append(on, k, v, grown.with_lengths(batch.lengths), options)?;
+        append(on, of_k.view(q_and_k)?, v, grown.with_lengths(batch.lengths), options)?;
         if self.decoder.rotary.is_some() {
-            q = alone.view(rotated)?;
+            q_and_k = rotated;
         }
 
+        let (q, out) = (of_q.view(q_and_k)?, of_q.view_mut(attended)?);
+        if has_only_these {
+            let scale = Some(config.score_scale);
+            let options = AttentionOptions { causal: true, scale, ..Default::default() };
+            return Ok(tma_kernels::attention(on, q, of_k.view(q_and_k)?, v, out, options)?);
+        }
         let cache = KeyValueCache::paged(keys.view(), values.view(), batch.table);
         let options = CachedAttentionOptions {
             causal: true,
@@ -153,8 +155,7 @@ impl<L: LaunchOn> Pass<'_, L> {
             workspace: Some(attention),
             ..Default::default()
         };
-        let cache = cache.with_lengths(lengths.as_view());
-        Ok(cached_attention(on, q, cache, alone.view_mut(attended)?, options)?)
+        Ok(cached_attention(on, q, cache.with_lengths(lengths.as_view()), out, options)?)
     }
 
     /// Multiplies the heads' results by the last matrix of attention.
@@ -221,14 +222,22 @@ impl<L: LaunchOn> Pass<'_, L> {
     }
 }
 
-/// Heads within rows of columns.
+/// Returns whether a query sees all of so many tokens up to its own.
+fn is_within(window: Option<usize>, tokens: usize) -> bool {
+    window.is_none_or(|before| before + 1 >= tokens)
+}
+
+/// Returns whether `attention` has a kernel for the heads and scores of a model.
+fn is_plain(config: &Config) -> bool {
+    [64, 128, 256].contains(&config.depth) && config.score_cap.is_none()
+}
+
+/// Heads within rows.
 #[derive(Clone, Copy)]
 struct Heads {
     sequences: usize,
     tokens: usize,
-    /// Columns of a row.
-    columns: usize,
-    /// The first head.
+    /// The first head of a row.
     first: usize,
     /// The number of heads.
     count: usize,
@@ -238,15 +247,17 @@ struct Heads {
 impl Heads {
     /// Returns a view of sequences × heads × tokens × depth.
     fn view(self, rows: &DeviceTensor<bf16, 2>) -> Result<TensorView<'_, bf16, 4>, ModelError> {
-        Ok(rows.view().slice(self.part())?.with_strides(self.shape(), self.strides())?)
+        let [_, columns] = rows.shape();
+        Ok(rows.view().slice(self.part())?.with_strides(self.shape(), self.strides(columns))?)
     }
 
     fn view_mut(self, rows: &mut DeviceTensor<bf16, 2>) -> Result<TensorViewMut<'_, bf16, 4>, ModelError> {
-        Ok(rows.view_mut().slice(self.part())?.with_strides(self.shape(), self.strides())?)
+        let [_, columns] = rows.shape();
+        Ok(rows.view_mut().slice(self.part())?.with_strides(self.shape(), self.strides(columns))?)
     }
 
     /// Returns the rows and columns of the heads.
-    fn part(self) -> [std::ops::Range<usize>; 2] {
+    fn part(self) -> [Range<usize>; 2] {
         let columns = self.first * self.depth..(self.first + self.count) * self.depth;
         [0..self.sequences * self.tokens, columns]
     }
@@ -255,8 +266,8 @@ impl Heads {
         [self.sequences, self.count, self.tokens, self.depth]
     }
 
-    fn strides(self) -> [usize; 4] {
-        [self.tokens * self.columns, self.depth, self.columns, 1]
+    fn strides(self, columns: usize) -> [usize; 4] {
+        [self.tokens * columns, self.depth, columns, 1]
     }
 }
 

@@ -41,6 +41,7 @@ fn logits(decoder: &Decoder, tokens: &[u32]) -> Result<Vec<f32>> {
         lengths: lengths.view(),
         counts: counts.view(),
         table: table.view(),
+        is_first: true,
         wanted: Wanted::All,
     };
     let stream = device.stream()?;

@@ -150,7 +150,7 @@ pub struct Division {
 
 /// The least number of keys per unit with which a further division is faster. Source:
 /// `docs/cached-attention.md`, "The division".
-const DIVIDED_KEYS: usize = 512;
+const DIVIDED_KEYS: usize = 128;
 
 /// The relative cost of each further part of a head, which has to be added to the others.
 const COST_OF_PART: f64 = 0.015;
@@ -253,7 +253,8 @@ mod tests {
         let device = Device::simulator();
         let blocks = device.multiprocessors() as usize;
         let parts = |heads, keys| Division::of(&device, heads, keys, 1).units / heads;
-        assert_eq!(parts(1, 512), 1);
+        assert_eq!(parts(1, 128), 1);
+        assert_eq!(parts(8, 1024), 8);
         assert_eq!(parts(blocks, 1 << 17), 1);
         assert_eq!(parts(4 * blocks, 1 << 17), 1);
         assert!(parts(1, 1 << 20) > 1);
