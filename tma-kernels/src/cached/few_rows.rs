@@ -171,7 +171,6 @@ pub mod warps {
             fence_barrier_init();
         }
         sync_threads();
-        grid_dependency_launch();
 
         let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows: ROWS };
         let of_q = Strides { sequence: q_sequence, head: q_head, query: q_query };
@@ -193,6 +192,7 @@ pub mod warps {
                 }
                 let [unit_keys, units] = plan(problem, lengths, starts, target, least);
                 grid_dependency_wait();
+                grid_dependency_launch();
                 if let Some(to_merge) = to_merge {
                     store_plan(to_merge, starts, sequences, unit_keys);
                 }

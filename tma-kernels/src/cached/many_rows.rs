@@ -155,7 +155,6 @@ pub mod warpgroups {
             fence_barrier_init();
         }
         sync_threads();
-        grid_dependency_launch();
 
         let tile_rows = WARPGROUPS * ROWS;
         let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows };
@@ -176,6 +175,7 @@ pub mod warpgroups {
                 }
                 let [unit_keys, units] = plan(problem, lengths, starts, target, least);
                 grid_dependency_wait();
+                grid_dependency_launch();
                 if let Some(to_merge) = to_merge {
                     store_plan(to_merge, starts, sequences, unit_keys);
                 }

@@ -89,8 +89,8 @@ pub mod convolution {
             fence_barrier_init();
         }
         sync_threads();
-        grid_dependency_launch(); // the next launch may begin to prepare
         grid_dependency_wait();
+        grid_dependency_launch(); // the next launch may begin to prepare
 
         // Concurrent blocks share pixels, since there are few filters.
         let across = count.div_ceil(BN);

@@ -155,8 +155,8 @@ pub mod kernels {
             fence_barrier_init();
         }
         sync_cluster();
-        grid_dependency_launch(); // the next kernel may begin to prepare
         grid_dependency_wait();
+        grid_dependency_launch(); // the next kernel may begin to prepare
 
         let order = tile_order::<CLUSTER_M, CLUSTER_N, BM, BN>(m, n, band);
         let steps = k.div_ceil(BK);

@@ -96,8 +96,8 @@ pub mod kernels {
             fence_barrier_init();
         }
         sync_cluster();
-        grid_dependency_launch(); // the next kernel may begin to prepare
         grid_dependency_wait();
+        grid_dependency_launch(); // the next kernel may begin to prepare
 
         let down = m.div_ceil(BM);
         let across = n.div_ceil(BN);

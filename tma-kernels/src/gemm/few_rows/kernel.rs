@@ -92,8 +92,8 @@ pub mod exchanged {
             }
         }
         sync_cluster(); // also because blocks send each other sums
-        grid_dependency_launch(); // the next kernel may begin to prepare
         grid_dependency_wait();
+        grid_dependency_launch(); // the next kernel may begin to prepare
 
         if is_producer {
             if elect_one() {

@@ -174,8 +174,8 @@ pub mod exchanged {
             fence_barrier_init();
         }
         sync_threads();
-        grid_dependency_launch(); // the next kernel may begin to prepare
         grid_dependency_wait();
+        grid_dependency_launch(); // the next kernel may begin to prepare
 
         let group = block_idx().z;
         let row = block_idx().y * BM;

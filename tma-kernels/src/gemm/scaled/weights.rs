@@ -77,8 +77,8 @@ pub mod widened {
             fence_barrier_init();
         }
         sync_threads();
-        grid_dependency_launch(); // the next kernel may begin to prepare
         grid_dependency_wait();
+        grid_dependency_launch(); // the next kernel may begin to prepare
 
         let row = block_idx().y * BM;
         let column = cluster_idx().x * BN;

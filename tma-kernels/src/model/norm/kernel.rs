@@ -130,8 +130,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_launch();
         grid_dependency_wait();
+        grid_dependency_launch();
         let sums: SharedArray<f32, WARPS> = shared();
         let first = part(THREADS, width, V as u32, rows);
         let span = K as u32 * first.step;
