@@ -8,7 +8,8 @@ use crate::activations::Activations;
 use crate::cache::Cache;
 use crate::config::{Config, Positions};
 use crate::forward;
-use crate::weights::{Source, Weights};
+use crate::loader::{Loader, Source};
+use crate::weights::Weights;
 
 /// A decoder whose weights are on a device.
 #[derive(Debug)]
@@ -70,7 +71,7 @@ impl Decoder {
                 Some([device.tensor(&tables.cos, shape)?, device.tensor(&tables.sin, shape)?])
             }
         };
-        let weights = Weights::load(device, &config, source, loaded)?;
+        let weights = Weights::load(&mut Loader::new(device, source, loaded), &config)?;
         Ok(Self { config, device: device.clone(), weights, rotary })
     }
 

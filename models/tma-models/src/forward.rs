@@ -1,13 +1,11 @@
 //! The forward pass of a decoder: from tokens to logits.
 
-use std::ops::Range;
-
 use tma_kernels::AttentionOptions;
 use tma_kernels::cached::{
     AppendOptions, CachedAttentionOptions, KeyValueCache, KeyValueCacheMut, Rotary, RotaryLayout,
     RotaryQueries, append, cached_attention,
 };
-use tma_kernels::gemm::{self, GemmOptions, gemm};
+use tma_kernels::gemm::{self, GemmOptions};
 use tma_kernels::model::{Gate, NormOptions, embedding, gated_packed, layer_norm, rms_norm, soft_cap};
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
@@ -17,8 +15,10 @@ use crate::activations::Activations;
 use crate::cache::{Cache, LayerCache};
 use crate::config::{Activation, Config, NormKind};
 use crate::decoder::{Batch, Decoder, Wanted};
+use crate::heads::Heads;
+use crate::linear::multiply;
+use crate::loader::{Linear, Norm};
 use crate::views::{first_mut, first_rows, first_rows_mut};
-use crate::weights::{Linear, Norm};
 
 /// Queues a batch of a decoder.
 pub(crate) fn queue(
@@ -232,45 +232,6 @@ fn is_plain(config: &Config) -> bool {
     [64, 128, 256].contains(&config.depth) && config.score_cap.is_none()
 }
 
-/// Heads within rows.
-#[derive(Clone, Copy)]
-struct Heads {
-    sequences: usize,
-    tokens: usize,
-    /// The first head of a row.
-    first: usize,
-    /// The number of heads.
-    count: usize,
-    depth: usize,
-}
-
-impl Heads {
-    /// Returns a view of sequences × heads × tokens × depth.
-    fn view(self, rows: &DeviceTensor<bf16, 2>) -> Result<TensorView<'_, bf16, 4>, ModelError> {
-        let [_, columns] = rows.shape();
-        Ok(rows.view().slice(self.part())?.with_strides(self.shape(), self.strides(columns))?)
-    }
-
-    fn view_mut(self, rows: &mut DeviceTensor<bf16, 2>) -> Result<TensorViewMut<'_, bf16, 4>, ModelError> {
-        let [_, columns] = rows.shape();
-        Ok(rows.view_mut().slice(self.part())?.with_strides(self.shape(), self.strides(columns))?)
-    }
-
-    /// Returns the rows and columns of the heads.
-    fn part(self) -> [Range<usize>; 2] {
-        let columns = self.first * self.depth..(self.first + self.count) * self.depth;
-        [0..self.sequences * self.tokens, columns]
-    }
-
-    fn shape(self) -> [usize; 4] {
-        [self.sequences, self.count, self.tokens, self.depth]
-    }
-
-    fn strides(self, columns: usize) -> [usize; 4] {
-        [self.tokens * columns, self.depth, columns, 1]
-    }
-}
-
 /// Queues a norm of rows, to which those of `residual` are added before.
 fn normalise<const N: usize>(
     on: &impl LaunchOn,
@@ -292,23 +253,4 @@ fn normalise<const N: usize>(
         NormKind::Rms | NormKind::RmsOnePlus => rms_norm(on, x, out, options)?,
     }
     Ok(())
-}
-
-/// Queues `out = activation(x · weightᵀ + bias)`.
-fn multiply(
-    on: &impl LaunchOn,
-    linear: &Linear,
-    x: TensorView<'_, bf16, 2>,
-    out: TensorViewMut<'_, bf16, 2>,
-    activation: gemm::Activation,
-    workspace: &mut gemm::Workspace,
-) -> Result<(), ModelError> {
-    let options = GemmOptions {
-        transpose_b: true,
-        bias: linear.bias.as_ref().map(DeviceTensor::view),
-        activation,
-        workspace: Some(workspace),
-        ..GemmOptions::default()
-    };
-    Ok(gemm(on, x, &linear.weight, out, options)?)
 }

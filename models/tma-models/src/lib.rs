@@ -6,6 +6,7 @@
 //! | [`checkpoint`] | the tensors of safetensors files |
 //! | [`decoder`] | weights on a device, and the forward pass from tokens to logits |
 //! | [`cache`] | keys and values in pages |
+//! | [`encoder`] | hidden states of whole texts, as BERT computes them |
 //! | [`engine`] | texts for several requests at a time |
 //! | [`text`] | tokens of texts, and texts of tokens |
 
@@ -14,9 +15,13 @@ pub mod cache;
 pub mod checkpoint;
 pub mod config;
 pub mod decoder;
+pub mod encoder;
 pub mod engine;
 mod error;
 mod forward;
+mod heads;
+mod linear;
+mod loader;
 mod noise;
 pub mod rotary;
 pub mod text;
@@ -25,4 +30,4 @@ mod weights;
 
 pub use self::activations::Activations;
 pub use self::error::{ModelError, RequestError};
-pub use self::weights::Source;
+pub use self::loader::Source;

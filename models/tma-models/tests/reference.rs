@@ -6,11 +6,12 @@ use tma_models::cache::{Cache, PAGE_ROWS};
 use tma_models::checkpoint::Checkpoint;
 use tma_models::config::Config;
 use tma_models::decoder::{Batch, Decoder, Wanted};
+use tma_models::encoder::{Encoder, EncoderActivations, EncoderConfig, Texts};
 use tma_models::engine::{End, Engine, EngineOptions, Request, Sampling};
 use tma_models::text::Text;
 use tma_models::{Activations, Source};
 use tma_models_reference::{POSITIONS, Reference};
-use tma_runtime::Device;
+use tma_runtime::prelude::*;
 
 /// The greatest error of a logit, relative to that of transformers with the same weights in `bf16`.
 const BOUND: f64 = 1.3;
@@ -111,6 +112,42 @@ fn check(model: &str) -> Result<()> {
         }
     }
     assert_eq!((tokens, end), (reference.greedy, Some(End::Limit)), "{model}");
+    Ok(())
+}
+
+#[test]
+fn bert() -> Result<()> {
+    let device = Device::open()?;
+    let reference = Reference::open("bert")?;
+    let folder = tempfile::tempdir()?;
+    reference.write(folder.path())?;
+    let checkpoint = Checkpoint::open(folder.path())?;
+    let config = EncoderConfig::open(folder.path())?;
+    let width = config.width;
+    let encoder = Encoder::load(&device, config, Source::Checkpoint(&checkpoint), &mut |_| {})?;
+
+    // Two texts: the prompt, and its beginning, after which the tokens do not count.
+    let longest = reference.tokens.len();
+    let tokens = [reference.tokens.clone(), reference.tokens.clone()].concat();
+    let positions: Vec<u32> = (0..2).flat_map(|_| 0..longest as u32).collect();
+    let tokens = device.tensor(&tokens, [2 * longest])?;
+    let positions = device.tensor(&positions, [2 * longest])?;
+    let lengths = device.tensor(&[longest as u32, 9], [2])?;
+    let texts = Texts { tokens: tokens.view(), positions: positions.view(), lengths: lengths.view() };
+    let mut activations = EncoderActivations::new(&device, encoder.config(), 2 * longest)?;
+    encoder.forward(&device, &texts, &mut activations)?;
+    let found: Vec<f64> = activations.hidden_to_vec(2 * longest)?.into_iter().map(bf16::to_f64).collect();
+    let positions = POSITIONS.into_iter().chain([longest - 1]);
+    for (position, wanted) in positions.zip(&reference.states) {
+        let wanted: Vec<f64> = wanted.iter().map(|x| f64::from(*x)).collect();
+        let row = &found[position * width..][..width];
+        let errors = row.iter().zip(&wanted).map(|(x, y)| (x - y).abs());
+        let error = errors.fold(0.0, f64::max) / deviation(&wanted);
+        assert!(error <= BOUND * reference.bf16_error, "{position}: {error}, {}", reference.bf16_error);
+    }
+    // Attention sees other keys in the shorter text.
+    let (whole, part) = found.split_at(longest * width);
+    assert!(whole[..width].iter().zip(&part[..width]).any(|(x, y)| (x - y).abs() > 0.1));
     Ok(())
 }
 
