@@ -71,6 +71,8 @@ impl<AB: Element + Product<C>, C: Element> Case<AB, C> {
             n as u32,
             k as u32,
             k_shift,
+            is_more,
+            if is_more { 0 } else { 100 },
             line as u64,
             if is_more { 2.0 } else { 1.0 },
             if is_more { -1.0 } else { 0.0 },
@@ -110,6 +112,7 @@ fn gemm_chooses_the_kernel_for_few_rows() -> Result<(), GemmError> {
             let mut all = device.tensor(&vec![bf16::from_f32(BEFORE); m * (n + more)], [m, n + more])?;
             let mut options = GemmOptions { transpose_b: true, ..GemmOptions::default() };
             if is_more {
+                options.constant_b = true;
                 options.alpha = 2.0;
                 options.beta = -1.0;
                 options.residual = Some(residual.view());

@@ -2,7 +2,7 @@
 //! running time.
 
 use super::exchange::shares::MOST_PARTS;
-use super::kernel::exchanged::BN;
+use super::kernel::exchanged::{BK, BN};
 use crate::gemm::choose::{LAUNCH, Problem};
 
 /// The most rows of A.
@@ -25,6 +25,9 @@ const CACHE: f64 = 5500.0;
 /// Bytes that a multiprocessor receives.
 const MULTIPROCESSOR: f64 = 55.0;
 
+/// Bytes of B that all blocks fetch into the L2 cache while the previous kernel still runs.
+const FETCHED: usize = 16_000_000;
+
 /// Blocks that share a multiprocessor.
 const BLOCKS_EACH: usize = 2;
 
@@ -35,6 +38,8 @@ pub(super) struct FewRows {
     pub(super) rows: u32,
     /// The parts of a sum along K: the blocks of a cluster.
     pub(super) parts: u32,
+    /// The steps of B that a block fetches into the L2 cache.
+    pub(super) fetched: u32,
     /// The expected duration in nanoseconds.
     pub(super) nanoseconds: f64,
 }
@@ -49,8 +54,12 @@ impl FewRows {
             33..=MOST_ROWS => 64,
             _ => return None,
         };
-        let divided =
-            |parts| Self { rows, parts, nanoseconds: duration(problem, rows, parts, multiprocessors) };
+        let divided = |parts| Self {
+            rows,
+            parts,
+            fetched: (FETCHED / (blocks(problem, parts) * (BN * BK) as usize * problem.bytes[0])) as u32,
+            nanoseconds: duration(problem, rows, parts, multiprocessors),
+        };
         let all = (1..).map(|exponent| 1 << exponent).take_while(|&parts| parts <= MOST_PARTS);
         let all = all.filter(|&parts| parts as usize <= problem.steps()).map(divided);
         Some(
@@ -62,9 +71,14 @@ impl FewRows {
     }
 }
 
+/// Returns the number of blocks.
+fn blocks(problem: &Problem, parts: u32) -> usize {
+    problem.extents[1].div_ceil(BN as usize) * parts as usize
+}
+
 /// Returns the expected duration in nanoseconds with tiles of `rows` rows, and as many `parts`.
 fn duration(problem: &Problem, rows: u32, parts: u32, multiprocessors: u32) -> f64 {
-    let blocks = problem.extents[1].div_ceil(BN as usize) * parts as usize;
+    let blocks = blocks(problem, parts);
     let of_block = problem.bytes_of_b() * (1.0 + f64::from(rows) / f64::from(BN)) / blocks as f64;
     let multiprocessors = multiprocessors.max(1) as usize;
     // Blocks that a multiprocessor has one after the other, or in turns.

@@ -42,7 +42,7 @@ impl<AB: Scalar, C: Scalar> Instance<AB, C> {
         options: GemmOptions<'_, C, N>,
     ) -> Result<(), GemmError> {
         let Operands { a, b, c } = operands;
-        let FewRows { parts, .. } = self.few;
+        let FewRows { parts, fetched, .. } = self.few;
         let [m, n, k] = problem.extents.map(|extent| extent as u32);
         let [_, c_row, _] = c.strides();
         let c = flat(on.device(), c)?;
@@ -56,6 +56,8 @@ impl<AB: Scalar, C: Scalar> Instance<AB, C> {
             n,
             k,
             k_shift_of_stream(problem),
+            options.constant_b,
+            fetched,
             c_row as u64,
             options.alpha,
             options.beta,
