@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use tma_kernels::gemm::choose::{Problem, choose};
-use tma_kernels::gemm::few_rows::kernel::exchanged::{BN, multiply};
+use tma_kernels::gemm::few_rows::kernel::exchanged::{BK, BN, multiply};
 use tma_kernels::gemm::{Division, GemmOptions, Tile, gemm};
 use tma_runtime::prelude::*;
 
@@ -25,6 +25,8 @@ pub(super) const SMALL: [[usize; 3]; 4] = [[1, 136, 520], [12, 72, 264], [30, 72
 pub enum Kind {
     /// `gemm`, with the kernel that it chooses.
     Chosen,
+    /// The same, with a promise that B is constant.
+    Constant,
     /// `gemm`, with the tile that it would choose without the kernel for few rows.
     Tiles,
     /// The kernel for few rows, with sums in this many parts.
@@ -92,6 +94,7 @@ impl Task {
             }
             Kind::Parts(parts) => return self.queue_parts(stream, parts),
             Kind::Chosen => {}
+            Kind::Constant => options.constant_b = true,
             Kind::Tiles => {
                 let problem = Problem { extents: self.shape, batches: 1, bytes: [2, 2] };
                 let is_plain = |tile| tile != Tile::T128x128Cluster1x2; // only with options
@@ -126,6 +129,8 @@ impl Task {
             n,
             k,
             k_shift,
+            false,
+            16_000_000 / (n.div_ceil(BN) * parts * BN * BK * 2),
             u64::from(n),
             1.0,
             0.0,

@@ -57,11 +57,12 @@ pub struct Contestant {
 }
 
 /// All contestants.
-pub const CONTESTANTS: [Contestant; 11] = [
+pub const CONTESTANTS: [Contestant; 12] = [
     Contestant { name: "cold/scaled", kind: Kind::Scaled(scaled::Kind::Scaled) },
     Contestant { name: "cold/masked", kind: Kind::Scaled(scaled::Kind::Masked) },
     Contestant { name: "cold/copy", kind: Kind::Scaled(scaled::Kind::Copy) },
     Contestant { name: "cold/bf16", kind: Kind::Bf16(bf16::Kind::Chosen) },
+    Contestant { name: "cold/bf16_constant", kind: Kind::Bf16(bf16::Kind::Constant) },
     Contestant { name: "cold/bf16_tiles", kind: Kind::Bf16(bf16::Kind::Tiles) },
     Contestant { name: "cold/bf16_1_part", kind: Kind::Bf16(bf16::Kind::Parts(1)) },
     Contestant { name: "cold/bf16_2_parts", kind: Kind::Bf16(bf16::Kind::Parts(2)) },
@@ -209,7 +210,7 @@ mod tests {
     fn every_contestant_is_right_on_the_simulator() {
         let plan = Plan { check_only: true, ..Plan::default() };
         let verdicts = run(&Device::simulator(), &plan).unwrap();
-        assert_eq!(verdicts, vec![true; scaled::SMALL.len() * 3 + bf16::SMALL.len() * 7]);
+        assert_eq!(verdicts, vec![true; scaled::SMALL.len() * 3 + bf16::SMALL.len() * 8]);
         assert!(find("cold/none").is_err());
     }
 }
