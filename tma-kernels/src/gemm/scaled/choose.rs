@@ -1,7 +1,7 @@
 //! Selection of the kernel, and the division of sums among blocks.
 
+use super::exchange::shares::MOST_PARTS;
 use super::few_rows::exchanged::blocks_each;
-use crate::gemm::few_rows::exchange::shares::MOST_PARTS;
 
 /// The number of columns of K, and of rows of B, that share a scale.
 pub(super) const BLOCK: usize = 128;

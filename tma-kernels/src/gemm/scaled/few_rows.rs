@@ -12,7 +12,7 @@ pub mod exchanged {
     use tma_runtime::prelude::*;
 
     use crate::gemm::device::producer::Operand;
-    use crate::gemm::few_rows::exchange::shares::{received, send_sums, total};
+    use crate::gemm::scaled::exchange::shares::{received, send_sums, total};
     use crate::gemm::scaled::kernel::scaled::{SMALLER, factor};
 
     /// Steps of 128 columns of K whose factors are computed together.

@@ -13,7 +13,7 @@ pub mod widened {
     use tma_runtime::prelude::*;
 
     use crate::gemm::device::producer::Operand;
-    use crate::gemm::few_rows::exchange::shares::{received, send_sums};
+    use crate::gemm::scaled::exchange::shares::{received, send_sums};
     use crate::gemm::scaled::few_rows::exchanged::{stages, store_share};
 
     /// Returns 64 × 128 elements of B, which begin at row `first` of the tile, as numbers.
