@@ -218,6 +218,12 @@ fn matrices_are_multiplied() -> anyhow::Result<()> {
     gemm(&device, &a, &b, &mut c, options)?; // C = gelu(A · B + bias)
     // 64 products of 1/8, and 1: so far from zero GELU changes nothing.
     assert!(c.to_vec()?.iter().all(|x| x.to_f32() == 9.0));
+
+    let (stream, weights) = (device.stream()?, b);
+    let options = GemmOptions { transpose_b: true, constant_b: true, ..GemmOptions::default() };
+    gemm(&stream, &a, &weights, &mut c, options)?;
+    stream.synchronize()?;
+    assert!(c.to_vec()?.iter().all(|x| x.to_f32() == 8.0));
     Ok(())
 }
 

@@ -89,6 +89,10 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     pub transpose_a: bool,
     /// Whether B is stored N × K, not K × N. Required unless elements have 16 bits.
     pub transpose_b: bool,
+    /// Whether no work that is queued before and has not ended writes B, as with weights. A kernel
+    /// for few rows of A then reads B while the previous kernel still runs. If B is written all the
+    /// same, C has unspecified elements; no other memory is accessed.
+    pub constant_b: bool,
     /// The factor of the product. With 0 neither A nor B is read.
     pub alpha: f32,
     /// The factor of the previous elements of C, which are added to the product. With 0 they are
@@ -118,6 +122,7 @@ impl<C: Scalar, const N: usize> Default for GemmOptions<'_, C, N> {
         Self {
             transpose_a: false,
             transpose_b: false,
+            constant_b: false,
             alpha: 1.0,
             beta: 0.0,
             residual: None,

@@ -1,6 +1,6 @@
-//! GEMMs of few rows, whose sums are divided among the blocks of a cluster.
+//! GEMMs of few rows.
 
-use tma_kernels::gemm::few_rows::kernel::exchanged::{BN, multiply};
+use tma_kernels::gemm::few_rows::kernel::streamed::{PANEL, multiply};
 use tma_kernels::gemm::{Activation, GemmError, GemmOptions, Product, gemm};
 use tma_runtime::Error;
 use tma_runtime::prelude::*;
@@ -46,31 +46,26 @@ impl<AB: Element + Product<C>, C: Element> Case<AB, C> {
         }
     }
 
-    /// Launches the instance of tiles of `bm` rows.
-    #[track_caller]
-    fn launch(
-        &self,
-        device: &Device,
-        [bm, parts]: [u32; 2],
-        k_shift: u32,
-        is_more: bool,
-    ) -> Result<(), Error> {
+    /// Launches the instance of units of `bm` rows of A and `bn` of B, on so many `blocks`.
+    fn launch(&self, device: &Device, [bm, bn]: [u32; 2], blocks: u32, is_more: bool) -> Result<(), Error> {
         let [m, n, k] = self.mnk;
-        let line = n + self.more;
-        let (a, b) = (device.tensor(&self.a, [1, m, k])?, device.tensor(&self.b, [1, n, k])?);
+        let (line, panel) = (n + self.more, PANEL as usize);
+        let (a, b) = (device.tensor(&self.a, [m, k])?, device.tensor(&self.b, [n, k])?);
         let (residual, bias) = (device.tensor(&self.residual, [m, n])?, device.tensor(&self.bias, [n])?);
         let mut c = device.tensor(&vec![C::of(BEFORE); m * line], [m * line])?;
-        let kernel = multiply::find::<AB, C>(multiply::Key { bm }).expect("an instance");
+        let kernel = multiply::find::<AB, C>(multiply::Key { bm, bn }).expect("an instance");
         kernel.launch(
-            device.with().cluster([parts, 1, 1]),
-            Grid::x(n.div_ceil(BN as usize) as u32 * parts),
-            &a,
-            &b,
+            device,
+            Grid::x(blocks),
+            a.view().with_strides([k / panel, m, panel], [panel, k, 1])?,
+            b.view().with_strides([k / panel, n, panel], [panel, k, 1])?,
             &mut c,
             m as u32,
             n as u32,
-            k as u32,
-            k_shift,
+            (k / panel) as u32,
+            if is_more { 37 } else { 0 },
+            is_more,
+            if is_more { 0 } else { 100 },
             line as u64,
             if is_more { 2.0 } else { 1.0 },
             if is_more { -1.0 } else { 0.0 },
@@ -83,25 +78,34 @@ impl<AB: Element + Product<C>, C: Element> Case<AB, C> {
     }
 }
 
-/// Each tile with each number of parts: some of whose last steps are past the end of K.
+/// Each tile with one unit a block and with several, of one step, of several, and of part of one.
 #[test]
-fn every_tile_is_divided_into_parts() -> Result<(), Error> {
+fn every_tile_is_computed() -> Result<(), Error> {
     let device = device();
-    for (bm, m) in [(8, 1), (8, 8), (16, 13), (32, 32), (64, 50)] {
-        for parts in [1, 2, 4, 8] {
-            Case::<bf16, bf16>::new([m, 136, 520], 0).launch(&device, [bm, parts], 37, parts == 2)?;
+    for (bm, m) in [(8, 1), (8, 8), (16, 13)] {
+        for bn in [16, 32, 64] {
+            Case::<bf16, bf16>::new([m, 136, 1088], 0).launch(&device, [bm, bn], 2, m == 8)?;
+            Case::<f16, f16>::new([m, 129, 1024], 3).launch(&device, [bm, bn], 3, true)?;
+            Case::<bf16, f32>::new([m, 77, 128], 1).launch(&device, [bm, bn], 5, true)?;
+            Case::<f16, f32>::new([m, 1, 64], 0).launch(&device, [bm, bn], 1, false)?;
         }
-        Case::<f16, f16>::new([m, 129, 1000], 3).launch(&device, [bm, 4], 0, true)?;
-        Case::<bf16, f32>::new([m, 77, 136], 1).launch(&device, [bm, 2], 0, true)?;
-        Case::<f16, f32>::new([m, 1, 8], 0).launch(&device, [bm, 1], 37, false)?;
     }
     Ok(())
+}
+
+/// Otherwise blocks that start early would pile up (docs/gemm-tiles.md, "Up to 16 rows").
+#[test]
+fn a_multiprocessor_has_room_for_one_block() {
+    for kernel in multiply::INSTANCES {
+        let bytes = kernel.shared_bytes;
+        assert!((114 * 1024..=160 * 1024).contains(&bytes), "{} has {bytes} bytes", kernel.name);
+    }
 }
 
 #[test]
 fn gemm_chooses_the_kernel_for_few_rows() -> Result<(), GemmError> {
     let device = device();
-    for mnk in [[1, 264, 1032], [5, 47, 1032], [64, 130, 520]] {
+    for mnk in [[1, 264, 1024], [5, 47, 1088], [16, 130, 576], [17, 130, 576], [3, 64, 72]] {
         for (more, is_more) in [(0, false), (3, true)] {
             let case = Case::<bf16, bf16>::new(mnk, more);
             let [m, n, k] = mnk;
@@ -110,6 +114,7 @@ fn gemm_chooses_the_kernel_for_few_rows() -> Result<(), GemmError> {
             let mut all = device.tensor(&vec![bf16::from_f32(BEFORE); m * (n + more)], [m, n + more])?;
             let mut options = GemmOptions { transpose_b: true, ..GemmOptions::default() };
             if is_more {
+                options.constant_b = true;
                 options.alpha = 2.0;
                 options.beta = -1.0;
                 options.residual = Some(residual.view());
@@ -127,8 +132,8 @@ fn gemm_chooses_the_kernel_for_few_rows() -> Result<(), GemmError> {
 #[test]
 fn sums_of_few_rows_are_the_same_under_every_seed() {
     let check = |device: &Device| {
-        for (tile, mnk) in [([8, 4], [3, 136, 520]), ([64, 2], [64, 128, 264])] {
-            Case::<bf16, f32>::new(mnk, 0).launch(device, tile, 37, true)?;
+        for (tile, mnk) in [([8, 16], [3, 136, 1088]), ([16, 64], [16, 128, 320])] {
+            Case::<bf16, f32>::new(mnk, 0).launch(device, tile, 2, true)?;
         }
         Ok::<_, Error>(())
     };

@@ -3,63 +3,102 @@
 use tma_runtime::tma_module;
 
 /// `C = activation(alpha · A · Bᵀ + beta · C + residual + bias)` for few rows of A, computed as
-/// B · Aᵀ: the rows of B fill those of the tensor cores' instructions, and the rows of A are their
-/// columns, of which there may be as few as 8.
+/// B · Aᵀ: 16 rows of B are those of a warp's instructions, and 8 rows of A their columns.
 ///
-/// Memory limits such a GEMM: it reads B once. The blocks of a cluster divide the sums of a tile
-/// along K, so that all multiprocessors read B, however few tiles it has.
+/// Memory limits such a GEMM: it reads B once. A block takes one work unit after the other: some
+/// rows of B, and all of K. One warp loads B, another one A, and eight multiply. B is loaded without
+/// a pause, also while sums are stored.
 #[tma_module]
-pub mod exchanged {
+pub mod streamed {
     use tma_runtime::prelude::*;
 
     use crate::gemm::device::activation::activated;
-    use crate::gemm::device::consumer::multiply_steps;
-    use crate::gemm::device::producer::{Operand, Steps, nth_step};
-    use crate::gemm::few_rows::exchange::shares::{received, send_sums, total};
+    use crate::gemm::device::producer::{Steps, nth_step};
 
-    /// Rows of B of a tile, which two warpgroups multiply.
-    pub const BN: u32 = 128;
+    /// Columns of K of a panel: a row of 128 bytes.
+    pub const PANEL: u32 = 64;
 
-    /// Columns of K of a step: a row of 128 bytes.
-    const BK: u32 = 64;
-
-    /// Warps that multiply. One more loads.
+    /// Warps that multiply. Two more load.
     const WARPS: u32 = 8;
 
-    /// Threads of a block.
-    const THREADS: u32 = 32 * (WARPS + 1);
+    /// The named barrier of the warps that multiply.
+    const MULTIPLIERS: u32 = 1;
 
-    /// Shared memory of a block, in bytes, with which two fit on a multiprocessor, of this kernel or
-    /// of this one and the next: that begins to read B while this one ends. Barriers and the
-    /// alignment of tiles take up to a kilobyte more, as in `schedule::ring_stages`.
-    const SHARED_BYTES: u32 = 112 * 1024;
+    /// Elements after each row of sums: the threads of a warp that store columns of several rows
+    /// access different banks.
+    const PADDING: u32 = 4;
 
-    /// Returns how many stages fit beside the sums that a block receives.
-    pub const fn stages(bm: u32) -> u32 {
-        (SHARED_BYTES - 4 * received(bm, BN)) / ((BN + bm) * BK * 2)
+    /// Bytes of B of a stage.
+    const STAGE_BYTES: u32 = 16 * 1024;
+
+    /// Shared memory that a block has at least, in bytes: more than half of a multiprocessor's 228 KB.
+    /// Otherwise blocks that start before the previous kernel has ended pile up, two on each of the
+    /// multiprocessors that are free first and none on others. Smaller kernels fit beside a block.
+    ///
+    /// It is also about what memory needs: 64 to 112 KB of B in flight. With 192 KB it is slower
+    /// (`docs/cached-attention.md`, "The kernels").
+    const SHARED_BYTES: u32 = 117 * 1024;
+
+    /// Some rows of as many panels of an operand.
+    pub type Panels<AB, const PANELS: u32, const ROWS: u32> =
+        Tile<AB, Shape3<PANELS, ROWS, PANEL>, Swizzle128>;
+
+    /// Returns how many panels of `bn` rows a stage has.
+    pub const fn panels(bn: u32) -> u32 {
+        STAGE_BYTES / (bn * PANEL * 2)
     }
 
-    /// Computes a tile of `m` × `BN` elements of C per cluster, whose blocks divide `k`. `c_row` are
-    /// the elements from one row of C to the next. Each cluster begins `k_shift` steps along K after
-    /// the one before it, and wraps around (docs/gemm-tiles.md, "Few rows").
+    /// Returns the number of elements of the sums of a unit, one for each panel of a stage.
+    pub const fn sums(bm: u32, bn: u32) -> u32 {
+        panels(bn) * bm * (bn + PADDING)
+    }
+
+    /// Returns the number of stages with which a block has `SHARED_BYTES`, beside two buffers of
+    /// sums.
+    pub const fn stages(bm: u32, bn: u32) -> u32 {
+        (SHARED_BYTES - 2 * 4 * sums(bm, bn)).div_ceil(STAGE_BYTES / bn * (bn + bm))
+    }
+
+    /// Returns the steps of a unit along K. Each unit begins `k_shift` steps after the one before it,
+    /// and wraps around (docs/gemm-tiles.md, "Few rows").
+    #[tma_device]
+    fn steps_of(unit: u32, count: u32, k_shift: u32) -> Steps {
+        Steps { first: 0, count, start: unit * k_shift }
+    }
+
+    /// Computes `m` × `n` elements of C, in units of `BN` rows of B, whose K has so many `panels`.
+    /// `c_row` are the elements from one row of C to the next.
     ///
-    /// B is fetched into the L2 cache before the previous kernel has ended. That is no access: what
-    /// that kernel still writes to B is in the cache, too, when this one loads it.
-    #[tma_kernel(threads = THREADS, cluster = launch, min_blocks = 2, unchecked, instances(
-        let STAGES = stages(BM),
-        let RECEIVED = received(BM, BN);
+    /// A block reads B before the previous kernel has ended if `is_constant`. Otherwise it only
+    /// fetches the first `fetched` steps into the L2 cache. That is no access: what the previous
+    /// kernel still writes to B is in the cache, too, when this one loads it.
+    #[tma_kernel(threads = 32 * (WARPS + 2), unchecked, instances(
+        let PANELS = panels(BN),
+        let STAGES = stages(BM, BN),
+        let SUMS = sums(BM, BN);
 
         (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16), bf16_f32 = (bf16, f32), f16_f32 = (f16, f32)],
-        BM in [t8x128 = 8, t16x128 = 16, t32x128 = 32, t64x128 = 64];
+        BM in [m8 = 8, m16 = 16],
+        BN in [n16 = 16, n32 = 32, n64 = 64];
     ))]
-    pub fn multiply<AB, C, const BM: u32, const STAGES: u32, const RECEIVED: u32>(
-        a: TensorMap<Operand<AB, BM, BK>>,
-        b: TensorMap<Operand<AB, BN, BK>>,
+    pub fn multiply<
+        AB,
+        C,
+        const BM: u32,
+        const BN: u32,
+        const PANELS: u32,
+        const STAGES: u32,
+        const SUMS: u32,
+    >(
+        a: TensorMap<Panels<AB, PANELS, BM>>,
+        b: TensorMap<Panels<AB, PANELS, BN>>,
         c: Global<C>,
         m: u32,
         n: u32,
-        k: u32,
+        panels: u32,
         k_shift: u32,
+        is_constant: bool,
+        fetched: u32,
         c_row: u64,
         alpha: f32,
         beta: f32,
@@ -67,78 +106,108 @@ pub mod exchanged {
         bias: Option<Global<C>>,
         activation: u32,
     ) where
-        AB: Multiply<AB, f32>,
+        AB: WarpMultiply<AB, f32>,
         C: TileElement + Number,
-        Transposed<Tile<AB, Shape2<64, BK>, Swizzle128>, false>: Left<64, BK, Element = AB>,
-        Transposed<Operand<AB, BM, BK>, false>: Right<BM, BK, Element = AB>,
     {
-        assume(k > 0);
-        let ring: Pipeline<(Operand<AB, BN, BK>, Operand<AB, BM, BK>), STAGES> = shared();
-        let sums: SharedArray<f32, RECEIVED> = shared();
+        let ring_b: Pipeline<(Panels<AB, PANELS, BN>,), STAGES> = shared();
+        let ring_a: Pipeline<(Panels<AB, PANELS, BM>,), STAGES> = shared();
+        let sums: Stages<SharedArray<f32, SUMS>, 2> = shared();
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
             b.prefetch_descriptor();
-            ring.init(WARPS); // one arrival per multiplying warp
+            ring_b.init(WARPS); // one arrival per multiplying warp
+            ring_a.init(WARPS);
             fence_barrier_init();
         }
-        let parts = cluster_dim().x;
-        let column = cluster_idx().x * BN;
-        let each = k.div_ceil(BK).div_ceil(parts); // past the end of K are zeros
-        let steps = Steps { first: cluster_rank() * each, count: each, start: cluster_idx().x * k_shift };
-        let is_producer = warp_idx() == WARPS;
-        if is_producer && elect_one() {
-            for i in 0..min(each, STAGES) {
-                b.prefetch([0, column, nth_step(steps, i) * BK]);
-            }
-        }
-        sync_cluster(); // also because blocks send each other sums
-        grid_dependency_wait();
-        grid_dependency_launch(); // the next kernel may begin to prepare
+        sync_threads();
 
-        if is_producer {
+        let units = n.div_ceil(BN);
+        let count = panels.div_ceil(PANELS); // past the end of K are zeros
+        let blocks = grid_dim().x as usize;
+        if warp_idx() == WARPS {
             if elect_one() {
-                let mut producer = ring.producer();
-                for i in 0..each {
-                    let k = nth_step(steps, i) * BK;
-                    let slot = producer.acquire();
-                    b.load(slot.0, [0, column, k], slot.barrier());
-                    a.load(slot.1, [0, 0, k], slot.barrier());
+                if !is_constant {
+                    let steps = steps_of(block_idx().x, count, k_shift);
+                    for i in 0..min(count, fetched) {
+                        b.prefetch([nth_step(steps, i) * PANELS, block_idx().x * BN, 0]);
+                    }
+                    grid_dependency_wait();
+                }
+                let mut producer = ring_b.producer();
+                for unit in (block_idx().x..units).step_by(blocks) {
+                    let steps = steps_of(unit, count, k_shift);
+                    for i in 0..count {
+                        let slot = producer.acquire();
+                        b.load(slot.0, [nth_step(steps, i) * PANELS, unit * BN, 0], slot.barrier());
+                    }
+                }
+            }
+        } else if warp_idx() > WARPS {
+            if elect_one() {
+                grid_dependency_wait();
+                grid_dependency_launch(); // the next kernel may begin to prepare
+                let mut producer = ring_a.producer();
+                for unit in (block_idx().x..units).step_by(blocks) {
+                    let steps = steps_of(unit, count, k_shift);
+                    for i in 0..count {
+                        let slot = producer.acquire();
+                        a.load(slot.0, [nth_step(steps, i) * PANELS, 0, 0], slot.barrier());
+                    }
                 }
             }
         } else {
-            let mut consumer = ring.consumer();
-            let mut sum = Accumulator::<f32, 64, BM>::zero();
-            // The operands are exchanged, both with K along their rows. The last generic: slots are
-            // released in this block only.
-            multiply_steps::<_, _, _, BK, false, false, _, _, _, _, _, false>(
-                &mut sum,
-                &mut consumer,
-                warpgroup_idx(),
-                each,
-                false,
-            );
-            send_sums::<BM, BN, RECEIVED>(&sum, sums, warpgroup_idx(), m);
-        }
-        sync_cluster(); // the sums of all blocks have arrived
+            grid_dependency_wait(); // of the previous kernel, results are read, and C is
+            let (mut of_b, mut of_a) = (ring_b.consumer(), ring_a.consumer());
+            // A warp has 16 rows of one of the panels.
+            let panel = warp_idx() / (BN / 16);
+            let first = warp_idx() % (BN / 16) * 16;
+            let mut buffer = 0u32;
+            for unit in (block_idx().x..units).step_by(blocks) {
+                let mut sum = WarpAccumulator::<f32, 16, BM>::zero();
+                for _ in 0..count {
+                    let (b, a) = (of_b.wait(), of_a.wait());
+                    let left = WarpLeft::<AB, 16, PANEL>::load(b.0.batch(panel), [first, 0]);
+                    let right = WarpRight::<AB, BM, PANEL>::load(a.0.batch(panel), [0, 0]);
+                    sum.mma_sync(left, right);
+                    sync_warp();
+                    if elect_one() {
+                        b.release();
+                        a.release();
+                    }
+                }
 
-        let share = BN / parts;
-        let first = column + cluster_rank() * share;
-        for item in (thread_idx().x..m * share).step_by(THREADS as usize) {
-            let at = [item / share, item % share];
-            let to = first + at[1];
-            if to < n {
-                let place = at[0] as u64 * c_row + to as u64;
-                let mut x = alpha * total::<BM, BN, RECEIVED>(sums, at);
-                if beta != 0.0 {
-                    x += beta * cast::<f32>(c.get(place));
+                // Two buffers: threads may still read the sums of the unit before.
+                let parts = sums[buffer];
+                buffer ^= 1;
+                for i in unroll(0..sum.len()) {
+                    let at = sum.at(i);
+                    if at[1] < m {
+                        parts.set((panel * BM + at[1]) * (BN + PADDING) + first + at[0], sum[i]);
+                    }
                 }
-                if let Some(residual) = residual {
-                    x += cast::<f32>(residual.get(at[0] as u64 * n as u64 + to as u64));
+                named_barrier_sync(MULTIPLIERS, 32 * WARPS);
+                for item in (thread_idx().x..m * BN).step_by(32 * WARPS as usize) {
+                    let (row, column) = (item / BN, unit * BN + item % BN);
+                    if column < n {
+                        let place = row * (BN + PADDING) + item % BN;
+                        let mut total = parts.get(place);
+                        for panel in unroll(1..PANELS) {
+                            total += parts.get(panel * BM * (BN + PADDING) + place);
+                        }
+                        let to = row as u64 * c_row + column as u64;
+                        let mut x = alpha * total;
+                        if beta != 0.0 {
+                            x += beta * cast::<f32>(c.get(to));
+                        }
+                        if let Some(residual) = residual {
+                            x += cast::<f32>(residual.get(row as u64 * n as u64 + column as u64));
+                        }
+                        if let Some(bias) = bias {
+                            x += cast::<f32>(bias.get(column));
+                        }
+                        c.set(to, cast::<C>(activated(x, activation)));
+                    }
                 }
-                if let Some(bias) = bias {
-                    x += cast::<f32>(bias.get(to));
-                }
-                c.set(place, cast::<C>(activated(x, activation)));
             }
         }
     }

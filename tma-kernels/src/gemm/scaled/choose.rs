@@ -1,6 +1,7 @@
 //! Selection of the kernel, and the division of sums among blocks.
 
-use super::few_rows::exchanged::{MOST_PARTS, blocks_each};
+use super::exchange::shares::MOST_PARTS;
+use super::few_rows::exchanged::blocks_each;
 
 /// The number of columns of K, and of rows of B, that share a scale.
 pub(super) const BLOCK: usize = 128;

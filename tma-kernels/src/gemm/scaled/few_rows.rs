@@ -6,13 +6,13 @@ use tma_runtime::tma_module;
 /// instructions, and the rows of A are their columns, of which there may be as few as 8.
 ///
 /// Memory limits such a GEMM: it reads B once. The blocks of a cluster divide the sums of a tile
-/// along K, so that all multiprocessors read B, however few tiles it has. Each then adds up its
-/// share of the tile through distributed shared memory, in the order of the blocks.
+/// along K, so that all multiprocessors read B, however few tiles it has.
 #[tma_module]
 pub mod exchanged {
     use tma_runtime::prelude::*;
 
     use crate::gemm::device::producer::Operand;
+    use crate::gemm::scaled::exchange::shares::{received, send_sums, total};
     use crate::gemm::scaled::kernel::scaled::{SMALLER, factor};
 
     /// Steps of 128 columns of K whose factors are computed together.
@@ -20,12 +20,6 @@ pub mod exchanged {
 
     /// Warps that compute factors.
     const FACTOR_WARPS: u32 = 2;
-
-    /// Elements after each row of sums: threads that store several rows access different banks.
-    pub const PADDING: u32 = 4;
-
-    /// The maximum number of blocks of a cluster, and so of the parts of a sum.
-    pub const MOST_PARTS: u32 = 8;
 
     /// The bytes of B that a multiprocessor of an H200 should have in flight: it needs some 30 KB,
     /// and with 192 KB it is slower (`docs/cached-attention.md`, "The kernels").
@@ -62,12 +56,18 @@ pub mod exchanged {
         }
     }
 
-    /// Adds up this block's share of a tile of `rows` × `BN` elements of C, from the sums of all
-    /// blocks of the cluster, in their order. Stores them from row and column `at` on, multiplied by
-    /// `scale`. The strides of `c` are those of groups and rows.
+    /// Stores this block's share of a tile of `rows` × `BN` elements of C, whose sums all blocks of
+    /// the cluster have sent, multiplied by `scale`. The tile begins at row and column `at` of its
+    /// group. The strides of `c` are those of groups and rows.
     #[tma_device]
-    pub fn store_shares<C: TileElement + Number, const WARPGROUPS: u32, const BN: u32, const SUMS: u32>(
-        sums: SharedArray<f32, SUMS>,
+    pub fn store_share<
+        C: TileElement + Number,
+        const BM: u32,
+        const BN: u32,
+        const WARPGROUPS: u32,
+        const RECEIVED: u32,
+    >(
+        sums: SharedArray<f32, RECEIVED>,
         c: Global<C>,
         rows: u32,
         at: [u32; 2],
@@ -75,43 +75,16 @@ pub mod exchanged {
         scale: f32,
         strides: [u64; 2],
     ) {
-        sync_cluster(); // the sums of all blocks are stored
-        let threads = 128 * (1 + WARPGROUPS);
-        let parts = cluster_dim().x;
+        let share = BN / cluster_dim().x;
         let first = block_idx().z as u64 * strides[0];
-        for item in (cluster_rank() * threads + thread_idx().x..rows * BN).step_by((parts * threads) as usize)
-        {
-            let place = item / BN * (BN + PADDING) + item % BN;
-            // All are requested before the first one is waited for.
-            let mut of_blocks = [0.0f32; MOST_PARTS as usize];
-            for part in unroll(0..MOST_PARTS) {
-                if part < parts {
-                    of_blocks[part as usize] = remote(sums, part).get(place);
-                }
-            }
-            let mut total = of_blocks[0];
-            for part in unroll(1..MOST_PARTS as usize) {
-                total += of_blocks[part];
-            }
-            let column = at[1] + item % BN;
+        for item in (thread_idx().x..rows * share).step_by((128 * (1 + WARPGROUPS)) as usize) {
+            let within = [item / share, item % share];
+            let column = at[1] + cluster_rank() * share + within[1];
             if column < n {
-                let row = (at[0] + item / BN) as u64;
-                c.set(first + row * strides[1] + column as u64, cast::<C>(total * scale));
+                let row = (at[0] + within[0]) as u64;
+                let sum = total::<BM, BN, RECEIVED>(sums, within);
+                c.set(first + row * strides[1] + column as u64, cast::<C>(sum * scale));
             }
-        }
-        sync_cluster(); // no block reads the sums of one that has ended
-    }
-
-    /// Stores a warpgroup's sums in shared memory, by rows of A.
-    #[tma_device]
-    pub fn share_sums<const BM: u32, const BN: u32, const SUMS: u32>(
-        sum: &Accumulator<f32, 64, BM>,
-        sums: SharedArray<f32, SUMS>,
-        warpgroup: u32,
-    ) {
-        for i in unroll(0..sum.len()) {
-            let at = sum.at(i);
-            sums.set(at[1] * (BN + PADDING) + warpgroup * 64 + at[0], sum[i]);
         }
     }
 
@@ -125,7 +98,7 @@ pub mod exchanged {
         let BN = 64 * WARPGROUPS,
         let STAGES = stages(WARPGROUPS),
         let FACTORS = BM * BATCH,
-        let SUMS = BM * (BN + PADDING),
+        let RECEIVED = received(BM, BN),
 
         C in [bf16, f32],
         (BM, WARPGROUPS) in
@@ -138,7 +111,7 @@ pub mod exchanged {
         const BN: u32,
         const STAGES: u32,
         const FACTORS: u32,
-        const SUMS: u32,
+        const RECEIVED: u32,
     >(
         a: TensorMap<Operand<e4m3, BM, 128>>,
         b: TensorMap<Operand<e4m3, BN, 128>>,
@@ -159,7 +132,7 @@ pub mod exchanged {
     {
         let ring: Pipeline<(Operand<e4m3, BM, 128>, Operand<e4m3, BN, 128>), STAGES> = shared();
         let factors: Stages<SharedArray<f32, FACTORS>, 2> = shared();
-        let sums: SharedArray<f32, SUMS> = shared();
+        let sums: SharedArray<f32, RECEIVED> = shared();
         let valid: SharedArray<u32, 1> = shared();
         let ready: Stages<Barrier, 2> = shared();
         let taken: Stages<Barrier, 2> = shared();
@@ -173,7 +146,7 @@ pub mod exchanged {
             }
             fence_barrier_init();
         }
-        sync_threads();
+        sync_cluster(); // also because blocks send each other sums
         grid_dependency_wait();
         grid_dependency_launch(); // the next kernel may begin to prepare
 
@@ -265,11 +238,12 @@ pub mod exchanged {
                     taken[batch % 2].arrive();
                 }
             }
-            share_sums::<BM, BN, SUMS>(&sum, sums, warpgroup);
+            send_sums::<BM, BN, RECEIVED>(&sum, sums, warpgroup, tile_rows);
         }
+        sync_cluster(); // the sums of all blocks have arrived
 
         let scale = 1.0 / SMALLER;
-        store_shares::<C, WARPGROUPS, BN, SUMS>(
+        store_share::<C, BM, BN, WARPGROUPS, RECEIVED>(
             sums,
             c,
             tile_rows,

@@ -1,6 +1,7 @@
 //! GEMMs of `e4m3` with promoted sums, scaled as in DeepSeek's models.
 
 mod choose;
+pub mod exchange;
 pub mod few_rows;
 pub mod kernel;
 mod launch;

@@ -13,7 +13,8 @@ pub mod widened {
     use tma_runtime::prelude::*;
 
     use crate::gemm::device::producer::Operand;
-    use crate::gemm::scaled::few_rows::exchanged::{PADDING, share_sums, stages, store_shares};
+    use crate::gemm::scaled::exchange::shares::{received, send_sums};
+    use crate::gemm::scaled::few_rows::exchanged::{stages, store_share};
 
     /// Returns 64 × 128 elements of B, which begin at row `first` of the tile, as numbers.
     #[tma_device]
@@ -36,7 +37,7 @@ pub mod widened {
     #[tma_kernel(threads = 128 * (1 + WARPGROUPS), cluster = launch, unchecked, instances(
         let BN = 64 * WARPGROUPS,
         let STAGES = stages(WARPGROUPS),
-        let SUMS = BM * (BN + PADDING),
+        let RECEIVED = received(BM, BN),
 
         C in [bf16, f32],
         (BM, WARPGROUPS) in
@@ -48,7 +49,7 @@ pub mod widened {
         const WARPGROUPS: u32,
         const BN: u32,
         const STAGES: u32,
-        const SUMS: u32,
+        const RECEIVED: u32,
     >(
         a: TensorMap<Operand<bf16, BM, 128>>,
         b: TensorMap<Operand<e4m3, BN, 128>>,
@@ -62,7 +63,7 @@ pub mod widened {
         C: TileElement + Number,
     {
         let ring: Pipeline<(Operand<bf16, BM, 128>, Operand<e4m3, BN, 128>), STAGES> = shared();
-        let sums: SharedArray<f32, SUMS> = shared();
+        let sums: SharedArray<f32, RECEIVED> = shared();
         let scales: Stages<SharedArray<f32, 32>, 2> = shared();
         let ready: Stages<Barrier, 2> = shared();
         let taken: Stages<Barrier, 2> = shared();
@@ -76,7 +77,7 @@ pub mod widened {
             }
             fence_barrier_init();
         }
-        sync_threads();
+        sync_cluster(); // also because blocks send each other sums
         grid_dependency_wait();
         grid_dependency_launch(); // the next kernel may begin to prepare
 
@@ -84,6 +85,7 @@ pub mod widened {
         let column = cluster_idx().x * BN;
         let rank = cluster_rank();
         let parts = cluster_dim().x;
+        let tile_rows = min(m - row, BM);
         let steps = k.div_ceil(128);
         let first = rank * steps / parts;
         let end = (rank + 1) * steps / parts;
@@ -141,10 +143,11 @@ pub mod widened {
                     taken[batch % 2].arrive();
                 }
             }
-            share_sums::<BM, BN, SUMS>(&sum, sums, warpgroup);
+            send_sums::<BM, BN, RECEIVED>(&sum, sums, warpgroup, tile_rows);
         }
+        sync_cluster(); // the sums of all blocks have arrived
 
-        let tile_rows = min(m - row, BM);
-        store_shares::<C, WARPGROUPS, BN, SUMS>(sums, c, tile_rows, [row, column], n, 1.0, [0, c_row]);
+        let at = [row, column];
+        store_share::<C, BM, BN, WARPGROUPS, RECEIVED>(sums, c, tile_rows, at, n, 1.0, [0, c_row]);
     }
 }

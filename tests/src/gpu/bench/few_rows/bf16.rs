@@ -2,8 +2,9 @@
 
 use anyhow::{Context, ensure};
 use tma_kernels::gemm::choose::{Problem, choose};
-use tma_kernels::gemm::few_rows::kernel::exchanged::{BN, multiply};
+use tma_kernels::gemm::few_rows::kernel::streamed::{PANEL, multiply};
 use tma_kernels::gemm::{Division, GemmOptions, Tile, gemm};
+use tma_runtime::Error;
 use tma_runtime::prelude::*;
 
 use super::{COLD_BYTES, SAMPLES};
@@ -17,18 +18,20 @@ const NUMBERS: usize = 1_000_003;
 /// The rows of A, and N and K of the weights: those of the layers of Llama 3 8B.
 pub(super) const ROWS: [usize; 5] = [1, 8, 16, 32, 64];
 pub(super) const WEIGHTS: [[usize; 2]; 4] = [[6144, 4096], [4096, 4096], [28672, 4096], [4096, 14336]];
-/// The shapes of a check: one for each tile.
-pub(super) const SMALL: [[usize; 3]; 4] = [[1, 136, 520], [12, 72, 264], [30, 72, 264], [40, 136, 520]];
+/// The shapes of a check.
+pub(super) const SMALL: [[usize; 3]; 3] = [[1, 136, 576], [7, 136, 576], [12, 72, 1088]];
 
 /// A measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `gemm`, with the kernel that it chooses.
     Chosen,
+    /// The same, with a promise that B is constant.
+    Constant,
     /// `gemm`, with the tile that it would choose without the kernel for few rows.
     Tiles,
-    /// The kernel for few rows, with sums in this many parts.
-    Parts(u32),
+    /// The kernel for few rows, with units of this many rows of B.
+    Units(u32),
     /// cuBLAS, by its own choice.
     Cublas,
     /// The driver's copy of the weights.
@@ -90,8 +93,9 @@ impl Task {
                 let cublas = self.cublas.as_ref().context("cuBLAS is not loaded")?;
                 return cublas.multiply(Bf16::TYPES, &self.a, b, &mut self.c);
             }
-            Kind::Parts(parts) => return self.queue_parts(stream, parts),
+            Kind::Units(bn) => return self.queue_units(stream, bn),
             Kind::Chosen => {}
+            Kind::Constant => options.constant_b = true,
             Kind::Tiles => {
                 let problem = Problem { extents: self.shape, batches: 1, bytes: [2, 2] };
                 let is_plain = |tile| tile != Tile::T128x128Cluster1x2; // only with options
@@ -104,28 +108,25 @@ impl Task {
     }
 
     /// Queues the kernel for few rows by the weights before the next.
-    fn queue_parts(&mut self, stream: &Stream, parts: u32) -> anyhow::Result<()> {
+    fn queue_units(&mut self, stream: &Stream, bn: u32) -> anyhow::Result<()> {
         let [m, n, k] = self.shape.map(|extent| extent as u32);
         let count = self.weights.len();
         let b = &self.weights[(self.next + count - 1) % count];
         let bm = m.next_power_of_two().max(8);
-        let kernel = multiply::find::<bf16, bf16>(multiply::Key { bm }).context("no instance")?;
+        let kernel = multiply::find::<bf16, bf16>(multiply::Key { bm, bn }).context("no instance")?;
         let k_shift = if u64::from(n) * u64::from(k) * 2 > 50_000_000 { 37 } else { 0 };
         Ok(kernel.launch(
-            stream.with().dependent().cluster([parts, 1, 1]),
-            Grid::x(n.div_ceil(BN) * parts),
-            self.a
-                .view()
-                .with_strides([1, m as usize, k as usize], [0, k as usize, 1])?
-                .l2_promotion(L2Promotion::B256),
-            b.view()
-                .with_strides([1, n as usize, k as usize], [0, k as usize, 1])?
-                .l2_promotion(L2Promotion::B256),
+            stream.with().dependent(),
+            Grid::x(n.div_ceil(bn).min(stream.device().multiprocessors())),
+            panels(&self.a)?.l2_promotion(L2Promotion::B256),
+            panels(b)?.l2_promotion(L2Promotion::B256),
             self.c.view_mut().with_strides([(m * n) as usize], [1])?,
             m,
             n,
-            k,
+            k / PANEL,
             k_shift,
+            false,
+            5,
             u64::from(n),
             1.0,
             0.0,
@@ -169,6 +170,12 @@ impl Task {
         let bytes = self.weights[0].bytes() as f64;
         if self.kind == Kind::Copy { 2.0 * bytes } else { bytes }
     }
+}
+
+/// Returns a matrix as panels of its columns, as the kernel loads it.
+fn panels(matrix: &DeviceTensor<bf16, 2>) -> Result<TensorView<'_, bf16, 3>, Error> {
+    let ([rows, k], panel) = (matrix.shape(), PANEL as usize);
+    matrix.view().with_strides([k / panel, rows, panel], [panel, k, 1])
 }
 
 #[cfg(test)]
