@@ -29,7 +29,7 @@
 //! | [`cached::cached_attention`] | the same of few queries over a cache, contiguous or in pages |
 //! | [`cached::append()`] | new keys and values in such a cache, with rotary embeddings |
 //! | [`model::rms_norm`], [`model::layer_norm`] | norms of rows, with a residual added before |
-//! | [`model::gated()`], [`model::embedding()`], [`model::softmax()`] | SwiGLU and GeGLU, rows of tokens, softmax of rows |
+//! | [`model::gated()`], [`model::activate()`], [`model::embedding()`], [`model::softmax()`] | SwiGLU and GeGLU, GELU, rows of tokens, softmax of rows |
 //! | [`model::quantize()`] | rows of `e4m3` with scales |
 //! | [`model::arg_max`], [`model::log_probability`], [`model::sample()`] | tokens of logits |
 //!

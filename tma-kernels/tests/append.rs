@@ -166,7 +166,7 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     let queries = (query_heads > 0).then_some(queries);
     let rotary = case.layout.map(|layout| Rotary { cos: of_cos.view(), sin: of_sin.view(), layout, queries });
     let counts = of_counts.as_ref().map(|counts| counts.view());
-    let options = AppendOptions { counts, new_lengths: Some(&mut new_lengths), rotary };
+    let options = AppendOptions { counts, new_lengths: Some(new_lengths.view_mut()), rotary };
     let (view_k, view_v) = (of_k.view().permute(order)?, of_v.view().permute(order)?);
     append(device, view_k, view_v, cache.with_lengths(of_lengths.view()), options)?;
 
@@ -297,8 +297,11 @@ fn attention_over_appended_keys() -> Result<(), CachedAttentionError> {
     let mut o = device.zeros(of_q.shape())?;
 
     let cache = KeyValueCacheMut::paged(keys.view_mut(), values.view_mut(), table.view());
-    let options =
-        AppendOptions { counts: Some(counts.view()), new_lengths: Some(&mut lengths), ..Default::default() };
+    let options = AppendOptions {
+        counts: Some(counts.view()),
+        new_lengths: Some(lengths.view_mut()),
+        ..Default::default()
+    };
     append(&device, &of_k, &of_v, cache, options)?;
     assert_eq!(lengths.to_vec()?, [23, 15]);
 
@@ -311,11 +314,11 @@ fn attention_over_appended_keys() -> Result<(), CachedAttentionError> {
     let stream = device.stream()?;
     let mut run = |on: &tma_runtime::launch::With<'_>| {
         let cache = KeyValueCacheMut::paged(keys.view_mut(), values.view_mut(), table.view());
-        let options = AppendOptions { new_lengths: Some(&mut after), ..Default::default() };
+        let options = AppendOptions { new_lengths: Some(after.view_mut()), ..Default::default() };
         append(on, &next_k, &next_v, cache.with_lengths(lengths.view()), options)?;
         let cache = KeyValueCache::paged(keys.view(), values.view(), table.view());
         let options = CachedAttentionOptions {
-            lse: Some(&mut lse),
+            lse: Some(lse.view_mut()),
             workspace: Some(&mut workspace),
             ..Default::default()
         };

@@ -41,7 +41,8 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     let mut o = device.filled_bytes::<T, 4>(of_q.shape(), 0xff)?;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
     // Two blocks, each of which processes several tiles.
-    let options = AttentionOptions { causal, blocks: Some(2), lse: Some(&mut lse), ..Default::default() };
+    let options =
+        AttentionOptions { causal, blocks: Some(2), lse: Some(lse.view_mut()), ..Default::default() };
     attention(device, &of_q, &of_k, &of_v, &mut o, options)?;
 
     let (o, lse) = (o.to_vec()?, lse.to_vec()?);
@@ -123,8 +124,12 @@ fn every_size<T: AttentionElement + Element>(
         {
             let mut o = device.filled_bytes::<T, 4>(of_q.shape(), 0xff)?;
             let mut lse = device.filled_bytes([1, 1, queries], 0xff)?;
-            let options =
-                AttentionOptions { causal, scale: Some(scale), lse: Some(&mut lse), ..Default::default() };
+            let options = AttentionOptions {
+                causal,
+                scale: Some(scale),
+                lse: Some(lse.view_mut()),
+                ..Default::default()
+            };
             attention(&device, &of_q, &of_k, &of_v, &mut o, options)?;
             let (o, lse) = (o.to_vec()?, lse.to_vec()?);
             let [q, k, v] = [&q, &k, &v].map(|all| values(all));
@@ -229,10 +234,11 @@ fn ragged<T: AttentionElement + Element>(
         device.tensor(&starts, [starts.len()])
     });
     let (on_queries, on_keys) = (on_queries?, on_keys?);
-    let lengths = Some(Lengths { queries: &on_queries, keys: &on_keys, longest: 200 });
+    let lengths = Some(Lengths { queries: on_queries.view(), keys: on_keys.view(), longest: 200 });
     let [q, k, v] = [q, k, v].map(|all| values(&all));
     for blocks in [None, Some(3)] {
-        let options = AttentionOptions { causal, lengths, blocks, lse: Some(&mut lse), ..Default::default() };
+        let options =
+            AttentionOptions { causal, lengths, blocks, lse: Some(lse.view_mut()), ..Default::default() };
         attention(device, &of_q, &of_k, &of_v, &mut o, options)?;
         let (found, sums) = (o.to_vec()?, lse.to_vec()?);
         for (sequence, (of_q, of_k)) in of_queries.windows(2).zip(of_keys.windows(2)).enumerate() {
@@ -272,7 +278,7 @@ fn tensors_without_elements() -> Result<(), AttentionError> {
     let mut o = device.filled_bytes::<bf16, 4>(q.shape(), 0xff)?;
     let mut lse = device.filled_bytes([2, 2, 70], 0xff)?;
     for causal in [false, true] {
-        let options = AttentionOptions { causal, lse: Some(&mut lse), ..Default::default() };
+        let options = AttentionOptions { causal, lse: Some(lse.view_mut()), ..Default::default() };
         attention(&device, &q, &k, &k, &mut o, options)?;
         assert!(o.to_vec()?.iter().all(|x| x.to_bits() == 0));
         assert!(lse.to_vec()?.iter().all(|&x| x == f32::NEG_INFINITY));
@@ -286,7 +292,7 @@ fn launches_are_captured() -> Result<(), AttentionError> {
     let q = device.tensor(&numbers::<f16>(1, 10 * 64, 1.0), [1, 1, 10, 64])?;
     let mut o = device.filled_bytes::<f16, 4>(q.shape(), 0xff)?;
     let starts = device.tensor(&[0, 4, 10], [3])?;
-    let lengths = Some(Lengths { queries: &starts, keys: &starts, longest: 6 });
+    let lengths = Some(Lengths { queries: starts.view(), keys: starts.view(), longest: 6 });
     let stream = device.stream()?;
     let mut refused = None;
     let graph = stream.capture(|capture| {
@@ -334,7 +340,7 @@ fn invalid_arguments_are_rejected() -> Result<(), AttentionError> {
         assert_eq!(refused(shapes, plain())?, "TMA0551", "{shapes:?}");
     }
     let mut lse = device.zeros([1, 6, 4])?;
-    assert_eq!(refused([q, k, k, q], AttentionOptions { lse: Some(&mut lse), ..plain() })?, "TMA0551");
+    assert_eq!(refused([q, k, k, q], AttentionOptions { lse: Some(lse.view_mut()), ..plain() })?, "TMA0551");
     assert_eq!(refused([q, k, k, q], AttentionOptions { scale: Some(2.3e38), ..plain() })?, "accepted");
     for scale in [0.0, -1.0, f32::NAN, f32::INFINITY, 2.4e38] {
         assert_eq!(refused([q, k, k, q], AttentionOptions { scale: Some(scale), ..plain() })?, "TMA0552");
@@ -342,10 +348,14 @@ fn invalid_arguments_are_rejected() -> Result<(), AttentionError> {
 
     let starts = |lengths: &[u32]| device.tensor(lengths, [lengths.len()]);
     let (two, three, none) = (starts(&[0, 5])?, starts(&[0, 2, 5])?, starts(&[])?);
-    let with = |queries, keys, longest| AttentionOptions {
-        lengths: Some(Lengths { queries, keys, longest }),
-        ..plain()
-    };
+    fn with<'a>(
+        queries: &'a DeviceTensor<u32, 1>,
+        keys: &'a DeviceTensor<u32, 1>,
+        longest: usize,
+    ) -> AttentionOptions<'a> {
+        let lengths = Some(Lengths { queries: queries.view(), keys: keys.view(), longest });
+        AttentionOptions { lengths, ..Default::default() }
+    }
     assert_eq!(refused([q, k, k, q], with(&two, &two, 5))?, "accepted");
     assert_eq!(refused([q, k, k, q], with(&two, &three, 5))?, "TMA0553");
     assert_eq!(refused([q, k, k, q], with(&none, &none, 5))?, "TMA0553");

@@ -199,7 +199,7 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
             bias: of_bias.as_ref().map(|bias| bias.view()),
             soft_cap: case.soft_cap,
             sinks: case.sinks.then(|| of_sinks.view()),
-            lse: Some(&mut lse),
+            lse: Some(lse.view_mut()),
             workspace: Some(&mut workspace),
             division: Some(Division { blocks: 3, units: case.units, least_keys: 16 }),
             ..Default::default()

@@ -9,6 +9,7 @@ use tma_kernels::attention::kernel::forward;
 use tma_kernels::cached::{append, few_rows, many_rows, merge};
 use tma_kernels::conv::kernel::convolution;
 use tma_kernels::gemm::dense::kernels as dense;
+use tma_kernels::gemm::few_rows::kernel::exchanged;
 use tma_kernels::gemm::full::with_options;
 use tma_kernels::gemm::grouped::kernel::grouped;
 use tma_kernels::gemm::picked::kernel as picked;
@@ -37,7 +38,7 @@ fn every_instance_is_assembled_without_spills() {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
     let assembler = PTXAS.require(&tools, "cargo xtask setup").unwrap_or_else(|error| panic!("{error}")).path;
     let products = dense::plain::INSTANCES.iter().chain(&split_k::split_k::INSTANCES);
-    let products = products.chain(&ping_pong::ping_pong::INSTANCES);
+    let products = products.chain(&ping_pong::ping_pong::INSTANCES).chain(&exchanged::multiply::INSTANCES);
     let products = products.chain(&with_options::full::INSTANCES).chain(&picked::full::INSTANCES);
     let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
     let products = products.chain(&scaled_few_rows::promoted::INSTANCES);

@@ -4,7 +4,7 @@
 //! that it can install everything that the others need. A task that compiles kernels runs [`setup`]
 //! first.
 
-mod beside;
+mod apart;
 mod book;
 mod bundle;
 mod demo;
@@ -70,6 +70,8 @@ enum Task {
     /// Builds and tests the programs that use other crates: cudarc, candle, DLPack, ndarray and so
     /// on
     Beside,
+    /// Builds and tests the language models, on the simulator
+    Models,
     /// Checks completion, diagnostics, hover and definitions in kernels with rust-analyzer, which
     /// it installs
     Editor,
@@ -105,7 +107,8 @@ fn main() -> Result<()> {
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
         Task::Python => python::run(),
         Task::Protocol { paths, budget } => protocol::run(&paths, budget),
-        Task::Beside => beside::run(),
+        Task::Beside => apart::run(apart::BESIDE),
+        Task::Models => apart::run(apart::MODELS),
         Task::Editor => editor::run(),
         Task::Book { step } => book::run(step.as_ref()),
         Task::Bundle => bundle::run(),

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use tma_setup::{llvm, process};
 
 use crate::{
-    quick,
+    apart, quick,
     setup::{self, Tools},
     workspace,
 };
@@ -174,7 +174,7 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
         without_defaults("doc", &PUBLISHED, &["--no-deps", "--features", FEATURES_OF_DOCS_RS]);
     published.env("RUSTDOCFLAGS", "-D warnings");
 
-    vec![
+    let mut steps = vec![
         ("format", format),
         ("lints", lints),
         ("lints without LLVM and CUDA", without_cuda(bare)),
@@ -185,5 +185,8 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
         ("tests", tests),
         ("documentation", documentation),
         ("documentation as published", published),
-    ]
+    ];
+    let of_models = ["format of models", "lints of models", "tests of models"];
+    steps.extend(of_models.into_iter().zip(apart::steps(tools, apart::MODELS)));
+    steps
 }

@@ -274,8 +274,11 @@ fn new_keys_lengthen_a_cache() -> anyhow::Result<()> {
     let queries = Some(RotaryQueries::InPlace(q.view_mut()));
     let rotary = Rotary { cos: cos.view(), sin: sin.view(), layout: RotaryLayout::Halves, queries };
     let cache = KeyValueCacheMut::paged(keys.view_mut(), values.view_mut(), table.view());
-    let options =
-        AppendOptions { new_lengths: Some(&mut new_lengths), rotary: Some(rotary), ..Default::default() };
+    let options = AppendOptions {
+        new_lengths: Some(new_lengths.view_mut()),
+        rotary: Some(rotary),
+        ..Default::default()
+    };
     append(&device, &k, &v, cache.with_lengths(lengths.view()), options)?;
     assert_eq!(new_lengths.to_vec()?, [20, 3]);
     Ok(())

@@ -72,8 +72,9 @@ pub(super) fn queue<T: AttentionElement>(
     let [o, rows] = unsafe { o.alias() };
     let rows = rows.with_strides([if lengths.is_some() { reach } else { 0 }], [1])?;
     let (mut none_f32, none_u32) = (on.device().zeros([0; 3])?, on.device().zeros([0])?);
-    let lse = lse.unwrap_or(&mut none_f32);
-    let [of_queries, of_keys] = lengths.map_or([&none_u32; 2], |lengths| [lengths.queries, lengths.keys]);
+    let lse = lse.unwrap_or_else(|| none_f32.view_mut());
+    let [of_queries, of_keys] =
+        lengths.map_or([none_u32.view(); 2], |lengths| [lengths.queries, lengths.keys]);
 
     // With different lengths, one block per unit: a multiprocessor takes the next block when it is
     // done with one.

@@ -27,7 +27,7 @@ pub struct AttentionOptions<'a> {
     pub blocks: Option<usize>,
     /// The destination of the logarithm of each row's sum of exponentials, for merging results and
     /// for gradients: batch × heads × queries. The value is -∞ for a query that sees no key.
-    pub lse: Option<&'a mut DeviceTensor<f32, 3>>,
+    pub lse: Option<TensorViewMut<'a, f32, 3>>,
 }
 
 /// Sequences of several lengths, packed one after the other along the third dimension of the
@@ -39,9 +39,9 @@ pub struct AttentionOptions<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Lengths<'a> {
     /// The start of each sequence's queries, followed by the end of the last sequence.
-    pub queries: &'a DeviceTensor<u32, 1>,
+    pub queries: TensorView<'a, u32, 1>,
     /// The start of each sequence's keys and values, followed by the end of the last sequence.
-    pub keys: &'a DeviceTensor<u32, 1>,
+    pub keys: TensorView<'a, u32, 1>,
     /// The number of queries of the longest sequence, or more.
     pub longest: usize,
 }

@@ -2,8 +2,6 @@
 
 use std::f32::consts::LOG2_E;
 
-use tma_runtime::DeviceTensor;
-
 use super::{AttentionError, AttentionOptions};
 
 /// Queries per tile, as in the kernel.
@@ -64,7 +62,7 @@ impl Problem {
         let (sequences, longest) = match &options.lengths {
             None => (batch, queries),
             Some(lengths) => {
-                let [of_queries, of_keys] = [lengths.queries, lengths.keys].map(DeviceTensor::len);
+                let [of_queries, of_keys] = [lengths.queries, lengths.keys].map(|starts| starts.shape()[0]);
                 if batch != 1 || of_queries == 0 || of_queries != of_keys {
                     return Err(AttentionError::Lengths { batch, starts: [of_queries, of_keys] });
                 }

@@ -86,7 +86,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
                 cache.table,
                 cache.lengths,
                 sinks,
-                lse.as_deref_mut(),
+                lse.as_mut().map(TensorViewMut::reborrow),
                 &mut workspace.partials,
                 &mut workspace.stats,
                 $($arrived,)?

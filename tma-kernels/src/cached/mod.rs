@@ -111,7 +111,7 @@ pub struct CachedAttentionOptions<'a, T> {
     pub sinks: Option<TensorView<'a, f32, 1>>,
     /// The destination of the logarithm of each row's sum of exponentials: batch × heads × queries.
     /// The value is -∞ for a query that sees no key.
-    pub lse: Option<&'a mut DeviceTensor<f32, 3>>,
+    pub lse: Option<TensorViewMut<'a, f32, 3>>,
     /// Memory for heads whose keys are divided among blocks. It grows if it is too small. Without
     /// it, the call allocates its own, and waits when that is freed.
     pub workspace: Option<&'a mut CacheWorkspace>,

@@ -31,7 +31,7 @@ impl Problem {
     }
 
     /// Returns the size of all matrices of B in bytes.
-    fn bytes_of_b(&self) -> f64 {
+    pub(crate) fn bytes_of_b(&self) -> f64 {
         let [_, n, k] = self.extents.map(|extent| extent as f64);
         n * k * (self.bytes[0] * self.batches) as f64
     }
@@ -65,7 +65,7 @@ const HALF_OUTSIDE: f64 = 2.0;
 const L2: f64 = 50e6;
 
 /// Duration of one launch after another, in nanoseconds.
-const LAUNCH: f64 = 1000.0;
+pub(crate) const LAUNCH: f64 = 1000.0;
 
 /// Duration of a GEMM, in nanoseconds, from which on it gains if all blocks begin together, in the
 /// order that `first_unit` in the kernel expects.
@@ -138,12 +138,16 @@ pub fn nanoseconds(problem: &Problem, choice: Choice, multiprocessors: u32) -> f
 }
 
 /// Returns the number of steps along K by which each cluster starts after the previous one. It is
-/// only above 0 if each part of a B that the L2 cache does not hold is read by one cluster alone:
-/// this spreads the reads over the memory channels.
+/// only above 0 if each part of B is read by one cluster alone.
 pub(crate) fn k_shift(problem: &Problem, tile: Tile) -> u32 {
+    if problem.extents[0] <= tile.facts().extents()[0] { k_shift_of_stream(problem) } else { 0 }
+}
+
+/// Returns the same for a GEMM that reads each part of B once. If the L2 cache does not hold B, this
+/// spreads the reads over the memory channels.
+pub(crate) fn k_shift_of_stream(problem: &Problem) -> u32 {
     const STEPS: u32 = 37;
-    let of_b = problem.bytes_of_b();
-    if problem.extents[0] <= tile.facts().extents()[0] && of_b > L2 { STEPS } else { 0 }
+    if problem.bytes_of_b() > L2 { STEPS } else { 0 }
 }
 
 /// Returns how many rows of clusters' tiles form a band.

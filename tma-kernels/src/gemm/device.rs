@@ -321,3 +321,45 @@ pub mod epilogue {
         }
     }
 }
+
+/// Activation functions of one element.
+#[tma_module]
+pub mod activation {
+    use tma_runtime::prelude::*;
+
+    /// ReLU. A NaN stays a NaN.
+    #[tma_device]
+    pub fn relu(x: f32) -> f32 {
+        if x < 0.0 { 0.0 } else { x }
+    }
+
+    /// Returns the numbers with which [`gated`] is GELU, 2, or SiLU, 3.
+    #[tma_device]
+    pub fn gate(activation: u32) -> [f32; 2] {
+        // GELU: 2 · √(2/π), and 0.044715 times that. SiLU: 1 and 0.
+        if activation == 2 { [1.595_769, 0.071_354_82] } else { [1.0f32, 0.0] }
+    }
+
+    /// Returns x · sigmoid(y). With y = x it is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which
+    /// is GELU if u is √(2/π) · (x + 0.044715 · x³).
+    ///
+    /// A NaN stays a NaN. The square is bounded because SiLU multiplies it by 0, and 0 · ∞ is NaN.
+    #[tma_device]
+    pub fn gated(x: f32, gate: [f32; 2]) -> f32 {
+        // 1 / z is 2 to the power of -log2(z), which avoids the branches of a division.
+        let square = min(x * x, f32::MAX);
+        x * exp2(-log2(1.0 + exp(-x * fma(gate[1], square, gate[0]))))
+    }
+
+    /// Applies the activation of this number, as in [`Activation`](crate::gemm::Activation).
+    #[tma_device]
+    pub fn activated(x: f32, activation: u32) -> f32 {
+        if activation == 1 {
+            relu(x)
+        } else if activation > 1 {
+            gated(x, gate(activation))
+        } else {
+            x
+        }
+    }
+}

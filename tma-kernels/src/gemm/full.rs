@@ -11,16 +11,13 @@ use tma_runtime::tma_module;
 pub mod with_options {
     use tma_runtime::prelude::*;
 
+    use crate::gemm::device::activation::{gate, gated, relu};
     use crate::gemm::device::consumer::multiply_steps;
     use crate::gemm::device::producer::Operand;
     use crate::gemm::device::schedule::{operand_coords, ring_stages, tile_coords, tile_order};
     use crate::gemm::shared_sums::split::{Part, Split, TileSteps, steps_of, sum_parts, take_tile};
 
-    /// Applies the activation to `EPILOGUE_COLUMNS` columns, a thread's elements from `first` on. x
-    /// · sigmoid(y) with y = x is SiLU; with y = 2u it is x / 2 · (1 + tanh(u)), which is GELU if u
-    /// is √(2/π) · (x + 0.044715 · x³).
-    ///
-    /// A NaN stays a NaN. The square is bounded because SiLU multiplies it by 0, and 0 · ∞ is NaN.
+    /// Applies the activation to `EPILOGUE_COLUMNS` columns, a thread's elements from `first` on.
     #[tma_device]
     fn activate<const BN: u32, const EPILOGUE_COLUMNS: u32>(
         sum: &mut Accumulator<f32, 64, BN>,
@@ -28,18 +25,13 @@ pub mod with_options {
         activation: u32,
     ) {
         if activation == 1 {
-            // ReLU.
             for e in unroll(0..EPILOGUE_COLUMNS as usize / 2) {
-                sum[first + e] = if sum[first + e] < 0.0 { 0.0 } else { sum[first + e] };
+                sum[first + e] = relu(sum[first + e]);
             }
         } else if activation > 1 {
-            // GELU: 2 · √(2/π), and 0.044715 times that. SiLU: 1 and 0.
-            let gate = if activation == 2 { [1.595_769, 0.071_354_82] } else { [1.0f32, 0.0] };
+            let gate = gate(activation);
             for e in unroll(0..EPILOGUE_COLUMNS as usize / 2) {
-                let x = sum[first + e];
-                // 1 / z is 2 to the power of -log2(z), which avoids the branches of a division.
-                let square = min(x * x, f32::MAX);
-                sum[first + e] = x * exp2(-log2(1.0 + exp(-x * fma(gate[1], square, gate[0]))));
+                sum[first + e] = gated(sum[first + e], gate);
             }
         }
     }

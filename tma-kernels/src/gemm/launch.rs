@@ -4,6 +4,7 @@ use super::choose::{self, Choice, Problem};
 use super::divide::{Division, Units};
 use super::edge::Edge;
 use super::extents::Extents;
+use super::few_rows;
 use super::full::with_options::full;
 use super::instances::{FullKernels, Instance, Layout, find_plain};
 use super::{Activation, GemmError, GemmOptions, Product, Sums, Workspace};
@@ -54,9 +55,14 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
         };
         (may_allocate || !shares_sums) && wanted.find::<AB, SUM, C>(choice).is_some()
     };
-    let chosen = || choose::choose(&problem, multiprocessors, has);
+    let choice = options.choice.or_else(|| choose::choose(&problem, multiprocessors, has));
+    if few_rows::supports(&operands, &wanted.full, &options)
+        && let Some(instance) = few_rows::Instance::find(&problem, choice, multiprocessors)
+    {
+        return instance.queue(on, &problem, operands, options);
+    }
     let missing = || wanted.missing::<AB, C>(options.choice, &operands.c);
-    let choice = options.choice.or_else(chosen).ok_or_else(missing)?;
+    let choice = choice.ok_or_else(missing)?;
     let instance = wanted.find::<AB, SUM, C>(choice).ok_or_else(missing)?;
 
     let facts = choice.tile.facts();

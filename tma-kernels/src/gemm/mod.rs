@@ -25,6 +25,7 @@ mod edge;
 mod epilogue;
 mod error;
 mod extents;
+pub mod few_rows;
 pub mod full;
 pub mod grouped;
 mod instances;

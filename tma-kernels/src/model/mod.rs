@@ -3,6 +3,7 @@
 //!
 //! All work on rows: the last dimension of a tensor, whose elements must be adjacent.
 
+pub mod activate;
 pub mod embedding;
 mod error;
 pub mod gated;
@@ -15,6 +16,7 @@ pub mod softmax;
 pub mod stages;
 pub mod vectors;
 
+pub use self::activate::{activate, soft_cap};
 pub use self::embedding::embedding;
 pub use self::error::ModelError;
 pub use self::gated::{Gate, gated, gated_packed};

@@ -45,11 +45,16 @@ impl Instance {
         let mut lse = device.filled_bytes([1, HEADS, queries], 0xff)?;
         let [of_queries, of_keys] = STARTS.map(|starts| device.tensor(&starts, [starts.len()]));
         let (of_queries, of_keys) = (of_queries?, of_keys?);
-        let lengths = Lengths { queries: &of_queries, keys: &of_keys, longest: 70 };
+        let lengths = Lengths { queries: of_queries.view(), keys: of_keys.view(), longest: 70 };
         let lengths = ragged.then_some(lengths);
         // Two blocks, each of which processes several tiles.
-        let options =
-            AttentionOptions { causal, lengths, lse: Some(&mut lse), blocks: Some(2), ..Default::default() };
+        let options = AttentionOptions {
+            causal,
+            lengths,
+            lse: Some(lse.view_mut()),
+            blocks: Some(2),
+            ..Default::default()
+        };
         attention(device, &q, &k, &v, &mut o, options)?;
         Ok(Results { o: o.to_vec()?, lse: lse.to_vec()? })
     }

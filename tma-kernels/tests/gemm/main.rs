@@ -6,6 +6,7 @@ mod divided;
 mod edge;
 #[path = "../exact/mod.rs"]
 mod exact;
+mod few_rows;
 
 use tma_kernels::gemm::Division::{Halved, Parts, Whole};
 use tma_kernels::gemm::dense::kernels as dense;

@@ -1,6 +1,6 @@
-//! Gated activations and embeddings.
+//! Activations, gated or in place, and embeddings.
 
-use tma_kernels::model::{Gate, ModelError, embedding, gated, gated_packed};
+use tma_kernels::model::{Gate, ModelError, activate, embedding, gated, gated_packed, soft_cap};
 use tma_runtime::prelude::*;
 
 use crate::rows::{EMPTY, Element, LAYOUTS, Layout, check, numbers};
@@ -80,6 +80,51 @@ fn every_gate_type_and_layout() -> Result<(), ModelError> {
         }
     }
     multiplies::<f32>(Gate::Silu, Layout { shape: [1, 2, 4100], apart: 4 }, 20.0)
+}
+
+#[track_caller]
+fn replaces<T: Element>(layout: Layout, cap: f32) -> Result<(), ModelError> {
+    let device = Device::simulator();
+    let x = numbers::<T>(5, layout.rows() * layout.columns(), 12.0);
+    for gate in GATES {
+        let mut all = layout.tensor(&device, &x)?;
+        activate(&device, gate, layout.view_mut(&mut all)?)?;
+        for (x, found) in x.iter().zip(layout.rows_of(&all)?) {
+            check(found, activated(gate, x.value()), 2f64.powi(-15), 2f64.powi(-120));
+        }
+    }
+    let mut all = layout.tensor(&device, &x)?;
+    soft_cap(&device, layout.view_mut(&mut all)?, cap)?;
+    let limit = f64::from(cap);
+    for (x, found) in x.iter().zip(layout.rows_of(&all)?) {
+        check(found, limit * (x.value() / limit).tanh(), 0.0, limit * 2f64.powi(-21));
+    }
+    Ok(())
+}
+
+#[test]
+fn activations_in_place() -> Result<(), ModelError> {
+    for layout in LAYOUTS {
+        replaces::<bf16>(layout, 5.0)?;
+    }
+    replaces::<f16>(Layout { shape: [1, 3, 1000], apart: 0 }, 30.0)?;
+    replaces::<f32>(Layout { shape: [2, 2, 101], apart: 3 }, 0.75)?;
+    EMPTY.into_iter().try_for_each(|layout| replaces::<bf16>(layout, 1.0))
+}
+
+#[test]
+fn limits_of_special_numbers() -> Result<(), ModelError> {
+    let device = Device::simulator();
+    let mut x = device.tensor(&[f32::NEG_INFINITY, -1e30, 0.0, 1e30, f32::INFINITY, f32::NAN], [1, 6])?;
+    soft_cap(&device, &mut x, 30.0)?;
+    let found = x.to_vec()?;
+    assert_eq!(found[..5], [-30.0, -30.0, 0.0, 30.0, 30.0]);
+    assert!(found[5].is_nan());
+    for cap in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+        let error = soft_cap(&device, &mut x, cap).expect_err("no limit");
+        assert_eq!(error.code(), "TMA0578");
+    }
+    Ok(())
 }
 
 #[test]

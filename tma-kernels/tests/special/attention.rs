@@ -29,7 +29,7 @@ impl Case<'_> {
         let (k, v) = (device.tensor(&rows(self.keys), shape)?, device.tensor(&rows(self.values), shape)?);
         let mut o = device.filled_bytes::<T, 4>(q.shape(), 0xff)?;
         let mut lse = device.filled_bytes::<f32, 3>([1, 1, 2], 0xff)?;
-        let options = AttentionOptions { scale: self.scale, lse: Some(&mut lse), ..Default::default() };
+        let options = AttentionOptions { scale: self.scale, lse: Some(lse.view_mut()), ..Default::default() };
         attention(device, &q, &k, &v, &mut o, options)?;
         let (o, lse) = (o.to_vec()?, lse.to_vec()?[0]);
         assert!(o[1..DEPTH].iter().all(|x| x.value().to_bits() == o[0].value().to_bits()), "columns differ");

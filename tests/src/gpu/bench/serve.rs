@@ -132,7 +132,7 @@ fn of_decode<'a>(slices: &'a Slices<'a>, name: &str, shape: decode::Shape) -> an
 }
 
 fn of_few_rows<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> anyhow::Result<Server<'a>> {
-    let mut task = few_rows::Task::new(slices.stream.device(), shape, few_rows::find(name)?, true)?;
+    let mut task = few_rows::Task::new(slices.stream, shape, few_rows::find(name)?, true)?;
     task.check(slices.stream)?;
     let bytes = task.bytes();
     let slice = slices.prepare(&mut || task.queue(slices.stream))?;

@@ -55,7 +55,7 @@ pub struct AppendOptions<'a, T> {
     /// The destination of the number of keys that each sequence has after the call, for
     /// [`cached_attention`](super::cached_attention). It is the length before the call plus the
     /// number of valid tokens, also where the cache ends earlier.
-    pub new_lengths: Option<&'a mut DeviceTensor<u32, 1>>,
+    pub new_lengths: Option<TensorViewMut<'a, u32, 1>>,
     /// The rotation of keys and queries by their positions.
     pub rotary: Option<Rotary<'a, T>>,
 }
@@ -140,7 +140,7 @@ pub enum RotaryQueries<'a, T> {
 /// let mut new_lengths = device.zeros([2])?;
 /// let new = device.tensor(&[bf16::ONE; 2 * 8], [2, 1, 1, 8])?; // a token of each sequence
 /// let cache = KeyValueCacheMut::contiguous(keys.view_mut(), values.view_mut()).with_lengths(lengths.view());
-/// let options = AppendOptions { new_lengths: Some(&mut new_lengths), ..Default::default() };
+/// let options = AppendOptions { new_lengths: Some(new_lengths.view_mut()), ..Default::default() };
 /// append(&device, &new, &new, cache, options)?;
 /// assert_eq!(new_lengths.to_vec()?, [3, 1]);
 /// let ones: Vec<bool> = keys.to_vec()?.chunks(8).map(|row| row == [bf16::ONE; 8]).collect();

@@ -1,40 +1,29 @@
-//! Scaled GEMMs of few rows by weights that no cache holds. They read each weight once, so the
-//! figures are bytes of weights per second, beside those that a copy reads and writes.
-//!
-//! As for [scaled GEMMs of many rows](super::experts), the rivals run in other processes:
-//! `tests/rivals` starts them, and requests [slices in alternation](super::serve) from this
-//! program.
+//! Scaled GEMMs of `e4m3`, and the driver's copy of their weights.
 
-use anyhow::{Context, ensure};
-use serde_json::json;
+use anyhow::ensure;
 use tma_kernels::gemm::{MaskedOptions, Scales, gemm_scaled, gemm_scaled_masked};
 use tma_runtime::prelude::*;
 
-use super::measure::{Plan, Spread};
-use super::products::problem::normal;
-use super::slices::{Instruments, Slices};
+use super::{COLD_BYTES, SAMPLES};
+use crate::gpu::bench::products::problem::normal;
 use crate::random::{hash, noise_of};
 
 /// The number of columns of K, and of rows of B, that share a scale.
 const BLOCK: usize = 128;
-/// The bytes of weights that launches go through in turn, so that the L2 cache of 50 to 60 MB holds
-/// none of them.
-const COLD_BYTES: usize = 200_000_000;
 /// Weights repeat this many numbers, which are no multiple of a row.
 const NUMBERS: usize = 1_000_003;
-/// The number of elements of the result that the host computes.
-const SAMPLES: u64 = 300;
 /// Groups of rows of the contestant with groups.
 const GROUPS: usize = 4;
 /// The rows of A, and N and K of the weights, the same as in `tests/rivals/torch_rivals.py`.
-const ROWS: [usize; 5] = [1, 8, 16, 64, 128];
-const WEIGHTS: [[usize; 2]; 4] = [[7168, 2048], [4096, 7168], [7168, 16384], [24576, 1536]];
+pub(super) const ROWS: [usize; 5] = [1, 8, 16, 64, 128];
+pub(super) const WEIGHTS: [[usize; 2]; 4] = [[7168, 2048], [4096, 7168], [7168, 16384], [24576, 1536]];
 /// The shapes of a check: one for each tile.
-const SMALL: [[usize; 3]; 5] = [[1, 136, 400], [12, 72, 272], [30, 72, 272], [40, 136, 144], [100, 136, 144]];
+pub(super) const SMALL: [[usize; 3]; 5] =
+    [[1, 136, 400], [12, 72, 272], [30, 72, 272], [40, 136, 144], [100, 136, 144]];
 
 /// A measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub enum Kind {
     /// `gemm_scaled`.
     Scaled,
     /// `gemm_scaled_masked` of groups, each with its own weights, all of whose rows but one are
@@ -43,21 +32,6 @@ enum Kind {
     /// The driver's copy of the weights.
     Copy,
 }
-
-/// A way to read the weights.
-#[derive(Clone, Copy, Debug)]
-pub struct Contestant {
-    /// The name in results.
-    pub name: &'static str,
-    kind: Kind,
-}
-
-/// All contestants.
-pub const CONTESTANTS: [Contestant; 3] = [
-    Contestant { name: "cold/scaled", kind: Kind::Scaled },
-    Contestant { name: "cold/masked", kind: Kind::Masked },
-    Contestant { name: "cold/copy", kind: Kind::Copy },
-];
 
 /// A contestant with its tensors.
 pub struct Task {
@@ -88,13 +62,8 @@ impl Task {
     /// # Errors
     ///
     /// Errors of the device.
-    pub fn new(
-        device: &Device,
-        shape: [usize; 3],
-        contestant: Contestant,
-        is_cold: bool,
-    ) -> anyhow::Result<Self> {
-        let ([m, n, k], kind) = (shape, contestant.kind);
+    pub fn new(device: &Device, shape: [usize; 3], kind: Kind, is_cold: bool) -> anyhow::Result<Self> {
+        let [m, n, k] = shape;
         let groups = if kind == Kind::Masked { GROUPS } else { 1 };
         let (blocks, steps) = (n.div_ceil(BLOCK), k.div_ceil(BLOCK));
         // Operands of at most about 448, and scales of 1, 2 and 3 in 20,000.
@@ -206,99 +175,15 @@ fn valid(m: usize) -> usize {
     (m - 1).max(1)
 }
 
-/// Returns the contestant of this name.
-///
-/// # Errors
-///
-/// Another name.
-pub fn find(name: &str) -> anyhow::Result<Contestant> {
-    let found = CONTESTANTS.into_iter().find(|contestant| contestant.name == name);
-    found.with_context(|| format!("there is no contestant `{name}`"))
-}
-
-/// Returns the names of the contestants.
-pub fn names() -> Vec<String> {
-    CONTESTANTS.iter().map(|contestant| contestant.name.to_owned()).collect()
-}
-
-/// Checks and measures each contestant at each shape. Returns a verdict for each check.
-///
-/// # Errors
-///
-/// Errors of the device.
-pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
-    let shapes: Vec<_> = WEIGHTS.iter().flat_map(|&[n, k]| ROWS.map(|m| [m, n, k])).collect();
-    run_at(device, plan, &shapes)
-}
-
-/// Checks each contestant at small shapes.
-///
-/// # Errors
-///
-/// Errors of the device.
-pub fn check(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
-    run_at(device, plan, &SMALL)
-}
-
-fn run_at(device: &Device, plan: &Plan, shapes: &[[usize; 3]]) -> anyhow::Result<Vec<bool>> {
-    let (stream, instruments) = (device.stream()?, Instruments::load(device)?);
-    let slices = Slices { stream: &stream, instruments: &instruments, slice_ms: plan.products.slice_ms };
-    let mut verdicts = vec![];
-    for &shape in shapes {
-        for contestant in CONTESTANTS.iter().filter(|contestant| plan.names("few_rows", contestant.name)) {
-            // A copy takes as long for any number of rows.
-            if contestant.kind == Kind::Copy && !plan.check_only && shape[0] > 1 {
-                continue;
-            }
-            let name = format!("few_rows/{}", contestant.name);
-            let mut task = Task::new(device, shape, *contestant, !plan.check_only)?;
-            if let Some(launches) = plan.launches {
-                (0..launches).try_for_each(|_| task.queue(&stream))?;
-                stream.synchronize()?;
-                println!("{}", json!({"benchmark": name, "shape": shape, "launches": launches}));
-                continue;
-            }
-            let checked = task.check(&stream);
-            verdicts.push(checked.is_ok());
-            if let Err(error) = checked {
-                let error = format!("{error:#}");
-                println!("{}", json!({"benchmark": name, "shape": shape, "error": error}));
-            } else if !plan.check_only {
-                let bytes = task.bytes();
-                let mut queue = || task.queue(&stream);
-                let slice = slices.prepare(&mut queue)?;
-                let rounds = 0..plan.products.rounds;
-                // SAFETY: `task` has the tensors of the slice, and is borrowed.
-                let measured = rounds.map(|_| unsafe { slices.run(&slice, bytes, &mut queue) });
-                let speeds: Vec<f64> =
-                    measured.map(|round| Ok(round?.tflops * 1e3)).collect::<anyhow::Result<_>>()?;
-                let Spread { median, width } = Spread::of(&speeds);
-                println!(
-                    "{}",
-                    json!({"benchmark": name, "shape": shape, "gb_per_s": median, "spread": width})
-                );
-            }
-        }
-    }
-    Ok(verdicts)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_contestant_is_right_on_the_simulator() {
-        let plan = Plan { check_only: true, ..Plan::default() };
-        assert_eq!(check(&Device::simulator(), &plan).unwrap(), [true; SMALL.len() * CONTESTANTS.len()]);
-    }
-
-    #[test]
     fn a_wrong_element_is_found() {
         let device = Device::simulator();
-        let mut task = Task::new(&device, [1, 72, 144], CONTESTANTS[0], false).unwrap();
+        let mut task = Task::new(&device, [1, 72, 144], Kind::Scaled, false).unwrap();
         task.host.of_b.fill(-1.0);
         assert!(task.check(&device.stream().unwrap()).is_err());
-        assert!(find("cold/none").is_err());
     }
 }

@@ -1,0 +1,95 @@
+//! The thread that owns the engine: it takes requests, runs steps, and sends tokens to clients.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use tma_models::engine::{Engine, Event, Request, RequestId};
+use tma_models::{ModelError, RequestError};
+use tokio::sync::{mpsc, oneshot};
+
+/// The tokens of a request, each with the end of the text if that is reached. An error is the last
+/// thing that is received.
+pub(super) type Tokens = mpsc::Receiver<Result<Event, String>>;
+
+/// A request with the channel of its response.
+struct Submission {
+    request: Request,
+    accepted: oneshot::Sender<Result<Tokens, RequestError>>,
+}
+
+/// The way to the thread.
+#[derive(Clone)]
+pub(super) struct Worker(Sender<Submission>);
+
+impl Worker {
+    /// Starts the thread. It ends when the last worker has been dropped, or when the device fails.
+    pub(super) fn start(engine: Engine) -> Self {
+        let (sender, receiver) = channel();
+        thread::spawn(move || {
+            let mut clients = HashMap::new();
+            if let Err(error) = work(engine, &receiver, &mut clients) {
+                for client in clients.into_values() {
+                    // A client that left does not want to know.
+                    let _ = client.try_send(Err(error.to_string()));
+                }
+            }
+        });
+        Self(sender)
+    }
+
+    /// Submits a request. `None` if the device has failed.
+    pub(super) async fn submit(&self, request: Request) -> Option<Result<Tokens, RequestError>> {
+        let (accepted, response) = oneshot::channel();
+        self.0.send(Submission { request, accepted }).ok()?;
+        response.await.ok()
+    }
+}
+
+type Clients = HashMap<RequestId, mpsc::Sender<Result<Event, String>>>;
+
+fn work(
+    mut engine: Engine,
+    submissions: &Receiver<Submission>,
+    clients: &mut Clients,
+) -> Result<(), ModelError> {
+    loop {
+        if engine.is_idle() {
+            match submissions.recv() {
+                Ok(submission) => submit(&mut engine, submission, clients),
+                Err(_) => return Ok(()),
+            }
+        }
+        while let Ok(submission) = submissions.try_recv() {
+            submit(&mut engine, submission, clients);
+        }
+        clients.retain(|id, client| {
+            let has_left = client.is_closed();
+            if has_left {
+                engine.cancel(*id);
+            }
+            !has_left
+        });
+        for event in engine.step()? {
+            let Some(client) = clients.get(&event.request) else { continue };
+            // The channel has room for all tokens, so this fails only if the client has left, which
+            // is noticed before the next step.
+            let _ = client.try_send(Ok(event));
+            if event.end.is_some() {
+                clients.remove(&event.request);
+            }
+        }
+    }
+}
+
+fn submit(engine: &mut Engine, Submission { request, accepted }: Submission, clients: &mut Clients) {
+    // A token each, and the end; a sequence has no room for more.
+    let most = request.limit.min(engine.context()) + 1;
+    let response = engine.submit(request).map(|id| {
+        let (sender, receiver) = mpsc::channel(most);
+        clients.insert(id, sender);
+        receiver
+    });
+    // If nobody waits for it any more, the receiver is dropped with it.
+    let _ = accepted.send(response);
+}

@@ -1,0 +1,135 @@
+//! The tensors of a model's safetensors files, which are mapped to memory.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorInfo};
+use serde::Deserialize;
+use tma_runtime::prelude::{bf16, f16};
+
+use crate::ModelError;
+
+/// The name of the only file of weights.
+const SINGLE: &str = "model.safetensors";
+/// The name of the file that lists several.
+const INDEX: &str = "model.safetensors.index.json";
+
+/// The tensors of all safetensors files in a folder.
+#[derive(Debug)]
+pub struct Checkpoint {
+    folder: PathBuf,
+    files: Vec<Mmap>,
+    tensors: HashMap<String, Entry>,
+}
+
+/// A tensor in a file.
+#[derive(Debug)]
+struct Entry {
+    file: usize,
+    /// The offset of the file's data, after its header.
+    start: usize,
+    info: TensorInfo,
+}
+
+/// A list of files, as Hugging Face writes it for large models.
+#[derive(Deserialize)]
+struct Index {
+    weight_map: HashMap<String, String>,
+}
+
+impl Checkpoint {
+    /// Maps `model.safetensors`, or the files that `model.safetensors.index.json` lists. They must not
+    /// be changed while the checkpoint exists.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::File`], [`ModelError::Json`] and [`ModelError::Safetensors`].
+    pub fn open(folder: &Path) -> Result<Self, ModelError> {
+        let mut checkpoint = Self { folder: folder.into(), files: vec![], tensors: HashMap::new() };
+        for path in paths(folder)? {
+            checkpoint.add(&path)?;
+        }
+        Ok(checkpoint)
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), ModelError> {
+        let unreadable = |source| ModelError::File { path: path.into(), source };
+        let file = File::open(path).map_err(unreadable)?;
+        // SAFETY: nobody changes the file while it is mapped, as `open` requires.
+        let bytes = unsafe { Mmap::map(&file) }.map_err(unreadable)?;
+        let (header, metadata) = SafeTensors::read_metadata(&bytes)
+            .map_err(|source| ModelError::Safetensors { path: path.into(), source })?;
+        let (file, start) = (self.files.len(), size_of::<u64>() + header);
+        for (name, info) in metadata.tensors() {
+            self.tensors.insert(name, Entry { file, start, info: info.clone() });
+        }
+        self.files.push(bytes);
+        Ok(())
+    }
+
+    /// Returns the folder of the files.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the bytes of all tensors as `bf16`.
+    pub fn bytes(&self) -> u64 {
+        let elements = |entry: &Entry| entry.info.shape.iter().product::<usize>();
+        self.tensors.values().map(|entry| (elements(entry) * size_of::<bf16>()) as u64).sum()
+    }
+
+    /// Returns whether there is a tensor of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
+    /// Appends the elements of a tensor, rounded to `bf16`.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::MissingTensor`], [`ModelError::TensorShape`] and [`ModelError::TensorType`].
+    pub fn append(&self, name: &str, shape: &[usize], to: &mut Vec<bf16>) -> Result<(), ModelError> {
+        let missing = || ModelError::MissingTensor { name: name.into(), folder: self.folder.clone() };
+        let Entry { file, start, info } = self.tensors.get(name).ok_or_else(missing)?;
+        if info.shape != shape {
+            return Err(ModelError::TensorShape {
+                name: name.into(),
+                found: info.shape.clone(),
+                wanted: shape.into(),
+            });
+        }
+        let (first, end) = info.data_offsets;
+        let bytes =
+            self.files.get(*file).and_then(|all| all.get(start + first..start + end)).ok_or_else(missing)?;
+        match info.dtype {
+            Dtype::BF16 => to.extend(bytes.chunks_exact(2).map(|x| bf16::from_le_bytes([x[0], x[1]]))),
+            Dtype::F16 => to.extend(
+                bytes.chunks_exact(2).map(|x| bf16::from_f32(f16::from_le_bytes([x[0], x[1]]).to_f32())),
+            ),
+            Dtype::F32 => to.extend(
+                bytes.chunks_exact(4).map(|x| bf16::from_f32(f32::from_le_bytes([x[0], x[1], x[2], x[3]]))),
+            ),
+            other => return Err(ModelError::TensorType { name: name.into(), found: format!("{other:?}") }),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the files of weights in a folder, each once.
+fn paths(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
+    let index = folder.join(INDEX);
+    if !index.exists() {
+        return Ok(vec![folder.join(SINGLE)]);
+    }
+    let text =
+        fs::read_to_string(&index).map_err(|source| ModelError::File { path: index.clone(), source })?;
+    let Index { weight_map } =
+        serde_json::from_str(&text).map_err(|source| ModelError::Json { path: index, source })?;
+    let mut names: Vec<String> = weight_map.into_values().collect();
+    names.sort_unstable();
+    names.dedup();
+    Ok(names.into_iter().map(|name| folder.join(name)).collect())
+}

@@ -1,0 +1,303 @@
+//! The forward pass of a decoder: from tokens to logits.
+
+use tma_kernels::cached::{
+    AppendOptions, CachedAttentionOptions, KeyValueCache, KeyValueCacheMut, Rotary, RotaryLayout,
+    RotaryQueries, append, cached_attention,
+};
+use tma_kernels::gemm::{self, GemmOptions, gemm};
+use tma_kernels::model::{Gate, NormOptions, embedding, gated_packed, layer_norm, rms_norm, soft_cap};
+use tma_runtime::launch::LaunchOn;
+use tma_runtime::prelude::*;
+
+use crate::ModelError;
+use crate::activations::Activations;
+use crate::cache::{Cache, LayerCache};
+use crate::config::{Activation, Config, NormKind};
+use crate::decoder::{Batch, Decoder, Wanted};
+use crate::views::{first_mut, first_rows, first_rows_mut};
+use crate::weights::{Linear, Norm};
+
+/// Queues a batch of a decoder.
+pub(crate) fn queue(
+    decoder: &Decoder,
+    on: &impl LaunchOn,
+    batch: &Batch<'_>,
+    cache: &mut Cache,
+    activations: &mut Activations,
+) -> Result<(), ModelError> {
+    let (rows, sequences) = (batch.tokens.shape()[0], batch.lengths.shape()[0]);
+    if rows == 0 || sequences == 0 {
+        return Ok(());
+    }
+    let config = decoder.config();
+    let mut pass =
+        Pass { on, decoder, config, batch, sequences, tokens: rows / sequences, rows, activations };
+    let mut has_result = pass.embed()?;
+    for (layer, (weights, cache)) in decoder.weights.layers.iter().zip(&mut cache.layers).enumerate() {
+        pass.add_and_norm(&weights.before_attention, has_result)?;
+        pass.project(&weights.qkv)?;
+        pass.attend(weights.heads.as_ref(), config.windows[layer], cache)?;
+        pass.output(&weights.output, weights.after_attention.as_ref())?;
+        pass.add_and_norm(&weights.before_mlp, true)?;
+        pass.mlp(&weights.up, &weights.down, weights.after_mlp.as_ref())?;
+        has_result = true;
+    }
+    pass.logits()
+}
+
+/// A batch on its way through the layers.
+struct Pass<'a, L> {
+    on: &'a L,
+    decoder: &'a Decoder,
+    config: &'a Config,
+    batch: &'a Batch<'a>,
+    sequences: usize,
+    /// New tokens of each sequence.
+    tokens: usize,
+    /// Tokens of all sequences.
+    rows: usize,
+    activations: &'a mut Activations,
+}
+
+impl<L: LaunchOn> Pass<'_, L> {
+    /// Writes the embeddings to the residual. Returns whether there is also a result to add: the rows
+    /// of positions.
+    fn embed(&mut self) -> Result<bool, ModelError> {
+        let weights = &self.decoder.weights;
+        let residual = first_rows_mut(&mut self.activations.residual, self.rows)?;
+        embedding(self.on, &weights.embedding, self.batch.tokens, residual, self.config.embedding_scale)?;
+        let Some(positions) = &weights.positions else { return Ok(false) };
+        let result = first_rows_mut(&mut self.activations.result, self.rows)?;
+        embedding(self.on, positions, self.batch.positions, result, 1.0)?;
+        Ok(true)
+    }
+
+    /// Adds the last result to the residual, and normalises the sum.
+    fn add_and_norm(&mut self, norm: &Norm, has_result: bool) -> Result<(), ModelError> {
+        let Activations { result, normed_result, residual, normed, .. } = &mut *self.activations;
+        let out = first_rows_mut(normed, self.rows)?;
+        if !has_result {
+            return normalise(self.on, self.config, norm, first_rows(residual, self.rows)?, out, None);
+        }
+        let result = if self.config.norms_results { normed_result } else { result };
+        let residual = Some(first_rows_mut(residual, self.rows)?);
+        normalise(self.on, self.config, norm, first_rows(result, self.rows)?, out, residual)
+    }
+
+    /// Computes queries, keys and values.
+    fn project(&mut self, qkv: &Linear) -> Result<(), ModelError> {
+        let Activations { normed, qkv: out, gemm, .. } = &mut *self.activations;
+        let (x, out) = (first_rows(normed, self.rows)?, first_rows_mut(out, self.rows)?);
+        multiply(self.on, qkv, x, out, gemm::Activation::None, gemm)
+    }
+
+    /// Appends keys and values to the cache, and computes attention over it.
+    fn attend(
+        &mut self,
+        norms: Option<&[Norm; 2]>,
+        window: Option<usize>,
+        cache: &mut LayerCache,
+    ) -> Result<(), ModelError> {
+        let (on, config, batch) = (self.on, self.config, self.batch);
+        let Config { heads, key_heads, depth, .. } = *config;
+        let columns = config.qkv_columns();
+        let heads_at = |first, count| Heads {
+            sequences: self.sequences,
+            tokens: self.tokens,
+            columns,
+            first,
+            count,
+            depth,
+        };
+        let Activations { qkv, normed_heads, rotated, attended, lengths, attention, .. } =
+            &mut *self.activations;
+        let mut q = heads_at(0, heads).view(qkv)?;
+        let mut k = heads_at(heads, key_heads).view(qkv)?;
+        let v = heads_at(heads + key_heads, key_heads).view(qkv)?;
+        if let Some(norms) = norms {
+            for ((norm, x), out) in norms.iter().zip([&mut q, &mut k]).zip(normed_heads) {
+                let [_, count, ..] = x.shape();
+                let alone = Heads { columns: count * depth, ..heads_at(0, count) };
+                let by_token = alone.view_mut(out)?.permute([0, 2, 1, 3])?;
+                normalise(on, config, norm, x.permute([0, 2, 1, 3])?, by_token, None)?;
+                *x = alone.view(out)?;
+            }
+        }
+
+        let alone = Heads { columns: heads * depth, ..heads_at(0, heads) };
+        let mut lengths = first_mut(lengths, self.sequences)?;
+        let rotary = match &self.decoder.rotary {
+            None => None,
+            Some([cos, sin]) => Some(Rotary {
+                cos: cos.view(),
+                sin: sin.view(),
+                layout: RotaryLayout::Halves,
+                queries: Some(RotaryQueries::To { q, rotated: alone.view_mut(rotated)? }),
+            }),
+        };
+        let LayerCache { keys, values } = cache;
+        let grown = KeyValueCacheMut::paged(keys.view_mut(), values.view_mut(), batch.table);
+        let new_lengths = Some(lengths.reborrow());
+        let options = AppendOptions { counts: Some(batch.counts), new_lengths, rotary };
+        append(on, k, v, grown.with_lengths(batch.lengths), options)?;
+        if self.decoder.rotary.is_some() {
+            q = alone.view(rotated)?;
+        }
+
+        let cache = KeyValueCache::paged(keys.view(), values.view(), batch.table);
+        let options = CachedAttentionOptions {
+            causal: true,
+            window,
+            scale: Some(config.score_scale),
+            soft_cap: config.score_cap,
+            workspace: Some(attention),
+            ..Default::default()
+        };
+        let cache = cache.with_lengths(lengths.as_view());
+        Ok(cached_attention(on, q, cache, alone.view_mut(attended)?, options)?)
+    }
+
+    /// Multiplies the heads' results by the last matrix of attention.
+    fn output(&mut self, output: &Linear, norm: Option<&Norm>) -> Result<(), ModelError> {
+        let Activations { attended, result, gemm, .. } = &mut *self.activations;
+        let (x, out) = (first_rows(attended, self.rows)?, first_rows_mut(result, self.rows)?);
+        multiply(self.on, output, x, out, gemm::Activation::None, gemm)?;
+        self.norm_result(norm)
+    }
+
+    fn mlp(&mut self, up: &Linear, down: &Linear, norm: Option<&Norm>) -> Result<(), ModelError> {
+        let Activations { normed, up: wide, gated, gemm, result, .. } = &mut *self.activations;
+        let (activation, gate) = match self.config.activation {
+            Activation::GatedSilu => (gemm::Activation::None, Some(Gate::Silu)),
+            Activation::GatedGeluTanh => (gemm::Activation::None, Some(Gate::GeluTanh)),
+            Activation::GeluTanh => (gemm::Activation::Gelu, None),
+        };
+        let (x, out) = (first_rows(normed, self.rows)?, first_rows_mut(wide, self.rows)?);
+        multiply(self.on, up, x, out, activation, gemm)?;
+        let mut x = first_rows(wide, self.rows)?;
+        if let Some(gate) = gate {
+            gated_packed(self.on, gate, x, first_rows_mut(gated, self.rows)?)?;
+            x = first_rows(gated, self.rows)?;
+        }
+        multiply(self.on, down, x, first_rows_mut(result, self.rows)?, gemm::Activation::None, gemm)?;
+        self.norm_result(norm)
+    }
+
+    /// Normalises the last result by a norm of its own, if there is one.
+    fn norm_result(&mut self, norm: Option<&Norm>) -> Result<(), ModelError> {
+        let Some(norm) = norm else { return Ok(()) };
+        let Activations { result, normed_result, .. } = &mut *self.activations;
+        let out = first_rows_mut(normed_result, self.rows)?;
+        normalise(self.on, self.config, norm, first_rows(result, self.rows)?, out, None)
+    }
+
+    /// Adds the last result, normalises, and computes the logits of the rows that are wanted.
+    fn logits(&mut self) -> Result<(), ModelError> {
+        let Config { width, vocabulary, .. } = *self.config;
+        let (rows, first, step) = match self.batch.wanted {
+            Wanted::Nothing => return Ok(()),
+            Wanted::All => (self.rows, 0, 1),
+            Wanted::Last => (self.sequences, self.tokens - 1, self.tokens),
+        };
+        let Activations { result, normed_result, residual, normed, logits, gemm, .. } =
+            &mut *self.activations;
+        let result = if self.config.norms_results { normed_result } else { result };
+        let from = [first..first + (rows - 1) * step + 1, 0..width];
+        let (shape, strides) = ([rows, width], [step * width, 1]);
+        let x = result.view().slice(from.clone())?.with_strides(shape, strides)?;
+        let residual = residual.view_mut().slice(from)?.with_strides(shape, strides)?;
+        let weights = &self.decoder.weights;
+        let out = first_rows_mut(normed, rows)?;
+        normalise(self.on, self.config, &weights.last_norm, x, out, Some(residual))?;
+
+        let table = weights.logits.as_ref().unwrap_or(&weights.embedding);
+        let mut out = logits.view_mut().slice([0..rows, 0..vocabulary])?;
+        let options = GemmOptions { transpose_b: true, workspace: Some(gemm), ..GemmOptions::default() };
+        gemm::gemm(self.on, first_rows(normed, rows)?, table, out.reborrow(), options)?;
+        match self.config.logit_cap {
+            None => Ok(()),
+            Some(cap) => Ok(soft_cap(self.on, out, cap)?),
+        }
+    }
+}
+
+/// Heads within rows of columns.
+#[derive(Clone, Copy)]
+struct Heads {
+    sequences: usize,
+    tokens: usize,
+    /// Columns of a row.
+    columns: usize,
+    /// The first head.
+    first: usize,
+    /// The number of heads.
+    count: usize,
+    depth: usize,
+}
+
+impl Heads {
+    /// Returns a view of sequences × heads × tokens × depth.
+    fn view(self, rows: &DeviceTensor<bf16, 2>) -> Result<TensorView<'_, bf16, 4>, ModelError> {
+        Ok(rows.view().slice(self.part())?.with_strides(self.shape(), self.strides())?)
+    }
+
+    fn view_mut(self, rows: &mut DeviceTensor<bf16, 2>) -> Result<TensorViewMut<'_, bf16, 4>, ModelError> {
+        Ok(rows.view_mut().slice(self.part())?.with_strides(self.shape(), self.strides())?)
+    }
+
+    /// Returns the rows and columns of the heads.
+    fn part(self) -> [std::ops::Range<usize>; 2] {
+        let columns = self.first * self.depth..(self.first + self.count) * self.depth;
+        [0..self.sequences * self.tokens, columns]
+    }
+
+    fn shape(self) -> [usize; 4] {
+        [self.sequences, self.count, self.tokens, self.depth]
+    }
+
+    fn strides(self) -> [usize; 4] {
+        [self.tokens * self.columns, self.depth, self.columns, 1]
+    }
+}
+
+/// Queues a norm of rows, to which those of `residual` are added before.
+fn normalise<const N: usize>(
+    on: &impl LaunchOn,
+    config: &Config,
+    norm: &Norm,
+    x: TensorView<'_, bf16, N>,
+    out: TensorViewMut<'_, bf16, N>,
+    residual: Option<TensorViewMut<'_, bf16, N>>,
+) -> Result<(), ModelError> {
+    let options = NormOptions {
+        weight: Some(norm.weight.view()),
+        one_plus_weight: config.norm == NormKind::RmsOnePlus,
+        bias: norm.bias.as_ref().map(DeviceTensor::view),
+        epsilon: config.epsilon,
+        residual,
+    };
+    match config.norm {
+        NormKind::Layer => layer_norm(on, x, out, options)?,
+        NormKind::Rms | NormKind::RmsOnePlus => rms_norm(on, x, out, options)?,
+    }
+    Ok(())
+}
+
+/// Queues `out = activation(x · weightᵀ + bias)`.
+fn multiply(
+    on: &impl LaunchOn,
+    linear: &Linear,
+    x: TensorView<'_, bf16, 2>,
+    out: TensorViewMut<'_, bf16, 2>,
+    activation: gemm::Activation,
+    workspace: &mut gemm::Workspace,
+) -> Result<(), ModelError> {
+    let options = GemmOptions {
+        transpose_b: true,
+        bias: linear.bias.as_ref().map(DeviceTensor::view),
+        activation,
+        workspace: Some(workspace),
+        ..GemmOptions::default()
+    };
+    Ok(gemm(on, x, &linear.weight, out, options)?)
+}

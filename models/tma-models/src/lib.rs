@@ -1,0 +1,28 @@
+//! Language models on kernels of `tma-kernels`: from a folder of Hugging Face to tokens.
+//!
+//! | module | what it has |
+//! | --- | --- |
+//! | [`config`] | the extents and options of a decoder, from `config.json` |
+//! | [`checkpoint`] | the tensors of safetensors files |
+//! | [`decoder`] | weights on a device, and the forward pass from tokens to logits |
+//! | [`cache`] | keys and values in pages |
+//! | [`engine`] | texts for several requests at a time |
+//! | [`text`] | tokens of texts, and texts of tokens |
+
+mod activations;
+pub mod cache;
+pub mod checkpoint;
+pub mod config;
+pub mod decoder;
+pub mod engine;
+mod error;
+mod forward;
+mod noise;
+pub mod rotary;
+pub mod text;
+mod views;
+mod weights;
+
+pub use self::activations::Activations;
+pub use self::error::{ModelError, RequestError};
+pub use self::weights::Source;

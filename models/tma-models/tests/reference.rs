@@ -1,0 +1,149 @@
+//! Small models against Hugging Face transformers: logits within the rounding of `bf16`, and the same
+//! tokens.
+
+use anyhow::Result;
+use tma_models::cache::{Cache, PAGE_ROWS};
+use tma_models::checkpoint::Checkpoint;
+use tma_models::config::Config;
+use tma_models::decoder::{Batch, Decoder, Wanted};
+use tma_models::engine::{End, Engine, EngineOptions, Request, Sampling};
+use tma_models::text::Text;
+use tma_models::{Activations, Source};
+use tma_models_reference::{POSITIONS, Reference};
+use tma_runtime::Device;
+
+/// The greatest error of a logit, relative to that of transformers with the same weights in `bf16`.
+const BOUND: f64 = 1.3;
+
+fn loaded(device: &Device, reference: &Reference) -> Result<(Decoder, Text)> {
+    let folder = tempfile::tempdir()?;
+    reference.write(folder.path())?;
+    let config = Config::open(folder.path())?;
+    let checkpoint = Checkpoint::open(folder.path())?;
+    let decoder = Decoder::load(device, config, Source::Checkpoint(&checkpoint), &mut |_| {})?;
+    Ok((decoder, Text::open(folder.path())?))
+}
+
+/// Returns the logits of all positions.
+fn logits(decoder: &Decoder, tokens: &[u32]) -> Result<Vec<f32>> {
+    let (device, config, rows) = (decoder.device(), decoder.config(), tokens.len());
+    let pages = rows.div_ceil(PAGE_ROWS);
+    let mut cache = Cache::new(device, config, pages)?;
+    let mut activations = Activations::new(device, config, rows, rows)?;
+    let positions: Vec<u32> = (0..rows as u32).collect();
+    let (tokens, positions) = (device.tensor(tokens, [rows])?, device.tensor(&positions, [rows])?);
+    let (lengths, counts) = (device.zeros([1])?, device.tensor(&[rows as u32], [1])?);
+    let table: Vec<u32> = (0..pages as u32).collect();
+    let table = device.tensor(&table, [1, pages])?;
+    let batch = Batch {
+        tokens: tokens.view(),
+        positions: positions.view(),
+        lengths: lengths.view(),
+        counts: counts.view(),
+        table: table.view(),
+        wanted: Wanted::All,
+    };
+    let stream = device.stream()?;
+    decoder.forward(&stream, &batch, &mut cache, &mut activations)?;
+    stream.synchronize()?;
+    let mut out = device.zeros::<f32, 2>([rows, config.vocabulary])?;
+    tma_kernels::model::softmax(
+        device,
+        activations.logits(rows, config.vocabulary)?,
+        &mut out,
+        tma_kernels::model::SoftmaxOptions { scale: 1.0, log: true },
+    )?;
+    Ok(out.to_vec()?)
+}
+
+/// Returns log-probabilities of logits, in f64.
+fn log_softmax(logits: &[f32]) -> Vec<f64> {
+    let greatest = logits.iter().fold(f64::NEG_INFINITY, |most, x| most.max(f64::from(*x)));
+    let sum: f64 = logits.iter().map(|x| (f64::from(*x) - greatest).exp()).sum();
+    logits.iter().map(|x| f64::from(*x) - greatest - sum.ln()).collect()
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
+}
+
+fn check(model: &str) -> Result<()> {
+    let device = Device::open()?;
+    let reference = Reference::open(model)?;
+    let (decoder, text) = loaded(&device, &reference)?;
+    assert_eq!(text.encode(&reference.prompt)?, reference.tokens);
+
+    let vocabulary = decoder.config().vocabulary;
+    let found = logits(&decoder, &reference.tokens)?;
+    let positions = POSITIONS.into_iter().chain([reference.tokens.len() - 1]);
+    let mut worst = 0.0_f64;
+    for (position, wanted) in positions.zip(&reference.logits) {
+        let (row, wanted) = (&found[position * vocabulary..][..vocabulary], log_softmax(wanted));
+        let error = row.iter().zip(&wanted).map(|(x, y)| (f64::from(*x) - y).abs()).fold(0.0, f64::max);
+        worst = worst.max(error / deviation(&wanted));
+    }
+    println!("error of {model}: {worst:.4}");
+    assert!(worst <= BOUND * reference.bf16_error, "{model}: {worst}, transformers {}", reference.bf16_error);
+
+    // The prompt in chunks of 20 tokens, beside another request.
+    let options = EngineOptions { sequences: 2, context: 100, chunk: 20, ..Default::default() };
+    let mut engine = Engine::new(decoder, options)?;
+    let request = |prompt: &[u32], limit| Request {
+        prompt: prompt.to_vec(),
+        limit,
+        sampling: Sampling::default(),
+        ends: vec![],
+    };
+    let other = engine.submit(request(&reference.tokens[3..9], 30))?;
+    let id = engine.submit(request(&reference.tokens, reference.greedy.len()))?;
+    let (mut tokens, mut end) = (vec![], None);
+    while !engine.is_idle() {
+        for event in engine.step()? {
+            if event.request == id {
+                tokens.extend(event.token);
+                end = event.end;
+                if end.is_some() {
+                    engine.cancel(other);
+                }
+            }
+        }
+    }
+    assert_eq!((tokens, end), (reference.greedy, Some(End::Limit)), "{model}");
+    Ok(())
+}
+
+#[test]
+fn llama_2() -> Result<()> {
+    check("llama2")
+}
+
+#[test]
+fn llama_3_with_its_rotary_scaling_and_tied_embeddings() -> Result<()> {
+    check("llama3")
+}
+
+#[test]
+fn qwen_2_with_biases_and_yarn() -> Result<()> {
+    check("qwen2")
+}
+
+#[test]
+fn qwen_3_with_norms_of_heads() -> Result<()> {
+    check("qwen3")
+}
+
+#[test]
+fn mistral_with_a_sliding_window() -> Result<()> {
+    check("mistral")
+}
+
+#[test]
+fn gemma_2_with_limits_and_norms_of_results() -> Result<()> {
+    check("gemma2")
+}
+
+#[test]
+fn gpt_2_with_learned_positions() -> Result<()> {
+    check("gpt2")
+}

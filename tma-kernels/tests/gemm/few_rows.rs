@@ -1,0 +1,138 @@
+//! GEMMs of few rows, whose sums are divided among the blocks of a cluster.
+
+use tma_kernels::gemm::few_rows::kernel::exchanged::{BN, multiply};
+use tma_kernels::gemm::{Activation, GemmError, GemmOptions, Product, gemm};
+use tma_runtime::Error;
+use tma_runtime::prelude::*;
+
+use super::case::device;
+use super::exact::{Element, integers};
+
+/// The elements of C before the launch, and those after its rows afterwards.
+const BEFORE: f32 = 3.0;
+
+/// A GEMM of M × N × K, into a C whose rows have `more` elements that do not belong to it.
+struct Case<AB, C> {
+    mnk: [usize; 3],
+    more: usize,
+    a: Vec<AB>,
+    b: Vec<AB>,
+    residual: Vec<C>,
+    bias: Vec<C>,
+}
+
+impl<AB: Element + Product<C>, C: Element> Case<AB, C> {
+    fn new(mnk: [usize; 3], more: usize) -> Self {
+        let [m, n, k] = mnk;
+        let (a, b) = (integers(1, m * k), integers(2, n * k));
+        Self { mnk, more, a, b, residual: integers(3, m * n), bias: integers(4, n) }
+    }
+
+    /// Compares all of C's memory, to which the kernel wrote with all options or none.
+    #[track_caller]
+    fn compare(&self, found: &[C], is_more: bool) {
+        let [_, n, k] = self.mnk;
+        for (i, found) in found.iter().enumerate() {
+            let (row, column) = (i / (n + self.more), i % (n + self.more));
+            let wanted = if column < n {
+                let (a, b) = (&self.a[row * k..][..k], &self.b[column * k..][..k]);
+                let sum: f32 = a.iter().zip(b).map(|(a, b)| a.value() * b.value()).sum();
+                let added = self.residual[row * n + column].value() + self.bias[column].value();
+                if is_more { (2.0 * sum - BEFORE + added).max(0.0) } else { sum }
+            } else {
+                BEFORE
+            };
+            assert!(*found == C::of(wanted), "{:?}: row {row}, {column}: {found:?}, not {wanted}", self.mnk);
+        }
+    }
+
+    /// Launches the instance of tiles of `bm` rows.
+    #[track_caller]
+    fn launch(
+        &self,
+        device: &Device,
+        [bm, parts]: [u32; 2],
+        k_shift: u32,
+        is_more: bool,
+    ) -> Result<(), Error> {
+        let [m, n, k] = self.mnk;
+        let line = n + self.more;
+        let (a, b) = (device.tensor(&self.a, [1, m, k])?, device.tensor(&self.b, [1, n, k])?);
+        let (residual, bias) = (device.tensor(&self.residual, [m, n])?, device.tensor(&self.bias, [n])?);
+        let mut c = device.tensor(&vec![C::of(BEFORE); m * line], [m * line])?;
+        let kernel = multiply::find::<AB, C>(multiply::Key { bm }).expect("an instance");
+        kernel.launch(
+            device.with().cluster([parts, 1, 1]),
+            Grid::x(n.div_ceil(BN as usize) as u32 * parts),
+            &a,
+            &b,
+            &mut c,
+            m as u32,
+            n as u32,
+            k as u32,
+            k_shift,
+            line as u64,
+            if is_more { 2.0 } else { 1.0 },
+            if is_more { -1.0 } else { 0.0 },
+            is_more.then_some(&residual),
+            is_more.then_some(&bias),
+            if is_more { Activation::Relu as u32 } else { 0 },
+        )?;
+        self.compare(&c.to_vec()?, is_more);
+        Ok(())
+    }
+}
+
+/// Each tile with each number of parts: some of whose last steps are past the end of K.
+#[test]
+fn every_tile_is_divided_into_parts() -> Result<(), Error> {
+    let device = device();
+    for (bm, m) in [(8, 1), (8, 8), (16, 13), (32, 32), (64, 50)] {
+        for parts in [1, 2, 4, 8] {
+            Case::<bf16, bf16>::new([m, 136, 520], 0).launch(&device, [bm, parts], 37, parts == 2)?;
+        }
+        Case::<f16, f16>::new([m, 129, 1000], 3).launch(&device, [bm, 4], 0, true)?;
+        Case::<bf16, f32>::new([m, 77, 136], 1).launch(&device, [bm, 2], 0, true)?;
+        Case::<f16, f32>::new([m, 1, 8], 0).launch(&device, [bm, 1], 37, false)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn gemm_chooses_the_kernel_for_few_rows() -> Result<(), GemmError> {
+    let device = device();
+    for mnk in [[1, 264, 1032], [5, 47, 1032], [64, 130, 520]] {
+        for (more, is_more) in [(0, false), (3, true)] {
+            let case = Case::<bf16, bf16>::new(mnk, more);
+            let [m, n, k] = mnk;
+            let (a, b) = (device.tensor(&case.a, [m, k])?, device.tensor(&case.b, [n, k])?);
+            let (residual, bias) = (device.tensor(&case.residual, [m, n])?, device.tensor(&case.bias, [n])?);
+            let mut all = device.tensor(&vec![bf16::from_f32(BEFORE); m * (n + more)], [m, n + more])?;
+            let mut options = GemmOptions { transpose_b: true, ..GemmOptions::default() };
+            if is_more {
+                options.alpha = 2.0;
+                options.beta = -1.0;
+                options.residual = Some(residual.view());
+                options.bias = Some(bias.view());
+                options.activation = Activation::Relu;
+            }
+            gemm(&device, &a, &b, all.view_mut().slice([0..m, 0..n])?, options)?;
+            case.compare(&all.to_vec()?, is_more);
+        }
+    }
+    Ok(())
+}
+
+/// Neither the order of warps and blocks nor that in which copies arrive changes a bit.
+#[test]
+fn sums_of_few_rows_are_the_same_under_every_seed() {
+    let check = |device: &Device| {
+        for (tile, mnk) in [([8, 4], [3, 136, 520]), ([64, 2], [64, 128, 264])] {
+            Case::<bf16, f32>::new(mnk, 0).launch(device, tile, 37, true)?;
+        }
+        Ok::<_, Error>(())
+    };
+    if let Err(failure) = tma_runtime::testing::under_seeds(5, check) {
+        panic!("{failure}");
+    }
+}
