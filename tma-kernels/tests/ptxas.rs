@@ -18,7 +18,7 @@ use tma_kernels::gemm::scaled::few_rows::exchanged as scaled_few_rows;
 use tma_kernels::gemm::scaled::kernel::scaled;
 use tma_kernels::gemm::scaled::weights::widened as scaled_weights;
 use tma_kernels::gemm::split_k::kernels as split_k;
-use tma_kernels::model::{embedding, gated, norm, quantize, sample, softmax};
+use tma_kernels::model::{embedding, gated, norm, quantize, rotary, sample, softmax};
 use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas;
@@ -53,6 +53,7 @@ fn every_instance_is_assembled_without_spills() {
     let rows = rows.chain(&embedding::kernel::rows::look_up::INSTANCES);
     let rows = rows.chain(&quantize::kernel::rows::quantise::INSTANCES);
     let rows = rows.chain(&softmax::kernel::rows::softmax::INSTANCES);
+    let rows = rows.chain(&rotary::kernel::rows::turn::INSTANCES);
     let rows = rows.chain(&norm::staged::batches::normalise_staged::INSTANCES);
     let rows = rows.chain(&quantize::staged::batches::quantise_staged::INSTANCES);
     let rows = rows.chain(&softmax::staged::batches::softmax_staged::INSTANCES);

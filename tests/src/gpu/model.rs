@@ -1,9 +1,11 @@
 //! The kernels of `tma_kernels::model` at the extents of models, compared with plain Rust in f64.
 
 use anyhow::ensure;
+use tma_kernels::cached::RotaryLayout;
 use tma_kernels::model::{
-    Gate, ModelError, NormOptions, SampleOptions, ScaleBlocks, ScalesMut, SoftmaxOptions, arg_max, embedding,
-    gated_packed, layer_norm, log_probability, quantize, rms_norm, rms_norm_quantized, sample, softmax,
+    Gate, ModelError, NormOptions, RotaryAngles, RotaryScaling, SampleOptions, ScaleBlocks, ScalesMut,
+    SoftmaxOptions, arg_max, embedding, gated_packed, layer_norm, log_probability, quantize, rms_norm,
+    rms_norm_quantized, rotary, rotary_tables, sample, softmax,
 };
 use tma_runtime::prelude::*;
 
@@ -31,6 +33,11 @@ pub fn tests() -> Vec<Test> {
         test("rms_norm_quantized", quantised_norm),
         test("gated_packed", gated),
         test("embedding", looked_up),
+        test("rotary", |device| {
+            [RotaryLayout::Halves, RotaryLayout::Pairs]
+                .into_iter()
+                .try_for_each(|layout| rotated(device, layout))
+        }),
         test("quantize", |device| {
             for blocks in [ScaleBlocks::Row, ScaleBlocks::Columns128] {
                 for shape in [[300, 7168], [9, 20480], [33, 1001]].into_iter().chain(MANY_ROWS) {
@@ -144,6 +151,34 @@ fn gated(device: &Device) -> anyhow::Result<()> {
                     let wanted = gate / (1.0 + exponent.exp()) * up;
                     near(found.to_f64(), wanted, bound(wanted))?;
                 }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn rotated(device: &Device, layout: RotaryLayout) -> anyhow::Result<()> {
+    let shape @ [tokens, heads, depth] = [500, 8, 128];
+    let x = numbers(11, tokens * heads * depth, 3.0);
+    let (cos, sin) = rotary_tables(0..10_000, depth, 500_000.0, RotaryScaling::None);
+    let extents = [10_000, depth / 2];
+    let (of_cos, of_sin) = (device.tensor(&cos, extents)?, device.tensor(&sin, extents)?);
+    let angles = RotaryAngles { cos: of_cos.view(), sin: of_sin.view(), layout };
+    let positions: Vec<u32> = (0..tokens as u64).map(|token| (hash(12, token) % 10_000) as u32).collect();
+    let mut out = device.filled_bytes::<bf16, 3>(shape, 0xff)?;
+    rotary(device, &device.tensor(&x, shape)?, &device.tensor(&positions, [tokens])?, &mut out, angles)?;
+    for (row, (x, found)) in x.chunks(depth).zip(out.to_vec()?.chunks(depth)).enumerate() {
+        let position = positions[row / heads] as usize;
+        for pair in 0..depth / 2 {
+            let [first, second] = match layout {
+                RotaryLayout::Halves => [pair, pair + depth / 2],
+                RotaryLayout::Pairs => [2 * pair, 2 * pair + 1],
+            };
+            let at = position * depth / 2 + pair;
+            let (cos, sin) = (f64::from(cos[at]), f64::from(sin[at]));
+            let (a, b) = (x[first].to_f64(), x[second].to_f64());
+            for (found, wanted) in [(found[first], a * cos - b * sin), (found[second], b * cos + a * sin)] {
+                near(found.to_f64(), wanted, bound(wanted))?;
             }
         }
     }

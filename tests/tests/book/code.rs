@@ -329,5 +329,22 @@ fn a_normalised_sum_is_gated() -> anyhow::Result<()> {
     assert!(residual.to_vec()?.iter().all(|x| x.to_f32() == 2.0));
     // 1 / (1 + 1 / e)
     assert!(gated.to_vec()?.iter().all(|x| (x.to_f32() - 0.731).abs() < 0.004));
+
+    let mut queries = device.tensor(&[bf16::ONE; 2 * 128], [1, 2, 128])?;
+    let positions = device.tensor(&[0], [1])?;
+    use tma_kernels::cached::RotaryLayout;
+    use tma_kernels::model::{RotaryAngles, RotaryScaling, rotary_in_place, rotary_tables};
+
+    let scaling = RotaryScaling::Llama3 {
+        factor: 8.0,
+        low_frequency_factor: 1.0,
+        high_frequency_factor: 4.0,
+        original_positions: 8192.0,
+    };
+    let (cos, sin) = rotary_tables(0..4096, 128, 500_000.0, scaling);
+    let (cos, sin) = (device.tensor(&cos, [4096, 64])?, device.tensor(&sin, [4096, 64])?);
+    let angles = RotaryAngles { cos: cos.view(), sin: sin.view(), layout: RotaryLayout::Halves };
+    rotary_in_place(&device, &mut queries, &positions, angles)?;
+    assert!(queries.to_vec()?.iter().all(|x| *x == bf16::ONE));
     Ok(())
 }

@@ -26,6 +26,14 @@ pub enum ModelError {
         strides: Vec<usize>,
     },
 
+    /// Rows that do not begin at multiples of 16 bytes, which a kernel needs.
+    Unaligned {
+        /// The name of the argument.
+        tensor: &'static str,
+        /// The tensor's strides, in elements.
+        strides: Vec<usize>,
+    },
+
     /// More rows or columns than a kernel can address.
     TooLarge {
         /// The shape of the tensor.
@@ -64,7 +72,7 @@ impl ModelError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Shape { .. } => "TMA0575",
-            Self::Rows { .. } => "TMA0576",
+            Self::Rows { .. } | Self::Unaligned { .. } => "TMA0576",
             Self::TooLarge { .. } | Self::TooLong { .. } => "TMA0577",
             Self::Number { .. } => "TMA0578",
             Self::Runtime(error) => error.code(),
@@ -86,6 +94,11 @@ impl std::fmt::Display for ModelError {
                 "{code}: the elements of a row must be adjacent, and all dimensions before the last two must be \
                  mergeable to one: `{tensor}` has the strides {strides:?}, in elements; copy it to a tensor of its \
                  own, or pass its parts one by one"
+            ),
+            Self::Unaligned { tensor, strides } => write!(
+                f,
+                "{code}: rows must begin at multiples of 16 bytes: `{tensor}` has the strides {strides:?}, in \
+                 elements; copy it to a tensor of its own"
             ),
             Self::TooLarge { shape, wanted } => {
                 write!(f, "{code}: there must be {wanted}: a tensor is {shape:?}; split it")
@@ -114,6 +127,7 @@ impl std::error::Error for ModelError {
             Self::Runtime(error) => error.source(), // the message already shows this one
             Self::Shape { .. }
             | Self::Rows { .. }
+            | Self::Unaligned { .. }
             | Self::TooLarge { .. }
             | Self::TooLong { .. }
             | Self::Number { .. } => None,
@@ -136,6 +150,7 @@ mod tests {
         let errors = [
             ModelError::Shape { tensor: "weight", found: vec![100], wanted: vec![128] },
             ModelError::Rows { tensor: "x", strides: vec![1, 64] },
+            ModelError::Unaligned { tensor: "x", strides: vec![132, 66, 1] },
             ModelError::TooLarge { shape: vec![1 << 31, 8], wanted: "fewer than 2^31 rows and 2^26 columns" },
             ModelError::TooLong { shape: vec![4, 32768], most: 16384, aligned: true },
             ModelError::TooLong { shape: vec![4, 1001], most: 128, aligned: false },

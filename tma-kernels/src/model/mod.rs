@@ -1,5 +1,5 @@
 //! The kernels of a transformer between its matrix products: norms, gates, embeddings,
-//! quantisation, softmax and samplers.
+//! quantisation, rotary embeddings, softmax and samplers.
 //!
 //! All work on rows: the last dimension of a tensor, whose elements must be adjacent.
 
@@ -9,6 +9,7 @@ mod error;
 pub mod gated;
 pub mod norm;
 pub mod quantize;
+pub mod rotary;
 mod rows;
 pub mod sample;
 pub mod softmax;
@@ -21,6 +22,7 @@ pub use self::error::ModelError;
 pub use self::gated::{Gate, gated, gated_packed};
 pub use self::norm::{NormOptions, layer_norm, rms_norm, rms_norm_quantized};
 pub use self::quantize::{ScaleBlocks, ScalesMut, quantize};
+pub use self::rotary::{RotaryAngles, RotaryScaling, rotary, rotary_in_place, rotary_tables};
 pub use self::rows::ModelElement;
 pub use self::sample::{SampleOptions, arg_max, log_probability, sample};
 pub use self::softmax::{SoftmaxOptions, softmax};

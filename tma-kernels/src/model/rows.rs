@@ -166,6 +166,7 @@ pub(super) struct Tile {
 }
 
 /// The tiles of kernels that keep rows in registers, and of rows that are not aligned.
+const SINGLE: Tile = Tile { threads: 512, vectors: 1, wide: 1 };
 const SHORT: Tile = Tile { threads: 256, vectors: 2, wide: 1 };
 const LONG: Tile = Tile { threads: 512, vectors: 4, wide: 1 };
 const ODD: Tile = Tile { threads: 256, vectors: 4, wide: 0 };
@@ -179,6 +180,13 @@ impl Tile {
             true if rows.columns as usize <= SHORT.columns::<T>(SHORT.threads) => SHORT,
             true => LONG,
         }
+    }
+
+    /// Returns the tile for rows that are normalised. A single row gets more threads, of which each
+    /// has less to wait for.
+    pub(super) fn of_norm<T: Scalar>(rows: Rows, all: &[Strides]) -> Self {
+        let tile = Self::of_rows::<T>(rows, all);
+        if tile == SHORT && rows.count == 1 { SINGLE } else { tile }
     }
 
     /// Returns the tile for rows whose elements do not depend on each other, of which a thread has

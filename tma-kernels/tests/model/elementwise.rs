@@ -67,6 +67,15 @@ fn multiplies<T: Element>(activation: Gate, layout: Layout, size: f64) -> Result
     Ok(())
 }
 
+/// Rows enough for all multiprocessors have more vectors for each thread.
+#[test]
+fn gates_of_many_rows() -> Result<(), ModelError> {
+    let layout = Layout { shape: [1, 9, 5120], apart: 8 };
+    multiplies::<bf16>(Gate::Silu, layout, 8.0)?;
+    multiplies::<f16>(Gate::GeluTanh, layout, 4.0)?;
+    multiplies::<f32>(Gate::Gelu, layout, 8.0)
+}
+
 #[test]
 fn every_gate_type_and_layout() -> Result<(), ModelError> {
     for gate in GATES {

@@ -4,6 +4,7 @@
 mod elementwise;
 mod norm;
 mod quantize;
+mod rotary;
 mod rows;
 mod sample;
 mod softmax;

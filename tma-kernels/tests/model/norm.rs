@@ -113,6 +113,17 @@ fn every_option() {
     }
 }
 
+/// A single row has more threads than those of several rows.
+#[test]
+fn single_rows() {
+    for columns in [4096, 1000, 8] {
+        let layout = Layout { shape: [1, 1, columns], apart: 0 };
+        checks::<bf16>(layout, LAYER, 4.0);
+        checks::<f16>(layout, Case { residual: true, ..RMS }, 4.0);
+    }
+    checks::<f32>(Layout { shape: [1, 1, 2048], apart: 0 }, LAYER, 4.0);
+}
+
 #[test]
 fn batches() {
     let [apart, heads, long] = BATCHES;
@@ -209,7 +220,7 @@ fn quantised_results() -> Result<(), ModelError> {
         Ok(())
     }
     for blocks in [ScaleBlocks::Row, ScaleBlocks::Columns128] {
-        for shape in [[3, 256], [2, 1000], [3, 101], [1, 5120], [36, 1032], [9, 4104]] {
+        for shape in [[3, 256], [2, 1000], [3, 101], [1, 5120], [1, 1024], [36, 1032], [9, 4104]] {
             same::<bf16>(shape, blocks)?;
             same::<f32>(shape, blocks)?;
         }

@@ -2,9 +2,11 @@
 //! kernel reads and writes, in the same rounds.
 
 use anyhow::bail;
+use tma_kernels::cached::RotaryLayout;
 use tma_kernels::model::{
-    Gate, ModelError, NormOptions, SampleOptions, ScaleBlocks, ScalesMut, SoftmaxOptions, arg_max, embedding,
-    gated_packed, layer_norm, log_probability, quantize, rms_norm, rms_norm_quantized, sample, softmax,
+    Gate, ModelError, NormOptions, RotaryAngles, RotaryScaling, SampleOptions, ScaleBlocks, ScalesMut,
+    SoftmaxOptions, arg_max, embedding, gated_packed, layer_norm, log_probability, quantize, rms_norm,
+    rms_norm_quantized, rotary, rotary_tables, sample, softmax,
 };
 use tma_runtime::prelude::*;
 
@@ -51,7 +53,7 @@ const fn reported(name: &'static str, prepare: fn(&Device) -> Result<Prepared, E
 }
 
 /// The kernels. Those of `sample` have no target: arithmetic limits them, not memory.
-const CONTESTANTS: [Contestant; 16] = [
+const CONTESTANTS: [Contestant; 17] = [
     judged("rms_norm", |device| norm(device, HIDDEN, false)),
     judged("rms_norm::residual", residual_norm),
     judged("rms_norm::heads", |device| norm(device, HEADS, false)),
@@ -61,6 +63,7 @@ const CONTESTANTS: [Contestant; 16] = [
     judged("gated_packed::silu", |device| gate(device, Gate::Silu)),
     judged("gated_packed::gelu", |device| gate(device, Gate::Gelu)),
     judged("embedding", look_up),
+    judged("rotary", rotated),
     judged("quantize::row", |device| quantised(device, ScaleBlocks::Row)),
     judged("quantize::columns128", |device| quantised(device, ScaleBlocks::Columns128)),
     judged("softmax", normalised),
@@ -135,6 +138,23 @@ fn look_up(device: &Device) -> Result<Prepared, Error> {
     let mut out = device.zeros::<bf16, 2>(HIDDEN)?;
     let bytes = 2 * out.bytes();
     let launch = move |stream: &Stream| embedding(stream, &table, &tokens, &mut out, 64.0);
+    Ok(Prepared { bytes, launch: Box::new(launch) })
+}
+
+fn rotated(device: &Device) -> Result<Prepared, Error> {
+    let [tokens, depth] = [HIDDEN[0], HEADS[1]];
+    let x = numbers(device, HIDDEN)?;
+    let mut out = device.zeros::<bf16, 2>(HIDDEN)?;
+    let positions = device.tensor(&Vec::from_iter(0..tokens as u32), [tokens])?;
+    let (cos, sin) = rotary_tables(0..tokens as u32, depth, 500_000.0, RotaryScaling::None);
+    let (cos, sin) = (device.tensor(&cos, [tokens, depth / 2])?, device.tensor(&sin, [tokens, depth / 2])?);
+    let bytes = x.bytes() + out.bytes() + positions.bytes() + cos.bytes() + sin.bytes();
+    let launch = move |stream: &Stream| {
+        let (shape, strides) = ([tokens, HIDDEN[1] / depth, depth], [HIDDEN[1], depth, 1]);
+        let angles = RotaryAngles { cos: cos.view(), sin: sin.view(), layout: RotaryLayout::Halves };
+        let to = out.view_mut().with_strides(shape, strides)?;
+        rotary(stream, x.view().with_strides(shape, strides)?, &positions, to, angles)
+    };
     Ok(Prepared { bytes, launch: Box::new(launch) })
 }
 

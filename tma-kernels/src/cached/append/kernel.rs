@@ -53,6 +53,12 @@ pub mod rows {
         let x = from.get_vec::<8>(from_start + column as u64);
         let cos = angles.cos.get_vec::<4>(angles.cos_start + (column / 2) as u64);
         let sin = angles.sin.get_vec::<4>(angles.sin_start + (column / 2) as u64);
+        to.set_vec(to_start + column as u64, turned_pairs(x, cos, sin));
+    }
+
+    /// Returns adjacent pairs, rotated.
+    #[tma_device]
+    pub fn turned_pairs<T: TileElement + Number>(x: [T; 8], cos: [f32; 4], sin: [f32; 4]) -> [T; 8] {
         let mut y = x;
         for i in unroll(0..4usize) {
             let a = cast::<f32>(x[2 * i]);
@@ -60,7 +66,7 @@ pub mod rows {
             y[2 * i] = cast::<T>(fma(a, cos[i], -(b * sin[i])));
             y[2 * i + 1] = cast::<T>(fma(b, cos[i], a * sin[i]));
         }
-        to.set_vec(to_start + column as u64, y);
+        y
     }
 
     /// Rotates the pairs of two vectors, which are `half` columns apart.

@@ -71,11 +71,11 @@ pub mod rows {
     /// `form` is 0 for the swish, 1 for the Gaussian error function and 2 for its approximation.
     #[tma_kernel(threads = 256, min_blocks = 3, unchecked, instances(
         T in [bf16, f16, f32],
-        WIDE in [wide = 1, odd = 0],
+        (K, WIDE) in [wide = (VECTORS, 1), few = (1, 1), odd = (VECTORS, 0)],
         let V = 1 + WIDE * (16 / size_of::<T>() - 1),
         let W = V + (1 - WIDE),
     ))]
-    pub fn multiply<T, const WIDE: usize, const V: usize, const W: usize>(
+    pub fn multiply<T, const K: usize, const WIDE: usize, const V: usize, const W: usize>(
         gate: Global<T>,
         up: Global<T>,
         out: Global<T>,
@@ -97,7 +97,7 @@ pub mod rows {
         grid_dependency_wait();
         grid_dependency_launch();
         let first = part(256, width, V as u32, rows);
-        let mine = shifted(first, block_idx().y * (VECTORS as u32 * first.step));
+        let mine = shifted(first, block_idx().y * (K as u32 * first.step));
         if !mine.exists || mine.column >= columns {
             return;
         }
@@ -105,29 +105,29 @@ pub mod rows {
         let of_gate = row_start(Strides { outer: gate_outer, inner: gate_inner }, row);
         let of_up = row_start(Strides { outer: up_outer, inner: up_inner }, row);
         let to = row_start(Strides { outer: out_outer, inner: out_inner }, row);
-        let raw = fetch::<T, VECTORS, V, W>(gate, of_gate, mine, columns);
-        let other = fetch::<T, VECTORS, V, W>(up, of_up + up_start, mine, columns);
-        let mut x = converted::<T, VECTORS, V, W>(raw);
-        let y = converted::<T, VECTORS, V, W>(other);
+        let raw = fetch::<T, K, V, W>(gate, of_gate, mine, columns);
+        let other = fetch::<T, K, V, W>(up, of_up + up_start, mine, columns);
+        let mut x = converted::<T, K, V, W>(raw);
+        let y = converted::<T, K, V, W>(other);
         if form == 0 {
-            for k in unroll(0..VECTORS) {
+            for k in unroll(0..K) {
                 for i in unroll(0..V) {
                     x[k][i] = silu(finite(x[k][i])) * y[k][i];
                 }
             }
         } else if form == 1 {
-            for k in unroll(0..VECTORS) {
+            for k in unroll(0..K) {
                 for i in unroll(0..V) {
                     x[k][i] = gelu_erf(finite(x[k][i])) * y[k][i];
                 }
             }
         } else {
-            for k in unroll(0..VECTORS) {
+            for k in unroll(0..K) {
                 for i in unroll(0..V) {
                     x[k][i] = gelu_tanh(finite(x[k][i])) * y[k][i];
                 }
             }
         }
-        store::<T, VECTORS, V, W>(out, to, mine, columns, x);
+        store::<T, K, V, W>(out, to, mine, columns, x);
     }
 }

@@ -130,9 +130,15 @@ fn queue<T: ModelElement, const N: usize>(
     // The packed `up` begins within a row.
     let up_rows = Strides { inner: up_start as u64, ..of_up };
     let tile = Tile::of_elements::<T>(rows, &[of_gate, of_up, up_rows, of_out], VECTORS);
-    let division = Division::of::<T>(tile, rows);
+    let mut division = Division::of::<T>(tile, rows);
+    let mut vectors = tile.vectors;
+    if tile.wide == 1 && division.blocks.saturating_mul(division.parts) < on.device().multiprocessors() {
+        // Few elements are spread over more blocks.
+        vectors = 1;
+        division = Division::of::<T>(Tile { vectors, ..tile }, rows);
+    }
     division.check(&shape)?;
-    let key = multiply::Key { wide: tile.wide };
+    let key = multiply::Key { k: vectors, wide: tile.wide };
     multiply::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::new(division.blocks, division.parts, 1),

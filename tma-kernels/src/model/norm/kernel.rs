@@ -90,7 +90,7 @@ pub mod rows {
     /// The result is written to `out`, or with scales to `quantised`. Then a row has one part.
     #[tma_kernel(threads = THREADS, min_blocks = 512 / THREADS, unchecked, instances(
         T in [bf16, f16, f32],
-        (THREADS, K, WIDE) in [short = (256, 2, 1), long = (512, 4, 1), odd = (256, 4, 0)],
+        (THREADS, K, WIDE) in [single = (512, 1, 1), short = (256, 2, 1), long = (512, 4, 1), odd = (256, 4, 0)],
         let V = 1 + WIDE * (16 / size_of::<T>() - 1),
         let W = V + (1 - WIDE),
         let WARPS = THREADS / 32,
@@ -160,7 +160,7 @@ pub mod rows {
             let count = cast::<f32>(min(span, columns - start));
             moments = add(moments, of_part, mine, columns, count, width, centred, sums);
             start += span;
-            if K == 2 {
+            if K <= 2 {
                 break; // a row has one part
             }
         }
@@ -202,7 +202,7 @@ pub mod rows {
             if let Some(out) = out {
                 store::<T, K, V, W>(out, to, mine, columns, of_part);
             }
-            if K == 2 {
+            if K <= 2 {
                 break;
             }
             if start > 0 {

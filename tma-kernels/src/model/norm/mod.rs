@@ -212,7 +212,7 @@ fn queue<T: ModelElement, const N: usize>(
         )?;
         return Ok(());
     }
-    let tile = Tile::of_rows::<T>(rows, &all);
+    let tile = Tile::of_norm::<T>(rows, &all);
     let mut division = Division::of::<T>(tile, rows);
     if let Some(blocks) = blocks {
         division = blocks.division::<T>(tile, rows);

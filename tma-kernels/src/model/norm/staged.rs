@@ -235,6 +235,8 @@ pub mod batches {
                     }
                 }
             }
+            // Before the stores of quantised rows, for which it would wait.
+            fence_proxy_async();
             if let Some(quantised) = quantised {
                 if let Some(scales) = scales {
                     let scales = Scales { all: scales, row: scales_row, block: scales_block };
@@ -252,7 +254,6 @@ pub mod batches {
                     }
                 }
             }
-            fence_proxy_async();
             sync_threads();
             if leader {
                 if let Some(out) = out {

@@ -133,9 +133,9 @@ pub fn quantize<T: ModelElement>(
     }
     let in_blocks = scales.blocks == ScaleBlocks::Columns128;
     let [scales_row, scales_block] = scales.strides();
-    let multiprocessors = on.device().multiprocessors();
-    let least = scales.blocks.least_width::<T>();
-    if let Some(staging) = Staging::of::<T>(rows, &[of_x, of_out], least, multiprocessors) {
+    // Blocks of columns are as fast from registers: each has a scale of its own to compute and store.
+    let staging = Staging::of::<T>(rows, &[of_x, of_out], 1, on.device().multiprocessors());
+    if let Some(staging) = staging.filter(|_| !in_blocks) {
         let key = quantise_staged::Key { form: T::FORM, threads: staging.threads };
         quantise_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
             dependent(on),
@@ -148,11 +148,9 @@ pub fn quantize<T: ModelElement>(
             staging.width,
             staging.height,
             staging.run,
-            in_blocks,
             of_x.inner,
             of_out.inner,
             scales_row as u64,
-            scales_block as u64,
         )?;
         return Ok(());
     }

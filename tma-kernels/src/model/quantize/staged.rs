@@ -2,19 +2,18 @@
 
 use tma_runtime::tma_module;
 
-/// Rows of `e4m3` with scales, in batches.
+/// Rows of `e4m3` with a scale each, in batches.
 #[tma_module]
 pub mod batches {
     use tma_runtime::prelude::*;
 
     use crate::model::quantize::kernel::rows::{
-        Scales, greatest_of_all, scale_of, store_blocks, store_scale, store_scaled,
+        Scales, greatest_of_all, scale_of, store_scale, store_scaled,
     };
     use crate::model::stages::of_stages::{BUFFERS, Batches, height_of, load_batch, place, unpacked};
     use crate::model::vectors::of_rows::{Part, Strides, row_max};
 
-    /// Quantises rows. `width` threads have a row of each batch. With `in_blocks`, each 128 columns
-    /// have a scale.
+    /// Quantises rows. `width` threads have a row of each batch.
     #[tma_kernel(threads = THREADS, min_blocks = 512 / THREADS, unchecked, instances(
         (T, FORM) in [bf16 = (bf16, 1), f16 = (f16, 0), f32 = (f32, 0)],
         THREADS in [short = 256, long = 512],
@@ -40,11 +39,9 @@ pub mod batches {
         width: u32,
         height: u32,
         run: u32,
-        in_blocks: bool,
         x_row: u64,
         out_row: u64,
         scales_row: u64,
-        scales_block: u64,
     ) where
         T: TileElement + Number,
     {
@@ -57,7 +54,7 @@ pub mod batches {
         let count = rows.div_ceil(height);
         let row_bytes = columns * size_of::<T>() as u32;
         let from = Strides { outer: 0, inner: x_row };
-        let scales = Scales { all: scales, row: scales_row, block: scales_block };
+        let scales = Scales { all: scales, row: scales_row, block: 0 };
         if leader {
             for i in 0..BUFFERS {
                 full[i].init(1);
@@ -94,8 +91,8 @@ pub mod batches {
                     of_row[k as usize] = unpacked::<FORM, V>(words[slot].get_vec::<4>(vector * 4));
                 }
             }
-            // All threads have read the batch: its buffer is loaded again.
-            fence_proxy_async();
+            // All threads have read the batch: its buffer is loaded again. They have not written to
+            // it, so that there is no proxy fence, which would wait for the stores of the last batch.
             sync_threads();
             if leader {
                 if ahead < count {
@@ -106,15 +103,11 @@ pub mod batches {
             let row = batch * height + mine.row;
             let part = Part { row, exists, column: mine.column, step: mine.step };
             let start = row as u64 * out_row;
-            if in_blocks {
-                store_blocks::<4, V, V>(out, start, scales, part, columns, of_row);
-            } else {
-                let scale = scale_of(row_max(greatest_of_all(of_row), width, sums));
-                if exists && mine.column == 0 {
-                    store_scale(scales, row, 0, scale);
-                }
-                store_scaled::<4, V, V>(out, start, part, columns, of_row, scale);
+            let scale = scale_of(row_max(greatest_of_all(of_row), width, sums));
+            if exists && mine.column == 0 {
+                store_scale(scales, row, 0, scale);
             }
+            store_scaled::<4, V, V>(out, start, part, columns, of_row, scale);
             ahead += grid_dim().x;
             batch += grid_dim().x;
             slot += 1;

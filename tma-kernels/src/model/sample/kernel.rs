@@ -19,9 +19,6 @@ pub mod rows {
     /// Threads of a block.
     pub const THREADS: u32 = 256;
 
-    /// Blocks of [`scan`] on a multiprocessor.
-    pub const SCAN_RESIDENT: u32 = 4;
-
     /// Warps of a block.
     const WARPS: u32 = 8;
 
@@ -122,21 +119,18 @@ pub mod rows {
     }
 
     /// Finds the first greatest element of each row, or the logarithm of the probability of a
-    /// token: the softmax's logarithm. A cluster stays for many rows: to start one for each would take
-    /// more time than to read the row.
-    #[tma_kernel(threads = THREADS, cluster = BLOCKS, min_blocks = SCAN_RESIDENT, unchecked, instances(
+    /// token: the softmax's logarithm. Each row has a cluster.
+    #[tma_kernel(threads = THREADS, cluster = BLOCKS, unchecked, instances(
         T in [bf16, f16, f32],
         WIDE in [wide = 1, odd = 0],
         let V = 1 + WIDE * (16 / size_of::<T>() - 1),
         let W = V + (1 - WIDE),
-        let M = 2 * size_of::<T>(),
     ))]
-    pub fn scan<T, const WIDE: usize, const V: usize, const W: usize, const M: usize>(
+    pub fn scan<T, const WIDE: usize, const V: usize, const W: usize>(
         x: Global<T>,
         greatest: Option<Global<u32>>,
         tokens: Option<Global<u32>>,
         log_probabilities: Option<Global<f32>>,
-        rows: u32,
         columns: u32,
         x_row: u64,
     ) where
@@ -148,78 +142,75 @@ pub mod rows {
         let sums: SharedArray<f32, WARPS> = shared();
         let counts: SharedArray<f32, WARPS> = shared();
         let scratch = Scratch { ranks, sums, counts };
-        let mut row = block_idx().x / BLOCKS;
-        while row < rows {
-            let from = row as u64 * x_row;
-            let first = part_of_cluster(V as u32, row);
-            let span = M as u32 * first.step;
-            let leader = cluster_rank() == 0 && thread_idx().x == 0;
-            if let Some(greatest) = greatest {
-                let mut best = Best { score: f32::NEG_INFINITY, column: 0, exists: false };
-                for start in (0..columns).step_by(span as usize) {
-                    let mine = shifted(first, start);
-                    let x = load::<T, M, V, W>(x, from, mine, columns);
-                    for k in unroll(0..M) {
-                        let column = mine.column + k as u32 * mine.step;
-                        if column < columns {
-                            for i in unroll(0..V) {
-                                best = better(best, x[k][i], column + i as u32);
-                            }
+        let row = block_idx().x / BLOCKS;
+        let from = row as u64 * x_row;
+        let first = part_of_cluster(V as u32, row);
+        let span = K as u32 * first.step;
+        let leader = cluster_rank() == 0 && thread_idx().x == 0;
+        if let Some(greatest) = greatest {
+            let mut best = Best { score: f32::NEG_INFINITY, column: 0, exists: false };
+            for start in (0..columns).step_by(span as usize) {
+                let mine = shifted(first, start);
+                let x = load::<T, K, V, W>(x, from, mine, columns);
+                for k in unroll(0..K) {
+                    let column = mine.column + k as u32 * mine.step;
+                    if column < columns {
+                        for i in unroll(0..V) {
+                            best = better(best, x[k][i], column + i as u32);
                         }
                     }
-                }
-                let (rank, _, _) = reduced(scratch, ranked(best), 0.0, 0.0, false);
-                if leader {
-                    greatest.set(row, column_of(rank));
                 }
             }
-            if let Some(log_probabilities) = log_probabilities {
-                // The sum of powers relative to the greatest element of the thread's.
-                let mut most = f32::NEG_INFINITY;
-                let mut sum = 0.0f32;
-                for start in (0..columns).step_by(span as usize) {
-                    let mine = shifted(first, start);
-                    let x = load::<T, M, V, W>(x, from, mine, columns);
-                    let mut of_part = most;
-                    for k in unroll(0..M) {
-                        if mine.column + k as u32 * mine.step < columns {
-                            for i in unroll(0..V) {
-                                of_part = max(of_part, x[k][i]);
-                            }
-                        }
-                    }
-                    let base = if of_part == f32::NEG_INFINITY { 0.0 } else { of_part };
-                    if of_part > most {
-                        sum *= exp2_ftz((most - base) * LOG2_E);
-                    }
-                    most = of_part;
-                    for k in unroll(0..M) {
-                        if mine.column + k as u32 * mine.step < columns {
-                            for i in unroll(0..V) {
-                                sum += exp2_ftz((x[k][i] - base) * LOG2_E);
-                            }
+            let (rank, _, _) = reduced(scratch, ranked(best), 0.0, 0.0, false);
+            if leader {
+                greatest.set(row, column_of(rank));
+            }
+        }
+        if let Some(log_probabilities) = log_probabilities {
+            // The sum of powers relative to the greatest element of the thread's.
+            let mut most = f32::NEG_INFINITY;
+            let mut sum = 0.0f32;
+            for start in (0..columns).step_by(span as usize) {
+                let mine = shifted(first, start);
+                let x = load::<T, K, V, W>(x, from, mine, columns);
+                let mut of_part = most;
+                for k in unroll(0..K) {
+                    if mine.column + k as u32 * mine.step < columns {
+                        for i in unroll(0..V) {
+                            of_part = max(of_part, x[k][i]);
                         }
                     }
                 }
-                let (_, _, of_row) = reduced(scratch, 0, 0.0, most, true);
-                let base = if of_row == f32::NEG_INFINITY { 0.0 } else { of_row };
-                if most != f32::NEG_INFINITY {
+                let base = if of_part == f32::NEG_INFINITY { 0.0 } else { of_part };
+                if of_part > most {
                     sum *= exp2_ftz((most - base) * LOG2_E);
                 }
-                let (_, all, _) = reduced(scratch, 0, sum, 0.0, false);
-                if let Some(tokens) = tokens {
-                    if leader {
-                        let token = tokens.get(row);
-                        let mut result = f32::NEG_INFINITY;
-                        if token < columns {
-                            let x = cast::<f32>(x.get(from + token as u64));
-                            result = (x - base) - log2(all) * LN_2;
+                most = of_part;
+                for k in unroll(0..K) {
+                    if mine.column + k as u32 * mine.step < columns {
+                        for i in unroll(0..V) {
+                            sum += exp2_ftz((x[k][i] - base) * LOG2_E);
                         }
-                        log_probabilities.set(row, result);
                     }
                 }
             }
-            row += grid_dim().x / BLOCKS;
+            let (_, _, of_row) = reduced(scratch, 0, 0.0, most, true);
+            let base = if of_row == f32::NEG_INFINITY { 0.0 } else { of_row };
+            if most != f32::NEG_INFINITY {
+                sum *= exp2_ftz((most - base) * LOG2_E);
+            }
+            let (_, all, _) = reduced(scratch, 0, sum, 0.0, false);
+            if let Some(tokens) = tokens {
+                if leader {
+                    let token = tokens.get(row);
+                    let mut result = f32::NEG_INFINITY;
+                    if token < columns {
+                        let x = cast::<f32>(x.get(from + token as u64));
+                        result = (x - base) - log2(all) * LN_2;
+                    }
+                    log_probabilities.set(row, result);
+                }
+            }
         }
         sync_cluster(); // no block ends while others read its shared memory
     }

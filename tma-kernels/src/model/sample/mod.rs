@@ -6,7 +6,7 @@ use tma_runtime::Scalar;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
-use self::kernel::rows::{BLOCKS, SCAN_RESIDENT, draw, scan};
+use self::kernel::rows::{BLOCKS, draw, scan};
 use super::rows::{Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
 use super::{ModelElement, ModelError};
 use crate::dependent::dependent;
@@ -37,15 +37,8 @@ impl<'a, T: ModelElement> Logits<'a, T> {
         Ok(Self { flat: flat(x, strides)?, rows, strides, wide, shape })
     }
 
-    /// Returns a grid of a cluster for each row.
     fn grid(&self) -> Grid {
         Grid::x(self.rows.count * BLOCKS)
-    }
-
-    /// Returns a grid of as many clusters as the device has room for, if there are rows enough.
-    fn grid_of_scan(&self, multiprocessors: u32) -> Grid {
-        let clusters = (multiprocessors * SCAN_RESIDENT / BLOCKS).max(1);
-        Grid::x(self.rows.count.min(clusters) * BLOCKS)
     }
 }
 
@@ -98,12 +91,11 @@ pub fn arg_max<T: ModelElement>(
     }
     scan::find::<T>(scan::Key { wide: logits.wide }).ok_or_else(|| without_instance(&logits.shape))?.launch(
         dependent(on),
-        logits.grid_of_scan(on.device().multiprocessors()),
+        logits.grid(),
         logits.flat,
         Some(flat_mut(out, of_out)?),
         None::<TensorView<'_, u32, 1>>,
         None::<TensorViewMut<'_, f32, 1>>,
-        logits.rows.count,
         logits.rows.columns,
         logits.strides.inner,
     )?;
@@ -136,12 +128,11 @@ pub fn log_probability<T: ModelElement>(
     }
     scan::find::<T>(scan::Key { wide: logits.wide }).ok_or_else(|| without_instance(&logits.shape))?.launch(
         dependent(on),
-        logits.grid_of_scan(on.device().multiprocessors()),
+        logits.grid(),
         logits.flat,
         None::<TensorViewMut<'_, u32, 1>>,
         Some(tokens),
         Some(flat_mut(out, of_out)?),
-        logits.rows.count,
         logits.rows.columns,
         logits.strides.inner,
     )?;
