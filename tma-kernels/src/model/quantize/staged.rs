@@ -67,11 +67,9 @@ pub mod batches {
 
         let mut ahead = block_idx().x;
         for i in 0..BUFFERS {
-            if ahead < count {
-                if leader {
-                    full[i].arrive_expect_tx(height_of(batches, ahead) * row_bytes);
-                    load_batch(x, from, batches, ahead, buffers[i], full[i]);
-                }
+            if leader && ahead < count {
+                full[i].arrive_expect_tx(height_of(batches, ahead) * row_bytes);
+                load_batch(x, from, batches, ahead, buffers[i], full[i]);
             }
             ahead += grid_dim().x;
         }
@@ -94,11 +92,9 @@ pub mod batches {
             // All threads have read the batch: its buffer is loaded again. They have not written to
             // it, so that there is no proxy fence, which would wait for the stores of the last batch.
             sync_threads();
-            if leader {
-                if ahead < count {
-                    full[slot].arrive_expect_tx(height_of(batches, ahead) * row_bytes);
-                    load_batch(x, from, batches, ahead, buffers[slot], full[slot]);
-                }
+            if leader && ahead < count {
+                full[slot].arrive_expect_tx(height_of(batches, ahead) * row_bytes);
+                load_batch(x, from, batches, ahead, buffers[slot], full[slot]);
             }
             let row = batch * height + mine.row;
             let part = Part { row, exists, column: mine.column, step: mine.step };

@@ -73,11 +73,9 @@ pub mod batches {
 
         let mut ahead = block_idx().x;
         for i in 0..BUFFERS - 1 {
-            if ahead < count {
-                if leader {
-                    full[i].arrive_expect_tx(height_of(batches, ahead) * columns * size_of::<T>() as u32);
-                    load_batch(x, from, batches, ahead, buffers[i], full[i]);
-                }
+            if leader && ahead < count {
+                full[i].arrive_expect_tx(height_of(batches, ahead) * columns * size_of::<T>() as u32);
+                load_batch(x, from, batches, ahead, buffers[i], full[i]);
             }
             ahead += grid_dim().x;
         }
