@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use tma_kernels::model::RotaryScaling;
 
 use crate::ModelError;
-use crate::rotary::{RotaryScaling, RotarySettings};
 
 /// The families of models that [`Config::open`] knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,15 @@ pub enum NormKind {
     RmsOnePlus,
     /// LayerNorm, with a bias.
     Layer,
+}
+
+/// The angles of a rotary embedding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RotarySettings {
+    /// The base of the frequencies.
+    pub base: f64,
+    /// The change of frequencies for contexts that are longer than those of training.
+    pub scaling: RotaryScaling,
 }
 
 /// The encoding of positions.
@@ -377,16 +386,16 @@ fn rotary(found: &LlamaSettings) -> Result<RotarySettings, ModelError> {
         "linear" => RotaryScaling::Linear { factor: required("factor")? },
         "llama3" => RotaryScaling::Llama3 {
             factor: required("factor")?,
-            low: required("low_freq_factor")?,
-            high: required("high_freq_factor")?,
-            context: required("original_max_position_embeddings")?,
+            low_frequency_factor: required("low_freq_factor")?,
+            high_frequency_factor: required("high_freq_factor")?,
+            original_positions: required("original_max_position_embeddings")?,
         },
         "yarn" => RotaryScaling::Yarn {
             factor: required("factor")?,
-            fast: number("beta_fast").unwrap_or(32.0),
-            slow: number("beta_slow").unwrap_or(1.0),
-            context,
-            attention: number("attention_factor"),
+            original_positions: context,
+            beta_fast: number("beta_fast").unwrap_or(32.0),
+            beta_slow: number("beta_slow").unwrap_or(1.0),
+            attention_factor: number("attention_factor"),
         },
         other => return Err(setting("rope_type", other, "default, linear, llama3 or yarn")),
     };

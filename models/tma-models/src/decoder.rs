@@ -1,5 +1,6 @@
 //! A decoder with its weights on a device.
 
+use tma_kernels::model::rotary_tables;
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
@@ -66,9 +67,10 @@ impl Decoder {
         let rotary = match &config.positions {
             Positions::Learned => None,
             Positions::Rotary(settings) => {
+                let positions = u32::try_from(config.context).unwrap_or(u32::MAX);
+                let (cos, sin) = rotary_tables(0..positions, config.depth, settings.base, settings.scaling);
                 let shape = [config.context, config.depth / 2];
-                let tables = settings.tables(shape[0], shape[1]);
-                Some([device.tensor(&tables.cos, shape)?, device.tensor(&tables.sin, shape)?])
+                Some([device.tensor(&cos, shape)?, device.tensor(&sin, shape)?])
             }
         };
         let weights = Weights::load(&mut Loader::new(device, source, loaded), &config)?;

@@ -213,7 +213,12 @@ impl<L: LaunchOn> Pass<'_, L> {
 
         let table = weights.logits.as_ref().unwrap_or(&weights.embedding);
         let mut out = logits.view_mut().slice([0..rows, 0..vocabulary])?;
-        let options = GemmOptions { transpose_b: true, workspace: Some(gemm), ..GemmOptions::default() };
+        let options = GemmOptions {
+            transpose_b: true,
+            constant_b: true,
+            workspace: Some(gemm),
+            ..GemmOptions::default()
+        };
         gemm::gemm(self.on, first_rows(normed, rows)?, table, out.reborrow(), options)?;
         match self.config.logit_cap {
             None => Ok(()),

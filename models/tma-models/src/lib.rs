@@ -23,7 +23,6 @@ mod heads;
 mod linear;
 mod loader;
 mod noise;
-pub mod rotary;
 pub mod text;
 mod views;
 mod weights;

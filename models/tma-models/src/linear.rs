@@ -20,6 +20,7 @@ pub(crate) fn multiply(
         transpose_b: true,
         bias: linear.bias.as_ref().map(DeviceTensor::view),
         activation,
+        constant_b: true,
         workspace: Some(workspace),
         ..GemmOptions::default()
     };

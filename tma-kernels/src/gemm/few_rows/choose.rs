@@ -1,5 +1,6 @@
 //! Selection of the kernel for few rows: a model of the running time.
 
+use super::kernel::streamed::BN;
 use crate::gemm::choose::{LAUNCH, Problem};
 
 /// The most rows of A.
@@ -14,15 +15,13 @@ const FIXED: f64 = 1500.0;
 const MEMORY: f64 = 4200.0;
 
 /// Bytes that the L2 cache delivers: with each unit of B, a block reads all of A.
-const CACHE: f64 = 5500.0;
+const CACHE: f64 = 8000.0;
 
 /// The tile of a GEMM of few rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct FewRows {
     /// Rows of A of the instructions.
     pub(super) rows: u32,
-    /// Rows of B of a unit.
-    pub(super) columns: u32,
     /// The expected duration in nanoseconds.
     pub(super) nanoseconds: f64,
 }
@@ -30,16 +29,15 @@ pub(super) struct FewRows {
 impl FewRows {
     /// Returns the tile that should be the fastest, if the kernel has one for so many rows.
     pub(super) fn of(problem: &Problem) -> Option<Self> {
-        let (rows, columns) = match problem.extents[0] {
-            0..=4 => (8, 16),
-            5..=8 => (8, 32),
-            9..=MOST_ROWS => (16, 64),
+        let rows = match problem.extents[0] {
+            0..=8 => 8,
+            9..=MOST_ROWS => 16,
             _ => return None,
         };
         let of_b = problem.bytes_of_b();
-        let of_a = of_b * problem.extents[0] as f64 / f64::from(columns);
+        let of_a = of_b * problem.extents[0] as f64 / f64::from(BN);
         let nanoseconds = LAUNCH + FIXED + (of_b / MEMORY).max((of_b + of_a) / CACHE);
-        Some(Self { rows, columns, nanoseconds })
+        Some(Self { rows, nanoseconds })
     }
 }
 
@@ -51,10 +49,10 @@ mod tests {
     fn tiles_have_room_for_the_rows() {
         let of = |m| {
             let found = FewRows::of(&Problem { extents: [m, 4096, 4096], batches: 1, bytes: [2, 2] });
-            found.map(|few| (few.rows, few.columns))
+            found.map(|few| few.rows)
         };
-        for (m, tile) in [(1, (8, 16)), (4, (8, 16)), (8, (8, 32)), (9, (16, 64)), (16, (16, 64))] {
-            assert_eq!(of(m), Some(tile), "{m} rows");
+        for (m, rows) in [(1, 8), (8, 8), (9, 16), (16, 16)] {
+            assert_eq!(of(m), Some(rows), "{m} rows");
         }
         assert_eq!(of(17), None);
     }

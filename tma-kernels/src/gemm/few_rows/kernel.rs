@@ -15,6 +15,10 @@ pub mod streamed {
     use crate::gemm::device::activation::activated;
     use crate::gemm::device::producer::{Steps, nth_step};
 
+    /// Rows of B of a work unit: those of a warp's instructions. So few divide evenly among 132
+    /// multiprocessors.
+    pub const BN: u32 = 16;
+
     /// Columns of K of a panel: a row of 128 bytes.
     pub const PANEL: u32 = 64;
 
@@ -28,8 +32,8 @@ pub mod streamed {
     /// access different banks.
     const PADDING: u32 = 4;
 
-    /// Bytes of B of a stage.
-    const STAGE_BYTES: u32 = 16 * 1024;
+    /// Panels of a stage, one for each warp that multiplies.
+    const PANELS: u32 = WARPS;
 
     /// Shared memory that a block has at least, in bytes: more than half of a multiprocessor's 228 KB.
     /// Otherwise blocks that start before the previous kernel has ended pile up, two on each of the
@@ -43,20 +47,15 @@ pub mod streamed {
     pub type Panels<AB, const PANELS: u32, const ROWS: u32> =
         Tile<AB, Shape3<PANELS, ROWS, PANEL>, Swizzle128>;
 
-    /// Returns how many panels of `bn` rows a stage has.
-    pub const fn panels(bn: u32) -> u32 {
-        STAGE_BYTES / (bn * PANEL * 2)
-    }
-
     /// Returns the number of elements of the sums of a unit, one for each panel of a stage.
-    pub const fn sums(bm: u32, bn: u32) -> u32 {
-        panels(bn) * bm * (bn + PADDING)
+    pub const fn sums(bm: u32) -> u32 {
+        PANELS * bm * (BN + PADDING)
     }
 
     /// Returns the number of stages with which a block has `SHARED_BYTES`, beside two buffers of
     /// sums.
-    pub const fn stages(bm: u32, bn: u32) -> u32 {
-        (SHARED_BYTES - 2 * 4 * sums(bm, bn)).div_ceil(STAGE_BYTES / bn * (bn + bm))
+    pub const fn stages(bm: u32) -> u32 {
+        (SHARED_BYTES - 2 * 4 * sums(bm)).div_ceil(PANELS * (BN + bm) * PANEL * 2)
     }
 
     /// Returns the steps of a unit along K. Each unit begins `k_shift` steps after the one before it,
@@ -73,23 +72,13 @@ pub mod streamed {
     /// fetches the first `fetched` steps into the L2 cache. That is no access: what the previous
     /// kernel still writes to B is in the cache, too, when this one loads it.
     #[tma_kernel(threads = 32 * (WARPS + 2), unchecked, instances(
-        let PANELS = panels(BN),
-        let STAGES = stages(BM, BN),
-        let SUMS = sums(BM, BN);
+        let STAGES = stages(BM),
+        let SUMS = sums(BM);
 
         (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16), bf16_f32 = (bf16, f32), f16_f32 = (f16, f32)],
-        BM in [m8 = 8, m16 = 16],
-        BN in [n16 = 16, n32 = 32, n64 = 64];
+        BM in [m8 = 8, m16 = 16];
     ))]
-    pub fn multiply<
-        AB,
-        C,
-        const BM: u32,
-        const BN: u32,
-        const PANELS: u32,
-        const STAGES: u32,
-        const SUMS: u32,
-    >(
+    pub fn multiply<AB, C, const BM: u32, const STAGES: u32, const SUMS: u32>(
         a: TensorMap<Panels<AB, PANELS, BM>>,
         b: TensorMap<Panels<AB, PANELS, BN>>,
         c: Global<C>,
@@ -158,15 +147,13 @@ pub mod streamed {
         } else {
             grid_dependency_wait(); // of the previous kernel, results are read, and C is
             let (mut of_b, mut of_a) = (ring_b.consumer(), ring_a.consumer());
-            // A warp has 16 rows of one of the panels.
-            let panel = warp_idx() / (BN / 16);
-            let first = warp_idx() % (BN / 16) * 16;
+            let panel = warp_idx();
             let mut buffer = 0u32;
             for unit in (block_idx().x..units).step_by(blocks) {
-                let mut sum = WarpAccumulator::<f32, 16, BM>::zero();
+                let mut sum = WarpAccumulator::<f32, BN, BM>::zero();
                 for _ in 0..count {
                     let (b, a) = (of_b.wait(), of_a.wait());
-                    let left = WarpLeft::<AB, 16, PANEL>::load(b.0.batch(panel), [first, 0]);
+                    let left = WarpLeft::<AB, BN, PANEL>::load(b.0.batch(panel), [0, 0]);
                     let right = WarpRight::<AB, BM, PANEL>::load(a.0.batch(panel), [0, 0]);
                     sum.mma_sync(left, right);
                     sync_warp();
@@ -182,7 +169,7 @@ pub mod streamed {
                 for i in unroll(0..sum.len()) {
                     let at = sum.at(i);
                     if at[1] < m {
-                        parts.set((panel * BM + at[1]) * (BN + PADDING) + first + at[0], sum[i]);
+                        parts.set((panel * BM + at[1]) * (BN + PADDING) + at[0], sum[i]);
                     }
                 }
                 named_barrier_sync(MULTIPLIERS, 32 * WARPS);

@@ -10,7 +10,7 @@ use super::launch::Operands;
 use super::{GemmError, GemmOptions, Sums};
 use crate::dependent::dependent;
 use choose::FewRows;
-use kernel::streamed::{PANEL, multiply};
+use kernel::streamed::{BN, PANEL, multiply};
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
@@ -22,7 +22,6 @@ const FETCHED: u32 = 5;
 #[derive(Debug)]
 pub(super) struct Instance<AB, C> {
     kernel: multiply::Launcher<'static, AB, C>,
-    few: FewRows,
 }
 
 impl<AB: Scalar, C: Scalar> Instance<AB, C> {
@@ -30,9 +29,9 @@ impl<AB: Scalar, C: Scalar> Instance<AB, C> {
     /// `other` choice.
     pub(super) fn find(problem: &Problem, other: Option<Choice>, multiprocessors: u32) -> Option<Self> {
         let few = FewRows::of(problem)?;
-        let kernel = multiply::find(multiply::Key { bm: few.rows, bn: few.columns })?;
+        let kernel = multiply::find(multiply::Key { bm: few.rows })?;
         let is_faster = |other| few.nanoseconds <= nanoseconds(problem, other, multiprocessors);
-        other.is_none_or(is_faster).then_some(Self { kernel, few })
+        other.is_none_or(is_faster).then_some(Self { kernel })
     }
 
     /// Queues a GEMM of these extents, of operands and options that are [supported](supports).
@@ -47,7 +46,7 @@ impl<AB: Scalar, C: Scalar> Instance<AB, C> {
         let [m, n, k] = problem.extents.map(|extent| extent as u32);
         let [_, c_row, _] = c.strides();
         let c = flat(on.device(), c)?;
-        let blocks = n.div_ceil(self.few.columns).min(on.device().multiprocessors());
+        let blocks = n.div_ceil(BN).min(on.device().multiprocessors());
         Ok(self.kernel.launch(
             dependent(on),
             Grid::x(blocks),

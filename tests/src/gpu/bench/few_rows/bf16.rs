@@ -2,9 +2,7 @@
 
 use anyhow::{Context, ensure};
 use tma_kernels::gemm::choose::{Problem, choose};
-use tma_kernels::gemm::few_rows::kernel::streamed::{PANEL, multiply};
 use tma_kernels::gemm::{Division, GemmOptions, Tile, gemm};
-use tma_runtime::Error;
 use tma_runtime::prelude::*;
 
 use super::{COLD_BYTES, SAMPLES};
@@ -30,8 +28,6 @@ pub enum Kind {
     Constant,
     /// `gemm`, with the tile that it would choose without the kernel for few rows.
     Tiles,
-    /// The kernel for few rows, with units of this many rows of B.
-    Units(u32),
     /// cuBLAS, by its own choice.
     Cublas,
     /// The driver's copy of the weights.
@@ -93,7 +89,6 @@ impl Task {
                 let cublas = self.cublas.as_ref().context("cuBLAS is not loaded")?;
                 return cublas.multiply(Bf16::TYPES, &self.a, b, &mut self.c);
             }
-            Kind::Units(bn) => return self.queue_units(stream, bn),
             Kind::Chosen => {}
             Kind::Constant => options.constant_b = true,
             Kind::Tiles => {
@@ -105,35 +100,6 @@ impl Task {
             }
         }
         Ok(gemm(stream, &self.a, b, &mut self.c, options)?)
-    }
-
-    /// Queues the kernel for few rows by the weights before the next.
-    fn queue_units(&mut self, stream: &Stream, bn: u32) -> anyhow::Result<()> {
-        let [m, n, k] = self.shape.map(|extent| extent as u32);
-        let count = self.weights.len();
-        let b = &self.weights[(self.next + count - 1) % count];
-        let bm = m.next_power_of_two().max(8);
-        let kernel = multiply::find::<bf16, bf16>(multiply::Key { bm, bn }).context("no instance")?;
-        let k_shift = if u64::from(n) * u64::from(k) * 2 > 50_000_000 { 37 } else { 0 };
-        Ok(kernel.launch(
-            stream.with().dependent(),
-            Grid::x(n.div_ceil(bn).min(stream.device().multiprocessors())),
-            panels(&self.a)?.l2_promotion(L2Promotion::B256),
-            panels(b)?.l2_promotion(L2Promotion::B256),
-            self.c.view_mut().with_strides([(m * n) as usize], [1])?,
-            m,
-            n,
-            k / PANEL,
-            k_shift,
-            false,
-            5,
-            u64::from(n),
-            1.0,
-            0.0,
-            None::<TensorView<'_, bf16, 2>>,
-            None::<TensorView<'_, bf16, 1>>,
-            0,
-        )?)
     }
 
     /// Runs a launch into poisoned memory, and compares some elements with what the host computes.
@@ -170,12 +136,6 @@ impl Task {
         let bytes = self.weights[0].bytes() as f64;
         if self.kind == Kind::Copy { 2.0 * bytes } else { bytes }
     }
-}
-
-/// Returns a matrix as panels of its columns, as the kernel loads it.
-fn panels(matrix: &DeviceTensor<bf16, 2>) -> Result<TensorView<'_, bf16, 3>, Error> {
-    let ([rows, k], panel) = (matrix.shape(), PANEL as usize);
-    matrix.view().with_strides([k / panel, rows, panel], [panel, k, 1])
 }
 
 #[cfg(test)]

@@ -43,8 +43,6 @@ impl Kind {
             Self::Scaled(scaled::Kind::Copy) => all(&scaled::WEIGHTS, &[1]),
             Self::Bf16(bf16::Kind::Copy) => all(&bf16::WEIGHTS, &[1]),
             Self::Scaled(_) => all(&scaled::WEIGHTS, &scaled::ROWS),
-            // The kernel has no more rows.
-            Self::Bf16(bf16::Kind::Units(_)) => all(&bf16::WEIGHTS, bf16::ROWS.split_at(3).0),
             Self::Bf16(_) => all(&bf16::WEIGHTS, &bf16::ROWS),
         }
     }
@@ -59,16 +57,13 @@ pub struct Contestant {
 }
 
 /// All contestants.
-pub const CONTESTANTS: [Contestant; 11] = [
+pub const CONTESTANTS: [Contestant; 8] = [
     Contestant { name: "cold/scaled", kind: Kind::Scaled(scaled::Kind::Scaled) },
     Contestant { name: "cold/masked", kind: Kind::Scaled(scaled::Kind::Masked) },
     Contestant { name: "cold/copy", kind: Kind::Scaled(scaled::Kind::Copy) },
     Contestant { name: "cold/bf16", kind: Kind::Bf16(bf16::Kind::Chosen) },
     Contestant { name: "cold/bf16_constant", kind: Kind::Bf16(bf16::Kind::Constant) },
     Contestant { name: "cold/bf16_tiles", kind: Kind::Bf16(bf16::Kind::Tiles) },
-    Contestant { name: "cold/bf16_units_of_16", kind: Kind::Bf16(bf16::Kind::Units(16)) },
-    Contestant { name: "cold/bf16_units_of_32", kind: Kind::Bf16(bf16::Kind::Units(32)) },
-    Contestant { name: "cold/bf16_units_of_64", kind: Kind::Bf16(bf16::Kind::Units(64)) },
     Contestant { name: "cold/bf16_cublas", kind: Kind::Bf16(bf16::Kind::Cublas) },
     Contestant { name: "cold/bf16_copy", kind: Kind::Bf16(bf16::Kind::Copy) },
 ];

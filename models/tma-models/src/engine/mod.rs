@@ -5,16 +5,20 @@
 //! possible. All pages of a request are reserved when it is admitted, so that it never has to give
 //! way to another.
 
+mod request;
+mod rows;
+
 use std::collections::{BTreeMap, VecDeque};
 
-use tma_kernels::model::{SampleOptions, sample};
-use tma_runtime::launch::LaunchOn;
+use tma_kernels::model::sample;
 use tma_runtime::prelude::*;
 
+pub use self::request::{End, Event, Request, RequestId, Sampling};
+use self::rows::{Choices, PromptOnDevice, RowsOnDevice};
 use crate::activations::Activations;
 use crate::cache::{Cache, FreePages, PAGE_ROWS};
 use crate::decoder::{Batch, Decoder, Wanted};
-use crate::views::{first, first_mut};
+use crate::views::first;
 use crate::{ModelError, RequestError};
 
 /// The extents of an [`Engine`].
@@ -37,81 +41,6 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self { sequences: 16, context: 4096, pages: None, chunk: 1024, queue: 256 }
     }
-}
-
-/// The way in which tokens are chosen.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sampling {
-    /// Logits are divided by it. With 0, the most probable token is chosen.
-    pub temperature: f32,
-    /// Only so many of the most probable tokens are chosen from; 0 stands for all of them.
-    pub top_k: u32,
-    /// Only the most probable tokens that have this probability together are chosen from.
-    pub top_p: f32,
-    /// The seed: the same seed leads to the same text, whatever else the engine does.
-    pub seed: u64,
-}
-
-impl Default for Sampling {
-    fn default() -> Self {
-        Self { temperature: 0.0, top_k: 0, top_p: 1.0, seed: 0 }
-    }
-}
-
-impl Sampling {
-    fn check(&self) -> Result<(), RequestError> {
-        let refused = |option, found: f32, wanted| {
-            Err(RequestError::Sampling { option, found: found.to_string(), wanted })
-        };
-        match self {
-            Self { temperature, .. } if !(*temperature >= 0.0 && temperature.is_finite()) => {
-                refused("temperature", *temperature, "a number from 0 on")
-            }
-            Self { top_p, .. } if !(*top_p > 0.0 && *top_p <= 1.0) => {
-                refused("top_p", *top_p, "a number above 0 and up to 1")
-            }
-            Self { .. } => Ok(()),
-        }
-    }
-}
-
-/// A text to continue.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Request {
-    /// The tokens of the prompt.
-    pub prompt: Vec<u32>,
-    /// The greatest number of tokens to append.
-    pub limit: usize,
-    /// The way in which tokens are chosen.
-    pub sampling: Sampling,
-    /// Tokens that end the text. They are not part of it.
-    pub ends: Vec<u32>,
-}
-
-/// The number of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(u64);
-
-/// The reason why a text ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// One of the tokens that end it was chosen.
-    Token,
-    /// It has as many tokens as requested.
-    Limit,
-    /// The sequence has no room for another token.
-    Context,
-}
-
-/// A token of a request, or its end, or both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The request.
-    pub request: RequestId,
-    /// The token; `None` for the one that ended the text.
-    pub token: Option<u32>,
-    /// Whether the text ended with it.
-    pub end: Option<End>,
 }
 
 /// A request that has pages.
@@ -146,110 +75,6 @@ pub struct Engine {
     /// A step for each number of rows that occurred.
     graphs: BTreeMap<usize, Graph>,
     next: u64,
-}
-
-/// The texts that are being generated, as kernels read them: a row each. Idle rows have a count of 0.
-#[derive(Debug)]
-struct RowsOnDevice {
-    tokens: DeviceTensor<u32, 1>,
-    lengths: DeviceTensor<u32, 1>,
-    counts: DeviceTensor<u32, 1>,
-    table: DeviceTensor<u32, 2>,
-    choices: Choices,
-    /// Whether rows were added, removed or moved since they were copied to the device.
-    is_stale: bool,
-}
-
-impl RowsOnDevice {
-    /// Queues a step of so many rows, some of which may be idle.
-    fn queue_step(
-        &mut self,
-        on: &impl LaunchOn,
-        rows: usize,
-        decoder: &Decoder,
-        cache: &mut Cache,
-        activations: &mut Activations,
-    ) -> Result<(), ModelError> {
-        let Self { tokens, lengths, counts, table, choices, .. } = self;
-        let of_sequence = table.shape()[1];
-        let lengths = first(lengths, rows)?;
-        let batch = Batch {
-            tokens: first(tokens, rows)?,
-            positions: lengths,
-            lengths,
-            counts: first(counts, rows)?,
-            table: table.view().slice([0..rows, 0..of_sequence])?,
-            is_first: false,
-            wanted: Wanted::Last,
-        };
-        decoder.forward(on, &batch, cache, activations)?;
-        let logits = activations.logits(rows, decoder.config().vocabulary)?;
-        let options = choices.options(rows, lengths)?;
-        Ok(sample(on, logits, first_mut(tokens, rows)?, options)?)
-    }
-}
-
-/// The part of a prompt that is being read, as kernels read it.
-#[derive(Debug)]
-struct PromptOnDevice {
-    tokens: DeviceTensor<u32, 1>,
-    positions: DeviceTensor<u32, 1>,
-    length: DeviceTensor<u32, 1>,
-    count: DeviceTensor<u32, 1>,
-    table: DeviceTensor<u32, 2>,
-    choices: Choices,
-    chosen: DeviceTensor<u32, 1>,
-}
-
-/// How the tokens of rows are chosen.
-#[derive(Debug)]
-struct Choices {
-    seeds: DeviceTensor<u64, 1>,
-    temperatures: DeviceTensor<f32, 1>,
-    top_k: DeviceTensor<u32, 1>,
-    top_p: DeviceTensor<f32, 1>,
-}
-
-impl Choices {
-    fn new(device: &Device, rows: usize) -> Result<Self, ModelError> {
-        Ok(Self {
-            seeds: device.zeros([rows])?,
-            temperatures: device.zeros([rows])?,
-            top_k: device.zeros([rows])?,
-            top_p: device.zeros([rows])?,
-        })
-    }
-
-    /// Copies the options of sampling to the device; idle rows have the default.
-    fn set(
-        &mut self,
-        samplings: impl Iterator<Item = Sampling>,
-        vocabulary: usize,
-    ) -> Result<(), ModelError> {
-        let mut all: Vec<Sampling> = samplings.collect();
-        all.resize(self.seeds.len(), Sampling::default());
-        let all_tokens = u32::try_from(vocabulary).unwrap_or(u32::MAX);
-        let top_k = |sampling: &Sampling| if sampling.top_k == 0 { all_tokens } else { sampling.top_k };
-        self.seeds.copy_from(&all.iter().map(|sampling| sampling.seed).collect::<Vec<_>>())?;
-        self.temperatures.copy_from(&all.iter().map(|sampling| sampling.temperature).collect::<Vec<_>>())?;
-        self.top_k.copy_from(&all.iter().map(top_k).collect::<Vec<_>>())?;
-        self.top_p.copy_from(&all.iter().map(|sampling| sampling.top_p).collect::<Vec<_>>())?;
-        Ok(())
-    }
-
-    /// Returns the options for the first rows, whose tokens get these positions.
-    fn options<'a>(
-        &'a self,
-        rows: usize,
-        positions: TensorView<'a, u32, 1>,
-    ) -> Result<SampleOptions<'a>, ModelError> {
-        Ok(SampleOptions {
-            temperatures: Some(first(&self.temperatures, rows)?),
-            top_k: Some(first(&self.top_k, rows)?),
-            top_p: Some(first(&self.top_p, rows)?),
-            ..SampleOptions::new(first(&self.seeds, rows)?, positions)
-        })
-    }
 }
 
 impl Engine {
