@@ -31,11 +31,11 @@ pub(crate) const MODELS: Apart =
 /// Checks format and lints, and runs the tests.
 pub(crate) fn run(apart: Apart) -> Result<()> {
     let tools = setup::run()?;
-    steps(&tools, apart).into_iter().try_for_each(|mut command| process::run(&mut command))
+    steps(&tools, apart).into_iter().try_for_each(|(_, mut command)| process::run(&mut command))
 }
 
-/// Returns the commands of [`run`].
-pub(crate) fn steps(tools: &Tools, Apart { folder, linted, tested }: Apart) -> [Command; 3] {
+/// Returns the commands of [`run`], with names.
+pub(crate) fn steps(tools: &Tools, Apart { folder, linted, tested }: Apart) -> [(String, Command); 3] {
     let command = |arguments: &[&str]| {
         let mut command = tools.cargo();
         command.current_dir(workspace::root().join(folder)).args(arguments);
@@ -46,5 +46,7 @@ pub(crate) fn steps(tools: &Tools, Apart { folder, linted, tested }: Apart) -> [
     let format = command(&["fmt", "--all", "--check"]);
     let mut lints = command(&["clippy", "--workspace", "--all-targets", "--features", linted]);
     lints.args(QUICKLY).args(["--", "-D", "warnings"]).env("TMA_PTX", "off");
-    [format, lints, command(&["test", "--workspace", "--features", tested])]
+    let tests = command(&["test", "--workspace", "--features", tested]);
+    [("format", format), ("lints", lints), ("tests", tests)]
+        .map(|(name, command)| (format!("{name} of {folder}"), command))
 }

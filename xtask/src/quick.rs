@@ -10,6 +10,7 @@ use anyhow::Result;
 use tma_setup::process;
 
 use crate::{
+    apart,
     setup::Tools,
     test::{PUBLISHED, QUICKLY, SIMULATOR_COMMAND},
     workspace,
@@ -42,9 +43,11 @@ const TESTS: &[(&str, Arguments)] = &[
     ("tests/src/", &["-p", "tma-tests", "--lib", "--test", "simulator", "--test", "ptx"]),
     ("tma-kernels/", &["-p", "tma-kernels", "--lib", "--test", "picked", "--test", "special"]),
     ("tma-kernels/src/attention/", &["-p", "tma-kernels", "--test", "attention"]),
+    ("tma-kernels/src/cached/", &["-p", "tma-kernels", "--test", "cached", "--test", "append"]),
     ("tma-kernels/src/conv/", &["-p", "tma-kernels", "--test", "conv"]),
     ("tma-kernels/src/gemm/grouped/", &["-p", "tma-kernels", "--test", "grouped"]),
     ("tma-kernels/src/gemm/scaled/", &["-p", "tma-kernels", "--test", "scaled"]),
+    ("tma-kernels/src/model/", &["-p", "tma-kernels", "--test", "model"]),
     ("tma-kernels/python/", &["-p", "tma-kernels-python"]),
     ("tma-macros/", &["-p", "tma-tests-rustc"]),
     ("tma-model/", &["-p", "tma-model"]),
@@ -88,6 +91,9 @@ pub(crate) fn steps(tools: &Tools, base: &str) -> Result<Vec<(String, std::proce
             &name,
             ["test", "-q"].into_iter().chain(arguments.iter().map(String::as_str)).collect(),
         ));
+    }
+    if changed.iter().any(|path| path.starts_with("models/")) {
+        steps.extend(apart::steps(tools, apart::MODELS));
     }
     Ok(steps)
 }

@@ -65,7 +65,7 @@ pub(crate) fn run() -> Result<()> {
         setup::run()
     })?;
     let steps = steps(&tools).into_iter().map(|(name, command)| (name.to_owned(), command));
-    run_all(steps.collect(), times, start)
+    run_all(steps.chain(apart::steps(&tools, apart::MODELS)).collect(), times, start)
 }
 
 /// Runs the steps that the changes since revision `base` call for.
@@ -174,7 +174,7 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
         without_defaults("doc", &PUBLISHED, &["--no-deps", "--features", FEATURES_OF_DOCS_RS]);
     published.env("RUSTDOCFLAGS", "-D warnings");
 
-    let mut steps = vec![
+    vec![
         ("format", format),
         ("lints", lints),
         ("lints without LLVM and CUDA", without_cuda(bare)),
@@ -185,8 +185,5 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
         ("tests", tests),
         ("documentation", documentation),
         ("documentation as published", published),
-    ];
-    let of_models = ["format of models", "lints of models", "tests of models"];
-    steps.extend(of_models.into_iter().zip(apart::steps(tools, apart::MODELS)));
-    steps
+    ]
 }

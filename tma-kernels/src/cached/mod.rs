@@ -171,7 +171,8 @@ impl Division {
         let tiles = heads.max(1) * rows.div_ceil(tile).max(1);
         let value = |parts: usize| {
             let units = tiles * parts;
-            units as f64 / (blocks * units.div_ceil(blocks)) as f64 - COST_OF_PART * parts as f64
+            let occupied = units as f64 / (blocks * units.div_ceil(blocks)) as f64;
+            occupied / (1.0 + COST_OF_PART * parts as f64)
         };
         let most = (keys / DIVIDED_KEYS).clamp(1, blocks);
         let better = |best: usize, parts: usize| if value(parts) > value(best) { parts } else { best };
@@ -254,10 +255,10 @@ mod tests {
         let blocks = device.multiprocessors() as usize;
         let parts = |heads, keys| Division::of(&device, heads, keys, 1).units / heads;
         assert_eq!(parts(1, 128), 1);
-        assert_eq!(parts(8, 1024), 8);
+        assert_eq!(parts(1, 1024), blocks.min(8));
+        assert_eq!(parts(1, 1 << 20), blocks);
         assert_eq!(parts(blocks, 1 << 17), 1);
         assert_eq!(parts(4 * blocks, 1 << 17), 1);
-        assert!(parts(1, 1 << 20) > 1);
         assert_eq!(Division::of(&device, 0, 0, 0).units, 1);
         assert_eq!(Division::of(&device, blocks, 64, 300).units, 3 * blocks);
         assert_eq!(Division::of(&device, 2, 64, 64).blocks, 2 * blocks);
