@@ -36,8 +36,6 @@ MODELS = {
     "llama3": ("LlamaConfig", {**SMALL, **HEADS, "rope_parameters": LLAMA3, "tie_word_embeddings": True}),
     "qwen2": ("Qwen2Config", {**SMALL, **HEADS, "rope_parameters": YARN}),
     "qwen3": ("Qwen3Config", {**SMALL, **HEADS, "head_dim": 64, "tie_word_embeddings": True}),
-    "qwen3_moe": ("Qwen3MoeConfig", {**SMALL, **HEADS, "head_dim": 32, "num_experts": 8, "num_experts_per_tok": 2,
-                                     "moe_intermediate_size": 48, "norm_topk_prob": True}),
     "mistral": ("MistralConfig", {**SMALL, **HEADS, "sliding_window": 16, "head_dim": 32}),
     "gemma2": ("Gemma2Config", {**SMALL, **HEADS, "head_dim": 32, "sliding_window": 16, "query_pre_attn_scalar": 24,
                                 "attn_logit_softcapping": 5.0, "final_logit_softcapping": 30.0}),

@@ -33,8 +33,16 @@ struct Arguments {
     #[arg(long, default_value_t = 8192)]
     prompt: usize,
     /// Measurements, of which the fastest and the slowest are printed as well.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = parsed_rounds)]
     rounds: usize,
+}
+
+/// Returns a number of at least 1.
+fn parsed_rounds(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("wanted a number of at least 1".into()),
+        Ok(rounds) => Ok(rounds),
+    }
 }
 
 fn main() -> Result<()> {
@@ -59,7 +67,8 @@ fn main() -> Result<()> {
 fn decode(arguments: &Arguments, decoder: Decoder, batch: usize) -> Result<Decoder> {
     let Arguments { context, steps, rounds, .. } = *arguments;
     let warm_up = 8;
-    let limit = warm_up + rounds * steps + 1;
+    // Steps that read prompts and steps that append tokens alternate.
+    let limit = warm_up + 2 * batch + rounds * steps + 1;
     let of_sequence = context + limit;
     let options = EngineOptions {
         sequences: batch,
@@ -71,7 +80,7 @@ fn decode(arguments: &Arguments, decoder: Decoder, batch: usize) -> Result<Decod
     for text in 0..batch {
         engine.submit(request(engine.decoder(), text, context, limit))?;
     }
-    for _ in 0..batch + warm_up {
+    for _ in 0..2 * batch + warm_up {
         engine.step()?;
     }
     let mut seconds = vec![];
@@ -85,7 +94,7 @@ fn decode(arguments: &Arguments, decoder: Decoder, batch: usize) -> Result<Decod
     seconds.sort_by(f64::total_cmp);
     let median = seconds[seconds.len() / 2];
     let of_token = Cache::bytes_of_page(engine.decoder().config()) / PAGE_ROWS as u64;
-    let keys = context + warm_up + rounds * steps / 2;
+    let keys = context + batch / 2 + warm_up + rounds * steps / 2;
     let cache_bytes = of_token * (batch * keys) as u64;
     println!(
         "{}",

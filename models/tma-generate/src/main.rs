@@ -41,8 +41,8 @@ struct Arguments {
     #[arg(long)]
     device: Option<String>,
     /// The greatest number of texts that are generated at the same time for clients.
-    #[arg(long, default_value_t = 16)]
-    sequences: usize,
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    sequences: u16,
     /// The greatest number of tokens of a sequence for clients.
     #[arg(long, default_value_t = 4096)]
     context: usize,
@@ -56,7 +56,8 @@ fn main() -> Result<()> {
     let device = load::device(arguments.device.as_deref())?;
     let model = load::model(&arguments.model, &device)?;
     if let Some(address) = arguments.serve {
-        let Arguments { sequences, context, queue, .. } = arguments;
+        let Arguments { context, queue, .. } = arguments;
+        let sequences = usize::from(arguments.sequences);
         return server::run(
             model,
             EngineOptions { sequences, context, queue, ..Default::default() },

@@ -45,14 +45,14 @@ pub fn generate(
     let Model { decoder, text, .. } = model;
     let prompt = text.encode(prompt)?;
     let ends = decoder.config().ends.clone();
-    let context = decoder.config().context.min(prompt.len() + limit);
+    let context = decoder.config().context.min(prompt.len().saturating_add(limit));
     let options = EngineOptions { sequences: 1, context, ..Default::default() };
     let mut engine = Engine::new(decoder, options)?;
     let mut summary =
         Summary { prompt: prompt.len(), tokens: 0, first: Duration::ZERO, others: Duration::ZERO };
+    let mut stream = TextStream::after(&prompt);
     engine.submit(Request { prompt, limit, sampling, ends })?;
     let start = Instant::now();
-    let mut stream = TextStream::default();
     while !engine.is_idle() {
         for event in engine.step()? {
             if let Some(token) = event.token {

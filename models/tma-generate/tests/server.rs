@@ -151,14 +151,20 @@ async fn errors_are_json_with_a_reason() -> Result<()> {
     cold["temperature"] = json!(-1);
     let mut many = greedy("The", 4);
     many["n"] = json!(2);
+    let mut strange = greedy("The", 4);
+    strange["response_format"] = json!("json");
+    let mut stops = greedy("The", 4);
+    stops["stop"] = json!(["a", "b", "c", "d", "e"]);
     let mut unknown = greedy("", 4);
     unknown["prompt"] = json!([5, 264]);
     let refused = [
         (greedy("", 4).to_string(), 400, "the prompt is empty: give it at least one token"),
-        (greedy(&too_long, 4).to_string(), 400, "the prompt has 116 tokens, and a sequence has room for 99"),
+        (greedy(&too_long, 4).to_string(), 400, "the prompt has 116 tokens, and may have 99"),
         (greedy("The", 0).to_string(), 400, "no tokens are requested: the limit is 0"),
         (cold.to_string(), 400, "temperature is -1, wanted a number from 0 on"),
         (many.to_string(), 400, "`n` is 2: leave it out, it is not supported"),
+        (strange.to_string(), 400, "`response_format` is \"json\": leave it out, it is not supported"),
+        (stops.to_string(), 400, "`stop` has more than 4 texts, or one of more than 256 bytes"),
         (unknown.to_string(), 400, "token 264 is not part of the vocabulary of 264 tokens"),
         ("{".to_owned(), 400, "the body: EOF while parsing an object"),
         ("{}".to_owned(), 400, "the body: missing field `prompt`"),
@@ -172,6 +178,14 @@ async fn errors_are_json_with_a_reason() -> Result<()> {
     }
     let response = router.clone().oneshot(Request::get("/v1/nothing").body(Body::empty())?).await?;
     assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    let response = router.clone().oneshot(Request::get("/v1/completions").body(Body::empty())?).await?;
+    assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+    let (status, _) = raw_post(&router, " ".repeat(3 << 20)).await?;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+    // `null` stands for the default, and names do not matter.
+    let defaults =
+        json!({ "prompt": "The", "max_tokens": 2, "seed": null, "model": "any", "logprobs": null });
+    assert_eq!(post(&router, &defaults).await?.0, StatusCode::OK);
     // The others go on.
     assert_eq!(post(&router, &greedy("The", 2)).await?.0, StatusCode::OK);
     Ok(())

@@ -27,13 +27,9 @@ fn generate(device: &Device, folder: &Path, prompt: &str) -> Result<()> {
     let ends = decoder.config().ends.clone();
 
     let mut engine = Engine::new(decoder, EngineOptions { context: 128, ..Default::default() })?;
-    engine.submit(Request {
-        prompt: text.encode(prompt)?,
-        limit: 12,
-        sampling: Sampling::default(),
-        ends,
-    })?;
-    let mut stream = TextStream::default();
+    let prompt = text.encode(prompt)?;
+    let mut stream = TextStream::after(&prompt);
+    engine.submit(Request { prompt, limit: 12, sampling: Sampling::default(), ends })?;
     while !engine.is_idle() {
         for token in engine.step()?.into_iter().filter_map(|event| event.token) {
             print!("{}", stream.push(&text, token)?);

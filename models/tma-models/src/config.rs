@@ -153,7 +153,15 @@ impl Config {
         let text =
             fs::read_to_string(&path).map_err(|source| ModelError::File { path: path.clone(), source })?;
         let value = serde_json::from_str(&text).map_err(|source| ModelError::Json { path, source })?;
-        Self::from_json(value)
+        let mut config = Self::from_json(value)?;
+        // It may list more tokens that end a text.
+        let path = folder.join("generation_config.json");
+        if let Ok(text) = fs::read_to_string(&path) {
+            let found: Generation =
+                serde_json::from_str(&text).map_err(|source| ModelError::Json { path, source })?;
+            config.ends.extend(Tokens::all(&found.eos_token_id));
+        }
+        Ok(config)
     }
 
     /// Reads the contents of a `config.json`.
@@ -197,6 +205,7 @@ impl Config {
     fn check(&self) -> Result<(), ModelError> {
         let is_whole = self.key_heads > 0 && self.heads.is_multiple_of(self.key_heads);
         let rules = [
+            ("num_attention_heads", self.heads > 0, self.heads, "at least 1"),
             ("num_key_value_heads", is_whole, self.key_heads, "a divisor of the number of heads"),
             (
                 "head_dim",
@@ -241,7 +250,9 @@ struct LlamaSettings {
     mlp_bias: Option<bool>,
     sliding_window: Option<usize>,
     use_sliding_window: Option<bool>,
+    max_window_layers: Option<usize>,
     layer_types: Option<Vec<String>>,
+    partial_rotary_factor: Option<f64>,
     query_pre_attn_scalar: Option<f32>,
     attn_logit_softcapping: Option<f32>,
     final_logit_softcapping: Option<f32>,
@@ -263,6 +274,14 @@ struct Gpt2Settings {
     layer_norm_epsilon: f32,
     activation_function: Option<String>,
     tie_word_embeddings: Option<bool>,
+    scale_attn_weights: Option<bool>,
+    scale_attn_by_inverse_layer_idx: Option<bool>,
+    eos_token_id: Option<Tokens>,
+}
+
+/// The settings of `generation_config.json`.
+#[derive(Deserialize)]
+struct Generation {
     eos_token_id: Option<Tokens>,
 }
 
@@ -292,7 +311,35 @@ fn setting(name: &'static str, found: impl Into<String>, wanted: &'static str) -
     ModelError::Setting { name, found: found.into(), wanted }
 }
 
+/// The greatest extent of a model, and its greatest number of layers: more are a mistake of the file,
+/// and would overflow products of extents.
+const MOST: usize = 1 << 24;
+const MOST_LAYERS: usize = 1 << 12;
+
+/// Checks that extents are not above the greatest ones.
+fn bounded(layers: (&'static str, usize), extents: &[(&'static str, usize)]) -> Result<(), ModelError> {
+    if layers.1 > MOST_LAYERS {
+        return Err(setting(layers.0, layers.1.to_string(), "at most 4096"));
+    }
+    match extents.iter().find(|(_, extent)| *extent > MOST) {
+        None => Ok(()),
+        Some((name, extent)) => Err(setting(name, extent.to_string(), "at most 2^24")),
+    }
+}
+
 fn llama(family: Family, found: &LlamaSettings) -> Result<Config, ModelError> {
+    bounded(
+        ("num_hidden_layers", found.num_hidden_layers),
+        &[
+            ("vocab_size", found.vocab_size),
+            ("hidden_size", found.hidden_size),
+            ("intermediate_size", found.intermediate_size),
+            ("num_attention_heads", found.num_attention_heads),
+            ("num_key_value_heads", found.num_key_value_heads.unwrap_or(0)),
+            ("head_dim", found.head_dim.unwrap_or(0)),
+            ("max_position_embeddings", found.max_position_embeddings),
+        ],
+    )?;
     let is_gemma = family == Family::Gemma2;
     let heads = found.num_attention_heads;
     let depth = match found.head_dim {
@@ -300,12 +347,16 @@ fn llama(family: Family, found: &LlamaSettings) -> Result<Config, ModelError> {
         None if heads > 0 && found.hidden_size.is_multiple_of(heads) => found.hidden_size / heads,
         None => return Err(setting("num_attention_heads", heads.to_string(), "a divisor of hidden_size")),
     };
-    let activation =
-        found.hidden_activation.as_ref().or(found.hidden_act.as_ref()).map_or("silu", String::as_str);
+    let (name, activation) = match (&found.hidden_activation, &found.hidden_act) {
+        (Some(activation), _) => ("hidden_activation", activation.as_str()),
+        (None, Some(activation)) => ("hidden_act", activation.as_str()),
+        (None, None) if is_gemma => ("hidden_activation", "gelu_pytorch_tanh"),
+        (None, None) => ("hidden_act", "silu"),
+    };
     let activation = match activation {
         "silu" | "swish" => Activation::GatedSilu,
         "gelu_pytorch_tanh" => Activation::GatedGeluTanh,
-        other => return Err(setting("hidden_act", other, "silu or gelu_pytorch_tanh")),
+        other => return Err(setting(name, other, "silu or gelu_pytorch_tanh")),
     };
     let has_bias = found.attention_bias.unwrap_or(false);
     let scale = if is_gemma { found.query_pre_attn_scalar.unwrap_or(depth as f32) } else { depth as f32 };
@@ -366,8 +417,10 @@ fn windows(family: Family, found: &LlamaSettings) -> Result<Vec<Option<usize>>, 
     let slides = |layer: usize| match family {
         Family::Mistral => true,
         Family::Gemma2 => layer.is_multiple_of(2),
-        // Only configurations with `layer_types` have windows in these families.
-        Family::Llama | Family::Qwen2 | Family::Qwen3 | Family::Gpt2 => false,
+        Family::Qwen2 | Family::Qwen3 => {
+            found.use_sliding_window == Some(true) && layer >= found.max_window_layers.unwrap_or(layers)
+        }
+        Family::Llama | Family::Gpt2 => false,
     };
     Ok((0..layers).map(|layer| window.filter(|_| slides(layer))).collect())
 }
@@ -376,10 +429,24 @@ fn windows(family: Family, found: &LlamaSettings) -> Result<Vec<Option<usize>>, 
 /// older ones in `rope_theta` and `rope_scaling`.
 fn rotary(found: &LlamaSettings) -> Result<RotarySettings, ModelError> {
     let parameters = found.rope_parameters.as_ref().or(found.rope_scaling.as_ref());
-    let number = |name: &str| parameters.and_then(|all| all.get(name)).and_then(Value::as_f64);
+    let parameters = parameters.and_then(Value::as_object);
+    if parameters.is_some_and(|all| all.values().any(Value::is_object)) {
+        return Err(setting("rope_parameters", "an object for each kind of layer", "one for all layers"));
+    }
+    let get = |name: &str| parameters.and_then(|all| all.get(name)).filter(|value| !value.is_null());
+    for name in ["mscale", "mscale_all_dim", "truncate", "partial_rotary_factor"] {
+        let is_usual = |value: &Value| *value == Value::Bool(true) || value.as_f64() == Some(1.0);
+        if let Some(value) = get(name).filter(|value| !is_usual(value)) {
+            return Err(setting("rope_parameters", format!("{name}: {value}"), "no such setting"));
+        }
+    }
+    if let Some(factor) = found.partial_rotary_factor.filter(|factor| *factor != 1.0) {
+        return Err(setting("partial_rotary_factor", factor.to_string(), "1"));
+    }
+    let number = |name: &str| get(name).and_then(Value::as_f64);
     let required = |name: &'static str| number(name).ok_or_else(|| setting(name, "nothing", "a number"));
     let base = number("rope_theta").or(found.rope_theta).unwrap_or(10_000.0);
-    let kind = parameters.and_then(|all| all.get("rope_type").or(all.get("type"))).and_then(Value::as_str);
+    let kind = get("rope_type").or_else(|| get("type")).and_then(Value::as_str);
     let context = number("original_max_position_embeddings").unwrap_or(found.max_position_embeddings as f64);
     let scaling = match kind.unwrap_or("default") {
         "default" => RotaryScaling::None,
@@ -403,6 +470,16 @@ fn rotary(found: &LlamaSettings) -> Result<RotarySettings, ModelError> {
 }
 
 fn gpt2(found: &Gpt2Settings) -> Result<Config, ModelError> {
+    bounded(
+        ("n_layer", found.n_layer),
+        &[
+            ("vocab_size", found.vocab_size),
+            ("n_embd", found.n_embd),
+            ("n_head", found.n_head),
+            ("n_positions", found.n_positions),
+            ("n_inner", found.n_inner.unwrap_or(0)),
+        ],
+    )?;
     let (width, heads) = (found.n_embd, found.n_head);
     if heads == 0 || !width.is_multiple_of(heads) {
         return Err(setting("n_head", heads.to_string(), "a divisor of n_embd"));
@@ -410,6 +487,12 @@ fn gpt2(found: &Gpt2Settings) -> Result<Config, ModelError> {
     match found.activation_function.as_deref().unwrap_or("gelu_new") {
         "gelu_new" | "gelu_pytorch_tanh" => {}
         other => return Err(setting("activation_function", other, "gelu_new")),
+    }
+    if found.scale_attn_weights == Some(false) {
+        return Err(setting("scale_attn_weights", "false", "true"));
+    }
+    if found.scale_attn_by_inverse_layer_idx == Some(true) {
+        return Err(setting("scale_attn_by_inverse_layer_idx", "true", "false"));
     }
     let depth = width / heads;
     Ok(Config {

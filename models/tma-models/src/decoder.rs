@@ -44,7 +44,7 @@ pub struct Batch<'a> {
 /// The tokens of a batch whose logits are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// The last token of each sequence.
+    /// The last token of each sequence. Its count of new tokens must be that of the batch.
     Last,
     /// All tokens.
     All,

@@ -47,6 +47,13 @@ pub struct EncoderConfig {
     pub epsilon: f32,
     /// The function between the matrices of an MLP: `gelu`.
     pub hidden_act: String,
+    /// The encoding of positions: `absolute`.
+    #[serde(default = "absolute")]
+    pub position_embedding_type: String,
+}
+
+fn absolute() -> String {
+    "absolute".into()
 }
 
 impl EncoderConfig {
@@ -88,6 +95,15 @@ impl EncoderConfig {
         }
         if self.hidden_act != "gelu" {
             return setting("hidden_act", &self.hidden_act, "gelu");
+        }
+        if self.position_embedding_type != absolute() {
+            return setting("position_embedding_type", &self.position_embedding_type, "absolute");
+        }
+        if [self.vocabulary, self.width, self.mlp_width, self.layers, self.context]
+            .iter()
+            .any(|x| *x > 1 << 24)
+        {
+            return setting("hidden_size", &self.width, "extents of at most 2^24");
         }
         if self.kinds == 0 {
             return setting("type_vocab_size", &self.kinds, "at least 1");
@@ -257,6 +273,9 @@ impl Encoder {
         let ([rows], [count]) = (texts.tokens.shape(), texts.lengths.shape());
         if rows == 0 || count == 0 {
             return Ok(());
+        }
+        if !rows.is_multiple_of(count) {
+            return Err(ModelError::Batch { tokens: rows, sequences: count });
         }
         let EncoderActivations { hidden, sum, result, qkv, attended, up, gemm, attention } = activations;
         embedding(on, &self.tokens, texts.tokens, first_rows_mut(sum, rows)?, 1.0)?;

@@ -21,7 +21,7 @@ pub enum ModelError {
     },
 
     /// A file is not the JSON that was expected.
-    #[error("{} is not what a model's folder has under this name", path.display())]
+    #[error("{} does not have the settings of a model", path.display())]
     Json {
         /// The file.
         path: PathBuf,
@@ -93,6 +93,24 @@ pub enum ModelError {
     #[error("the tokenizer failed: {0}")]
     Tokenizer(String),
 
+    /// A batch whose sequences cannot have as many tokens each.
+    #[error("{tokens} tokens of {sequences} sequences: all must have as many")]
+    Batch {
+        /// The tokens of the batch.
+        tokens: usize,
+        /// The sequences of the batch.
+        sequences: usize,
+    },
+
+    /// A cache that was made for another model.
+    #[error("the cache has {found} layers, and the model {wanted}: make it with the model's configuration")]
+    CacheLayers {
+        /// The layers of the cache.
+        found: usize,
+        /// The layers of the model.
+        wanted: usize,
+    },
+
     /// A request that the engine cannot serve.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -127,7 +145,7 @@ pub enum RequestError {
     EmptyPrompt,
 
     /// A prompt that leaves no room for a token.
-    #[error("the prompt has {found} tokens, and a sequence has room for {most}: shorten the prompt")]
+    #[error("the prompt has {found} tokens, and may have {most}: shorten it")]
     PromptTooLong {
         /// The tokens of the prompt.
         found: usize,

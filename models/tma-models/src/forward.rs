@@ -32,6 +32,13 @@ pub(crate) fn queue(
     if rows == 0 || sequences == 0 {
         return Ok(());
     }
+    if !rows.is_multiple_of(sequences) {
+        return Err(ModelError::Batch { tokens: rows, sequences });
+    }
+    if cache.layers.len() != decoder.weights.layers.len() {
+        let [found, wanted] = [cache.layers.len(), decoder.weights.layers.len()];
+        return Err(ModelError::CacheLayers { found, wanted });
+    }
     let config = decoder.config();
     let mut pass =
         Pass { on, decoder, config, batch, sequences, tokens: rows / sequences, rows, activations };

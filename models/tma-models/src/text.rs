@@ -17,7 +17,7 @@ pub struct Text {
 /// A character may consist of several tokens, and a token's text may depend on the one before it. The
 /// text of a token is therefore the difference between that of the last ones with and without it, and
 /// is held back as long as it ends in the middle of a character.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TextStream {
     /// The tokens since the last one but one whose text was complete.
     tokens: Vec<u32>,
@@ -37,8 +37,11 @@ impl Text {
     /// [`ModelError::Tokenizer`].
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
         let path = folder.join("tokenizer.json");
-        let tokenizer = Tokenizer::from_file(&path)
+        let mut tokenizer = Tokenizer::from_file(&path)
             .map_err(|error| ModelError::Tokenizer(format!("cannot read {}: {error}", path.display())))?;
+        // Files may have those of training, which would cut or fill prompts.
+        tokenizer.with_padding(None);
+        tokenizer.with_truncation(None).map_err(failed)?;
         Ok(Self { tokenizer })
     }
 
@@ -61,7 +64,20 @@ impl Text {
     }
 }
 
+/// Tokens of which a character consists at most; with more, they are no text.
+const LONGEST_CHARACTER: usize = 8;
+
+/// Tokens before a text on which that of its first token may depend.
+const TOKENS_BEFORE: usize = 8;
+
 impl TextStream {
+    /// Returns a stream of the text after a prompt. Some tokenizers drop the space before a first
+    /// token, which must not happen there.
+    pub fn after(prompt: &[u32]) -> Self {
+        let tokens = prompt[prompt.len().saturating_sub(TOKENS_BEFORE)..].to_vec();
+        Self { returned: tokens.len(), tokens }
+    }
+
     /// Returns the text that a token completes, which may be empty.
     ///
     /// # Errors
@@ -69,12 +85,13 @@ impl TextStream {
     /// [`ModelError::Tokenizer`].
     pub fn push(&mut self, text: &Text, token: u32) -> Result<String, ModelError> {
         self.tokens.push(token);
-        let (before, all) = (text.decode(&self.tokens[..self.returned])?, text.decode(&self.tokens)?);
+        let all = text.decode(&self.tokens)?;
         // A part of a character is decoded as U+FFFD.
-        if all.len() <= before.len() || all.ends_with('\u{FFFD}') {
+        if all.ends_with(char::REPLACEMENT_CHARACTER) && self.tokens.len() - self.returned < LONGEST_CHARACTER
+        {
             return Ok(String::new());
         }
-        let new = all.get(before.len()..).unwrap_or("").to_owned();
+        let new = rest(&text.decode(&self.tokens[..self.returned])?, &all);
         self.tokens.drain(..self.returned);
         self.returned = self.tokens.len();
         Ok(new)
@@ -86,7 +103,12 @@ impl TextStream {
     ///
     /// [`ModelError::Tokenizer`].
     pub fn finish(&self, text: &Text) -> Result<String, ModelError> {
-        let (before, all) = (text.decode(&self.tokens[..self.returned])?, text.decode(&self.tokens)?);
-        Ok(all.get(before.len()..).unwrap_or("").to_owned())
+        Ok(rest(&text.decode(&self.tokens[..self.returned])?, &text.decode(&self.tokens)?))
     }
+}
+
+/// Returns what a text has beyond the beginning that it shares with another one.
+fn rest(before: &str, all: &str) -> String {
+    let shared = before.chars().zip(all.chars()).take_while(|(x, y)| x == y).count();
+    all.chars().skip(shared).collect()
 }

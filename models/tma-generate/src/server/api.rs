@@ -1,5 +1,9 @@
 //! The completions interface of OpenAI: requests, responses and errors as JSON.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -7,35 +11,27 @@ use serde_json::{Map, Value, json};
 use tma_models::RequestError;
 use tma_models::engine::{End, Sampling};
 
-/// The body of a request for a completion.
+/// The body of a request for a completion. `null` stands for the default.
 #[derive(Debug, Deserialize)]
 pub(super) struct Body {
     pub(super) prompt: Prompt,
-    #[serde(default = "default_tokens")]
-    pub(super) max_tokens: usize,
-    #[serde(default = "one")]
-    temperature: f32,
-    #[serde(default = "one")]
-    top_p: f32,
-    #[serde(default)]
-    top_k: u32,
-    #[serde(default)]
-    seed: u64,
-    #[serde(default)]
-    pub(super) stream: bool,
-    #[serde(default)]
+    max_tokens: Option<usize>,
+    temperature: Option<f32>,
+    top_p: Option<f32>,
+    top_k: Option<u32>,
+    seed: Option<u64>,
+    stream: Option<bool>,
     stop: Option<Stop>,
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
 
-fn default_tokens() -> usize {
-    16
-}
+/// The tokens of a completion whose request does not say how many.
+const DEFAULT_TOKENS: usize = 16;
 
-fn one() -> f32 {
-    1.0
-}
+/// The greatest number of texts that end a completion, and the greatest length of each.
+const MOST_STOPS: usize = 4;
+const LONGEST_STOP: usize = 256;
 
 /// A prompt as text or as tokens.
 #[derive(Debug, Deserialize)]
@@ -53,12 +49,15 @@ enum Stop {
     Several(Vec<String>),
 }
 
-/// Options of OpenAI's interface that are not supported, with the values that change nothing.
-const UNSUPPORTED: [(&str, &[&str]); 8] = [
+/// Options that are not supported, or do not matter, with the values that change nothing; without any,
+/// all values do not.
+const HARMLESS: [(&str, &[&str]); 10] = [
+    ("model", &[]),
+    ("user", &[]),
     ("n", &["1"]),
     ("best_of", &["1"]),
     ("echo", &["false"]),
-    ("logprobs", &[]),
+    ("logprobs", &["null"]),
     ("suffix", &["\"\""]),
     ("presence_penalty", &["0", "0.0"]),
     ("frequency_penalty", &["0", "0.0"]),
@@ -74,22 +73,38 @@ impl Body {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let body: Self =
             serde_json::from_slice(bytes).map_err(|error| Refusal::invalid(format!("the body: {error}")))?;
-        for (name, harmless) in UNSUPPORTED {
-            match body.rest.get(name) {
-                None | Some(Value::Null) => {}
-                Some(value) if harmless.contains(&value.to_string().as_str()) => {}
-                Some(value) => {
-                    return Err(Refusal::invalid(format!(
-                        "`{name}` is {value}: leave it out, it is not supported"
-                    )));
-                }
-            }
+        let is_harmless = |name: &str, value: &Value| {
+            let known = HARMLESS.iter().find(|(known, _)| *known == name);
+            let values = known.map(|(_, values)| *values);
+            value.is_null() || values.is_some_and(|all| all.is_empty() || all.contains(&&*value.to_string()))
+        };
+        if let Some((name, value)) = body.rest.iter().find(|(name, value)| !is_harmless(name, value)) {
+            return Err(Refusal::invalid(format!("`{name}` is {value}: leave it out, it is not supported")));
+        }
+        let stops = body.stops();
+        if stops.len() > MOST_STOPS || stops.iter().any(|stop| stop.len() > LONGEST_STOP) {
+            return Err(Refusal::invalid("`stop` has more than 4 texts, or one of more than 256 bytes"));
         }
         Ok(body)
     }
 
+    pub(super) fn max_tokens(&self) -> usize {
+        self.max_tokens.unwrap_or(DEFAULT_TOKENS)
+    }
+
+    pub(super) fn is_stream(&self) -> bool {
+        self.stream.unwrap_or(false)
+    }
+
+    /// Returns how tokens are chosen. Without a seed, it is a random one.
     pub(super) fn sampling(&self) -> Sampling {
-        Sampling { temperature: self.temperature, top_k: self.top_k, top_p: self.top_p, seed: self.seed }
+        Sampling {
+            temperature: self.temperature.unwrap_or(1.0),
+            top_k: self.top_k.unwrap_or(0),
+            top_p: self.top_p.unwrap_or(1.0),
+            // The keys of a hasher are random.
+            seed: self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish()),
+        }
     }
 
     /// Returns the texts that end the completion.
@@ -119,6 +134,15 @@ impl Refusal {
     pub(super) fn not_found(path: &str) -> Self {
         let message = format!("there is no {path}: use /v1/completions or /v1/models");
         Self { status: StatusCode::NOT_FOUND, kind: "invalid_request_error", message }
+    }
+
+    pub(super) fn method_not_allowed() -> Self {
+        let message = "use POST for /v1/completions, and GET for /v1/models".into();
+        Self { status: StatusCode::METHOD_NOT_ALLOWED, kind: "invalid_request_error", message }
+    }
+
+    pub(super) fn unreadable(error: &BytesRejection) -> Self {
+        Self { status: error.status(), kind: "invalid_request_error", message: error.body_text() }
     }
 
     pub(super) fn failed(message: impl Into<String>) -> Self {
@@ -171,7 +195,13 @@ pub(super) fn completion(id: &str, model: &str, piece: &Piece) -> Value {
     json!({
         "id": id,
         "object": "text_completion",
+        "created": created(),
         "model": model,
         "choices": [{ "index": 0, "text": piece.text, "logprobs": null, "finish_reason": piece.reason }],
     })
+}
+
+/// Returns the seconds since 1970.
+fn created() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -53,11 +53,12 @@ struct Shared {
 pub fn router(model: Model, options: EngineOptions) -> Result<Router> {
     let Model { name, decoder, text } = model;
     let ends = decoder.config().ends.clone();
-    let worker = Worker::start(Engine::new(decoder, options)?);
+    let worker = Worker::start(Engine::new(decoder, options)?, options.queue);
     let shared = Shared { model: name, text, ends, worker, requests: AtomicU64::new(0) };
     Ok(Router::new()
         .route("/v1/completions", post(complete))
         .route("/v1/models", get(models))
+        .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
         .fallback(|uri: Uri| async move { Refusal::not_found(uri.path()) })
         .with_state(Arc::new(shared)))
 }
@@ -76,37 +77,45 @@ pub fn run(model: Model, options: EngineOptions, address: SocketAddr) -> Result<
             .with_context(|| format!("cannot listen at {address}"))?;
         eprintln!("{name} at http://{}/v1/completions", listener.local_addr()?);
         let interrupted = async {
-            // Without the handler, an interrupt ends the process at once.
-            let _ = tokio::signal::ctrl_c().await;
+            // Without the handler, an interrupt ends the process at once, as the second one does.
+            if tokio::signal::ctrl_c().await.is_ok() {
+                eprintln!("no new clients; interrupt again to leave the others");
+                tokio::spawn(async {
+                    let _ = tokio::signal::ctrl_c().await;
+                    std::process::exit(130);
+                });
+            }
         };
         axum::serve(listener, router).with_graceful_shutdown(interrupted).await.context("the server failed")
     })
 }
 
 async fn models(State(shared): State<Arc<Shared>>) -> Json<Value> {
-    Json(json!({ "object": "list", "data": [{ "id": shared.model, "object": "model" }] }))
+    Json(
+        json!({ "object": "list", "data": [{ "id": shared.model, "object": "model", "owned_by": "local" }] }),
+    )
 }
 
 async fn complete(
     State(shared): State<Arc<Shared>>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
-    let body = Body::parse(&body.map_err(|error| Refusal::invalid(error.to_string()))?)?;
+    let body = Body::parse(&body.map_err(|error| Refusal::unreadable(&error))?)?;
     let (sampling, stops) = (body.sampling(), Stops::new(body.stops()));
+    let (limit, is_stream) = (body.max_tokens(), body.is_stream());
     let prompt = match body.prompt {
         Prompt::Tokens(tokens) => tokens,
-        Prompt::Text(text) => {
-            shared.text.encode(&text).map_err(|error| Refusal::invalid(error.to_string()))?
-        }
+        Prompt::Text(text) => encoded(&shared, text).await?,
     };
     let prompt_tokens = prompt.len();
-    let request = Request { prompt, limit: body.max_tokens, sampling, ends: shared.ends.clone() };
+    let received = TextStream::after(&prompt);
+    let request = Request { prompt, limit, sampling, ends: shared.ends.clone() };
     let tokens =
         shared.worker.submit(request).await.ok_or_else(|| Refusal::failed("the device has failed"))??;
     let id = format!("cmpl-{}", shared.requests.fetch_add(1, Ordering::Relaxed));
     let model = shared.model.clone();
-    let pieces = pieces(shared, tokens, stops);
-    if body.stream {
+    let pieces = pieces(Open { shared, tokens, stops, received, count: 0 });
+    if is_stream {
         let events = pieces.map(move |piece| {
             let data = match piece {
                 Ok((piece, _)) => completion(&id, &model, &piece),
@@ -133,22 +142,29 @@ async fn complete(
     Ok(Json(response).into_response())
 }
 
-/// The pieces of a text, each with the number of tokens so far. When the stream is dropped, so are
-/// the tokens, which cancels the request.
-fn pieces(
+/// Returns the tokens of a text. A long one takes milliseconds, in which others are served.
+async fn encoded(shared: &Arc<Shared>, text: String) -> Result<Vec<u32>, Refusal> {
+    let shared = shared.clone();
+    let tokens = tokio::task::spawn_blocking(move || shared.text.encode(&text)).await;
+    match tokens {
+        Ok(tokens) => tokens.map_err(|error| Refusal::invalid(error.to_string())),
+        Err(error) => Err(Refusal::failed(error.to_string())),
+    }
+}
+
+/// A text that has not ended.
+struct Open {
     shared: Arc<Shared>,
     tokens: Tokens,
     stops: Stops,
-) -> impl Stream<Item = Result<(Piece, usize), Refusal>> + Send {
-    /// The tokens of a text that has not ended, and what has become of them.
-    struct Open {
-        shared: Arc<Shared>,
-        tokens: Tokens,
-        stops: Stops,
-        received: TextStream,
-        count: usize,
-    }
-    let open = Open { shared, tokens, stops, received: TextStream::default(), count: 0 };
+    received: TextStream,
+    /// The tokens so far.
+    count: usize,
+}
+
+/// Returns the pieces of a text, each with the number of tokens so far. When the stream is dropped, so
+/// are the tokens, which cancels the request.
+fn pieces(open: Open) -> impl Stream<Item = Result<(Piece, usize), Refusal>> + Send {
     stream::unfold(Some(open), |open| async {
         let mut open = open?;
         let failed = |message: String| Some((Err(Refusal::failed(message)), None));

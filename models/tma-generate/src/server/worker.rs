@@ -1,7 +1,7 @@
 //! The thread that owns the engine: it takes requests, runs steps, and sends tokens to clients.
 
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 
 use tma_models::engine::{Engine, Event, Request, RequestId};
@@ -20,12 +20,18 @@ struct Submission {
 
 /// The way to the thread.
 #[derive(Clone)]
-pub(super) struct Worker(Sender<Submission>);
+pub(super) struct Worker {
+    submissions: SyncSender<Submission>,
+    /// The submissions that wait for the next step at most.
+    most: usize,
+}
 
 impl Worker {
     /// Starts the thread. It ends when the last worker has been dropped, or when the device fails.
-    pub(super) fn start(engine: Engine) -> Self {
-        let (sender, receiver) = channel();
+    /// Up to `most` submissions wait for the next step.
+    pub(super) fn start(engine: Engine, most: usize) -> Self {
+        let most = most.max(1);
+        let (submissions, receiver) = sync_channel(most);
         thread::spawn(move || {
             let mut clients = HashMap::new();
             if let Err(error) = work(engine, &receiver, &mut clients) {
@@ -35,13 +41,17 @@ impl Worker {
                 }
             }
         });
-        Self(sender)
+        Self { submissions, most }
     }
 
     /// Submits a request. `None` if the device has failed.
     pub(super) async fn submit(&self, request: Request) -> Option<Result<Tokens, RequestError>> {
         let (accepted, response) = oneshot::channel();
-        self.0.send(Submission { request, accepted }).ok()?;
+        match self.submissions.try_send(Submission { request, accepted }) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => return Some(Err(RequestError::QueueFull { waiting: self.most })),
+            Err(TrySendError::Disconnected(_)) => return None,
+        }
         response.await.ok()
     }
 }

@@ -1,8 +1,8 @@
 //! Text for several requests at a time: requests join and leave between steps.
 //!
 //! A step either reads part of one prompt, or appends a token to every text that is being generated.
-//! Prompts go first, so that the tokens of a batch are computed together for as many texts as
-//! possible. All pages of a request are reserved when it is admitted, so that it never has to give
+//! While there are both prompts and texts, steps of the two kinds alternate, so that neither waits for
+//! the other. All pages of a request are reserved when it is admitted, so that it never has to give
 //! way to another.
 
 mod request;
@@ -70,6 +70,8 @@ pub struct Engine {
     waiting: VecDeque<(RequestId, Request)>,
     /// The request whose prompt is being read.
     reading: Option<Sequence>,
+    /// Whether the last step read a prompt.
+    has_read: bool,
     /// The texts that are being generated, in the order of their rows.
     running: Vec<Sequence>,
     /// A step for each number of rows that occurred.
@@ -119,6 +121,7 @@ impl Engine {
             free: FreePages::all(pages),
             waiting: VecDeque::new(),
             reading: None,
+            has_read: false,
             running: vec![],
             graphs: BTreeMap::new(),
             next: 0,
@@ -195,10 +198,16 @@ impl Engine {
     /// Errors of the device, after which the engine cannot continue.
     pub fn step(&mut self) -> Result<Vec<Event>, ModelError> {
         self.admit();
-        match self.reading.take() {
-            Some(sequence) => self.read(sequence),
-            None if self.running.is_empty() => Ok(vec![]),
-            None => self.extend(),
+        let is_turn_of_texts = self.has_read && !self.running.is_empty();
+        match self.reading.take_if(|_| !is_turn_of_texts) {
+            Some(sequence) => {
+                self.has_read = true;
+                self.read(sequence)
+            }
+            None => {
+                self.has_read = false;
+                if self.running.is_empty() { Ok(vec![]) } else { self.extend() }
+            }
         }
     }
 
@@ -208,7 +217,7 @@ impl Engine {
             return;
         }
         let Some((_, request)) = self.waiting.front() else { return };
-        let tokens = (request.prompt.len() + request.limit).min(self.context());
+        let tokens = request.prompt.len().saturating_add(request.limit).min(self.context());
         let Some(pages) = self.free.take(tokens.div_ceil(PAGE_ROWS)) else { return };
         if let Some((id, request)) = self.waiting.pop_front() {
             self.reading = Some(Sequence { id, request, pages, length: 0, last: 0, generated: 0 });

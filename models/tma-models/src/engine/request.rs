@@ -11,7 +11,7 @@ pub struct Sampling {
     pub top_k: u32,
     /// Only the most probable tokens that have this probability together are chosen from.
     pub top_p: f32,
-    /// The seed: the same seed leads to the same text, whatever else the engine does.
+    /// The seed: the same seed leads to the same random numbers, whatever else the engine does.
     pub seed: u64,
 }
 

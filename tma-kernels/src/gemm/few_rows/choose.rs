@@ -14,6 +14,9 @@ const FIXED: f64 = 1500.0;
 /// Bytes of B that memory delivers.
 const MEMORY: f64 = 4200.0;
 
+/// Bytes that a multiprocessor receives.
+const MULTIPROCESSOR: f64 = 55.0;
+
 /// Bytes that the L2 cache delivers: with each unit of B, a block reads all of A.
 const CACHE: f64 = 8000.0;
 
@@ -28,7 +31,7 @@ pub(super) struct FewRows {
 
 impl FewRows {
     /// Returns the tile that should be the fastest, if the kernel has one for so many rows.
-    pub(super) fn of(problem: &Problem) -> Option<Self> {
+    pub(super) fn of(problem: &Problem, multiprocessors: u32) -> Option<Self> {
         let rows = match problem.extents[0] {
             0..=8 => 8,
             9..=MOST_ROWS => 16,
@@ -36,7 +39,12 @@ impl FewRows {
         };
         let of_b = problem.bytes_of_b();
         let of_a = of_b * problem.extents[0] as f64 / f64::from(BN);
-        let nanoseconds = LAUNCH + FIXED + (of_b / MEMORY).max((of_b + of_a) / CACHE);
+        // The block with the most units.
+        let units = problem.extents[1].div_ceil(BN as usize).max(1);
+        let most = units.div_ceil(multiprocessors.max(1) as usize);
+        let of_block = (of_b + of_a) * most as f64 / units as f64;
+        let read = (of_b / MEMORY).max((of_b + of_a) / CACHE).max(of_block / MULTIPROCESSOR);
+        let nanoseconds = LAUNCH + FIXED + read;
         Some(Self { rows, nanoseconds })
     }
 }
@@ -48,12 +56,20 @@ mod tests {
     #[test]
     fn tiles_have_room_for_the_rows() {
         let of = |m| {
-            let found = FewRows::of(&Problem { extents: [m, 4096, 4096], batches: 1, bytes: [2, 2] });
+            let found = FewRows::of(&Problem { extents: [m, 4096, 4096], batches: 1, bytes: [2, 2] }, 132);
             found.map(|few| few.rows)
         };
         for (m, rows) in [(1, 8), (8, 8), (9, 16), (16, 16)] {
             assert_eq!(of(m), Some(rows), "{m} rows");
         }
         assert_eq!(of(17), None);
+    }
+
+    #[test]
+    fn few_units_leave_multiprocessors_idle() {
+        let of = |n| FewRows::of(&Problem { extents: [8, n, 65536], batches: 1, bytes: [2, 2] }, 132);
+        let time = |n| of(n).map_or(0.0, |few| few.nanoseconds);
+        // 16 blocks read 3 MB each, and so do 132.
+        assert!(time(256) > 0.8 * time(2112), "{} {}", time(256), time(2112));
     }
 }

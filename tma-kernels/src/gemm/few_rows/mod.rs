@@ -28,7 +28,7 @@ impl<AB: Scalar, C: Scalar> Instance<AB, C> {
     /// Returns the instance for a GEMM, if there is one that should take less time than the
     /// `other` choice.
     pub(super) fn find(problem: &Problem, other: Option<Choice>, multiprocessors: u32) -> Option<Self> {
-        let few = FewRows::of(problem)?;
+        let few = FewRows::of(problem, multiprocessors)?;
         let kernel = multiply::find(multiply::Key { bm: few.rows })?;
         let is_faster = |other| few.nanoseconds <= nanoseconds(problem, other, multiprocessors);
         other.is_none_or(is_faster).then_some(Self { kernel })

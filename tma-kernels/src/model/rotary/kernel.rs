@@ -150,8 +150,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_launch();
         grid_dependency_wait();
+        grid_dependency_launch();
         let item = block_idx().x * THREADS + thread_idx().x;
         if item >= items {
             return;
