@@ -60,7 +60,8 @@ fn variants(file: &str, start: &str) -> Vec<String> {
 fn folder_of(package: &str) -> Option<String> {
     let short = package.strip_prefix("tma-").unwrap_or(package);
     let layer = if short == "codegen" { "back" } else { short };
-    let folders = [short.to_owned(), package.to_owned(), format!("codegen/{layer}"), format!("models/{package}")];
+    let folders =
+        [short.to_owned(), package.to_owned(), format!("codegen/{layer}"), format!("models/{package}")];
     folders.into_iter().find(|folder| root().join(folder).join("Cargo.toml").exists())
 }
 
