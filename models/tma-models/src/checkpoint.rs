@@ -1,7 +1,7 @@
 //! The tensors of a model's safetensors files, which are mapped to memory.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use tma_runtime::prelude::{bf16, f16};
 
 use crate::ModelError;
+use crate::json::read_json;
 
 /// The name of the only file of weights.
 const SINGLE: &str = "model.safetensors";
@@ -41,8 +42,8 @@ struct Index {
 }
 
 impl Checkpoint {
-    /// Maps `model.safetensors`, or the files that `model.safetensors.index.json` lists. They must not
-    /// be changed while the checkpoint exists.
+    /// Maps `model.safetensors`, or the files that `model.safetensors.index.json` lists. They must
+    /// not be changed while the checkpoint exists.
     ///
     /// # Errors
     ///
@@ -68,11 +69,6 @@ impl Checkpoint {
         }
         self.files.push(bytes);
         Ok(())
-    }
-
-    /// Returns the folder of the files.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// Returns the bytes of all tensors as `bf16`.
@@ -124,10 +120,7 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
     if !index.exists() {
         return Ok(vec![folder.join(SINGLE)]);
     }
-    let text =
-        fs::read_to_string(&index).map_err(|source| ModelError::File { path: index.clone(), source })?;
-    let Index { weight_map } =
-        serde_json::from_str(&text).map_err(|source| ModelError::Json { path: index, source })?;
+    let Index { weight_map } = read_json(index)?;
     let mut names: Vec<String> = weight_map.into_values().collect();
     names.sort_unstable();
     names.dedup();

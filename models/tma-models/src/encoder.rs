@@ -1,6 +1,5 @@
 //! Encoders: hidden states of whole texts, as BERT computes them.
 
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -12,6 +11,7 @@ use tma_runtime::prelude::*;
 
 use crate::ModelError;
 use crate::heads::Heads;
+use crate::json::read_json;
 use crate::linear::multiply;
 use crate::loader::{Linear, Loader, Norm, Source};
 use crate::views::{first_rows, first_rows_mut};
@@ -64,10 +64,7 @@ impl EncoderConfig {
     /// [`ModelError::File`], [`ModelError::Json`], [`ModelError::Architecture`] and
     /// [`ModelError::Setting`].
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
-        let path = folder.join("config.json");
-        let text =
-            fs::read_to_string(&path).map_err(|source| ModelError::File { path: path.clone(), source })?;
-        let config: Self = serde_json::from_str(&text).map_err(|source| ModelError::Json { path, source })?;
+        let config: Self = read_json(folder.join("config.json"))?;
         config.check()?;
         Ok(config)
     }
@@ -203,7 +200,8 @@ impl EncoderActivations {
 }
 
 impl Encoder {
-    /// Loads the weights of a model. `loaded` is called with the bytes that are on the device so far.
+    /// Loads the weights of a model. `loaded` is called with the bytes that are on the device so
+    /// far.
     ///
     /// # Errors
     ///
@@ -258,8 +256,8 @@ impl Encoder {
         &self.device
     }
 
-    /// Queues the computation of hidden states, which [`EncoderActivations::hidden`] returns. Nothing
-    /// waits. A position beyond the context counts as a row of zeros.
+    /// Queues the computation of hidden states, which [`EncoderActivations::hidden`] returns.
+    /// Nothing waits. A position beyond the context counts as a row of zeros.
     ///
     /// # Errors
     ///
@@ -283,20 +281,15 @@ impl Encoder {
         self.add_and_norm(on, &self.norm, [&mut *result, &mut *sum, &mut *hidden], rows)?;
 
         let heads = self.config.heads;
-        let at = |first, count| Heads {
-            sequences: texts.lengths.shape()[0],
-            tokens: rows / texts.lengths.shape()[0],
-            first,
-            count,
-            depth: self.config.depth(),
-        };
+        let (sequences, tokens, depth) = (count, rows / count, self.config.depth());
+        let at = |first| Heads { sequences, tokens, first, count: heads, depth };
         for layer in &self.layers {
             let none = gemm::Activation::None;
             multiply(on, &layer.qkv, first_rows(hidden, rows)?, first_rows_mut(qkv, rows)?, none, gemm)?;
-            let [q, k, v] = [0, heads, 2 * heads].map(|first| at(first, heads).view(qkv));
+            let [q, k, v] = [0, heads, 2 * heads].map(|first| at(first).view(qkv));
             let keys = KeyValueCache::contiguous(k?, v?).with_lengths(texts.lengths);
             let options = CachedAttentionOptions { workspace: Some(attention), ..Default::default() };
-            cached_attention(on, q?, keys, at(0, heads).view_mut(attended)?, options)?;
+            cached_attention(on, q?, keys, at(0).view_mut(attended)?, options)?;
             multiply(
                 on,
                 &layer.output,
@@ -315,7 +308,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Normalises the sum of the first two tensors to the third one. The sum replaces the second one.
+    /// Normalises the sum of the first two tensors to the third one. The sum replaces the second
+    /// one.
     fn add_and_norm(
         &self,
         on: &impl LaunchOn,

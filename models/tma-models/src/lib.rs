@@ -20,6 +20,7 @@ pub mod engine;
 mod error;
 mod forward;
 mod heads;
+mod json;
 mod linear;
 mod loader;
 mod noise;

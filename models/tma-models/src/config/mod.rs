@@ -3,7 +3,6 @@
 mod gpt2;
 mod llama;
 
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -11,6 +10,7 @@ use serde_json::Value;
 use tma_kernels::model::RotaryScaling;
 
 use crate::ModelError;
+use crate::json::read_json;
 
 /// The families of models that [`Config::open`] knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,16 +152,11 @@ impl Config {
     /// [`ModelError::File`], [`ModelError::Json`], [`ModelError::Architecture`] and
     /// [`ModelError::Setting`].
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
-        let path = folder.join("config.json");
-        let text =
-            fs::read_to_string(&path).map_err(|source| ModelError::File { path: path.clone(), source })?;
-        let value = serde_json::from_str(&text).map_err(|source| ModelError::Json { path, source })?;
-        let mut config = Self::from_json(value)?;
+        let mut config = Self::from_json(read_json(folder.join("config.json"))?)?;
         // It may list more tokens that end a text.
         let path = folder.join("generation_config.json");
-        if let Ok(text) = fs::read_to_string(&path) {
-            let found: Generation =
-                serde_json::from_str(&text).map_err(|source| ModelError::Json { path, source })?;
+        if path.exists() {
+            let found: Generation = read_json(path)?;
             config.ends.extend(Tokens::all(&found.eos_token_id));
         }
         Ok(config)
@@ -266,8 +261,8 @@ fn setting(name: &'static str, found: impl Into<String>, wanted: &'static str) -
     ModelError::Setting { name, found: found.into(), wanted }
 }
 
-/// The greatest extent of a model, and its greatest number of layers: more are a mistake of the file,
-/// and would overflow products of extents.
+/// The greatest extent of a model, and its greatest number of layers: more are a mistake of the
+/// file, and would overflow products of extents.
 const MOST: usize = 1 << 24;
 const MOST_LAYERS: usize = 1 << 12;
 
