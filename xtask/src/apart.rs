@@ -1,4 +1,5 @@
-//! The workspaces of their own: packages with many dependencies, without which the others are built.
+//! The workspaces of their own: packages with many dependencies, without which the others are
+//! built.
 
 use std::process::Command;
 

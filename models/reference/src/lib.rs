@@ -1,7 +1,7 @@
 //! Small models, and what Hugging Face transformers computes for them.
 //!
-//! `data` has a file for each model, which `transformers_reference.py` writes. Weights are not stored:
-//! both sides compute them with the same formula.
+//! `data` has a file for each model, which `transformers_reference.py` writes. Weights are not
+//! stored: both sides compute them with the same formula.
 
 use std::collections::HashMap;
 use std::fs;
@@ -34,8 +34,8 @@ pub struct Reference {
     /// The hidden states at the same positions, of encoders.
     #[serde(default)]
     pub states: Vec<Vec<f32>>,
-    /// The greatest error of transformers' own results in `bf16`, relative to the standard deviation
-    /// of the results at a position.
+    /// The greatest error of transformers' own results in `bf16`, relative to the standard
+    /// deviation of the results at a position.
     pub bf16_error: f64,
     /// The tokens that greedy decoding appends to the prompt.
     #[serde(default)]
@@ -104,8 +104,8 @@ fn weights(name: &str, shape: &[usize]) -> Vec<f32> {
     }
 }
 
-/// Returns a multiple of 1/128 from -1 up to, but without, 1: SplitMix64, whose seed is FNV-1a of the
-/// name.
+/// Returns a multiple of 1/128 from -1 up to, but without, 1: SplitMix64, whose seed is FNV-1a of
+/// the name.
 fn noise(name: &str, index: u64) -> f32 {
     let seed = name
         .bytes()

@@ -1,4 +1,5 @@
-//! Measures tokens a second of models with weights of noise, and prints a JSON line for each result.
+//! Measures tokens a second of models with weights of noise, and prints a JSON line for each
+//! result.
 //!
 //! `torch_rivals.py` in this folder measures Hugging Face transformers at the same shapes.
 

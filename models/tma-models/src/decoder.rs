@@ -53,7 +53,8 @@ pub enum Wanted {
 }
 
 impl Decoder {
-    /// Loads the weights of a model. `loaded` is called with the bytes that are on the device so far.
+    /// Loads the weights of a model. `loaded` is called with the bytes that are on the device so
+    /// far.
     ///
     /// # Errors
     ///

@@ -70,8 +70,8 @@ struct Pass<'a, L> {
 }
 
 impl<L: LaunchOn> Pass<'_, L> {
-    /// Writes the embeddings to the residual. Returns whether there is also a result to add: the rows
-    /// of positions.
+    /// Writes the embeddings to the residual. Returns whether there is also a result to add: the
+    /// rows of positions.
     fn embed(&mut self) -> Result<bool, ModelError> {
         let weights = &self.decoder.weights;
         let residual = first_rows_mut(&mut self.activations.residual, self.rows)?;

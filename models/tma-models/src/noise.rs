@@ -5,7 +5,8 @@ use tma_runtime::prelude::bf16;
 /// The numbers that matrices repeat; no multiple of a row.
 const NUMBERS: usize = 1_000_003;
 
-/// Appends a tensor of noise: near 1 if it is a row, or small enough that hidden states stay finite.
+/// Appends a tensor of noise: near 1 if it is a row, or small enough that hidden states stay
+/// finite.
 pub(crate) fn append(name: &str, shape: &[usize], to: &mut Vec<bf16>) {
     let count = shape.iter().product();
     if let [_] = shape {

@@ -14,9 +14,9 @@ pub struct Text {
 
 /// Converts the tokens of a text one at a time.
 ///
-/// A character may consist of several tokens, and a token's text may depend on the one before it. The
-/// text of a token is therefore the difference between that of the last ones with and without it, and
-/// is held back as long as it ends in the middle of a character.
+/// A character may consist of several tokens, and a token's text may depend on the one before it.
+/// The text of a token is therefore the difference between that of the last ones with and without
+/// it, and is held back as long as it ends in the middle of a character.
 #[derive(Clone, Debug)]
 pub struct TextStream {
     /// The tokens since the last one but one whose text was complete.

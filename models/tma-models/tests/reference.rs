@@ -1,5 +1,5 @@
-//! Small models against Hugging Face transformers: logits within the rounding of `bf16`, and the same
-//! tokens.
+//! Small models against Hugging Face transformers: logits within the rounding of `bf16`, and the
+//! same tokens.
 
 use anyhow::Result;
 use tma_models::cache::{Cache, PAGE_ROWS};

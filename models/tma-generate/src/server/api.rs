@@ -49,8 +49,8 @@ enum Stop {
     Several(Vec<String>),
 }
 
-/// Options that are not supported, or do not matter, with the values that change nothing; without any,
-/// all values do not.
+/// Options that are not supported, or do not matter, with the values that change nothing; without
+/// any, all values do not.
 const HARMLESS: [(&str, &[&str]); 10] = [
     ("model", &[]),
     ("user", &[]),

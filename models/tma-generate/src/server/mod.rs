@@ -162,8 +162,8 @@ struct Open {
     count: usize,
 }
 
-/// Returns the pieces of a text, each with the number of tokens so far. When the stream is dropped, so
-/// are the tokens, which cancels the request.
+/// Returns the pieces of a text, each with the number of tokens so far. When the stream is dropped,
+/// so are the tokens, which cancels the request.
 fn pieces(open: Open) -> impl Stream<Item = Result<(Piece, usize), Refusal>> + Send {
     stream::unfold(Some(open), |open| async {
         let mut open = open?;

@@ -13,8 +13,8 @@ impl Stops {
         Self { stops, held: String::new() }
     }
 
-    /// Returns the text that can be sent after a further piece, and whether one of the texts follows.
-    /// If the piece is the last one, nothing is held back.
+    /// Returns the text that can be sent after a further piece, and whether one of the texts
+    /// follows. If the piece is the last one, nothing is held back.
     pub(super) fn push(&mut self, piece: &str, is_last: bool) -> (String, bool) {
         self.held.push_str(piece);
         if let Some(at) = self.stops.iter().filter_map(|stop| self.held.find(stop)).min() {

@@ -1,9 +1,9 @@
 //! Text for several requests at a time: requests join and leave between steps.
 //!
-//! A step either reads part of one prompt, or appends a token to every text that is being generated.
-//! While there are both prompts and texts, steps of the two kinds alternate, so that neither waits for
-//! the other. All pages of a request are reserved when it is admitted, so that it never has to give
-//! way to another.
+//! A step either reads part of one prompt, or appends a token to every text that is being
+//! generated. While there are both prompts and texts, steps of the two kinds alternate, so that
+//! neither waits for the other. All pages of a request are reserved when it is admitted, so that it
+//! never has to give way to another.
 
 mod request;
 mod rows;
@@ -28,8 +28,8 @@ pub struct EngineOptions {
     pub sequences: usize,
     /// The greatest number of tokens of a sequence: of a prompt and its continuation.
     pub context: usize,
-    /// The pages of the cache, each for [`PAGE_ROWS`] tokens of a sequence. `None` stands for as many
-    /// as all sequences need at their greatest length.
+    /// The pages of the cache, each for [`PAGE_ROWS`] tokens of a sequence. `None` stands for as
+    /// many as all sequences need at their greatest length.
     pub pages: Option<usize>,
     /// The number of tokens of a prompt that are read in a step.
     pub chunk: usize,
@@ -190,8 +190,8 @@ impl Engine {
         }
     }
 
-    /// Runs a step, waits for it, and returns the tokens that it chose. None if the engine is idle or
-    /// if a prompt is not read to its end yet.
+    /// Runs a step, waits for it, and returns the tokens that it chose. None if the engine is idle
+    /// or if a prompt is not read to its end yet.
     ///
     /// # Errors
     ///

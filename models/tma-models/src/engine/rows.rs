@@ -11,7 +11,8 @@ use crate::cache::Cache;
 use crate::decoder::{Batch, Decoder, Wanted};
 use crate::views::{first, first_mut};
 
-/// The texts that are being generated, as kernels read them: a row each. Idle rows have a count of 0.
+/// The texts that are being generated, as kernels read them: a row each. Idle rows have a count of
+/// 0.
 #[derive(Debug)]
 pub(super) struct RowsOnDevice {
     pub(super) tokens: DeviceTensor<u32, 1>,
