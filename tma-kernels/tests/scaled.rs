@@ -3,7 +3,8 @@
 #![cfg(feature = "llvm")]
 
 use tma_kernels::gemm::{
-    GemmError, MaskedOptions, Promoted, Scales, gemm_quantized, gemm_scaled, gemm_scaled_masked,
+    GemmError, MaskedOptions, Promoted, QuantizedOptions, Scales, gemm_quantized, gemm_scaled,
+    gemm_scaled_masked,
 };
 use tma_runtime::prelude::*;
 
@@ -188,8 +189,16 @@ fn special_values_stay_in_their_rows_and_columns() -> Result<(), GemmError> {
 #[test]
 fn quantized_weights_are_multiplied_by_bf16() -> Result<(), GemmError> {
     let device = Device::open()?;
-    let all: [[usize; 3]; 6] =
-        [[1, 67, 128], [8, 136, 1104], [13, 40, 2064], [30, 9, 400], [64, 131, 144], [70, 24, 272]];
+    let all: [[usize; 3]; 8] = [
+        [1, 2200, 1152],
+        [5, 2120, 128],
+        [1, 67, 128],
+        [8, 136, 1104],
+        [13, 40, 2064],
+        [30, 9, 400],
+        [64, 131, 144],
+        [70, 24, 272],
+    ];
     for [m, n, k] in all {
         let steps = k.div_ceil(128);
         let host_a = numbers(7, m * k, |x| bf16::from_f32((x % 201) as f32 - 100.0));
@@ -198,7 +207,8 @@ fn quantized_weights_are_multiplied_by_bf16() -> Result<(), GemmError> {
         let (a, b) = (device.tensor(&host_a, [m, k])?, device.tensor(&host_b, [n, k])?);
         let scales = device.tensor(&of_b, [n.div_ceil(128), steps])?;
         let mut c = device.filled_bytes::<f32, 2>([m, n], 0xff)?;
-        gemm_quantized(&device, &a, &b, Some(scales.view()), &mut c)?;
+        let options = QuantizedOptions { scales: Some(scales.view()), constant_b: m % 2 == 0 };
+        gemm_quantized(&device, &a, &b, &mut c, options)?;
         let [a, b] = [
             host_a.iter().map(|x| x.to_f32()).collect::<Vec<_>>(),
             host_b.iter().map(e4m3::to_f32).collect(),
@@ -219,12 +229,13 @@ fn quantized_weights_without_scales_or_columns() -> Result<(), GemmError> {
     let a = device.tensor(&[bf16::from_f32(-1.5); 2 * 16], [2, 16])?;
     let b = device.tensor(&[e4m3::from_f32(448.0); 3 * 16], [3, 16])?;
     let mut c = device.filled_bytes::<bf16, 2>([2, 3], 0xff)?;
-    gemm_quantized(&device, &a, &b, None, &mut c)?;
+    gemm_quantized(&device, &a, &b, &mut c, QuantizedOptions::default())?;
     assert_eq!(c.to_vec()?, [bf16::from_f32(-1.5 * 448.0 * 16.0); 6]);
     let (none, nothing) = (device.zeros::<bf16, 2>([2, 0])?, device.zeros::<e4m3, 2>([3, 0])?);
-    gemm_quantized(&device, &none, &nothing, None, &mut c)?;
+    gemm_quantized(&device, &none, &nothing, &mut c, QuantizedOptions::default())?;
     assert_eq!(c.to_vec()?, [bf16::ZERO; 6]);
-    let error = gemm_quantized(&device, &a, &nothing, None, &mut c).expect_err("another K");
+    let error =
+        gemm_quantized(&device, &a, &nothing, &mut c, QuantizedOptions::default()).expect_err("another K");
     assert_eq!(error.code(), "TMA0557");
     Ok(())
 }

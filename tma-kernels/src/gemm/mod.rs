@@ -45,7 +45,9 @@ pub use epilogue::Epilogue;
 pub use error::GemmError;
 pub use grouped::{GroupedOptions, GroupedWorkspace, gemm_grouped};
 pub use picked::{Indices, gemm_picked};
-pub use scaled::{MaskedOptions, Promoted, Scales, gemm_quantized, gemm_scaled, gemm_scaled_masked};
+pub use scaled::{
+    MaskedOptions, Promoted, QuantizedOptions, Scales, gemm_quantized, gemm_scaled, gemm_scaled_masked,
+};
 pub use tile::Tile;
 pub use types::Product;
 

@@ -1,6 +1,7 @@
 //! GEMMs of few rows.
 
 use tma_kernels::gemm::few_rows::kernel::streamed::{PANEL, multiply};
+use tma_kernels::gemm::few_rows::widened::converted;
 use tma_kernels::gemm::{Activation, GemmError, GemmOptions, Product, gemm};
 use tma_runtime::Error;
 use tma_runtime::prelude::*;
@@ -57,7 +58,10 @@ impl<AB: Element + Product<C>, C: Element> Case<AB, C> {
         kernel.launch(
             device,
             Grid::x(blocks),
-            a.view().with_strides([k / panel, m, panel], [panel, k, 1])?,
+            match bm {
+                1 => a.view().with_strides([1, k / panel, panel], [k, panel, 1])?,
+                _ => a.view().with_strides([k / panel, m, panel], [panel, k, 1])?,
+            },
             b.view().with_strides([k / panel, n, panel], [panel, k, 1])?,
             &mut c,
             m as u32,
@@ -82,7 +86,7 @@ impl<AB: Element + Product<C>, C: Element> Case<AB, C> {
 #[test]
 fn every_tile_is_computed() -> Result<(), Error> {
     let device = device();
-    for (bm, m) in [(8, 1), (8, 8), (16, 13)] {
+    for (bm, m) in [(1, 1), (8, 3), (8, 8), (16, 13)] {
         Case::<bf16, bf16>::new([m, 136, 1088], 0).launch(&device, bm, 2, m == 8)?;
         Case::<f16, f16>::new([m, 129, 1024], 3).launch(&device, bm, 3, true)?;
         Case::<bf16, f32>::new([m, 77, 128], 1).launch(&device, bm, 5, true)?;
@@ -130,7 +134,7 @@ fn gemm_chooses_the_kernel_for_few_rows() -> Result<(), GemmError> {
 #[test]
 fn sums_of_few_rows_are_the_same_under_every_seed() {
     let check = |device: &Device| {
-        for (tile, mnk) in [(8, [3, 136, 1088]), (16, [16, 128, 320])] {
+        for (tile, mnk) in [(1, [1, 136, 1088]), (8, [3, 136, 1088]), (16, [16, 128, 320])] {
             Case::<bf16, f32>::new(mnk, 0).launch(device, tile, 2, true)?;
         }
         Ok::<_, Error>(())
@@ -138,4 +142,39 @@ fn sums_of_few_rows_are_the_same_under_every_seed() {
     if let Err(failure) = tma_runtime::testing::under_seeds(5, check) {
         panic!("{failure}");
     }
+}
+
+/// A row with elements from 2^-20 to 2^7, all of whose bits count: each row of weights of `e4m3` has
+/// one element, so all results are exact.
+#[test]
+fn rows_by_e4m3_keep_small_elements() -> Result<(), Error> {
+    let (device, n, k) = (device(), 40, 1152);
+    let element = |i: usize| (1.0 + (i % 128) as f32 / 128.0) * 2f32.powi((i % 28) as i32 - 20);
+    let row: Vec<bf16> = (0..k).map(|i| bf16::from_f32(element(i))).collect();
+    let scales: Vec<f32> = (0..k / 128).map(|i| 2f32.powi(i as i32 - 4)).collect();
+    let (a, of_b) = (device.tensor(&row, [k])?, device.tensor(&scales, [k / 128])?);
+    for (first, blocks) in [(0, 1), (600, 2), (k - n, 3)] {
+        let mut b = vec![e4m3::from_f32(0.0); n * k];
+        (0..n).for_each(|i| b[i * k + first + i] = e4m3::from_f32(-1.5));
+        let b = device.tensor(&b, [n, k])?;
+        let mut c = device.filled_bytes::<f32, 1>([n], 0xff)?;
+        let kernel = converted::multiply::find::<f32>(converted::multiply::Key {}).expect("an instance");
+        kernel.launch(
+            &device,
+            Grid::x(blocks),
+            &a,
+            b.view().with_strides([k / 128, n, 128], [128, k, 1])?,
+            &mut c,
+            Some(&of_b),
+            n as u32,
+            k as u32,
+            37,
+            blocks == 2,
+        )?;
+        for (i, found) in c.to_vec()?.into_iter().enumerate() {
+            let wanted = row[first + i].to_f32() * -1.5 * scales[(first + i) / 128];
+            assert_eq!(found, wanted, "element {}", first + i);
+        }
+    }
+    Ok(())
 }

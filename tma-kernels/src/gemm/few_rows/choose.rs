@@ -15,10 +15,10 @@ const FIXED: f64 = 1500.0;
 const MEMORY: f64 = 4200.0;
 
 /// Bytes that a multiprocessor receives.
-const MULTIPROCESSOR: f64 = 55.0;
+const MULTIPROCESSOR: f64 = 72.0;
 
 /// Bytes that the L2 cache delivers: with each unit of B, a block reads all of A.
-const CACHE: f64 = 8000.0;
+const CACHE: f64 = 8600.0;
 
 /// The tile of a GEMM of few rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,20 +33,29 @@ impl FewRows {
     /// Returns the tile that should be the fastest, if the kernel has one for so many rows.
     pub(super) fn of(problem: &Problem, multiprocessors: u32) -> Option<Self> {
         let rows = match problem.extents[0] {
-            0..=8 => 8,
+            0..=1 => 1,
+            2..=8 => 8,
             9..=MOST_ROWS => 16,
             _ => return None,
         };
-        let of_b = problem.bytes_of_b();
-        let of_a = of_b * problem.extents[0] as f64 / f64::from(BN);
-        // The block with the most units.
-        let units = problem.extents[1].div_ceil(BN as usize).max(1);
-        let most = units.div_ceil(multiprocessors.max(1) as usize);
-        let of_block = (of_b + of_a) * most as f64 / units as f64;
-        let read = (of_b / MEMORY).max((of_b + of_a) / CACHE).max(of_block / MULTIPROCESSOR);
-        let nanoseconds = LAUNCH + FIXED + read;
+        let nanoseconds = nanoseconds(problem.extents, [problem.bytes[0]; 2], multiprocessors);
         Some(Self { rows, nanoseconds })
     }
+}
+
+/// Returns the expected duration of a kernel that streams B, if elements of A and B have so many
+/// `bytes`.
+pub(super) fn nanoseconds(extents: [usize; 3], bytes: [usize; 2], multiprocessors: u32) -> f64 {
+    let [m, n, k] = extents.map(|extent| extent as f64);
+    let [of_a, of_b] = bytes.map(|bytes| bytes as f64);
+    // A unit reads all of A from the L2 cache.
+    let units = extents[1].div_ceil(BN as usize).max(1);
+    let (of_a, of_b) = (units as f64 * m * k * of_a, n * k * of_b);
+    // The block with the most units.
+    let most = units.div_ceil(multiprocessors.max(1) as usize);
+    let of_block = (of_b + of_a) * most as f64 / units as f64;
+    let read = (of_b / MEMORY).max((of_b + of_a) / CACHE).max(of_block / MULTIPROCESSOR);
+    LAUNCH + FIXED + read
 }
 
 #[cfg(test)]
@@ -59,7 +68,7 @@ mod tests {
             let found = FewRows::of(&Problem { extents: [m, 4096, 4096], batches: 1, bytes: [2, 2] }, 132);
             found.map(|few| few.rows)
         };
-        for (m, rows) in [(1, 8), (8, 8), (9, 16), (16, 16)] {
+        for (m, rows) in [(1, 1), (2, 8), (8, 8), (9, 16), (16, 16)] {
             assert_eq!(of(m), Some(rows), "{m} rows");
         }
         assert_eq!(of(17), None);
@@ -70,6 +79,6 @@ mod tests {
         let of = |n| FewRows::of(&Problem { extents: [8, n, 65536], batches: 1, bytes: [2, 2] }, 132);
         let time = |n| of(n).map_or(0.0, |few| few.nanoseconds);
         // 16 blocks read 3 MB each, and so do 132.
-        assert!(time(256) > 0.8 * time(2112), "{} {}", time(256), time(2112));
+        assert!(time(256) > 0.6 * time(2112), "{} {}", time(256), time(2112));
     }
 }

@@ -5,6 +5,10 @@ use tma_runtime::tma_module;
 /// `C = activation(alpha · A · Bᵀ + beta · C + residual + bias)` for few rows of A, computed as
 /// B · Aᵀ: 16 rows of B are those of a warp's instructions, and 8 rows of A their columns.
 ///
+/// A single row of A is loaded as rows of 64 columns, one for each panel: 7 rows that a tensor map
+/// fills with zeros would take longer than those of a larger A. Each warp multiplies its panel of B by
+/// all 8 rows, and only the column of its own panel counts.
+///
 /// Memory limits such a GEMM: it reads B once. A block takes one work unit after the other: some
 /// rows of B, and all of K. One warp loads B, another one A, and eight multiply. B is loaded without
 /// a pause, also while sums are stored.
@@ -23,17 +27,17 @@ pub mod streamed {
     pub const PANEL: u32 = 64;
 
     /// Warps that multiply. Two more load.
-    const WARPS: u32 = 8;
+    pub const WARPS: u32 = 8;
 
     /// The named barrier of the warps that multiply.
-    const MULTIPLIERS: u32 = 1;
+    pub const MULTIPLIERS: u32 = 1;
 
     /// Elements after each row of sums: the threads of a warp that store columns of several rows
     /// access different banks.
-    const PADDING: u32 = 4;
+    pub const PADDING: u32 = 4;
 
     /// Panels of a stage, one for each warp that multiplies.
-    const PANELS: u32 = WARPS;
+    pub const PANELS: u32 = WARPS;
 
     /// Shared memory that a block has at least, in bytes: more than half of a multiprocessor's 228 KB.
     /// Otherwise blocks that start before the previous kernel has ended pile up, two on each of the
@@ -46,6 +50,16 @@ pub mod streamed {
     /// Some rows of as many panels of an operand.
     pub type Panels<AB, const PANELS: u32, const ROWS: u32> =
         Tile<AB, Shape3<PANELS, ROWS, PANEL>, Swizzle128>;
+
+    /// Returns the columns of the instructions: the rows of a panel of A.
+    pub const fn columns(bm: u32) -> u32 {
+        if bm < 8 { 8 } else { bm }
+    }
+
+    /// Returns the panels of A in a stage. A single row is one panel, with a row for each of its own.
+    pub const fn panels_a(bm: u32) -> u32 {
+        if bm == 1 { 1 } else { PANELS }
+    }
 
     /// Returns the number of elements of the sums of a unit, one for each panel of a stage.
     pub const fn sums(bm: u32) -> u32 {
@@ -61,8 +75,18 @@ pub mod streamed {
     /// Returns the steps of a unit along K. Each unit begins `k_shift` steps after the one before it,
     /// and wraps around (docs/gemm-tiles.md, "Few rows").
     #[tma_device]
-    fn steps_of(unit: u32, count: u32, k_shift: u32) -> Steps {
+    pub fn steps_of(unit: u32, count: u32, k_shift: u32) -> Steps {
         Steps { first: 0, count, start: unit * k_shift }
+    }
+
+    /// Returns the sum of all panels at this place of the first one.
+    #[tma_device]
+    pub fn total<const BM: u32, const SUMS: u32>(sums: SharedArray<f32, SUMS>, place: u32) -> f32 {
+        let mut total = sums.get(place);
+        for panel in unroll(1..PANELS) {
+            total += sums.get(panel * BM * (BN + PADDING) + place);
+        }
+        total
     }
 
     /// Computes `m` × `n` elements of C, in units of `BN` rows of B, whose K has so many `panels`.
@@ -72,14 +96,24 @@ pub mod streamed {
     /// fetches the first `fetched` steps into the L2 cache. That is no access: what the previous
     /// kernel still writes to B is in the cache, too, when this one loads it.
     #[tma_kernel(threads = 32 * (WARPS + 2), unchecked, instances(
+        let COLUMNS = columns(BM),
+        let PANELS_A = panels_a(BM),
         let STAGES = stages(BM),
         let SUMS = sums(BM);
 
         (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16), bf16_f32 = (bf16, f32), f16_f32 = (f16, f32)],
-        BM in [m8 = 8, m16 = 16];
+        BM in [m1 = 1, m8 = 8, m16 = 16];
     ))]
-    pub fn multiply<AB, C, const BM: u32, const STAGES: u32, const SUMS: u32>(
-        a: TensorMap<Panels<AB, PANELS, BM>>,
+    pub fn multiply<
+        AB,
+        C,
+        const BM: u32,
+        const COLUMNS: u32,
+        const PANELS_A: u32,
+        const STAGES: u32,
+        const SUMS: u32,
+    >(
+        a: TensorMap<Panels<AB, PANELS_A, COLUMNS>>,
         b: TensorMap<Panels<AB, PANELS, BN>>,
         c: Global<C>,
         m: u32,
@@ -99,7 +133,7 @@ pub mod streamed {
         C: TileElement + Number,
     {
         let ring_b: Pipeline<(Panels<AB, PANELS, BN>,), STAGES> = shared();
-        let ring_a: Pipeline<(Panels<AB, PANELS, BM>,), STAGES> = shared();
+        let ring_a: Pipeline<(Panels<AB, PANELS_A, COLUMNS>,), STAGES> = shared();
         let sums: Stages<SharedArray<f32, SUMS>, 2> = shared();
         if thread_idx().x == 0 {
             a.prefetch_descriptor();
@@ -140,7 +174,12 @@ pub mod streamed {
                     let steps = steps_of(unit, count, k_shift);
                     for i in 0..count {
                         let slot = producer.acquire();
-                        a.load(slot.0, [nth_step(steps, i) * PANELS, 0, 0], slot.barrier());
+                        let panel = nth_step(steps, i) * PANELS;
+                        if BM == 1 {
+                            a.load(slot.0, [0, panel, 0], slot.barrier());
+                        } else {
+                            a.load(slot.0, [panel, 0, 0], slot.barrier());
+                        }
                     }
                 }
             }
@@ -150,11 +189,12 @@ pub mod streamed {
             let panel = warp_idx();
             let mut buffer = 0u32;
             for unit in (block_idx().x..units).step_by(blocks) {
-                let mut sum = WarpAccumulator::<f32, BN, BM>::zero();
+                let mut sum = WarpAccumulator::<f32, BN, COLUMNS>::zero();
                 for _ in 0..count {
                     let (b, a) = (of_b.wait(), of_a.wait());
                     let left = WarpLeft::<AB, BN, PANEL>::load(b.0.batch(panel), [0, 0]);
-                    let right = WarpRight::<AB, BM, PANEL>::load(a.0.batch(panel), [0, 0]);
+                    let of_panel = a.0.batch(min(panel, PANELS_A - 1));
+                    let right = WarpRight::<AB, COLUMNS, PANEL>::load(of_panel, [0, 0]);
                     sum.mma_sync(left, right);
                     sync_warp();
                     if elect_one() {
@@ -168,21 +208,17 @@ pub mod streamed {
                 buffer ^= 1;
                 for i in unroll(0..sum.len()) {
                     let at = sum.at(i);
-                    if at[1] < m {
-                        parts.set((panel * BM + at[1]) * (BN + PADDING) + at[0], sum[i]);
+                    let row = at[1].wrapping_sub(if BM == 1 { panel } else { 0 });
+                    if row < min(m, BM) {
+                        parts.set((panel * BM + row) * (BN + PADDING) + at[0], sum[i]);
                     }
                 }
                 named_barrier_sync(MULTIPLIERS, 32 * WARPS);
                 for item in (thread_idx().x..m * BN).step_by(32 * WARPS as usize) {
                     let (row, column) = (item / BN, unit * BN + item % BN);
                     if column < n {
-                        let place = row * (BN + PADDING) + item % BN;
-                        let mut total = parts.get(place);
-                        for panel in unroll(1..PANELS) {
-                            total += parts.get(panel * BM * (BN + PADDING) + place);
-                        }
                         let to = row as u64 * c_row + column as u64;
-                        let mut x = alpha * total;
+                        let mut x = alpha * total::<BM, SUMS>(parts, row * (BN + PADDING) + item % BN);
                         if beta != 0.0 {
                             x += beta * cast::<f32>(c.get(to));
                         }

@@ -2,6 +2,7 @@
 
 mod choose;
 pub mod kernel;
+pub mod widened;
 
 use super::choose::{Choice, Problem, k_shift_of_stream, nanoseconds};
 use super::edge::flat;
@@ -14,6 +15,7 @@ use kernel::streamed::{BN, PANEL, multiply};
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
+use widened::converted::{self, MOST_COLUMNS, WIDE_PANEL};
 
 /// Steps of B that a block fetches into the L2 cache while the previous kernel still runs.
 const FETCHED: u32 = 5;
@@ -50,8 +52,8 @@ impl<AB: Scalar, C: Scalar> Instance<AB, C> {
         Ok(self.kernel.launch(
             dependent(on),
             Grid::x(blocks),
-            panels(a)?.l2_promotion(L2Promotion::B256),
-            panels(b)?.l2_promotion(L2Promotion::B256),
+            panels_of_rows(a)?.l2_promotion(L2Promotion::B256),
+            panels(b, PANEL)?.l2_promotion(L2Promotion::B256),
             c,
             m,
             n,
@@ -69,10 +71,71 @@ impl<AB: Scalar, C: Scalar> Instance<AB, C> {
     }
 }
 
-/// Returns a matrix as panels of its columns: panels × rows × columns.
-fn panels<T: Scalar>(matrix: TensorView<'_, T, 3>) -> Result<TensorView<'_, T, 3>, Error> {
-    let ([_, rows, k], [_, row, _], panel) = (matrix.shape(), matrix.strides(), PANEL as usize);
-    matrix.with_strides([k / panel, rows, panel], [panel, row, 1])
+/// A row of `bf16` by weights of `e4m3`: A is 1 × 1 × K, B is 1 × N × K.
+#[derive(Debug)]
+pub(super) struct RowByE4m3<'a, C: Scalar> {
+    pub(super) a: TensorView<'a, bf16, 3>,
+    pub(super) b: TensorView<'a, e4m3, 3>,
+    pub(super) scales: Option<TensorView<'a, f32, 2>>,
+    pub(super) c: TensorViewMut<'a, C, 1>,
+}
+
+impl<C: Scalar> RowByE4m3<'_, C> {
+    /// Returns whether the kernel supports the operands.
+    pub(super) fn is_supported(&self) -> bool {
+        let [_, m, k] = self.a.shape();
+        m == 1
+            && (1..=MOST_COLUMNS as usize).contains(&k)
+            && is_in_panels(&self.a, WIDE_PANEL)
+            && is_in_panels(&self.b, WIDE_PANEL)
+            && self.a.as_ptr().is_multiple_of(16) // threads load eight elements at a time
+    }
+
+    /// Returns the expected duration in nanoseconds.
+    pub(super) fn nanoseconds(&self, multiprocessors: u32) -> f64 {
+        let [_, n, k] = self.b.shape();
+        // A is not read again for each unit.
+        choose::nanoseconds([1, n, k], [0, 1], multiprocessors)
+    }
+
+    /// Queues the kernel.
+    pub(super) fn queue(self, on: &impl LaunchOn, constant_b: bool) -> Result<(), GemmError> {
+        let Self { a, b, scales, c } = self;
+        let [_, n, k] = b.shape();
+        let Some(kernel) = converted::multiply::find::<C>(converted::multiply::Key {}) else {
+            unreachable!("`Promoted` is implemented for the types of the instances")
+        };
+        let problem = Problem { extents: [1, n, k], batches: 1, bytes: [1, size_of::<C>()] };
+        Ok(kernel.launch(
+            dependent(on),
+            Grid::x((n as u32).div_ceil(BN).min(on.device().multiprocessors())),
+            a.with_strides([k], [1])?,
+            panels(b, WIDE_PANEL)?.l2_promotion(L2Promotion::B256),
+            c,
+            scales,
+            n as u32,
+            k as u32,
+            k_shift_of_stream(&problem),
+            constant_b,
+        )?)
+    }
+}
+
+/// Returns a matrix as panels of so many of its columns: panels × rows × columns.
+fn panels<T: Scalar>(matrix: TensorView<'_, T, 3>, columns: u32) -> Result<TensorView<'_, T, 3>, Error> {
+    let ([_, rows, k], [_, row, _], columns) = (matrix.shape(), matrix.strides(), columns as usize);
+    matrix.with_strides([k / columns, rows, columns], [columns, row, 1])
+}
+
+/// Returns A as panels of its columns. A single row is one panel, with a row for each of its own.
+fn panels_of_rows<T: Scalar>(a: TensorView<'_, T, 3>) -> Result<TensorView<'_, T, 3>, Error> {
+    let ([_, m, k], columns) = (a.shape(), PANEL as usize);
+    if m == 1 { a.with_strides([1, k / columns, columns], [k, columns, 1]) } else { panels(a, PANEL) }
+}
+
+/// Returns whether rows are whole panels of so many columns.
+fn is_in_panels<T: Scalar>(matrix: &TensorView<'_, T, 3>, columns: u32) -> bool {
+    matrix.strides()[2] == 1 && matrix.shape()[2].is_multiple_of(columns as usize)
 }
 
 /// Returns whether the kernel supports the layouts and options of a GEMM: a single one, of matrices
@@ -87,16 +150,14 @@ pub(super) fn supports<AB: Scalar, C: Scalar, const N: usize>(
         FullKernels::Own(_) => true,
         FullKernels::Epilogue(_) | FullKernels::Picked(_) => false,
     };
-    let is_in_panels =
-        |shape: [usize; 3], strides: [usize; 3]| strides[2] == 1 && shape[2].is_multiple_of(PANEL as usize);
     let is_contiguous = n == 1 || step == 1; // threads store single elements
     is_own
         && is_contiguous
         && batches == 1
         && !options.transpose_a
         && options.transpose_b
-        && is_in_panels(operands.a.shape(), operands.a.strides())
-        && is_in_panels(operands.b.shape(), operands.b.strides())
+        && is_in_panels(&operands.a, PANEL)
+        && is_in_panels(&operands.b, PANEL)
         && options.sums == Sums::Exact
         && options.choice.is_none()
 }

@@ -2,6 +2,7 @@
 
 use super::exchange::shares::MOST_PARTS;
 use super::few_rows::exchanged::blocks_each;
+use crate::gemm::choose::LAUNCH;
 
 /// The number of columns of K, and of rows of B, that share a scale.
 pub(super) const BLOCK: usize = 128;
@@ -9,8 +10,11 @@ pub(super) const BLOCK: usize = 128;
 /// The most rows of A of a tile of few rows.
 pub(super) const MOST_ROWS: usize = 128;
 
+/// The duration of a step in nanoseconds on an H200.
+const STEP: f64 = 500.0;
+
 // The model counts in steps: the time in which all multiprocessors read 128 × 128 elements of B
-// each, some 500 ns on an H200. Its constants are estimates, not measurements.
+// each. Its constants are estimates, not measurements.
 
 /// The part of a step that blocks take which leave most multiprocessors idle. Each then reads
 /// faster, up to the speed of its tensor cores (`step` of the tiles in `gemm/tile.rs`) or of the
@@ -66,6 +70,11 @@ impl FewRows {
         let all = (1..).map(|exponent| 1 << exponent).take_while(|&parts| parts <= MOST_PARTS);
         let all = all.filter(|&parts| parts as usize <= steps).map(divided);
         all.fold(divided(1), |best, other| if other.steps < best.steps { other } else { best })
+    }
+
+    /// Returns the expected duration in nanoseconds.
+    pub(super) fn nanoseconds(&self) -> f64 {
+        LAUNCH + STEP * self.steps
     }
 
     /// Returns whether the kernel for many rows, of `clusters` clusters, would take longer.

@@ -10,7 +10,7 @@ mod quantized;
 pub mod weights;
 
 pub use masked::{MaskedOptions, gemm_scaled_masked};
-pub use quantized::gemm_quantized;
+pub use quantized::{QuantizedOptions, gemm_quantized};
 
 use super::GemmError;
 use super::choose::{Problem, band_of};

@@ -57,9 +57,10 @@ pub struct Contestant {
 }
 
 /// All contestants.
-pub const CONTESTANTS: [Contestant; 8] = [
+pub const CONTESTANTS: [Contestant; 9] = [
     Contestant { name: "cold/scaled", kind: Kind::Scaled(scaled::Kind::Scaled) },
     Contestant { name: "cold/masked", kind: Kind::Scaled(scaled::Kind::Masked) },
+    Contestant { name: "cold/quantized", kind: Kind::Scaled(scaled::Kind::Quantized) },
     Contestant { name: "cold/copy", kind: Kind::Scaled(scaled::Kind::Copy) },
     Contestant { name: "cold/bf16", kind: Kind::Bf16(bf16::Kind::Chosen) },
     Contestant { name: "cold/bf16_constant", kind: Kind::Bf16(bf16::Kind::Constant) },

@@ -1,7 +1,9 @@
 //! Scaled GEMMs of `e4m3`, and the driver's copy of their weights.
 
 use anyhow::ensure;
-use tma_kernels::gemm::{MaskedOptions, Scales, gemm_scaled, gemm_scaled_masked};
+use tma_kernels::gemm::{
+    MaskedOptions, QuantizedOptions, Scales, gemm_quantized, gemm_scaled, gemm_scaled_masked,
+};
 use tma_runtime::prelude::*;
 
 use super::{COLD_BYTES, SAMPLES};
@@ -29,6 +31,8 @@ pub enum Kind {
     /// `gemm_scaled_masked` of groups, each with its own weights, all of whose rows but one are
     /// valid, or the only one.
     Masked,
+    /// `gemm_quantized`, with an A of `bf16`, which has no scales.
+    Quantized,
     /// The driver's copy of the weights.
     Copy,
 }
@@ -39,6 +43,8 @@ pub struct Task {
     shape: [usize; 3],
     host: Host,
     a: DeviceTensor<e4m3, 3>,
+    /// The same numbers.
+    wide_a: DeviceTensor<bf16, 2>,
     of_a: DeviceTensor<f32, 3>,
     of_b: DeviceTensor<f32, 3>,
     counts: DeviceTensor<u32, 1>,
@@ -69,21 +75,24 @@ impl Task {
         // Operands of at most about 448, and scales of 1, 2 and 3 in 20,000.
         let numbers = |seed, len| noise_of(len, |i| e4m3::from_f64(normal(seed, i) * 100.0));
         let scales = |seed, len| noise_of(len, |i| (hash(seed, i) % 3 + 1) as f32 / 20_000.0);
+        let is_scaled = kind != Kind::Quantized;
         let host = Host {
             a: numbers(102, groups * m * k),
             numbers: numbers(103, NUMBERS),
-            of_a: scales(104, groups * m * steps),
+            of_a: if is_scaled { scales(104, groups * m * steps) } else { vec![1.0; groups * m * steps] },
             of_b: scales(105, groups * blocks * steps),
         };
         let all: Vec<_> = host.numbers.iter().copied().cycle().take(groups * n * k).collect();
         let count = if is_cold { COLD_BYTES.div_ceil(all.len()) } else { 1 };
         let weights = (0..count).map(|_| device.tensor(&all, [groups, n, k])).collect::<Result<_, _>>()?;
+        let wide_a: Vec<_> = host.a[..m * k].iter().map(|x| bf16::from_f32(x.to_f32())).collect();
         let valid = vec![u32::try_from(valid(m))?; groups];
         let copied = if kind == Kind::Copy { [groups, n, k] } else { [0; 3] };
         Ok(Self {
             kind,
             shape,
             a: device.tensor(&host.a, [groups, m, k])?,
+            wide_a: device.tensor(&wide_a, [m, k])?,
             of_a: device.tensor(&host.of_a, [groups, m, steps])?,
             of_b: device.tensor(&host.of_b, [groups, blocks, steps])?,
             counts: device.tensor(&valid, [groups])?,
@@ -110,6 +119,13 @@ impl Task {
                 let scales = Some([self.of_a.view(), self.of_b.view()]);
                 let options = MaskedOptions { scales, expected_rows: None };
                 Ok(gemm_scaled_masked(stream, &self.a, b, &self.counts, &mut self.c, options)?)
+            }
+            Kind::Quantized => {
+                let scales = self.of_b.view().with_strides([n.div_ceil(BLOCK), steps], [steps, 1])?;
+                let options = QuantizedOptions { scales: Some(scales), constant_b: true };
+                let b = b.view().with_strides([n, k], [k, 1])?;
+                let c = self.c.view_mut().with_strides([m, n], [n, 1])?;
+                Ok(gemm_quantized(stream, &self.wide_a, b, c, options)?)
             }
             Kind::Scaled => {
                 let scales = Scales {
@@ -157,10 +173,16 @@ impl Task {
             };
             let wanted: f64 = (0..k).map(product).sum();
             // `bf16` rounds by 2^-9; the absolute part covers cancellation in the sums.
-            let is_right = (found - wanted).abs() <= wanted.abs() / 128.0 + 0.05;
+            let is_right = (found - wanted).abs() <= wanted.abs() / 128.0 + self.cancelled();
             ensure!(is_right, "row {row} column {column} is {found}, not {wanted}");
         }
         Ok(())
+    }
+
+    /// Returns the greatest error of a sum whose products cancel each other. Those that are not
+    /// multiplied by a scale of A are some 10,000 times as large.
+    fn cancelled(&self) -> f64 {
+        if self.kind == Kind::Quantized { 500.0 } else { 0.05 }
     }
 
     /// Returns the bytes of weights that a launch reads; of a copy, also those that it writes.
