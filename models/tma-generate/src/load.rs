@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use tma_models::Source;
 use tma_models::checkpoint::Checkpoint;
-use tma_models::config::Config;
+use tma_models::config::{Config, WeightFormat};
 use tma_models::decoder::Decoder;
 use tma_models::text::Text;
 use tma_runtime::Device;
@@ -55,14 +55,15 @@ fn open_gpu(_index: u32) -> Result<Device> {
     anyhow::bail!("this program was built without GPUs: build it with --features cuda")
 }
 
-/// Loads the model of a folder. The bar is drawn on the standard error, if that is a terminal.
+/// Loads the model of a folder, with the format of weights that `config.json` has, or another. The bar is drawn on the standard error, if that is a terminal.
 ///
 /// # Errors
 ///
 /// Files that are missing, damaged or not supported, and errors of the device.
-pub fn model(folder: &Path, device: &Device) -> Result<Model> {
+pub fn model(folder: &Path, device: &Device, weights: Option<WeightFormat>) -> Result<Model> {
     ensure!(folder.is_dir(), "{} is no folder: give --model the folder with config.json", folder.display());
-    let config = Config::open(folder)?;
+    let mut config = Config::open(folder)?;
+    config.weights = weights.unwrap_or(config.weights);
     let text = Text::open(folder)?;
     let checkpoint = Checkpoint::open(folder)?;
     let bar = ProgressBar::new(checkpoint.bytes());

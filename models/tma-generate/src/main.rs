@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use tma_generate::{load, server, terminal};
+use tma_models::config::WeightFormat;
 use tma_models::engine::{EngineOptions, Sampling};
 
 /// Generates text with a language model.
@@ -37,6 +38,10 @@ struct Arguments {
     /// The seed of choices: the same seed leads to the same text.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// The elements of weights: bf16, or e4m3 with scales, which are read in half of the time. The
+    /// default is that of config.json.
+    #[arg(long)]
+    weights: Option<Weights>,
     /// The device: sim, cuda, or cuda:1 and so on. The default is a GPU if there is one.
     #[arg(long)]
     device: Option<String>,
@@ -51,10 +56,26 @@ struct Arguments {
     queue: usize,
 }
 
+/// Elements of weights.
+#[derive(Clone, Copy, ValueEnum)]
+enum Weights {
+    Bf16,
+    E4m3,
+}
+
+impl Weights {
+    fn format(self) -> WeightFormat {
+        match self {
+            Self::Bf16 => WeightFormat::Bf16,
+            Self::E4m3 => WeightFormat::E4m3,
+        }
+    }
+}
+
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let device = load::device(arguments.device.as_deref())?;
-    let model = load::model(&arguments.model, &device)?;
+    let model = load::model(&arguments.model, &device, arguments.weights.map(Weights::format))?;
     if let Some(address) = arguments.serve {
         let Arguments { context, queue, .. } = arguments;
         let sequences = usize::from(arguments.sequences);

@@ -28,7 +28,7 @@ fn server(options: EngineOptions) -> Result<Server> {
     let folder = tempfile::tempdir()?;
     reference.write(folder.path())?;
     let continuation = Text::open(folder.path())?.decode(&reference.greedy)?;
-    let model = load::model(folder.path(), &Device::simulator())?;
+    let model = load::model(folder.path(), &Device::simulator(), None)?;
     Ok(Server { router: server::router(model, options)?, reference, continuation })
 }
 

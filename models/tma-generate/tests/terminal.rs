@@ -14,7 +14,7 @@ fn the_text_of_transformers() -> Result<()> {
     reference.write(folder.path())?;
     let wanted = Text::open(folder.path())?.decode(&reference.greedy)?;
 
-    let model = load::model(folder.path(), &Device::simulator())?;
+    let model = load::model(folder.path(), &Device::simulator(), None)?;
     let mut out = vec![];
     let summary = terminal::generate(model, &reference.prompt, 12, Sampling::default(), &mut out)?;
     assert_eq!(String::from_utf8(out)?, wanted + "\n");
@@ -27,7 +27,7 @@ fn the_text_of_transformers() -> Result<()> {
 fn errors_say_what_is_wrong() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let device = Device::simulator();
-    let message = |folder: &std::path::Path| match load::model(folder, &device) {
+    let message = |folder: &std::path::Path| match load::model(folder, &device, None) {
         Ok(_) => "loaded".to_owned(),
         Err(error) => format!("{error:#}"),
     };

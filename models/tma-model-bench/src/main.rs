@@ -10,7 +10,7 @@ use clap::Parser;
 use serde_json::{Value, json};
 use tma_models::Source;
 use tma_models::cache::{Cache, PAGE_ROWS};
-use tma_models::config::Config;
+use tma_models::config::{Config, WeightFormat};
 use tma_models::decoder::Decoder;
 use tma_models::engine::{Engine, EngineOptions, Request, Sampling};
 use tma_runtime::Device;
@@ -21,6 +21,9 @@ struct Arguments {
     /// The model's shape: llama-3-8b, qwen3-8b, or tiny.
     #[arg(long, default_value = "llama-3-8b")]
     shape: String,
+    /// Whether matrices of layers have elements of e4m3.
+    #[arg(long)]
+    e4m3: bool,
     /// Numbers of texts that are generated at the same time.
     #[arg(long, value_delimiter = ',', default_value = "1,16,64")]
     batches: Vec<usize>,
@@ -49,13 +52,16 @@ fn parsed_rounds(text: &str) -> Result<usize, String> {
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let device = Device::open()?;
-    let config = Config::from_json(shape(&arguments.shape).context("unknown shape")?)?;
+    let mut config = Config::from_json(shape(&arguments.shape).context("unknown shape")?)?;
+    if arguments.e4m3 {
+        config.weights = WeightFormat::E4m3;
+    }
     let start = Instant::now();
     let mut weight_bytes = 0;
     let mut decoder = Decoder::load(&device, config, Source::Noise, &mut |bytes| weight_bytes = bytes)?;
     println!(
         "{}",
-        json!({ "model": arguments.shape, "device": device.name(), "weight_bytes": weight_bytes,
+        json!({ "model": arguments.shape, "e4m3": arguments.e4m3, "device": device.name(), "weight_bytes": weight_bytes,
                 "load_s": start.elapsed().as_secs_f64() })
     );
     for &batch in &arguments.batches {

@@ -1,11 +1,11 @@
 //! The memory of a forward pass.
 
 use tma_kernels::cached::CacheWorkspace;
-use tma_kernels::gemm;
 use tma_runtime::prelude::*;
 
 use crate::ModelError;
-use crate::config::{Config, Positions};
+use crate::config::{Config, Positions, WeightFormat};
+use crate::linear::ProductMemory;
 
 /// Memory for the values between kernels. Only one batch at a time may use it.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Activations {
     pub(crate) logits: DeviceTensor<f32, 2>,
     /// The number of keys of each sequence with the new ones.
     pub(crate) lengths: DeviceTensor<u32, 1>,
-    pub(crate) gemm: gemm::Workspace,
+    pub(crate) products: ProductMemory,
     pub(crate) attention: CacheWorkspace,
 }
 
@@ -45,6 +45,7 @@ impl Activations {
             Positions::Rotary(_) => rows,
             Positions::Learned => 0,
         };
+        let columns = width.max(mlp_width).max(heads * depth);
         Ok(Self {
             result: device.zeros([rows, width])?,
             normed_result: device.zeros([if config.norms_results { rows } else { 0 }, width])?,
@@ -59,7 +60,7 @@ impl Activations {
             // Rows begin at multiples of 16 bytes.
             logits: device.zeros([logits, vocabulary.next_multiple_of(4)])?,
             lengths: device.zeros([rows])?,
-            gemm: gemm::Workspace::new(device)?,
+            products: ProductMemory::new(device, rows, columns, config.weights != WeightFormat::Bf16)?,
             attention: CacheWorkspace::new(device)?,
         })
     }

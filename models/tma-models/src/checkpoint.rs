@@ -8,10 +8,11 @@ use memmap2::Mmap;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorInfo};
 use serde::Deserialize;
-use tma_runtime::prelude::{bf16, f16};
+use tma_runtime::prelude::{bf16, e4m3, f16};
 
 use crate::ModelError;
 use crate::json::read_json;
+use crate::quantized::{BLOCK, Quantized};
 
 /// The name of the only file of weights.
 const SINGLE: &str = "model.safetensors";
@@ -82,12 +83,64 @@ impl Checkpoint {
         self.tensors.contains_key(name)
     }
 
-    /// Appends the elements of a tensor, rounded to `bf16`.
+    /// Returns whether a tensor has elements of `e4m3`.
+    pub fn is_quantized(&self, name: &str) -> bool {
+        self.tensors.get(name).is_some_and(|entry| entry.info.dtype == Dtype::F8_E4M3)
+    }
+
+    /// Appends the elements of a tensor, rounded to `bf16`. Those of `e4m3` are multiplied by their
+    /// scales.
     ///
     /// # Errors
     ///
     /// [`ModelError::MissingTensor`], [`ModelError::TensorShape`] and [`ModelError::TensorType`].
     pub fn append(&self, name: &str, shape: &[usize], to: &mut Vec<bf16>) -> Result<(), ModelError> {
+        if let (true, [_, columns]) = (self.is_quantized(name), shape) {
+            let mut quantized = Quantized::default();
+            self.append_quantized(name, shape, &mut quantized)?;
+            quantized.append_to(*columns, to);
+            return Ok(());
+        }
+        let (dtype, bytes) = self.elements(name, shape)?;
+        match dtype {
+            Dtype::BF16 => to.extend(bytes.chunks_exact(2).map(|x| bf16::from_le_bytes([x[0], x[1]]))),
+            Dtype::F16 => to.extend(
+                bytes.chunks_exact(2).map(|x| bf16::from_f32(f16::from_le_bytes([x[0], x[1]]).to_f32())),
+            ),
+            Dtype::F32 => to.extend(
+                bytes.chunks_exact(4).map(|x| bf16::from_f32(f32::from_le_bytes([x[0], x[1], x[2], x[3]]))),
+            ),
+            other => return Err(ModelError::TensorType { name: name.into(), found: format!("{other:?}") }),
+        }
+        Ok(())
+    }
+
+    /// Appends rows of a matrix of `e4m3`, and their scales, which the tensor `NAME_scale_inv` has.
+    pub(crate) fn append_quantized(
+        &self,
+        name: &str,
+        shape: &[usize],
+        to: &mut Quantized,
+    ) -> Result<(), ModelError> {
+        let (_, bytes) = self.elements(name, shape)?;
+        to.elements.extend(bytes.iter().map(|&bits| e4m3::from_bits(bits)));
+        let shape: Vec<usize> = shape.iter().map(|extent| extent.div_ceil(BLOCK)).collect();
+        let name = format!("{name}_scale_inv");
+        let (dtype, bytes) = self.elements(&name, &shape)?;
+        match dtype {
+            Dtype::F32 => {
+                to.scales.extend(bytes.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])))
+            }
+            Dtype::BF16 => {
+                to.scales.extend(bytes.chunks_exact(2).map(|x| bf16::from_le_bytes([x[0], x[1]]).to_f32()));
+            }
+            other => return Err(ModelError::TensorType { name, found: format!("{other:?}") }),
+        }
+        Ok(())
+    }
+
+    /// Returns the type and the bytes of a tensor's elements.
+    fn elements(&self, name: &str, shape: &[usize]) -> Result<(Dtype, &[u8]), ModelError> {
         let missing = || ModelError::MissingTensor { name: name.into(), folder: self.folder.clone() };
         let Entry { file, start, info } = self.tensors.get(name).ok_or_else(missing)?;
         if info.shape != shape {
@@ -100,17 +153,7 @@ impl Checkpoint {
         let (first, end) = info.data_offsets;
         let bytes =
             self.files.get(*file).and_then(|all| all.get(start + first..start + end)).ok_or_else(missing)?;
-        match info.dtype {
-            Dtype::BF16 => to.extend(bytes.chunks_exact(2).map(|x| bf16::from_le_bytes([x[0], x[1]]))),
-            Dtype::F16 => to.extend(
-                bytes.chunks_exact(2).map(|x| bf16::from_f32(f16::from_le_bytes([x[0], x[1]]).to_f32())),
-            ),
-            Dtype::F32 => to.extend(
-                bytes.chunks_exact(4).map(|x| bf16::from_f32(f32::from_le_bytes([x[0], x[1], x[2], x[3]]))),
-            ),
-            other => return Err(ModelError::TensorType { name: name.into(), found: format!("{other:?}") }),
-        }
-        Ok(())
+        Ok((info.dtype, bytes))
     }
 }
 

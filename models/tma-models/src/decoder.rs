@@ -74,7 +74,7 @@ impl Decoder {
                 Some([device.tensor(&cos, shape)?, device.tensor(&sin, shape)?])
             }
         };
-        let weights = Weights::load(&mut Loader::new(device, source, loaded), &config)?;
+        let weights = Weights::load(&mut Loader::new(device, source, config.weights, loaded), &config)?;
         Ok(Self { config, device: device.clone(), weights, rotary })
     }
 

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use serde::Deserialize;
 use tma_kernels::cached::{CacheWorkspace, CachedAttentionOptions, KeyValueCache, cached_attention};
-use tma_kernels::gemm;
 use tma_kernels::model::{Gate, NormOptions, activate, embedding, layer_norm};
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 use crate::ModelError;
+use crate::config::WeightFormat;
 use crate::heads::Heads;
 use crate::json::read_json;
-use crate::linear::multiply;
+use crate::linear::{ProductMemory, multiply};
 use crate::loader::{Linear, Loader, Norm, Source};
 use crate::views::{first_rows, first_rows_mut};
 
@@ -153,7 +153,7 @@ pub struct EncoderActivations {
     qkv: DeviceTensor<bf16, 2>,
     attended: DeviceTensor<bf16, 2>,
     up: DeviceTensor<bf16, 2>,
-    gemm: gemm::Workspace,
+    products: ProductMemory,
     attention: CacheWorkspace,
 }
 
@@ -172,7 +172,7 @@ impl EncoderActivations {
             qkv: device.zeros([rows, 3 * config.width])?,
             attended: wide()?,
             up: device.zeros([rows, config.mlp_width])?,
-            gemm: gemm::Workspace::new(device)?,
+            products: ProductMemory::new(device, rows, 0, false)?,
             attention: CacheWorkspace::new(device)?,
         })
     }
@@ -212,7 +212,7 @@ impl Encoder {
         source: Source<'_>,
         loaded: &mut dyn FnMut(u64),
     ) -> Result<Self, ModelError> {
-        let mut loader = Loader::new(device, source, loaded);
+        let mut loader = Loader::new(device, source, WeightFormat::Bf16, loaded);
         let prefix = if loader.has("bert.embeddings.word_embeddings.weight") { "bert." } else { "" };
         let name = |rest: &str| format!("{prefix}{rest}");
         let width = config.width;
@@ -275,7 +275,7 @@ impl Encoder {
         if !rows.is_multiple_of(count) {
             return Err(ModelError::Batch { tokens: rows, sequences: count });
         }
-        let EncoderActivations { hidden, sum, result, qkv, attended, up, gemm, attention } = activations;
+        let EncoderActivations { hidden, sum, result, qkv, attended, up, products, attention } = activations;
         embedding(on, &self.tokens, texts.tokens, first_rows_mut(sum, rows)?, 1.0)?;
         embedding(on, &self.positions, texts.positions, first_rows_mut(result, rows)?, 1.0)?;
         self.add_and_norm(on, &self.norm, [&mut *result, &mut *sum, &mut *hidden], rows)?;
@@ -284,25 +284,20 @@ impl Encoder {
         let (sequences, tokens, depth) = (count, rows / count, self.config.depth());
         let at = |first| Heads { sequences, tokens, first, count: heads, depth };
         for layer in &self.layers {
-            let none = gemm::Activation::None;
-            multiply(on, &layer.qkv, first_rows(hidden, rows)?, first_rows_mut(qkv, rows)?, none, gemm)?;
+            let (x, out) = (first_rows(hidden, rows)?, first_rows_mut(qkv, rows)?);
+            multiply(on, (&layer.qkv).into(), x, out, products)?;
             let [q, k, v] = [0, heads, 2 * heads].map(|first| at(first).view(qkv));
             let keys = KeyValueCache::contiguous(k?, v?).with_lengths(texts.lengths);
             let options = CachedAttentionOptions { workspace: Some(attention), ..Default::default() };
             cached_attention(on, q?, keys, at(0).view_mut(attended)?, options)?;
-            multiply(
-                on,
-                &layer.output,
-                first_rows(attended, rows)?,
-                first_rows_mut(result, rows)?,
-                none,
-                gemm,
-            )?;
+            let (x, out) = (first_rows(attended, rows)?, first_rows_mut(result, rows)?);
+            multiply(on, (&layer.output).into(), x, out, products)?;
             self.add_and_norm(on, &layer.after_attention, [&mut *result, &mut *hidden, &mut *sum], rows)?;
 
-            multiply(on, &layer.up, first_rows(sum, rows)?, first_rows_mut(up, rows)?, none, gemm)?;
+            multiply(on, (&layer.up).into(), first_rows(sum, rows)?, first_rows_mut(up, rows)?, products)?;
             activate(on, Gate::Gelu, first_rows_mut(up, rows)?)?;
-            multiply(on, &layer.down, first_rows(up, rows)?, first_rows_mut(result, rows)?, none, gemm)?;
+            let (x, out) = (first_rows(up, rows)?, first_rows_mut(result, rows)?);
+            multiply(on, (&layer.down).into(), x, out, products)?;
             self.add_and_norm(on, &layer.after_mlp, [&mut *result, &mut *sum, &mut *hidden], rows)?;
         }
         Ok(())

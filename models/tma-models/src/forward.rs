@@ -5,7 +5,7 @@ use tma_kernels::cached::{
     AppendOptions, CachedAttentionOptions, KeyValueCache, KeyValueCacheMut, Rotary, RotaryLayout,
     RotaryQueries, append, cached_attention,
 };
-use tma_kernels::gemm::{self, GemmOptions};
+use tma_kernels::gemm::{GemmOptions, gemm};
 use tma_kernels::model::{Gate, NormOptions, embedding, gated_packed, layer_norm, rms_norm, soft_cap};
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
@@ -16,7 +16,7 @@ use crate::cache::{Cache, LayerCache};
 use crate::config::{Activation, Config, NormKind};
 use crate::decoder::{Batch, Decoder, Wanted};
 use crate::heads::Heads;
-use crate::linear::multiply;
+use crate::linear::{Product, multiply};
 use crate::loader::{Linear, Norm};
 use crate::views::{first_mut, first_rows, first_rows_mut};
 
@@ -96,9 +96,9 @@ impl<L: LaunchOn> Pass<'_, L> {
 
     /// Computes queries, keys and values.
     fn project(&mut self, qkv: &Linear) -> Result<(), ModelError> {
-        let Activations { normed, qkv: out, gemm, .. } = &mut *self.activations;
+        let Activations { normed, qkv: out, products, .. } = &mut *self.activations;
         let (x, out) = (first_rows(normed, self.rows)?, first_rows_mut(out, self.rows)?);
-        multiply(self.on, qkv, x, out, gemm::Activation::None, gemm)
+        multiply(self.on, qkv.into(), x, out, products)
     }
 
     /// Appends keys and values to the cache, and computes attention.
@@ -167,27 +167,24 @@ impl<L: LaunchOn> Pass<'_, L> {
 
     /// Multiplies the heads' results by the last matrix of attention.
     fn output(&mut self, output: &Linear, norm: Option<&Norm>) -> Result<(), ModelError> {
-        let Activations { attended, result, gemm, .. } = &mut *self.activations;
+        let Activations { attended, result, products, .. } = &mut *self.activations;
         let (x, out) = (first_rows(attended, self.rows)?, first_rows_mut(result, self.rows)?);
-        multiply(self.on, output, x, out, gemm::Activation::None, gemm)?;
+        multiply(self.on, output.into(), x, out, products)?;
         self.norm_result(norm)
     }
 
     fn mlp(&mut self, up: &Linear, down: &Linear, norm: Option<&Norm>) -> Result<(), ModelError> {
-        let Activations { normed, up: wide, gated, gemm, result, .. } = &mut *self.activations;
-        let (activation, gate) = match self.config.activation {
-            Activation::GatedSilu => (gemm::Activation::None, Some(Gate::Silu)),
-            Activation::GatedGeluTanh => (gemm::Activation::None, Some(Gate::GeluTanh)),
-            Activation::GeluTanh => (gemm::Activation::Gelu, None),
-        };
+        let Activations { normed, up: wide, gated, products, result, .. } = &mut *self.activations;
+        let gate = gate_of(self.config.activation);
+        let up = Product { linear: up, has_gelu: gate.is_none() };
         let (x, out) = (first_rows(normed, self.rows)?, first_rows_mut(wide, self.rows)?);
-        multiply(self.on, up, x, out, activation, gemm)?;
+        multiply(self.on, up, x, out, products)?;
         let mut x = first_rows(wide, self.rows)?;
         if let Some(gate) = gate {
             gated_packed(self.on, gate, x, first_rows_mut(gated, self.rows)?)?;
             x = first_rows(gated, self.rows)?;
         }
-        multiply(self.on, down, x, first_rows_mut(result, self.rows)?, gemm::Activation::None, gemm)?;
+        multiply(self.on, down.into(), x, first_rows_mut(result, self.rows)?, products)?;
         self.norm_result(norm)
     }
 
@@ -207,7 +204,7 @@ impl<L: LaunchOn> Pass<'_, L> {
             Wanted::All => (self.rows, 0, 1),
             Wanted::Last => (self.sequences, self.tokens - 1, self.tokens),
         };
-        let Activations { result, normed_result, residual, normed, logits, gemm, .. } =
+        let Activations { result, normed_result, residual, normed, logits, products, .. } =
             &mut *self.activations;
         let result = if self.config.norms_results { normed_result } else { result };
         let from = [first..first + (rows - 1) * step + 1, 0..width];
@@ -223,14 +220,23 @@ impl<L: LaunchOn> Pass<'_, L> {
         let options = GemmOptions {
             transpose_b: true,
             constant_b: true,
-            workspace: Some(gemm),
+            workspace: Some(&mut products.gemm),
             ..GemmOptions::default()
         };
-        gemm::gemm(self.on, first_rows(normed, rows)?, table, out.reborrow(), options)?;
+        gemm(self.on, first_rows(normed, rows)?, table, out.reborrow(), options)?;
         match self.config.logit_cap {
             None => Ok(()),
             Some(cap) => Ok(soft_cap(self.on, out, cap)?),
         }
+    }
+}
+
+/// Returns the activation of gates, if there are any.
+fn gate_of(activation: Activation) -> Option<Gate> {
+    match activation {
+        Activation::GatedSilu => Some(Gate::Silu),
+        Activation::GatedGeluTanh => Some(Gate::GeluTanh),
+        Activation::GeluTanh => None,
     }
 }
 

@@ -24,6 +24,7 @@ mod json;
 mod linear;
 mod loader;
 mod noise;
+mod quantized;
 pub mod text;
 mod views;
 mod weights;

@@ -1,8 +1,11 @@
 //! Tensors from their source to a device.
 
+use tma_runtime::Scalar;
 use tma_runtime::prelude::*;
 
 use crate::checkpoint::Checkpoint;
+use crate::config::WeightFormat;
+use crate::quantized::{BLOCK, Quantized};
 use crate::{ModelError, noise};
 
 /// The origin of weights.
@@ -14,10 +17,18 @@ pub enum Source<'a> {
     Noise,
 }
 
+/// A matrix of weights, N × K.
+#[derive(Debug)]
+pub(crate) enum Matrix {
+    Bf16(DeviceTensor<bf16, 2>),
+    /// Elements, and a scale for each 128 × 128 of them.
+    E4m3(DeviceTensor<e4m3, 2>, DeviceTensor<f32, 2>),
+}
+
 /// A matrix, N × K, and a bias of N elements.
 #[derive(Debug)]
 pub(crate) struct Linear {
-    pub(crate) weight: DeviceTensor<bf16, 2>,
+    pub(crate) weight: Matrix,
     pub(crate) bias: Option<DeviceTensor<bf16, 1>>,
 }
 
@@ -32,14 +43,21 @@ pub(crate) struct Norm {
 pub(crate) struct Loader<'a> {
     device: &'a Device,
     source: Source<'a>,
+    format: WeightFormat,
     /// Called with the bytes that are on the device so far.
     loaded: &'a mut dyn FnMut(u64),
     bytes: u64,
 }
 
 impl<'a> Loader<'a> {
-    pub(crate) fn new(device: &'a Device, source: Source<'a>, loaded: &'a mut dyn FnMut(u64)) -> Self {
-        Self { device, source, loaded, bytes: 0 }
+    /// Matrices of layers will have this format.
+    pub(crate) fn new(
+        device: &'a Device,
+        source: Source<'a>,
+        format: WeightFormat,
+        loaded: &'a mut dyn FnMut(u64),
+    ) -> Self {
+        Self { device, source, format, loaded, bytes: 0 }
     }
 
     /// Returns whether the source has a tensor of this name, as noise has.
@@ -67,12 +85,46 @@ impl<'a> Loader<'a> {
     ) -> Result<Linear, ModelError> {
         let named =
             |end: &str| parts.iter().map(|(name, rows)| (format!("{name}.{end}"), *rows)).collect::<Vec<_>>();
-        let weight = match is_transposed {
-            true => self.transposed(&named("weight"), columns)?,
-            false => self.matrix(&named("weight"), columns)?,
+        let (parts, can_be_quantized) = (named("weight"), !has_bias && columns.is_multiple_of(16));
+        let weight = match self.format {
+            WeightFormat::Stored | WeightFormat::E4m3 if can_be_quantized && !is_transposed => {
+                self.quantized(&parts, columns)?
+            }
+            WeightFormat::Bf16 | WeightFormat::Stored | WeightFormat::E4m3 => {
+                Matrix::Bf16(match is_transposed {
+                    true => self.transposed(&parts, columns)?,
+                    false => self.matrix(&parts, columns)?,
+                })
+            }
         };
         let bias = if has_bias { Some(self.row(&named("bias"))?) } else { None };
         Ok(Linear { weight, bias })
+    }
+
+    /// Loads matrices as one of `e4m3`, if that is their format. Blocks that share a scale must begin
+    /// where the matrices do; otherwise they are quantised again.
+    fn quantized(&mut self, parts: &[(String, usize)], columns: usize) -> Result<Matrix, ModelError> {
+        let rows: usize = parts.iter().map(|(_, rows)| rows).sum();
+        let mut quantized = Quantized::default();
+        match self.source {
+            Source::Checkpoint(files) if parts.iter().all(|(name, _)| files.is_quantized(name)) => {
+                let before_last = &parts[..parts.len().saturating_sub(1)];
+                if before_last.iter().all(|(_, rows)| rows.is_multiple_of(BLOCK)) {
+                    for (name, rows) in parts {
+                        files.append_quantized(name, &[*rows, columns], &mut quantized)?;
+                    }
+                } else {
+                    quantized = Quantized::of(&self.gathered(parts, columns)?, columns);
+                }
+            }
+            Source::Checkpoint(_) | Source::Noise if self.format == WeightFormat::E4m3 => {
+                quantized = Quantized::of(&self.gathered(parts, columns)?, columns);
+            }
+            Source::Checkpoint(_) | Source::Noise => return Ok(Matrix::Bf16(self.matrix(parts, columns)?)),
+        }
+        let scales = [rows.div_ceil(BLOCK), columns.div_ceil(BLOCK)];
+        let elements = self.upload(&quantized.elements, [rows, columns])?;
+        Ok(Matrix::E4m3(elements, self.upload(&quantized.scales, scales)?))
     }
 
     pub(crate) fn matrix(
@@ -80,12 +132,17 @@ impl<'a> Loader<'a> {
         parts: &[(String, usize)],
         columns: usize,
     ) -> Result<DeviceTensor<bf16, 2>, ModelError> {
+        let rows = parts.iter().map(|(_, rows)| rows).sum();
+        self.upload(&self.gathered(parts, columns)?, [rows, columns])
+    }
+
+    /// Returns the elements of matrices, one after the other.
+    fn gathered(&self, parts: &[(String, usize)], columns: usize) -> Result<Vec<bf16>, ModelError> {
         let mut host = vec![];
         for (name, rows) in parts {
             self.append(name, &[*rows, columns], &mut host)?;
         }
-        let rows = parts.iter().map(|(_, rows)| rows).sum();
-        self.upload(&host, [rows, columns])
+        Ok(host)
     }
 
     /// Loads matrices that are stored columns × rows.
@@ -122,11 +179,11 @@ impl<'a> Loader<'a> {
         }
     }
 
-    pub(crate) fn upload<const N: usize>(
+    pub(crate) fn upload<T: Scalar, const N: usize>(
         &mut self,
-        host: &[bf16],
+        host: &[T],
         shape: [usize; N],
-    ) -> Result<DeviceTensor<bf16, N>, ModelError> {
+    ) -> Result<DeviceTensor<T, N>, ModelError> {
         let tensor = self.device.tensor(host, shape)?;
         self.bytes += tensor.bytes();
         (self.loaded)(self.bytes);

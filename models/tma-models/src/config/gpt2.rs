@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Activation, Config, Family, NormKind, Positions, Tokens, bounded, setting};
+use super::{Activation, Config, Family, NormKind, Positions, Tokens, WeightFormat, bounded, setting};
 use crate::ModelError;
 
 /// The settings of GPT-2.
@@ -73,5 +73,6 @@ pub(super) fn config(found: &Gpt2Settings) -> Result<Config, ModelError> {
         has_mlp_bias: true,
         context: found.n_positions,
         ends: Tokens::all(&found.eos_token_id),
+        weights: WeightFormat::Bf16,
     })
 }

@@ -5,7 +5,9 @@ use serde_json::Value;
 use tma_kernels::model::RotaryScaling;
 use tma_runtime::prelude::bf16;
 
-use super::{Activation, Config, Family, NormKind, Positions, RotarySettings, Tokens, bounded, setting};
+use super::{
+    Activation, Config, Family, NormKind, Positions, RotarySettings, Tokens, WeightFormat, bounded, setting,
+};
 use crate::ModelError;
 
 /// The settings of Llama and the models that follow it.
@@ -99,6 +101,7 @@ pub(super) fn config(family: Family, found: &LlamaSettings) -> Result<Config, Mo
         has_mlp_bias: found.mlp_bias.unwrap_or(false),
         context: found.max_position_embeddings,
         ends: Tokens::all(&found.eos_token_id),
+        weights: WeightFormat::Bf16,
     })
 }
 

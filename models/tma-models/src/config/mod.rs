@@ -2,6 +2,7 @@
 
 mod gpt2;
 mod llama;
+mod weights;
 
 use std::path::Path;
 
@@ -90,6 +91,19 @@ impl Activation {
     }
 }
 
+/// The elements of the matrices of layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WeightFormat {
+    /// `bf16`.
+    #[default]
+    Bf16,
+    /// Those of the checkpoint: `e4m3` with scales where it has these, and otherwise `bf16`.
+    Stored,
+    /// `e4m3` with a scale for each 128 × 128 elements. Matrices of other elements are quantised. Those
+    /// with a bias, and those whose columns are no multiple of 16, are of `bf16` all the same.
+    E4m3,
+}
+
 /// The extents and options of a decoder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -142,6 +156,8 @@ pub struct Config {
     pub context: usize,
     /// The tokens that end a text.
     pub ends: Vec<u32>,
+    /// The elements of the matrices of layers.
+    pub weights: WeightFormat,
 }
 
 impl Config {
@@ -174,6 +190,7 @@ impl Config {
             let known = Family::ALL.map(|(known, _)| known).join(", ");
             return Err(ModelError::Architecture { found: name, known });
         };
+        let weights = weights::format(&value)?;
         let config = match family {
             Family::Gpt2 => gpt2::config(&parsed(value)?)?,
             Family::Llama | Family::Mistral | Family::Qwen2 | Family::Qwen3 | Family::Gemma2 => {
@@ -181,7 +198,7 @@ impl Config {
             }
         };
         config.check()?;
-        Ok(config)
+        Ok(Self { weights, ..config })
     }
 
     /// Returns the number of layers.
