@@ -22,6 +22,10 @@ SHAPES = {
     "qwen3-8b": ("Qwen3Config", dict(
         vocab_size=151936, hidden_size=4096, intermediate_size=12288, num_hidden_layers=36, num_attention_heads=32,
         num_key_value_heads=8, head_dim=128, max_position_embeddings=16384, rms_norm_eps=1e-6, rope_theta=1000000.0)),
+    "qwen3-30b-a3b": ("Qwen3MoeConfig", dict(
+        vocab_size=151936, hidden_size=2048, intermediate_size=6144, num_hidden_layers=48, num_attention_heads=32,
+        num_key_value_heads=4, head_dim=128, num_experts=128, num_experts_per_tok=8, moe_intermediate_size=768,
+        norm_topk_prob=True, max_position_embeddings=16384, rms_norm_eps=1e-6, rope_theta=1000000.0)),
 }
 
 

@@ -32,6 +32,7 @@
 //! | [`model::gated()`], [`model::activate()`], [`model::embedding()`], [`model::softmax()`] | SwiGLU and GeGLU, GELU, rows of tokens, softmax of rows |
 //! | [`model::quantize()`] | rows of `e4m3` with scales |
 //! | [`model::arg_max`], [`model::log_probability`], [`model::sample()`] | tokens of logits |
+//! | [`model::route`], [`model::gather`], [`model::combine`] | the experts of tokens, and rows on the way to them and back |
 //!
 //! The first argument of each is a device, a stream or a capture, as for any launch. Arguments that
 //! do not match are an error with a code. `#[tma_module(from = ..)]` derives kernels from those of

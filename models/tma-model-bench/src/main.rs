@@ -18,7 +18,7 @@ use tma_runtime::Device;
 /// Measures a model on a device.
 #[derive(Parser)]
 struct Arguments {
-    /// The model's shape: llama-3-8b, qwen3-8b, or tiny.
+    /// The model's shape: llama-3-8b, qwen3-8b, qwen3-30b-a3b, or tiny.
     #[arg(long, default_value = "llama-3-8b")]
     shape: String,
     /// Whether matrices of layers have elements of e4m3.
@@ -156,6 +156,12 @@ fn shape(name: &str) -> Option<Value> {
         "qwen3-8b" => Some(json!({
             "model_type": "qwen3", "vocab_size": 151_936, "hidden_size": 4096, "intermediate_size": 12288,
             "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+            "max_position_embeddings": 16384, "rms_norm_eps": 1e-6, "rope_theta": 1_000_000.0,
+        })),
+        "qwen3-30b-a3b" => Some(json!({
+            "model_type": "qwen3_moe", "vocab_size": 151_936, "hidden_size": 2048, "intermediate_size": 6144,
+            "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+            "num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768, "norm_topk_prob": true,
             "max_position_embeddings": 16384, "rms_norm_eps": 1e-6, "rope_theta": 1_000_000.0,
         })),
         "tiny" => Some(json!({

@@ -6,6 +6,7 @@ use tma_runtime::prelude::*;
 use crate::ModelError;
 use crate::config::{Config, Positions, WeightFormat};
 use crate::linear::ProductMemory;
+use crate::mixture::MixtureActivations;
 
 /// Memory for the values between kernels. Only one batch at a time may use it.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Activations {
     pub(crate) attended: DeviceTensor<bf16, 2>,
     pub(crate) up: DeviceTensor<bf16, 2>,
     pub(crate) gated: DeviceTensor<bf16, 2>,
+    /// The memory of layers with experts.
+    pub(crate) mixture: Option<MixtureActivations>,
     /// Rows × vocabulary.
     pub(crate) logits: DeviceTensor<f32, 2>,
     /// The number of keys of each sequence with the new ones.
@@ -45,6 +48,8 @@ impl Activations {
             Positions::Rotary(_) => rows,
             Positions::Learned => 0,
         };
+        let of_mlp = if config.has_mlp() { rows } else { 0 };
+        let mixture = config.mixture.as_ref();
         let columns = width.max(mlp_width).max(heads * depth);
         Ok(Self {
             result: device.zeros([rows, width])?,
@@ -55,8 +60,9 @@ impl Activations {
             normed_heads: device.zeros([normed_heads, (heads + key_heads) * depth])?,
             rotated: device.zeros([rotated, (heads + key_heads) * depth])?,
             attended: device.zeros([rows, heads * depth])?,
-            up: device.zeros([rows, config.up_columns()])?,
-            gated: device.zeros([if config.activation.is_gated() { rows } else { 0 }, mlp_width])?,
+            up: device.zeros([of_mlp, config.up_columns()])?,
+            gated: device.zeros([if config.activation.is_gated() { of_mlp } else { 0 }, mlp_width])?,
+            mixture: mixture.map(|found| MixtureActivations::new(device, width, found, rows)).transpose()?,
             // Rows begin at multiples of 16 bytes.
             logits: device.zeros([logits, vocabulary.next_multiple_of(4)])?,
             lengths: device.zeros([rows])?,

@@ -111,6 +111,10 @@ pub enum ModelError {
         wanted: usize,
     },
 
+    /// Activations that were made for another model.
+    #[error("the activations have no memory for experts: make them with the model's configuration")]
+    OtherActivations,
+
     /// A request that the engine cannot serve.
     #[error(transparent)]
     Request(#[from] RequestError),

@@ -18,7 +18,9 @@ use crate::decoder::{Batch, Decoder, Wanted};
 use crate::heads::Heads;
 use crate::linear::{Product, multiply};
 use crate::loader::{Linear, Norm};
+use crate::mixture::{self, Experts};
 use crate::views::{first_mut, first_rows, first_rows_mut};
+use crate::weights::Mlp;
 
 /// Queues a batch of a decoder.
 pub(crate) fn queue(
@@ -49,7 +51,11 @@ pub(crate) fn queue(
         pass.attend(weights.heads.as_ref(), config.windows[layer], cache)?;
         pass.output(&weights.output, weights.after_attention.as_ref())?;
         pass.add_and_norm(&weights.before_mlp, true)?;
-        pass.mlp(&weights.up, &weights.down, weights.after_mlp.as_ref())?;
+        match &weights.mlp {
+            Mlp::Dense { up, down } => pass.mlp(up, down)?,
+            Mlp::Experts(experts) => pass.experts(experts)?,
+        }
+        pass.norm_result(weights.after_mlp.as_ref())?;
         has_result = true;
     }
     pass.logits()
@@ -173,7 +179,7 @@ impl<L: LaunchOn> Pass<'_, L> {
         self.norm_result(norm)
     }
 
-    fn mlp(&mut self, up: &Linear, down: &Linear, norm: Option<&Norm>) -> Result<(), ModelError> {
+    fn mlp(&mut self, up: &Linear, down: &Linear) -> Result<(), ModelError> {
         let Activations { normed, up: wide, gated, products, result, .. } = &mut *self.activations;
         let gate = gate_of(self.config.activation);
         let up = Product { linear: up, has_gelu: gate.is_none() };
@@ -184,8 +190,19 @@ impl<L: LaunchOn> Pass<'_, L> {
             gated_packed(self.on, gate, x, first_rows_mut(gated, self.rows)?)?;
             x = first_rows(gated, self.rows)?;
         }
-        multiply(self.on, down.into(), x, first_rows_mut(result, self.rows)?, products)?;
-        self.norm_result(norm)
+        multiply(self.on, down.into(), x, first_rows_mut(result, self.rows)?, products)
+    }
+
+    /// Computes the results of each token's experts.
+    fn experts(&mut self, experts: &Experts) -> Result<(), ModelError> {
+        let Activations { normed, mixture: memory, products, result, .. } = &mut *self.activations;
+        let gate = gate_of(self.config.activation);
+        let (Some(mixture), Some(memory), Some(gate)) = (&self.config.mixture, memory, gate) else {
+            return Err(ModelError::OtherActivations);
+        };
+        let (x, out) = (first_rows(normed, self.rows)?, first_rows_mut(result, self.rows)?);
+        let batch = mixture::Batch { x, out, rows: self.rows, gate };
+        mixture::queue(self.on, mixture, experts, batch, memory, &mut products.gemm)
     }
 
     /// Normalises the last result by a norm of its own, if there is one.

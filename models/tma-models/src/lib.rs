@@ -23,6 +23,7 @@ mod heads;
 mod json;
 mod linear;
 mod loader;
+mod mixture;
 mod noise;
 mod quantized;
 pub mod text;

@@ -5,6 +5,7 @@ use tma_runtime::prelude::*;
 use crate::ModelError;
 use crate::config::{Config, Family, NormKind, Positions};
 use crate::loader::{Linear, Loader, Norm};
+use crate::mixture::{ExpertNames, Experts};
 
 /// The tensors of a layer.
 #[derive(Debug)]
@@ -18,11 +19,22 @@ pub(crate) struct Layer {
     /// The norm of the result of attention.
     pub(crate) after_attention: Option<Norm>,
     pub(crate) before_mlp: Norm,
-    /// Gates, if there are any, and then the others.
-    pub(crate) up: Linear,
-    pub(crate) down: Linear,
+    pub(crate) mlp: Mlp,
     /// The norm of the MLP's result.
     pub(crate) after_mlp: Option<Norm>,
+}
+
+/// The matrices of an MLP.
+#[derive(Debug)]
+pub(crate) enum Mlp {
+    /// One for all tokens.
+    Dense {
+        /// Gates, if there are any, and then the others.
+        up: Linear,
+        down: Linear,
+    },
+    /// Experts, of which each token has some.
+    Experts(Experts),
 }
 
 /// All tensors of a decoder.
@@ -54,7 +66,7 @@ impl Weights {
                 Positions::Rotary(_) => None,
             },
             layers: (0..config.layers())
-                .map(|i| layer(loader, config, &names, &name(&format!("{}{i}.", names.layers))))
+                .map(|i| layer(loader, config, &names, i, &name(&format!("{}{i}.", names.layers))))
                 .collect::<Result<_, _>>()?,
             last_norm: loader.norm(&name(names.last_norm), width, has_bias)?,
             logits: match config.is_tied {
@@ -80,6 +92,7 @@ struct Names {
     before_mlp: &'static str,
     up: &'static [&'static str],
     down: &'static str,
+    experts: ExpertNames,
     after_mlp: Option<&'static str>,
     /// Whether matrices are stored K × N.
     is_transposed: bool,
@@ -97,6 +110,7 @@ const LLAMA: Names = Names {
     before_mlp: "post_attention_layernorm",
     up: &["mlp.gate_proj", "mlp.up_proj"],
     down: "mlp.down_proj",
+    experts: ExpertNames { block: "mlp", gate_and_up: ["gate_proj", "up_proj"], down: "down_proj" },
     after_mlp: None,
     is_transposed: false,
 };
@@ -104,7 +118,11 @@ const LLAMA: Names = Names {
 impl Names {
     fn of(family: Family) -> Self {
         match family {
-            Family::Llama | Family::Mistral | Family::Qwen2 | Family::Qwen3 => LLAMA,
+            Family::Llama | Family::Mistral | Family::Qwen2 | Family::Qwen3 | Family::Qwen3Moe => LLAMA,
+            Family::Mixtral => Self {
+                experts: ExpertNames { block: "block_sparse_moe", gate_and_up: ["w1", "w3"], down: "w2" },
+                ..LLAMA
+            },
             Family::Gemma2 => Self {
                 after_attention: Some("post_attention_layernorm"),
                 before_mlp: "pre_feedforward_layernorm",
@@ -119,18 +137,24 @@ impl Names {
                 before_attention: "ln_1",
                 qkv: &["attn.c_attn"],
                 output: "attn.c_proj",
-                after_attention: None,
                 before_mlp: "ln_2",
                 up: &["mlp.c_fc"],
                 down: "mlp.c_proj",
-                after_mlp: None,
                 is_transposed: true,
+                ..LLAMA
             },
         }
     }
 }
 
-fn layer(loader: &mut Loader<'_>, config: &Config, names: &Names, prefix: &str) -> Result<Layer, ModelError> {
+/// Loads the layer of this index, whose tensors have this prefix.
+fn layer(
+    loader: &mut Loader<'_>,
+    config: &Config,
+    names: &Names,
+    index: usize,
+    prefix: &str,
+) -> Result<Layer, ModelError> {
     let name = |rest: &str| format!("{prefix}{rest}");
     let [of_queries, of_keys] = [config.heads, config.key_heads].map(|heads| heads * config.depth);
     let rows = match names.qkv {
@@ -138,9 +162,7 @@ fn layer(loader: &mut Loader<'_>, config: &Config, names: &Names, prefix: &str) 
         [..] => vec![of_queries, of_keys, of_keys],
     };
     let qkv: Vec<_> = names.qkv.iter().map(|rest| name(rest)).zip(rows).collect();
-    let rows = config.up_columns() / names.up.len();
-    let up: Vec<_> = names.up.iter().map(|rest| (name(rest), rows)).collect();
-    let (width, mlp_width) = (config.width, config.mlp_width);
+    let width = config.width;
     let is_transposed = names.is_transposed;
     let has_bias = config.norm == NormKind::Layer;
     let optional = |loader: &mut Loader<'_>, rest: Option<&str>| {
@@ -164,8 +186,22 @@ fn layer(loader: &mut Loader<'_>, config: &Config, names: &Names, prefix: &str) 
         )?,
         after_attention: optional(loader, names.after_attention)?,
         before_mlp: loader.norm(&name(names.before_mlp), width, has_bias)?,
-        up: loader.linear(&up, width, is_transposed, config.has_mlp_bias)?,
-        down: loader.linear(&[(name(names.down), width)], mlp_width, is_transposed, config.has_mlp_bias)?,
+        mlp: match config.mixture_of(index) {
+            Some(mixture) => Mlp::Experts(Experts::load(loader, config, mixture, names.experts, prefix)?),
+            None => dense(loader, config, names, prefix)?,
+        },
         after_mlp: optional(loader, names.after_mlp)?,
+    })
+}
+
+/// Loads the MLP of a layer without experts.
+fn dense(loader: &mut Loader<'_>, config: &Config, names: &Names, prefix: &str) -> Result<Mlp, ModelError> {
+    let Config { width, mlp_width, has_mlp_bias, .. } = *config;
+    let rows = config.up_columns() / names.up.len();
+    let up: Vec<_> = names.up.iter().map(|rest| (format!("{prefix}{rest}"), rows)).collect();
+    let down = [(format!("{prefix}{}", names.down), width)];
+    Ok(Mlp::Dense {
+        up: loader.linear(&up, width, names.is_transposed, has_mlp_bias)?,
+        down: loader.linear(&down, mlp_width, names.is_transposed, has_mlp_bias)?,
     })
 }

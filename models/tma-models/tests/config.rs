@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tma_kernels::model::RotaryScaling;
 use tma_models::ModelError;
-use tma_models::config::{Config, Positions, RotarySettings};
+use tma_models::config::{Config, Mixture, Positions, RotarySettings};
 
 /// A Llama with further settings.
 fn with(more: Value) -> Result<Config, ModelError> {
@@ -113,4 +113,74 @@ fn windows_of_layers() -> Result<(), ModelError> {
     let unused = json!({ "model_type": "qwen2", "sliding_window": 8, "use_sliding_window": false });
     assert_eq!(windows(unused)?, [None; 4]);
     Ok(())
+}
+
+/// A Qwen 3 with experts and further settings.
+fn with_experts(more: Value) -> Result<Config, ModelError> {
+    let mut all = json!({
+        "model_type": "qwen3_moe", "num_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 48,
+    });
+    if let (Some(all), Some(more)) = (all.as_object_mut(), more.as_object()) {
+        all.extend(more.clone());
+    }
+    with(all)
+}
+
+#[test]
+fn experts_of_layers() -> Result<(), ModelError> {
+    let layers = |more| with_experts(more).map(|config| config.mixture.map(|found| found.layers));
+    assert_eq!(layers(json!({}))?, Some(vec![true; 4]));
+    assert_eq!(layers(json!({ "decoder_sparse_step": 2 }))?, Some(vec![false, true, false, true]));
+    let some = json!({ "mlp_only_layers": [0, 3] });
+    assert_eq!(layers(some)?, Some(vec![false, true, true, false]));
+
+    let qwen = with_experts(json!({ "norm_topk_prob": true }))?;
+    let mixture =
+        |width, normalise| Some(Mixture { experts: 16, choices: 4, width, normalise, layers: vec![true; 4] });
+    assert_eq!((qwen.mixture, qwen.norms_heads), (mixture(48, true), true));
+    assert_eq!(with_experts(json!({}))?.mixture, mixture(48, false));
+    // transformers writes the number of experts under the name that Mixtral has.
+    let renamed = json!({ "num_experts": null, "num_local_experts": 16 });
+    assert_eq!(with_experts(renamed)?.mixture, mixture(48, false));
+    let mixtral =
+        with(json!({ "model_type": "mixtral", "num_local_experts": 16, "num_experts_per_tok": 4 }))?;
+    assert_eq!((&mixtral.mixture, mixtral.has_mlp()), (&mixture(96, true), false));
+    assert_eq!(
+        mixtral.positions,
+        Positions::Rotary(RotarySettings { base: 1e6, scaling: RotaryScaling::None })
+    );
+    Ok(())
+}
+
+#[test]
+fn experts_that_are_not_supported_are_named() {
+    let refused = |more| with_experts(more).expect_err("a refusal").to_string();
+    assert_eq!(
+        refused(json!({ "num_experts": 513 })),
+        "unsupported num_experts in config.json: found 513, wanted 1 to 512"
+    );
+    assert_eq!(
+        refused(json!({ "num_experts_per_tok": 17 })),
+        "unsupported num_experts_per_tok in config.json: found 17, wanted 1 to 16, and no more than there are experts"
+    );
+    assert_eq!(
+        refused(json!({ "num_experts": 3 })),
+        "unsupported num_experts_per_tok in config.json: found 4, wanted 1 to 16, and no more than there are experts"
+    );
+    assert_eq!(
+        refused(json!({ "moe_intermediate_size": 100 })),
+        "unsupported moe_intermediate_size in config.json: found 100, wanted a multiple of 8"
+    );
+    assert_eq!(
+        refused(json!({ "moe_intermediate_size": null })),
+        "unsupported moe_intermediate_size in config.json: found nothing, wanted a number"
+    );
+    assert_eq!(
+        refused(json!({ "decoder_sparse_step": 0 })),
+        "unsupported decoder_sparse_step in config.json: found 0, wanted at least 1"
+    );
+    assert_eq!(
+        refused(json!({ "shared_expert_intermediate_size": 64 })),
+        "unsupported shared_expert_intermediate_size in config.json: found 64, wanted no expert that all tokens share"
+    );
 }

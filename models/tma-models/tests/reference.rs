@@ -1,7 +1,12 @@
 //! Small models against Hugging Face transformers: logits within the rounding of `bf16`, and the
 //! same tokens.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use anyhow::Result;
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
 use tma_models::cache::{Cache, PAGE_ROWS};
 use tma_models::checkpoint::Checkpoint;
 use tma_models::config::Config;
@@ -19,10 +24,12 @@ const BOUND: f64 = 1.3;
 fn loaded(device: &Device, reference: &Reference) -> Result<(Decoder, Text)> {
     let folder = tempfile::tempdir()?;
     reference.write(folder.path())?;
-    let config = Config::open(folder.path())?;
-    let checkpoint = Checkpoint::open(folder.path())?;
-    let decoder = Decoder::load(device, config, Source::Checkpoint(&checkpoint), &mut |_| {})?;
-    Ok((decoder, Text::open(folder.path())?))
+    Ok((opened(device, folder.path())?, Text::open(folder.path())?))
+}
+
+fn opened(device: &Device, folder: &Path) -> Result<Decoder> {
+    let checkpoint = Checkpoint::open(folder)?;
+    Ok(Decoder::load(device, Config::open(folder)?, Source::Checkpoint(&checkpoint), &mut |_| {})?)
 }
 
 /// Returns the logits of all positions.
@@ -169,6 +176,75 @@ fn qwen_2_with_biases_and_yarn() -> Result<()> {
 #[test]
 fn qwen_3_with_norms_of_heads() -> Result<()> {
     check("qwen3")
+}
+
+#[test]
+fn qwen_3_with_experts_in_every_second_layer() -> Result<()> {
+    check("qwen3_moe")
+}
+
+#[test]
+fn mixtral_with_weights_of_experts_that_add_up_to_1() -> Result<()> {
+    check("mixtral")
+}
+
+/// Files in which a tensor has the matrices of all experts, as transformers has them in memory.
+#[test]
+fn matrices_of_all_experts_in_a_tensor() -> Result<()> {
+    let device = Device::open()?;
+    for (model, block, names) in [
+        ("qwen3_moe", "mlp", ["gate_proj", "up_proj", "down_proj"]),
+        ("mixtral", "block_sparse_moe", ["w1", "w3", "w2"]),
+    ] {
+        let reference = Reference::open(model)?;
+        let folder = tempfile::tempdir()?;
+        reference.write(folder.path())?;
+        let wanted = logits(&opened(&device, folder.path())?, &reference.tokens)?;
+        pack_experts(&folder.path().join("model.safetensors"), block, names)?;
+        let found = logits(&opened(&device, folder.path())?, &reference.tokens)?;
+        assert_eq!(found, wanted, "{model}");
+    }
+    Ok(())
+}
+
+/// Replaces the matrices of experts in a file by `mlp.experts.gate_up_proj` and
+/// `mlp.experts.down_proj`, and the name of the block by `mlp`.
+fn pack_experts(path: &Path, block: &str, [gate, up, down]: [&str; 3]) -> Result<()> {
+    let file = std::fs::read(path)?;
+    let tensors = SafeTensors::deserialize(&file)?;
+    let mut packed = BTreeMap::new();
+    for name in tensors.names() {
+        let Some((layer, expert)) = name.split_once(&format!("{block}.experts.")) else {
+            let tensor = tensors.tensor(name)?;
+            let name = name.replace(block, "mlp");
+            packed.insert(name, (tensor.shape().to_vec(), tensor.data().to_vec()));
+            continue;
+        };
+        if expert != format!("0.{gate}.weight") {
+            continue;
+        }
+        let of = |expert: usize, rest: &str| {
+            tensors.tensor(&format!("{layer}{block}.experts.{expert}.{rest}.weight"))
+        };
+        for (target, parts) in [("gate_up_proj", vec![gate, up]), ("down_proj", vec![down])] {
+            let [rows, columns] = of(0, parts[0])?.shape().try_into()?;
+            let (mut data, mut experts) = (vec![], 0);
+            while of(experts, gate).is_ok() {
+                for part in &parts {
+                    data.extend_from_slice(of(experts, part)?.data());
+                }
+                experts += 1;
+            }
+            let shape = vec![experts, parts.len() * rows, columns];
+            packed.insert(format!("{layer}mlp.experts.{target}"), (shape, data));
+        }
+    }
+    assert!(packed.len() < tensors.names().len());
+    let views = packed
+        .iter()
+        .map(|(name, (shape, data))| Ok((name, TensorView::new(Dtype::F32, shape.clone(), data)?)))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(safetensors::serialize_to_file(views, None, path)?)
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use anyhow::ensure;
 use tma_kernels::cached::RotaryLayout;
 use tma_kernels::model::{
-    Gate, ModelError, NormOptions, RotaryAngles, RotaryScaling, SampleOptions, ScaleBlocks, ScalesMut,
-    SoftmaxOptions, arg_max, embedding, gated_packed, layer_norm, log_probability, quantize, rms_norm,
-    rms_norm_quantized, rotary, rotary_tables, sample, softmax,
+    Gate, ModelError, NormOptions, RotaryAngles, RotaryScaling, RouteOptions, RouteWorkspace, RoutesMut,
+    SampleOptions, ScaleBlocks, ScalesMut, SoftmaxOptions, arg_max, combine, embedding, gated_packed, gather,
+    layer_norm, log_probability, quantize, rms_norm, rms_norm_quantized, rotary, rotary_tables, route,
+    sample, softmax,
 };
 use tma_runtime::prelude::*;
 
@@ -54,6 +55,11 @@ pub fn tests() -> Vec<Test> {
         }),
         test("tokens", tokens),
         test("sample", sampled),
+        test("experts", |device| {
+            [[1, 128, 8], [64, 128, 8], [65, 60, 4], [4000, 128, 8], [20_001, 512, 16], [301, 8, 2]]
+                .into_iter()
+                .try_for_each(|router| routed(device, router))
+        }),
         test("graph", replayed),
     ]
 }
@@ -292,6 +298,105 @@ fn sampled(device: &Device) -> anyhow::Result<()> {
         sample(device, &of_x, &mut out, options)?;
         ensure!(out.to_vec()? == tokens, "the same seeds choose other tokens");
     }
+    Ok(())
+}
+
+/// The tensors of a router's results.
+struct Routes {
+    experts: DeviceTensor<u32, 2>,
+    weights: DeviceTensor<f32, 2>,
+    rows: DeviceTensor<u32, 2>,
+    ends: DeviceTensor<u32, 1>,
+}
+
+/// Routes tokens, and moves rows to their experts and back, with two sets of logits: the second time
+/// in a graph that was captured before its logits were there.
+fn routed(device: &Device, [tokens, experts, choices]: [usize; 3]) -> anyhow::Result<()> {
+    const COLUMNS: usize = 136;
+    let stream = device.stream()?;
+    let shape = [tokens, choices];
+    let mut to = Routes {
+        experts: device.zeros(shape)?,
+        weights: device.zeros(shape)?,
+        rows: device.zeros(shape)?,
+        ends: device.zeros([experts])?,
+    };
+    let mut workspace = RouteWorkspace::new(device, tokens, experts)?;
+    let x = numbers(11, tokens * COLUMNS, 4.0);
+    let of_x = device.tensor(&x, [tokens, COLUMNS])?;
+    let mut grouped = device.zeros::<bf16, 2>([tokens * choices, COLUMNS])?;
+    let mut out = device.zeros::<bf16, 2>([tokens, COLUMNS])?;
+    let mut of_logits = device.zeros::<bf16, 2>([tokens, experts])?;
+    for is_graph in [false, true] {
+        let logits = numbers(12 + u64::from(is_graph), tokens * experts, 6.0);
+        let mut run = |on: &tma_runtime::launch::With<'_>, logits: &DeviceTensor<bf16, 2>| {
+            let routes = RoutesMut {
+                experts: to.experts.view_mut(),
+                weights: to.weights.view_mut(),
+                rows: to.rows.view_mut(),
+                ends: to.ends.view_mut(),
+            };
+            let options = RouteOptions { normalise: is_graph, workspace: Some(&mut workspace) };
+            route(on, logits, routes, options)?;
+            gather(on, &of_x, &to.rows, &mut grouped)?;
+            combine(on, &grouped, &to.rows, &to.weights, &mut out)
+        };
+        if is_graph {
+            let mut refused = None;
+            let graph = stream.capture(|capture| {
+                refused = run(&capture.with(), &of_logits).err();
+                Ok(())
+            })?;
+            ensure!(refused.is_none(), "{refused:?}");
+            of_logits.copy_from(&logits)?;
+            device.synchronize()?; // the copy is not ordered with the stream
+            graph.launch(&stream)?;
+        } else {
+            of_logits.copy_from(&logits)?;
+            device.synchronize()?;
+            run(&stream.with(), &of_logits)?;
+        }
+        stream.synchronize()?;
+        check_routes(&to, &logits, is_graph)?;
+        let (rows, weights) = (to.rows.to_vec()?, to.weights.to_vec()?);
+        let (moved, sums) = (grouped.to_vec()?, out.to_vec()?);
+        for (choice, row) in rows.iter().enumerate() {
+            let [from, row] = [choice / choices * COLUMNS, *row as usize * COLUMNS];
+            ensure!(moved[row..][..COLUMNS] == x[from..][..COLUMNS], "the row of choice {choice} is wrong");
+        }
+        for (i, sum) in sums.iter().enumerate() {
+            let of_token = &weights[i / COLUMNS * choices..][..choices];
+            let wanted = of_token.iter().fold(0.0_f32, |sum, weight| weight.mul_add(x[i].to_f32(), sum));
+            ensure!(*sum == bf16::from_f32(wanted), "element {i} is {sum}, not {wanted}");
+        }
+    }
+    Ok(())
+}
+
+/// Compares a router's results with a stable sort of logits, and of choices.
+fn check_routes(found: &Routes, logits: &[bf16], normalise: bool) -> anyhow::Result<()> {
+    let ([_, choices], [experts]) = (found.experts.shape(), found.ends.shape());
+    let (chosen, weights) = (found.experts.to_vec()?, found.weights.to_vec()?);
+    for (token, row) in logits.chunks(experts).enumerate() {
+        let mut order: Vec<usize> = (0..experts).collect();
+        order.sort_by(|a, b| row[*b].to_f32().total_cmp(&row[*a].to_f32()));
+        let counted = if normalise { choices } else { experts };
+        let sum: f64 = order[..counted].iter().map(|expert| row[*expert].to_f64().exp()).sum();
+        for (choice, expert) in order[..choices].iter().enumerate() {
+            let i = token * choices + choice;
+            ensure!(chosen[i] as usize == *expert, "choice {i} is {}, not {expert}", chosen[i]);
+            let wanted = row[*expert].to_f64().exp() / sum;
+            near(f64::from(weights[i]), wanted, wanted * 2f64.powi(-17))?;
+        }
+    }
+    let mut order: Vec<usize> = (0..chosen.len()).collect();
+    order.sort_by_key(|choice| chosen[*choice]);
+    let rows = found.rows.to_vec()?;
+    let is_ordered = order.iter().enumerate().all(|(row, choice)| rows[*choice] as usize == row);
+    ensure!(is_ordered, "the rows are not in the order of experts");
+    let ends = found.ends.to_vec()?;
+    let ends_of = |expert: u32| order.partition_point(|choice| chosen[*choice] <= expert);
+    ensure!(ends.iter().zip(0..).all(|(end, expert)| *end as usize == ends_of(expert)), "an end is wrong");
     Ok(())
 }
 

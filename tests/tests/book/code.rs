@@ -306,6 +306,44 @@ fn attention_averages_equal_values() -> anyhow::Result<()> {
 }
 
 #[test]
+fn rows_visit_their_experts() -> anyhow::Result<()> {
+    let device = Device::simulator();
+    let logits = device.tensor(&[0.0_f32, 1.0, 2.0, 3.0, 1.0, 0.0], [2, 3])?;
+    let (mut experts, mut weights) = (device.zeros([2, 2])?, device.zeros([2, 2])?);
+    let (mut rows, mut ends) = (device.zeros([2, 2])?, device.zeros([3])?);
+    let x = device.tensor(&[bf16::ONE; 2 * 64], [2, 64])?;
+    let mut grouped = device.zeros::<bf16, 2>([4, 64])?;
+    // Expert e multiplies by 2^e.
+    let element = |i: usize| if (i % 4096).is_multiple_of(65) { (1 << (i / 4096)) as f32 } else { 0.0 };
+    let matrices: Vec<bf16> = (0..3 * 4096).map(|i| bf16::from_f32(element(i))).collect();
+    let matrices = device.tensor(&matrices, [3, 64, 64])?;
+    let mut products = device.zeros::<bf16, 2>([4, 64])?;
+    let mut out = device.zeros::<bf16, 2>([2, 64])?;
+    use tma_kernels::gemm::{GroupedOptions, gemm_grouped};
+    use tma_kernels::model::{RouteOptions, RoutesMut, combine, gather, route};
+
+    // Which two experts each token has, with which weights, and where its rows go.
+    let routes = RoutesMut {
+        experts: experts.view_mut(),
+        weights: weights.view_mut(),
+        rows: rows.view_mut(),
+        ends: ends.view_mut(),
+    };
+    route(&device, &logits, routes, RouteOptions { normalise: true, ..Default::default() })?;
+
+    // The rows of each expert, by its own matrix, and back.
+    gather(&device, &x, &rows, &mut grouped)?;
+    let options = GroupedOptions { transpose_b: true, ..Default::default() };
+    gemm_grouped(&device, &grouped, &matrices, &ends, &mut products, options)?;
+    combine(&device, &products, &rows, &weights, &mut out)?;
+    assert_eq!(experts.to_vec()?, [2, 1, 0, 1]);
+    // 4 · 0.731 + 2 · 0.269, and 0.881 + 2 · 0.119
+    let out: Vec<f32> = out.to_vec()?.iter().step_by(64).map(|x| x.to_f32()).collect();
+    assert!((out[0] - 3.462).abs() < 0.01 && (out[1] - 1.119).abs() < 0.005, "{out:?}");
+    Ok(())
+}
+
+#[test]
 fn a_normalised_sum_is_gated() -> anyhow::Result<()> {
     let device = Device::simulator();
     let x = device.tensor(&[bf16::ONE; 16 * 256], [16, 256])?;

@@ -52,6 +52,14 @@ pub enum ModelError {
         aligned: bool,
     },
 
+    /// More experts, or choices of them, than a router can have.
+    Experts {
+        /// The number of experts.
+        experts: usize,
+        /// The number of experts of each token.
+        choices: usize,
+    },
+
     /// An option out of its range.
     Number {
         /// The name of the option.
@@ -73,7 +81,7 @@ impl ModelError {
         match self {
             Self::Shape { .. } => "TMA0575",
             Self::Rows { .. } | Self::Unaligned { .. } => "TMA0576",
-            Self::TooLarge { .. } | Self::TooLong { .. } => "TMA0577",
+            Self::TooLarge { .. } | Self::TooLong { .. } | Self::Experts { .. } => "TMA0577",
             Self::Number { .. } => "TMA0578",
             Self::Runtime(error) => error.code(),
         }
@@ -113,6 +121,11 @@ impl std::fmt::Display for ModelError {
                 "{code}: rows that are quantised with a norm must begin and end at multiples of 16 bytes, or have \
                  at most {most} elements: `x` is {shape:?}; quantise the results of the norm by another call"
             ),
+            Self::Experts { experts, choices } => write!(
+                f,
+                "{code}: a token must have 1 to 16 of at most 512 experts: there are {experts}, and \
+                 `routes.experts` has {choices} for each token; pass `logits` and `routes` within these limits"
+            ),
             Self::Number { option, number, wanted } => {
                 write!(f, "{code}: `{option}` must be {wanted}: it is {number}; pass such a number")
             }
@@ -130,6 +143,7 @@ impl std::error::Error for ModelError {
             | Self::Unaligned { .. }
             | Self::TooLarge { .. }
             | Self::TooLong { .. }
+            | Self::Experts { .. }
             | Self::Number { .. } => None,
         }
     }
@@ -154,6 +168,7 @@ mod tests {
             ModelError::TooLarge { shape: vec![1 << 31, 8], wanted: "fewer than 2^31 rows and 2^26 columns" },
             ModelError::TooLong { shape: vec![4, 32768], most: 16384, aligned: true },
             ModelError::TooLong { shape: vec![4, 1001], most: 128, aligned: false },
+            ModelError::Experts { experts: 600, choices: 8 },
             ModelError::Number { option: "epsilon", number: -1.0, wanted: "finite and not negative" },
         ];
         let text = errors.map(|error| format!("{error}\n")).join("\n");

@@ -1,11 +1,12 @@
 //! The kernels of a transformer between its matrix products: norms, gates, embeddings,
-//! quantisation, rotary embeddings, softmax and samplers.
+//! quantisation, rotary embeddings, softmax, samplers, and the routing of tokens to experts.
 //!
 //! All work on rows: the last dimension of a tensor, whose elements must be adjacent.
 
 pub mod activate;
 pub mod embedding;
 mod error;
+pub mod experts;
 pub mod gated;
 pub mod norm;
 pub mod quantize;
@@ -19,6 +20,7 @@ pub mod vectors;
 pub use self::activate::{activate, soft_cap};
 pub use self::embedding::embedding;
 pub use self::error::ModelError;
+pub use self::experts::{RouteOptions, RouteWorkspace, RoutesMut, combine, gather, route};
 pub use self::gated::{Gate, gated, gated_packed};
 pub use self::norm::{NormOptions, layer_norm, rms_norm, rms_norm_quantized};
 pub use self::quantize::{ScaleBlocks, ScalesMut, quantize};

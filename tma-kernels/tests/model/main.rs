@@ -2,6 +2,7 @@
 #![cfg(feature = "llvm")]
 
 mod elementwise;
+mod experts;
 mod norm;
 mod quantize;
 mod rotary;

@@ -53,6 +53,7 @@ pub(super) fn config(found: &Gpt2Settings) -> Result<Config, ModelError> {
         vocabulary: found.vocab_size,
         width,
         mlp_width: found.n_inner.unwrap_or(4 * width),
+        mixture: None,
         activation: Activation::GeluTanh,
         heads,
         key_heads: heads,

@@ -81,6 +81,7 @@ pub(super) fn config(family: Family, found: &LlamaSettings) -> Result<Config, Mo
         vocabulary: found.vocab_size,
         width: found.hidden_size,
         mlp_width: found.intermediate_size,
+        mixture: None,
         activation,
         heads,
         key_heads: found.num_key_value_heads.unwrap_or(heads),
@@ -92,8 +93,8 @@ pub(super) fn config(family: Family, found: &LlamaSettings) -> Result<Config, Mo
         norm: if is_gemma { NormKind::RmsOnePlus } else { NormKind::Rms },
         epsilon: found.rms_norm_eps,
         norms_results: is_gemma,
-        norms_heads: family == Family::Qwen3,
-        positions: Positions::Rotary(rotary(found)?),
+        norms_heads: matches!(family, Family::Qwen3 | Family::Qwen3Moe),
+        positions: Positions::Rotary(rotary(family, found)?),
         embedding_scale: if is_gemma { root } else { 1.0 },
         is_tied: found.tie_word_embeddings.unwrap_or(is_gemma),
         has_query_bias: has_bias || family == Family::Qwen2,
@@ -130,11 +131,12 @@ fn windows(family: Family, found: &LlamaSettings) -> Result<Vec<Option<usize>>, 
         return types.iter().map(window_of).collect();
     }
     let slides = |layer: usize| match family {
-        Family::Mistral => true,
+        Family::Mistral | Family::Mixtral => true,
         Family::Gemma2 => layer.is_multiple_of(2),
         Family::Qwen2 | Family::Qwen3 => {
             found.use_sliding_window == Some(true) && layer >= found.max_window_layers.unwrap_or(layers)
         }
+        Family::Qwen3Moe => found.use_sliding_window == Some(true),
         Family::Llama | Family::Gpt2 => false,
     };
     Ok((0..layers).map(|layer| window.filter(|_| slides(layer))).collect())
@@ -142,7 +144,7 @@ fn windows(family: Family, found: &LlamaSettings) -> Result<Vec<Option<usize>>, 
 
 /// Returns the settings of the rotary embedding, which newer files have in `rope_parameters` and
 /// older ones in `rope_theta` and `rope_scaling`.
-fn rotary(found: &LlamaSettings) -> Result<RotarySettings, ModelError> {
+fn rotary(family: Family, found: &LlamaSettings) -> Result<RotarySettings, ModelError> {
     let parameters = found.rope_parameters.as_ref().or(found.rope_scaling.as_ref());
     let parameters = parameters.and_then(Value::as_object);
     if parameters.is_some_and(|all| all.values().any(Value::is_object)) {
@@ -160,7 +162,8 @@ fn rotary(found: &LlamaSettings) -> Result<RotarySettings, ModelError> {
     }
     let number = |name: &str| get(name).and_then(Value::as_f64);
     let required = |name: &'static str| number(name).ok_or_else(|| setting(name, "nothing", "a number"));
-    let base = number("rope_theta").or(found.rope_theta).unwrap_or(10_000.0);
+    let usual_base = if family == Family::Mixtral { 1e6 } else { 1e4 };
+    let base = number("rope_theta").or(found.rope_theta).unwrap_or(usual_base);
     let kind = get("rope_type").or_else(|| get("type")).and_then(Value::as_str);
     let context = number("original_max_position_embeddings").unwrap_or(found.max_position_embeddings as f64);
     let scaling = match kind.unwrap_or("default") {

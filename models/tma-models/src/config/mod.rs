@@ -1,5 +1,6 @@
 //! The description of a decoder, independent of its family, from a `config.json` of Hugging Face.
 
+mod experts;
 mod gpt2;
 mod llama;
 mod weights;
@@ -13,6 +14,8 @@ use tma_kernels::model::RotaryScaling;
 use crate::ModelError;
 use crate::json::read_json;
 
+pub use self::experts::Mixture;
+
 /// The families of models that [`Config::open`] knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -24,6 +27,10 @@ pub enum Family {
     Qwen2,
     /// Qwen 3: norms of queries and keys.
     Qwen3,
+    /// Qwen 3 with experts.
+    Qwen3Moe,
+    /// Mixtral: Mistral with experts.
+    Mixtral,
     /// Gemma 2: norms after attention and MLP, limits of scores and logits.
     Gemma2,
     /// GPT-2: LayerNorm, learned positions, no gate.
@@ -31,11 +38,13 @@ pub enum Family {
 }
 
 impl Family {
-    const ALL: [(&'static str, Self); 6] = [
+    const ALL: [(&'static str, Self); 8] = [
         ("llama", Self::Llama),
         ("mistral", Self::Mistral),
         ("qwen2", Self::Qwen2),
         ("qwen3", Self::Qwen3),
+        ("qwen3_moe", Self::Qwen3Moe),
+        ("mixtral", Self::Mixtral),
         ("gemma2", Self::Gemma2),
         ("gpt2", Self::Gpt2),
     ];
@@ -115,7 +124,9 @@ pub struct Config {
     pub width: usize,
     /// Elements between the matrices of an MLP.
     pub mlp_width: usize,
-    /// The function between the matrices of an MLP.
+    /// The experts that replace the MLP of some layers.
+    pub mixture: Option<Mixture>,
+    /// The function between the matrices of an MLP, or of an expert.
     pub activation: Activation,
     /// Heads of queries.
     pub heads: usize,
@@ -196,6 +207,10 @@ impl Config {
             Family::Llama | Family::Mistral | Family::Qwen2 | Family::Qwen3 | Family::Gemma2 => {
                 llama::config(family, &parsed(value)?)?
             }
+            Family::Qwen3Moe | Family::Mixtral => {
+                let found = parsed(value.clone())?;
+                experts::with_experts(llama::config(family, &parsed(value)?)?, &found)?
+            }
         };
         config.check()?;
         Ok(Self { weights, ..config })
@@ -204,6 +219,16 @@ impl Config {
     /// Returns the number of layers.
     pub fn layers(&self) -> usize {
         self.windows.len()
+    }
+
+    /// Returns the experts of a layer, if it has any.
+    pub fn mixture_of(&self, layer: usize) -> Option<&Mixture> {
+        self.mixture.as_ref().filter(|mixture| mixture.layers.get(layer) == Some(&true))
+    }
+
+    /// Returns whether there is a layer with an MLP.
+    pub fn has_mlp(&self) -> bool {
+        (0..self.layers()).any(|layer| self.mixture_of(layer).is_none())
     }
 
     /// Returns the number of columns of queries, keys and values together.

@@ -4,9 +4,10 @@
 use anyhow::bail;
 use tma_kernels::cached::RotaryLayout;
 use tma_kernels::model::{
-    Gate, ModelError, NormOptions, RotaryAngles, RotaryScaling, SampleOptions, ScaleBlocks, ScalesMut,
-    SoftmaxOptions, arg_max, embedding, gated_packed, layer_norm, log_probability, quantize, rms_norm,
-    rms_norm_quantized, rotary, rotary_tables, sample, softmax,
+    Gate, ModelError, NormOptions, RotaryAngles, RotaryScaling, RouteOptions, RouteWorkspace, RoutesMut,
+    SampleOptions, ScaleBlocks, ScalesMut, SoftmaxOptions, arg_max, combine, embedding, gated_packed, gather,
+    layer_norm, log_probability, quantize, rms_norm, rms_norm_quantized, rotary, rotary_tables, route,
+    sample, softmax,
 };
 use tma_runtime::prelude::*;
 
@@ -25,6 +26,10 @@ const HEADS: [usize; 2] = [16384 * 32, 128];
 const LONG: [usize; 2] = [4096, 16384];
 /// Logits of a vocabulary.
 const LOGITS: [usize; 2] = [512, 131_072];
+/// Tokens, experts, and experts of a token, of Qwen3-30B-A3B; and columns of its hidden states.
+const TOKENS: usize = 8192;
+const EXPERTS: [usize; 2] = [128, 8];
+const EXPERT_COLUMNS: usize = 2048;
 /// Rows of a table of embeddings.
 const VOCABULARY: usize = 131_072;
 
@@ -52,8 +57,9 @@ const fn reported(name: &'static str, prepare: fn(&Device) -> Result<Prepared, E
     Contestant { name, has_target: false, prepare }
 }
 
-/// The kernels. Those of `sample` have no target: arithmetic limits them, not memory.
-const CONTESTANTS: [Contestant; 17] = [
+/// The kernels. Those of `sample` and `route` have no target: arithmetic and latency limit them, not
+/// memory.
+const CONTESTANTS: [Contestant; 24] = [
     judged("rms_norm", |device| norm(device, HIDDEN, false)),
     judged("rms_norm::residual", residual_norm),
     judged("rms_norm::heads", |device| norm(device, HEADS, false)),
@@ -71,6 +77,13 @@ const CONTESTANTS: [Contestant; 17] = [
     judged("log_probability", probability),
     reported("sample", |device| sampled(device, false)),
     reported("sample::top_k_top_p", |device| sampled(device, true)),
+    reported("route::1", |device| routed(device, 1)),
+    reported("route::64", |device| routed(device, 64)),
+    reported("route::8192", |device| routed(device, TOKENS)),
+    reported("gather::64", |device| gathered(device, 64)),
+    judged("gather::8192", |device| gathered(device, TOKENS)),
+    reported("combine::64", |device| combined(device, 64)),
+    judged("combine::8192", |device| combined(device, TOKENS)),
 ];
 
 /// Returns the names of the contestants.
@@ -210,6 +223,52 @@ fn sampled(device: &Device, limited: bool) -> Result<Prepared, Error> {
         sample(stream, &x, &mut out, options)
     };
     Ok(Prepared { bytes, launch: Box::new(launch) })
+}
+
+fn router_logits(device: &Device, tokens: usize) -> Result<DeviceTensor<f32, 2>, Error> {
+    let number = |i| (hash(95, i) % (1 << 20)) as f32 / 131_072.0;
+    device.tensor(&noise_of(tokens * EXPERTS[0], number), [tokens, EXPERTS[0]])
+}
+
+fn routed(device: &Device, tokens: usize) -> Result<Prepared, Error> {
+    let ([experts, choices], logits) = (EXPERTS, router_logits(device, tokens)?);
+    let shape = [tokens, choices];
+    let (mut chosen, mut weights) = (device.zeros(shape)?, device.zeros(shape)?);
+    let (mut rows, mut ends) = (device.zeros(shape)?, device.zeros([experts])?);
+    let mut workspace = RouteWorkspace::new(device, tokens, experts)?;
+    let bytes = logits.bytes() + chosen.bytes() + weights.bytes() + rows.bytes();
+    let launch = move |stream: &Stream| {
+        let routes = RoutesMut {
+            experts: chosen.view_mut(),
+            weights: weights.view_mut(),
+            rows: rows.view_mut(),
+            ends: ends.view_mut(),
+        };
+        route(stream, &logits, routes, RouteOptions { normalise: true, workspace: Some(&mut workspace) })
+    };
+    Ok(Prepared { bytes, launch: Box::new(launch) })
+}
+
+/// Returns an order of rows like that of experts: the choices of a token are far apart.
+fn expert_rows(device: &Device, tokens: usize) -> Result<DeviceTensor<u32, 2>, Error> {
+    let choices = EXPERTS[1];
+    let row = |i: u64| (i % choices as u64 * tokens as u64 + i / choices as u64) as u32;
+    device.tensor(&noise_of(tokens * choices, row), [tokens, choices])
+}
+
+fn gathered(device: &Device, tokens: usize) -> Result<Prepared, Error> {
+    let (x, rows) = (numbers(device, [tokens, EXPERT_COLUMNS])?, expert_rows(device, tokens)?);
+    let mut out = device.zeros::<bf16, 2>([tokens * EXPERTS[1], EXPERT_COLUMNS])?;
+    let bytes = x.bytes() + rows.bytes() + out.bytes();
+    Ok(Prepared { bytes, launch: Box::new(move |stream| gather(stream, &x, &rows, &mut out)) })
+}
+
+fn combined(device: &Device, tokens: usize) -> Result<Prepared, Error> {
+    let (y, rows) = (numbers(device, [tokens * EXPERTS[1], EXPERT_COLUMNS])?, expert_rows(device, tokens)?);
+    let weights = device.tensor(&vec![0.125; tokens * EXPERTS[1]], [tokens, EXPERTS[1]])?;
+    let mut out = device.zeros::<bf16, 2>([tokens, EXPERT_COLUMNS])?;
+    let bytes = y.bytes() + rows.bytes() + weights.bytes() + out.bytes();
+    Ok(Prepared { bytes, launch: Box::new(move |stream| combine(stream, &y, &rows, &weights, &mut out)) })
 }
 
 /// Measures each kernel of the plan beside the copy. Returns for each with a target whether it
