@@ -14,7 +14,7 @@ use weights::Config;
 
 const CONFIG: Config = Config {
     vocabulary: 96,
-    hidden: 64,
+    hidden: 256,
     intermediate: 128,
     layers: 2,
     heads: 4,
@@ -22,6 +22,13 @@ const CONFIG: Config = Config {
     depth: 64,
     positions: 48,
 };
+
+/// Returns the greatest distance of logits, relative to the greatest logit.
+fn distance(found: &Tensor, wanted: &Tensor) -> Result<f32> {
+    let greatest = |tensor: &Tensor| tensor.abs()?.flatten_all()?.max(0)?.to_scalar::<f32>();
+    assert_eq!(found.dims(), wanted.dims());
+    Ok(greatest(&(found.to_dtype(DType::F32)? - wanted)?)? / greatest(wanted)?)
+}
 
 /// Compares the logits of a prompt of 19 tokens in each of two sequences, and of two further tokens,
 /// with those of the same rounded weights in F32.
@@ -39,10 +46,8 @@ fn check(dtype: DType, bound: f32) -> Result<()> {
         let tokens: Vec<u32> = (0..2 * count).map(|i| (i * 37 + count) % 96).collect();
         let tokens = Tensor::from_vec(tokens, (2, count as usize), &device)?;
         let wanted = before.forward(&tokens)?;
-        let found = after.forward(&tokens)?.to_dtype(DType::F32)?;
-        assert_eq!(found.dims(), [2, 96]);
-        let greatest = |tensor: &Tensor| tensor.abs()?.flatten_all()?.max(0)?.to_scalar::<f32>();
-        let distance = greatest(&(found - &wanted)?)? / greatest(&wanted)?;
+        assert_eq!(wanted.dims(), [2, CONFIG.vocabulary]);
+        let distance = distance(&after.forward(&tokens)?, &wanted)?;
         println!("{dtype:?}, {count} tokens: {distance}");
         assert!(distance < bound, "{dtype:?}, {count} tokens: {distance}");
     }
