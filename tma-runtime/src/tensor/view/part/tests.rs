@@ -114,7 +114,10 @@ fn tma0544_memory_from_an_address_ends_with_the_view() {
     let gaps = TensorView::<f32, 2>::new(device, 0x1000, [4, 8], [16, 1]);
     assert_eq!(code(gaps.with_strides([32], [1])), Some("TMA0544"));
     assert_eq!(code(whole.slice([0..4, 0..8]).and_then(|part| part.with_strides([64], [1]))), None);
-    assert_eq!(code(whole.slice([0..4, 0..8]).and_then(|part| part.with_strides([65], [1]))), Some("TMA0542"));
+    assert_eq!(
+        code(whole.slice([0..4, 0..8]).and_then(|part| part.with_strides([65], [1]))),
+        Some("TMA0542")
+    );
     // The same elements with another number of dimensions, and none.
     assert_eq!(code(gaps.with_strides([1, 4, 8], [64, 16, 1])), None);
     assert_eq!(code(gaps.with_strides([1, 4, 9], [64, 16, 1])), Some("TMA0544"));
