@@ -17,6 +17,9 @@ const ON_THE_DEVICE: [&str; 2] = ["tma_kernel", "tma_device"];
 /// The words of the language, which have the operands of their instructions.
 const WORDS: &str = "tma-runtime/src/lang/";
 
+/// Functions with the parameters of another library's, so that either can be called.
+const OF_ANOTHER_LIBRARY: &str = "models/tma-candle/src/attention.rs";
+
 /// Folders that still have parameters taken apart in the list, with the most that each may have.
 const TAKEN_APART: [(&str, usize); 6] = [
     ("beside/", 4),
@@ -143,8 +146,9 @@ impl Signatures<'_> {
 
 impl<'ast> Visit<'ast> for Signatures<'_> {
     fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
-        let is_word = self.path.starts_with(WORDS) && matches!(function.vis, syn::Visibility::Public(_));
-        if !is_word && !function.attrs.iter().any(is_for_the_device) {
+        let has_given_parameters = self.path.starts_with(WORDS) || self.path == OF_ANOTHER_LIBRARY;
+        let is_exempt = has_given_parameters && matches!(function.vis, syn::Visibility::Public(_));
+        if !is_exempt && !function.attrs.iter().any(is_for_the_device) {
             self.judge(&function.sig);
         }
         visit::visit_item_fn(self, function);

@@ -20,6 +20,9 @@ struct RawView<'a, const N: usize> {
     strides: [usize; N],
     /// The allocation that the view points into, if known.
     memory: Option<&'a Arc<Memory>>,
+    /// The number of elements from the first one on that may be used, if the view was made from a
+    /// contiguous one of another crate's memory.
+    available: Option<u64>,
 }
 
 macro_rules! view {
@@ -95,14 +98,15 @@ macro_rules! view {
                 shape: [usize; N],
                 strides: [usize; N],
             ) -> Self {
-                let raw = RawView { device, address, shape, strides, memory: None };
+                let raw = RawView { device, address, shape, strides, memory: None, available: None };
                 Self { raw, elements: PhantomData }
             }
 
             /// Returns a view of a whole allocation, in row-major order.
             pub(crate) fn owned(memory: &'a Arc<Memory>, shape: [usize; N]) -> Self {
                 let (device, strides) = (memory.device.id(), row_major_strides(shape));
-                let raw = RawView { device, address: memory.address, shape, strides, memory: Some(memory) };
+                let (address, memory) = (memory.address, Some(memory));
+                let raw = RawView { device, address, shape, strides, memory, available: None };
                 Self { raw, elements: PhantomData }
             }
 

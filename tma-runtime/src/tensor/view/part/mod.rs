@@ -32,7 +32,8 @@ macro_rules! parts {
             ///
             /// [`ViewError::Slice`] if a range begins or ends outside of the view.
             pub fn slice(self, ranges: [Range<usize>; N]) -> Result<Self, Error> {
-                Ok(Self { raw: self.raw.sliced(ranges, size_of::<T>())?, elements: PhantomData })
+                let raw = RawView { available: self.available(), ..self.raw };
+                Ok(Self { raw: raw.sliced(ranges, size_of::<T>())?, elements: PhantomData })
             }
 
             /// Returns the same elements with their dimensions in another order: dimension `i` of
@@ -56,15 +57,16 @@ macro_rules! parts {
             ///
             /// [`ViewError::Permutation`] if `order` does not name each dimension once.
             pub fn permute(self, order: [usize; N]) -> Result<Self, Error> {
-                Ok(Self { raw: self.raw.permuted(order)?, elements: PhantomData })
+                let raw = RawView { available: self.available(), ..self.raw };
+                Ok(Self { raw: raw.permuted(order)?, elements: PhantomData })
             }
 
             /// Returns the memory from this view's first element on, with another shape and
             /// strides, in elements, outermost first.
             ///
             /// The result must stay within the memory of the underlying
-            /// [`DeviceTensor`](crate::DeviceTensor). If the view was made from an address
-            /// ([`from_raw`](Self::from_raw)), the result must stay within this view, which must be
+            /// [`DeviceTensor`](crate::DeviceTensor). If a view was made from an address
+            /// ([`from_raw`](Self::from_raw)), the result must stay within that view, which must be
             /// contiguous unless the result has the same elements in the same dimensions, except
             /// for those of extent 1.
             ///
@@ -83,8 +85,11 @@ macro_rules! parts {
                 // The same elements, or none, are there in any case.
                 let is_known = shape.contains(&0)
                     || dimensions(&shape, &strides).eq(dimensions(&self.raw.shape, &self.raw.strides));
-                let available = if is_known { u64::MAX } else { self.available()? };
-                let raw = self.raw.strided(shape, strides, available)?;
+                let available = self.available();
+                let limit = if is_known { u64::MAX } else { available.ok_or(ViewError::UnknownMemory)? };
+                let raw = self.raw.strided(shape, strides, limit)?;
+                // Also if this one has gaps, of which the next one knows nothing.
+                let raw = RawView { available, ..raw };
                 let check: fn([usize; M], [usize; M]) -> Result<(), ViewError> = $checked;
                 check(shape, strides)?;
                 Ok($View { raw, elements: PhantomData })
@@ -97,13 +102,13 @@ macro_rules! parts {
             }
 
             /// Returns the number of elements of the memory from the view's first one on.
-            fn available(&self) -> Result<u64, ViewError> {
+            fn available(&self) -> Option<u64> {
                 match self.raw.memory {
                     Some(memory) => {
                         let before = self.raw.address.saturating_sub(memory.address);
-                        Ok(memory.bytes.saturating_sub(before) / size_of::<T>() as u64)
+                        Some(memory.bytes.saturating_sub(before) / size_of::<T>() as u64)
                     }
-                    None => self.layout().contiguous_len().ok_or(ViewError::UnknownMemory),
+                    None => self.raw.available.or_else(|| self.layout().contiguous_len()),
                 }
             }
         }
@@ -169,6 +174,7 @@ impl<const N: usize> RawView<'_, N> {
         // An empty slice keeps the address, since that of its start might be past the tensor's end.
         if self.shape.iter().all(|&extent| extent > 0) {
             self.address = self.address.wrapping_add(first.wrapping_mul(bytes) as u64);
+            self.available = self.available.map(|all| all.saturating_sub(first as u64));
         }
         Ok(self)
     }
@@ -192,13 +198,13 @@ impl<'a, const N: usize> RawView<'a, N> {
         strides: [usize; M],
         available: u64,
     ) -> Result<RawView<'a, M>, ViewError> {
-        let Self { device, address, memory, .. } = self;
+        let Self { device, address, memory, available: of_self, .. } = self;
         let reached = if shape.contains(&0) { 0 } else { reach(shape.into_iter().zip(strides)) };
         if reached > u128::from(available) {
             let (shape, strides) = (shape.to_vec(), strides.to_vec());
             return Err(ViewError::Reach { shape, strides, reached, available });
         }
-        Ok(RawView { device, address, shape, strides, memory })
+        Ok(RawView { device, address, shape, strides, memory, available: of_self })
     }
 }
 

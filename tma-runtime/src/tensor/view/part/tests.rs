@@ -113,13 +113,34 @@ fn tma0544_memory_from_an_address_ends_with_the_view() {
     assert_eq!(code(whole.with_strides([65], [1])), Some("TMA0542"));
     let gaps = TensorView::<f32, 2>::new(device, 0x1000, [4, 8], [16, 1]);
     assert_eq!(code(gaps.with_strides([32], [1])), Some("TMA0544"));
-    assert_eq!(code(whole.slice([0..4, 0..8]).and_then(|part| part.with_strides([8], [1]))), Some("TMA0544"));
+    assert_eq!(code(whole.slice([0..4, 0..8]).and_then(|part| part.with_strides([64], [1]))), None);
+    assert_eq!(
+        code(whole.slice([0..4, 0..8]).and_then(|part| part.with_strides([65], [1]))),
+        Some("TMA0542")
+    );
     // The same elements with another number of dimensions, and none.
     assert_eq!(code(gaps.with_strides([1, 4, 8], [64, 16, 1])), None);
     assert_eq!(code(gaps.with_strides([1, 4, 9], [64, 16, 1])), Some("TMA0544"));
     assert_eq!(code(gaps.with_strides([4, 8], [17, 1])), Some("TMA0544"));
     assert_eq!(code(gaps.with_strides([0], [1])), None);
     assert_eq!(code(whole.slice([1..4, 0..16]).and_then(|part| part.with_strides([48], [1]))), None);
+}
+
+#[test]
+fn parts_of_contiguous_memory_from_an_address_may_have_other_strides() {
+    let tensor = tensor();
+    // SAFETY: nothing is launched, and the elements are the tensor's.
+    let all = unsafe { TensorView::<u16, 1>::from_raw(&Device::simulator(), tensor.as_ptr(), [192], [1]) };
+    let columns = all.with_strides([4, 4, 8], [48, 8, 1]).expect("it lies within");
+    let flat = columns.with_strides([3 * 48 + 3 * 8 + 8], [1]).expect("so do the gaps");
+    assert_eq!(flat.as_ptr(), tensor.as_ptr());
+    assert_eq!(code(columns.with_strides([193], [1])), Some("TMA0542"));
+    let later = columns.slice([1..4, 0..4, 0..8]).expect("it lies within");
+    assert_eq!(code(later.with_strides([192 - 48], [1])), None);
+    assert_eq!(code(later.with_strides([192 - 47], [1])), Some("TMA0542"));
+    let turned = later.permute([1, 0, 2]).expect("each dimension occurs once");
+    assert_eq!(code(turned.with_strides([192 - 48], [1])), None);
+    assert_eq!(code(turned.with_strides([192 - 47], [1])), Some("TMA0542"));
 }
 
 #[test]

@@ -1,0 +1,287 @@
+//! Attention, with the functions of `candle-flash-attn-v3`.
+
+use candle_core::{Tensor, bail};
+use tma_kernels::cached::{CachedAttentionOptions, KeyValueCache, cached_attention};
+use tma_kernels::{AttentionOptions, Lengths, attention};
+use tma_runtime::prelude::*;
+
+use crate::by_element;
+use crate::error::{Refused, Result};
+use crate::memory::Element;
+use crate::operation::{Argument, Call, Operation};
+
+/// The number of queries up to which the keys of a head are divided among blocks.
+const FEW_QUERIES: usize = 16;
+
+/// Returns `softmax(q · kᵀ · softmax_scale) · v`, without writing the scores to memory.
+///
+/// `q` is batch × queries × heads × depth, and `k` and `v` are batch × keys × heads × depth, of BF16
+/// or F16, with a depth of 64, 128 or 256 or, up to 128, any multiple of 8. There may be fewer heads
+/// of keys and values, which divide those of queries. With `causal`, the last query sees all keys.
+///
+/// Heads that share keys are always computed together, if there are few queries; `use_gqa_packing`
+/// has no effect.
+///
+/// # Errors
+///
+/// Tensors that do not match.
+pub fn flash_attn(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    softmax_scale: f32,
+    causal: bool,
+    use_gqa_packing: bool,
+) -> Result<Tensor> {
+    flash_attn_windowed(q, k, v, softmax_scale, None, causal.then_some(0), use_gqa_packing)
+}
+
+/// Returns the same with a window: a query sees so many keys before its own position and after it.
+///
+/// `None` for the left and 0 for the right is a causal mask. A window, and any other depth than 64,
+/// 128 and 256, has a depth of at most 128.
+///
+/// # Errors
+///
+/// Tensors that do not match.
+pub fn flash_attn_windowed(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    softmax_scale: f32,
+    window_size_left: Option<usize>,
+    window_size_right: Option<usize>,
+    _use_gqa_packing: bool,
+) -> Result<Tensor> {
+    let mask = Mask { scale: softmax_scale, left: window_size_left, right: window_size_right };
+    Operation::new("flash-attn", &[("q", q)]).check_rank("q", &AXES)?;
+    let (_, queries, _, depth) = q.dims4()?;
+    match mask.is_causal() {
+        Some(causal) if depth > 128 || queries > FEW_QUERIES && [64, 128].contains(&depth) => {
+            many_queries(Tensors { q, k, v }, mask.scale, causal, None)
+        }
+        Some(_) | None => few_queries(Tensors { q, k, v }, mask, None),
+    }
+}
+
+/// Returns the same as [`flash_attn`], after `slope · distance` between the positions of query and
+/// key was subtracted from scores (ALiBi).
+///
+/// `alibi_slopes` has a slope for each head of queries, in F32. The depth is at most 128.
+///
+/// # Errors
+///
+/// Tensors that do not match.
+pub fn flash_attn_alibi(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    alibi_slopes: &Tensor,
+    softmax_scale: f32,
+    causal: bool,
+    _use_gqa_packing: bool,
+) -> Result<Tensor> {
+    let mask = Mask { scale: softmax_scale, left: None, right: causal.then_some(0) };
+    few_queries(Tensors { q, k, v }, mask, Some(alibi_slopes))
+}
+
+/// Returns the same as [`flash_attn_alibi`] with the window of [`flash_attn_windowed`].
+///
+/// # Errors
+///
+/// Tensors that do not match.
+#[expect(clippy::too_many_arguments, reason = "those of candle-flash-attn-v3")]
+pub fn flash_attn_alibi_windowed(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    alibi_slopes: &Tensor,
+    softmax_scale: f32,
+    window_size_left: Option<usize>,
+    window_size_right: Option<usize>,
+    _use_gqa_packing: bool,
+) -> Result<Tensor> {
+    let mask = Mask { scale: softmax_scale, left: window_size_left, right: window_size_right };
+    few_queries(Tensors { q, k, v }, mask, Some(alibi_slopes))
+}
+
+/// Returns attention of sequences that are packed one after the other.
+///
+/// `q` is queries × heads × depth, and `k` and `v` are keys × heads × depth, with a depth of 64, 128
+/// or 256. `seqlens_q` and `seqlens_k` are cumulative lengths in U32: 0, the length of the first
+/// sequence, the sum of the first two, and so on. They are read on the device; wrong ones produce
+/// wrong results. `max_seqlen_q` is the greatest number of queries of a sequence, or more.
+/// `max_seqlen_k` and `use_gqa_packing` have no effect.
+///
+/// # Errors
+///
+/// Tensors that do not match.
+#[expect(clippy::too_many_arguments, reason = "those of candle-flash-attn-v3")]
+pub fn flash_attn_varlen(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    seqlens_q: &Tensor,
+    seqlens_k: &Tensor,
+    max_seqlen_q: usize,
+    _max_seqlen_k: usize,
+    softmax_scale: f32,
+    causal: bool,
+    _use_gqa_packing: bool,
+) -> Result<Tensor> {
+    many_queries(
+        Tensors { q, k, v },
+        softmax_scale,
+        causal,
+        Some(Packed { seqlens_q, seqlens_k, longest: max_seqlen_q }),
+    )
+}
+
+/// Returns the same as [`flash_attn_varlen`] for a window that is none, or a causal mask.
+///
+/// # Errors
+///
+/// Tensors that do not match, and any other window, for which there is no kernel.
+#[expect(clippy::too_many_arguments, reason = "those of candle-flash-attn-v3")]
+pub fn flash_attn_varlen_windowed(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    seqlens_q: &Tensor,
+    seqlens_k: &Tensor,
+    max_seqlen_q: usize,
+    max_seqlen_k: usize,
+    softmax_scale: f32,
+    window_size_left: Option<usize>,
+    window_size_right: Option<usize>,
+    use_gqa_packing: bool,
+) -> Result<Tensor> {
+    let mask = Mask { scale: softmax_scale, left: window_size_left, right: window_size_right };
+    let Some(causal) = mask.is_causal() else {
+        bail!(
+            "flash-attn-varlen: packed sequences have no window other than a causal mask: it is \
+             {window_size_left:?} to the left and {window_size_right:?} to the right; call `flash_attn_windowed` for \
+             each sequence"
+        )
+    };
+    flash_attn_varlen(
+        q,
+        k,
+        v,
+        seqlens_q,
+        seqlens_k,
+        max_seqlen_q,
+        max_seqlen_k,
+        softmax_scale,
+        causal,
+        use_gqa_packing,
+    )
+}
+
+/// The scale of scores, and the keys that a query sees.
+#[derive(Clone, Copy)]
+pub(crate) struct Mask {
+    pub(crate) scale: f32,
+    pub(crate) left: Option<usize>,
+    pub(crate) right: Option<usize>,
+}
+
+impl Mask {
+    /// Returns whether the mask is causal, or that it is neither causal nor none.
+    fn is_causal(self) -> Option<bool> {
+        match (self.left, self.right) {
+            (None, None) => Some(false),
+            (None, Some(0)) => Some(true),
+            (Some(_), _) | (None, Some(_)) => None,
+        }
+    }
+
+    /// Returns the options of the kernel over a cache.
+    pub(crate) fn options<T>(self) -> CachedAttentionOptions<'static, T> {
+        CachedAttentionOptions {
+            scale: Some(self.scale),
+            causal: self.right == Some(0),
+            window: self.left,
+            window_after: self.right,
+            ..CachedAttentionOptions::default()
+        }
+    }
+}
+
+/// Queries, keys and values.
+#[derive(Clone, Copy)]
+struct Tensors<'a> {
+    q: &'a Tensor,
+    k: &'a Tensor,
+    v: &'a Tensor,
+}
+
+/// Sequences that are packed.
+#[derive(Clone, Copy)]
+struct Packed<'a> {
+    seqlens_q: &'a Tensor,
+    seqlens_k: &'a Tensor,
+    longest: usize,
+}
+
+/// The dimensions of tensors.
+pub(crate) const AXES: [&str; 4] = ["batch", "sequence", "heads", "depth"];
+
+/// The order of batch, heads, sequence and depth, as kernels take tensors.
+pub(crate) const HEADS_FIRST: [usize; 4] = [0, 2, 1, 3];
+
+/// Returns a tensor of batch × sequence × heads × depth in this order.
+pub(crate) fn heads<'a, T: Element>(
+    call: &'a Call<'_>,
+    name: &'static str,
+) -> Result<TensorView<'a, T, 4>, Refused> {
+    Ok(call.input::<T, 4>(name)?.permute(HEADS_FIRST)?)
+}
+
+fn many_queries(
+    tensors: Tensors<'_>,
+    scale: f32,
+    causal: bool,
+    packed: Option<Packed<'_>>,
+) -> Result<Tensor> {
+    let Tensors { q, k, v } = tensors;
+    let mut inputs: Vec<Argument<'_>> = vec![("q", q), ("k", k), ("v", v)];
+    if let Some(Packed { seqlens_q, seqlens_k, .. }) = packed {
+        inputs.extend([("seqlens_q", seqlens_q), ("seqlens_k", seqlens_k)]);
+    }
+    let (name, axes) = match packed {
+        Some(_) => ("flash-attn-varlen", &AXES[1..]),
+        None => ("flash-attn", &AXES[..]),
+    };
+    let operation = Operation::new(name, &inputs);
+    ["q", "k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, axes))?;
+    by_element!(operation.name, "q", q, [bf16, f16], T => operation.run::<T>(q.shape(), |call| {
+        let lengths = match packed {
+            None => None,
+            Some(Packed { longest, .. }) => {
+                Some(Lengths { queries: call.input("seqlens_q")?, keys: call.input("seqlens_k")?, longest })
+            }
+        };
+        let options = AttentionOptions { causal, scale: Some(scale), lengths, ..AttentionOptions::default() };
+        let o = call.output::<T, 4>()?.permute(HEADS_FIRST)?;
+        Ok(attention(call.on(), heads::<T>(call, "q")?, heads(call, "k")?, heads(call, "v")?, o, options)?)
+    }))
+}
+
+fn few_queries(tensors: Tensors<'_>, mask: Mask, slopes: Option<&Tensor>) -> Result<Tensor> {
+    let Tensors { q, k, v } = tensors;
+    let mut inputs: Vec<Argument<'_>> = vec![("q", q), ("k", k), ("v", v)];
+    inputs.extend(slopes.map(|slopes| ("alibi_slopes", slopes)));
+    let operation = Operation::new("flash-attn", &inputs);
+    ["q", "k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, &AXES))?;
+    by_element!(operation.name, "q", q, [bf16, f16], T => operation.run::<T>(q.shape(), |call| {
+        let options = CachedAttentionOptions {
+            slopes: call.optional("alibi_slopes")?,
+            workspace: Some(&mut call.queue().cache_workspace()),
+            ..mask.options()
+        };
+        let cache = KeyValueCache::contiguous(heads::<T>(call, "k")?, heads(call, "v")?);
+        let o = call.output::<T, 4>()?.permute(HEADS_FIRST)?;
+        Ok(cached_attention(call.on(), heads::<T>(call, "q")?, cache, o, options)?)
+    }))
+}

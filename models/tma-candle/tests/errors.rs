@@ -1,0 +1,116 @@
+//! Refused arguments, and each message.
+
+use candle_core::{D, DType, Device, Error, Module, Result, Tensor, Var};
+use tma_candle::{
+    Gate, KvCache, Linear, ScaledLinear, flash_attn, flash_attn_varlen_windowed, ops, rotary_emb,
+};
+
+/// Returns the message of an error.
+fn message<T>(result: Result<T>) -> String {
+    match result {
+        Ok(_) => "no error".to_owned(),
+        // candle adds a backtrace if the environment asks for it.
+        Err(Error::WithBacktrace { inner, .. }) => inner.to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Returns a message without the address of a tensor, which depends on what ran before.
+fn without_address(message: &str) -> String {
+    match message.split_once("0x") {
+        Some((before, after)) => {
+            before.to_owned() + "0x.." + after.trim_start_matches(|digit: char| digit.is_ascii_hexdigit())
+        }
+        None => message.to_owned(),
+    }
+}
+
+fn ones(shape: &[usize], dtype: DType) -> Result<Tensor> {
+    Tensor::ones(shape, dtype, &Device::Cpu)
+}
+
+#[test]
+fn each_message_names_the_operation_the_tensor_and_the_remedy() -> Result<()> {
+    let x = ones(&[4, 64], DType::BF16)?;
+    let weight = ones(&[64], DType::BF16)?;
+    let heads = ones(&[1, 4, 2, 64], DType::F16)?;
+    let lengths = Tensor::new(&[0_u32, 4], &Device::Cpu)?;
+    let linear = |weight: &Tensor| Linear::new(weight.clone(), None);
+    let packed = heads.squeeze(0)?;
+    let cache = KvCache::contiguous(heads.zeros_like()?, heads.zeros_like()?);
+    let columns = ones(&[64, 4], DType::BF16)?.t()?;
+    let angles = ones(&[3, 32], DType::F32)?;
+    let messages = [
+        message(ops::rms_norm(&x, &ones(&[32], DType::BF16)?, 1e-5)),
+        message(ops::rms_norm(&x, &ones(&[64], DType::F32)?, 1e-5)),
+        message(ops::rms_norm(&x, &weight, -1.0)),
+        message(ops::rms_norm(&columns, &weight, 1e-5)),
+        message(ops::rms_norm_residual(&x, &x, &weight, 1e-5)),
+        message(ops::softmax_last_dim(&ones(&[4], DType::F64)?)),
+        message(ops::softmax_last_dim(&ones(&[2, 3, 4, 8], DType::BF16)?.transpose(0, 1)?)),
+        message(ops::swiglu(&ones(&[4, 3], DType::BF16)?)),
+        message(ops::gated(Gate::Silu, &x, &ones(&[4, 32], DType::BF16)?)),
+        message(linear(&ones(&[8, 32], DType::BF16)?).forward(&x)),
+        message(linear(&ones(&[8, 64], DType::F32)?).forward(&ones(&[4, 64], DType::F32)?)),
+        message(linear(&ones(&[8, 60], DType::BF16)?).forward(&ones(&[4, 60], DType::BF16)?)),
+        message(
+            linear(&ones(&[8, 64], DType::BF16)?).forward(&ones(&[4, 65], DType::BF16)?.narrow(1, 1, 64)?),
+        ),
+        message(ScaledLinear::new(ones(&[8, 64], DType::BF16)?, None).forward(&x)),
+        message(flash_attn(&heads, &heads, &ones(&[1, 4, 1, 64], DType::F16)?, 1.0, true, false)),
+        message(flash_attn(&ones(&[1, 4, 3, 64], DType::F16)?, &heads, &heads, 1.0, true, false)),
+        message(flash_attn(&ones(&[1, 1, 1, 300], DType::F16)?, &heads, &heads, 1.0, true, false)),
+        message(flash_attn(&heads, &heads, &heads, 0.0, true, false)),
+        message(flash_attn(&packed, &packed, &packed, 1.0, true, false)),
+        message(flash_attn_varlen_windowed(
+            &packed,
+            &packed,
+            &packed,
+            &lengths,
+            &lengths,
+            4,
+            4,
+            1.0,
+            Some(2),
+            None,
+            false,
+        )),
+        message(cache.append(&heads, &cache.keys().narrow(1, 0, 1)?, &Tensor::new(&[0_u32], &Device::Cpu)?)),
+        message(cache.append(&heads, &heads, &Tensor::new(&[0_i64], &Device::Cpu)?)),
+        message(rotary_emb::rope(&packed, &angles, &angles)),
+        message(rotary_emb::rope_thd(&heads, &angles, &angles)),
+        message(ops::argmax_last_dim(&ones(&[4, 0], DType::F32)?)),
+    ];
+    let found = messages.map(|message| without_address(&message)).join("\n\n") + "\n";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages.txt");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, &found)?;
+    }
+    assert_eq!(found, std::fs::read_to_string(path)?);
+    Ok(())
+}
+
+/// The backward pass reports the operation, whichever of its tensors is a variable.
+#[test]
+fn there_is_no_backward_pass() -> Result<()> {
+    let x = ones(&[4, 64], DType::BF16)?;
+    let weight = Var::from_tensor(&ones(&[8, 64], DType::BF16)?)?;
+    let y = Linear::new(weight.as_tensor().clone(), None).forward(&x)?;
+    assert_eq!(y.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?, [64.0; 32]);
+    assert_eq!(message(y.sum_all()?.backward()), "backward is not supported for linear");
+    let y = ops::silu(&Var::from_tensor(&x)?.as_tensor().narrow(D::Minus1, 0, 32)?)?;
+    assert_eq!(message(y.sum_all()?.backward()), "backward is not supported for silu");
+    Ok(())
+}
+
+#[test]
+fn tensors_without_elements_have_results() -> Result<()> {
+    let none = ones(&[0, 64], DType::BF16)?;
+    assert_eq!(Linear::new(ones(&[8, 64], DType::BF16)?, None).forward(&none)?.dims(), [0, 8]);
+    assert_eq!(ops::softmax_last_dim(&none)?.dims(), [0, 64]);
+    let heads = ones(&[2, 0, 4, 64], DType::F16)?;
+    assert_eq!(flash_attn(&heads, &heads, &heads, 1.0, true, false)?.dims(), [2, 0, 4, 64]);
+    let empty = ones(&[1, 64], DType::BF16)?.narrow(0, 1, 0)?;
+    assert_eq!(ops::silu(&empty)?.dims(), [0, 64]);
+    Ok(())
+}
