@@ -2,7 +2,7 @@
 
 use candle_core::{D, Module, Result, Tensor, bail};
 use candle_nn::VarBuilder;
-use tma_kernels::gemm::{Activation, GemmOptions, gemm, gemm_quantized};
+use tma_kernels::gemm::{Activation, GemmOptions, QuantizedOptions, gemm, gemm_quantized};
 use tma_runtime::prelude::*;
 
 use crate::by_element;
@@ -100,7 +100,8 @@ impl Module for ScaledLinear {
         let shape = shape_of_product(operation.name, x, &self.weight)?;
         operation.run::<bf16>(shape, |call| {
             let (x, weight) = (call.input("x")?, call.input::<e4m3, 2>("weight")?);
-            Ok(gemm_quantized(call.on(), x, weight, call.optional("scales")?, call.output::<bf16, 2>()?)?)
+            let options = QuantizedOptions { scales: call.optional("scales")?, constant_b: false };
+            Ok(gemm_quantized(call.on(), x, weight, call.output::<bf16, 2>()?, options)?)
         })
     }
 }

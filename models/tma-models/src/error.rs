@@ -81,7 +81,9 @@ pub enum ModelError {
     },
 
     /// A tensor with elements that cannot be converted.
-    #[error("tensor `{name}` has elements of {found}: supported are BF16, F16, F32 and F8_E4M3")]
+    #[error(
+        "tensor `{name}` has elements of {found}: supported are BF16, F16 and F32, and F8_E4M3 of matrices"
+    )]
     TensorType {
         /// The name.
         name: String,
