@@ -240,6 +240,20 @@ fn quantized_weights_without_scales_or_columns() -> Result<(), GemmError> {
     Ok(())
 }
 
+/// Rows of foreign memory with gaps cannot be divided into panels; another kernel takes them.
+#[test]
+fn quantized_weights_of_foreign_memory_with_gaps() -> Result<(), GemmError> {
+    let device = Device::open()?;
+    let a = device.tensor(&[bf16::ONE; 128], [1, 128])?;
+    let b = device.tensor(&[e4m3::from_f32(0.5); 2200 * 144], [2200, 144])?;
+    // SAFETY: the tensor is larger, and outlives the launch, which only reads it.
+    let gaps = unsafe { TensorView::from_raw(&device, b.as_ptr(), [2200, 128], [144, 1]) };
+    let mut c = device.filled_bytes::<bf16, 2>([1, 2200], 0xff)?;
+    gemm_quantized(&device, &a, gaps, &mut c, QuantizedOptions::default())?;
+    assert!(c.to_vec()?.iter().all(|x| x.to_f32() == 64.0));
+    Ok(())
+}
+
 /// Groups of matrices, of which some rows are valid.
 struct Masked {
     /// Groups, rows of A, N and K.

@@ -38,8 +38,8 @@ pub fn flash_attn(
 
 /// Returns the same with a window: a query sees so many keys before its own position and after it.
 ///
-/// `None` for the left and 0 for the right is a causal mask. A window, and any other depth than 64,
-/// 128 and 256, has a depth of at most 128.
+/// `None` for the left and 0 for the right is a causal mask. With a window, the depth is at most
+/// 128. Without one, it may also be 256.
 ///
 /// # Errors
 ///
@@ -253,7 +253,8 @@ fn many_queries(
         Some(_) => ("flash-attn-varlen", &AXES[1..]),
         None => ("flash-attn", &AXES[..]),
     };
-    let operation = Operation::new(name, &inputs);
+    // Nothing is stored to the rows of packed queries that belong to no sequence.
+    let operation = Operation { is_partial: packed.is_some(), ..Operation::new(name, &inputs) };
     ["q", "k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, axes))?;
     by_element!(operation.name, "q", q, [bf16, f16], T => operation.run::<T>(q.shape(), |call| {
         let lengths = match packed {

@@ -66,7 +66,8 @@ impl KvCache {
     /// Tensors that do not match.
     pub fn append(&self, k: &Tensor, v: &Tensor, lengths: &Tensor) -> Result<Tensor> {
         let inputs = self.with_table([("k", k), ("v", v), ("lengths", lengths)]);
-        let operation = Operation { name: "append", inputs: &inputs, updated: &self.written() };
+        let operation =
+            Operation { name: "append", inputs: &inputs, updated: &self.written(), is_partial: false };
         ["k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, &AXES))?;
         by_element!(operation.name, "k", k, [bf16, f16], T => operation.run::<u32>(lengths.shape(), |call| {
             let options = AppendOptions { new_lengths: Some(call.output()?), ..AppendOptions::default() };
@@ -101,7 +102,8 @@ impl KvCache {
             ("sin", rotation.sin),
         ]);
         let updated = [&self.written()[..], &[("rotated", &rotated)]].concat();
-        let operation = Operation { name: "append-rotated", inputs: &inputs, updated: &updated };
+        let operation =
+            Operation { name: "append-rotated", inputs: &inputs, updated: &updated, is_partial: false };
         ["q", "k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, &AXES))?;
         let lengths = by_element!(operation.name, "k", k, [bf16, f16], T => {
             operation.run::<u32>(lengths.shape(), |call| {

@@ -30,12 +30,14 @@ pub(crate) struct Operation<'a> {
     pub(crate) inputs: &'a [Argument<'a>],
     /// The tensors that are changed where they are.
     pub(crate) updated: &'a [Argument<'a>],
+    /// Whether kernels may leave elements of the result, which are zeros then.
+    pub(crate) is_partial: bool,
 }
 
 impl<'a> Operation<'a> {
     /// Returns an operation that changes none of its tensors.
     pub(crate) fn new(name: &'static str, inputs: &'a [Argument<'a>]) -> Self {
-        Self { name, inputs, updated: &[] }
+        Self { name, inputs, updated: &[], is_partial: false }
     }
 
     /// Checks the number of dimensions of an input.
@@ -61,6 +63,7 @@ impl<'a> Operation<'a> {
     ) -> Result<Tensor> {
         let shape = shape.into();
         let device = self.device()?;
+        self.check_gradients()?;
         let keys: Vec<usize> = self.arguments().map(|(_, tensor)| key(tensor)).collect();
         self.check_aliases(&keys)?;
         let mut storages: Vec<(usize, usize)> = keys.iter().copied().zip(0..).collect();
@@ -113,6 +116,17 @@ impl<'a> Operation<'a> {
         Ok(device.clone())
     }
 
+    /// Checks that no gradient is wanted of an operation that changes tensors where they are, of which
+    /// candle would know nothing.
+    fn check_gradients(&self) -> Result<()> {
+        match self.arguments().find(|(_, tensor)| tensor.track_op()) {
+            Some((name, _)) if !self.updated.is_empty() => {
+                bail!("{}: `{name}` has a gradient, and the operation has none; call `detach`", self.name)
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Checks that tensors which are changed share no elements with others.
     fn check_aliases(&self, keys: &[usize]) -> Result<()> {
         for (i, (name, tensor)) in self.updated.iter().enumerate() {
@@ -139,7 +153,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// Returns what tells a storage from others.
+/// Returns the identity of a storage.
 fn key(tensor: &Tensor) -> usize {
     let (storage, _) = tensor.storage_and_layout();
     std::ptr::from_ref::<Storage>(&storage).addr()
@@ -241,8 +255,11 @@ fn allocate<T: Element>(
         CandleDevice::Cuda(device) => {
             use cudarc::driver::DevicePtrMut;
 
-            // SAFETY: the kernels write all elements, or the operation clears them first.
-            let mut slice = unsafe { device.alloc::<T>(elements.max(1))? };
+            let mut slice = match call.operation.is_partial {
+                true => device.alloc_zeros::<T>(elements.max(1))?,
+                // SAFETY: the kernels write all elements.
+                false => unsafe { device.alloc::<T>(elements.max(1))? },
+            };
             let (address, guard) = slice.device_ptr_mut(call.on.adopted()?);
             call.output.set(Some(Block { address, elements }));
             launch()?;

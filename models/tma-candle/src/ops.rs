@@ -69,7 +69,7 @@ impl Norm<'_> {
         inputs.extend(self.bias.map(|bias| ("bias", bias)));
         let updated: Vec<Argument<'_>> =
             residual.map(|residual| ("residual", residual)).into_iter().collect();
-        let operation = Operation { name: self.name, inputs: &inputs, updated: &updated };
+        let operation = Operation { name: self.name, inputs: &inputs, updated: &updated, is_partial: false };
         by_element!(self.name, "x", x, [bf16, f16, f32], T => operation.run::<T>(x.shape(), |call| {
             let options = NormOptions {
                 weight: Some(call.input("weight")?),

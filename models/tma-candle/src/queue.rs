@@ -56,7 +56,7 @@ impl Queue {
         }
     }
 
-    /// Returns the queue of a stream of cudarc.
+    /// Returns the queue of a stream of cudarc, which is kept until the thread ends. Use few streams.
     ///
     /// # Errors
     ///

@@ -114,3 +114,14 @@ fn tensors_without_elements_have_results() -> Result<()> {
     assert_eq!(ops::silu(&empty)?.dims(), [0, 64]);
     Ok(())
 }
+
+#[test]
+fn operations_in_place_refuse_tensors_with_gradients() -> Result<()> {
+    let weight = ones(&[64], DType::F32)?;
+    let x = Var::ones((4, 64), DType::F32, &Device::Cpu)?;
+    let residual = ones(&[4, 64], DType::F32)?;
+    let refused = message(ops::rms_norm_residual(&x, &residual, &weight, 1e-5));
+    assert_eq!(refused, "rms-norm: `x` has a gradient, and the operation has none; call `detach`");
+    ops::rms_norm_residual(&x.detach(), &residual, &weight, 1e-5)?;
+    Ok(())
+}

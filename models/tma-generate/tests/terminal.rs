@@ -47,7 +47,8 @@ fn errors_say_what_is_wrong() -> Result<()> {
     assert_eq!(with("hidden_size", 64.into())?, "loaded");
     assert_eq!(
         with("model_type", "mamba".into())?,
-        "unknown model_type `mamba` in config.json: supported are llama, mistral, qwen2, qwen3, gemma2, gpt2"
+        "unknown model_type `mamba` in config.json: supported are llama, mistral, qwen2, qwen3, \
+         qwen3_moe, mixtral, gemma2, gpt2"
     );
     assert_eq!(
         with("hidden_act", "relu".into())?,

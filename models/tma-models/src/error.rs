@@ -114,7 +114,7 @@ pub enum ModelError {
     },
 
     /// Activations that were made for another model.
-    #[error("the activations have no memory for experts: make them with the model's configuration")]
+    #[error("the activations were made for another model: make them with the model's configuration")]
     OtherActivations,
 
     /// A request that the engine cannot serve.

@@ -81,6 +81,9 @@ pub(crate) fn multiply(
         }
         Matrix::E4m3(weight, of_b) => {
             let blocks = columns.div_ceil(BLOCK);
+            if memory.quantized.len() < rows * columns {
+                return Err(ModelError::OtherActivations);
+            }
             let mut quantized = memory.quantized.view_mut().with_strides([rows, columns], [columns, 1])?;
             let mut of_a = memory.scales.view_mut().with_strides([rows, blocks], [blocks, 1])?;
             let to = ScalesMut { blocks: ScaleBlocks::Columns128, scales: of_a.reborrow() };

@@ -244,6 +244,20 @@ fn no_tokens_have_no_rows() -> Result<(), ModelError> {
     Ok(())
 }
 
+/// A single row is left alone, too, by a number that is not its own.
+#[test]
+fn a_single_row_is_not_that_of_another_number() -> Result<(), ModelError> {
+    let device = Device::simulator();
+    let (x, rows) = (device.tensor(&[1.0f32; 64], [1, 64])?, device.tensor(&[7], [1, 1])?);
+    let mut out = device.tensor(&[3.0f32; 64], [1, 64])?;
+    gather(&device, &x, &rows, &mut out)?;
+    assert_eq!(out.to_vec()?, [3.0; 64]);
+    let weights = device.tensor(&[1.0], [1, 1])?;
+    combine(&device, &x, &rows, &weights, &mut out)?;
+    assert_eq!(out.to_vec()?, [0.0; 64]);
+    Ok(())
+}
+
 /// Columns and the distance between rows; choices.
 const MOVES: [[usize; 3]; 6] =
     [[128, 0, 8], [64, 64, 2], [1000, 0, 3], [101, 3, 5], [5120, 8, 1], [1, 0, 16]];

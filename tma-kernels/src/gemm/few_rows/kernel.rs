@@ -5,8 +5,8 @@ use tma_runtime::tma_module;
 /// `C = activation(alpha · A · Bᵀ + beta · C + residual + bias)` for few rows of A, computed as
 /// B · Aᵀ: 16 rows of B are those of a warp's instructions, and 8 rows of A their columns.
 ///
-/// A single row of A is loaded as rows of 64 columns, one for each panel: 7 rows that a tensor map
-/// fills with zeros would take longer than those of a larger A. Each warp multiplies its panel of B by
+/// A single row of A is loaded as rows of 64 columns, one for each panel: filling 7 rows with zeros
+/// takes longer than loading them. Each warp multiplies its panel of B by
 /// all 8 rows, and only the column of its own panel counts.
 ///
 /// Memory limits such a GEMM: it reads B once. A block takes one work unit after the other: some

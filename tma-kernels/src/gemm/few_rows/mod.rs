@@ -88,6 +88,7 @@ impl<C: Scalar> RowByE4m3<'_, C> {
             && (1..=MOST_COLUMNS as usize).contains(&k)
             && is_in_panels(&self.a, WIDE_PANEL)
             && is_in_panels(&self.b, WIDE_PANEL)
+            && panels(self.b, WIDE_PANEL).is_ok() // not of foreign memory with gaps
             && self.a.as_ptr().is_multiple_of(16) // threads load eight elements at a time
     }
 
@@ -158,6 +159,8 @@ pub(super) fn supports<AB: Scalar, C: Scalar, const N: usize>(
         && options.transpose_b
         && is_in_panels(&operands.a, PANEL)
         && is_in_panels(&operands.b, PANEL)
+        && panels(operands.b, PANEL).is_ok() // not of foreign memory with gaps
+        && panels_of_rows(operands.a).is_ok()
         && options.sums == Sums::Exact
         && options.choice.is_none()
 }

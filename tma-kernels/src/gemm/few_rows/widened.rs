@@ -6,9 +6,9 @@ use tma_runtime::tma_module;
 /// in [`streamed`](super::kernel::streamed), a block computes units of 16 rows of B and all of K.
 ///
 /// Elements of B become `f16`, of which the GPU converts two by one instruction, where `bf16` takes
-/// four. A becomes `f16` as well, multiplied by a power of two with which its greatest element is below
-/// 2^15: elements down to 2^-29 of that one keep all bits. A stays in shared memory, in the order of
-/// columns in which [`widen`](WarpLeft::widen) loads B.
+/// four. A becomes `f16` as well, multiplied by a power of two with which its greatest element is
+/// below 2^15: elements down to 2^-29 of that one keep all bits. A stays in shared memory, in the
+/// order of columns in which `WarpLeft::widen` loads B.
 #[tma_module]
 pub mod converted {
     use tma_runtime::prelude::*;

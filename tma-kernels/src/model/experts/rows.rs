@@ -29,6 +29,7 @@ pub fn gather<T: ModelElement>(
     let (x, rows, out) = (x.view(), rows.view(), out.view_mut());
     let moved = Moved::of(x.shape(), rows, "out", out.shape())?;
     let of_x = Strides::of("x", &x.shape(), &x.strides())?;
+    let [out_rows, _] = out.shape();
     let of_out = Strides::of("out", &out.shape(), &out.strides())?;
     if moved.is_empty() {
         return Ok(());
@@ -50,7 +51,7 @@ pub fn gather<T: ModelElement>(
         division.width,
         of_x.inner,
         moved.of_rows.inner,
-        of_out.inner,
+        distance(out_rows, of_out, moved.tokens),
     )?;
     Ok(())
 }
@@ -78,6 +79,7 @@ pub fn combine<T: ModelElement>(
     let (y, rows, weights, out) = (y.view(), rows.view(), weights.view(), out.view_mut());
     fits("weights", &weights.shape(), &rows.shape())?;
     let moved = Moved::of(out.shape(), rows, "y", y.shape())?;
+    let [y_rows, _] = y.shape();
     let of_y = Strides::of("y", &y.shape(), &y.strides())?;
     let of_weights = Strides::of("weights", &weights.shape(), &weights.strides())?;
     let of_out = Strides::of("out", &out.shape(), &out.strides())?;
@@ -100,12 +102,18 @@ pub fn combine<T: ModelElement>(
         moved.tokens.columns,
         moved.choices,
         division.width,
-        of_y.inner,
+        distance(y_rows, of_y, moved.tokens),
         moved.of_rows.inner,
         of_weights.inner,
         of_out.inner,
     )?;
     Ok(())
+}
+
+/// Returns the elements from a row to the next one. A single row has one, too, so that a number of
+/// another row is past its end.
+fn distance(rows: usize, strides: Strides, of_tokens: Rows) -> u64 {
+    if rows > 1 { strides.inner } else { u64::from(of_tokens.columns) }
 }
 
 /// Rows of tokens, and the rows of their choices.

@@ -207,7 +207,7 @@ mod tests {
     fn every_contestant_is_right_on_the_simulator() {
         let plan = Plan { check_only: true, ..Plan::default() };
         let verdicts = run(&Device::simulator(), &plan).unwrap();
-        assert_eq!(verdicts, vec![true; scaled::SMALL.len() * 3 + bf16::SMALL.len() * 4]);
+        assert_eq!(verdicts, vec![true; scaled::SMALL.len() * 4 + bf16::SMALL.len() * 4]);
         assert!(find("cold/none").is_err());
     }
 }

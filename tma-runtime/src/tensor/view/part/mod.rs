@@ -75,7 +75,7 @@ macro_rules! parts {
             /// # Errors
             ///
             /// [`ViewError::Reach`] if the result would extend further,
-            /// [`ViewError::UnknownMemory`] if the view was made from an address and has gaps, and
+            /// [`ViewError::UnknownMemory`] if it comes from an address whose view had gaps, and
             /// [`ViewError::Overlap`] if it is mutable and two elements might share memory.
             pub fn with_strides<const M: usize>(
                 self,
@@ -88,7 +88,7 @@ macro_rules! parts {
                 let available = self.available();
                 let limit = if is_known { u64::MAX } else { available.ok_or(ViewError::UnknownMemory)? };
                 let raw = self.raw.strided(shape, strides, limit)?;
-                // Also if this one has gaps, of which the next one knows nothing.
+                // The limit is kept even if the new view has gaps.
                 let raw = RawView { available, ..raw };
                 let check: fn([usize; M], [usize; M]) -> Result<(), ViewError> = $checked;
                 check(shape, strides)?;
