@@ -15,7 +15,11 @@ pub(crate) trait Element: Scalar + WithDType {}
 /// The element types of tensors.
 #[cfg(feature = "cuda")]
 pub(crate) trait Element:
-    Scalar + WithDType + candle_core::cuda_backend::CudaDType + cudarc::driver::DeviceRepr
+    Scalar
+    + WithDType
+    + candle_core::cuda_backend::CudaDType
+    + cudarc::driver::DeviceRepr
+    + cudarc::driver::ValidAsZeroBits
 {
 }
 
