@@ -135,8 +135,8 @@ fn threads_store_rows_of_any_length() -> Result<(), GemmError> {
     Ok(())
 }
 
-/// Scales that are no powers of two: each sum of 128 products is exact, and each step of adding them
-/// rounds once or twice.
+/// Scales that are no powers of two: each sum of 128 products is exact, and each step of adding
+/// them rounds once or twice.
 #[test]
 fn sums_of_few_rows_are_as_exact_as_f32() -> Result<(), GemmError> {
     let device = Device::open()?;

@@ -15,9 +15,10 @@ const FEW_QUERIES: usize = 16;
 
 /// Returns `softmax(q · kᵀ · softmax_scale) · v`, without writing the scores to memory.
 ///
-/// `q` is batch × queries × heads × depth, and `k` and `v` are batch × keys × heads × depth, of BF16
-/// or F16, with a depth of 64, 128 or 256 or, up to 128, any multiple of 8. There may be fewer heads
-/// of keys and values, which divide those of queries. With `causal`, the last query sees all keys.
+/// `q` is batch × queries × heads × depth, and `k` and `v` are batch × keys × heads × depth, of
+/// BF16 or F16, with a depth of 64, 128 or 256 or, up to 128, any multiple of 8. There may be fewer
+/// heads of keys and values, which divide those of queries. With `causal`, the last query sees all
+/// keys.
 ///
 /// Heads that share keys are always computed together, if there are few queries; `use_gqa_packing`
 /// has no effect.
@@ -107,10 +108,10 @@ pub fn flash_attn_alibi_windowed(
 
 /// Returns attention of sequences that are packed one after the other.
 ///
-/// `q` is queries × heads × depth, and `k` and `v` are keys × heads × depth, with a depth of 64, 128
-/// or 256. `seqlens_q` and `seqlens_k` are cumulative lengths in U32: 0, the length of the first
-/// sequence, the sum of the first two, and so on. They are read on the device; wrong ones produce
-/// wrong results. `max_seqlen_q` is the greatest number of queries of a sequence, or more.
+/// `q` is queries × heads × depth, and `k` and `v` are keys × heads × depth, with a depth of 64,
+/// 128 or 256. `seqlens_q` and `seqlens_k` are cumulative lengths in U32: 0, the length of the
+/// first sequence, the sum of the first two, and so on. They are read on the device; wrong ones
+/// produce wrong results. `max_seqlen_q` is the greatest number of queries of a sequence, or more.
 /// `max_seqlen_k` and `use_gqa_packing` have no effect.
 ///
 /// # Errors

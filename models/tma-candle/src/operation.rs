@@ -116,8 +116,8 @@ impl<'a> Operation<'a> {
         Ok(device.clone())
     }
 
-    /// Checks that no gradient is wanted of an operation that changes tensors where they are, of which
-    /// candle would know nothing.
+    /// Checks that no gradient is wanted of an operation that changes tensors where they are, of
+    /// which candle would know nothing.
     fn check_gradients(&self) -> Result<()> {
         match self.arguments().find(|(_, tensor)| tensor.track_op()) {
             Some((name, _)) if !self.updated.is_empty() => {

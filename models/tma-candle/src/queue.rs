@@ -22,8 +22,8 @@ thread_local! {
 /// A device and a stream of candle or cudarc, as kernels of this project take them, and the memory
 /// that kernels reuse.
 ///
-/// It is made when a thread first uses the stream, and kept, since a workspace belongs to one stream
-/// and a stream of candle's to one thread.
+/// It is made when a thread first uses the stream, and kept, since a workspace belongs to one
+/// stream and a stream of candle's to one thread.
 #[derive(Debug)]
 pub struct Queue {
     stream: Stream,
@@ -56,7 +56,8 @@ impl Queue {
         }
     }
 
-    /// Returns the queue of a stream of cudarc, which is kept until the thread ends. Use few streams.
+    /// Returns the queue of a stream of cudarc, which is kept until the thread ends. Use few
+    /// streams.
     ///
     /// # Errors
     ///

@@ -107,8 +107,8 @@ fn rotated(name: &'static str, x: &Tensor, angles: [&Tensor; 2], axes: Axes) -> 
     }))
 }
 
-/// Returns so many rows of angles from those of a sequence on, or from the first on if all sequences
-/// have the same.
+/// Returns so many rows of angles from those of a sequence on, or from the first on if all
+/// sequences have the same.
 fn of_sequence(
     angles: TensorView<'_, f32, 3>,
     sequence: usize,

@@ -30,8 +30,8 @@ fn distance(found: &Tensor, wanted: &Tensor) -> Result<f32> {
     Ok(greatest(&(found.to_dtype(DType::F32)? - wanted)?)? / greatest(wanted)?)
 }
 
-/// Compares the logits of a prompt of 19 tokens in each of two sequences, and of two further tokens,
-/// with those of the same rounded weights in F32.
+/// Compares the logits of a prompt of 19 tokens in each of two sequences, and of two further
+/// tokens, with those of the same rounded weights in F32.
 fn check(dtype: DType, bound: f32) -> Result<()> {
     let mut weights = weights::random(CONFIG)?;
     for weight in weights.values_mut() {

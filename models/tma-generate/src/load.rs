@@ -55,7 +55,8 @@ fn open_gpu(_index: u32) -> Result<Device> {
     anyhow::bail!("this program was built without GPUs: build it with --features cuda")
 }
 
-/// Loads the model of a folder, with the format of weights that `config.json` has, or another. The bar is drawn on the standard error, if that is a terminal.
+/// Loads the model of a folder, with the format of weights that `config.json` has, or another. The
+/// bar is drawn on the standard error, if that is a terminal.
 ///
 /// # Errors
 ///

@@ -101,8 +101,8 @@ impl<'a> Loader<'a> {
         Ok(Linear { weight, bias })
     }
 
-    /// Loads matrices as one of `e4m3`, if that is their format. Blocks that share a scale must begin
-    /// where the matrices do; otherwise they are quantised again.
+    /// Loads matrices as one of `e4m3`, if that is their format. Blocks that share a scale must
+    /// begin where the matrices do; otherwise they are quantised again.
     fn quantized(&mut self, parts: &[(String, usize)], columns: usize) -> Result<Matrix, ModelError> {
         let rows: usize = parts.iter().map(|(_, rows)| rows).sum();
         let mut quantized = Quantized::default();

@@ -122,8 +122,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) gate: Gate,
 }
 
-/// Queues the weighted sum of the results of each row's experts. The choices stay on the device, and
-/// launches do not depend on them, so that a graph of them can be launched again.
+/// Queues the weighted sum of the results of each row's experts. The choices stay on the device,
+/// and launches do not depend on them, so that a graph of them can be launched again.
 pub(crate) fn queue(
     on: &impl LaunchOn,
     mixture: &Mixture,

@@ -85,7 +85,8 @@ mod tests {
         for (i, (found, wanted)) in back.iter().zip(&from).enumerate() {
             let (row, column) = (i / columns, i % columns);
             let scale = quantized.scales[row / BLOCK * 3 + column / BLOCK];
-            // 3 bits after the point, or steps of 2^-9 below 2^-6; and the roundings to bf16 and f32.
+            // 3 bits after the point, or steps of 2^-9 below 2^-6; and the roundings to bf16 and
+            // f32.
             let bound = (wanted.to_f32().abs() / 16.0).max(scale / 1024.0) * 1.1;
             let error = (found.to_f32() - wanted.to_f32()).abs();
             assert!(error <= bound, "{found} for {wanted} with a scale of {scale}");

@@ -1,17 +1,20 @@
 //! Weights of `e4m3` against the same weights as `bf16`.
 
+mod passes;
+
 use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Result;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::{Value, json};
-use tma_models::cache::{Cache, PAGE_ROWS};
 use tma_models::checkpoint::Checkpoint;
 use tma_models::config::{Config, WeightFormat};
-use tma_models::decoder::{Batch, Decoder, Wanted};
-use tma_models::{Activations, ModelError, Source};
+use tma_models::decoder::Decoder;
+use tma_models::{ModelError, Source};
 use tma_runtime::prelude::*;
+
+use passes::log_probabilities;
 
 const WIDTH: usize = 128;
 const VOCABULARY: usize = 96;
@@ -101,34 +104,6 @@ fn write(folder: &Path, mlp_width: usize) -> Result<()> {
     Ok(())
 }
 
-/// Returns the logits of so many tokens.
-fn logits(decoder: &Decoder, rows: usize) -> Result<Vec<f32>> {
-    let (device, config) = (decoder.device(), decoder.config());
-    let pages = rows.div_ceil(PAGE_ROWS);
-    let mut cache = Cache::new(device, config, pages)?;
-    let mut activations = Activations::new(device, config, rows, rows)?;
-    let tokens: Vec<u32> = (0..rows).map(|i| (i * 37 % VOCABULARY) as u32).collect();
-    let table: Vec<u32> = (0..pages as u32).collect();
-    let [tokens, counts] = [device.tensor(&tokens, [rows])?, device.tensor(&[rows as u32], [1])?];
-    let (table, lengths) = (device.tensor(&table, [1, pages])?, device.zeros([1])?);
-    let batch = Batch {
-        tokens: tokens.view(),
-        positions: tokens.view(),
-        lengths: lengths.view(),
-        counts: counts.view(),
-        table: table.view(),
-        is_first: true,
-        wanted: Wanted::All,
-    };
-    let stream = device.stream()?;
-    decoder.forward(&stream, &batch, &mut cache, &mut activations)?;
-    stream.synchronize()?;
-    let mut out = device.zeros::<f32, 2>([rows, VOCABULARY])?;
-    let options = tma_kernels::model::SoftmaxOptions { scale: 1.0, log: true };
-    tma_kernels::model::softmax(device, activations.logits(rows, VOCABULARY)?, &mut out, options)?;
-    Ok(out.to_vec()?)
-}
-
 /// Checks that log-probabilities are those of the same weights as `bf16`. The bound is relative to
 /// their deviation.
 fn check(rows: usize, mlp_width: usize, bound: f64) -> Result<()> {
@@ -136,10 +111,11 @@ fn check(rows: usize, mlp_width: usize, bound: f64) -> Result<()> {
     write(folder.path(), mlp_width)?;
     let checkpoint = Checkpoint::open(folder.path())?;
     let device = Device::open()?;
+    let tokens: Vec<u32> = (0..rows).map(|i| (i * 37 % VOCABULARY) as u32).collect();
     let with = |format| -> Result<Vec<f32>> {
         let config = Config { weights: format, ..Config::from_json(config(mlp_width, fp8()))? };
         let decoder = Decoder::load(&device, config, Source::Checkpoint(&checkpoint), &mut |_| {})?;
-        logits(&decoder, rows)
+        log_probabilities(&decoder, &tokens)
     };
     let wanted = with(WeightFormat::Bf16)?;
     let count = wanted.len() as f64;
@@ -161,8 +137,8 @@ fn few_rows_are_multiplied_as_bf16() -> Result<()> {
     check(5, 256, 0.015)
 }
 
-/// The second matrix of the MLP does not begin at a multiple of 128 rows, so it shares scales with the
-/// first.
+/// The second matrix of the MLP does not begin at a multiple of 128 rows, so it shares scales with
+/// the first.
 #[test]
 fn blocks_of_two_matrices_are_quantised_again() -> Result<()> {
     check(5, 160, 0.06)

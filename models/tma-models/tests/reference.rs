@@ -1,22 +1,25 @@
 //! Small models against Hugging Face transformers: logits within the rounding of `bf16`, and the
 //! same tokens.
 
+mod passes;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
-use tma_models::cache::{Cache, PAGE_ROWS};
+use tma_models::Source;
 use tma_models::checkpoint::Checkpoint;
 use tma_models::config::Config;
-use tma_models::decoder::{Batch, Decoder, Wanted};
+use tma_models::decoder::Decoder;
 use tma_models::encoder::{Encoder, EncoderActivations, EncoderConfig, Texts};
 use tma_models::engine::{End, Engine, EngineOptions, Request, Sampling};
 use tma_models::text::Text;
-use tma_models::{Activations, Source};
 use tma_models_reference::{POSITIONS, Reference};
 use tma_runtime::prelude::*;
+
+use passes::log_probabilities;
 
 /// The greatest error of a logit, relative to that of transformers with the same weights in `bf16`.
 const BOUND: f64 = 1.3;
@@ -30,39 +33,6 @@ fn loaded(device: &Device, reference: &Reference) -> Result<(Decoder, Text)> {
 fn opened(device: &Device, folder: &Path) -> Result<Decoder> {
     let checkpoint = Checkpoint::open(folder)?;
     Ok(Decoder::load(device, Config::open(folder)?, Source::Checkpoint(&checkpoint), &mut |_| {})?)
-}
-
-/// Returns the logits of all positions.
-fn logits(decoder: &Decoder, tokens: &[u32]) -> Result<Vec<f32>> {
-    let (device, config, rows) = (decoder.device(), decoder.config(), tokens.len());
-    let pages = rows.div_ceil(PAGE_ROWS);
-    let mut cache = Cache::new(device, config, pages)?;
-    let mut activations = Activations::new(device, config, rows, rows)?;
-    let positions: Vec<u32> = (0..rows as u32).collect();
-    let (tokens, positions) = (device.tensor(tokens, [rows])?, device.tensor(&positions, [rows])?);
-    let (lengths, counts) = (device.zeros([1])?, device.tensor(&[rows as u32], [1])?);
-    let table: Vec<u32> = (0..pages as u32).collect();
-    let table = device.tensor(&table, [1, pages])?;
-    let batch = Batch {
-        tokens: tokens.view(),
-        positions: positions.view(),
-        lengths: lengths.view(),
-        counts: counts.view(),
-        table: table.view(),
-        is_first: true,
-        wanted: Wanted::All,
-    };
-    let stream = device.stream()?;
-    decoder.forward(&stream, &batch, &mut cache, &mut activations)?;
-    stream.synchronize()?;
-    let mut out = device.zeros::<f32, 2>([rows, config.vocabulary])?;
-    tma_kernels::model::softmax(
-        device,
-        activations.logits(rows, config.vocabulary)?,
-        &mut out,
-        tma_kernels::model::SoftmaxOptions { scale: 1.0, log: true },
-    )?;
-    Ok(out.to_vec()?)
 }
 
 /// Returns log-probabilities of logits, in f64.
@@ -84,7 +54,7 @@ fn check(model: &str) -> Result<()> {
     assert_eq!(text.encode(&reference.prompt)?, reference.tokens);
 
     let vocabulary = decoder.config().vocabulary;
-    let found = logits(&decoder, &reference.tokens)?;
+    let found = log_probabilities(&decoder, &reference.tokens)?;
     let positions = POSITIONS.into_iter().chain([reference.tokens.len() - 1]);
     let mut worst = 0.0_f64;
     for (position, wanted) in positions.zip(&reference.logits) {
@@ -199,9 +169,9 @@ fn matrices_of_all_experts_in_a_tensor() -> Result<()> {
         let reference = Reference::open(model)?;
         let folder = tempfile::tempdir()?;
         reference.write(folder.path())?;
-        let wanted = logits(&opened(&device, folder.path())?, &reference.tokens)?;
+        let wanted = log_probabilities(&opened(&device, folder.path())?, &reference.tokens)?;
         pack_experts(&folder.path().join("model.safetensors"), block, names)?;
-        let found = logits(&opened(&device, folder.path())?, &reference.tokens)?;
+        let found = log_probabilities(&opened(&device, folder.path())?, &reference.tokens)?;
         assert_eq!(found, wanted, "{model}");
     }
     Ok(())

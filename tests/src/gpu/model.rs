@@ -309,8 +309,8 @@ struct Routes {
     ends: DeviceTensor<u32, 1>,
 }
 
-/// Routes tokens, and moves rows to their experts and back, with two sets of logits: the second time
-/// in a graph that was captured before its logits were there.
+/// Routes tokens, and moves rows to their experts and back, with two sets of logits: the second
+/// time in a graph that was captured before its logits were there.
 fn routed(device: &Device, [tokens, experts, choices]: [usize; 3]) -> anyhow::Result<()> {
     const COLUMNS: usize = 136;
     let stream = device.stream()?;

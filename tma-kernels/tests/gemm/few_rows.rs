@@ -144,8 +144,8 @@ fn sums_of_few_rows_are_the_same_under_every_seed() {
     }
 }
 
-/// A row with elements from 2^-20 to 2^7, all of whose bits count: each row of weights of `e4m3` has
-/// one element, so all results are exact.
+/// A row with elements from 2^-20 to 2^7, all of whose bits count: each row of weights of `e4m3`
+/// has one element, so all results are exact.
 #[test]
 fn rows_by_e4m3_keep_small_elements() -> Result<(), Error> {
     let (device, n, k) = (device(), 40, 1152);

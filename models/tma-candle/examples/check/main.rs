@@ -1,5 +1,6 @@
-//! Runs each operation on a GPU, compares it with candle's result on the CPU, and times some of them
-//! beside those of candle_nn: `cargo run --release -p tma-candle --features cuda --example check`.
+//! Runs each operation on a GPU, compares it with candle's result on the CPU, and times some of
+//! them beside those of candle_nn: `cargo run --release -p tma-candle --features cuda --example
+//! check`.
 //!
 //! The argument `cpu` compares them on the simulator.
 

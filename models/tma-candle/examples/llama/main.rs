@@ -1,5 +1,5 @@
-//! A small Llama with candle's operations and with those of tma-candle: the same weights and tokens,
-//! the distance of logits, and the time of a token.
+//! A small Llama with candle's operations and with those of tma-candle: the same weights and
+//! tokens, the distance of logits, and the time of a token.
 //!
 //! `cargo run --release -p tma-candle --example llama` runs on the simulator. `--features cuda` and
 //! the argument `cuda` run a larger one on a GPU.

@@ -108,8 +108,9 @@ pub enum WeightFormat {
     Bf16,
     /// Those of the checkpoint: `e4m3` with scales where it has these, and otherwise `bf16`.
     Stored,
-    /// `e4m3` with a scale for each 128 × 128 elements. Matrices of other elements are quantised. Those
-    /// with a bias, and those whose columns are no multiple of 16, are of `bf16` all the same.
+    /// `e4m3` with a scale for each 128 × 128 elements. Matrices of other elements are quantised.
+    /// Those with a bias, and those whose columns are no multiple of 16, are of `bf16` all the
+    /// same.
     E4m3,
 }
 
@@ -193,8 +194,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// [`ModelError::Architecture`] for a model of another family, and [`ModelError::Setting`] for one
-    /// that is missing or not supported.
+    /// [`ModelError::Architecture`] for a model of another family, and [`ModelError::Setting`] for
+    /// one that is missing or not supported.
     pub fn from_json(value: Value) -> Result<Self, ModelError> {
         let name = value.get("model_type").and_then(Value::as_str).unwrap_or("").to_owned();
         let Some((_, family)) = Family::ALL.into_iter().find(|(known, _)| *known == name) else {

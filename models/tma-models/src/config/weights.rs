@@ -6,8 +6,8 @@ use super::{WeightFormat, setting};
 use crate::ModelError;
 use crate::quantized::BLOCK;
 
-/// Returns the format of a configuration's matrices. Supported is that of `fp8` with a scale for each
-/// 128 × 128 elements, as of DeepSeek's models and Qwen's.
+/// Returns the format of a configuration's matrices. Supported is that of `fp8` with a scale for
+/// each 128 × 128 elements, as of DeepSeek's models and Qwen's.
 pub(super) fn format(config: &Value) -> Result<WeightFormat, ModelError> {
     let Some(found) = config.get("quantization_config").filter(|found| !found.is_null()) else {
         return Ok(WeightFormat::Bf16);

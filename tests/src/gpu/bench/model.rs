@@ -57,8 +57,8 @@ const fn reported(name: &'static str, prepare: fn(&Device) -> Result<Prepared, E
     Contestant { name, has_target: false, prepare }
 }
 
-/// The kernels. Those of `sample` and `route` have no target: arithmetic and latency limit them, not
-/// memory.
+/// The kernels. Those of `sample` and `route` have no target: arithmetic and latency limit them,
+/// not memory.
 const CONTESTANTS: [Contestant; 24] = [
     judged("rms_norm", |device| norm(device, HIDDEN, false)),
     judged("rms_norm::residual", residual_norm),

@@ -78,7 +78,7 @@ mod tests {
     fn few_units_leave_multiprocessors_idle() {
         let of = |n| FewRows::of(&Problem { extents: [8, n, 65536], batches: 1, bytes: [2, 2] }, 132);
         let time = |n| of(n).map_or(0.0, |few| few.nanoseconds);
-        // 16 blocks read 3 MB each, and so do 132.
-        assert!(time(256) > 0.6 * time(2112), "{} {}", time(256), time(2112));
+        // 16 blocks read 3 MB each, and so do 66, which are not too many for the memory.
+        assert!(time(256) > 0.8 * time(1056), "{} {}", time(256), time(1056));
     }
 }

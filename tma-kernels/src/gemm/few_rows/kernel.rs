@@ -6,12 +6,12 @@ use tma_runtime::tma_module;
 /// B · Aᵀ: 16 rows of B are those of a warp's instructions, and 8 rows of A their columns.
 ///
 /// A single row of A is loaded as rows of 64 columns, one for each panel: filling 7 rows with zeros
-/// takes longer than loading them. Each warp multiplies its panel of B by
-/// all 8 rows, and only the column of its own panel counts.
+/// takes longer than loading them. Each warp multiplies its panel of B by all 8 rows, and only the
+/// column of its own panel counts.
 ///
 /// Memory limits such a GEMM: it reads B once. A block takes one work unit after the other: some
-/// rows of B, and all of K. One warp loads B, another one A, and eight multiply. B is loaded without
-/// a pause, also while sums are stored.
+/// rows of B, and all of K. One warp loads B, another one A, and eight multiply. B is loaded
+/// without a pause, also while sums are stored.
 #[tma_module]
 pub mod streamed {
     use tma_runtime::prelude::*;
@@ -39,9 +39,10 @@ pub mod streamed {
     /// Panels of a stage, one for each warp that multiplies.
     pub const PANELS: u32 = WARPS;
 
-    /// Shared memory that a block has at least, in bytes: more than half of a multiprocessor's 228 KB.
-    /// Otherwise blocks that start before the previous kernel has ended pile up, two on each of the
-    /// multiprocessors that are free first and none on others. Smaller kernels fit beside a block.
+    /// Shared memory that a block has at least, in bytes: more than half of a multiprocessor's 228
+    /// KB. Otherwise blocks that start before the previous kernel has ended pile up, two on each of
+    /// the multiprocessors that are free first and none on others. Smaller kernels fit beside a
+    /// block.
     ///
     /// It is also about what memory needs: 64 to 112 KB of B in flight. With 192 KB it is slower
     /// (`docs/cached-attention.md`, "The kernels").
@@ -56,7 +57,8 @@ pub mod streamed {
         if bm < 8 { 8 } else { bm }
     }
 
-    /// Returns the panels of A in a stage. A single row is one panel, with a row for each of its own.
+    /// Returns the panels of A in a stage. A single row is one panel, with a row for each of its
+    /// own.
     pub const fn panels_a(bm: u32) -> u32 {
         if bm == 1 { 1 } else { PANELS }
     }
@@ -72,8 +74,8 @@ pub mod streamed {
         (SHARED_BYTES - 2 * 4 * sums(bm)).div_ceil(PANELS * (BN + bm) * PANEL * 2)
     }
 
-    /// Returns the steps of a unit along K. Each unit begins `k_shift` steps after the one before it,
-    /// and wraps around (docs/gemm-tiles.md, "Few rows").
+    /// Returns the steps of a unit along K. Each unit begins `k_shift` steps after the one before
+    /// it, and wraps around (docs/gemm-tiles.md, "Few rows").
     #[tma_device]
     pub fn steps_of(unit: u32, count: u32, k_shift: u32) -> Steps {
         Steps { first: 0, count, start: unit * k_shift }

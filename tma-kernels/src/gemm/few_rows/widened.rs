@@ -2,8 +2,9 @@
 
 use tma_runtime::tma_module;
 
-/// C = A · Bᵀ, where A is a row of `bf16`, and B, of `e4m3`, has a scale for each 128 × 128 elements. As
-/// in [`streamed`](super::kernel::streamed), a block computes units of 16 rows of B and all of K.
+/// C = A · Bᵀ, where A is a row of `bf16`, and B, of `e4m3`, has a scale for each 128 × 128
+/// elements. As in [`streamed`](super::kernel::streamed), a block computes units of 16 rows of B
+/// and all of K.
 ///
 /// Elements of B become `f16`, of which the GPU converts two by one instruction, where `bf16` takes
 /// four. A becomes `f16` as well, multiplied by a power of two with which its greatest element is
@@ -30,8 +31,8 @@ pub mod converted {
     /// A, with 64 columns of K in a row.
     pub type Row = Tile<f16, Shape2<{ MOST_COLUMNS / PANEL }, PANEL>, Swizzle128>;
 
-    /// Stages of 16 KB. With them a block has more than half of a multiprocessor's shared memory, as
-    /// in the other kernel.
+    /// Stages of 16 KB. With them a block has more than half of a multiprocessor's shared memory,
+    /// as in the other kernel.
     const STAGES: u32 = 6;
 
     /// Elements of the sums of a unit.
@@ -46,8 +47,8 @@ pub mod converted {
     /// Elements of A that all warps load at a time.
     const SPAN: usize = (32 * WARPS * VECTOR) as usize;
 
-    /// Returns the power of two with which all elements of A are below 2^15. All warps that multiply
-    /// call it.
+    /// Returns the power of two with which all elements of A are below 2^15. All warps that
+    /// multiply call it.
     #[tma_device]
     fn power_of(a: Global<bf16>, k: u32, of_warps: SharedArray<f32, WARPS>) -> f32 {
         let mut greatest = 0.0f32;
@@ -69,8 +70,9 @@ pub mod converted {
         f32::from_bits((268 - exponent) << 23)
     }
 
-    /// Writes A times `power` to its tile, with zeros from column `k` up to `end`. Of each 16 columns,
-    /// pairs 0 to 7 are in the order 0, 2, 4, 6, 1, 3, 5, 7. All warps that multiply call it.
+    /// Writes A times `power` to its tile, with zeros from column `k` up to `end`. Of each 16
+    /// columns, pairs 0 to 7 are in the order 0, 2, 4, 6, 1, 3, 5, 7. All warps that multiply call
+    /// it.
     #[tma_device]
     fn convert(a: Global<bf16>, k: u32, tile: Row, end: u32, power: f32) {
         for at in (thread_idx().x * VECTOR..end).step_by(SPAN) {
@@ -91,8 +93,8 @@ pub mod converted {
         named_barrier_sync(MULTIPLIERS, 32 * WARPS);
     }
 
-    /// Computes `n` elements of C, in units of `BN` rows of B, whose K is whole panels. Without scales,
-    /// all of them are 1.
+    /// Computes `n` elements of C, in units of `BN` rows of B, whose K is whole panels. Without
+    /// scales, all of them are 1.
     ///
     /// A block reads B before the previous kernel has ended if `is_constant`.
     #[tma_kernel(threads = 32 * (WARPS + 1), unchecked, instances(C in [bf16, f32];))]
@@ -145,8 +147,8 @@ pub mod converted {
 
             let mut consumer = ring.consumer();
             let panel = warp_idx();
-            // A warp multiplies each half of its panel by 8 rows of A's tile. Only the results of the
-            // half's own row count, which are in adjacent columns.
+            // A warp multiplies each half of its panel by 8 rows of A's tile. Only the results of
+            // the half's own row count, which are in adjacent columns.
             let (first, column) = (2 * panel / 8 * 8, 2 * panel % 8);
             let mut buffer = 0u32;
             for unit in (block_idx().x..units).step_by(blocks) {

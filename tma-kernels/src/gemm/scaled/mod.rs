@@ -57,11 +57,11 @@ impl Promoted for f32 {}
 /// any, and added in `f32`. Extents are arbitrary. If C has no elements, nothing is done. A K of 0
 /// produces zeros.
 ///
-/// Few rows of A, up to 128, have a kernel of their own, if it should take less time. It divides the
-/// sums of a tile along K among blocks, and adds the parts in the order of K. The division depends
-/// on the extents and the device, so the same matrices produce the same bits each time. That kernel
-/// also multiplies more rows if rows of C are not multiples of 16 bytes, but reads B for each 128
-/// of them. Rows of A and B begin at multiples of 16 bytes.
+/// Few rows of A, up to 128, have a kernel of their own, if it should take less time. It divides
+/// the sums of a tile along K among blocks, and adds the parts in the order of K. The division
+/// depends on the extents and the device, so the same matrices produce the same bits each time.
+/// That kernel also multiplies more rows if rows of C are not multiples of 16 bytes, but reads B
+/// for each 128 of them. Rows of A and B begin at multiples of 16 bytes.
 ///
 /// ```
 /// use tma_kernels::gemm::{Scales, gemm_scaled};

@@ -134,8 +134,8 @@ fn words(tokens: usize, experts: usize) -> usize {
 /// # Errors
 ///
 /// `TMA0575` for shapes that do not match, `TMA0576` for rows whose elements are not adjacent and
-/// `TMA0577` for more than 512 experts, no choice or more than 16, more choices than experts, or too
-/// many tokens. Also the errors of [`launch`](tma_runtime::launch::launch).
+/// `TMA0577` for more than 512 experts, no choice or more than 16, more choices than experts, or
+/// too many tokens. Also the errors of [`launch`](tma_runtime::launch::launch).
 pub fn route<T: ModelElement>(
     on: &impl LaunchOn,
     logits: impl MapArg<T, 2>,

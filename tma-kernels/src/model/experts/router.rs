@@ -66,8 +66,8 @@ pub mod tokens {
         pub weight: f32,
     }
 
-    /// Chooses the experts of a token. Lane i of the warp gets choice i. Each lane has up to `SLOTS`
-    /// logits.
+    /// Chooses the experts of a token. Lane i of the warp gets choice i. Each lane has up to
+    /// `SLOTS` logits.
     #[tma_device]
     pub fn choices_of<T: TileElement + Number, const SLOTS: usize>(
         logits: Global<T>,

@@ -11,9 +11,9 @@ use crate::model::{ModelElement, ModelError};
 /// Queues copies of each token's row of `x` for its choices: `out[rows[token, choice]] = x[token]`.
 ///
 /// `x` is tokens × columns, `rows` is tokens × choices, as [`route`](super::route) computes it, and
-/// `out` has a row for each choice. The elements of rows must be adjacent. A row that `out` does not
-/// have is left out. Rows that begin and end at multiples of 16 bytes are faster. A call allocates
-/// nothing and does not wait, and `rows` is read when the kernel runs.
+/// `out` has a row for each choice. The elements of rows must be adjacent. A row that `out` does
+/// not have is left out. Rows that begin and end at multiples of 16 bytes are faster. A call
+/// allocates nothing and does not wait, and `rows` is read when the kernel runs.
 ///
 /// # Errors
 ///
