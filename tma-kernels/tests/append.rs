@@ -166,7 +166,9 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     let queries = (query_heads > 0).then_some(queries);
     let rotary = case.layout.map(|layout| Rotary { cos: of_cos.view(), sin: of_sin.view(), layout, queries });
     let counts = of_counts.as_ref().map(|counts| counts.view());
-    let options = AppendOptions { counts, new_lengths: Some(new_lengths.view_mut()), rotary };
+    let constant_positions = batch > 1; // here they always are
+    let options =
+        AppendOptions { counts, new_lengths: Some(new_lengths.view_mut()), rotary, constant_positions };
     let (view_k, view_v) = (of_k.view().permute(order)?, of_v.view().permute(order)?);
     append(device, view_k, view_v, cache.with_lengths(of_lengths.view()), options)?;
 

@@ -189,7 +189,7 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
     };
     let mut workspace = CacheWorkspace::new(device)?;
     let (q, k, v) = (values(&q), scaled(&k, 0), scaled(&v, 1));
-    for _ in 0..2 {
+    for constant_cache in [false, true] {
         o.fill_bytes(0xff)?;
         let options = CachedAttentionOptions {
             causal: case.causal,
@@ -202,6 +202,7 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
             lse: Some(lse.view_mut()),
             workspace: Some(&mut workspace),
             division: Some(Division { blocks: 3, units: case.units, least_keys: 16 }),
+            constant_cache,
             ..Default::default()
         };
         cached_attention(device, &of_q, cache.with_lengths(of_lengths.view()), &mut o, options)?;

@@ -48,7 +48,7 @@ pub(crate) fn queue(
     for (layer, (weights, cache)) in decoder.weights.layers.iter().zip(&mut cache.layers).enumerate() {
         pass.add_and_norm(&weights.before_attention, has_result)?;
         pass.project(&weights.qkv)?;
-        pass.attend(weights.heads.as_ref(), config.windows[layer], cache)?;
+        pass.attend(layer, weights.heads.as_ref(), cache)?;
         pass.output(&weights.output, weights.after_attention.as_ref())?;
         pass.add_and_norm(&weights.before_mlp, true)?;
         match &weights.mlp {
@@ -110,12 +110,13 @@ impl<L: LaunchOn> Pass<'_, L> {
     /// Appends keys and values to the cache, and computes attention.
     fn attend(
         &mut self,
+        layer: usize,
         norms: Option<&[Norm; 2]>,
-        window: Option<usize>,
         cache: &mut LayerCache,
     ) -> Result<(), ModelError> {
         let (on, config, batch) = (self.on, self.config, self.batch);
         let Config { heads, key_heads, depth, .. } = *config;
+        let window = config.windows[layer];
         let (sequences, tokens) = (self.sequences, self.tokens);
         let at = |first, count| Heads { sequences, tokens, first, count, depth };
         let [of_q, of_k, of_v] = [at(0, heads), at(heads, key_heads), at(heads + key_heads, key_heads)];
@@ -146,8 +147,10 @@ impl<L: LaunchOn> Pass<'_, L> {
         let LayerCache { keys, values } = cache;
         let mut lengths = first_mut(lengths, sequences)?;
         let grown = KeyValueCacheMut::paged(keys.view_mut(), values.view_mut(), batch.table);
-        let new_lengths = Some(lengths.reborrow());
-        let options = AppendOptions { counts: Some(batch.counts), new_lengths, rotary };
+        // The first layer writes the lengths after the batch for all layers.
+        let new_lengths = (layer == 0).then(|| lengths.reborrow());
+        let counts = Some(batch.counts);
+        let options = AppendOptions { counts, new_lengths, rotary, constant_positions: true };
         append(on, of_k.view(q_and_k)?, v, grown.with_lengths(batch.lengths), options)?;
         if self.decoder.rotary.is_some() {
             q_and_k = rotated;
@@ -166,6 +169,7 @@ impl<L: LaunchOn> Pass<'_, L> {
             scale: Some(config.score_scale),
             soft_cap: config.score_cap,
             workspace: Some(attention),
+            constant_cache: layer > 0,
             ..Default::default()
         };
         Ok(cached_attention(on, q, cache.with_lengths(lengths.as_view()), out, options)?)
@@ -278,6 +282,7 @@ fn normalise<const N: usize>(
 ) -> Result<(), ModelError> {
     let options = NormOptions {
         weight: Some(norm.weight.view()),
+        constant_weight: true,
         one_plus_weight: config.norm == NormKind::RmsOnePlus,
         bias: norm.bias.as_ref().map(DeviceTensor::view),
         epsilon: config.epsilon,

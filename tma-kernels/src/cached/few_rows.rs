@@ -58,6 +58,9 @@ pub mod warps {
     /// Those of one byte are multiplied by their scales, whose places are `last_scale`, `page_scale`
     /// and `head_scale` ([`ScaleStrides`]).
     ///
+    /// If `is_constant`, all but the last keys of each sequence are loaded while the previous kernel
+    /// still runs.
+    ///
     /// Of 64 keys, each of four warps takes a slice. Conversions take time, in which four others multiply
     /// the next keys.
     #[tma_kernel(threads = 32 * (WARPS + LOADERS), max_registers = if BYTES == 1 { 168 } else { 255 }, unchecked, instances(
@@ -140,6 +143,7 @@ pub mod warps {
         bias_factor: f32,
         of_keys: Option<Global<f32>>,
         of_values: Option<Global<f32>>,
+        is_constant: bool,
         last_scale: u32,
         page_scale: u32,
         head_scale: u32,
@@ -186,16 +190,10 @@ pub mod warps {
                     k.prefetch_descriptor();
                     v.prefetch_descriptor();
                 }
-                // Of what a plan follows from, only lengths can be results of the previous kernel.
-                if lengths.is_some() {
+                if !is_constant {
                     grid_dependency_wait();
                 }
                 let [unit_keys, units] = plan(problem, lengths, starts, target, least);
-                grid_dependency_wait();
-                grid_dependency_launch();
-                if let Some(to_merge) = to_merge {
-                    store_plan(to_merge, starts, sequences, unit_keys);
-                }
                 if elect_one() {
                     let mut producer = ring.producer();
                     load_units::<C, KEYS, DEPTH, STAGES, SCALES, IS_SCALED>(
@@ -220,12 +218,17 @@ pub mod warps {
                         ScaleStrides { last_page: last_scale, page: page_scale, head: head_scale },
                     );
                 }
+                if let Some(to_merge) = to_merge {
+                    grid_dependency_wait();
+                    store_plan(to_merge, starts, sequences, unit_keys);
+                }
             }
         } else {
             if IS_SCALED {
                 setmaxnreg_inc::<216>(); // those that the loading warpgroup leaves
             }
             grid_dependency_wait();
+            grid_dependency_launch();
             let mut consumer = ring.consumer();
             let warp = warp_idx();
             let thread = thread_idx().x;

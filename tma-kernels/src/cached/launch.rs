@@ -30,7 +30,8 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     if o.shape().contains(&0) {
         return Ok(());
     }
-    let CachedAttentionOptions { slopes, bias, sinks, mut lse, workspace, division, .. } = options;
+    let CachedAttentionOptions { slopes, bias, sinks, mut lse, workspace, division, constant_cache, .. } =
+        options;
     let (of_q, of_o) = (q.strides(), o.strides());
     let all_of_q = flat("q", q.shape(), of_q, VECTOR)?;
     let all_of_o = flat("o", o.shape(), of_o, VECTOR)?;
@@ -140,6 +141,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
             [
                 scales.map(|scales| scales.keys),
                 scales.map(|scales| scales.values),
+                constant_cache,
                 count(pages.saturating_sub(1)),
                 if pages == 1 { 0 } else { count(heads) },
                 u32::from(heads != 1)

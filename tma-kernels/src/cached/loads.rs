@@ -163,6 +163,9 @@ pub mod stream {
     /// `ready[i]` completes when announcement `i` has been written, and `free[i]` when it has been
     /// read. `taken` counts the units that all blocks have taken.
     ///
+    /// The previous kernel may still run. The last keys of a sequence, as many as it has queries, are
+    /// loaded when it has ended.
+    ///
     /// If the cache is scaled, `scales[i % SCALES]` are those of the block's stage number `i`. They are
     /// written before the stage is free, and so need twice as many places as there are stages.
     #[tma_device]
@@ -194,6 +197,7 @@ pub mod stream {
         of_values: Option<Global<f32>>,
         scale_strides: ScaleStrides,
     ) {
+        let news = problem.queries; // keys that the previous kernel may write
         let mut filled = 0u32; // stages
         let mut unit = block_idx().x;
         let mut turn = 0u32;
@@ -230,6 +234,9 @@ pub mod stream {
                                     scales[filled % SCALES].set_vec(0, scale[j as usize]);
                                     filled += 1;
                                 }
+                                if key + KEYS + news > work.keys {
+                                    grid_dependency_wait();
+                                }
                                 let slot = cache.acquire();
                                 k.load(slot.0, [page[j as usize], work.head, row, 0], slot.barrier());
                                 v.load(slot.1, [page[j as usize], work.head, row, 0], slot.barrier());
@@ -246,12 +253,16 @@ pub mod stream {
                             scales[filled % SCALES].set_vec(0, scale);
                             filled += 1;
                         }
+                        if key + KEYS + news > work.keys {
+                            grid_dependency_wait();
+                        }
                         let slot = cache.acquire();
                         k.load(slot.0, [work.sequence, work.head, key, 0], slot.barrier());
                         v.load(slot.1, [work.sequence, work.head, key, 0], slot.barrier());
                     }
                 }
                 // The first unit of each block follows from its index, the others from a counter.
+                grid_dependency_wait(); // for a kernel that also counts
                 let number = taken.fetch_add(0, 1, Order::Relaxed, Scope::Device);
                 if number == units - 1 {
                     taken.set(0, 0); // by then all units have been taken

@@ -50,8 +50,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows };
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
         let rows = queries * group;

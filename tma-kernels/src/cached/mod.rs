@@ -117,6 +117,12 @@ pub struct CachedAttentionOptions<'a, T> {
     pub workspace: Option<&'a mut CacheWorkspace>,
     /// The division of the work. `None` stands for the result of [`Division::of`].
     pub division: Option<Division>,
+    /// Whether no work that is queued before and has not ended writes the cache, except for the last
+    /// keys and values of each sequence, as many as it has queries: not the others, nor lengths,
+    /// tables or scales. A kernel for up to 16 rows of queries per head of keys then reads them while
+    /// the previous kernel still runs. If they are written all the same, the result has unspecified
+    /// elements; no other memory is accessed.
+    pub constant_cache: bool,
 }
 
 impl<T> Default for CachedAttentionOptions<'_, T> {
@@ -133,6 +139,7 @@ impl<T> Default for CachedAttentionOptions<'_, T> {
             lse: None,
             workspace: None,
             division: None,
+            constant_cache: false,
         }
     }
 }

@@ -46,6 +46,7 @@ fn compared<T: Element>(layout: Layout, case: Case, x: &[T], residual: &[T]) -> 
     let mut options = NormOptions { epsilon: case.epsilon, ..Default::default() };
     options.weight = case.weight.then(|| of_weight.view());
     options.one_plus_weight = case.one_plus_weight;
+    options.constant_weight = case.residual; // they always are; so both kinds of loads are tested
     options.bias = case.bias.then(|| of_bias.view());
     if case.residual {
         options.residual = Some(layout.view_mut(&mut of_residual)?);

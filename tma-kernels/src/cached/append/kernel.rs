@@ -15,17 +15,14 @@ pub mod rows {
     /// Elements of a vector.
     pub const VECTOR: u32 = 8;
 
-    /// The rotation of a position: cosines and sines from these elements on.
+    /// The rotation of a vector of adjacent pairs, of which there are four, or of two vectors of
+    /// halves, of which there are eight.
     #[derive(Clone, Copy)]
     pub struct Angles {
-        /// Cosines of all positions.
-        pub cos: Global<f32>,
-        /// Sines of all positions.
-        pub sin: Global<f32>,
-        /// The first cosine of the position.
-        pub cos_start: u64,
-        /// The first sine of the position.
-        pub sin_start: u64,
+        /// The cosine of each pair.
+        pub cos: [f32; 8],
+        /// The sine of each pair.
+        pub sin: [f32; 8],
     }
 
     /// Copies one vector of a row.
@@ -40,31 +37,32 @@ pub mod rows {
         to.set_vec(to_start + column as u64, from.get_vec::<8>(from_start + column as u64));
     }
 
-    /// Rotates the pairs of one vector, whose elements are adjacent.
+    /// Returns the cosines or sines of a thread's columns: of 4 adjacent pairs, or of 8 pairs in two
+    /// vectors.
     #[tma_device]
-    pub fn rotate_pairs<T: TileElement + Number>(
-        from: Global<T>,
-        from_start: u64,
-        to: Global<T>,
-        to_start: u64,
-        column: u32,
-        angles: Angles,
-    ) {
-        let x = from.get_vec::<8>(from_start + column as u64);
-        let cos = angles.cos.get_vec::<4>(angles.cos_start + (column / 2) as u64);
-        let sin = angles.sin.get_vec::<4>(angles.sin_start + (column / 2) as u64);
-        to.set_vec(to_start + column as u64, turned_pairs(x, cos, sin));
+    pub fn angles_of<const PAIRS: bool>(table: Global<f32>, start: u64, column: u32) -> [f32; 8] {
+        let mut angles = [0.0f32; 8];
+        for part in unroll(0..2u32) {
+            let i = start + if PAIRS { column / 2 } else { column + 4 * part } as u64;
+            if i < table.len().saturating_sub(3) {
+                let vector = table.get_vec::<4>(i);
+                for k in unroll(0..4usize) {
+                    angles[4 * part as usize + k] = vector[k];
+                }
+            }
+        }
+        angles
     }
 
     /// Returns adjacent pairs, rotated.
     #[tma_device]
-    pub fn turned_pairs<T: TileElement + Number>(x: [T; 8], cos: [f32; 4], sin: [f32; 4]) -> [T; 8] {
+    pub fn turned_pairs<T: TileElement + Number>(x: [T; 8], angles: &Angles) -> [T; 8] {
         let mut y = x;
         for i in unroll(0..4usize) {
             let a = cast::<f32>(x[2 * i]);
             let b = cast::<f32>(x[2 * i + 1]);
-            y[2 * i] = cast::<T>(fma(a, cos[i], -(b * sin[i])));
-            y[2 * i + 1] = cast::<T>(fma(b, cos[i], a * sin[i]));
+            y[2 * i] = cast::<T>(fma(a, angles.cos[i], -(b * angles.sin[i])));
+            y[2 * i + 1] = cast::<T>(fma(b, angles.cos[i], a * angles.sin[i]));
         }
         y
     }
@@ -76,27 +74,27 @@ pub mod rows {
         from_start: u64,
         to: Global<T>,
         to_start: u64,
-        column: u32,
         half: u32,
-        angles: Angles,
+        angles: &Angles,
     ) {
-        let first = from.get_vec::<8>(from_start + column as u64);
-        let second = from.get_vec::<8>(from_start + (column + half) as u64);
+        let first = from.get_vec::<8>(from_start);
+        let second = from.get_vec::<8>(from_start + half as u64);
         let mut of_first = first;
         let mut of_second = second;
-        for part in unroll(0..2u32) {
-            let cos = angles.cos.get_vec::<4>(angles.cos_start + (column + 4 * part) as u64);
-            let sin = angles.sin.get_vec::<4>(angles.sin_start + (column + 4 * part) as u64);
-            for i in unroll(0..4usize) {
-                let at = 4 * part as usize + i;
-                let a = cast::<f32>(first[at]);
-                let b = cast::<f32>(second[at]);
-                of_first[at] = cast::<T>(fma(a, cos[i], -(b * sin[i])));
-                of_second[at] = cast::<T>(fma(b, cos[i], a * sin[i]));
-            }
+        for i in unroll(0..8usize) {
+            let a = cast::<f32>(first[i]);
+            let b = cast::<f32>(second[i]);
+            of_first[i] = cast::<T>(fma(a, angles.cos[i], -(b * angles.sin[i])));
+            of_second[i] = cast::<T>(fma(b, angles.cos[i], a * angles.sin[i]));
         }
-        to.set_vec(to_start + column as u64, of_first);
-        to.set_vec(to_start + (column + half) as u64, of_second);
+        to.set_vec(to_start, of_first);
+        to.set_vec(to_start + half as u64, of_second);
+    }
+
+    /// Returns how many slots of a row rotate: one vector of adjacent pairs each, or two of halves.
+    #[tma_device]
+    pub fn rotating_slots<const PAIRS: bool>(rotated: u32) -> u32 {
+        if PAIRS { rotated / VECTOR } else { rotated / (2 * VECTOR) }
     }
 
     /// Rotates the first `rotated` columns of a row, and copies the others. Each thread of a row
@@ -111,19 +109,20 @@ pub mod rows {
         slot: u32,
         depth: u32,
         rotated: u32,
-        angles: Angles,
+        angles: &Angles,
     ) {
-        // A slot rotates one vector of adjacent pairs, or two of halves. Then fewer slots remain.
-        let rotating = if PAIRS { rotated / VECTOR } else { rotated / (2 * VECTOR) };
+        let rotating = rotating_slots::<PAIRS>(rotated);
+        let column = (slot * VECTOR) as u64;
         if slot >= rotating {
+            // Those that rotate two vectors leave fewer slots for the others.
             let column = rotated + (slot - rotating) * VECTOR;
             if column < depth {
                 copy_vector(from, from_start, to, to_start, column);
             }
         } else if PAIRS {
-            rotate_pairs(from, from_start, to, to_start, slot * VECTOR, angles);
+            to.set_vec(to_start + column, turned_pairs(from.get_vec::<8>(from_start + column), angles));
         } else {
-            rotate_halves(from, from_start, to, to_start, slot * VECTOR, rotated / 2, angles);
+            rotate_halves(from, from_start + column, to, to_start + column, rotated / 2, angles);
         }
     }
 
@@ -149,6 +148,8 @@ pub mod rows {
     /// together are in two. There are `items` of them: sequences × tokens × heads × vectors, with
     /// the heads of keys first, then those of values, then those of queries. Without `q`, queries
     /// are rotated in place.
+    ///
+    /// If `is_constant`, places and angles are read before the previous kernel has ended.
     #[tma_kernel(threads = THREADS, unchecked, instances(
         T in [bf16, f16],
         PAIRS in [halves = false, pairs = true],
@@ -198,12 +199,56 @@ pub mod rows {
         rotated_q_sequence: u64,
         rotated_q_head: u64,
         rotated_q_token: u64,
+        is_constant: bool,
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        if !is_constant {
+            grid_dependency_wait();
+        }
+        let slots = depth / VECTOR;
+        let heads = 2 * key_heads + query_heads;
         let item = block_idx().x * THREADS + thread_idx().x;
+        let mut slot = 0u32;
+        let mut head = 0u32;
+        let mut of_new = QueryRow { sequence: 0, head: 0, query: 0, sees_keys: true };
+        let mut of_cache = of_new;
+        let mut is_valid = false; // the token
+        let mut is_in_cache = false; // its row
+        let mut angles = Angles { cos: [0.0; 8], sin: [0.0; 8] };
+        if item < items {
+            slot = item % slots;
+            head = item / slots % heads;
+            let token = item / slots / heads % tokens;
+            let sequence = item / slots / heads / tokens;
+            let position = length_before(lengths, sequence).saturating_add(token);
+            is_valid = token < valid_tokens(counts, tokens, sequence) && position < positions;
+            let is_value = head >= key_heads && head < 2 * key_heads;
+            of_new = QueryRow { sequence, head: head % key_heads, query: token, sees_keys: true };
+            of_cache = QueryRow { sequence, head: head % key_heads, query: position, sees_keys: true };
+            if is_valid && head < 2 * key_heads {
+                is_in_cache = position < most_keys;
+                if let Some(table) = table {
+                    let at = sequence as u64 * table_width as u64 + (position >> page_shift) as u64;
+                    if is_in_cache {
+                        of_cache.sequence = table.get(at);
+                        of_cache.query = position & ((1 << page_shift) - 1);
+                        is_in_cache = of_cache.sequence < batch;
+                    }
+                }
+            }
+            if is_valid && !is_value && slot < rotating_slots::<PAIRS>(rotated) {
+                if let Some(cos) = cos {
+                    angles.cos = angles_of::<PAIRS>(cos, position as u64 * cos_position, slot * VECTOR);
+                }
+                if let Some(sin) = sin {
+                    angles.sin = angles_of::<PAIRS>(sin, position as u64 * sin_position, slot * VECTOR);
+                }
+            }
+        }
+
+        grid_dependency_wait();
         if let Some(new_lengths) = new_lengths {
             let is_sequence = item < sequences;
             if is_sequence {
@@ -211,75 +256,40 @@ pub mod rows {
                 new_lengths.set(item, length_before(lengths, item).saturating_add(tokens));
             }
         }
-        if item >= items {
-            return;
-        }
-        let slots = depth / VECTOR;
-        let heads = 2 * key_heads + query_heads;
-        let slot = item % slots;
-        let head = item / slots % heads;
-        let token = item / slots / heads % tokens;
-        let sequence = item / slots / heads / tokens;
-        let position = length_before(lengths, sequence).saturating_add(token);
-        if token >= valid_tokens(counts, tokens, sequence) || position >= positions {
-            return;
-        }
-        if head < 2 * key_heads {
-            let mut page = sequence;
-            let mut row = position;
-            let mut exists = position < most_keys;
-            if let Some(table) = table {
-                let at = sequence as u64 * table_width as u64 + (position >> page_shift) as u64;
-                if exists {
-                    page = table.get(at);
-                    row = position & ((1 << page_shift) - 1);
-                    exists = page < batch;
-                }
-            }
-            if exists {
-                let key_head = head % key_heads;
-                let of_new = QueryRow { sequence, head: key_head, query: token, sees_keys: true };
-                let of_cache = QueryRow { sequence: page, head: key_head, query: row, sees_keys: true };
-                if head < key_heads {
-                    let of_k = Strides { sequence: k_sequence, head: k_head, query: k_token };
-                    let of_keys = Strides { sequence: keys_batch, head: keys_head, query: keys_row };
-                    let from = row_start(of_k, of_new);
-                    let to = row_start(of_keys, of_cache);
-                    if let Some(cos) = cos {
-                        let cos_start = position as u64 * cos_position;
-                        if let Some(sin) = sin {
-                            let sin_start = position as u64 * sin_position;
-                            let angles = Angles { cos, sin, cos_start, sin_start };
-                            rotate::<T, PAIRS>(k, from, keys, to, slot, depth, rotated, angles);
-                        }
-                    } else {
-                        copy_vector(k, from, keys, to, slot * VECTOR);
-                    }
-                } else {
-                    let of_v = Strides { sequence: v_sequence, head: v_head, query: v_token };
-                    let of_values = Strides { sequence: values_batch, head: values_head, query: values_row };
-                    let from = row_start(of_v, of_new);
-                    copy_vector(v, from, values, row_start(of_values, of_cache), slot * VECTOR);
-                }
-            }
-        } else if let Some(rotated_q) = rotated_q {
-            let of_row = QueryRow { sequence, head: head - 2 * key_heads, query: token, sees_keys: true };
-            let of_rotated =
-                Strides { sequence: rotated_q_sequence, head: rotated_q_head, query: rotated_q_token };
-            let to = row_start(of_rotated, of_row);
-            if let Some(cos) = cos {
-                let cos_start = position as u64 * cos_position;
-                if let Some(sin) = sin {
-                    let sin_start = position as u64 * sin_position;
-                    let angles = Angles { cos, sin, cos_start, sin_start };
+        if head >= 2 * key_heads {
+            if is_valid {
+                if let Some(rotated_q) = rotated_q {
+                    of_new.head = head - 2 * key_heads;
+                    let of_rotated = Strides {
+                        sequence: rotated_q_sequence,
+                        head: rotated_q_head,
+                        query: rotated_q_token,
+                    };
+                    let to = row_start(of_rotated, of_new);
                     if let Some(q) = q {
                         let of_q = Strides { sequence: q_sequence, head: q_head, query: q_token };
-                        let from = row_start(of_q, of_row);
-                        rotate::<T, PAIRS>(q, from, rotated_q, to, slot, depth, rotated, angles);
+                        let from = row_start(of_q, of_new);
+                        rotate::<T, PAIRS>(q, from, rotated_q, to, slot, depth, rotated, &angles);
                     } else {
-                        rotate::<T, PAIRS>(rotated_q, to, rotated_q, to, slot, depth, rotated, angles);
+                        rotate::<T, PAIRS>(rotated_q, to, rotated_q, to, slot, depth, rotated, &angles);
                     }
                 }
+            }
+        } else if is_in_cache {
+            if head < key_heads {
+                let of_k = Strides { sequence: k_sequence, head: k_head, query: k_token };
+                let of_keys = Strides { sequence: keys_batch, head: keys_head, query: keys_row };
+                let (from, to) = (row_start(of_k, of_new), row_start(of_keys, of_cache));
+                if cos.is_some() {
+                    rotate::<T, PAIRS>(k, from, keys, to, slot, depth, rotated, &angles);
+                } else {
+                    copy_vector(k, from, keys, to, slot * VECTOR);
+                }
+            } else {
+                let of_v = Strides { sequence: v_sequence, head: v_head, query: v_token };
+                let of_values = Strides { sequence: values_batch, head: values_head, query: values_row };
+                let (from, to) = (row_start(of_v, of_new), row_start(of_values, of_cache));
+                copy_vector(v, from, values, to, slot * VECTOR);
             }
         }
     }

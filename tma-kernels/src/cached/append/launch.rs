@@ -22,7 +22,7 @@ pub(super) fn queue<T: AttentionElement>(
     options: AppendOptions<'_, T>,
 ) -> Result<(), CachedAttentionError> {
     let problem = Problem::of([k.shape(), v.shape()], &cache, &options)?;
-    let AppendOptions { counts, new_lengths, rotary } = options;
+    let AppendOptions { counts, new_lengths, rotary, constant_positions } = options;
     let KeyValueCacheMut { keys, values, table, lengths } = cache;
     let layout = rotary.as_ref().map_or(RotaryLayout::Halves, |rotary| rotary.layout);
     let rotation = rotary.map_or_else(|| Ok(Rotation::NONE), Rotation::of)?;
@@ -87,6 +87,7 @@ pub(super) fn queue<T: AttentionElement>(
         rotation.of_rotated_q[0] as u64,
         rotation.of_rotated_q[1] as u64,
         rotation.of_rotated_q[2] as u64,
+        constant_positions,
     )?;
     Ok(())
 }

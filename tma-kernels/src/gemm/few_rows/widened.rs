@@ -7,8 +7,8 @@ use tma_runtime::tma_module;
 /// and all of K.
 ///
 /// Elements of B become `f16`, of which the GPU converts two by one instruction, where `bf16` takes
-/// four. A becomes `f16` as well, multiplied by a power of two with which its greatest element is
-/// below 2^15: elements down to 2^-29 of that one keep all bits. A stays in shared memory, in the
+/// four. A becomes `f16` as well: each panel is multiplied by a power of two with which its greatest
+/// element is below 2^15, so that elements down to 2^-29 of that one keep all bits. A stays in shared memory, in the
 /// order of columns in which `WarpLeft::widen` loads B.
 #[tma_module]
 pub mod converted {
@@ -45,58 +45,75 @@ pub mod converted {
     const VECTOR: u32 = 8;
 
     /// Elements of A that all warps load at a time.
-    const SPAN: usize = (32 * WARPS * VECTOR) as usize;
+    const SPAN: u32 = 32 * WARPS * VECTOR;
 
-    /// Returns the power of two with which all elements of A are below 2^15. All warps that
-    /// multiply call it.
+    /// Vectors of A that a thread loads at most.
+    const VECTORS: usize = (MOST_COLUMNS / SPAN) as usize;
+
+    /// The most panels of A.
+    const MOST_PANELS: u32 = MOST_COLUMNS / WIDE_PANEL;
+
+    /// Writes A to its tile, with zeros from column `k` up to `end`. Each panel is multiplied by the
+    /// power of two with which its greatest element is in [2^14, 2^15), and `inverses` receives the
+    /// inverse. Of each 16 columns, pairs 0 to 7 are in the order 0, 2, 4, 6, 1, 3, 5, 7. All warps
+    /// that multiply call it.
     #[tma_device]
-    fn power_of(a: Global<bf16>, k: u32, of_warps: SharedArray<f32, WARPS>) -> f32 {
-        let mut greatest = 0.0f32;
-        for at in (thread_idx().x * VECTOR..k).step_by(SPAN) {
-            let x = a.get_vec::<8>(at);
-            for i in unroll(0..8usize) {
-                greatest = max(greatest, abs(x[i].to_f32()));
+    fn convert(a: Global<bf16>, k: u32, tile: Row, end: u32, inverses: SharedArray<f32, MOST_PANELS>) {
+        let mut loaded = [[cast::<bf16>(0.0f32); 8]; VECTORS];
+        for i in unroll(0..VECTORS) {
+            let at = thread_idx().x * VECTOR + i as u32 * SPAN;
+            if at < k {
+                loaded[i] = a.get_vec::<8>(at); // all of a thread's loads are in flight at once
             }
         }
-        greatest = warp_reduce_max(greatest);
-        if lane_idx() == 0 {
-            of_warps.set(warp_idx(), greatest);
-        }
-        named_barrier_sync(MULTIPLIERS, 32 * WARPS);
-        for warp in unroll(0..WARPS) {
-            greatest = max(greatest, of_warps.get(warp));
-        }
-        let exponent = max((greatest.to_bits() >> 23) & 255, 15);
-        f32::from_bits((268 - exponent) << 23)
-    }
-
-    /// Writes A times `power` to its tile, with zeros from column `k` up to `end`. Of each 16
-    /// columns, pairs 0 to 7 are in the order 0, 2, 4, 6, 1, 3, 5, 7. All warps that multiply call
-    /// it.
-    #[tma_device]
-    fn convert(a: Global<bf16>, k: u32, tile: Row, end: u32, power: f32) {
-        for at in (thread_idx().x * VECTOR..end).step_by(SPAN) {
-            let mut values = [0.0f32; 8];
-            if at < k {
-                let x = a.get_vec::<8>(at);
-                for i in unroll(0..8usize) {
-                    values[i] = x[i].to_f32() * power;
+        for i in unroll(0..VECTORS) {
+            let at = thread_idx().x * VECTOR + i as u32 * SPAN;
+            if i as u32 * SPAN < end {
+                let mut greatest = 0.0f32;
+                for j in unroll(0..8usize) {
+                    greatest = max(greatest, abs(loaded[i][j].to_f32()));
+                }
+                for bit in unroll(0..4u32) {
+                    greatest = max(greatest, shuffle_xor(greatest, 1 << bit)); // 16 lanes have a panel
+                }
+                let exponent = clamp(greatest.to_bits() >> 23, 15, 254);
+                let power = f32::from_bits((268 - exponent) << 23);
+                let column = at % PANEL / 16 * 16 + at % 16 / 2;
+                if at < end {
+                    for pair in unroll(0..4usize) {
+                        let first = cast::<f16>(loaded[i][2 * pair].to_f32() * power);
+                        let second = cast::<f16>(loaded[i][2 * pair + 1].to_f32() * power);
+                        let place = pair as u32 / 2 * 2 + pair as u32 % 2 * 8;
+                        tile.set_vec::<2>([at / PANEL, column + place], [first, second]);
+                    }
+                    if at % WIDE_PANEL == 0 {
+                        inverses.set(at / WIDE_PANEL, f32::from_bits((exponent - 14) << 23));
+                    }
                 }
             }
-            let column = at % PANEL / 16 * 16 + at % 16 / 2;
-            for pair in unroll(0..4usize) {
-                let two = [cast::<f16>(values[2 * pair]), cast::<f16>(values[2 * pair + 1])];
-                let place = pair as u32 / 2 * 2 + pair as u32 % 2 * 8;
-                tile.set_vec::<2>([at / PANEL, column + place], two);
-            }
         }
         named_barrier_sync(MULTIPLIERS, 32 * WARPS);
+    }
+
+    /// Returns the scale of the warp's panel in the lane's step of a unit, or 1 where there is none.
+    /// Lanes have the scales of different steps, which are loaded at once.
+    #[tma_device]
+    fn lane_scale(scales: Option<Global<f32>>, unit: u32, units: u32, panels: u32, k_shift: u32) -> f32 {
+        let count = panels.div_ceil(PANELS);
+        let mut scale = 1.0f32;
+        if let Some(scales) = scales {
+            let panel = nth_step(steps_of(unit, count, k_shift), lane_idx()) * PANELS + warp_idx();
+            if unit < units && lane_idx() < count && panel < panels {
+                scale = scales.get(unit * BN / WIDE_PANEL * panels + panel);
+            }
+        }
+        scale
     }
 
     /// Computes `n` elements of C, in units of `BN` rows of B, whose K is whole panels. Without
     /// scales, all of them are 1.
     ///
-    /// A block reads B before the previous kernel has ended if `is_constant`.
+    /// A block reads B and scales before the previous kernel has ended if `is_constant`.
     #[tma_kernel(threads = 32 * (WARPS + 1), unchecked, instances(C in [bf16, f32];))]
     pub fn multiply<C>(
         a: Global<bf16>,
@@ -113,7 +130,7 @@ pub mod converted {
         let ring: Pipeline<(WidePanels,), STAGES> = shared();
         let row: Row = shared();
         let sums: Stages<SharedArray<f32, SUMS>, 2> = shared();
-        let of_warps: SharedArray<f32, WARPS> = shared();
+        let inverses: SharedArray<f32, MOST_PANELS> = shared();
         if thread_idx().x == 0 {
             b.prefetch_descriptor();
             ring.init(WARPS); // one arrival per multiplying warp
@@ -140,10 +157,13 @@ pub mod converted {
                 }
             }
         } else {
+            if !is_constant {
+                grid_dependency_wait();
+            }
+            let mut next_scale = lane_scale(scales, block_idx().x, units, panels, k_shift);
             grid_dependency_wait();
             grid_dependency_launch(); // the next kernel may begin to prepare
-            let power = power_of(a, k, of_warps);
-            convert(a, k, row, count * PANELS * WIDE_PANEL, power);
+            convert(a, k, row, count * PANELS * WIDE_PANEL, inverses);
 
             let mut consumer = ring.consumer();
             let panel = warp_idx();
@@ -153,28 +173,27 @@ pub mod converted {
             let mut buffer = 0u32;
             for unit in (block_idx().x..units).step_by(blocks) {
                 let steps = steps_of(unit, count, k_shift);
-                let scales_of_unit = unit * BN / WIDE_PANEL * panels;
+                let lane_scales = next_scale;
+                next_scale = lane_scale(scales, unit + grid_dim().x, units, panels, k_shift);
                 let mut even = WarpAccumulator::<f32, BN, 8>::zero();
                 let mut odd = WarpAccumulator::<f32, BN, 8>::zero();
                 for i in 0..count {
                     let step = nth_step(steps, i);
-                    let mut scale = 1.0f32;
-                    if let Some(scales) = scales {
-                        scale = scales.get(scales_of_unit + min(step * PANELS + panel, panels - 1));
-                    }
+                    let scale = shuffle_idx(lane_scales, i);
+                    let inverse = inverses.get(step * PANELS + panel);
                     let right = WarpRight::<f16, 8, PANEL>::load(row, [step * ROWS + first, 0]);
                     let slot = consumer.wait();
                     let left = WarpLeft::<f16, BN, PANEL>::widen(slot.0.batch(panel), [0, 0]);
                     let mut part = WarpAccumulator::<f32, BN, 8>::zero();
                     part.mma_sync(left, right);
                     for i in unroll(0..part.len()) {
-                        even[i] = fma(part[i], scale, even[i]);
+                        even[i] = fma(part[i] * inverse, scale, even[i]);
                     }
                     let left = WarpLeft::<f16, BN, PANEL>::widen(slot.0.batch(panel), [0, PANEL]);
                     let mut part = WarpAccumulator::<f32, BN, 8>::zero();
                     part.mma_sync(left, right);
                     for i in unroll(0..part.len()) {
-                        odd[i] = fma(part[i], scale, odd[i]);
+                        odd[i] = fma(part[i] * inverse, scale, odd[i]);
                     }
                     sync_warp();
                     if elect_one() {
@@ -194,7 +213,7 @@ pub mod converted {
                 named_barrier_sync(MULTIPLIERS, 32 * WARPS);
                 let to = unit * BN + thread_idx().x;
                 if thread_idx().x < BN && to < n {
-                    c.set(to, cast::<C>(total::<1, SUMS>(parts, thread_idx().x) * recip(power)));
+                    c.set(to, cast::<C>(total::<1, SUMS>(parts, thread_idx().x)));
                 }
             }
         }

@@ -23,9 +23,8 @@ const MOST_BLOCKS: usize = 65_535;
 pub struct QuantizedOptions<'a> {
     /// N / 128 × K / 128, both rounded up. Without them, all are 1.
     pub scales: Option<TensorView<'a, f32, 2>>,
-    /// Whether no work that is queued before and has not ended writes B: as
-    /// [`GemmOptions::constant_b`](crate::gemm::GemmOptions::constant_b). The scales may be
-    /// written.
+    /// Whether no work that is queued before and has not ended writes B or the scales: as
+    /// [`GemmOptions::constant_b`](crate::gemm::GemmOptions::constant_b).
     pub constant_b: bool,
 }
 
@@ -35,8 +34,8 @@ pub struct QuantizedOptions<'a> {
 /// A is M × K, B is N × K and C is M × N. Elements of B are converted to 16 bits, which is exact,
 /// when they are multiplied. Sums of 64 or 128 products are multiplied by their scale and added,
 /// all in `f32`, in an order that depends on the extents and the device: the same matrices produce
-/// the same bits each time. Of a single row of A, elements below 2^-29 of the greatest one may lose
-/// bits, and those below 2^-40 count as zeros.
+/// the same bits each time. Of a single row of A, elements below 2^-29 of the greatest one in their
+/// 128 columns may lose bits, and those below 2^-40 count as zeros.
 ///
 /// The kernels are for few rows of A, where they read each element of B once: for more than 64,
 /// they do so for each 64 of them. Rows of A and B begin at multiples of 16 bytes, and those of C

@@ -42,8 +42,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let first = part(256, width, V as u32, rows);
         let mine = shifted(first, block_idx().y * (VECTORS as u32 * first.step));
         if !mine.exists || mine.column >= columns {

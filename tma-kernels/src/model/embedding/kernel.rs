@@ -32,8 +32,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let first = part(256, width, V as u32, rows);
         let mine = shifted(first, block_idx().y * (2 * first.step));
         let mut token = vocabulary;

@@ -37,8 +37,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let first = part(256, width, V as u32, tokens);
         let mine = shifted(first, block_idx().y * (COPIED as u32 * first.step));
         let x = load::<T, COPIED, V, W>(x, mine.row as u64 * x_row, mine, columns);
@@ -81,8 +81,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let first = part(256, width, V as u32, tokens);
         let mine = shifted(first, block_idx().y * first.step);
         let token = mine.row as u64;

@@ -177,8 +177,8 @@ pub mod tokens {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let bits: SharedArray<u32, WORDS> = shared();
         let experts_of: SharedArray<u32, THREADS> = shared();
         let starts: SharedArray<u32, MOST_EXPERTS> = shared();
@@ -246,8 +246,8 @@ pub mod tokens {
         chosen_row: u64,
         rows_row: u64,
     ) {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let totals: SharedArray<u32, THREADS> = shared();
         let earlier: SharedArray<u32, THREADS> = shared();
         let starts: SharedArray<u32, MOST_EXPERTS> = shared();

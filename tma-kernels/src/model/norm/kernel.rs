@@ -87,13 +87,16 @@ pub mod rows {
     /// which are written back. `width` threads have a row, of which each has `K` vectors of a part.
     /// Rows longer than a part are loaded twice.
     ///
-    /// The result is written to `out`, or with scales to `quantised`. Then a row has one part.
+    /// The result is written to `out`, or with scales to `quantised`. Then a row has one part. If
+    /// `is_constant`, weights are read before the previous kernel has ended.
     #[tma_kernel(threads = THREADS, min_blocks = 512 / THREADS, unchecked, instances(
         T in [bf16, f16, f32],
         (THREADS, K, WIDE) in [single = (512, 1, 1), short = (256, 2, 1), long = (512, 4, 1), odd = (256, 4, 0)],
         let V = 1 + WIDE * (16 / size_of::<T>() - 1),
         let W = V + (1 - WIDE),
         let WARPS = THREADS / 32,
+        let EARLY = if K <= 2 { K } else { 0 }, // vectors of weights that may be loaded early
+        let LEN = if K <= 2 { K * V } else { 1 },
     ))]
     pub fn normalise<
         T,
@@ -103,6 +106,8 @@ pub mod rows {
         const V: usize,
         const W: usize,
         const WARPS: u32,
+        const EARLY: usize,
+        const LEN: usize,
     >(
         x: Global<T>,
         out: Option<Global<T>>,
@@ -127,13 +132,26 @@ pub mod rows {
         residual_inner: u64,
         scales_row: u64,
         scales_block: u64,
+        is_constant: bool,
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
-        grid_dependency_launch();
         let sums: SharedArray<f32, WARPS> = shared();
         let first = part(THREADS, width, V as u32, rows);
+        grid_dependency_launch();
+        let mut early = [0.0f32; LEN];
+        if let Some(weight) = weight {
+            for k in unroll(0..EARLY) {
+                let column = first.column + k as u32 * first.step;
+                if is_constant && column < columns {
+                    let vector = weight.get_vec::<W>(column);
+                    for i in unroll(0..V) {
+                        early[k * V + i] = cast::<f32>(vector[i]);
+                    }
+                }
+            }
+        }
+        grid_dependency_wait();
         let span = K as u32 * first.step;
         let row = row_index(first.row, inner);
         let from = row_start(Strides { outer: x_outer, inner: x_inner }, row);
@@ -183,7 +201,16 @@ pub mod rows {
                 }
             }
             if let Some(weight) = weight {
-                let of_weight = load::<T, K, V, W>(weight, 0, mine, columns);
+                let mut of_weight = [[0.0f32; V]; K];
+                if EARLY > 0 && is_constant {
+                    for k in unroll(0..EARLY) {
+                        for i in unroll(0..V) {
+                            of_weight[k][i] = early[k * V + i];
+                        }
+                    }
+                } else {
+                    of_weight = load::<T, K, V, W>(weight, 0, mine, columns);
+                }
                 let offset = if one_plus_weight { 1.0 } else { 0.0 };
                 for k in unroll(0..K) {
                     for i in unroll(0..V) {

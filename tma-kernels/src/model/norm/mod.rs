@@ -18,6 +18,10 @@ use crate::dependent::dependent;
 pub struct NormOptions<'a, T, const N: usize> {
     /// The factor of each column.
     pub weight: Option<TensorView<'a, T, 1>>,
+    /// Whether no work that is queued before and has not ended writes the weights. A kernel for few
+    /// rows then reads them while the previous kernel still runs. If they are written all the same,
+    /// results have unspecified elements.
+    pub constant_weight: bool,
     /// Whether 1 is added to the weights, as in Gemma.
     pub one_plus_weight: bool,
     /// The term of each column.
@@ -31,7 +35,14 @@ pub struct NormOptions<'a, T, const N: usize> {
 
 impl<T, const N: usize> Default for NormOptions<'_, T, N> {
     fn default() -> Self {
-        Self { weight: None, one_plus_weight: false, bias: None, epsilon: 1e-6, residual: None }
+        Self {
+            weight: None,
+            constant_weight: false,
+            one_plus_weight: false,
+            bias: None,
+            epsilon: 1e-6,
+            residual: None,
+        }
     }
 }
 
@@ -133,7 +144,7 @@ fn queue<T: ModelElement, const N: usize>(
     out: Output<'_, T, N>,
     options: NormOptions<'_, T, N>,
 ) -> Result<(), ModelError> {
-    let NormOptions { weight, one_plus_weight, bias, epsilon, residual } = options;
+    let NormOptions { weight, constant_weight, one_plus_weight, bias, epsilon, residual } = options;
     let shape = x.shape();
     let rows = Rows::of(&shape)?;
     if !(epsilon >= 0.0 && epsilon.is_finite()) {
@@ -253,6 +264,7 @@ fn queue<T: ModelElement, const N: usize>(
         of_residual.inner,
         scale_strides[0] as u64,
         scale_strides[1] as u64,
+        constant_weight,
     )?;
     Ok(())
 }

@@ -160,8 +160,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let shared_max: SharedArray<f32, WARPS> = shared();
         let first = part(THREADS, width, V as u32, rows);
         let span = K as u32 * first.step;

@@ -62,8 +62,8 @@ pub mod batches {
             fence_barrier_init();
         }
         sync_threads();
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
 
         let mut ahead = block_idx().x;
         for i in 0..BUFFERS {

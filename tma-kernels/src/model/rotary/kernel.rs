@@ -7,7 +7,7 @@ use tma_runtime::tma_module;
 pub mod rows {
     use tma_runtime::prelude::*;
 
-    use crate::cached::append::kernel::rows::{VECTOR, turned_pairs};
+    use crate::cached::append::kernel::rows::{Angles, VECTOR, angles_of, rotating_slots, turned_pairs};
 
     /// Threads of a block.
     pub const THREADS: u32 = 256;
@@ -41,23 +41,6 @@ pub mod rows {
         pub step: u64,
     }
 
-    /// Returns the cosines or sines of a thread's columns: of 4 adjacent pairs, or of 8 pairs in two
-    /// vectors.
-    #[tma_device]
-    pub fn angles_of<const PAIRS: bool>(table: Global<f32>, start: u64, column: u32) -> [f32; 8] {
-        let mut angles = [0.0f32; 8];
-        for part in unroll(0..2u32) {
-            let i = start + if PAIRS { column / 2 } else { column + 4 * part } as u64;
-            if i < table.len().saturating_sub(3) {
-                let vector = table.get_vec::<4>(i);
-                for k in unroll(0..4usize) {
-                    angles[4 * part as usize + k] = vector[k];
-                }
-            }
-        }
-        angles
-    }
-
     /// Rotates the columns of a thread, or copies them. All is read before anything is written, so
     /// that `to` may be `from`. Loads and stores have conditions instead of checks: with branches
     /// in between, loads would wait for each other.
@@ -68,8 +51,7 @@ pub mod rows {
         to: Global<T>,
         of_to: Heads,
         columns: Columns,
-        cos: [f32; 8],
-        sin: [f32; 8],
+        angles: &Angles,
     ) {
         let mut first = [[cast::<T>(0.0f32); 8]; 4];
         let mut second = [[cast::<T>(0.0f32); 8]; 4];
@@ -92,19 +74,13 @@ pub mod rows {
             let mut of_second = second[h as usize];
             if columns.is_rotated {
                 if PAIRS {
-                    let mut cos_of = [0.0f32; 4];
-                    let mut sin_of = [0.0f32; 4];
-                    for k in unroll(0..4usize) {
-                        cos_of[k] = cos[k];
-                        sin_of[k] = sin[k];
-                    }
-                    of_first = turned_pairs(of_first, cos_of, sin_of);
+                    of_first = turned_pairs(of_first, angles);
                 } else {
                     for k in unroll(0..8usize) {
                         let a = cast::<f32>(first[h as usize][k]);
                         let b = cast::<f32>(second[h as usize][k]);
-                        of_first[k] = cast::<T>(fma(a, cos[k], -(b * sin[k])));
-                        of_second[k] = cast::<T>(fma(b, cos[k], a * sin[k]));
+                        of_first[k] = cast::<T>(fma(a, angles.cos[k], -(b * angles.sin[k])));
+                        of_second[k] = cast::<T>(fma(b, angles.cos[k], a * angles.sin[k]));
                     }
                 }
             }
@@ -150,8 +126,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let item = block_idx().x * THREADS + thread_idx().x;
         if item >= items {
             return;
@@ -166,24 +142,23 @@ pub mod rows {
             return;
         }
         // A slot has one vector of adjacent pairs, or two of halves. The last ones are copied.
-        let rotating = if PAIRS { rotated / VECTOR } else { rotated / (2 * VECTOR) };
+        let rotating = rotating_slots::<PAIRS>(rotated);
         let is_rotated = slot < rotating;
         let first = if is_rotated { slot * VECTOR } else { rotated + (slot - rotating) * VECTOR };
         let second = first + rotated / 2;
         let has_second = is_rotated && !PAIRS;
         let columns = Columns { head, heads, first, second, has_second, is_rotated };
-        let mut of_cos = [0.0f32; 8];
-        let mut of_sin = [0.0f32; 8];
+        let mut angles = Angles { cos: [0.0; 8], sin: [0.0; 8] };
         if is_rotated {
-            of_cos = angles_of::<PAIRS>(cos, position as u64 * cos_position, first);
-            of_sin = angles_of::<PAIRS>(sin, position as u64 * sin_position, first);
+            angles.cos = angles_of::<PAIRS>(cos, position as u64 * cos_position, first);
+            angles.sin = angles_of::<PAIRS>(sin, position as u64 * sin_position, first);
         }
         let of_out = Heads { start: token as u64 * out_token, step: out_head };
         if let Some(x) = x {
             let of_x = Heads { start: token as u64 * x_token, step: x_head };
-            turn_heads::<T, PAIRS>(x, of_x, out, of_out, columns, of_cos, of_sin);
+            turn_heads::<T, PAIRS>(x, of_x, out, of_out, columns, &angles);
         } else {
-            turn_heads::<T, PAIRS>(out, of_out, out, of_out, columns, of_cos, of_sin);
+            turn_heads::<T, PAIRS>(out, of_out, out, of_out, columns, &angles);
         }
     }
 }

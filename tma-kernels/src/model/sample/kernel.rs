@@ -136,8 +136,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let ranks: SharedArray<u64, WARPS> = shared();
         let sums: SharedArray<f32, WARPS> = shared();
         let counts: SharedArray<f32, WARPS> = shared();
@@ -349,8 +349,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let ranks: SharedArray<u64, WARPS> = shared();
         let sums: SharedArray<f32, WARPS> = shared();
         let counts: SharedArray<f32, WARPS> = shared();

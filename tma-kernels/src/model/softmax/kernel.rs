@@ -73,8 +73,8 @@ pub mod rows {
     ) where
         T: TileElement + Number,
     {
-        grid_dependency_wait();
         grid_dependency_launch();
+        grid_dependency_wait();
         let sums: SharedArray<f32, WARPS> = shared();
         let first = part(THREADS, width, V as u32, rows);
         let span = K as u32 * first.step;
