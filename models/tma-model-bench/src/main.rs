@@ -142,7 +142,13 @@ fn read(arguments: &Arguments, decoder: Decoder) -> Result<()> {
 fn request(decoder: &Decoder, text: usize, tokens: usize, limit: usize) -> Request {
     let vocabulary = decoder.config().vocabulary;
     let token = |i: usize| ((text * 7919 + i * 104_729 + 17) % vocabulary) as u32;
-    Request { prompt: (0..tokens).map(token).collect(), limit, sampling: Sampling::default(), ends: vec![] }
+    Request {
+        prompt: (0..tokens).map(token).collect(),
+        limit,
+        sampling: Sampling::default(),
+        ends: vec![],
+        log_probabilities: None,
+    }
 }
 
 /// Returns the contents of a `config.json`.

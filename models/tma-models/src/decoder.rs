@@ -39,6 +39,9 @@ pub struct Batch<'a> {
     pub is_first: bool,
     /// The tokens whose logits are computed.
     pub wanted: Wanted,
+    /// Whether keys are divided among blocks in the same way whatever other sequences there are.
+    /// Otherwise the order in which results are added depends on the lengths of all.
+    pub is_reproducible: bool,
 }
 
 /// The tokens of a batch whose logits are computed.
