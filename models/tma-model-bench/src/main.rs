@@ -58,7 +58,8 @@ fn main() -> Result<()> {
     }
     let start = Instant::now();
     let mut weight_bytes = 0;
-    let mut decoder = Decoder::load(&device, config, Source::Noise, &mut |bytes| weight_bytes = bytes)?;
+    let mut decoder =
+        Decoder::load(&device, config, Source::Noise, &mut |loaded| weight_bytes = loaded.on_device)?;
     println!(
         "{}",
         json!({ "model": arguments.shape, "e4m3": arguments.e4m3, "device": device.name(), "weight_bytes": weight_bytes,

@@ -9,7 +9,7 @@ use crate::activations::Activations;
 use crate::cache::Cache;
 use crate::config::{Config, Positions};
 use crate::forward;
-use crate::loader::{Loader, Source};
+use crate::loader::{Loaded, Loader, Source};
 use crate::weights::Weights;
 
 /// A decoder whose weights are on a device.
@@ -56,8 +56,7 @@ pub enum Wanted {
 }
 
 impl Decoder {
-    /// Loads the weights of a model. `loaded` is called with the bytes that are on the device so
-    /// far.
+    /// Loads the weights of a model. `loaded` is called with the bytes that were loaded so far.
     ///
     /// # Errors
     ///
@@ -66,7 +65,7 @@ impl Decoder {
         device: &Device,
         config: Config,
         source: Source<'_>,
-        loaded: &mut dyn FnMut(u64),
+        loaded: &mut dyn FnMut(Loaded),
     ) -> Result<Self, ModelError> {
         let rotary = match &config.positions {
             Positions::Learned => None,

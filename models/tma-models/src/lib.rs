@@ -34,4 +34,4 @@ mod weights;
 
 pub use self::activations::Activations;
 pub use self::error::{ModelError, RequestError};
-pub use self::loader::Source;
+pub use self::loader::{Loaded, Source};
