@@ -24,6 +24,7 @@ NEW_TOKENS = 12
 LEAST_MARGIN = 0.06  # of the logits' standard deviation; rounding to bf16 moves them by 0.01 to 0.02
 LEAST_EXPERT_MARGIN = 0.03  # of router logits' standard deviation, between the last expert chosen and the next
 KEPT_POSITIONS = [0, 7, 17, -1]
+SENTENCES = [PROMPT, "A shorter text", "é"]  # of different lengths
 VOCABULARY = 264  # bytes and eight more
 
 SMALL = dict(vocab_size=VOCABULARY, hidden_size=64, num_hidden_layers=2, max_position_embeddings=128)
@@ -46,6 +47,7 @@ MODELS = {
     "gpt2": ("GPT2Config", {"vocab_size": VOCABULARY, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128,
                             "bos_token_id": 256, "eos_token_id": 256}),
     "bert": ("BertConfig", {**SMALL, "num_attention_heads": 4, "intermediate_size": 96, "type_vocab_size": 2}),
+    "minilm": ("BertConfig", {**SMALL, "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 192}),
 }
 
 
@@ -142,6 +144,13 @@ def encoder(model, tokens):
         return {"states": rounded(model(torch.tensor([tokens])).last_hidden_state[0, KEPT_POSITIONS])}
 
 
+def sentences(model, tokenizer):
+    """Embeddings of sentences: the means of their hidden states, with a norm of 1."""
+    with torch.no_grad():
+        means = [model(torch.tensor([tokenizer.encode(text).ids])).last_hidden_state[0].mean(0) for text in SENTENCES]
+    return list(zip(SENTENCES, rounded(torch.nn.functional.normalize(torch.stack(means)))))
+
+
 def bf16_error(model, tokens, results):
     """The greatest error of the same model in bf16, relative to the standard deviation of a position."""
     with torch.no_grad():
@@ -169,7 +178,7 @@ def main():
     for name in sys.argv[2:] or MODELS:
         kind, options = MODELS[name]
         config = getattr(transformers, kind)(**options)
-        is_encoder = name == "bert"
+        is_encoder = kind == "BertConfig"
         model_class = transformers.AutoModel if is_encoder else transformers.AutoModelForCausalLM
         for salt in range(1000):  # until no choice of a token is a close one
             model, written = with_noise(f"{name}{salt}", model_class, config)
@@ -178,6 +187,8 @@ def main():
             are_experts_clear = min(of_experts, default=1.0) >= LEAST_EXPERT_MARGIN
             if are_experts_clear and min(results.get("margins", [1.0])) >= LEAST_MARGIN:
                 break
+        if is_encoder:
+            results["sentences"] = sentences(model, tokenizer)
         written |= {"name": f"{name}{salt}", "bf16_error": bf16_error(model, tokens, results)}
         written |= {"transformers": transformers.__version__, "prompt": PROMPT, "tokens": tokens, **results}
         (folder / f"{name}.json").write_text(json.dumps(written) + "\n")

@@ -34,6 +34,9 @@ pub struct Reference {
     /// The hidden states at the same positions, of encoders.
     #[serde(default)]
     pub states: Vec<Vec<f32>>,
+    /// Texts with their embeddings, of encoders: the means of hidden states, with a norm of 1.
+    #[serde(default)]
+    pub sentences: Vec<(String, Vec<f32>)>,
     /// The greatest error of transformers' own results in `bf16`, relative to the standard
     /// deviation of the results at a position.
     pub bf16_error: f64,

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
-use tma_models::Source;
 use tma_models::checkpoint::Checkpoint;
 use tma_models::config::{Config, WeightFormat};
 use tma_models::decoder::Decoder;
 use tma_models::text::Text;
+use tma_models::{Loaded, Source};
 use tma_runtime::Device;
 
 /// A model that is ready to generate text.
@@ -71,7 +71,7 @@ pub fn model(folder: &Path, device: &Device, weights: Option<WeightFormat>) -> R
     bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {bytes} of {total_bytes}, {eta} left")?);
     bar.set_message("Loading weights");
     bar.enable_steady_tick(Duration::from_millis(200));
-    let loaded = &mut |read| bar.set_position(read);
+    let loaded = &mut |loaded: Loaded| bar.set_position(loaded.read);
     let decoder = Decoder::load(device, config, Source::Checkpoint(&checkpoint), loaded)?;
     bar.finish_and_clear();
     let name =

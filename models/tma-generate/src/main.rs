@@ -54,6 +54,11 @@ struct Arguments {
     /// The greatest number of requests of clients that wait.
     #[arg(long, default_value_t = 256)]
     queue: usize,
+    /// Compute the same for each text, whatever others there are: the same request then has the
+    /// same answer, also where two tokens are nearly as probable. Steps of a few texts take as long
+    /// as those of `--sequences`.
+    #[arg(long)]
+    reproducible: bool,
 }
 
 /// Elements of weights.
@@ -77,11 +82,11 @@ fn main() -> Result<()> {
     let device = load::device(arguments.device.as_deref())?;
     let model = load::model(&arguments.model, &device, arguments.weights.map(Weights::format))?;
     if let Some(address) = arguments.serve {
-        let Arguments { context, queue, .. } = arguments;
+        let Arguments { context, queue, reproducible, .. } = arguments;
         let sequences = usize::from(arguments.sequences);
         return server::run(
             model,
-            EngineOptions { sequences, context, queue, ..Default::default() },
+            EngineOptions { sequences, context, queue, reproducible, ..Default::default() },
             address,
         );
     }

@@ -51,7 +51,7 @@ pub fn generate(
     let mut summary =
         Summary { prompt: prompt.len(), tokens: 0, first: Duration::ZERO, others: Duration::ZERO };
     let mut stream = TextStream::after(&prompt);
-    engine.submit(Request { prompt, limit, sampling, ends })?;
+    engine.submit(Request { prompt, limit, sampling, ends, log_probabilities: None })?;
     let start = Instant::now();
     while !engine.is_idle() {
         for event in engine.step()? {

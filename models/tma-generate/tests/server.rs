@@ -1,59 +1,22 @@
 //! The server: completions, streams, errors, several clients at once, and clients that leave.
 
+mod common;
+
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tma_generate::{load, server};
 use tma_models::engine::EngineOptions;
-use tma_models::text::Text;
-use tma_models_reference::Reference;
-use tma_runtime::Device;
 use tower::ServiceExt;
 
-/// A server of a small model on the simulator.
-struct Server {
-    router: Router,
-    reference: Reference,
-    /// The text that the model appends to the prompt.
-    continuation: String,
-}
-
-fn server(options: EngineOptions) -> Result<Server> {
-    let reference = Reference::open("llama3")?;
-    let folder = tempfile::tempdir()?;
-    reference.write(folder.path())?;
-    let continuation = Text::open(folder.path())?.decode(&reference.greedy)?;
-    let model = load::model(folder.path(), &Device::simulator(), None)?;
-    Ok(Server { router: server::router(model, options)?, reference, continuation })
-}
-
-fn small() -> EngineOptions {
-    EngineOptions { sequences: 4, context: 100, queue: 8, ..Default::default() }
-}
-
-async fn post(router: &Router, body: &Value) -> Result<(StatusCode, String)> {
-    raw_post(router, body.to_string()).await
-}
-
-async fn raw_post(router: &Router, body: String) -> Result<(StatusCode, String)> {
-    let request = Request::post("/v1/completions").body(Body::from(body))?;
-    let response = router.clone().oneshot(request).await?;
-    let status = response.status();
-    Ok((status, String::from_utf8(response.into_body().collect().await?.to_bytes().to_vec())?))
-}
-
-fn greedy(prompt: &str, tokens: usize) -> Value {
-    json!({ "prompt": prompt, "max_tokens": tokens, "temperature": 0 })
-}
+use common::{Server, greedy, post, raw_post, server, small};
 
 #[tokio::test]
 async fn a_completion_is_the_text_of_transformers() -> Result<()> {
-    let Server { router, reference, continuation } = server(small())?;
+    let Server { router, reference, continuation, .. } = server(small())?;
     let (status, body) = post(&router, &greedy(&reference.prompt, 12)).await?;
     let body: Value = serde_json::from_str(&body)?;
     assert_eq!(status, StatusCode::OK);
@@ -72,7 +35,7 @@ async fn a_completion_is_the_text_of_transformers() -> Result<()> {
 
 #[tokio::test]
 async fn the_pieces_of_a_stream_are_the_same_text() -> Result<()> {
-    let Server { router, reference, continuation } = server(small())?;
+    let Server { router, reference, continuation, .. } = server(small())?;
     let mut request = greedy(&reference.prompt, 12);
     request["stream"] = json!(true);
     let (status, body) = post(&router, &request).await?;
@@ -89,7 +52,7 @@ async fn the_pieces_of_a_stream_are_the_same_text() -> Result<()> {
 
 #[tokio::test]
 async fn a_stop_ends_the_text_before_it() -> Result<()> {
-    let Server { router, reference, continuation } = server(small())?;
+    let Server { router, reference, continuation, .. } = server(small())?;
     let at = continuation.char_indices().nth(4).context("a longer text")?.0;
     let mut request = greedy(&reference.prompt, 12);
     request["stop"] =

@@ -58,7 +58,8 @@ fn main() -> Result<()> {
     }
     let start = Instant::now();
     let mut weight_bytes = 0;
-    let mut decoder = Decoder::load(&device, config, Source::Noise, &mut |bytes| weight_bytes = bytes)?;
+    let mut decoder =
+        Decoder::load(&device, config, Source::Noise, &mut |loaded| weight_bytes = loaded.on_device)?;
     println!(
         "{}",
         json!({ "model": arguments.shape, "e4m3": arguments.e4m3, "device": device.name(), "weight_bytes": weight_bytes,
@@ -142,7 +143,13 @@ fn read(arguments: &Arguments, decoder: Decoder) -> Result<()> {
 fn request(decoder: &Decoder, text: usize, tokens: usize, limit: usize) -> Request {
     let vocabulary = decoder.config().vocabulary;
     let token = |i: usize| ((text * 7919 + i * 104_729 + 17) % vocabulary) as u32;
-    Request { prompt: (0..tokens).map(token).collect(), limit, sampling: Sampling::default(), ends: vec![] }
+    Request {
+        prompt: (0..tokens).map(token).collect(),
+        limit,
+        sampling: Sampling::default(),
+        ends: vec![],
+        log_probabilities: None,
+    }
 }
 
 /// Returns the contents of a `config.json`.

@@ -29,7 +29,13 @@ fn generate(device: &Device, folder: &Path, prompt: &str) -> Result<()> {
     let mut engine = Engine::new(decoder, EngineOptions { context: 128, ..Default::default() })?;
     let prompt = text.encode(prompt)?;
     let mut stream = TextStream::after(&prompt);
-    engine.submit(Request { prompt, limit: 12, sampling: Sampling::default(), ends })?;
+    engine.submit(Request {
+        prompt,
+        limit: 12,
+        sampling: Sampling::default(),
+        ends,
+        log_probabilities: None,
+    })?;
     while !engine.is_idle() {
         for token in engine.step()?.into_iter().filter_map(|event| event.token) {
             print!("{}", stream.push(&text, token)?);

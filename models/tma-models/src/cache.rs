@@ -62,6 +62,11 @@ impl FreePages {
         Some(self.0.split_off(rest))
     }
 
+    /// Returns the number of pages.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Takes pages back.
     pub(crate) fn give_back(&mut self, pages: Vec<u32>) {
         self.0.extend(pages);

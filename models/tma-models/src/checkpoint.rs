@@ -36,6 +36,14 @@ struct Entry {
     info: TensorInfo,
 }
 
+impl Entry {
+    /// Returns the bytes in the file.
+    fn bytes(&self) -> u64 {
+        let (first, end) = self.info.data_offsets;
+        (end - first) as u64
+    }
+}
+
 /// A list of files, as Hugging Face writes it for large models.
 #[derive(Deserialize)]
 struct Index {
@@ -72,10 +80,15 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Returns the bytes of all tensors as `bf16`.
+    /// Returns the bytes of all tensors in the files.
     pub fn bytes(&self) -> u64 {
-        let elements = |entry: &Entry| entry.info.shape.iter().product::<usize>();
-        self.tensors.values().map(|entry| (elements(entry) * size_of::<bf16>()) as u64).sum()
+        self.tensors.values().map(Entry::bytes).sum()
+    }
+
+    /// Returns the bytes of a tensor and of its scales, if it has any.
+    pub(crate) fn bytes_of(&self, name: &str) -> u64 {
+        let scales = self.tensors.get(&scales_of(name));
+        self.tensors.get(name).into_iter().chain(scales).map(Entry::bytes).sum()
     }
 
     /// Returns whether there is a tensor of this name.
@@ -125,7 +138,7 @@ impl Checkpoint {
         let (_, bytes) = self.elements(name, shape)?;
         to.elements.extend(bytes.iter().map(|&bits| e4m3::from_bits(bits)));
         let shape: Vec<usize> = shape.iter().map(|extent| extent.div_ceil(BLOCK)).collect();
-        let name = format!("{name}_scale_inv");
+        let name = scales_of(name);
         let (dtype, bytes) = self.elements(&name, &shape)?;
         match dtype {
             Dtype::F32 => {
@@ -155,6 +168,11 @@ impl Checkpoint {
             self.files.get(*file).and_then(|all| all.get(start + first..start + end)).ok_or_else(missing)?;
         Ok((info.dtype, bytes))
     }
+}
+
+/// Returns the name of the scales of a matrix of `e4m3`.
+fn scales_of(name: &str) -> String {
+    format!("{name}_scale_inv")
 }
 
 /// Returns the files of weights in a folder, each once.

@@ -9,7 +9,7 @@ use crate::activations::Activations;
 use crate::cache::Cache;
 use crate::config::{Config, Positions};
 use crate::forward;
-use crate::loader::{Loader, Source};
+use crate::loader::{Loaded, Loader, Source};
 use crate::weights::Weights;
 
 /// A decoder whose weights are on a device.
@@ -39,6 +39,9 @@ pub struct Batch<'a> {
     pub is_first: bool,
     /// The tokens whose logits are computed.
     pub wanted: Wanted,
+    /// Whether keys are divided among blocks in the same way whatever other sequences there are.
+    /// Otherwise the order in which results are added depends on the lengths of all.
+    pub is_reproducible: bool,
 }
 
 /// The tokens of a batch whose logits are computed.
@@ -53,8 +56,7 @@ pub enum Wanted {
 }
 
 impl Decoder {
-    /// Loads the weights of a model. `loaded` is called with the bytes that are on the device so
-    /// far.
+    /// Loads the weights of a model. `loaded` is called with the bytes that were loaded so far.
     ///
     /// # Errors
     ///
@@ -63,7 +65,7 @@ impl Decoder {
         device: &Device,
         config: Config,
         source: Source<'_>,
-        loaded: &mut dyn FnMut(u64),
+        loaded: &mut dyn FnMut(Loaded),
     ) -> Result<Self, ModelError> {
         let rotary = match &config.positions {
             Positions::Learned => None,

@@ -13,7 +13,7 @@ use crate::config::WeightFormat;
 use crate::heads::Heads;
 use crate::json::read_json;
 use crate::linear::{ProductMemory, multiply};
-use crate::loader::{Linear, Loader, Norm, Source};
+use crate::loader::{Linear, Loaded, Loader, Norm, Source};
 use crate::views::{first_rows, first_rows_mut};
 
 /// The extents and options of an encoder, as `config.json` has them.
@@ -200,8 +200,7 @@ impl EncoderActivations {
 }
 
 impl Encoder {
-    /// Loads the weights of a model. `loaded` is called with the bytes that are on the device so
-    /// far.
+    /// Loads the weights of a model. `loaded` is called with the bytes that were loaded so far.
     ///
     /// # Errors
     ///
@@ -210,7 +209,7 @@ impl Encoder {
         device: &Device,
         config: EncoderConfig,
         source: Source<'_>,
-        loaded: &mut dyn FnMut(u64),
+        loaded: &mut dyn FnMut(Loaded),
     ) -> Result<Self, ModelError> {
         let mut loader = Loader::new(device, source, WeightFormat::Bf16, loaded);
         let prefix = if loader.has("bert.embeddings.word_embeddings.weight") { "bert." } else { "" };

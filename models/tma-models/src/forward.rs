@@ -2,7 +2,7 @@
 
 use tma_kernels::AttentionOptions;
 use tma_kernels::cached::{
-    AppendOptions, CachedAttentionOptions, KeyValueCache, KeyValueCacheMut, Rotary, RotaryLayout,
+    AppendOptions, CachedAttentionOptions, Division, KeyValueCache, KeyValueCacheMut, Rotary, RotaryLayout,
     RotaryQueries, append, cached_attention,
 };
 use tma_kernels::gemm::{GemmOptions, gemm};
@@ -12,7 +12,7 @@ use tma_runtime::prelude::*;
 
 use crate::ModelError;
 use crate::activations::Activations;
-use crate::cache::{Cache, LayerCache};
+use crate::cache::{Cache, LayerCache, PAGE_ROWS};
 use crate::config::{Activation, Config, NormKind};
 use crate::decoder::{Batch, Decoder, Wanted};
 use crate::heads::Heads;
@@ -21,6 +21,9 @@ use crate::loader::{Linear, Norm};
 use crate::mixture::{self, Experts};
 use crate::views::{first_mut, first_rows, first_rows_mut};
 use crate::weights::Mlp;
+
+/// The keys of a block's unit if results must not depend on other sequences.
+const UNIT_KEYS: usize = 512;
 
 /// Queues a batch of a decoder.
 pub(crate) fn queue(
@@ -117,6 +120,7 @@ impl<L: LaunchOn> Pass<'_, L> {
         let (on, config, batch) = (self.on, self.config, self.batch);
         let Config { heads, key_heads, depth, .. } = *config;
         let window = config.windows[layer];
+        let device = self.decoder.device();
         let (sequences, tokens) = (self.sequences, self.tokens);
         let at = |first, count| Heads { sequences, tokens, first, count, depth };
         let [of_q, of_k, of_v] = [at(0, heads), at(heads, key_heads), at(heads + key_heads, key_heads)];
@@ -163,6 +167,14 @@ impl<L: LaunchOn> Pass<'_, L> {
             return Ok(tma_kernels::attention(on, q, of_k.view(q_and_k)?, v, out, options)?);
         }
         let cache = KeyValueCache::paged(keys.view(), values.view(), batch.table);
+        let division = batch.is_reproducible.then(|| {
+            let most_keys = batch.table.shape()[1] * PAGE_ROWS;
+            let (all_heads, rows) = (sequences * key_heads, tokens * heads / key_heads);
+            // Enough units for the longest sequences, so that no number of keys but this one is
+            // large enough for a unit.
+            let units = all_heads * rows.div_ceil(16) * most_keys.div_ceil(UNIT_KEYS);
+            Division { units, least_keys: UNIT_KEYS, ..Division::of(device, all_heads, most_keys, rows) }
+        });
         let options = CachedAttentionOptions {
             causal: true,
             window,
@@ -170,6 +182,7 @@ impl<L: LaunchOn> Pass<'_, L> {
             soft_cap: config.score_cap,
             workspace: Some(attention),
             constant_cache: layer > 0,
+            division,
             ..Default::default()
         };
         Ok(cached_attention(on, q, cache.with_lengths(lengths.as_view()), out, options)?)

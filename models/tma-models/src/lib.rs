@@ -7,6 +7,7 @@
 //! | [`decoder`] | weights on a device, and the forward pass from tokens to logits |
 //! | [`cache`] | keys and values in pages |
 //! | [`encoder`] | hidden states of whole texts, as BERT computes them |
+//! | [`sentences`] | embeddings of sentences, by an encoder |
 //! | [`engine`] | texts for several requests at a time |
 //! | [`text`] | tokens of texts, and texts of tokens |
 
@@ -26,10 +27,11 @@ mod loader;
 mod mixture;
 mod noise;
 mod quantized;
+pub mod sentences;
 pub mod text;
 mod views;
 mod weights;
 
 pub use self::activations::Activations;
 pub use self::error::{ModelError, RequestError};
-pub use self::loader::Source;
+pub use self::loader::{Loaded, Source};

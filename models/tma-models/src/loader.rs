@@ -17,6 +17,15 @@ pub enum Source<'a> {
     Noise,
 }
 
+/// The bytes of weights that were loaded so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Those of tensors that were read from files, of [`Checkpoint::bytes`]. 0 for noise.
+    pub read: u64,
+    /// Those on the device, where elements may have another size.
+    pub on_device: u64,
+}
+
 /// A matrix of weights, N × K.
 #[derive(Debug)]
 pub(crate) enum Matrix {
@@ -44,9 +53,9 @@ pub(crate) struct Loader<'a> {
     device: &'a Device,
     source: Source<'a>,
     format: WeightFormat,
-    /// Called with the bytes that are on the device so far.
-    loaded: &'a mut dyn FnMut(u64),
-    bytes: u64,
+    /// Called with the bytes that were loaded so far.
+    loaded: &'a mut dyn FnMut(Loaded),
+    bytes: Loaded,
 }
 
 impl<'a> Loader<'a> {
@@ -55,9 +64,9 @@ impl<'a> Loader<'a> {
         device: &'a Device,
         source: Source<'a>,
         format: WeightFormat,
-        loaded: &'a mut dyn FnMut(u64),
+        loaded: &'a mut dyn FnMut(Loaded),
     ) -> Self {
-        Self { device, source, format, loaded, bytes: 0 }
+        Self { device, source, format, loaded, bytes: Loaded::default() }
     }
 
     /// Returns whether the source has a tensor of this name, as noise has.
@@ -112,6 +121,7 @@ impl<'a> Loader<'a> {
                 if before_last.iter().all(|(_, rows)| rows.is_multiple_of(BLOCK)) {
                     for (name, rows) in parts {
                         files.append_quantized(name, &[*rows, columns], &mut quantized)?;
+                        self.bytes.read += files.bytes_of(name);
                     }
                 } else {
                     quantized = Quantized::of(&self.gathered(parts, columns)?, columns);
@@ -133,11 +143,12 @@ impl<'a> Loader<'a> {
         columns: usize,
     ) -> Result<DeviceTensor<bf16, 2>, ModelError> {
         let rows = parts.iter().map(|(_, rows)| rows).sum();
-        self.upload(&self.gathered(parts, columns)?, [rows, columns])
+        let host = self.gathered(parts, columns)?;
+        self.upload(&host, [rows, columns])
     }
 
     /// Returns the elements of matrices, one after the other.
-    fn gathered(&self, parts: &[(String, usize)], columns: usize) -> Result<Vec<bf16>, ModelError> {
+    fn gathered(&mut self, parts: &[(String, usize)], columns: usize) -> Result<Vec<bf16>, ModelError> {
         let mut host = vec![];
         for (name, rows) in parts {
             self.append(name, &[*rows, columns], &mut host)?;
@@ -169,9 +180,18 @@ impl<'a> Loader<'a> {
         self.upload(&host, [host.len()])
     }
 
-    pub(crate) fn append(&self, name: &str, shape: &[usize], to: &mut Vec<bf16>) -> Result<(), ModelError> {
+    pub(crate) fn append(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        to: &mut Vec<bf16>,
+    ) -> Result<(), ModelError> {
         match self.source {
-            Source::Checkpoint(files) => files.append(name, shape, to),
+            Source::Checkpoint(files) => {
+                files.append(name, shape, to)?;
+                self.bytes.read += files.bytes_of(name);
+                Ok(())
+            }
             Source::Noise => {
                 noise::append(name, shape, to);
                 Ok(())
@@ -185,7 +205,7 @@ impl<'a> Loader<'a> {
         shape: [usize; N],
     ) -> Result<DeviceTensor<T, N>, ModelError> {
         let tensor = self.device.tensor(host, shape)?;
-        self.bytes += tensor.bytes();
+        self.bytes.on_device += tensor.bytes();
         (self.loaded)(self.bytes);
         Ok(tensor)
     }

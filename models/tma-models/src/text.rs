@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tokenizers::Tokenizer;
+use tokenizers::{Tokenizer, TruncationParams};
 
 use crate::ModelError;
 
@@ -45,6 +45,18 @@ impl Text {
         Ok(Self { tokenizer })
     }
 
+    /// Lets [`encode`](Self::encode) cut texts off, so that they have up to so many tokens with those
+    /// that their ends get.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Tokenizer`].
+    pub fn cut_at(mut self, most: usize) -> Result<Self, ModelError> {
+        let truncation = TruncationParams { max_length: most, ..Default::default() };
+        self.tokenizer.with_truncation(Some(truncation)).map_err(failed)?;
+        Ok(self)
+    }
+
     /// Returns the tokens of a text, with those that its beginning gets.
     ///
     /// # Errors
@@ -52,6 +64,21 @@ impl Text {
     /// [`ModelError::Tokenizer`].
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, ModelError> {
         Ok(self.tokenizer.encode(text, true).map_err(failed)?.get_ids().to_vec())
+    }
+
+    /// Returns the text that a token adds to others. A token that is no text of its own, such as a
+    /// part of a character, has its name in the vocabulary.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Tokenizer`].
+    pub fn of_token(&self, token: u32) -> Result<String, ModelError> {
+        // Some tokenizers drop the space before a first token, which the second one has.
+        let added = rest(&self.decode(&[token])?, &self.decode(&[token, token])?);
+        if added.is_empty() || added.contains(char::REPLACEMENT_CHARACTER) {
+            return Ok(self.tokenizer.id_to_token(token).unwrap_or(added));
+        }
+        Ok(added)
     }
 
     /// Returns the text of tokens, without those that are no text.

@@ -1,6 +1,7 @@
 //! The engine: how texts end, what requests wait for, and what is refused.
 
 use anyhow::Result;
+use serde_json::json;
 use tma_models::checkpoint::Checkpoint;
 use tma_models::config::Config;
 use tma_models::decoder::Decoder;
@@ -25,7 +26,13 @@ fn small() -> EngineOptions {
 }
 
 fn greedy(prompt: &[u32], limit: usize) -> Request {
-    Request { prompt: prompt.to_vec(), limit, sampling: Sampling::default(), ends: vec![] }
+    Request {
+        prompt: prompt.to_vec(),
+        limit,
+        sampling: Sampling::default(),
+        ends: vec![],
+        log_probabilities: None,
+    }
 }
 
 /// Runs the engine until it is idle. Returns the tokens of a request, and how it ended.
@@ -113,5 +120,37 @@ fn requests_that_cannot_be_served_are_refused() -> Result<()> {
     }
     engine.submit(greedy(prompt, 1))?;
     assert_eq!(engine.submit(greedy(prompt, 1)), Err(RequestError::QueueFull { waiting: 1 }));
+    Ok(())
+}
+
+/// The bits of log-probabilities, which show each difference of rounding. The long text has enough
+/// keys to be divided among blocks.
+#[test]
+fn a_reproducible_text_does_not_depend_on_others() -> Result<()> {
+    let config = json!({
+        "model_type": "llama", "vocab_size": 96, "hidden_size": 64, "intermediate_size": 64,
+        "num_hidden_layers": 1, "num_attention_heads": 1, "max_position_embeddings": 1024, "rms_norm_eps": 1e-5,
+    });
+    let decoder =
+        Decoder::load(&Device::simulator(), Config::from_json(config)?, Source::Noise, &mut |_| {})?;
+    let options = EngineOptions { sequences: 4, context: 720, reproducible: true, ..Default::default() };
+    let mut engine = Engine::new(decoder, options)?;
+    let prompt: Vec<u32> = (0..700).map(|i| i * i % 89).collect();
+    let request = Request { log_probabilities: Some(1), ..greedy(&prompt, 4) };
+    let bits = |engine: &mut Engine| -> Result<Vec<u32>> {
+        let id = engine.submit(request.clone())?;
+        let mut bits = vec![];
+        while !engine.is_idle() {
+            let events = engine.step()?;
+            let of_text = events.into_iter().filter(|event| event.request == id);
+            bits.extend(of_text.filter_map(|event| Some(event.log_probabilities?.token.to_bits())));
+        }
+        Ok(bits)
+    };
+    let alone = bits(&mut engine)?;
+    for length in [40, 650] {
+        engine.submit(greedy(&prompt[50..50 + length], 9))?;
+    }
+    assert_eq!((bits(&mut engine)?, alone.len()), (alone, 4));
     Ok(())
 }

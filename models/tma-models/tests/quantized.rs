@@ -150,6 +150,31 @@ fn many_rows_are_quantised() -> Result<()> {
     check(70, 160, 0.08)
 }
 
+/// The bytes read from files do not depend on the elements on the device.
+#[test]
+fn all_bytes_of_the_files_are_read() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    // With 160, two matrices are quantised again.
+    for mlp_width in [256, 160] {
+        write(folder.path(), mlp_width)?;
+        let checkpoint = Checkpoint::open(folder.path())?;
+        let mut on_device = vec![];
+        for format in [WeightFormat::Bf16, WeightFormat::Stored, WeightFormat::E4m3] {
+            let config = Config { weights: format, ..Config::from_json(config(mlp_width, fp8()))? };
+            let mut all = vec![];
+            let source = Source::Checkpoint(&checkpoint);
+            Decoder::load(&Device::simulator(), config, source, &mut |loaded| all.push(loaded))?;
+            assert!(all.is_sorted_by_key(|loaded| loaded.read), "{all:?}");
+            let last = all.pop().unwrap_or_default();
+            assert_eq!(last.read, checkpoint.bytes(), "{format:?}");
+            on_device.push(last.on_device);
+        }
+        let [bf16, stored, e4m3] = on_device[..] else { panic!("three formats") };
+        assert!(stored < bf16 && stored == e4m3, "{on_device:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn other_formats_are_named() -> Result<()> {
     assert_eq!(Config::from_json(config(160, fp8()))?.weights, WeightFormat::Stored);

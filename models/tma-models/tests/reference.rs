@@ -73,6 +73,7 @@ fn check(model: &str) -> Result<()> {
         limit,
         sampling: Sampling::default(),
         ends: vec![],
+        log_probabilities: None,
     };
     let other = engine.submit(request(&reference.tokens[3..9], 30))?;
     let id = engine.submit(request(&reference.tokens, reference.greedy.len()))?;

@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 use tma_models::RequestError;
 use tma_models::engine::{End, Sampling};
 
+use super::logprobs::{self, Scored};
+
 /// The body of a request for a completion. `null` stands for the default.
 #[derive(Debug, Deserialize)]
 pub(super) struct Body {
@@ -22,6 +24,7 @@ pub(super) struct Body {
     seed: Option<u64>,
     stream: Option<bool>,
     stop: Option<Stop>,
+    logprobs: Option<usize>,
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
@@ -32,6 +35,9 @@ const DEFAULT_TOKENS: usize = 16;
 /// The greatest number of texts that end a completion, and the greatest length of each.
 const MOST_STOPS: usize = 4;
 const LONGEST_STOP: usize = 256;
+
+/// The most log-probabilities at each token, besides the token's own.
+const MOST_LOGPROBS: usize = 5;
 
 /// A prompt as text or as tokens.
 #[derive(Debug, Deserialize)]
@@ -51,13 +57,12 @@ enum Stop {
 
 /// Options that are not supported, or do not matter, with the values that change nothing; without
 /// any, all values do not.
-const HARMLESS: [(&str, &[&str]); 10] = [
+const HARMLESS: [(&str, &[&str]); 9] = [
     ("model", &[]),
     ("user", &[]),
     ("n", &["1"]),
     ("best_of", &["1"]),
     ("echo", &["false"]),
-    ("logprobs", &["null"]),
     ("suffix", &["\"\""]),
     ("presence_penalty", &["0", "0.0"]),
     ("frequency_penalty", &["0", "0.0"]),
@@ -85,7 +90,16 @@ impl Body {
         if stops.len() > MOST_STOPS || stops.iter().any(|stop| stop.len() > LONGEST_STOP) {
             return Err(Refusal::invalid("`stop` has more than 4 texts, or one of more than 256 bytes"));
         }
+        if let Some(count) = body.logprobs.filter(|count| *count > MOST_LOGPROBS) {
+            return Err(Refusal::invalid(format!("`logprobs` is {count}, wanted up to {MOST_LOGPROBS}")));
+        }
         Ok(body)
+    }
+
+    /// Returns the number of the greatest log-probabilities that are wanted at each token, besides
+    /// the token's own.
+    pub(super) fn logprobs(&self) -> Option<usize> {
+        self.logprobs
     }
 
     pub(super) fn max_tokens(&self) -> usize {
@@ -132,12 +146,12 @@ impl Refusal {
     }
 
     pub(super) fn not_found(path: &str) -> Self {
-        let message = format!("there is no {path}: use /v1/completions or /v1/models");
+        let message = format!("there is no {path}: use /v1/completions, /v1/models or /status");
         Self { status: StatusCode::NOT_FOUND, kind: "invalid_request_error", message }
     }
 
     pub(super) fn method_not_allowed() -> Self {
-        let message = "use POST for /v1/completions, and GET for /v1/models".into();
+        let message = "use POST for /v1/completions, and GET for /v1/models and /status".into();
         Self { status: StatusCode::METHOD_NOT_ALLOWED, kind: "invalid_request_error", message }
     }
 
@@ -180,6 +194,8 @@ pub(super) struct Piece {
     pub(super) text: String,
     /// Why the text ended, if it did.
     pub(super) reason: Option<&'static str>,
+    /// The log-probabilities of its tokens, if they are wanted.
+    pub(super) logprobs: Option<Vec<Scored>>,
 }
 
 /// Returns the name of the reason why a text ended.
@@ -192,12 +208,13 @@ pub(super) fn reason(end: End) -> &'static str {
 
 /// Returns the JSON of a piece.
 pub(super) fn completion(id: &str, model: &str, piece: &Piece) -> Value {
+    let logprobs = piece.logprobs.as_ref().map_or(Value::Null, |all| logprobs::json(all));
     json!({
         "id": id,
         "object": "text_completion",
         "created": created(),
         "model": model,
-        "choices": [{ "index": 0, "text": piece.text, "logprobs": null, "finish_reason": piece.reason }],
+        "choices": [{ "index": 0, "text": piece.text, "logprobs": logprobs, "finish_reason": piece.reason }],
     })
 }
 

@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `POST /v1/completions` | a completion, or its pieces as server-sent events with `"stream": true` |
 //! | `GET /v1/models` | the name of the model |
+//! | `GET /status` | the numbers of requests and pages |
 //!
 //! Errors are JSON. A client that leaves frees its row of the batch before the next step.
 
 mod api;
+mod logprobs;
 mod stops;
 mod worker;
 
@@ -27,10 +29,11 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use futures_util::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
-use tma_models::engine::{Engine, EngineOptions, Request};
+use tma_models::engine::{Engine, EngineOptions, EngineStatus, Request};
 use tma_models::text::{Text, TextStream};
 
 use self::api::{Body, Piece, Prompt, Refusal, completion};
+use self::logprobs::Logprobs;
 use self::stops::Stops;
 use self::worker::{Tokens, Worker};
 use crate::load::Model;
@@ -58,6 +61,7 @@ pub fn router(model: Model, options: EngineOptions) -> Result<Router> {
     Ok(Router::new()
         .route("/v1/completions", post(complete))
         .route("/v1/models", get(models))
+        .route("/status", get(status))
         .method_not_allowed_fallback(|| async { Refusal::method_not_allowed() })
         .fallback(|uri: Uri| async move { Refusal::not_found(uri.path()) })
         .with_state(Arc::new(shared)))
@@ -96,25 +100,32 @@ async fn models(State(shared): State<Arc<Shared>>) -> Json<Value> {
     )
 }
 
+async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
+    let EngineStatus { waiting, running, free_pages, pages } = shared.worker.status();
+    Json(json!({ "waiting": waiting, "running": running, "free_pages": free_pages, "pages": pages }))
+}
+
 async fn complete(
     State(shared): State<Arc<Shared>>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
     let body = Body::parse(&body.map_err(|error| Refusal::unreadable(&error))?)?;
     let (sampling, stops) = (body.sampling(), Stops::new(body.stops()));
-    let (limit, is_stream) = (body.max_tokens(), body.is_stream());
+    let (limit, is_stream, log_probabilities) = (body.max_tokens(), body.is_stream(), body.logprobs());
     let prompt = match body.prompt {
         Prompt::Tokens(tokens) => tokens,
         Prompt::Text(text) => encoded(&shared, text).await?,
     };
     let prompt_tokens = prompt.len();
     let received = TextStream::after(&prompt);
-    let request = Request { prompt, limit, sampling, ends: shared.ends.clone() };
+    let request = Request { prompt, limit, sampling, ends: shared.ends.clone(), log_probabilities };
     let tokens =
         shared.worker.submit(request).await.ok_or_else(|| Refusal::failed("the device has failed"))??;
     let id = format!("cmpl-{}", shared.requests.fetch_add(1, Ordering::Relaxed));
     let model = shared.model.clone();
-    let pieces = pieces(Open { shared, tokens, stops, received, count: 0 });
+    let logprobs = log_probabilities.map(|_| Logprobs::default());
+    let mut whole = Piece { logprobs: logprobs.as_ref().map(|_| vec![]), ..Piece::default() };
+    let pieces = pieces(Open { shared, tokens, stops, received, logprobs, count: 0 });
     if is_stream {
         let events = pieces.map(move |piece| {
             let data = match piece {
@@ -126,12 +137,14 @@ async fn complete(
         let done = stream::iter([Ok(sse::Event::default().data("[DONE]"))]);
         return Ok(Sse::new(events.chain(done)).into_response());
     }
-    let mut whole = Piece::default();
     let mut count = 0;
     let mut pieces = std::pin::pin!(pieces);
     while let Some(piece) = pieces.next().await {
         let (piece, tokens) = piece?;
         whole.text.push_str(&piece.text);
+        if let (Some(all), Some(more)) = (&mut whole.logprobs, piece.logprobs) {
+            all.extend(more);
+        }
         whole.reason = piece.reason;
         count = tokens;
     }
@@ -158,6 +171,8 @@ struct Open {
     tokens: Tokens,
     stops: Stops,
     received: TextStream,
+    /// The log-probabilities, if they are wanted.
+    logprobs: Option<Logprobs>,
     /// The tokens so far.
     count: usize,
 }
@@ -180,6 +195,11 @@ fn pieces(open: Open) -> impl Stream<Item = Result<(Piece, usize), Refusal>> + S
                 Ok(text) => new = text,
                 Err(error) => return failed(error.to_string()),
             }
+            if let (Some(logprobs), Some(found)) = (&mut open.logprobs, &event.log_probabilities)
+                && let Err(error) = logprobs.push(&open.shared.text, token, &new, found)
+            {
+                return failed(error.to_string());
+            }
         }
         if event.end.is_some() {
             match open.received.finish(&open.shared.text) {
@@ -188,9 +208,14 @@ fn pieces(open: Open) -> impl Stream<Item = Result<(Piece, usize), Refusal>> + S
             }
         }
         let count = open.count;
+        if let Some(logprobs) = &mut open.logprobs {
+            logprobs.receive(&new);
+        }
         let (text, is_stopped) = open.stops.push(&new, event.end.is_some());
         let reason = if is_stopped { Some("stop") } else { event.end.map(api::reason) };
-        let piece = Piece { text, reason };
+        let is_all = reason.is_some() && !is_stopped;
+        let logprobs = open.logprobs.as_mut().map(|logprobs| logprobs.send(&text, is_all));
+        let piece = Piece { text, reason, logprobs };
         Some((Ok((piece, count)), if reason.is_some() { None } else { Some(open) }))
     })
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use tma_models::engine::{Engine, Event, Request, RequestId};
+use tma_models::engine::{Engine, EngineStatus, Event, Request, RequestId};
 use tma_models::{ModelError, RequestError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,6 +25,7 @@ pub(super) struct Worker {
     submissions: SyncSender<Submission>,
     /// The submissions that wait for the next step at most.
     most: usize,
+    status: Arc<Mutex<EngineStatus>>,
 }
 
 impl Worker {
@@ -32,16 +34,23 @@ impl Worker {
     pub(super) fn start(engine: Engine, most: usize) -> Self {
         let most = most.max(1);
         let (submissions, receiver) = sync_channel(most);
+        let status = Arc::new(Mutex::new(engine.status()));
+        let shown = status.clone();
         thread::spawn(move || {
             let mut clients = HashMap::new();
-            if let Err(error) = work(engine, &receiver, &mut clients) {
+            if let Err(error) = work(engine, &receiver, &mut clients, &shown) {
                 for client in clients.into_values() {
                     // A client that left does not want to know.
                     let _ = client.try_send(Err(error.to_string()));
                 }
             }
         });
-        Self { submissions, most }
+        Self { submissions, most, status }
+    }
+
+    /// Returns the requests and pages of the engine after its last step.
+    pub(super) fn status(&self) -> EngineStatus {
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Submits a request. `None` if the device has failed.
@@ -62,8 +71,10 @@ fn work(
     mut engine: Engine,
     submissions: &Receiver<Submission>,
     clients: &mut Clients,
+    status: &Mutex<EngineStatus>,
 ) -> Result<(), ModelError> {
     loop {
+        *status.lock().unwrap_or_else(PoisonError::into_inner) = engine.status();
         if engine.is_idle() {
             match submissions.recv() {
                 Ok(submission) => submit(&mut engine, submission, clients),
@@ -84,9 +95,10 @@ fn work(
             let Some(client) = clients.get(&event.request) else { continue };
             // The channel has room for all tokens, so this fails only if the client has left, which
             // is noticed before the next step.
+            let (id, is_last) = (event.request, event.end.is_some());
             let _ = client.try_send(Ok(event));
-            if event.end.is_some() {
-                clients.remove(&event.request);
+            if is_last {
+                clients.remove(&id);
             }
         }
     }

@@ -7,14 +7,16 @@
 
 mod request;
 mod rows;
+mod scores;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use tma_kernels::model::sample;
 use tma_runtime::prelude::*;
 
-pub use self::request::{End, Event, Request, RequestId, Sampling};
+pub use self::request::{End, Event, LogProbabilities, Request, RequestId, Sampling};
 use self::rows::{Choices, PromptOnDevice, RowsOnDevice};
+use self::scores::Scores;
 use crate::activations::Activations;
 use crate::cache::{Cache, FreePages, PAGE_ROWS};
 use crate::decoder::{Batch, Decoder, Wanted};
@@ -35,12 +37,29 @@ pub struct EngineOptions {
     pub chunk: usize,
     /// The greatest number of requests that wait.
     pub queue: usize,
+    /// Whether each step has a row for each sequence, most of which may be idle, so that the same
+    /// kernels run for one text as for many: then a text does not depend on others. Otherwise
+    /// rounding may differ, and where two tokens are nearly as probable, so may the choice.
+    pub reproducible: bool,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { sequences: 16, context: 4096, pages: None, chunk: 1024, queue: 256 }
+        Self { sequences: 16, context: 4096, pages: None, chunk: 1024, queue: 256, reproducible: false }
     }
+}
+
+/// The requests and pages of an engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineStatus {
+    /// The requests that wait.
+    pub waiting: usize,
+    /// The requests whose prompt is read, or whose text is generated.
+    pub running: usize,
+    /// The pages that no request has.
+    pub free_pages: usize,
+    /// All pages.
+    pub pages: usize,
 }
 
 /// A request that has pages.
@@ -66,6 +85,7 @@ pub struct Engine {
     activations: Activations,
     rows: RowsOnDevice,
     prompt: PromptOnDevice,
+    scores: Scores,
     free: FreePages,
     waiting: VecDeque<(RequestId, Request)>,
     /// The request whose prompt is being read.
@@ -108,6 +128,7 @@ impl Engine {
                 table: device.zeros([rows, of_sequence])?,
                 choices: Choices::new(&device, rows)?,
                 is_stale: true,
+                is_reproducible: options.reproducible,
             },
             prompt: PromptOnDevice {
                 tokens: device.zeros([chunk])?,
@@ -118,6 +139,7 @@ impl Engine {
                 choices: Choices::new(&device, 1)?,
                 chosen: device.zeros([1])?,
             },
+            scores: Scores::new(&device, rows)?,
             free: FreePages::all(pages),
             waiting: VecDeque::new(),
             reading: None,
@@ -148,6 +170,16 @@ impl Engine {
     /// Returns whether no request is waiting or running.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.reading.is_none() && self.running.is_empty()
+    }
+
+    /// Returns how many requests there are, and how many pages they leave.
+    pub fn status(&self) -> EngineStatus {
+        EngineStatus {
+            waiting: self.waiting.len(),
+            running: self.running.len() + usize::from(self.reading.is_some()),
+            free_pages: self.free.count(),
+            pages: self.cache.pages(),
+        }
     }
 
     /// Adds a request to the queue.
@@ -248,6 +280,7 @@ impl Engine {
             table: table.view(),
             is_first: from == 0,
             wanted: if is_last { Wanted::Last } else { Wanted::Nothing },
+            is_reproducible: false, // there is no other sequence
         };
         self.decoder.forward(&self.stream, &batch, &mut self.cache, &mut self.activations)?;
         sequence.length = end;
@@ -260,17 +293,21 @@ impl Engine {
         // The position of the token before the new one, as in the steps that follow.
         length.copy_from(&[end as u32 - 1])?;
         let options = choices.options(1, length.view())?;
-        sample(&self.stream, self.activations.logits(1, vocabulary)?, &mut *chosen, options)?;
+        let logits = self.activations.logits(1, vocabulary)?;
+        sample(&self.stream, logits, &mut *chosen, options)?;
         let token = chosen.to_vec()?[0];
+        let wanted = [scores::Wanted { token, count: sequence.request.log_probabilities }];
+        let scores = self.scores.of(&self.stream, logits, chosen.view(), &wanted)?.pop().flatten();
         self.running.push(sequence);
         self.rows.is_stale = true;
         let row = self.running.len() - 1;
-        Ok(vec![self.accept(row, token)])
+        Ok(vec![self.accept(row, token, scores)])
     }
 
     /// Appends a token to each text that is being generated.
     fn extend(&mut self) -> Result<Vec<Event>, ModelError> {
-        let rows = self.running.len().next_power_of_two();
+        let wanted = if self.options.reproducible { self.options.sequences } else { self.running.len() };
+        let rows = wanted.next_power_of_two();
         self.copy_rows()?;
         match self.graphs.get(&rows) {
             Some(graph) => graph.launch(&self.stream)?,
@@ -288,19 +325,27 @@ impl Engine {
             }
         }
         let tokens = self.rows.tokens.to_vec()?;
+        let logits = self.activations.logits(rows, self.decoder.config().vocabulary)?;
+        let counts = self.running.iter().map(|sequence| sequence.request.log_probabilities);
+        let wanted = counts.zip(&tokens).map(|(count, &token)| scores::Wanted { token, count });
+        let wanted: Vec<_> = wanted.collect();
+        let chosen = first(&self.rows.tokens, rows)?;
+        let mut scores = self.scores.of(&self.stream, logits, chosen, &wanted)?;
         for sequence in &mut self.running {
             sequence.length += 1;
         }
         // From the last to the first: a text that ends is replaced by the last one.
-        let mut events: Vec<Event> =
-            (0..self.running.len()).rev().map(|row| self.accept(row, tokens[row])).collect();
+        let mut events: Vec<Event> = (0..self.running.len())
+            .rev()
+            .map(|row| self.accept(row, tokens[row], scores.pop().flatten()))
+            .collect();
         events.reverse();
         Ok(events)
     }
 
     /// Copies what changed since the last step to the device.
     fn copy_rows(&mut self) -> Result<(), ModelError> {
-        let RowsOnDevice { tokens, lengths, counts, table, choices, is_stale } = &mut self.rows;
+        let RowsOnDevice { tokens, lengths, counts, table, choices, is_stale, .. } = &mut self.rows;
         let padded = |all: &mut dyn Iterator<Item = u32>| {
             let mut all: Vec<u32> = all.collect();
             all.resize(tokens.len(), 0);
@@ -328,14 +373,14 @@ impl Engine {
     }
 
     /// Appends a chosen token to the text of a row, which may end with it.
-    fn accept(&mut self, row: usize, token: u32) -> Event {
+    fn accept(&mut self, row: usize, token: u32, log_probabilities: Option<LogProbabilities>) -> Event {
         let context = self.context();
         let sequence = &mut self.running[row];
         sequence.last = token;
         let id = sequence.id;
         if sequence.request.ends.contains(&token) {
             self.leave(row);
-            return Event { request: id, token: None, end: Some(End::Token) };
+            return Event { request: id, token: None, log_probabilities: None, end: Some(End::Token) };
         }
         sequence.generated += 1;
         let end = match () {
@@ -346,7 +391,7 @@ impl Engine {
         if end.is_some() {
             self.leave(row);
         }
-        Event { request: id, token: Some(token), end }
+        Event { request: id, token: Some(token), log_probabilities, end }
     }
 
     /// Frees the row and the pages of a text. The last text takes its row.

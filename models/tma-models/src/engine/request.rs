@@ -49,6 +49,8 @@ pub struct Request {
     pub sampling: Sampling,
     /// Tokens that end the text. They are not part of it.
     pub ends: Vec<u32>,
+    /// Whether log-probabilities are computed: that of each token, and so many of the greatest.
+    pub log_probabilities: Option<usize>,
 }
 
 /// The number of a request.
@@ -66,13 +68,26 @@ pub enum End {
     Context,
 }
 
+/// The logarithms of probabilities at a token: the softmax of logits, without temperature and
+/// limits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogProbabilities {
+    /// That of the token.
+    pub token: f32,
+    /// The tokens with the greatest ones, from the greatest on. Of equal ones, the first comes
+    /// first.
+    pub top: Vec<(u32, f32)>,
+}
+
 /// A token of a request, or its end, or both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// The request.
     pub request: RequestId,
     /// The token; `None` for the one that ended the text.
     pub token: Option<u32>,
+    /// The log-probabilities at the token, if the request wants them.
+    pub log_probabilities: Option<LogProbabilities>,
     /// Whether the text ended with it.
     pub end: Option<End>,
 }

@@ -22,6 +22,8 @@ pub(super) struct RowsOnDevice {
     pub(super) choices: Choices,
     /// Whether rows were added, removed or moved since they were copied to the device.
     pub(super) is_stale: bool,
+    /// Whether results must not depend on other rows.
+    pub(super) is_reproducible: bool,
 }
 
 impl RowsOnDevice {
@@ -34,7 +36,7 @@ impl RowsOnDevice {
         cache: &mut Cache,
         activations: &mut Activations,
     ) -> Result<(), ModelError> {
-        let Self { tokens, lengths, counts, table, choices, .. } = self;
+        let Self { tokens, lengths, counts, table, choices, is_reproducible, .. } = self;
         let of_sequence = table.shape()[1];
         let lengths = first(lengths, rows)?;
         let batch = Batch {
@@ -45,6 +47,7 @@ impl RowsOnDevice {
             table: table.view().slice([0..rows, 0..of_sequence])?,
             is_first: false,
             wanted: Wanted::Last,
+            is_reproducible: *is_reproducible,
         };
         decoder.forward(on, &batch, cache, activations)?;
         let logits = activations.logits(rows, decoder.config().vocabulary)?;

@@ -24,6 +24,7 @@ pub(crate) fn log_probabilities(decoder: &Decoder, tokens: &[u32]) -> Result<Vec
         table: table.view(),
         is_first: true,
         wanted: Wanted::All,
+        is_reproducible: false,
     };
     let stream = device.stream()?;
     decoder.forward(&stream, &batch, &mut cache, &mut activations)?;
