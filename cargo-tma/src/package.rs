@@ -159,13 +159,23 @@ impl Package {
     /// Makes the build script write or check the saved PTX, and returns whether it succeeded.
     pub(crate) fn keep(&self, task: &str, build: &Build) -> Result<bool> {
         let mut command = self.cargo(build, true);
-        let status = command.env("TMA_KEEP", task).stdout(Stdio::null()).status();
+        let status = command.env("TMA_KEEP", format!("{task}:{}", self.name)).stdout(Stdio::null()).status();
         Ok(status.context("cannot start cargo")?.success())
     }
 
-    /// Returns the kernels whose PTX is saved.
-    pub(crate) fn kept(&self) -> Result<Vec<Kernel>> {
-        kernels_in(&self.folder.join(KEPT_DIRECTORY), &self.folder)
+    /// Returns the names of the kernels whose PTX is saved, sorted. Kernels of different modules may
+    /// have the same name.
+    pub(crate) fn kept(&self) -> Result<Vec<String>> {
+        let folder = self.folder.join(KEPT_DIRECTORY);
+        let mut names = vec![];
+        for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))? {
+            let path = entry?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            let kernel = stem.rsplit_once('-').map(|(kernel, _)| kernel.to_owned());
+            names.extend(kernel.filter(|_| path.extension().is_some_and(|extension| extension == "kept")));
+        }
+        names.sort();
+        Ok(names)
     }
 
     /// Returns the output folder of the build script, from cargo's messages. Source: The Cargo

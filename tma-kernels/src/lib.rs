@@ -40,9 +40,9 @@
 //!
 //! # Features
 //!
-//! * `llvm` (on by default): compiles the kernels; needs the library of LLVM 22.
-//! * `ptx-sim` (on by default): runs them on the simulator.
+//! * `ptx-sim` (on by default): runs the kernels on the simulator.
 //! * `cuda`: runs them on GPUs, through NVIDIA's driver.
+//! * `llvm`: compiles them, in place of the PTX in this package; needs the library of LLVM 22.
 
 pub mod attention;
 pub mod cached;

@@ -10,6 +10,7 @@ mod bundle;
 mod demo;
 mod editor;
 mod fuzz;
+mod keep;
 mod protocol;
 mod ptx;
 mod python;
@@ -54,6 +55,13 @@ enum Task {
         /// Architecture to compile for
         #[arg(long, default_value = ptx::DEFAULT_TARGET)]
         target: String,
+    },
+    /// Rewrites the PTX that `tma-kernels` keeps for builds without LLVM; after a change of its
+    /// kernels or of the compiler
+    Keep {
+        /// Compare every instruction instead
+        #[arg(long)]
+        check: bool,
     },
     /// Sets up, packs the wheel of `tma-kernels`, and tests it by the `python3` of this machine:
     /// with NumPy, and with PyTorch if that has it
@@ -105,6 +113,7 @@ fn main() -> Result<()> {
         Task::Test { quick: false, .. } => test::run(),
         Task::Test { quick: true, since } => test::run_quick(&since),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
+        Task::Keep { check } => keep::run(check),
         Task::Python => python::run(),
         Task::Protocol { paths, budget } => protocol::run(&paths, budget),
         Task::Beside => apart::run(apart::BESIDE),

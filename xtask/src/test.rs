@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use tma_setup::{llvm, process};
 
 use crate::{
-    apart, quick,
+    apart, keep, quick,
     setup::{self, Tools},
     workspace,
 };
@@ -158,7 +158,9 @@ fn steps(tools: &Tools) -> Vec<(&'static str, Command)> {
     let with_cust = ["--features", "cust,ptx-sim", "--test", "exchange"];
     let exchange = without_defaults("test", &["tma-runtime"], &with_cust);
 
-    let tests = cargo(&["test", "--workspace", "--features", SIMULATOR_COMMAND]);
+    // The kernels are compiled here, and compared with the PTX that other builds use.
+    let mut tests = cargo(&["test", "--workspace", "--features", SIMULATOR_COMMAND]);
+    tests.env(keep::CHECK.0, keep::CHECK.1);
 
     // The documentation of unpublished packages has no readers.
     let mut documentation = cargo(&["doc", "--no-deps", "-p", "xtask"]);

@@ -64,8 +64,7 @@ fn keep(package: &Package, task: Keep, build: &Build) -> Result<Output> {
         Keep::Check => "check",
     };
     let is_done = package.keep(value, build)?;
-    let kernels = package.kept()?;
-    let names: Vec<_> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+    let names = package.kept().unwrap_or_default();
     let folder = package.folder.join(KEPT_DIRECTORY);
     let text = match (is_done, task) {
         (false, _) => format!("{}\n", bad("The PTX in tma-ptx does not match the package's kernels.")),

@@ -94,8 +94,14 @@ impl Fnv {
         (number as u64).to_le_bytes().into_iter().for_each(|byte| self.byte(byte));
     }
 
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.byte(*byte);
+        }
+    }
+
     pub(crate) fn text(&mut self, text: &str) {
-        text.bytes().for_each(|byte| self.byte(byte));
+        self.bytes(text.as_bytes());
         self.byte(0xff);
     }
 

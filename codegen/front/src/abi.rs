@@ -106,9 +106,10 @@ pub const IMPORTS: &str = ".imports";
 
 /// Returns the PTX file of a kernel with this hash, relative to the build script's `OUT_DIR`.
 pub fn ptx_file(kernel: &Kernel, hash: u64) -> String {
-    let name = &kernel.name;
-    match &kernel.instance {
-        Some(instance) => format!("tma/{name}-{instance}-{hash:016x}.ptx"),
-        None => format!("tma/{name}-{hash:016x}.ptx"),
-    }
+    ptx_file_of(&kernel.path(), hash)
+}
+
+/// Returns the PTX file of the kernel `kernel` or `kernel::instance`.
+pub fn ptx_file_of(kernel: &str, hash: u64) -> String {
+    format!("tma/{}-{hash:016x}.ptx", kernel.replacen("::", "-", 1))
 }

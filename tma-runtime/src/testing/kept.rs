@@ -9,11 +9,14 @@ use crate::Error;
 /// The folder in which a package keeps its PTX.
 const FOLDER: &str = "tma-ptx";
 
-/// The prefix of the first line of a kept file.
-const KEPT: &str = "// kept: ";
+/// The end of the names of kept files, and the prefix of their first lines, which continue with the
+/// target and the version of the generator.
+const EXTENSION: &str = "kept";
+const KEPT: &str = "kept: ";
 
-/// The prefixes of the lines that state what PTX is for and what generated it.
-const HEADERS: [&str; 2] = ["// generator: ", ".target "];
+/// The prefixes of the lines of PTX that state what it is for and what generated it.
+const TARGET: &str = ".target ";
+const GENERATOR: &str = "// generator: tma-codegen ";
 
 /// Panics unless the package's folder `tma-ptx` holds the current PTX of its kernels, and of no
 /// others ([`Error::PtxNotKept`](crate::Error::PtxNotKept)).
@@ -46,36 +49,47 @@ macro_rules! assert_ptx_kept {
 ///
 /// [`Error::PtxNotKept`] with all kernels whose PTX is not kept.
 pub fn ptx_is_kept(package: &Path, out_dir: &Path) -> Result<(), Error> {
-    let kept = package.join(FOLDER);
-    let made = out_dir.join("tma");
-    let names = ptx_files(&made, |_| true);
-    let mut wrong: BTreeSet<_> =
-        names.iter().filter(|name| !agree(&made.join(name), &kept.join(name))).collect();
-    let gone = ptx_files(&kept, |text| text.starts_with(KEPT));
-    wrong.extend(gone.difference(&names));
-    if wrong.is_empty() && !names.is_empty() {
+    let (kept, made) = (package.join(FOLDER), out_dir.join("tma"));
+    let names = files(&made, "ptx");
+    let current: BTreeSet<_> = names.iter().map(|name| kept_file(name)).collect();
+    let gone = files(&kept, EXTENSION).into_iter();
+    let gone = gone.filter(|name| !current.contains(name) && header(&kept.join(name)).is_some());
+    let stale = names.iter().filter(|name| !agree(&made.join(name), &kept.join(kept_file(name))));
+    let kernels: BTreeSet<_> = stale.map(|name| kernel(name)).chain(gone.map(|name| kernel(&name))).collect();
+    if kernels.is_empty() && !names.is_empty() {
         return Ok(());
     }
-    let kernels: BTreeSet<_> = wrong.into_iter().map(|name| kernel(name)).collect();
     Err(Error::PtxNotKept { package: package.to_owned(), kernels: kernels.into_iter().collect() })
 }
 
-/// Returns the names of the PTX files in a folder whose text satisfies `is_wanted`. There are none
-/// if the folder is missing.
-fn ptx_files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> BTreeSet<String> {
+/// Returns the names of the files in a folder that end with `extension`. There are none if the
+/// folder is missing.
+fn files(folder: &Path, extension: &str) -> BTreeSet<String> {
     let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let paths = paths.filter(|path| path.extension().is_some_and(|extension| extension == "ptx"));
-    let wanted = paths.filter(|path| fs::read_to_string(path).is_ok_and(|text| is_wanted(&text)));
-    wanted.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
+    let paths = paths.filter(|path| path.extension().is_some_and(|found| found == extension));
+    paths.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
 }
 
 /// Returns whether kept PTX is for the same target, and by the same generator, as that of the
 /// build.
 fn agree(made: &Path, kept: &Path) -> bool {
-    let Ok(kept) = fs::read_to_string(kept) else { return false };
     let made = fs::read_to_string(made).unwrap_or_default();
-    let header = |text: &str, prefix| text.lines().find(|line| line.starts_with(prefix)).map(str::to_owned);
-    kept.starts_with(KEPT) && HEADERS.iter().all(|prefix| header(&made, prefix) == header(&kept, prefix))
+    let after = |prefix| made.lines().find_map(|line| line.strip_prefix(prefix)).unwrap_or_default();
+    header(kept).is_some_and(|kept| kept.starts_with(&format!("{} {} ", after(TARGET), after(GENERATOR))))
+}
+
+/// Returns the first line of a kept file, without its prefix.
+fn header(kept: &Path) -> Option<String> {
+    let bytes = fs::read(kept).ok()?;
+    let line = bytes.split(|byte| *byte == b'\n').next()?;
+    Some(str::from_utf8(line).ok()?.strip_prefix(KEPT)?.to_owned())
+}
+
+/// Returns the kept file of a PTX file, which has all instances of the kernel.
+fn kept_file(ptx: &str) -> String {
+    let (kernel, hash) = ptx.rsplit_once('-').unwrap_or((ptx, ""));
+    let kernel = kernel.split('-').next().unwrap_or(kernel);
+    format!("{kernel}-{}.{EXTENSION}", hash.trim_end_matches(".ptx"))
 }
 
 /// Returns the kernel of a file: `copy::large` for `copy-large-0123456789abcdef.ptx`.
@@ -90,17 +104,16 @@ mod tests {
     use std::path::PathBuf;
 
     const PTX: &str = "// generator: tma-codegen 0.1.0\n.target sm_90a\nret;\n";
+    const HEADER: &str = "kept: sm_90a 0.1.0 12 0123456789abcdef\n";
 
     /// Makes a package and its `OUT_DIR`, with files of these names and texts.
     fn package(name: &str, made: &[(&str, &str)], kept: &[(&str, &str)]) -> (PathBuf, Result<(), Error>) {
         let folder = std::env::temp_dir().join(format!("tma-testing-{name}-{}", std::process::id()));
         fs::remove_dir_all(&folder).ok();
-        for (place, header, files) in
-            [("out/tma", "// fingerprint: 0\n", made), (FOLDER, "// kept: 0\n", kept)]
-        {
+        for (place, files) in [("out/tma", made), (FOLDER, kept)] {
             fs::create_dir_all(folder.join(place)).unwrap();
             for (name, text) in files {
-                fs::write(folder.join(place).join(name), format!("{header}{text}")).unwrap();
+                fs::write(folder.join(place).join(name), text).unwrap();
             }
         }
         let result = ptx_is_kept(&folder, &folder.join("out"));
@@ -109,11 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn kept_ptx_passes_with_a_checked_build() {
-        let files = [("copy-00.ptx", PTX), ("scale-wide-01.ptx", PTX)];
-        package("same", &files, &files).1.unwrap();
-        let checked = PTX.replace("ret;", "trap; ret;");
-        package("checked", &[("copy-00.ptx", &checked)], &[("copy-00.ptx", PTX)]).1.unwrap();
+    fn kept_ptx_passes_with_any_build() {
+        let made = [("copy-00.ptx", PTX), ("scale-wide-01.ptx", PTX), ("scale-tall-01.ptx", PTX)];
+        // The compressed bytes are not read.
+        let bytes = HEADER.to_owned() + "\u{1}\u{2}";
+        let kept = [("copy-00.kept", bytes.as_str()), ("scale-01.kept", HEADER), ("mine.kept", "not ours")];
+        package("same", &made, &kept).1.unwrap();
     }
 
     #[test]
@@ -126,13 +140,15 @@ mod tests {
             kernels
         };
         let made = [("copy-00.ptx", PTX), ("scale-wide-01.ptx", PTX)];
-        assert_eq!(named("absent", &made, &made[..1]), ["scale::wide"]);
-        assert_eq!(named("changed", &made[..1], &[("copy-07.ptx", PTX)]), ["copy"]);
-        assert_eq!(named("gone", &made[..1], &made), ["scale::wide"]);
-        let target = PTX.replace("sm_90a", "sm_90");
-        assert_eq!(named("target", &made[..1], &[("copy-00.ptx", &target)]), ["copy"]);
-        let version = PTX.replace("0.1.0", "0.0.9");
-        assert_eq!(named("generator", &made[..1], &[("copy-00.ptx", &version)]), ["copy"]);
+        let kept = [("copy-00.kept", HEADER), ("scale-01.kept", HEADER)];
+        assert_eq!(named("absent", &made, &kept[..1]), ["scale::wide"]);
+        assert_eq!(named("changed", &made[..1], &[("copy-07.kept", HEADER)]), ["copy"]);
+        assert_eq!(named("gone", &made[..1], &kept), ["scale"]);
+        let target = HEADER.replace("sm_90a", "sm_90");
+        assert_eq!(named("target", &made[..1], &[("copy-00.kept", &target)]), ["copy"]);
+        let version = HEADER.replace("0.1.0", "0.0.9");
+        assert_eq!(named("generator", &made[..1], &[("copy-00.kept", &version)]), ["copy"]);
+        assert_eq!(named("empty", &made[..1], &[("copy-00.kept", "")]), ["copy"]);
         assert_eq!(named("nothing", &[], &[]), [""; 0]);
     }
 }

@@ -12,6 +12,9 @@ use crate::Checks;
 /// The environment variable that disables PTX, with the value `off`.
 pub(super) const VARIABLE: &str = "TMA_PTX";
 
+/// Why there is no PTX in a build that needs none.
+const OFF: &str = "PTX is disabled (`TMA_PTX=off`)";
+
 /// The producer of PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PtxProducer {
@@ -25,12 +28,17 @@ impl PtxProducer {
     /// Returns LLVM if PTX is wanted and LLVM is available.
     pub(super) fn of(is_wanted: bool) -> Self {
         if !is_wanted {
-            return Self::None("PTX is disabled (`TMA_PTX=off`)");
+            return Self::None(OFF);
         }
         #[cfg(feature = "llvm")]
         return Self::Llvm;
         #[cfg(not(feature = "llvm"))]
         Self::None("`tma-codegen` was built without its feature `llvm`")
+    }
+
+    /// Whether the build needs PTX.
+    pub(super) fn is_wanted(self) -> bool {
+        self != Self::None(OFF)
     }
 
     /// Returns the name in fingerprints.

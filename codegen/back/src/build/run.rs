@@ -1,11 +1,11 @@
 //! One run of the build script: processes the kernels one by one, and writes their PTX.
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{fs, mem};
 
-use tma_front::abi::ptx_file;
+use tma_front::abi::{ptx_file, ptx_file_of};
 use tma_front::check::for_target;
 use tma_front::diag::{Diagnostic, Located, Sink};
 use tma_front::ir::Kernel;
@@ -15,13 +15,13 @@ use tma_front::parse::item::{KernelItem, ModuleItems};
 use tma_front::target::Goal;
 
 use super::batch::{Batch, PtxProducer};
-use super::kept::{self, KeepMode, StaleKeptPtx, StaleReason};
+use super::kept::{self, KeepMode, StaleKeptPtx, StaleReason, Subject};
 use super::known::{self, Known};
 use super::reuse::{self, Fingerprint};
 use super::{BuildError, Report, file_error, store};
-use crate::dump;
 use crate::pipeline::{Front, Instance, Rules, front};
 use crate::templates::Packages;
+use crate::{dump, hash};
 
 /// The folder in `OUT_DIR` that contains only files of kernels.
 const FOLDER: &str = "tma";
@@ -40,11 +40,15 @@ pub(super) struct Run<'a> {
     current: HashSet<PathBuf>,
     /// The kernels being compiled, and the destination of the PTX of each.
     compiled: Batch,
-    awaited: Vec<PtxFile>,
+    awaited: Vec<(Subject, PtxFile)>,
     /// The errors about features that the target does not have.
     lacking: Vec<Located>,
     /// Whether a kernel needs a package whose location is unknown.
     lacks_package: bool,
+    /// Whether the PTX that the package keeps is used.
+    uses_kept: bool,
+    /// The PTX to keep or to compare.
+    to_keep: kept::Compiled,
     /// The kernels whose kept PTX was needed but could not be used.
     stale_kept: Vec<StaleKeptPtx>,
     report: Report,
@@ -55,6 +59,17 @@ pub(super) struct Run<'a> {
 pub(super) struct Paths<'a> {
     pub(super) package: &'a Path,
     pub(super) out_dir: &'a Path,
+}
+
+/// A kernel of a source file.
+#[derive(Clone, Copy)]
+struct KernelSource<'k> {
+    subject: &'k Subject,
+    fingerprint: &'k Fingerprint,
+    /// The file, as messages name it.
+    source: &'k Path,
+    /// Why its kept PTX cannot be used, in a build that needs it.
+    stale: Option<&'k StaleReason>,
 }
 
 /// The destination of the PTX of an instance.
@@ -82,6 +97,11 @@ impl<'a> Run<'a> {
         let Paths { package, out_dir } = paths;
         let folder = out_dir.join(FOLDER);
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
+        let uses_kept = match keep {
+            KeepMode::Nothing => kept::is_used_by(package) || (kept::is_in(package) && !producer.is_wanted()),
+            KeepMode::Write => false,
+            KeepMode::Check => matches!(producer, PtxProducer::None(_)),
+        };
         Ok(Self {
             goal,
             producer,
@@ -95,6 +115,8 @@ impl<'a> Run<'a> {
             awaited: vec![],
             lacking: vec![],
             lacks_package: false,
+            uses_kept,
+            to_keep: kept::Compiled::default(),
             stale_kept: vec![],
             report: Report::default(),
         })
@@ -160,6 +182,16 @@ impl<'a> Run<'a> {
         fingerprint: &Fingerprint,
         source: &Path,
     ) -> Result<(), BuildError> {
+        let subject = Subject::new(item.function.sig.ident.to_string(), hash::kernel(item, shared));
+        let stale = if self.uses_kept {
+            match kept::take(self.package, &subject, self.goal.target, fingerprint.line()) {
+                Ok(texts) => return self.take_kept(&subject, texts, fingerprint, source),
+                // A build without PTX serves to check what was changed.
+                Err(reason) => (self.producer.is_wanted() || self.keep == KeepMode::Check).then_some(reason),
+            }
+        } else {
+            None
+        };
         let out_dir = self.out_dir;
         let is_known = |kernel: &Kernel, hash| {
             let old = fs::read_to_string(out_dir.join(ptx_file(kernel, hash)));
@@ -167,7 +199,31 @@ impl<'a> Run<'a> {
         };
         let front = front(item, shared, Rules::ProtocolUnless(&is_known));
         self.lacks_package |= front.diagnostics.errors.iter().any(|error| error.mistake.is_of_packages());
-        self.take_instances(front, fingerprint, source)
+        self.take_instances(
+            front,
+            KernelSource { subject: &subject, fingerprint, source, stale: stale.as_ref() },
+        )
+    }
+
+    /// Uses the kept PTX of a kernel, without parsing it.
+    fn take_kept(
+        &mut self,
+        subject: &Subject,
+        texts: kept::Texts,
+        fingerprint: &Fingerprint,
+        source: &Path,
+    ) -> Result<(), BuildError> {
+        for (kernel, ptx) in texts {
+            let name = ptx_file_of(&kernel, subject.hash());
+            let destination = self.destination(kernel, name, fingerprint, source);
+            self.report.kept.push(destination.kernel.clone());
+            // The same kernel may occur elsewhere as well, and shares the PTX.
+            if self.current.insert(destination.file.clone()) {
+                self.to_keep.add(subject, (source, fingerprint.line()), &destination.kernel, &ptx);
+                store(&destination, &fingerprint.mark(&ptx))?;
+            }
+        }
+        Ok(())
     }
 
     /// Reuses the results of an earlier run for a kernel, without parsing it. Returns whether they
@@ -180,7 +236,7 @@ impl<'a> Run<'a> {
 
     /// Returns the PTX of all instances of a kernel, if an earlier run left it.
     fn reused(&self, fingerprint: &Fingerprint, source: &Path) -> Option<Vec<(PtxFile, String)>> {
-        if self.keep != KeepMode::Nothing || self.is_built_by_what_it_keeps() || dump::is_wanted() {
+        if self.keep != KeepMode::Nothing || self.uses_kept || dump::is_wanted() {
             return None;
         }
         let reused = |known::Instance { kernel, file }: &known::Instance| {
@@ -207,12 +263,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn take_instances(
-        &mut self,
-        front: Front,
-        fingerprint: &Fingerprint,
-        source: &Path,
-    ) -> Result<(), BuildError> {
+    fn take_instances(&mut self, front: Front, of: KernelSource<'_>) -> Result<(), BuildError> {
+        let KernelSource { subject: _, fingerprint, source, stale: _ } = of;
         let located = |diagnostic: &Diagnostic| Located::new(source, diagnostic);
         let warnings = &front.diagnostics.warnings;
         self.report.warnings.extend(warnings.iter().map(located));
@@ -233,9 +285,9 @@ impl<'a> Run<'a> {
                 self.destination(kernel.path(), ptx_file(kernel, front.hash), fingerprint, source);
             instances
                 .push(known::Instance { kernel: destination.kernel.clone(), file: destination.name.clone() });
-            if !self.take_existing(&destination)? {
+            if !self.take_existing(&destination, of)? {
                 self.compiled.add(target_kernel, source);
-                self.awaited.push(destination);
+                self.awaited.push((of.subject.clone(), destination));
             }
         }
         let lacking = sink.into_errors();
@@ -248,32 +300,22 @@ impl<'a> Run<'a> {
 
     /// Uses the existing PTX of an instance, or records why the kept PTX cannot be used. Returns
     /// false if the instance must be compiled.
-    fn take_existing(&mut self, destination: &PtxFile) -> Result<bool, BuildError> {
+    fn take_existing(&mut self, destination: &PtxFile, of: KernelSource<'_>) -> Result<bool, BuildError> {
         // The same kernel occurs elsewhere as well, and shares the PTX.
         if !self.current.insert(destination.file.clone()) {
             self.report.reused.push(destination.kernel.clone());
             return Ok(true);
         }
-        let is_compared = matches!(self.producer, PtxProducer::None(_)) && self.keep == KeepMode::Check;
-        if is_compared || self.is_built_by_what_it_keeps() {
-            match kept::take(self.subject(destination)) {
-                Ok(ptx) => {
-                    self.report.kept.push(destination.kernel.clone());
-                    store(destination, &destination.fingerprint.mark(&ptx))?;
-                }
-                Err(reason) => self.stale_kept.push(destination.stale_kept(reason)),
-            }
+        if let Some(reason) = of.stale {
+            let location = (of.source.to_owned(), of.fingerprint.line());
+            let kernel = destination.kernel.clone();
+            self.stale_kept.push(StaleKeptPtx { kernel, location, reason: reason.clone() });
             return Ok(true);
         }
         let Some(text) = destination.reused() else { return Ok(false) };
         self.report.reused.push(destination.kernel.clone());
-        self.write(destination, &text)?;
+        self.write(of.subject, destination, &text)?;
         Ok(true)
-    }
-
-    /// Whether the PTX kept in the package is used, as is the case without LLVM.
-    fn is_built_by_what_it_keeps(&self) -> bool {
-        cfg!(not(feature = "llvm")) && kept::is_in(self.package)
     }
 
     /// Waits for the compilation, and removes files that belong to no kernel.
@@ -286,11 +328,17 @@ impl<'a> Run<'a> {
         if !self.lacking.is_empty() {
             return Err(BuildError::Target(self.lacking));
         }
-        let names = self.names();
         match self.keep {
             KeepMode::Nothing => {}
-            KeepMode::Write => kept::remove_stale(self.package, &names)?,
-            KeepMode::Check => self.stale_kept.extend(kept::gone(self.package, &names)?),
+            #[cfg(feature = "llvm")]
+            KeepMode::Write => self.to_keep.write(self.package, self.goal.target)?,
+            // Without LLVM, `compile_and_keep` has refused.
+            #[cfg(not(feature = "llvm"))]
+            KeepMode::Write => {}
+            KeepMode::Check => {
+                self.stale_kept.extend(self.to_keep.check(self.package, self.goal.target));
+                self.stale_kept.extend(self.to_keep.gone(self.package)?);
+            }
         }
         if !self.stale_kept.is_empty() {
             return Err(BuildError::StaleKeptPtx(self.stale_kept));
@@ -306,11 +354,12 @@ impl<'a> Run<'a> {
         let compiled = mem::replace(&mut self.compiled, Batch::new(self.producer, self.goal.checks));
         let awaited = mem::take(&mut self.awaited);
         let mut failure = None;
-        for (destination, text) in awaited.iter().zip(compiled.finish(&awaited)) {
+        let (subjects, awaited): (Vec<_>, Vec<_>) = awaited.into_iter().unzip();
+        for ((subject, destination), text) in subjects.iter().zip(&awaited).zip(compiled.finish(&awaited)) {
             match text {
                 Ok(ptx) => {
                     self.report.compiled.push(destination.kernel.clone());
-                    self.write(destination, &destination.fingerprint.mark(&ptx))?;
+                    self.write(subject, destination, &destination.fingerprint.mark(&ptx))?;
                 }
                 // The successful results are written, and will be reused by the next run.
                 Err(error) => {
@@ -321,16 +370,12 @@ impl<'a> Run<'a> {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Writes the PTX of an instance, and keeps or compares it if requested.
-    fn write(&mut self, destination: &PtxFile, text: &str) -> Result<(), BuildError> {
-        let compiled = text.split_once('\n').map_or("", |(_, ptx)| ptx);
-        match self.keep {
-            KeepMode::Write => kept::write(self.subject(destination), compiled)?,
-            KeepMode::Check => {
-                let differs = kept::check(self.subject(destination), compiled).err();
-                self.stale_kept.extend(differs.map(|reason| destination.stale_kept(reason)));
-            }
-            KeepMode::Nothing => {}
+    /// Writes the PTX of an instance, and notes it to be kept or compared if requested.
+    fn write(&mut self, subject: &Subject, destination: &PtxFile, text: &str) -> Result<(), BuildError> {
+        if self.keep != KeepMode::Nothing {
+            let ptx = text.split_once('\n').map_or("", |(_, ptx)| ptx);
+            let location = (destination.source.as_path(), destination.fingerprint.line());
+            self.to_keep.add(subject, location, &destination.kernel, ptx);
         }
         store(destination, text)
     }
@@ -358,26 +403,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Returns the names of the PTX files of all kernels.
-    fn names(&self) -> BTreeSet<String> {
-        let is_ptx = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "ptx");
-        let names = self.current.iter().filter(is_ptx).filter_map(|path| path.file_name());
-        names.map(|name| name.to_string_lossy().into_owned()).collect()
-    }
-
     fn destination(&self, kernel: String, name: String, fingerprint: &Fingerprint, source: &Path) -> PtxFile {
         let file = self.out_dir.join(&name);
         let old = fs::read_to_string(&file).ok();
         PtxFile { kernel, name, file, fingerprint: fingerprint.clone(), source: source.to_owned(), old }
-    }
-
-    fn subject<'p>(&'p self, destination: &'p PtxFile) -> kept::Subject<'p> {
-        kept::Subject {
-            package: self.package,
-            file: &destination.name,
-            target: self.goal.target,
-            line: destination.fingerprint.line(),
-        }
     }
 }
 
@@ -385,14 +414,6 @@ impl PtxFile {
     /// Returns the PTX of an earlier run, with adjusted line numbers, if the kernel is unchanged.
     fn reused(&self) -> Option<String> {
         reuse::reuse(self.old.as_deref()?, &self.fingerprint)
-    }
-
-    fn stale_kept(&self, reason: StaleReason) -> StaleKeptPtx {
-        StaleKeptPtx {
-            kernel: self.kernel.clone(),
-            location: (self.source.clone(), self.fingerprint.line()),
-            reason,
-        }
     }
 }
 

@@ -7,8 +7,13 @@ use std::{fs, io};
 /// the disk is full, no draft remains. A draft of a killed run is removed by the next run, like all
 /// files that belong to no kernel.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// Writes `bytes` to `path` in the same way.
+pub(super) fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = path.with_extension("ptx.new");
-    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
+    let written = fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, path));
     if written.is_err() {
         fs::remove_file(&draft).ok();
     }

@@ -1,0 +1,288 @@
+//! PTX that a package keeps in its sources, for builds without LLVM.
+//!
+//! The folder `tma-ptx` of the package has a file for each kernel, `NAME-HASH.kept`, with the
+//! kernel's name and the hash of its tokens and of all that it shares or imports. It has the PTX of
+//! all instances ([`archive`]). A package that has the folder is built from it, unless its own
+//! feature `llvm` is on: its author is then changing the kernels. Other packages of the build may
+//! compile theirs.
+//!
+//! A kernel with a file of its hash is neither parsed nor checked: the build that wrote the file has
+//! done both. Without such a file the build fails, or, with `TMA_PTX=off`, checks the kernel.
+//!
+//! With `TMA_KEEP=write:PACKAGE` in the environment, a build with LLVM rewrites the folder of this
+//! package, and with `TMA_KEEP=check:PACKAGE` it compares the folder. `cargo tma ptx --keep` and
+//! `--check` set these.
+
+mod archive;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+#[cfg(any(feature = "llvm", test))]
+use super::store;
+use super::{BuildError, file_error, reuse};
+use crate::Target;
+use archive::{Archive, PREFIX};
+
+pub(super) use archive::Texts;
+
+/// The folder, relative to the package.
+pub(super) const FOLDER: &str = "tma-ptx";
+
+/// The environment variable that makes a build write or compare the folder.
+pub(super) const VARIABLE: &str = "TMA_KEEP";
+
+/// The variable by which cargo tells a build script that the package's feature `llvm` is on.
+/// Source: The Cargo Book, "Environment Variables".
+const LLVM_VARIABLE: &str = "CARGO_FEATURE_LLVM";
+
+/// The end of the names of kept files.
+const EXTENSION: &str = "kept";
+
+/// The use of the folder by a build, besides compiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeepMode {
+    Nothing,
+    Write,
+    Check,
+}
+
+impl KeepMode {
+    /// Reads the mode from the environment: that of this package, and not of those around it.
+    pub(super) fn here() -> Self {
+        let (value, package) = (env::var(VARIABLE), env::var("CARGO_PKG_NAME"));
+        Self::of(&value.unwrap_or_default(), &package.unwrap_or_default())
+    }
+
+    fn of(value: &str, package: &str) -> Self {
+        match value.split_once(':') {
+            Some(("write", meant)) if meant == package => Self::Write,
+            Some(("check", meant)) if meant == package => Self::Check,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// A kernel whose kept PTX is not that of the current kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StaleKeptPtx {
+    /// `kernel`, or `kernel::instance`.
+    pub kernel: String,
+    /// The kernel's file, relative to the package, and its line.
+    pub location: (PathBuf, usize),
+    /// The problem with the PTX.
+    pub reason: StaleReason,
+}
+
+/// A problem with kept PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StaleReason {
+    /// There is no kept PTX.
+    Absent,
+    /// The PTX belongs to an earlier version of the kernel.
+    Changed,
+    /// The PTX is for another target.
+    OtherTarget {
+        /// The target of the kept PTX.
+        found: String,
+        /// The target of the build.
+        wanted: Target,
+    },
+    /// The PTX was produced by another version of the compiler.
+    OtherGenerator {
+        /// The version that produced it.
+        found: String,
+    },
+    /// The file is truncated, or was edited.
+    Damaged,
+    /// The kernel has moved within its file, and its code contains line numbers.
+    Moved,
+    /// Compiling the kernel results in different PTX.
+    Differs,
+    /// The kernel no longer exists.
+    Gone,
+}
+
+impl fmt::Display for StaleKeptPtx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the PTX of `{}` in `{FOLDER}` ", self.kernel)?;
+        match &self.reason {
+            StaleReason::Absent => write!(f, "is missing")?,
+            StaleReason::Changed => write!(f, "is out of date: the kernel has changed since")?,
+            StaleReason::OtherTarget { found, wanted } => {
+                write!(f, "is for {found}, but the build is for {wanted}")?;
+            }
+            StaleReason::OtherGenerator { found } => {
+                write!(f, "was written by tma-codegen {found}, but this is {}", env!("CARGO_PKG_VERSION"))?;
+            }
+            StaleReason::Damaged => write!(f, "is damaged: it was truncated or edited")?,
+            StaleReason::Moved => write!(f, "contains source lines that have moved")?,
+            StaleReason::Differs => write!(f, "differs from the output of this compiler")?,
+            StaleReason::Gone => write!(f, "belongs to no existing kernel")?,
+        }
+        write!(f, "; run `cargo tma ptx --keep` where LLVM 22 is installed, ")?;
+        write!(f, "or build with the package's feature `llvm`")
+    }
+}
+
+/// A kernel with all of its instances.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Subject {
+    /// The name of the kernel's function.
+    name: String,
+    /// The hash of its tokens.
+    hash: u64,
+}
+
+impl Subject {
+    pub(super) fn new(name: String, hash: u64) -> Self {
+        Self { name, hash }
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    fn path(&self, package: &Path) -> PathBuf {
+        package.join(FOLDER).join(format!("{}-{:016x}.{EXTENSION}", self.name, self.hash))
+    }
+}
+
+/// Whether the package is built from kept PTX: it keeps PTX, and its feature `llvm` is off.
+pub(super) fn is_used_by(package: &Path) -> bool {
+    is_in(package) && !(cfg!(feature = "llvm") && env::var_os(LLVM_VARIABLE).is_some())
+}
+
+/// Whether the package keeps PTX.
+pub(super) fn is_in(package: &Path) -> bool {
+    package.join(FOLDER).is_dir()
+}
+
+/// Returns the kept PTX of a kernel's instances, with line numbers adjusted to the kernel's current
+/// line.
+///
+/// # Errors
+///
+/// The reason why the kept PTX cannot be used.
+pub(super) fn take(
+    package: &Path,
+    subject: &Subject,
+    target: Target,
+    line: usize,
+) -> Result<Texts, StaleReason> {
+    let Ok(bytes) = fs::read(subject.path(package)) else {
+        return Err(if has_earlier(package, subject) { StaleReason::Changed } else { StaleReason::Absent });
+    };
+    let Archive { line: kept, texts } = archive::read(&bytes, target)?;
+    let moved = |(kernel, ptx): (String, String)| Some((kernel, reuse::moved(&ptx, kept, line)?));
+    texts.into_iter().map(moved).collect::<Option<_>>().ok_or(StaleReason::Moved)
+}
+
+/// Whether PTX of the same kernel with another hash is kept.
+fn has_earlier(package: &Path, subject: &Subject) -> bool {
+    let paths = ours(package).unwrap_or_default();
+    paths.iter().any(|path| kernel(path) == subject.name)
+}
+
+/// Returns the kernel of a kept file.
+fn kernel(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    name.rsplit_once('-').map_or(&*name, |(kernel, _)| kernel).to_owned()
+}
+
+/// The PTX that a build has compiled, by kernel.
+#[derive(Debug, Default)]
+pub(super) struct Compiled(BTreeMap<Subject, CompiledKernel>);
+
+/// The PTX of a kernel, and the file and line of its name.
+#[derive(Debug)]
+struct CompiledKernel {
+    location: (PathBuf, usize),
+    texts: Texts,
+}
+
+impl Compiled {
+    /// Adds an instance, named `kernel` or `kernel::instance`.
+    pub(super) fn add(&mut self, subject: &Subject, location: (&Path, usize), kernel: &str, ptx: &str) {
+        let new = || CompiledKernel { location: (location.0.to_owned(), location.1), texts: Texts::new() };
+        let texts = &mut self.0.entry(subject.clone()).or_insert_with(new).texts;
+        texts.insert(kernel.to_owned(), ptx.to_owned());
+    }
+
+    /// Returns how the kept PTX of each instance differs from that compiled.
+    pub(super) fn check(&self, package: &Path, target: Target) -> Vec<StaleKeptPtx> {
+        let mut stale = vec![];
+        for (subject, CompiledKernel { location, texts }) in &self.0 {
+            let kept = take(package, subject, target, location.1);
+            for (kernel, ptx) in texts {
+                let reason = match kept.as_ref().map(|kept| kept.get(kernel)) {
+                    Err(reason) => reason.clone(),
+                    Ok(None) => StaleReason::Absent,
+                    Ok(Some(kept)) if kept != ptx => StaleReason::Differs,
+                    Ok(Some(_)) => continue,
+                };
+                stale.push(StaleKeptPtx { kernel: kernel.clone(), location: location.clone(), reason });
+            }
+        }
+        stale
+    }
+
+    /// Rewrites the folder: keeps what was compiled, and removes the PTX of kernels that no longer
+    /// exist. Files that this did not create are left alone.
+    #[cfg(any(feature = "llvm", test))]
+    pub(super) fn write(&self, package: &Path, target: Target) -> Result<(), BuildError> {
+        let folder = package.join(FOLDER);
+        fs::create_dir_all(&folder).map_err(file_error(&folder))?;
+        for (subject, CompiledKernel { location: (_, line), texts }) in &self.0 {
+            // What has the same contents may have been compressed in another way.
+            let kept = fs::read(subject.path(package)).ok();
+            let kept = kept.and_then(|bytes| archive::read(&bytes, target).ok());
+            if !kept.is_some_and(|kept| kept.line == *line && kept.texts == *texts) {
+                let path = subject.path(package);
+                let bytes = archive::write(texts, *line, target).map_err(file_error(&path))?;
+                store::write_bytes(&path, &bytes).map_err(file_error(&path))?;
+            }
+        }
+        for path in self.stale(package)? {
+            fs::remove_file(&path).map_err(file_error(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the kept files of kernels that no longer exist.
+    pub(super) fn gone(&self, package: &Path) -> Result<Vec<StaleKeptPtx>, BuildError> {
+        let stale_kept = |path: PathBuf| {
+            let location = (path.strip_prefix(package).unwrap_or(&path).to_owned(), 1);
+            StaleKeptPtx { kernel: kernel(&path), location, reason: StaleReason::Gone }
+        };
+        Ok(self.stale(package)?.into_iter().map(stale_kept).collect())
+    }
+
+    fn stale(&self, package: &Path) -> Result<Vec<PathBuf>, BuildError> {
+        let current: BTreeSet<_> = self.0.keys().map(|subject| subject.path(package)).collect();
+        Ok(ours(package)?.into_iter().filter(|path| !current.contains(path)).collect())
+    }
+}
+
+/// Returns the files that a build has kept, sorted.
+fn ours(package: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let folder = package.join(FOLDER);
+    let mut found = vec![];
+    if !folder.is_dir() {
+        return Ok(found);
+    }
+    for entry in fs::read_dir(&folder).map_err(file_error(&folder))? {
+        let path = entry.map_err(file_error(&folder))?.path();
+        let is_kept = path.extension().is_some_and(|extension| extension == EXTENSION);
+        if is_kept && fs::read(&path).is_ok_and(|bytes| bytes.starts_with(PREFIX.as_bytes())) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;
