@@ -40,6 +40,9 @@ impl AddAssign for Counts {
     }
 }
 
+/// The least number of requests of a client.
+const LEAST_REQUESTS: usize = 3;
+
 /// A client, which sends one request after the other.
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
@@ -50,10 +53,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Sends requests until the deadline.
+    /// Sends requests until the deadline, and a few on any machine.
     pub(crate) async fn run(mut self, deadline: Instant) -> Result<Counts> {
         let mut counts = Counts::default();
-        while Instant::now() < deadline {
+        let mut sent = 0;
+        while sent < LEAST_REQUESTS || Instant::now() < deadline {
+            sent += 1;
             match self.random.u8(0..10) {
                 0..=2 => self.whole(&mut counts).await?,
                 3..=5 => self.stream(&mut counts).await?,

@@ -57,7 +57,7 @@ pub struct Report {
 }
 
 /// The time that the server has to notice that the last clients have left.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Serves a model to many clients.
 ///

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
 use tma_generate::load;
 use tma_load_test::{LoadOptions, Report, run};
+use tma_models::cache::PAGE_ROWS;
 use tma_models::engine::EngineOptions;
 use tma_models_reference::Reference;
 
@@ -59,7 +60,8 @@ fn main() -> Result<()> {
     };
     let model = load::model(path, &device, None)?;
     let Arguments { clients, requests, tokens, seed, sequences, queue, context, .. } = arguments;
-    let pages = Some(arguments.pages.unwrap_or(sequences * context.div_ceil(64) * 3 / 4).max(1));
+    let of_sequence = context.div_ceil(PAGE_ROWS);
+    let pages = Some(arguments.pages.unwrap_or(sequences * of_sequence * 3 / 4).max(of_sequence));
     let options = LoadOptions {
         clients,
         duration: Duration::from_secs(arguments.seconds),
@@ -72,7 +74,11 @@ fn main() -> Result<()> {
     let Report { counts, resident, time, pages: [all, free] } = runtime.block_on(run(model, options))?;
     println!("{clients} clients, {:.1} s on {}: {counts:?}", time.as_secs_f64(), device.name());
     println!("{free} of {all} pages are free");
-    let [first, last] = resident.ends().context("no resident set on this system")?;
-    println!("resident set: {first} KiB first, {last} KiB last, greatest by tenths {:?}", resident.peaks(10));
+    if let Some([first, last]) = resident.ends() {
+        println!(
+            "resident set: {first} KiB first, {last} KiB last, greatest by tenths {:?}",
+            resident.peaks(10)
+        );
+    }
     Ok(())
 }

@@ -118,6 +118,6 @@ pub(crate) fn refused(random: &mut Rng, context: usize) -> (String, u16) {
         4 => (with("temperature", json!(-1)), 400),
         5 => (with("max_tokens", json!(0)), 400),
         6 => (with("unknown", json!(true)), 400),
-        _ => (" ".repeat(3 << 20), 413),
+        _ => (" ".repeat((2 << 20) + 1), 413), // no more, so that all of it is sent before the answer
     }
 }

@@ -181,6 +181,8 @@ impl<L: LaunchOn> Pass<'_, L> {
             scale: Some(config.score_scale),
             soft_cap: config.score_cap,
             workspace: Some(attention),
+            // The first layer writes the lengths. The next one begins when the product of its
+            // queries has waited for all that is before.
             constant_cache: layer > 0,
             division,
             ..Default::default()

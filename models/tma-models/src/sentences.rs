@@ -1,5 +1,6 @@
 //! Embeddings of sentences: one vector for each text, as sentence-transformers computes it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -54,19 +55,30 @@ struct Module {
     kind: String,
 }
 
-/// The file of a pooling module.
-#[derive(Deserialize)]
-struct PoolingConfig {
-    #[serde(default)]
-    pooling_mode_cls_token: bool,
-    #[serde(default)]
-    pooling_mode_mean_tokens: bool,
-}
+/// The file of a pooling module: its modes, of which several would be concatenated, and others.
+type PoolingConfig = BTreeMap<String, serde_json::Value>;
 
 /// The settings of `sentence_bert_config.json`.
 #[derive(Deserialize)]
 struct Lengths {
     max_seq_length: Option<usize>,
+}
+
+/// Returns the only mode of a pooling module.
+fn pooling(config: &PoolingConfig) -> Result<Pooling, ModelError> {
+    let modes = config.iter().filter(|(name, value)| {
+        name.starts_with("pooling_mode") && **value != serde_json::Value::Bool(false)
+    });
+    let modes: Vec<&str> = modes.map(|(name, _)| name.as_str()).collect();
+    match modes[..] {
+        ["pooling_mode_mean_tokens"] => Ok(Pooling::Mean),
+        ["pooling_mode_cls_token"] => Ok(Pooling::First),
+        _ => Err(ModelError::Setting {
+            name: "pooling_mode",
+            found: modes.join(", "),
+            wanted: "either mean_tokens or cls_token",
+        }),
+    }
 }
 
 impl SentenceOptions {
@@ -94,18 +106,7 @@ impl SentenceOptions {
                 "Transformer" => {}
                 "Normalize" => options.normalise = true,
                 "Pooling" => {
-                    let found: PoolingConfig = read_json(folder.join(path).join("config.json"))?;
-                    options.pooling = match (found.pooling_mode_mean_tokens, found.pooling_mode_cls_token) {
-                        (true, false) => Pooling::Mean,
-                        (false, true) => Pooling::First,
-                        (true, true) | (false, false) => {
-                            return Err(ModelError::Setting {
-                                name: "pooling_mode",
-                                found: "another".into(),
-                                wanted: "either mean_tokens or cls_token",
-                            });
-                        }
-                    };
+                    options.pooling = pooling(&read_json(folder.join(path).join("config.json"))?)?;
                 }
                 _ => {
                     let wanted = "Transformer, Pooling and Normalize";

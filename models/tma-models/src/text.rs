@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tokenizers::{Tokenizer, TruncationParams};
+use tokenizers::{PostProcessor, Tokenizer, TruncationParams};
 
 use crate::ModelError;
 
@@ -45,13 +45,17 @@ impl Text {
         Ok(Self { tokenizer })
     }
 
-    /// Lets [`encode`](Self::encode) cut texts off, so that they have up to so many tokens with those
-    /// that their ends get.
+    /// Lets [`encode`](Self::encode) cut texts off, so that they have up to so many tokens with
+    /// those that their ends get.
     ///
     /// # Errors
     ///
-    /// [`ModelError::Tokenizer`].
+    /// [`ModelError::Tokenizer`], also if no token of a text would be left.
     pub fn cut_at(mut self, most: usize) -> Result<Self, ModelError> {
+        let ends = self.tokenizer.get_post_processor().map_or(0, |ends| ends.added_tokens(false));
+        if most <= ends {
+            return Err(ModelError::Tokenizer(format!("{most} tokens are no more than a text's ends get")));
+        }
         let truncation = TruncationParams { max_length: most, ..Default::default() };
         self.tokenizer.with_truncation(Some(truncation)).map_err(failed)?;
         Ok(self)

@@ -124,7 +124,7 @@ fn requests_that_cannot_be_served_are_refused() -> Result<()> {
 }
 
 /// The bits of log-probabilities, which show each difference of rounding. The long text has enough
-/// keys to be divided among blocks.
+/// keys to be divided among two blocks.
 #[test]
 fn a_reproducible_text_does_not_depend_on_others() -> Result<()> {
     let config = json!({
@@ -133,9 +133,9 @@ fn a_reproducible_text_does_not_depend_on_others() -> Result<()> {
     });
     let decoder =
         Decoder::load(&Device::simulator(), Config::from_json(config)?, Source::Noise, &mut |_| {})?;
-    let options = EngineOptions { sequences: 4, context: 720, reproducible: true, ..Default::default() };
+    let options = EngineOptions { sequences: 4, context: 1024, reproducible: true, ..Default::default() };
     let mut engine = Engine::new(decoder, options)?;
-    let prompt: Vec<u32> = (0..700).map(|i| i * i % 89).collect();
+    let prompt: Vec<u32> = (0..800).map(|i| i * i % 89).collect();
     let request = Request { log_probabilities: Some(1), ..greedy(&prompt, 4) };
     let bits = |engine: &mut Engine| -> Result<Vec<u32>> {
         let id = engine.submit(request.clone())?;
@@ -148,7 +148,7 @@ fn a_reproducible_text_does_not_depend_on_others() -> Result<()> {
         Ok(bits)
     };
     let alone = bits(&mut engine)?;
-    for length in [40, 650] {
+    for length in [40, 750] {
         engine.submit(greedy(&prompt[50..50 + length], 9))?;
     }
     assert_eq!((bits(&mut engine)?, alone.len()), (alone, 4));

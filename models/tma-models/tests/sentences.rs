@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::json;
 use tma_models::sentences::{Pooling, SentenceEncoder, SentenceOptions};
+use tma_models::text::Text;
 use tma_models::{ModelError, RequestError};
 use tma_models_reference::Reference;
 use tma_runtime::Device;
@@ -76,9 +77,17 @@ fn files_of_sentence_transformers_choose_the_pooling() -> Result<()> {
     let first = SentenceEncoder::open(folder, &Device::simulator())?.embed(&[text])?.remove(0);
     assert!(cosine(&first, &cut[0]) < 0.999);
 
-    pooling(json!({ "pooling_mode_max_tokens": true }))?;
-    let error = SentenceOptions::open(folder).expect_err("a refusal").to_string();
-    assert!(error.contains("wanted either mean_tokens or cls_token"), "{error}");
+    for several in [
+        json!({ "pooling_mode_max_tokens": true, "pooling_mode_mean_tokens": false }),
+        json!({ "pooling_mode_max_tokens": true, "pooling_mode_mean_tokens": true }),
+    ] {
+        pooling(several)?;
+        let error = SentenceOptions::open(folder).expect_err("a refusal").to_string();
+        assert!(error.contains("wanted either mean_tokens or cls_token"), "{error}");
+    }
+    // A text of BERT gets a token at each end.
+    let error = Text::open(folder)?.cut_at(2).expect_err("a refusal").to_string();
+    assert!(error.contains("2 tokens are no more than a text's ends get"), "{error}");
     std::fs::write(folder.join("modules.json"), json!([module("", "Dense")]).to_string())?;
     let error = SentenceOptions::open(folder).expect_err("a refusal").to_string();
     assert!(error.contains("found sentence_transformers.models.Dense, wanted Transformer"), "{error}");

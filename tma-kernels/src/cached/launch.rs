@@ -7,6 +7,7 @@ use super::few_rows::warps::attend as few_rows;
 use super::many_rows::warpgroups::attend as many_rows;
 use super::merge::rows::{THREADS, merge};
 use super::problem::{Problem, VECTOR};
+use super::schedule::work::MOST_SEQUENCES;
 use super::{
     AttentionElement, CacheElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division,
     KeyValueCache,
@@ -74,6 +75,9 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     let is_divided =
         cache.lengths.is_some() || division.units > problem.sequences * problem.heads_and_tiles();
     let is_merged = is_divided && problem.rows() > MERGED_BY_BLOCKS;
+    // A kernel that merges reads the lengths again, and so does a plan without room for them: they
+    // could have changed.
+    let is_constant = constant_cache && !is_merged && 2 * problem.sequences <= MOST_SEQUENCES as usize;
     // The kernels have the same parameters, except for how parts are merged.
     macro_rules! attend {
         ($kernel:expr, $keys:expr, $values:expr, [$($arrived:expr)?], [$($scales:expr),*]) => {
@@ -141,7 +145,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
             [
                 scales.map(|scales| scales.keys),
                 scales.map(|scales| scales.values),
-                constant_cache,
+                is_constant,
                 count(pages.saturating_sub(1)),
                 if pages == 1 { 0 } else { count(heads) },
                 u32::from(heads != 1)

@@ -166,10 +166,26 @@ pub mod work {
         Span { first, end: max(first, end) }
     }
 
-    /// Returns the same for a sequence by its number.
+    /// Returns whether a plan has room for the lengths of all sequences. It then reads each once, so
+    /// that a block stays within its memory even if another kernel changes them in the meantime.
     #[tma_device]
-    pub fn seen_of(problem: Problem, lengths: Option<Global<u32>>, sequence: u32) -> Span {
-        seen(problem, length(problem, lengths, sequence))
+    pub fn keeps_lengths(problem: Problem) -> bool {
+        2 * problem.sequences <= MOST_SEQUENCES
+    }
+
+    /// Returns the number of keys of a sequence, after [`plan`] has read it.
+    #[tma_device]
+    pub fn planned_length(
+        problem: Problem,
+        lengths: Option<Global<u32>>,
+        starts: SharedArray<u32, { MOST_SEQUENCES }>,
+        sequence: u32,
+    ) -> u32 {
+        if keeps_lengths(problem) {
+            starts.get(problem.sequences + sequence)
+        } else {
+            length(problem, lengths, sequence)
+        }
     }
 
     /// Returns into how many parts the keys of a head are divided, so that each has about
@@ -186,7 +202,7 @@ pub mod work {
     }
 
     /// Divides the keys of all heads into about `target` units, and writes the number of each
-    /// sequence's first unit to `starts`. Returns about how many keys a unit has, and the number of
+    /// sequence's first unit to `starts`, and then the lengths, if there is room. Returns about how many keys a unit has, and the number of
     /// units. All lanes of a warp call it together.
     #[tma_device]
     pub fn plan(
@@ -200,7 +216,11 @@ pub mod work {
         for first in (0..problem.sequences).step_by(32) {
             let sequence = first + lane_idx();
             if sequence < problem.sequences {
-                let span = seen_of(problem, lengths, sequence);
+                let keys = length(problem, lengths, sequence);
+                if keeps_lengths(problem) {
+                    starts.set(problem.sequences + sequence, keys);
+                }
+                let span = seen(problem, keys);
                 all += (span.end - span.first) as u64;
             }
         }
@@ -214,7 +234,7 @@ pub mod work {
             let sequence = first + lane_idx();
             let mut own = 0;
             if sequence < problem.sequences {
-                let span = seen_of(problem, lengths, sequence);
+                let span = seen(problem, planned_length(problem, lengths, starts, sequence));
                 own = parts(span, unit_keys) * problem.key_heads * tiles(problem);
             }
             let mut upto = own;
@@ -271,7 +291,7 @@ pub mod work {
                 beyond = middle;
             }
         }
-        let keys = length(problem, lengths, sequence);
+        let keys = planned_length(problem, lengths, starts, sequence);
         let span = seen(problem, keys);
         let parts = parts(span, unit_keys);
         let number = unit - starts.get(sequence);

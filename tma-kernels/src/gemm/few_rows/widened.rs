@@ -8,8 +8,8 @@ use tma_runtime::tma_module;
 ///
 /// Elements of B become `f16`, of which the GPU converts two by one instruction, where `bf16` takes
 /// four. A becomes `f16` as well: each panel is multiplied by a power of two with which its greatest
-/// element is below 2^15, so that elements down to 2^-29 of that one keep all bits. A stays in shared memory, in the
-/// order of columns in which `WarpLeft::widen` loads B.
+/// element is below 2^15, so that elements down to 2^-29 of that one keep all bits. A stays in
+/// shared memory, in the order of columns in which `WarpLeft::widen` loads B.
 #[tma_module]
 pub mod converted {
     use tma_runtime::prelude::*;
@@ -50,13 +50,14 @@ pub mod converted {
     /// Vectors of A that a thread loads at most.
     const VECTORS: usize = (MOST_COLUMNS / SPAN) as usize;
 
-    /// The most panels of A.
+    /// The most panels of A: steps of a unit are at most as many as a warp has lanes, which hold
+    /// their scales.
     const MOST_PANELS: u32 = MOST_COLUMNS / WIDE_PANEL;
 
     /// Writes A to its tile, with zeros from column `k` up to `end`. Each panel is multiplied by the
-    /// power of two with which its greatest element is in [2^14, 2^15), and `inverses` receives the
-    /// inverse. Of each 16 columns, pairs 0 to 7 are in the order 0, 2, 4, 6, 1, 3, 5, 7. All warps
-    /// that multiply call it.
+    /// power of two with which its greatest element is in [2^14, 2^15), unless that is below 2^-112
+    /// or infinite, and `inverses` receives the inverse. Of each 16 columns, pairs 0 to 7 are in the
+    /// order 0, 2, 4, 6, 1, 3, 5, 7. All warps that multiply call it.
     #[tma_device]
     fn convert(a: Global<bf16>, k: u32, tile: Row, end: u32, inverses: SharedArray<f32, MOST_PANELS>) {
         let mut loaded = [[cast::<bf16>(0.0f32); 8]; VECTORS];
@@ -73,8 +74,9 @@ pub mod converted {
                 for j in unroll(0..8usize) {
                     greatest = max(greatest, abs(loaded[i][j].to_f32()));
                 }
+                // 16 lanes have a panel.
                 for bit in unroll(0..4u32) {
-                    greatest = max(greatest, shuffle_xor(greatest, 1 << bit)); // 16 lanes have a panel
+                    greatest = max(greatest, shuffle_xor(greatest, 1 << bit));
                 }
                 let exponent = clamp(greatest.to_bits() >> 23, 15, 254);
                 let power = f32::from_bits((268 - exponent) << 23);
@@ -95,8 +97,8 @@ pub mod converted {
         named_barrier_sync(MULTIPLIERS, 32 * WARPS);
     }
 
-    /// Returns the scale of the warp's panel in the lane's step of a unit, or 1 where there is none.
-    /// Lanes have the scales of different steps, which are loaded at once.
+    /// Returns the scale of the warp's panel in the lane's step of a unit, or 1 where there is
+    /// none. Lanes have the scales of different steps, which are loaded at once.
     #[tma_device]
     fn lane_scale(scales: Option<Global<f32>>, unit: u32, units: u32, panels: u32, k_shift: u32) -> f32 {
         let count = panels.div_ceil(PANELS);
@@ -187,13 +189,13 @@ pub mod converted {
                     let mut part = WarpAccumulator::<f32, BN, 8>::zero();
                     part.mma_sync(left, right);
                     for i in unroll(0..part.len()) {
-                        even[i] = fma(part[i] * inverse, scale, even[i]);
+                        even[i] = fma(part[i] * scale, inverse, even[i]);
                     }
                     let left = WarpLeft::<f16, BN, PANEL>::widen(slot.0.batch(panel), [0, PANEL]);
                     let mut part = WarpAccumulator::<f32, BN, 8>::zero();
                     part.mma_sync(left, right);
                     for i in unroll(0..part.len()) {
-                        odd[i] = fma(part[i] * inverse, scale, odd[i]);
+                        odd[i] = fma(part[i] * scale, inverse, odd[i]);
                     }
                     sync_warp();
                     if elect_one() {
