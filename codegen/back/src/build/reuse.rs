@@ -12,7 +12,6 @@ use tma_front::escape::SHARED_LINE;
 use tma_front::parse::item::{KernelItem, ModuleItems};
 use tma_front::target::Goal;
 
-use super::batch::PtxProducer;
 use crate::hash::Fnv;
 
 /// The inputs that determine the PTX of a kernel, apart from its line.
@@ -24,11 +23,12 @@ pub(super) struct Fingerprint {
 
 const PREFIX: &str = "// fingerprint: ";
 
-/// Computes the fingerprint of a kernel in the file `source`.
+/// Computes the fingerprint of a kernel in the file `source`, whose PTX comes from `origin`: the name
+/// of its producer, or [`ORIGIN`](super::kept::ORIGIN).
 pub(super) fn fingerprint(
     item: &KernelItem,
     shared: &ModuleItems,
-    producer: PtxProducer,
+    origin: &str,
     goal: Goal,
     source: &Path,
 ) -> Fingerprint {
@@ -41,7 +41,7 @@ pub(super) fn fingerprint(
     let line = item.function.sig.ident.span().start().line;
 
     let mut hash = Fnv::new();
-    surroundings(producer, goal, source, &mut hash);
+    surroundings(origin, goal, source, &mut hash);
     hash.tokens(all.clone());
     for (name, item) in imports {
         hash.text(name);
@@ -53,17 +53,17 @@ pub(super) fn fingerprint(
 
 /// Computes the hash of a file with this text, and of the other inputs to its kernels'
 /// fingerprints.
-pub(super) fn file(text: &str, producer: PtxProducer, goal: Goal, source: &Path) -> u64 {
+pub(super) fn file(text: &str, origin: &str, goal: Goal, source: &Path) -> u64 {
     let mut hash = Fnv::new();
-    surroundings(producer, goal, source, &mut hash);
+    surroundings(origin, goal, source, &mut hash);
     hash.text(text);
     hash.value()
 }
 
-/// Hashes the compiler, its options, and the source file.
-fn surroundings(producer: PtxProducer, goal: Goal, source: &Path, hash: &mut Fnv) {
+/// Hashes the compiler, its options, the origin of the PTX, and the source file.
+fn surroundings(origin: &str, goal: Goal, source: &Path, hash: &mut Fnv) {
     hash.text(env!("TMA_CODEGEN_SOURCES"));
-    hash.text(producer.name());
+    hash.text(origin);
     hash.text(goal.target.name());
     hash.text(goal.checks.name());
     hash.text(&source.to_string_lossy());

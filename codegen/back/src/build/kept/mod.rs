@@ -6,8 +6,8 @@
 //! feature `llvm` is on: its author is then changing the kernels. Other packages of the build may
 //! compile theirs.
 //!
-//! A kernel with a file of its hash is neither parsed nor checked: the build that wrote the file has
-//! done both. Without such a file the build fails, or, with `TMA_PTX=off`, checks the kernel.
+//! A kernel with a file of its hash is neither parsed nor checked: the build that wrote the file
+//! has done both. Without such a file the build fails, or, with `TMA_PTX=off`, checks the kernel.
 //!
 //! With `TMA_KEEP=write:PACKAGE` in the environment, a build with LLVM rewrites the folder of this
 //! package, and with `TMA_KEEP=check:PACKAGE` it compares the folder. `cargo tma ptx --keep` and
@@ -37,6 +37,9 @@ pub(super) const VARIABLE: &str = "TMA_KEEP";
 /// The variable by which cargo tells a build script that the package's feature `llvm` is on.
 /// Source: The Cargo Book, "Environment Variables".
 const LLVM_VARIABLE: &str = "CARGO_FEATURE_LLVM";
+
+/// The origin of kept PTX, in fingerprints.
+pub(super) const ORIGIN: &str = "kept";
 
 /// The end of the names of kept files.
 const EXTENSION: &str = "kept";
@@ -152,7 +155,13 @@ impl Subject {
 
 /// Whether the package is built from kept PTX: it keeps PTX, and its feature `llvm` is off.
 pub(super) fn is_used_by(package: &Path) -> bool {
-    is_in(package) && !(cfg!(feature = "llvm") && env::var_os(LLVM_VARIABLE).is_some())
+    is_in(package) && !is_compiled()
+}
+
+/// Whether the kernels of the package whose build script runs are compiled even if it keeps their
+/// PTX: its feature of this name is on.
+pub(super) fn is_compiled() -> bool {
+    cfg!(feature = "llvm") && env::var_os(LLVM_VARIABLE).is_some()
 }
 
 /// Whether the package keeps PTX.
@@ -211,7 +220,7 @@ impl Compiled {
         texts.insert(kernel.to_owned(), ptx.to_owned());
     }
 
-    /// Returns how the kept PTX of each instance differs from that compiled.
+    /// Returns how the kept PTX of each kernel differs from that compiled, by instance.
     pub(super) fn check(&self, package: &Path, target: Target) -> Vec<StaleKeptPtx> {
         let mut stale = vec![];
         for (subject, CompiledKernel { location, texts }) in &self.0 {
@@ -225,6 +234,12 @@ impl Compiled {
                 };
                 stale.push(StaleKeptPtx { kernel: kernel.clone(), location: location.clone(), reason });
             }
+            let gone = kept.iter().flatten().filter(|(kernel, _)| !texts.contains_key(*kernel));
+            stale.extend(gone.map(|(kernel, _)| StaleKeptPtx {
+                kernel: kernel.clone(),
+                location: location.clone(),
+                reason: StaleReason::Gone,
+            }));
         }
         stale
     }
@@ -236,16 +251,15 @@ impl Compiled {
         let folder = package.join(FOLDER);
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
         for (subject, CompiledKernel { location: (_, line), texts }) in &self.0 {
-            // What has the same contents may have been compressed in another way.
-            let kept = fs::read(subject.path(package)).ok();
-            let kept = kept.and_then(|bytes| archive::read(&bytes, target).ok());
-            if !kept.is_some_and(|kept| kept.line == *line && kept.texts == *texts) {
+            // A file that gives the same PTX may have been compressed in another way, or be that of
+            // the kernel at another line.
+            if take(package, subject, target, *line).as_ref() != Ok(texts) {
                 let path = subject.path(package);
                 let bytes = archive::write(texts, *line, target).map_err(file_error(&path))?;
-                store::write_bytes(&path, &bytes).map_err(file_error(&path))?;
+                store::write_source(&path, &bytes).map_err(file_error(&path))?;
             }
         }
-        for path in self.stale(package)? {
+        for path in self.stale(package)?.into_iter().chain(drafts(&folder)?) {
             fs::remove_file(&path).map_err(file_error(&path))?;
         }
         Ok(())
@@ -264,6 +278,16 @@ impl Compiled {
         let current: BTreeSet<_> = self.0.keys().map(|subject| subject.path(package)).collect();
         Ok(ours(package)?.into_iter().filter(|path| !current.contains(path)).collect())
     }
+}
+
+/// Returns the drafts of kept files that builds have left which were killed.
+#[cfg(any(feature = "llvm", test))]
+fn drafts(folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let entries = fs::read_dir(folder).map_err(file_error(folder))?;
+    let paths: Result<Vec<_>, _> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = paths.map_err(file_error(folder))?;
+    paths.retain(|path| store::is_draft_of_source(path));
+    Ok(paths)
 }
 
 /// Returns the files that a build has kept, sorted.
