@@ -32,13 +32,11 @@ pub(super) fn fingerprint(
     goal: Goal,
     source: &Path,
 ) -> Fingerprint {
-    let mut all = item.attr.clone();
-    all.extend(item.function.to_token_stream());
-    all.extend(shared.with_imported().into_iter().flat_map(ModuleItems::iter));
+    let all = tokens(item, shared);
     // An import may be renamed.
     let imports = shared.imports.found.iter().map(|import| (import.name.as_str(), import.item.as_str()));
     let imports: Vec<_> = imports.collect();
-    let line = item.function.sig.ident.span().start().line;
+    let line = line(item);
 
     let mut hash = Fnv::new();
     surroundings(origin, goal, source, &mut hash);
@@ -49,6 +47,36 @@ pub(super) fn fingerprint(
     }
     positions(all, line, &mut hash);
     Fingerprint { hash: hash.value(), line }
+}
+
+/// Returns the line of a kernel's name.
+fn line(item: &KernelItem) -> usize {
+    item.function.sig.ident.span().start().line
+}
+
+/// Returns the tokens that a kernel is made from.
+fn tokens(item: &KernelItem, shared: &ModuleItems) -> TokenStream {
+    let mut all = item.attr.clone();
+    all.extend(item.function.to_token_stream());
+    all.extend(shared.with_imported().into_iter().flat_map(ModuleItems::iter));
+    all
+}
+
+/// The source lines of a kernel and of all that it is made from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Lines {
+    /// The line of the kernel's name.
+    pub(super) name: usize,
+    /// A hash of the positions of all tokens, relative to this line.
+    pub(super) positions: u64,
+}
+
+impl Lines {
+    pub(super) fn of(item: &KernelItem, shared: &ModuleItems) -> Self {
+        let (name, mut hash) = (line(item), Fnv::new());
+        positions(tokens(item, shared), name, &mut hash);
+        Self { name, positions: hash.value() }
+    }
 }
 
 /// Computes the hash of a file with this text, and of the other inputs to its kernels'
@@ -142,14 +170,18 @@ fn split_header(text: &str) -> Option<(Header, &str)> {
     Some((Header { hash: number(hash)?, line: line.parse().ok()?, contents: number(contents)? }, body))
 }
 
+/// Whether PTX has an assertion, whose line number is among the instructions.
+pub(super) fn has_assertion(ptx: &str) -> bool {
+    ptx.contains("__assertfail")
+}
+
 /// Adjusts the PTX of a kernel that moved from line `old` to line `new`. Returns `None` if the PTX
 /// has line numbers that cannot be adjusted.
 pub(super) fn moved(ptx: &str, old: usize, new: usize) -> Option<String> {
     if old == new {
         return Some(ptx.to_owned());
     }
-    // An assertion has its line number among the instructions.
-    if ptx.contains("__assertfail") {
+    if has_assertion(ptx) {
         return None;
     }
     let moved: Option<Vec<_>> = ptx.lines().map(|text| move_line(text, old, new)).collect();

@@ -19,9 +19,9 @@ use super::kept::{self, KeepMode, StaleKeptPtx, StaleReason, Subject};
 use super::known::{self, Known};
 use super::reuse::{self, Fingerprint};
 use super::{BuildError, Report, file_error, store};
+use crate::dump;
 use crate::pipeline::{Front, Instance, Rules, front};
 use crate::templates::Packages;
-use crate::{dump, hash};
 
 /// The folder in `OUT_DIR` that contains only files of kernels.
 const FOLDER: &str = "tma";
@@ -187,9 +187,9 @@ impl<'a> Run<'a> {
         fingerprint: &Fingerprint,
         source: &Path,
     ) -> Result<(), BuildError> {
-        let subject = Subject::new(item.function.sig.ident.to_string(), hash::kernel(item, shared));
+        let subject = Subject::new(item, shared);
         let stale = if self.uses_kept {
-            match kept::take(self.package, &subject, self.goal.target, fingerprint.line()) {
+            match kept::take(self.package, &subject, self.goal.target) {
                 Ok(texts) => return self.take_kept(&subject, texts, fingerprint, source),
                 // A build without PTX serves to check what was changed.
                 Err(reason) => self.producer.is_wanted().then_some(reason),
@@ -378,8 +378,7 @@ impl<'a> Run<'a> {
     fn write(&mut self, subject: &Subject, destination: &PtxFile, text: &str) -> Result<(), BuildError> {
         if self.keep != KeepMode::Nothing {
             let ptx = text.split_once('\n').map_or("", |(_, ptx)| ptx);
-            let location = (destination.source.as_path(), destination.fingerprint.line());
-            self.to_keep.add(subject, location, &destination.kernel, ptx);
+            self.to_keep.add(subject, &destination.source, &destination.kernel, ptx);
         }
         store(destination, text)
     }

@@ -22,8 +22,11 @@ use std::{env, fs};
 
 #[cfg(any(feature = "llvm", test))]
 use super::store;
-use super::{BuildError, file_error, reuse};
-use crate::Target;
+use tma_front::parse::item::{KernelItem, ModuleItems};
+
+use super::reuse::{self, Lines};
+use super::{BuildError, file_error};
+use crate::{Target, hash};
 use archive::{Archive, PREFIX};
 
 pub(super) use archive::Texts;
@@ -131,17 +134,19 @@ impl fmt::Display for StaleKeptPtx {
 }
 
 /// A kernel with all of its instances.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 pub(super) struct Subject {
     /// The name of the kernel's function.
     name: String,
     /// The hash of its tokens.
     hash: u64,
+    lines: Lines,
 }
 
 impl Subject {
-    pub(super) fn new(name: String, hash: u64) -> Self {
-        Self { name, hash }
+    pub(super) fn new(item: &KernelItem, shared: &ModuleItems) -> Self {
+        let name = item.function.sig.ident.to_string();
+        Self { name, hash: hash::kernel(item, shared), lines: Lines::of(item, shared) }
     }
 
     pub(super) fn hash(&self) -> u64 {
@@ -149,7 +154,12 @@ impl Subject {
     }
 
     fn path(&self, package: &Path) -> PathBuf {
-        package.join(FOLDER).join(format!("{}-{:016x}.{EXTENSION}", self.name, self.hash))
+        package.join(FOLDER).join(self.file())
+    }
+
+    /// Returns the name of the kept file.
+    fn file(&self) -> String {
+        format!("{}-{:016x}.{EXTENSION}", self.name, self.hash)
     }
 }
 
@@ -170,22 +180,22 @@ pub(super) fn is_in(package: &Path) -> bool {
 }
 
 /// Returns the kept PTX of a kernel's instances, with line numbers adjusted to the kernel's current
-/// line.
+/// line. If lines within the kernel or its imports have moved, they are those of the time when the
+/// PTX was made, except that assertions must name the current ones.
 ///
 /// # Errors
 ///
 /// The reason why the kept PTX cannot be used.
-pub(super) fn take(
-    package: &Path,
-    subject: &Subject,
-    target: Target,
-    line: usize,
-) -> Result<Texts, StaleReason> {
+pub(super) fn take(package: &Path, subject: &Subject, target: Target) -> Result<Texts, StaleReason> {
     let Ok(bytes) = fs::read(subject.path(package)) else {
         return Err(if has_earlier(package, subject) { StaleReason::Changed } else { StaleReason::Absent });
     };
-    let Archive { line: kept, texts } = archive::read(&bytes, target)?;
-    let moved = |(kernel, ptx): (String, String)| Some((kernel, reuse::moved(&ptx, kept, line)?));
+    let Archive { lines: kept, texts } = archive::read(&bytes, target)?;
+    let lines = subject.lines;
+    let moved = |(kernel, ptx): (String, String)| {
+        let is_right = kept.positions == lines.positions || !reuse::has_assertion(&ptx);
+        Some((kernel, is_right.then(|| reuse::moved(&ptx, kept.name, lines.name))??))
+    };
     texts.into_iter().map(moved).collect::<Option<_>>().ok_or(StaleReason::Moved)
 }
 
@@ -201,30 +211,33 @@ fn kernel(path: &Path) -> String {
     name.rsplit_once('-').map_or(&*name, |(kernel, _)| kernel).to_owned()
 }
 
-/// The PTX that a build has compiled, by kernel.
+/// The PTX that a build has compiled, by the name of the kept file.
 #[derive(Debug, Default)]
-pub(super) struct Compiled(BTreeMap<Subject, CompiledKernel>);
+pub(super) struct Compiled(BTreeMap<String, CompiledKernel>);
 
-/// The PTX of a kernel, and the file and line of its name.
+/// The PTX of a kernel, and its source file.
 #[derive(Debug)]
 struct CompiledKernel {
-    location: (PathBuf, usize),
+    subject: Subject,
+    source: PathBuf,
     texts: Texts,
 }
 
 impl Compiled {
     /// Adds an instance, named `kernel` or `kernel::instance`.
-    pub(super) fn add(&mut self, subject: &Subject, location: (&Path, usize), kernel: &str, ptx: &str) {
-        let new = || CompiledKernel { location: (location.0.to_owned(), location.1), texts: Texts::new() };
-        let texts = &mut self.0.entry(subject.clone()).or_insert_with(new).texts;
+    pub(super) fn add(&mut self, subject: &Subject, source: &Path, kernel: &str, ptx: &str) {
+        let new =
+            || CompiledKernel { subject: subject.clone(), source: source.to_owned(), texts: Texts::new() };
+        let texts = &mut self.0.entry(subject.file()).or_insert_with(new).texts;
         texts.insert(kernel.to_owned(), ptx.to_owned());
     }
 
     /// Returns how the kept PTX of each kernel differs from that compiled, by instance.
     pub(super) fn check(&self, package: &Path, target: Target) -> Vec<StaleKeptPtx> {
         let mut stale = vec![];
-        for (subject, CompiledKernel { location, texts }) in &self.0 {
-            let kept = take(package, subject, target, location.1);
+        for CompiledKernel { subject, source, texts } in self.0.values() {
+            let location = (source.clone(), subject.lines.name);
+            let kept = take(package, subject, target);
             for (kernel, ptx) in texts {
                 let reason = match kept.as_ref().map(|kept| kept.get(kernel)) {
                     Err(reason) => reason.clone(),
@@ -250,12 +263,12 @@ impl Compiled {
     pub(super) fn write(&self, package: &Path, target: Target) -> Result<(), BuildError> {
         let folder = package.join(FOLDER);
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
-        for (subject, CompiledKernel { location: (_, line), texts }) in &self.0 {
+        for CompiledKernel { subject, source: _, texts } in self.0.values() {
             // A file that gives the same PTX may have been compressed in another way, or be that of
             // the kernel at another line.
-            if take(package, subject, target, *line).as_ref() != Ok(texts) {
+            if take(package, subject, target).as_ref() != Ok(texts) {
                 let path = subject.path(package);
-                let bytes = archive::write(texts, *line, target).map_err(file_error(&path))?;
+                let bytes = archive::write(texts, subject.lines, target).map_err(file_error(&path))?;
                 store::write_source(&path, &bytes).map_err(file_error(&path))?;
             }
         }
@@ -275,7 +288,7 @@ impl Compiled {
     }
 
     fn stale(&self, package: &Path) -> Result<Vec<PathBuf>, BuildError> {
-        let current: BTreeSet<_> = self.0.keys().map(|subject| subject.path(package)).collect();
+        let current: BTreeSet<_> = self.0.values().map(|kernel| kernel.subject.path(package)).collect();
         Ok(ours(package)?.into_iter().filter(|path| !current.contains(path)).collect())
     }
 }

@@ -21,7 +21,7 @@ impl Package {
     }
 
     fn take(&self, subject: &Subject, line: usize) -> Result<Texts, StaleReason> {
-        take(&self.0, subject, Target::Sm90a, line)
+        take(&self.0, &at(line, subject), Target::Sm90a)
     }
 
     fn check(&self, line: usize, instances: &[(&Subject, &str, &str)]) -> Vec<(String, StaleReason)> {
@@ -39,13 +39,17 @@ impl Drop for Package {
 fn compiled(line: usize, instances: &[(&Subject, &str, &str)]) -> Compiled {
     let mut compiled = Compiled::default();
     for (subject, kernel, ptx) in instances {
-        compiled.add(subject, (Path::new("src/a.rs"), line), kernel, ptx);
+        compiled.add(&at(line, subject), Path::new("src/a.rs"), kernel, ptx);
     }
     compiled
 }
 
 fn subject(name: &str, hash: u64) -> Subject {
-    Subject::new(name.to_owned(), hash)
+    Subject { name: name.to_owned(), hash, lines: Lines::default() }
+}
+
+fn at(line: usize, subject: &Subject) -> Subject {
+    Subject { lines: Lines { name: line, ..subject.lines }, ..subject.clone() }
 }
 
 fn texts(kernel: &str, ptx: &str) -> Texts {
@@ -122,7 +126,7 @@ fn ptx_that_does_not_agree_is_refused_with_the_reason() {
     assert_eq!(package.take(&subject("add_one", 1), 10), Err(StaleReason::Changed));
     assert_eq!(package.take(&subject("add", 0), 10), Err(StaleReason::Absent));
     let wanted = StaleReason::OtherTarget { found: "sm_90a".to_owned(), wanted: Target::Sm90 };
-    assert_eq!(take(&package.0, &add, Target::Sm90, 10), Err(wanted));
+    assert_eq!(take(&package.0, &at(10, &add), Target::Sm90), Err(wanted));
 
     let whole = fs::read(&files[0]).unwrap();
     let with = |bytes: &[u8]| {
@@ -149,6 +153,26 @@ fn ptx_that_does_not_agree_is_refused_with_the_reason() {
     package.keep(9, &[(&add, "add_one", asserts)]);
     assert_eq!(package.take(&add, 9), Ok(texts("add_one", asserts)));
     assert_eq!(package.take(&add, 10), Err(StaleReason::Moved));
+    let other = Subject { lines: Lines { name: 9, positions: 1 }, ..add.clone() };
+    assert_eq!(package.take(&other, 9), Err(StaleReason::Moved));
+    package.keep(9, &[(&add, "add_one", PTX)]);
+    assert_eq!(package.take(&other, 9), Ok(texts("add_one", PTX)));
+}
+
+/// The lines of what a kernel imports count, and those of its own statements.
+#[test]
+fn positions_are_relative_to_the_kernel() {
+    let lines = |source: &str| {
+        let (item, shared) = &kernels_in(source, &Elsewhere::UNKNOWN)[0];
+        Lines::of(item, shared)
+    };
+    let text = "#[tma_module] mod m {\n#[tma_kernel]\nfn k() {\nf();\n}\n#[tma_device]\nfn f() {}\n}";
+    let (old, moved) = (lines(text), lines(&format!("\n{text}")));
+    assert_eq!((old.name, moved), (3, Lines { name: 4, ..old }));
+    for (before, after) in [("f();", "\nf();"), ("#[tma_device]", "\n#[tma_device]"), ("f();", " f();")] {
+        let other = lines(&text.replacen(before, after, 1));
+        assert!(other.name == 3 && other.positions != old.positions, "{after}");
+    }
 }
 
 /// The hash of the bytes is not a secret: what it covers may still be wrong.
@@ -160,7 +184,8 @@ fn bytes_that_are_not_packed_ptx_are_damage() {
     let whole = fs::read(file).unwrap();
     let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let with = |packed: &[u8]| {
-        fs::write(file, archive::with_header(packed, 1, Target::Sm90a)).unwrap();
+        fs::write(file, archive::with_header(packed, Lines { name: 1, positions: 0 }, Target::Sm90a))
+            .unwrap();
         package.take(&add, 1)
     };
     assert_eq!(with(&whole[header..]), Ok(texts("add", PTX)));
@@ -327,7 +352,7 @@ fn kept_ptx_in_the_build_folder_does_not_count_as_compiled() {
     assert_eq!(build().compiled, ["add"]);
     assert_eq!(build().reused, ["add"]);
     let (item, shared) = &kernels_in(source, &Elsewhere::UNKNOWN)[0];
-    let add = subject("add", crate::hash::kernel(item, shared));
+    let add = subject("add", hash::kernel(item, shared));
     package.keep(2, &[(&add, "add", PTX)]);
     assert_eq!(build().kept, ["add"]);
     fs::remove_dir_all(package.0.join(FOLDER)).unwrap();
