@@ -17,15 +17,18 @@ pub(crate) const CHECK: (&str, &str) = ("TMA_KEEP", "check:tma-kernels");
 
 /// Rewrites the PTX, or compares it.
 pub(crate) fn run(is_check: bool) -> Result<()> {
-    let (variable, check) = CHECK;
-    let value = if is_check { check } else { "write:tma-kernels" };
-    let mut compile = command(&setup::run()?);
-    process::run(compile.env(variable, value))
-        .context("after a change, run `cargo xtask keep`, and commit it")
+    let tools = setup::run()?;
+    let mut compile = if is_check { check(&tools) } else { command(&tools, "write:tma-kernels") };
+    process::run(&mut compile).context("after a change, run `cargo xtask keep`, and commit it")
 }
 
-fn command(tools: &Tools) -> Command {
+/// Returns the command that compares the PTX.
+pub(crate) fn check(tools: &Tools) -> Command {
+    command(tools, CHECK.1)
+}
+
+fn command(tools: &Tools, task: &str) -> Command {
     let mut command = tools.cargo();
-    command.args(["check", "-p", "tma-kernels", "--features", "llvm"]);
+    command.args(["check", "-p", "tma-kernels", "--features", "llvm"]).env(CHECK.0, task);
     command
 }

@@ -2,7 +2,8 @@
 //! minutes in a built tree; CI runs all.
 //!
 //! Every run checks the format and the rules of the repository's text, and compiles the published
-//! packages without LLVM. [`TESTS`] says which tests a changed file calls for.
+//! packages without LLVM. [`TESTS`] says which tests a changed file calls for, and [`PTX`] which
+//! changes call for a comparison of the PTX that `tma-kernels` keeps.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use anyhow::Result;
 use tma_setup::process;
 
 use crate::{
-    apart,
+    apart, keep,
     setup::Tools,
     test::{PUBLISHED, QUICKLY, SIMULATOR_COMMAND},
     workspace,
@@ -63,6 +64,9 @@ const BACK_END: Arguments =
     &["-p", "tma-codegen", "--lib", "--test", "mma_ptx", "--test", "tiles_ptx", "--test", "no_llvm"];
 const PAGES: Arguments = &["-p", "tma-tests", "--test", "book", "--test", "words"];
 
+/// The paths of the PTX of `tma-kernels`, and of what it is made from.
+const PTX: [&str; 4] = ["codegen/", "tma-kernels/src/", "tma-kernels/tma-ptx/", "tma-model/"];
+
 /// Packages whose integration tests are chosen by name: a changed test is run, and no other.
 const BY_NAME: [(&str, &str); 2] = [("tests/tests/", "tma-tests"), ("tma-kernels/tests/", "tma-kernels")];
 
@@ -94,6 +98,10 @@ pub(crate) fn steps(tools: &Tools, base: &str) -> Result<Vec<(String, std::proce
             &name,
             ["test", "-q"].into_iter().chain(arguments.iter().map(String::as_str)).collect(),
         ));
+    }
+    // Before the models, which run it.
+    if changed.iter().any(|path| PTX.iter().any(|start| path.starts_with(start))) {
+        steps.push(("kept PTX".to_owned(), keep::check(tools)));
     }
     if changed.iter().any(|path| path.starts_with("models/")) {
         steps.extend(apart::steps(tools, apart::MODELS));
@@ -159,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_path_exists() {
-        for (path, _) in TESTS {
+        for path in TESTS.iter().map(|(path, _)| *path).chain(PTX) {
             assert!(workspace::root().join(path).exists(), "{path}");
         }
     }

@@ -1,5 +1,4 @@
 //! The operators, called through the C interface as Python does, on the simulator.
-#![cfg(feature = "llvm")]
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;

@@ -104,7 +104,7 @@ mod tests {
     use std::path::PathBuf;
 
     const PTX: &str = "// generator: tma-codegen 0.1.0\n.target sm_90a\nret;\n";
-    const HEADER: &str = "kept: sm_90a 0.1.0 12 0123456789abcdef\n";
+    const HEADER: &str = "kept: sm_90a 0.1.0 12 0123456789abcdef 0123456789abcdef\n";
 
     /// Makes a package and its `OUT_DIR`, with files of these names and texts.
     fn package(name: &str, made: &[(&str, &str)], kept: &[(&str, &str)]) -> (PathBuf, Result<(), Error>) {

@@ -32,7 +32,7 @@ pub enum BuildError {
     Target(Vec<Located>),
     /// The PTX kept in the package is not that of its current kernels.
     StaleKeptPtx(Vec<StaleKeptPtx>),
-    /// PTX should be kept, but none is produced, for this reason.
+    /// PTX should be kept or compared, but none is compiled, for this reason.
     NothingToKeep(&'static str),
     /// LLVM failed.
     #[cfg(feature = "llvm")]
@@ -77,7 +77,8 @@ impl fmt::Display for BuildError {
             }
             Self::NothingToKeep(why) => {
                 let message = format_args!(
-                    "there is no PTX to keep: {why}; enable the feature `llvm`, and leave `TMA_PTX` unset"
+                    "no PTX is compiled that could be kept or compared: {why}; enable the package's feature \
+                     `llvm`, and leave `TMA_PTX` unset"
                 );
                 Coded(Code::KeptPtx, message).fmt(f)
             }

@@ -58,7 +58,7 @@ pub struct Report {
     pub compiled: Vec<String>,
     /// The unchanged kernels, whose PTX is from an earlier run.
     pub reused: Vec<String>,
-    /// The kernels whose PTX was kept in the package's sources, for builds without LLVM.
+    /// The kernels whose PTX was taken from the package's sources, where its author keeps it.
     pub kept: Vec<String>,
     /// The kernels skipped because of errors, which the macro reports.
     pub refused: Vec<String>,
@@ -158,6 +158,10 @@ impl Build {
             println!("cargo::rerun-if-changed={}", watched(path, &package)?);
         }
         let keep = KeepMode::here();
+        if keep != KeepMode::Nothing && !kept::is_compiled() {
+            // The build would keep, or compare, what it has taken from the folder itself.
+            return Err(BuildError::NothingToKeep("the package's feature `llvm` is off, or it has none"));
+        }
         if kept::is_in(&package) || keep != KeepMode::Nothing {
             println!("cargo::rerun-if-changed={}", kept::FOLDER);
         }
@@ -193,7 +197,8 @@ impl Build {
     /// # Errors
     ///
     /// Fails if a file cannot be read or written, a kernel uses a feature that the target lacks, or
-    /// LLVM fails. Without LLVM, also fails if the kept PTX is not that of the package's kernels.
+    /// LLVM fails. Unless the package's feature `llvm` is on, also fails if the package keeps PTX and
+    /// this is not that of its kernels.
     pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
         let packages = Packages::around(package, &self.packages);
         let producer = PtxProducer::of(self.ptx);
@@ -208,7 +213,7 @@ impl Build {
         keep: KeepMode,
         producer: PtxProducer,
     ) -> Result<Report, BuildError> {
-        if let (KeepMode::Write, PtxProducer::None(why)) = (keep, producer) {
+        if let (KeepMode::Write | KeepMode::Check, PtxProducer::None(why)) = (keep, producer) {
             return Err(BuildError::NothingToKeep(why));
         }
         let goal = Goal { target: self.target, checks: self.checks.unwrap_or_else(checks::of_this_build) };

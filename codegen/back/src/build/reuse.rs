@@ -12,7 +12,6 @@ use tma_front::escape::SHARED_LINE;
 use tma_front::parse::item::{KernelItem, ModuleItems};
 use tma_front::target::Goal;
 
-use super::batch::PtxProducer;
 use crate::hash::Fnv;
 
 /// The inputs that determine the PTX of a kernel, apart from its line.
@@ -24,24 +23,23 @@ pub(super) struct Fingerprint {
 
 const PREFIX: &str = "// fingerprint: ";
 
-/// Computes the fingerprint of a kernel in the file `source`.
+/// Computes the fingerprint of a kernel in the file `source`, whose PTX comes from `origin`: the name
+/// of its producer, or [`ORIGIN`](super::kept::ORIGIN).
 pub(super) fn fingerprint(
     item: &KernelItem,
     shared: &ModuleItems,
-    producer: PtxProducer,
+    origin: &str,
     goal: Goal,
     source: &Path,
 ) -> Fingerprint {
-    let mut all = item.attr.clone();
-    all.extend(item.function.to_token_stream());
-    all.extend(shared.with_imported().into_iter().flat_map(ModuleItems::iter));
+    let all = tokens(item, shared);
     // An import may be renamed.
     let imports = shared.imports.found.iter().map(|import| (import.name.as_str(), import.item.as_str()));
     let imports: Vec<_> = imports.collect();
-    let line = item.function.sig.ident.span().start().line;
+    let line = line(item);
 
     let mut hash = Fnv::new();
-    surroundings(producer, goal, source, &mut hash);
+    surroundings(origin, goal, source, &mut hash);
     hash.tokens(all.clone());
     for (name, item) in imports {
         hash.text(name);
@@ -51,19 +49,49 @@ pub(super) fn fingerprint(
     Fingerprint { hash: hash.value(), line }
 }
 
+/// Returns the line of a kernel's name.
+fn line(item: &KernelItem) -> usize {
+    item.function.sig.ident.span().start().line
+}
+
+/// Returns the tokens that a kernel is made from.
+fn tokens(item: &KernelItem, shared: &ModuleItems) -> TokenStream {
+    let mut all = item.attr.clone();
+    all.extend(item.function.to_token_stream());
+    all.extend(shared.with_imported().into_iter().flat_map(ModuleItems::iter));
+    all
+}
+
+/// The source lines of a kernel and of all that it is made from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Lines {
+    /// The line of the kernel's name.
+    pub(super) name: usize,
+    /// A hash of the positions of all tokens, relative to this line.
+    pub(super) positions: u64,
+}
+
+impl Lines {
+    pub(super) fn of(item: &KernelItem, shared: &ModuleItems) -> Self {
+        let (name, mut hash) = (line(item), Fnv::new());
+        positions(tokens(item, shared), name, &mut hash);
+        Self { name, positions: hash.value() }
+    }
+}
+
 /// Computes the hash of a file with this text, and of the other inputs to its kernels'
 /// fingerprints.
-pub(super) fn file(text: &str, producer: PtxProducer, goal: Goal, source: &Path) -> u64 {
+pub(super) fn file(text: &str, origin: &str, goal: Goal, source: &Path) -> u64 {
     let mut hash = Fnv::new();
-    surroundings(producer, goal, source, &mut hash);
+    surroundings(origin, goal, source, &mut hash);
     hash.text(text);
     hash.value()
 }
 
-/// Hashes the compiler, its options, and the source file.
-fn surroundings(producer: PtxProducer, goal: Goal, source: &Path, hash: &mut Fnv) {
+/// Hashes the compiler, its options, the origin of the PTX, and the source file.
+fn surroundings(origin: &str, goal: Goal, source: &Path, hash: &mut Fnv) {
     hash.text(env!("TMA_CODEGEN_SOURCES"));
-    hash.text(producer.name());
+    hash.text(origin);
     hash.text(goal.target.name());
     hash.text(goal.checks.name());
     hash.text(&source.to_string_lossy());
@@ -142,14 +170,18 @@ fn split_header(text: &str) -> Option<(Header, &str)> {
     Some((Header { hash: number(hash)?, line: line.parse().ok()?, contents: number(contents)? }, body))
 }
 
+/// Whether PTX has an assertion, whose line number is among the instructions.
+pub(super) fn has_assertion(ptx: &str) -> bool {
+    ptx.contains("__assertfail")
+}
+
 /// Adjusts the PTX of a kernel that moved from line `old` to line `new`. Returns `None` if the PTX
 /// has line numbers that cannot be adjusted.
 pub(super) fn moved(ptx: &str, old: usize, new: usize) -> Option<String> {
     if old == new {
         return Some(ptx.to_owned());
     }
-    // An assertion has its line number among the instructions.
-    if ptx.contains("__assertfail") {
+    if has_assertion(ptx) {
         return None;
     }
     let moved: Option<Vec<_>> = ptx.lines().map(|text| move_line(text, old, new)).collect();

@@ -19,9 +19,9 @@ use super::kept::{self, KeepMode, StaleKeptPtx, StaleReason, Subject};
 use super::known::{self, Known};
 use super::reuse::{self, Fingerprint};
 use super::{BuildError, Report, file_error, store};
+use crate::dump;
 use crate::pipeline::{Front, Instance, Rules, front};
 use crate::templates::Packages;
-use crate::{dump, hash};
 
 /// The folder in `OUT_DIR` that contains only files of kernels.
 const FOLDER: &str = "tma";
@@ -99,8 +99,7 @@ impl<'a> Run<'a> {
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
         let uses_kept = match keep {
             KeepMode::Nothing => kept::is_used_by(package) || (kept::is_in(package) && !producer.is_wanted()),
-            KeepMode::Write => false,
-            KeepMode::Check => matches!(producer, PtxProducer::None(_)),
+            KeepMode::Write | KeepMode::Check => false,
         };
         Ok(Self {
             goal,
@@ -122,6 +121,12 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Returns the origin of PTX, for fingerprints. Kept PTX is never taken for PTX that a later build
+    /// with the same `OUT_DIR` has compiled.
+    fn origin(&self) -> &'static str {
+        if self.uses_kept { kept::ORIGIN } else { self.producer.name() }
+    }
+
     /// Processes the kernels of the file `source`.
     pub(super) fn take_file(
         &mut self,
@@ -129,7 +134,7 @@ impl<'a> Run<'a> {
         source: &Path,
         packages: &Packages,
     ) -> Result<(), BuildError> {
-        let file = reuse::file(text, self.producer, self.goal, source);
+        let file = reuse::file(text, self.origin(), self.goal, source);
         if self.take_known_file(file, source)? {
             return Ok(());
         }
@@ -149,7 +154,7 @@ impl<'a> Run<'a> {
         let mut kernels = vec![];
         for (item, shared) in kernels_in(text, &elsewhere) {
             let source = shared.template.as_deref().unwrap_or(source);
-            let fingerprint = reuse::fingerprint(&item, &shared, self.producer, self.goal, source);
+            let fingerprint = reuse::fingerprint(&item, &shared, self.origin(), self.goal, source);
             if !self.take_known(&fingerprint, source)? {
                 self.take(&item, &shared, &fingerprint, source)?;
             }
@@ -182,12 +187,12 @@ impl<'a> Run<'a> {
         fingerprint: &Fingerprint,
         source: &Path,
     ) -> Result<(), BuildError> {
-        let subject = Subject::new(item.function.sig.ident.to_string(), hash::kernel(item, shared));
+        let subject = Subject::new(item, shared);
         let stale = if self.uses_kept {
-            match kept::take(self.package, &subject, self.goal.target, fingerprint.line()) {
+            match kept::take(self.package, &subject, self.goal.target) {
                 Ok(texts) => return self.take_kept(&subject, texts, fingerprint, source),
                 // A build without PTX serves to check what was changed.
-                Err(reason) => (self.producer.is_wanted() || self.keep == KeepMode::Check).then_some(reason),
+                Err(reason) => self.producer.is_wanted().then_some(reason),
             }
         } else {
             None
@@ -219,7 +224,6 @@ impl<'a> Run<'a> {
             self.report.kept.push(destination.kernel.clone());
             // The same kernel may occur elsewhere as well, and shares the PTX.
             if self.current.insert(destination.file.clone()) {
-                self.to_keep.add(subject, (source, fingerprint.line()), &destination.kernel, &ptx);
                 store(&destination, &fingerprint.mark(&ptx))?;
             }
         }
@@ -374,8 +378,7 @@ impl<'a> Run<'a> {
     fn write(&mut self, subject: &Subject, destination: &PtxFile, text: &str) -> Result<(), BuildError> {
         if self.keep != KeepMode::Nothing {
             let ptx = text.split_once('\n').map_or("", |(_, ptx)| ptx);
-            let location = (destination.source.as_path(), destination.fingerprint.line());
-            self.to_keep.add(subject, location, &destination.kernel, ptx);
+            self.to_keep.add(subject, &destination.source, &destination.kernel, ptx);
         }
         store(destination, text)
     }

@@ -1,7 +1,8 @@
 //! A file of the folder `tma-ptx`: the PTX of all instances of a kernel.
 //!
-//! The first line is text: `kept: TARGET VERSION LINE HASH`, with the target, the version of the
-//! compiler, the line of the kernel's name, and a hash of the other bytes. These are LZMA, of one
+//! The first line is text: `kept: TARGET VERSION LINE POSITIONS HASH`, with the target, the version of
+//! the compiler, the line of the kernel's name, a hash of the positions of its tokens relative to
+//! this line, and a hash of the other bytes. These are LZMA, of one
 //! line `KERNEL BYTES` before the PTX of each instance. Instances of a kernel are alike: compressed
 //! together, they take a twentieth of what they take one by one.
 //!
@@ -19,6 +20,7 @@ use lzma_rust2::{LzmaOptions, LzmaWriter};
 
 use super::StaleReason;
 use crate::Target;
+use crate::build::reuse::Lines;
 use crate::hash::Fnv;
 
 /// The start of the first line.
@@ -33,18 +35,18 @@ pub(in crate::build) type Texts = BTreeMap<String, String>;
 /// The contents of an archive.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Archive {
-    /// The line of the kernel's name when the PTX was made.
-    pub(super) line: usize,
+    /// The lines of the kernel when the PTX was made.
+    pub(super) lines: Lines,
     pub(super) texts: Texts,
 }
 
-/// Returns the bytes of the archive of a kernel at `line`. The same PTX gives the same bytes.
+/// Returns the bytes of the archive of a kernel at these lines. The same PTX gives the same bytes.
 ///
 /// # Errors
 ///
 /// If there is more PTX than an archive can have.
 #[cfg(any(feature = "llvm", test))]
-pub(super) fn write(texts: &Texts, line: usize, target: Target) -> io::Result<Vec<u8>> {
+pub(super) fn write(texts: &Texts, lines: Lines, target: Target) -> io::Result<Vec<u8>> {
     let mut plain = String::new();
     for (kernel, ptx) in texts {
         plain += &format!("{kernel} {}\n{ptx}", ptx.len());
@@ -56,14 +58,15 @@ pub(super) fn write(texts: &Texts, line: usize, target: Target) -> io::Result<Ve
     options.dict_size = size.max(4096);
     let mut writer = LzmaWriter::new_use_header(vec![], &options, Some(u64::from(size)))?;
     writer.write_all(plain.as_bytes())?;
-    Ok(with_header(&writer.finish()?, line, target))
+    Ok(with_header(&writer.finish()?, lines, target))
 }
 
 /// Returns the file of these bytes.
 #[cfg(any(feature = "llvm", test))]
-pub(super) fn with_header(packed: &[u8], line: usize, target: Target) -> Vec<u8> {
+pub(super) fn with_header(packed: &[u8], lines: Lines, target: Target) -> Vec<u8> {
     let (version, hash) = (env!("CARGO_PKG_VERSION"), contents(packed));
-    let header = format!("{PREFIX}{target} {version} {line} {hash:016x}\n");
+    let Lines { name, positions } = lines;
+    let header = format!("{PREFIX}{target} {version} {name} {positions:016x} {hash:016x}\n");
     [header.as_bytes(), packed].concat()
 }
 
@@ -75,8 +78,9 @@ pub(super) fn with_header(packed: &[u8], line: usize, target: Target) -> Vec<u8>
 pub(super) fn read(bytes: &[u8], target: Target) -> Result<Archive, StaleReason> {
     let (header, packed) = split(bytes).ok_or(StaleReason::Damaged)?;
     let parts: Vec<_> = header.strip_prefix(PREFIX).unwrap_or_default().split(' ').collect();
-    let [found, version, line, hash] = parts[..] else { return Err(StaleReason::Damaged) };
-    let line: usize = line.parse().map_err(|_| StaleReason::Damaged)?;
+    let [found, version, name, positions, hash] = parts[..] else { return Err(StaleReason::Damaged) };
+    let name = name.parse().map_err(|_| StaleReason::Damaged)?;
+    let positions = u64::from_str_radix(positions, 16).map_err(|_| StaleReason::Damaged)?;
     if u64::from_str_radix(hash, 16) != Ok(contents(packed)) {
         return Err(StaleReason::Damaged);
     }
@@ -87,7 +91,7 @@ pub(super) fn read(bytes: &[u8], target: Target) -> Result<Archive, StaleReason>
         return Err(StaleReason::OtherGenerator { found: version.to_owned() });
     }
     let texts = unpacked(packed).and_then(|plain| texts(&plain)).ok_or(StaleReason::Damaged)?;
-    Ok(Archive { line, texts })
+    Ok(Archive { lines: Lines { name, positions }, texts })
 }
 
 /// Splits a file into its first line and the other bytes.

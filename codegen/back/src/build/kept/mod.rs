@@ -6,8 +6,8 @@
 //! feature `llvm` is on: its author is then changing the kernels. Other packages of the build may
 //! compile theirs.
 //!
-//! A kernel with a file of its hash is neither parsed nor checked: the build that wrote the file has
-//! done both. Without such a file the build fails, or, with `TMA_PTX=off`, checks the kernel.
+//! A kernel with a file of its hash is neither parsed nor checked: the build that wrote the file
+//! has done both. Without such a file the build fails, or, with `TMA_PTX=off`, checks the kernel.
 //!
 //! With `TMA_KEEP=write:PACKAGE` in the environment, a build with LLVM rewrites the folder of this
 //! package, and with `TMA_KEEP=check:PACKAGE` it compares the folder. `cargo tma ptx --keep` and
@@ -22,8 +22,11 @@ use std::{env, fs};
 
 #[cfg(any(feature = "llvm", test))]
 use super::store;
-use super::{BuildError, file_error, reuse};
-use crate::Target;
+use tma_front::parse::item::{KernelItem, ModuleItems};
+
+use super::reuse::{self, Lines};
+use super::{BuildError, file_error};
+use crate::{Target, hash};
 use archive::{Archive, PREFIX};
 
 pub(super) use archive::Texts;
@@ -37,6 +40,9 @@ pub(super) const VARIABLE: &str = "TMA_KEEP";
 /// The variable by which cargo tells a build script that the package's feature `llvm` is on.
 /// Source: The Cargo Book, "Environment Variables".
 const LLVM_VARIABLE: &str = "CARGO_FEATURE_LLVM";
+
+/// The origin of kept PTX, in fingerprints.
+pub(super) const ORIGIN: &str = "kept";
 
 /// The end of the names of kept files.
 const EXTENSION: &str = "kept";
@@ -128,17 +134,19 @@ impl fmt::Display for StaleKeptPtx {
 }
 
 /// A kernel with all of its instances.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 pub(super) struct Subject {
     /// The name of the kernel's function.
     name: String,
     /// The hash of its tokens.
     hash: u64,
+    lines: Lines,
 }
 
 impl Subject {
-    pub(super) fn new(name: String, hash: u64) -> Self {
-        Self { name, hash }
+    pub(super) fn new(item: &KernelItem, shared: &ModuleItems) -> Self {
+        let name = item.function.sig.ident.to_string();
+        Self { name, hash: hash::kernel(item, shared), lines: Lines::of(item, shared) }
     }
 
     pub(super) fn hash(&self) -> u64 {
@@ -146,13 +154,24 @@ impl Subject {
     }
 
     fn path(&self, package: &Path) -> PathBuf {
-        package.join(FOLDER).join(format!("{}-{:016x}.{EXTENSION}", self.name, self.hash))
+        package.join(FOLDER).join(self.file())
+    }
+
+    /// Returns the name of the kept file.
+    fn file(&self) -> String {
+        format!("{}-{:016x}.{EXTENSION}", self.name, self.hash)
     }
 }
 
 /// Whether the package is built from kept PTX: it keeps PTX, and its feature `llvm` is off.
 pub(super) fn is_used_by(package: &Path) -> bool {
-    is_in(package) && !(cfg!(feature = "llvm") && env::var_os(LLVM_VARIABLE).is_some())
+    is_in(package) && !is_compiled()
+}
+
+/// Whether the kernels of the package whose build script runs are compiled even if it keeps their
+/// PTX: its feature of this name is on.
+pub(super) fn is_compiled() -> bool {
+    cfg!(feature = "llvm") && env::var_os(LLVM_VARIABLE).is_some()
 }
 
 /// Whether the package keeps PTX.
@@ -161,22 +180,22 @@ pub(super) fn is_in(package: &Path) -> bool {
 }
 
 /// Returns the kept PTX of a kernel's instances, with line numbers adjusted to the kernel's current
-/// line.
+/// line. If lines within the kernel or its imports have moved, they are those of the time when the
+/// PTX was made, except that assertions must name the current ones.
 ///
 /// # Errors
 ///
 /// The reason why the kept PTX cannot be used.
-pub(super) fn take(
-    package: &Path,
-    subject: &Subject,
-    target: Target,
-    line: usize,
-) -> Result<Texts, StaleReason> {
+pub(super) fn take(package: &Path, subject: &Subject, target: Target) -> Result<Texts, StaleReason> {
     let Ok(bytes) = fs::read(subject.path(package)) else {
         return Err(if has_earlier(package, subject) { StaleReason::Changed } else { StaleReason::Absent });
     };
-    let Archive { line: kept, texts } = archive::read(&bytes, target)?;
-    let moved = |(kernel, ptx): (String, String)| Some((kernel, reuse::moved(&ptx, kept, line)?));
+    let Archive { lines: kept, texts } = archive::read(&bytes, target)?;
+    let lines = subject.lines;
+    let moved = |(kernel, ptx): (String, String)| {
+        let is_right = kept.positions == lines.positions || !reuse::has_assertion(&ptx);
+        Some((kernel, is_right.then(|| reuse::moved(&ptx, kept.name, lines.name))??))
+    };
     texts.into_iter().map(moved).collect::<Option<_>>().ok_or(StaleReason::Moved)
 }
 
@@ -192,30 +211,33 @@ fn kernel(path: &Path) -> String {
     name.rsplit_once('-').map_or(&*name, |(kernel, _)| kernel).to_owned()
 }
 
-/// The PTX that a build has compiled, by kernel.
+/// The PTX that a build has compiled, by the name of the kept file.
 #[derive(Debug, Default)]
-pub(super) struct Compiled(BTreeMap<Subject, CompiledKernel>);
+pub(super) struct Compiled(BTreeMap<String, CompiledKernel>);
 
-/// The PTX of a kernel, and the file and line of its name.
+/// The PTX of a kernel, and its source file.
 #[derive(Debug)]
 struct CompiledKernel {
-    location: (PathBuf, usize),
+    subject: Subject,
+    source: PathBuf,
     texts: Texts,
 }
 
 impl Compiled {
     /// Adds an instance, named `kernel` or `kernel::instance`.
-    pub(super) fn add(&mut self, subject: &Subject, location: (&Path, usize), kernel: &str, ptx: &str) {
-        let new = || CompiledKernel { location: (location.0.to_owned(), location.1), texts: Texts::new() };
-        let texts = &mut self.0.entry(subject.clone()).or_insert_with(new).texts;
+    pub(super) fn add(&mut self, subject: &Subject, source: &Path, kernel: &str, ptx: &str) {
+        let new =
+            || CompiledKernel { subject: subject.clone(), source: source.to_owned(), texts: Texts::new() };
+        let texts = &mut self.0.entry(subject.file()).or_insert_with(new).texts;
         texts.insert(kernel.to_owned(), ptx.to_owned());
     }
 
-    /// Returns how the kept PTX of each instance differs from that compiled.
+    /// Returns how the kept PTX of each kernel differs from that compiled, by instance.
     pub(super) fn check(&self, package: &Path, target: Target) -> Vec<StaleKeptPtx> {
         let mut stale = vec![];
-        for (subject, CompiledKernel { location, texts }) in &self.0 {
-            let kept = take(package, subject, target, location.1);
+        for CompiledKernel { subject, source, texts } in self.0.values() {
+            let location = (source.clone(), subject.lines.name);
+            let kept = take(package, subject, target);
             for (kernel, ptx) in texts {
                 let reason = match kept.as_ref().map(|kept| kept.get(kernel)) {
                     Err(reason) => reason.clone(),
@@ -225,6 +247,12 @@ impl Compiled {
                 };
                 stale.push(StaleKeptPtx { kernel: kernel.clone(), location: location.clone(), reason });
             }
+            let gone = kept.iter().flatten().filter(|(kernel, _)| !texts.contains_key(*kernel));
+            stale.extend(gone.map(|(kernel, _)| StaleKeptPtx {
+                kernel: kernel.clone(),
+                location: location.clone(),
+                reason: StaleReason::Gone,
+            }));
         }
         stale
     }
@@ -235,17 +263,16 @@ impl Compiled {
     pub(super) fn write(&self, package: &Path, target: Target) -> Result<(), BuildError> {
         let folder = package.join(FOLDER);
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
-        for (subject, CompiledKernel { location: (_, line), texts }) in &self.0 {
-            // What has the same contents may have been compressed in another way.
-            let kept = fs::read(subject.path(package)).ok();
-            let kept = kept.and_then(|bytes| archive::read(&bytes, target).ok());
-            if !kept.is_some_and(|kept| kept.line == *line && kept.texts == *texts) {
+        for CompiledKernel { subject, source: _, texts } in self.0.values() {
+            // A file that gives the same PTX may have been compressed in another way, or be that of
+            // the kernel at another line.
+            if take(package, subject, target).as_ref() != Ok(texts) {
                 let path = subject.path(package);
-                let bytes = archive::write(texts, *line, target).map_err(file_error(&path))?;
-                store::write_bytes(&path, &bytes).map_err(file_error(&path))?;
+                let bytes = archive::write(texts, subject.lines, target).map_err(file_error(&path))?;
+                store::write_source(&path, &bytes).map_err(file_error(&path))?;
             }
         }
-        for path in self.stale(package)? {
+        for path in self.stale(package)?.into_iter().chain(drafts(&folder)?) {
             fs::remove_file(&path).map_err(file_error(&path))?;
         }
         Ok(())
@@ -261,9 +288,19 @@ impl Compiled {
     }
 
     fn stale(&self, package: &Path) -> Result<Vec<PathBuf>, BuildError> {
-        let current: BTreeSet<_> = self.0.keys().map(|subject| subject.path(package)).collect();
+        let current: BTreeSet<_> = self.0.values().map(|kernel| kernel.subject.path(package)).collect();
         Ok(ours(package)?.into_iter().filter(|path| !current.contains(path)).collect())
     }
+}
+
+/// Returns the drafts of kept files that builds have left which were killed.
+#[cfg(any(feature = "llvm", test))]
+fn drafts(folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let entries = fs::read_dir(folder).map_err(file_error(folder))?;
+    let paths: Result<Vec<_>, _> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = paths.map_err(file_error(folder))?;
+    paths.retain(|path| store::is_draft_of_source(path));
+    Ok(paths)
 }
 
 /// Returns the files that a build has kept, sorted.

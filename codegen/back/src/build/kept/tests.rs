@@ -1,4 +1,6 @@
 use super::*;
+use tma_front::parse::item::file::kernels_in;
+use tma_front::parse::item::template::Elsewhere;
 
 const PTX: &str = "// source: src/a.rs:10\n.target sm_90a\n\t.loc\t1 12 5\nret;\n";
 
@@ -19,7 +21,7 @@ impl Package {
     }
 
     fn take(&self, subject: &Subject, line: usize) -> Result<Texts, StaleReason> {
-        take(&self.0, subject, Target::Sm90a, line)
+        take(&self.0, &at(line, subject), Target::Sm90a)
     }
 
     fn check(&self, line: usize, instances: &[(&Subject, &str, &str)]) -> Vec<(String, StaleReason)> {
@@ -37,13 +39,17 @@ impl Drop for Package {
 fn compiled(line: usize, instances: &[(&Subject, &str, &str)]) -> Compiled {
     let mut compiled = Compiled::default();
     for (subject, kernel, ptx) in instances {
-        compiled.add(subject, (Path::new("src/a.rs"), line), kernel, ptx);
+        compiled.add(&at(line, subject), Path::new("src/a.rs"), kernel, ptx);
     }
     compiled
 }
 
 fn subject(name: &str, hash: u64) -> Subject {
-    Subject::new(name.to_owned(), hash)
+    Subject { name: name.to_owned(), hash, lines: Lines::default() }
+}
+
+fn at(line: usize, subject: &Subject) -> Subject {
+    Subject { lines: Lines { name: line, ..subject.lines }, ..subject.clone() }
 }
 
 fn texts(kernel: &str, ptx: &str) -> Texts {
@@ -89,8 +95,27 @@ fn instances_of_a_kernel_share_a_file_of_the_same_bytes_each_time() {
     package.keep(1, &[both[1], both[0]]);
     assert_eq!(fs::read(&files[0]).unwrap(), bytes);
 
-    let absent = [("add::tall".to_owned(), StaleReason::Absent)];
-    assert_eq!(package.check(1, &[both[0], (&add, "add::tall", PTX)]), absent);
+    let absent = ("add::tall".to_owned(), StaleReason::Absent);
+    let gone = ("add::narrow".to_owned(), StaleReason::Gone);
+    assert_eq!(package.check(1, &[both[0], (&add, "add::tall", PTX)]), [absent, gone.clone()]);
+    assert_eq!(package.check(1, &both[..1]), [gone]);
+    assert_eq!(package.check(1, &both), []);
+}
+
+/// A file is rewritten only if what is taken from it differs from what was compiled.
+#[test]
+fn lines_that_follow_the_kernel_do_not_rewrite_its_file() {
+    let package = Package::new("lines");
+    let add = subject("add", 0);
+    let file = &package.keep(10, &[(&add, "add", PTX)])[0];
+    let bytes = fs::read(file).unwrap();
+    let moved = PTX.replace(":10", ":13").replace("1 12 5", "1 15 5");
+    package.keep(13, &[(&add, "add", &moved)]);
+    assert_eq!(fs::read(file).unwrap(), bytes);
+    // The kernel has moved, and this line has not moved along.
+    package.keep(13, &[(&add, "add", PTX)]);
+    assert_ne!(fs::read(file).unwrap(), bytes);
+    assert_eq!(package.take(&add, 13), Ok(texts("add", PTX)));
 }
 
 #[test]
@@ -101,7 +126,7 @@ fn ptx_that_does_not_agree_is_refused_with_the_reason() {
     assert_eq!(package.take(&subject("add_one", 1), 10), Err(StaleReason::Changed));
     assert_eq!(package.take(&subject("add", 0), 10), Err(StaleReason::Absent));
     let wanted = StaleReason::OtherTarget { found: "sm_90a".to_owned(), wanted: Target::Sm90 };
-    assert_eq!(take(&package.0, &add, Target::Sm90, 10), Err(wanted));
+    assert_eq!(take(&package.0, &at(10, &add), Target::Sm90), Err(wanted));
 
     let whole = fs::read(&files[0]).unwrap();
     let with = |bytes: &[u8]| {
@@ -128,6 +153,26 @@ fn ptx_that_does_not_agree_is_refused_with_the_reason() {
     package.keep(9, &[(&add, "add_one", asserts)]);
     assert_eq!(package.take(&add, 9), Ok(texts("add_one", asserts)));
     assert_eq!(package.take(&add, 10), Err(StaleReason::Moved));
+    let other = Subject { lines: Lines { name: 9, positions: 1 }, ..add.clone() };
+    assert_eq!(package.take(&other, 9), Err(StaleReason::Moved));
+    package.keep(9, &[(&add, "add_one", PTX)]);
+    assert_eq!(package.take(&other, 9), Ok(texts("add_one", PTX)));
+}
+
+/// The lines of what a kernel imports count, and those of its own statements.
+#[test]
+fn positions_are_relative_to_the_kernel() {
+    let lines = |source: &str| {
+        let (item, shared) = &kernels_in(source, &Elsewhere::UNKNOWN)[0];
+        Lines::of(item, shared)
+    };
+    let text = "#[tma_module] mod m {\n#[tma_kernel]\nfn k() {\nf();\n}\n#[tma_device]\nfn f() {}\n}";
+    let (old, moved) = (lines(text), lines(&format!("\n{text}")));
+    assert_eq!((old.name, moved), (3, Lines { name: 4, ..old }));
+    for (before, after) in [("f();", "\nf();"), ("#[tma_device]", "\n#[tma_device]"), ("f();", " f();")] {
+        let other = lines(&text.replacen(before, after, 1));
+        assert!(other.name == 3 && other.positions != old.positions, "{after}");
+    }
 }
 
 /// The hash of the bytes is not a secret: what it covers may still be wrong.
@@ -139,7 +184,8 @@ fn bytes_that_are_not_packed_ptx_are_damage() {
     let whole = fs::read(file).unwrap();
     let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let with = |packed: &[u8]| {
-        fs::write(file, archive::with_header(packed, 1, Target::Sm90a)).unwrap();
+        fs::write(file, archive::with_header(packed, Lines { name: 1, positions: 0 }, Target::Sm90a))
+            .unwrap();
         package.take(&add, 1)
     };
     assert_eq!(with(&whole[header..]), Ok(texts("add", PTX)));
@@ -162,7 +208,9 @@ fn only_our_files_of_kernels_that_are_gone_are_removed() {
     let (gone, here) = (subject("gone", 0), subject("here", 0));
     let both = [(&gone, "gone", PTX), (&here, "here", PTX)];
     package.keep(1, &both);
-    fs::write(package.0.join(FOLDER).join("mine.kept"), PTX).unwrap();
+    for other in ["mine.kept", "mine.new", "here-0000000000000000.7.new"] {
+        fs::write(package.0.join(FOLDER).join(other), PTX).unwrap();
+    }
     let missing = compiled(1, &both[1..]).gone(&package.0).unwrap();
     assert_eq!(missing.len(), 1);
     assert_eq!((missing[0].kernel.as_str(), &missing[0].reason), ("gone", &StaleReason::Gone));
@@ -170,7 +218,7 @@ fn only_our_files_of_kernels_that_are_gone_are_removed() {
     let names = fs::read_dir(package.0.join(FOLDER)).unwrap();
     let mut left: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
-    assert_eq!(left, ["here-0000000000000000.kept", "mine.kept"]);
+    assert_eq!(left, ["here-0000000000000000.kept", "mine.kept", "mine.new"]);
 }
 
 #[test]
@@ -286,4 +334,27 @@ fn the_hash_has_all_that_a_kernel_is_made_from() {
     let (file, text) = FILES[1];
     fs::write(package.0.join(file), format!("/// A module.\n{text}\npub fn other() {{}}\n")).unwrap();
     assert_eq!(build(true).unwrap().kept.len(), 2);
+}
+
+/// PTX that was taken from the folder is not reused by a build that compiles: it may be another
+/// compiler's.
+#[test]
+fn kept_ptx_in_the_build_folder_does_not_count_as_compiled() {
+    let package = Package::new("origin");
+    let source =
+        "#[tma_kernel(threads = 32)]\npub fn add(x: Global<u32>) {\n    x.set(thread_idx().x, 1);\n}\n";
+    fs::create_dir_all(package.0.join("src")).unwrap();
+    fs::write(package.0.join("src/lib.rs"), source).unwrap();
+    let build = || {
+        let roots = super::super::sources::roots(&package.0, &[]);
+        super::super::Build::new().compile(&package.0, &roots, &package.0.join("out")).unwrap()
+    };
+    assert_eq!(build().compiled, ["add"]);
+    assert_eq!(build().reused, ["add"]);
+    let (item, shared) = &kernels_in(source, &Elsewhere::UNKNOWN)[0];
+    let add = subject("add", hash::kernel(item, shared));
+    package.keep(2, &[(&add, "add", PTX)]);
+    assert_eq!(build().kept, ["add"]);
+    fs::remove_dir_all(package.0.join(FOLDER)).unwrap();
+    assert_eq!(build().compiled, ["add"]);
 }
