@@ -1,5 +1,7 @@
 //! The kernel that writes new keys and values to a cache.
 
+#![allow(clippy::collapsible_if, reason = "kernels have no chains of `if let`")]
+
 use tma_runtime::tma_module;
 
 /// New rows of a cache, and rotated queries.
