@@ -86,6 +86,13 @@ fn files_of_sentence_transformers_choose_the_pooling() -> Result<()> {
         assert!(error.contains("wanted either mean_tokens or cls_token"), "{error}");
     }
     // A text of BERT gets a token at each end.
+    let path = folder.join("tokenizer.json");
+    let mut tokenizer: serde_json::Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    let ends =
+        json!({ "type": "BertProcessing", "sep": ["<|special1|>", 257], "cls": ["<|special0|>", 256] });
+    tokenizer["post_processor"] = ends;
+    std::fs::write(&path, tokenizer.to_string())?;
+    assert_eq!(Text::open(folder)?.cut_at(3)?.encode("Paris")?.len(), 3);
     let error = Text::open(folder)?.cut_at(2).expect_err("a refusal").to_string();
     assert!(error.contains("2 tokens are no more than a text's ends get"), "{error}");
     std::fs::write(folder.join("modules.json"), json!([module("", "Dense")]).to_string())?;
