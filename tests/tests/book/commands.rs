@@ -60,8 +60,9 @@ fn variants(file: &str, start: &str) -> Vec<String> {
 fn folder_of(package: &str) -> Option<String> {
     let short = package.strip_prefix("tma-").unwrap_or(package);
     let layer = if short == "codegen" { "back" } else { short };
+    // The folder `models` is no package, but a workspace.
     let folders =
-        [short.to_owned(), package.to_owned(), format!("codegen/{layer}"), format!("models/{package}")];
+        [format!("models/{package}"), short.to_owned(), package.to_owned(), format!("codegen/{layer}")];
     folders.into_iter().find(|folder| root().join(folder).join("Cargo.toml").exists())
 }
 

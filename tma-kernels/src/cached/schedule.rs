@@ -166,11 +166,13 @@ pub mod work {
         Span { first, end: max(first, end) }
     }
 
-    /// Returns whether a plan has room for the lengths of all sequences. It then reads each once, so
-    /// that a block stays within its memory even if another kernel changes them in the meantime.
+    /// Returns whether a plan for few rows has room for the lengths of all sequences. It then reads
+    /// each once, so that a block stays within its memory even if another kernel changes them in the
+    /// meantime. A plan for many rows is made when no other kernel is running, and has no registers
+    /// to spare.
     #[tma_device]
     pub fn keeps_lengths(problem: Problem) -> bool {
-        2 * problem.sequences <= MOST_SEQUENCES
+        problem.tile_rows <= 16 && 2 * problem.sequences <= MOST_SEQUENCES
     }
 
     /// Returns the number of keys of a sequence, after [`plan`] has read it.
