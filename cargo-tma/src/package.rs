@@ -163,8 +163,8 @@ impl Package {
         Ok(status.context("cannot start cargo")?.success())
     }
 
-    /// Returns the names of the kernels whose PTX is saved, sorted. Kernels of different modules may
-    /// have the same name.
+    /// Returns the names of the kernels whose PTX is saved, sorted. Kernels of different modules
+    /// may have the same name.
     pub(crate) fn kept(&self) -> Result<Vec<String>> {
         let folder = self.folder.join(KEPT_DIRECTORY);
         let mut names = vec![];

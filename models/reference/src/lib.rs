@@ -118,3 +118,16 @@ fn noise(name: &str, index: u64) -> f32 {
     let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     ((word ^ (word >> 31)) >> 56) as f32 / 128.0 - 1.0
 }
+
+/// Returns the log-probabilities of logits.
+pub fn log_softmax(logits: &[f32]) -> Vec<f64> {
+    let greatest = logits.iter().fold(f64::NEG_INFINITY, |most, x| most.max(f64::from(*x)));
+    let sum: f64 = logits.iter().map(|x| (f64::from(*x) - greatest).exp()).sum();
+    logits.iter().map(|x| f64::from(*x) - greatest - sum.ln()).collect()
+}
+
+/// Returns the standard deviation of values.
+pub fn deviation(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
+}

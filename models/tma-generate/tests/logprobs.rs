@@ -4,21 +4,9 @@ mod common;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use tma_models_reference::POSITIONS;
+use tma_models_reference::{POSITIONS, deviation, log_softmax};
 
 use common::{Server, greedy, post, server, small};
-
-/// Returns log-probabilities of logits.
-fn log_softmax(logits: &[f32]) -> Vec<f64> {
-    let most = logits.iter().fold(f64::NEG_INFINITY, |most, x| most.max(f64::from(*x)));
-    let sum: f64 = logits.iter().map(|x| (f64::from(*x) - most).exp()).sum();
-    logits.iter().map(|x| f64::from(*x) - most - sum.ln()).collect()
-}
-
-fn deviation(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
-}
 
 fn numbers(of: &Value) -> Result<Vec<f64>> {
     let all = of.as_array().context("no array")?;

@@ -16,7 +16,7 @@ use tma_models::decoder::Decoder;
 use tma_models::encoder::{Encoder, EncoderActivations, EncoderConfig, Texts};
 use tma_models::engine::{End, Engine, EngineOptions, Request, Sampling};
 use tma_models::text::Text;
-use tma_models_reference::{POSITIONS, Reference};
+use tma_models_reference::{POSITIONS, Reference, deviation, log_softmax};
 use tma_runtime::prelude::*;
 
 use passes::log_probabilities;
@@ -33,18 +33,6 @@ fn loaded(device: &Device, reference: &Reference) -> Result<(Decoder, Text)> {
 fn opened(device: &Device, folder: &Path) -> Result<Decoder> {
     let checkpoint = Checkpoint::open(folder)?;
     Ok(Decoder::load(device, Config::open(folder)?, Source::Checkpoint(&checkpoint), &mut |_| {})?)
-}
-
-/// Returns log-probabilities of logits, in f64.
-fn log_softmax(logits: &[f32]) -> Vec<f64> {
-    let greatest = logits.iter().fold(f64::NEG_INFINITY, |most, x| most.max(f64::from(*x)));
-    let sum: f64 = logits.iter().map(|x| (f64::from(*x) - greatest).exp()).sum();
-    logits.iter().map(|x| f64::from(*x) - greatest - sum.ln()).collect()
-}
-
-fn deviation(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
 fn check(model: &str) -> Result<()> {

@@ -38,8 +38,8 @@ pub(crate) fn package_with_build_script(folder: &str) -> PathBuf {
 }
 
 /// Runs `cargo check` on a package and its targets. All packages share a folder for their
-/// dependencies. If these tests compare kept PTX (`TMA_KEEP`), the package does not: it may be built
-/// from it.
+/// dependencies. If these tests compare kept PTX (`TMA_KEEP`), the package does not: it may be
+/// built from it.
 pub(crate) fn check(folder: &Path, targets: &[&str]) -> Output {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["check", "--offline", "--target-dir"]);

@@ -58,8 +58,8 @@ pub mod warps {
     /// Those of one byte are multiplied by their scales, whose places are `last_scale`, `page_scale`
     /// and `head_scale` ([`ScaleStrides`]).
     ///
-    /// If `is_constant`, all but the last keys of each sequence are loaded while the previous kernel
-    /// still runs.
+    /// If `is_constant`, all but the last keys of each sequence are loaded while the previous
+    /// kernel still runs.
     ///
     /// Of 64 keys, each of four warps takes a slice. Conversions take time, in which four others multiply
     /// the next keys.

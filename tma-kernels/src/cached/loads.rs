@@ -163,8 +163,8 @@ pub mod stream {
     /// `ready[i]` completes when announcement `i` has been written, and `free[i]` when it has been
     /// read. `taken` counts the units that all blocks have taken.
     ///
-    /// The previous kernel may still run. The last keys of a sequence, as many as it has queries, are
-    /// loaded when it has ended.
+    /// The previous kernel may still run. The last keys of a sequence, as many as it has queries,
+    /// are loaded when it has ended.
     ///
     /// If the cache is scaled, `scales[i % SCALES]` are those of the block's stage number `i`. They are
     /// written before the stage is free, and so need twice as many places as there are stages.

@@ -117,10 +117,10 @@ pub struct CachedAttentionOptions<'a, T> {
     pub workspace: Option<&'a mut CacheWorkspace>,
     /// The division of the work. `None` stands for the result of [`Division::of`].
     pub division: Option<Division>,
-    /// Whether lengths, the table, scales, and all keys and values but the last of each sequence (as
-    /// many as it has queries) stay as they are until all work that is queued before has ended. A
-    /// kernel for up to 8 rows of queries per head of keys, and up to 2048 sequences, then reads them
-    /// while the previous kernel still runs. If they are written all the same, results have
+    /// Whether lengths, the table, scales, and all keys and values but the last of each sequence
+    /// (as many as it has queries) stay as they are until all work that is queued before has ended.
+    /// A kernel for up to 8 rows of queries per head of keys, and up to 2048 sequences, then reads
+    /// them while the previous kernel still runs. If they are written all the same, results have
     /// unspecified elements, and so have all that later calls compute with the workspace; no other
     /// memory is accessed.
     pub constant_cache: bool,

@@ -167,9 +167,9 @@ pub mod work {
     }
 
     /// Returns whether a plan for few rows has room for the lengths of all sequences. It then reads
-    /// each once, so that a block stays within its memory even if another kernel changes them in the
-    /// meantime. A plan for many rows is made when no other kernel is running, and has no registers
-    /// to spare.
+    /// each once, so that a block stays within its memory even if another kernel changes them in
+    /// the meantime. A plan for many rows is made when no other kernel is running, and has no
+    /// registers to spare.
     #[tma_device]
     pub fn keeps_lengths(problem: Problem) -> bool {
         problem.tile_rows <= 16 && 2 * problem.sequences <= MOST_SEQUENCES
@@ -204,8 +204,8 @@ pub mod work {
     }
 
     /// Divides the keys of all heads into about `target` units, and writes the number of each
-    /// sequence's first unit to `starts`, and then the lengths, if there is room. Returns about how many keys a unit has, and the number of
-    /// units. All lanes of a warp call it together.
+    /// sequence's first unit to `starts`, and then the lengths, if there is room. Returns about how
+    /// many keys a unit has, and the number of units. All lanes of a warp call it together.
     #[tma_device]
     pub fn plan(
         problem: Problem,

@@ -197,8 +197,8 @@ impl Build {
     /// # Errors
     ///
     /// Fails if a file cannot be read or written, a kernel uses a feature that the target lacks, or
-    /// LLVM fails. Unless the package's feature `llvm` is on, also fails if the package keeps PTX and
-    /// this is not that of its kernels.
+    /// LLVM fails. Unless the package's feature `llvm` is on, also fails if the package keeps PTX
+    /// and this is not that of its kernels.
     pub fn compile(&self, package: &Path, roots: &[PathBuf], out_dir: &Path) -> Result<Report, BuildError> {
         let packages = Packages::around(package, &self.packages);
         let producer = PtxProducer::of(self.ptx);

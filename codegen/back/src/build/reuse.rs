@@ -23,8 +23,8 @@ pub(super) struct Fingerprint {
 
 const PREFIX: &str = "// fingerprint: ";
 
-/// Computes the fingerprint of a kernel in the file `source`, whose PTX comes from `origin`: the name
-/// of its producer, or [`ORIGIN`](super::kept::ORIGIN).
+/// Computes the fingerprint of a kernel in the file `source`, whose PTX comes from `origin`: the
+/// name of its producer, or [`ORIGIN`](super::kept::ORIGIN).
 pub(super) fn fingerprint(
     item: &KernelItem,
     shared: &ModuleItems,

@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
         let folder = out_dir.join(FOLDER);
         fs::create_dir_all(&folder).map_err(file_error(&folder))?;
         let uses_kept = match keep {
-            KeepMode::Nothing => kept::is_used_by(package) || (kept::is_in(package) && !producer.is_wanted()),
+            KeepMode::Nothing => kept::is_in(package) && !(kept::is_compiled() && producer.is_wanted()),
             KeepMode::Write | KeepMode::Check => false,
         };
         Ok(Self {
@@ -121,8 +121,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Returns the origin of PTX, for fingerprints. Kept PTX is never taken for PTX that a later build
-    /// with the same `OUT_DIR` has compiled.
+    /// Returns the origin of PTX, for fingerprints. Kept PTX is never taken for PTX that a later
+    /// build with the same `OUT_DIR` has compiled.
     fn origin(&self) -> &'static str {
         if self.uses_kept { kept::ORIGIN } else { self.producer.name() }
     }

@@ -10,8 +10,9 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     write_by(&path.with_extension("ptx.new"), path, text.as_bytes())
 }
 
-/// Writes `bytes` to `path` in the same way. The file is among the sources, which builds for several
-/// target folders may write at the same time: the draft's name has the number of the process.
+/// Writes `bytes` to `path` in the same way. The file is among the sources, which builds for
+/// several target folders may write at the same time: the draft's name has the number of the
+/// process.
 #[cfg(any(feature = "llvm", test))]
 pub(super) fn write_source(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_by(&path.with_extension(format!("{}.new", std::process::id())), path, bytes)

@@ -39,8 +39,8 @@ pub mod rows {
         to.set_vec(to_start + column as u64, from.get_vec::<8>(from_start + column as u64));
     }
 
-    /// Returns the cosines or sines of a thread's columns: of 4 adjacent pairs, or of 8 pairs in two
-    /// vectors.
+    /// Returns the cosines or sines of a thread's columns: of 4 adjacent pairs, or of 8 pairs in
+    /// two vectors.
     #[tma_device]
     pub fn angles_of<const PAIRS: bool>(table: Global<f32>, start: u64, column: u32) -> [f32; 8] {
         let mut angles = [0.0f32; 8];
@@ -69,28 +69,21 @@ pub mod rows {
         y
     }
 
-    /// Rotates the pairs of two vectors, which are `half` columns apart.
+    /// Returns two vectors of halves, rotated.
     #[tma_device]
-    pub fn rotate_halves<T: TileElement + Number>(
-        from: Global<T>,
-        from_start: u64,
-        to: Global<T>,
-        to_start: u64,
-        half: u32,
+    pub fn turned_halves<T: TileElement + Number>(
+        first: [T; 8],
+        second: [T; 8],
         angles: &Angles,
-    ) {
-        let first = from.get_vec::<8>(from_start);
-        let second = from.get_vec::<8>(from_start + half as u64);
-        let mut of_first = first;
-        let mut of_second = second;
+    ) -> [[T; 8]; 2] {
+        let mut y = [first, second];
         for i in unroll(0..8usize) {
             let a = cast::<f32>(first[i]);
             let b = cast::<f32>(second[i]);
-            of_first[i] = cast::<T>(fma(a, angles.cos[i], -(b * angles.sin[i])));
-            of_second[i] = cast::<T>(fma(b, angles.cos[i], a * angles.sin[i]));
+            y[0][i] = cast::<T>(fma(a, angles.cos[i], -(b * angles.sin[i])));
+            y[1][i] = cast::<T>(fma(b, angles.cos[i], a * angles.sin[i]));
         }
-        to.set_vec(to_start, of_first);
-        to.set_vec(to_start + half as u64, of_second);
+        y
     }
 
     /// Returns how many slots of a row rotate: one vector of adjacent pairs each, or two of halves.
@@ -124,7 +117,12 @@ pub mod rows {
         } else if PAIRS {
             to.set_vec(to_start + column, turned_pairs(from.get_vec::<8>(from_start + column), angles));
         } else {
-            rotate_halves(from, from_start + column, to, to_start + column, rotated / 2, angles);
+            let half = (rotated / 2) as u64;
+            let first = from.get_vec::<8>(from_start + column);
+            let second = from.get_vec::<8>(from_start + column + half);
+            let [first, second] = turned_halves(first, second, angles);
+            to.set_vec(to_start + column, first);
+            to.set_vec(to_start + column + half, second);
         }
     }
 

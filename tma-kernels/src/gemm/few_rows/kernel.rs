@@ -169,8 +169,9 @@ pub mod streamed {
             }
         } else if warp_idx() > WARPS {
             if elect_one() {
-                // The next kernel may begin to prepare. It relies on this order if it reads what it is
-                // promised to be constant: by now, all kernels before the previous one have ended.
+                // The next kernel may begin to prepare. It relies on this order if it reads what it
+                // is promised to be constant: by now, all kernels before the previous one have
+                // ended.
                 grid_dependency_wait();
                 grid_dependency_launch();
                 let mut producer = ring_a.producer();

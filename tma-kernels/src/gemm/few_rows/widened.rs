@@ -7,9 +7,9 @@ use tma_runtime::tma_module;
 /// and all of K.
 ///
 /// Elements of B become `f16`, of which the GPU converts two by one instruction, where `bf16` takes
-/// four. A becomes `f16` as well: each panel is multiplied by a power of two with which its greatest
-/// element is below 2^15, so that elements down to 2^-29 of that one keep all bits. A stays in
-/// shared memory, in the order of columns in which `WarpLeft::widen` loads B.
+/// four. A becomes `f16` as well: each panel is multiplied by a power of two with which its
+/// greatest element is below 2^15, so that elements down to 2^-29 of that one keep all bits. A
+/// stays in shared memory, in the order of columns in which `WarpLeft::widen` loads B.
 #[tma_module]
 pub mod converted {
     use tma_runtime::prelude::*;
@@ -54,10 +54,10 @@ pub mod converted {
     /// their scales.
     const MOST_PANELS: u32 = MOST_COLUMNS / WIDE_PANEL;
 
-    /// Writes A to its tile, with zeros from column `k` up to `end`. Each panel is multiplied by the
-    /// power of two with which its greatest element is in [2^14, 2^15), unless that is below 2^-112
-    /// or infinite, and `inverses` receives the inverse. Of each 16 columns, pairs 0 to 7 are in the
-    /// order 0, 2, 4, 6, 1, 3, 5, 7. All warps that multiply call it.
+    /// Writes A to its tile, with zeros from column `k` up to `end`. Each panel is multiplied by
+    /// the power of two with which its greatest element is in [2^14, 2^15), unless that is below
+    /// 2^-112 or infinite, and `inverses` receives the inverse. Of each 16 columns, pairs 0 to 7
+    /// are in the order 0, 2, 4, 6, 1, 3, 5, 7. All warps that multiply call it.
     #[tma_device]
     fn convert(a: Global<bf16>, k: u32, tile: Row, end: u32, inverses: SharedArray<f32, MOST_PANELS>) {
         let mut loaded = [[cast::<bf16>(0.0f32); 8]; VECTORS];

@@ -7,7 +7,9 @@ use tma_runtime::tma_module;
 pub mod rows {
     use tma_runtime::prelude::*;
 
-    use crate::cached::append::kernel::rows::{Angles, VECTOR, angles_of, rotating_slots, turned_pairs};
+    use crate::cached::append::kernel::rows::{
+        Angles, VECTOR, angles_of, rotating_slots, turned_halves, turned_pairs,
+    };
 
     /// Threads of a block.
     pub const THREADS: u32 = 256;
@@ -76,12 +78,7 @@ pub mod rows {
                 if PAIRS {
                     of_first = turned_pairs(of_first, angles);
                 } else {
-                    for k in unroll(0..8usize) {
-                        let a = cast::<f32>(first[h as usize][k]);
-                        let b = cast::<f32>(second[h as usize][k]);
-                        of_first[k] = cast::<T>(fma(a, angles.cos[k], -(b * angles.sin[k])));
-                        of_second[k] = cast::<T>(fma(b, angles.cos[k], a * angles.sin[k]));
-                    }
+                    [of_first, of_second] = turned_halves(of_first, of_second, angles);
                 }
             }
             let head = columns.head + h;

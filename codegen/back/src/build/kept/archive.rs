@@ -1,10 +1,10 @@
 //! A file of the folder `tma-ptx`: the PTX of all instances of a kernel.
 //!
-//! The first line is text: `kept: TARGET VERSION LINE POSITIONS HASH`, with the target, the version of
-//! the compiler, the line of the kernel's name, a hash of the positions of its tokens relative to
-//! this line, and a hash of the other bytes. These are LZMA, of one
-//! line `KERNEL BYTES` before the PTX of each instance. Instances of a kernel are alike: compressed
-//! together, they take a twentieth of what they take one by one.
+//! The first line is text: `kept: TARGET VERSION LINE POSITIONS HASH`, with the target, the version
+//! of the compiler, the line of the kernel's name, a hash of the positions of its tokens relative
+//! to this line, and a hash of the other bytes. These are LZMA, of one line `KERNEL BYTES` before
+//! the PTX of each instance. Instances of a kernel are alike: compressed together, they take a
+//! twentieth of what they take one by one.
 //!
 //! LZMA, because its decoder is small and fast enough without optimisation, as build scripts are
 //! compiled, and because it exists in Rust.

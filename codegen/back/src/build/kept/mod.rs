@@ -20,11 +20,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-#[cfg(any(feature = "llvm", test))]
-use super::store;
 use tma_front::parse::item::{KernelItem, ModuleItems};
 
 use super::reuse::{self, Lines};
+#[cfg(any(feature = "llvm", test))]
+use super::store;
 use super::{BuildError, file_error};
 use crate::{Target, hash};
 use archive::{Archive, PREFIX};
@@ -163,11 +163,6 @@ impl Subject {
     }
 }
 
-/// Whether the package is built from kept PTX: it keeps PTX, and its feature `llvm` is off.
-pub(super) fn is_used_by(package: &Path) -> bool {
-    is_in(package) && !is_compiled()
-}
-
 /// Whether the kernels of the package whose build script runs are compiled even if it keeps their
 /// PTX: its feature of this name is on.
 pub(super) fn is_compiled() -> bool {
@@ -272,7 +267,9 @@ impl Compiled {
                 store::write_source(&path, &bytes).map_err(file_error(&path))?;
             }
         }
-        for path in self.stale(package)?.into_iter().chain(drafts(&folder)?) {
+        // Killed builds have left drafts.
+        let drafts = files(package)?.into_iter().filter(|path| store::is_draft_of_source(path));
+        for path in self.stale(package)?.into_iter().chain(drafts) {
             fs::remove_file(&path).map_err(file_error(&path))?;
         }
         Ok(())
@@ -293,32 +290,27 @@ impl Compiled {
     }
 }
 
-/// Returns the drafts of kept files that builds have left which were killed.
-#[cfg(any(feature = "llvm", test))]
-fn drafts(folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
-    let entries = fs::read_dir(folder).map_err(file_error(folder))?;
-    let paths: Result<Vec<_>, _> = entries.map(|entry| Ok(entry?.path())).collect();
-    let mut paths = paths.map_err(file_error(folder))?;
-    paths.retain(|path| store::is_draft_of_source(path));
+/// Returns the files that a build has kept, sorted.
+fn ours(package: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let mut paths = files(package)?;
+    paths.retain(|path| {
+        let is_kept = path.extension().is_some_and(|extension| extension == EXTENSION);
+        is_kept && fs::read(path).is_ok_and(|bytes| bytes.starts_with(PREFIX.as_bytes()))
+    });
     Ok(paths)
 }
 
-/// Returns the files that a build has kept, sorted.
-fn ours(package: &Path) -> Result<Vec<PathBuf>, BuildError> {
+/// Returns all files of the folder, sorted. There are none if it is missing.
+fn files(package: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    if !is_in(package) {
+        return Ok(vec![]);
+    }
     let folder = package.join(FOLDER);
-    let mut found = vec![];
-    if !folder.is_dir() {
-        return Ok(found);
-    }
-    for entry in fs::read_dir(&folder).map_err(file_error(&folder))? {
-        let path = entry.map_err(file_error(&folder))?.path();
-        let is_kept = path.extension().is_some_and(|extension| extension == EXTENSION);
-        if is_kept && fs::read(&path).is_ok_and(|bytes| bytes.starts_with(PREFIX.as_bytes())) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
+    let entries = fs::read_dir(&folder).map_err(file_error(&folder))?;
+    let paths: Result<Vec<_>, _> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = paths.map_err(file_error(&folder))?;
+    paths.sort();
+    Ok(paths)
 }
 
 #[cfg(test)]
