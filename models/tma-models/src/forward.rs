@@ -6,7 +6,7 @@ use tma_kernels::cached::{
     RotaryQueries, append, cached_attention,
 };
 use tma_kernels::gemm::{GemmOptions, gemm};
-use tma_kernels::model::{Gate, NormOptions, embedding, gated_packed, layer_norm, rms_norm, soft_cap};
+use tma_kernels::model::{Gate, NormOptions, embedding, layer_norm, rms_norm, soft_cap};
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
@@ -16,7 +16,7 @@ use crate::cache::{Cache, LayerCache, PAGE_ROWS};
 use crate::config::{Activation, Config, NormKind};
 use crate::decoder::{Batch, Decoder, Wanted};
 use crate::heads::Heads;
-use crate::linear::{Product, multiply};
+use crate::linear::{GatedProduct, Product, multiply, multiply_gated};
 use crate::loader::{Linear, Norm};
 use crate::mixture::{self, Experts};
 use crate::views::{first_mut, first_rows, first_rows_mut};
@@ -200,16 +200,20 @@ impl<L: LaunchOn> Pass<'_, L> {
 
     fn mlp(&mut self, up: &Linear, down: &Linear) -> Result<(), ModelError> {
         let Activations { normed, up: wide, gated, products, result, .. } = &mut *self.activations;
-        let gate = gate_of(self.config.activation);
-        let up = Product { linear: up, has_gelu: gate.is_none() };
-        let (x, out) = (first_rows(normed, self.rows)?, first_rows_mut(wide, self.rows)?);
-        multiply(self.on, up, x, out, products)?;
-        let mut x = first_rows(wide, self.rows)?;
-        if let Some(gate) = gate {
-            gated_packed(self.on, gate, x, first_rows_mut(gated, self.rows)?)?;
-            x = first_rows(gated, self.rows)?;
-        }
-        multiply(self.on, down.into(), x, first_rows_mut(result, self.rows)?, products)
+        let (x, wide_rows) = (first_rows(normed, self.rows)?, first_rows_mut(wide, self.rows)?);
+        let inner = match gate_of(self.config.activation) {
+            None => {
+                multiply(self.on, Product { linear: up, has_gelu: true }, x, wide_rows, products)?;
+                wide
+            }
+            Some(gate) => {
+                let out = first_rows_mut(gated, self.rows)?;
+                multiply_gated(self.on, GatedProduct { linear: up, gate }, x, wide_rows, out, products)?;
+                gated
+            }
+        };
+        let (x, out) = (first_rows(inner, self.rows)?, first_rows_mut(result, self.rows)?);
+        multiply(self.on, down.into(), x, out, products)
     }
 
     /// Computes the results of each token's experts.

@@ -1,7 +1,9 @@
 //! Products with weights.
 
-use tma_kernels::gemm::{self, GemmOptions, QuantizedOptions, Scales, gemm, gemm_quantized, gemm_scaled};
-use tma_kernels::model::{Gate, ScaleBlocks, ScalesMut, activate, quantize};
+use tma_kernels::gemm::{
+    self, GatedOptions, GemmOptions, QuantizedOptions, Scales, gemm, gemm_gated, gemm_quantized, gemm_scaled,
+};
+use tma_kernels::model::{Gate, ScaleBlocks, ScalesMut, activate, gated_packed, quantize};
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
@@ -96,4 +98,33 @@ pub(crate) fn multiply(
         activate(on, Gate::GeluTanh, out)?;
     }
     Ok(())
+}
+
+/// A product with a gate: the rows of the weight are those of the gate's matrix and then those of
+/// another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GatedProduct<'a> {
+    pub(crate) linear: &'a Linear,
+    pub(crate) gate: Gate,
+}
+
+/// Queues a product with a gate. `between` has the columns of both matrices.
+pub(crate) fn multiply_gated(
+    on: &impl LaunchOn,
+    product: GatedProduct<'_>,
+    x: TensorView<'_, bf16, 2>,
+    mut between: TensorViewMut<'_, bf16, 2>,
+    out: TensorViewMut<'_, bf16, 2>,
+    memory: &mut ProductMemory,
+) -> Result<(), ModelError> {
+    let GatedProduct { linear, gate } = product;
+    if let (Matrix::Bf16(weight), None) = (&linear.weight, &linear.bias) {
+        let ([_, inner], [_, columns]) = (out.shape(), x.shape());
+        let weight = weight.view().with_strides([2, inner, columns], [inner * columns, columns, 1])?;
+        let options =
+            GatedOptions { constant_b: true, products: Some(between), workspace: Some(&mut memory.gemm) };
+        return Ok(gemm_gated(on, x, weight, out, gate, options)?);
+    }
+    multiply(on, linear.into(), x, between.reborrow(), memory)?;
+    Ok(gated_packed(on, gate, between.as_view(), out)?)
 }

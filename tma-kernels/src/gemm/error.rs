@@ -1,6 +1,7 @@
 //! Errors of GEMMs.
 
 use super::instances::Layout;
+use crate::model::ModelError;
 use tma_runtime::{Error, MapError};
 
 /// The reason why matrices cannot be multiplied. The message begins with a code that has a page in
@@ -84,6 +85,9 @@ pub enum GemmError {
         what: &'static str,
     },
 
+    /// The gate cannot be applied to the products of a GEMM.
+    Gate(ModelError),
+
     /// The launch failed.
     Runtime(Error),
 }
@@ -99,6 +103,7 @@ impl GemmError {
             Self::Grouped { .. } | Self::Groups { .. } => "TMA0558",
             Self::Indices { .. } => "TMA0561",
             Self::Array { .. } => "TMA0565",
+            Self::Gate(error) => error.code(),
             Self::Runtime(error) => error.code(),
         }
     }
@@ -227,6 +232,7 @@ impl std::fmt::Display for GemmError {
                  distances apart: matrix {matrix} {what}; copy it to suitable memory, or multiply it with \
                  `gemm`"
             ),
+            Self::Gate(error) => error.fmt(f),
             Self::Runtime(error) => write!(f, "{error}{}", transposition(error)),
         }
     }
@@ -248,7 +254,8 @@ fn transposition(error: &Error) -> &'static str {
 impl std::error::Error for GemmError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Runtime(error) => error.source(), // the message already shows this one
+            Self::Gate(error) => error.source(), // the message already shows this one
+            Self::Runtime(error) => error.source(), // the same
             Self::Shape { .. }
             | Self::TooLarge { .. }
             | Self::Instance { .. }
@@ -258,6 +265,15 @@ impl std::error::Error for GemmError {
             | Self::Groups { .. }
             | Self::Indices { .. }
             | Self::Array { .. } => None,
+        }
+    }
+}
+
+impl From<ModelError> for GemmError {
+    fn from(error: ModelError) -> Self {
+        match error {
+            ModelError::Runtime(error) => Self::Runtime(error),
+            error => Self::Gate(error),
         }
     }
 }

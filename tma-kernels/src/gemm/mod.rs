@@ -27,6 +27,7 @@ mod error;
 mod extents;
 pub mod few_rows;
 pub mod full;
+mod gated;
 pub mod grouped;
 mod instances;
 mod launch;
@@ -43,6 +44,7 @@ pub use choose::Choice;
 pub use divide::Division;
 pub use epilogue::Epilogue;
 pub use error::GemmError;
+pub use gated::{GatedOptions, gemm_gated};
 pub use grouped::{GroupedOptions, GroupedWorkspace, gemm_grouped};
 pub use picked::{Indices, gemm_picked};
 pub use scaled::{

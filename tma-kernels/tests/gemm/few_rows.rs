@@ -1,7 +1,7 @@
 //! GEMMs of few rows.
 
 use tma_kernels::gemm::few_rows::kernel::streamed::{PANEL, multiply};
-use tma_kernels::gemm::few_rows::widened::converted;
+use tma_kernels::gemm::few_rows::row_by_e4m3::split;
 use tma_kernels::gemm::{Activation, GemmError, GemmOptions, Product, gemm};
 use tma_runtime::Error;
 use tma_runtime::prelude::*;
@@ -54,7 +54,7 @@ impl<AB: Element + Product<C>, C: Element> Case<AB, C> {
         let (a, b) = (device.tensor(&self.a, [m, k])?, device.tensor(&self.b, [n, k])?);
         let (residual, bias) = (device.tensor(&self.residual, [m, n])?, device.tensor(&self.bias, [n])?);
         let mut c = device.tensor(&vec![C::of(BEFORE); m * line], [m * line])?;
-        let kernel = multiply::find::<AB, C>(multiply::Key { bm }).expect("an instance");
+        let kernel = multiply::find::<AB, C>(multiply::Key { bm, matrices: 1 }).expect("an instance");
         kernel.launch(
             device,
             Grid::x(blocks),
@@ -62,7 +62,7 @@ impl<AB: Element + Product<C>, C: Element> Case<AB, C> {
                 1 => a.view().with_strides([1, k / panel, panel], [k, panel, 1])?,
                 _ => a.view().with_strides([k / panel, m, panel], [panel, k, 1])?,
             },
-            b.view().with_strides([k / panel, n, panel], [panel, k, 1])?,
+            b.view().with_strides([k / panel, 1, n, panel], [panel, n * k, k, 1])?,
             &mut c,
             m as u32,
             n as u32,
@@ -144,6 +144,40 @@ fn sums_of_few_rows_are_the_same_under_every_seed() {
     }
 }
 
+/// Launches the kernel for a row by `n` rows of `e4m3`, with scales of each 128 columns.
+fn launch_row(
+    device: &Device,
+    a: &[bf16],
+    b: &[e4m3],
+    scales: &[f32],
+    blocks: u32,
+) -> Result<Vec<f32>, Error> {
+    let key = match blocks {
+        1 => split::multiply::Key { panels_a: 128, stages: 5 },
+        _ => split::multiply::Key { panels_a: 32, stages: 7 },
+    };
+    let (k, n) = (a.len(), b.len() / a.len());
+    let (a, b) = (device.tensor(a, [k])?, device.tensor(b, [n, k])?);
+    let scales = device.tensor(scales, [k / 128])?;
+    let mut c = device.filled_bytes::<f32, 1>([n], 0xff)?;
+    let kernel = split::multiply::find::<f32>(key).expect("an instance");
+    kernel.launch(
+        device,
+        Grid::x(blocks),
+        &a,
+        b.view().with_strides([k / 128, n, 128], [128, k, 1])?,
+        b.view().with_strides([n * k], [1])?,
+        k as u64,
+        &mut c,
+        Some(&scales),
+        n as u32,
+        k as u32,
+        37,
+        blocks == 2,
+    )?;
+    c.to_vec()
+}
+
 /// A row with elements from 2^-20 to 2^7, all of whose bits count: each row of weights of `e4m3`
 /// has one element, so all results are exact.
 #[test]
@@ -152,28 +186,49 @@ fn rows_by_e4m3_keep_small_elements() -> Result<(), Error> {
     let element = |i: usize| (1.0 + (i % 128) as f32 / 128.0) * 2f32.powi((i % 28) as i32 - 20);
     let row: Vec<bf16> = (0..k).map(|i| bf16::from_f32(element(i))).collect();
     let scales: Vec<f32> = (0..k / 128).map(|i| 2f32.powi(i as i32 - 4)).collect();
-    let (a, of_b) = (device.tensor(&row, [k])?, device.tensor(&scales, [k / 128])?);
     for (first, blocks) in [(0, 1), (600, 2), (k - n, 3)] {
         let mut b = vec![e4m3::from_f32(0.0); n * k];
         (0..n).for_each(|i| b[i * k + first + i] = e4m3::from_f32(-1.5));
-        let b = device.tensor(&b, [n, k])?;
-        let mut c = device.filled_bytes::<f32, 1>([n], 0xff)?;
-        let kernel = converted::multiply::find::<f32>(converted::multiply::Key {}).expect("an instance");
-        kernel.launch(
-            &device,
-            Grid::x(blocks),
-            &a,
-            b.view().with_strides([k / 128, n, 128], [128, k, 1])?,
-            &mut c,
-            Some(&of_b),
-            n as u32,
-            k as u32,
-            37,
-            blocks == 2,
-        )?;
-        for (i, found) in c.to_vec()?.into_iter().enumerate() {
+        for (i, found) in launch_row(&device, &row, &b, &scales, blocks)?.into_iter().enumerate() {
             let wanted = row[first + i].to_f32() * -1.5 * scales[(first + i) / 128];
             assert_eq!(found, wanted, "element {}", first + i);
+        }
+    }
+    Ok(())
+}
+
+/// Infinity and NaN in the row, which `e4m3` cannot represent beside other numbers, and the
+/// greatest and least numbers of `bf16`.
+#[test]
+fn rows_by_e4m3_may_have_special_elements() -> Result<(), Error> {
+    let (device, n, k) = (device(), 24, 1280);
+    let b: Vec<e4m3> = (0..n * k).map(|i| e4m3::from_f32([0.0, 1.0, -2.0][i % 3])).collect();
+    let scales = vec![0.5f32; k / 128];
+    let greatest = bf16::from_f32(1.5 * 2f32.powi(127));
+    let with: [&[(usize, bf16)]; 6] = [
+        &[(700, bf16::INFINITY)],
+        &[(0, bf16::INFINITY), (1279, bf16::NEG_INFINITY)],
+        &[(130, bf16::INFINITY), (131, bf16::INFINITY)],
+        &[(5, bf16::NAN)],
+        &[(1151, greatest)],
+        &[(3, bf16::from_bits(1))],
+    ];
+    for special in with {
+        let mut row: Vec<bf16> = (0..k).map(|i| bf16::from_f32((i % 9) as f32)).collect();
+        if special[0].1.to_f32().is_finite() {
+            row.fill(bf16::ZERO);
+        }
+        special.iter().for_each(|&(place, x)| row[place] = x);
+        for (i, found) in launch_row(&device, &row, &b, &scales, 2)?.into_iter().enumerate() {
+            let products = row.iter().zip(&b[i * k..]).map(|(a, b)| a.to_f64() * b.to_f64() * 0.5);
+            let size: f64 = products.clone().map(f64::abs).sum();
+            let wanted: f64 = products.sum();
+            let found = f64::from(found);
+            let is_right = match wanted.is_finite() {
+                true => (found - wanted).abs() <= size * 2f64.powi(-20),
+                false => found == wanted || found.is_nan() && wanted.is_nan(),
+            };
+            assert!(is_right, "{special:?}, row {i}: {found}, not {wanted}");
         }
     }
     Ok(())

@@ -25,7 +25,8 @@ fn erfc(x: f64) -> f64 {
     (-x * x).exp() / fraction / std::f64::consts::PI.sqrt()
 }
 
-fn activated(gate: Gate, x: f64) -> f64 {
+/// Returns an activated gate.
+pub(super) fn activated(gate: Gate, x: f64) -> f64 {
     match gate {
         Gate::Silu => x / (1.0 + (-x).exp()),
         Gate::Gelu if x < -4.5 => x * erfc(-x / 2f64.sqrt()) / 2.0,
@@ -38,7 +39,7 @@ fn activated(gate: Gate, x: f64) -> f64 {
     }
 }
 
-const GATES: [Gate; 3] = [Gate::Silu, Gate::Gelu, Gate::GeluTanh];
+pub(super) const GATES: [Gate; 3] = [Gate::Silu, Gate::Gelu, Gate::GeluTanh];
 
 #[track_caller]
 fn multiplies<T: Element>(activation: Gate, layout: Layout, size: f64) -> Result<(), ModelError> {

@@ -3,6 +3,7 @@
 
 mod elementwise;
 mod experts;
+mod gemm_gated;
 mod norm;
 mod quantize;
 mod rotary;

@@ -32,14 +32,19 @@ pub(super) struct FewRows {
 impl FewRows {
     /// Returns the tile that should be the fastest, if the kernel has one for so many rows.
     pub(super) fn of(problem: &Problem, multiprocessors: u32) -> Option<Self> {
-        let rows = match problem.extents[0] {
-            0..=1 => 1,
-            2..=8 => 8,
-            9..=MOST_ROWS => 16,
-            _ => return None,
-        };
+        let rows = instruction_rows(problem.extents[0])?;
         let nanoseconds = nanoseconds(problem.extents, [problem.bytes[0]; 2], multiprocessors);
         Some(Self { rows, nanoseconds })
+    }
+}
+
+/// Returns the rows of A of the instructions for M rows, if the kernel has such.
+pub(super) fn instruction_rows(m: usize) -> Option<u32> {
+    match m {
+        0..=1 => Some(1),
+        2..=8 => Some(8),
+        9..=MOST_ROWS => Some(16),
+        _ => None,
     }
 }
 

@@ -5,6 +5,9 @@ use tma_runtime::tma_module;
 /// `C = activation(alpha · A · Bᵀ + beta · C + residual + bias)` for few rows of A, computed as
 /// B · Aᵀ: 16 rows of B are those of a warp's instructions, and 8 rows of A their columns.
 ///
+/// With a gate, B is two matrices, and `C = activation(A · B₀ᵀ) ∘ (A · B₁ᵀ)`. The 16 rows are then 8
+/// of each.
+///
 /// A single row of A is loaded as rows of 64 columns, one for each panel: filling 7 rows with zeros
 /// takes longer than loading them. Each warp multiplies its panel of B by all 8 rows, and only the
 /// column of its own panel counts.
@@ -18,6 +21,7 @@ pub mod streamed {
 
     use crate::gemm::device::activation::activated;
     use crate::gemm::device::producer::{Steps, nth_step};
+    use crate::model::gated::kernel::rows::activated_gate;
 
     /// Rows of B of a work unit: those of a warp's instructions. So few divide evenly among 132
     /// multiprocessors.
@@ -48,9 +52,13 @@ pub mod streamed {
     /// (`docs/cached-attention.md`, "The kernels").
     const SHARED_BYTES: u32 = 117 * 1024;
 
-    /// Some rows of as many panels of an operand.
+    /// Some rows of as many panels of A.
     pub type Panels<AB, const PANELS: u32, const ROWS: u32> =
         Tile<AB, Shape3<PANELS, ROWS, PANEL>, Swizzle128>;
+
+    /// `BN` rows of the panels of B: some of each of its matrices.
+    pub type PanelsOfB<AB, const MATRICES: u32, const ROWS: u32> =
+        Tile<AB, Shape4<PANELS, MATRICES, ROWS, PANEL>, Swizzle128>;
 
     /// Returns the columns of the instructions: the rows of a panel of A.
     pub const fn columns(bm: u32) -> u32 {
@@ -91,8 +99,11 @@ pub mod streamed {
         total
     }
 
-    /// Computes `m` × `n` elements of C, in units of `BN` rows of B, whose K has so many `panels`.
-    /// `c_row` are the elements from one row of C to the next.
+    /// Computes `m` × `n` elements of C, in units of `ROWS` columns, as many rows of each matrix of B.
+    /// K has so many `panels`. `c_row` are the elements from one row of C to the next.
+    ///
+    /// With two matrices, `activation` is the number of a [`Gate`](crate::model::Gate), and there are
+    /// no other options.
     ///
     /// A block reads B before the previous kernel has ended if `is_constant`. Otherwise it only
     /// fetches the first `fetched` steps into the L2 cache. That is no access: what the previous
@@ -101,10 +112,12 @@ pub mod streamed {
         let COLUMNS = columns(BM),
         let PANELS_A = panels_a(BM),
         let STAGES = stages(BM),
-        let SUMS = sums(BM);
+        let SUMS = sums(BM),
+        let ROWS = BN / MATRICES;
 
         (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16), bf16_f32 = (bf16, f32), f16_f32 = (f16, f32)],
-        BM in [m1 = 1, m8 = 8, m16 = 16];
+        BM in [m1 = 1, m8 = 8, m16 = 16],
+        MATRICES in [plain = 1, gated = 2];
     ))]
     pub fn multiply<
         AB,
@@ -114,9 +127,11 @@ pub mod streamed {
         const PANELS_A: u32,
         const STAGES: u32,
         const SUMS: u32,
+        const MATRICES: u32,
+        const ROWS: u32,
     >(
         a: TensorMap<Panels<AB, PANELS_A, COLUMNS>>,
-        b: TensorMap<Panels<AB, PANELS, BN>>,
+        b: TensorMap<PanelsOfB<AB, MATRICES, ROWS>>,
         c: Global<C>,
         m: u32,
         n: u32,
@@ -134,7 +149,7 @@ pub mod streamed {
         AB: WarpMultiply<AB, f32>,
         C: TileElement + Number,
     {
-        let ring_b: Pipeline<(Panels<AB, PANELS, BN>,), STAGES> = shared();
+        let ring_b: Pipeline<(PanelsOfB<AB, MATRICES, ROWS>,), STAGES> = shared();
         let ring_a: Pipeline<(Panels<AB, PANELS_A, COLUMNS>,), STAGES> = shared();
         let sums: Stages<SharedArray<f32, SUMS>, 2> = shared();
         if thread_idx().x == 0 {
@@ -146,7 +161,7 @@ pub mod streamed {
         }
         sync_threads();
 
-        let units = n.div_ceil(BN);
+        let units = n.div_ceil(ROWS);
         let count = panels.div_ceil(PANELS); // past the end of K are zeros
         let blocks = grid_dim().x as usize;
         if warp_idx() == WARPS {
@@ -154,7 +169,7 @@ pub mod streamed {
                 if !is_constant {
                     let steps = steps_of(block_idx().x, count, k_shift);
                     for i in 0..min(count, fetched) {
-                        b.prefetch([nth_step(steps, i) * PANELS, block_idx().x * BN, 0]);
+                        b.prefetch([nth_step(steps, i) * PANELS, 0, block_idx().x * ROWS, 0]);
                     }
                     grid_dependency_wait();
                 }
@@ -163,7 +178,7 @@ pub mod streamed {
                     let steps = steps_of(unit, count, k_shift);
                     for i in 0..count {
                         let slot = producer.acquire();
-                        b.load(slot.0, [nth_step(steps, i) * PANELS, unit * BN, 0], slot.barrier());
+                        b.load(slot.0, [nth_step(steps, i) * PANELS, 0, unit * ROWS, 0], slot.barrier());
                     }
                 }
             }
@@ -197,7 +212,7 @@ pub mod streamed {
                 let mut sum = WarpAccumulator::<f32, BN, COLUMNS>::zero();
                 for _ in 0..count {
                     let (b, a) = (of_b.wait(), of_a.wait());
-                    let left = WarpLeft::<AB, BN, PANEL>::load(b.0.batch(panel), [0, 0]);
+                    let left = WarpLeft::<AB, BN, PANEL>::load(b.0.band::<BN>(panel), [0, 0]);
                     let of_panel = a.0.batch(min(panel, PANELS_A - 1));
                     let right = WarpRight::<AB, COLUMNS, PANEL>::load(of_panel, [0, 0]);
                     sum.mma_sync(left, right);
@@ -219,21 +234,29 @@ pub mod streamed {
                     }
                 }
                 named_barrier_sync(MULTIPLIERS, 32 * WARPS);
-                for item in (thread_idx().x..m * BN).step_by(32 * WARPS as usize) {
-                    let (row, column) = (item / BN, unit * BN + item % BN);
+                for item in (thread_idx().x..m * ROWS).step_by(32 * WARPS as usize) {
+                    let (row, column) = (item / ROWS, unit * ROWS + item % ROWS);
                     if column < n {
+                        let place = row * (BN + PADDING) + item % ROWS;
                         let to = row as u64 * c_row + column as u64;
-                        let mut x = alpha * total::<BM, SUMS>(parts, row * (BN + PADDING) + item % BN);
-                        if beta != 0.0 {
-                            x += beta * cast::<f32>(c.get(to));
+                        let mut x = total::<BM, SUMS>(parts, place);
+                        if MATRICES == 2 {
+                            let gate = activated_gate(x, activation);
+                            x = gate * total::<BM, SUMS>(parts, place + BN / 2);
+                        } else {
+                            x *= alpha;
+                            if beta != 0.0 {
+                                x += beta * cast::<f32>(c.get(to));
+                            }
+                            if let Some(residual) = residual {
+                                x += cast::<f32>(residual.get(row as u64 * n as u64 + column as u64));
+                            }
+                            if let Some(bias) = bias {
+                                x += cast::<f32>(bias.get(column));
+                            }
+                            x = activated(x, activation);
                         }
-                        if let Some(residual) = residual {
-                            x += cast::<f32>(residual.get(row as u64 * n as u64 + column as u64));
-                        }
-                        if let Some(bias) = bias {
-                            x += cast::<f32>(bias.get(column));
-                        }
-                        c.set(to, cast::<C>(activated(x, activation)));
+                        c.set(to, cast::<C>(x));
                     }
                 }
             }

@@ -31,11 +31,15 @@ pub struct QuantizedOptions<'a> {
 /// Queues `C = A · Bᵀ`, where A is of `bf16` and B of `e4m3`, with a scale for each 128 × 128
 /// elements: weights that are stored in half of the bytes.
 ///
-/// A is M × K, B is N × K and C is M × N. Elements of B are converted to 16 bits, which is exact,
-/// when they are multiplied. Sums of 64 or 128 products are multiplied by their scale and added,
-/// all in `f32`, in an order that depends on the extents and the device: the same matrices produce
-/// the same bits each time. Of a single row of A, elements below 2^-29 of the greatest one in their
-/// 128 columns may lose bits, and those below 2^-40 count as zeros.
+/// A is M × K, B is N × K and C is M × N. Sums of 64 or 128 products are multiplied by their scale
+/// and added in `f32`, in an order that depends on the extents and the device: the same matrices
+/// produce the same bits each time.
+///
+/// Elements of B are converted to 16 bits, which is exact, when they are multiplied. A single row of
+/// A is instead converted to sums of numbers of `e4m3`, if K is a multiple of 128 and at most 16384.
+/// The tensor cores then keep 13 bits after the point of each sum of 128 products, as in
+/// [`gemm_scaled`](super::gemm_scaled). Elements of A below 2^-27 of the greatest one in their 128
+/// columns may lose bits, and those below 2^-36 count as zeros.
 ///
 /// The kernels are for few rows of A, where they read each element of B once: for more than 64,
 /// they do so for each 64 of them. Rows of A and B begin at multiples of 16 bytes, and those of C

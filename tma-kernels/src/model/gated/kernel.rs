@@ -67,6 +67,20 @@ pub mod rows {
         if x == f32::NEG_INFINITY { 0.0 } else { x }
     }
 
+    /// Returns an activated gate. `form` is 0 for the swish, 1 for the Gaussian error function and 2
+    /// for its approximation.
+    #[tma_device]
+    pub fn activated_gate(x: f32, form: u32) -> f32 {
+        let x = finite(x);
+        if form == 0 {
+            silu(x)
+        } else if form == 1 {
+            gelu_erf(x)
+        } else {
+            gelu_tanh(x)
+        }
+    }
+
     /// Multiplies activated gates by other columns. Rows of `up` begin at its element `up_start`.
     /// `form` is 0 for the swish, 1 for the Gaussian error function and 2 for its approximation.
     #[tma_kernel(threads = 256, min_blocks = 3, unchecked, instances(

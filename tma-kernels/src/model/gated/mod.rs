@@ -24,7 +24,7 @@ pub enum Gate {
 
 impl Gate {
     /// Returns the number that stands for it in the kernel.
-    pub(super) fn form(self) -> u32 {
+    pub(crate) fn form(self) -> u32 {
         match self {
             Self::Silu => 0,
             Self::Gelu => 1,

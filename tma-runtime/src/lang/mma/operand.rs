@@ -323,6 +323,25 @@ impl<T: TileElement, W: Swizzle, const ROWS: u32, const COLUMNS: u32> Tile<T, Sh
 impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMNS: u32>
     Tile<T, Shape3<BATCH, ROWS, COLUMNS>, W>
 {
+    /// Returns rows `i * R` to `i * R + R` of this tile, counted through all its matrices, which
+    /// follow each other if their rows are no longer than a panel. A left operand of a matmul has at
+    /// least 64 rows; these can be those of several matrices.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn kernel(
+    /// #     few: Tile<e4m3, Shape3<4, 16, 128>, Swizzle128>,
+    /// #     b: Tile<e4m3, Shape2<8, 128>, Swizzle128>,
+    /// # ) {
+    /// let mut sum = Accumulator::<f32, 64, 8>::zero();
+    /// sum.mma(few.band::<64>(0), b, ()).wait(); // warp i multiplies matrix i
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn band<const R: u32>(self, i: u32) -> Tile<T, Shape2<R, COLUMNS>, W> {
+        device_only()
+    }
+
     /// Returns matrix `i` of this tile, as a tile of two dimensions, which has parts. A tile with
     /// an outermost extent of 1 is an operand without it.
     ///
@@ -348,6 +367,17 @@ impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMN
     /// ```
     #[must_use]
     pub fn batch(self, i: u32) -> Tile<T, Shape2<ROWS, COLUMNS>, W> {
+        device_only()
+    }
+}
+
+/// # Matrices of several batches
+impl<T: TileElement, W: Swizzle, const A: u32, const B: u32, const ROWS: u32, const COLUMNS: u32>
+    Tile<T, Shape4<A, B, ROWS, COLUMNS>, W>
+{
+    /// Returns rows `i * R` to `i * R + R` of this tile, like for a tile of three dimensions.
+    #[must_use]
+    pub fn band<const R: u32>(self, i: u32) -> Tile<T, Shape2<R, COLUMNS>, W> {
         device_only()
     }
 }

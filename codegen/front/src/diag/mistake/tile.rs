@@ -75,7 +75,10 @@ impl Tile {
             )),
             Self::Band { tile, rows } => {
                 Text::new(Code::TilePart, format!("a `{tile}` cannot be divided into bands of {rows} rows"))
-                    .help("use a tile of two dimensions, and a number of rows that divides its own")
+                    .help(
+                        "use a tile of two dimensions, or of more with rows no longer than a panel, and a \
+                         number of rows that divides its own",
+                    )
             }
             Self::Columns { tile, columns } => {
                 let message = format!("a `{tile}` cannot be divided into parts of {columns} columns");

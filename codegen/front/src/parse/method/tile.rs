@@ -69,11 +69,12 @@ impl Cx<'_> {
         })
     }
 
-    /// Resolves `band::<R>(i)`: the `R` rows from row `i * R` on, as a tile.
+    /// Resolves `band::<R>(i)`: the `R` rows from row `i * R` on, as a tile. Rows are counted through
+    /// all matrices of a batch.
     fn band(&mut self, tile: Expr, ty: &TileType, i: Expr, call: &syn::ExprMethodCall) -> Option<Expr> {
         let span = Span::of(call);
         let rows = self.count_of(call, Counted::Rows)?;
-        let Some(parts) = Parts::of(&ty.panel(), 0, rows).filter(|_| ty.rank() == 2) else {
+        let Some(parts) = one_matrix(ty).and_then(|matrix| Parts::of(&matrix.panel(), 0, rows)) else {
             self.error(mistake::Tile::Band { tile: ty.clone(), rows }, span);
             return None;
         };
@@ -100,6 +101,18 @@ impl Cx<'_> {
             return None;
         };
         part(self.sink, tile, parts, j, span)
+    }
+}
+
+/// Returns a tile of two dimensions, or of more whose matrices follow each other, as one matrix.
+fn one_matrix(ty: &TileType) -> Option<TileType> {
+    match ty.extents[..] {
+        [_, _] => Some(ty.clone()),
+        [ref outer @ .., columns] if ty.rank() > 2 && ty.panels() == 1 => {
+            let rows = outer.iter().try_fold(1u32, |rows, &extent| rows.checked_mul(extent))?;
+            Some(TileType { extents: vec![rows, columns], ..ty.clone() })
+        }
+        _ => None,
     }
 }
 
