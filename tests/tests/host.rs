@@ -158,8 +158,11 @@ fn tables() -> Result<(), Error> {
 
     assert_eq!(dst.to_vec()?, doubled(&host));
     assert_eq!(scaled_by(&scale::table(), &floats, 2.0)?, Some(doubled(&host)));
+    assert_eq!(scaled_by(&scale::table_of::<f32>(), &floats, 2.0)?, Some(doubled(&host)));
     let words = device.tensor(&[1i32; 64], [8, 8])?;
     assert_eq!(scaled_by(&scale::table(), &words, 2)?, None);
+    assert_eq!(scaled_by(&scale::table_of::<f32>(), &words, 2)?, None);
+    assert_eq!(scale::table_of::<f32>().specs().count(), 1);
     Ok(())
 }
 

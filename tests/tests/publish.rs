@@ -147,6 +147,15 @@ fn packages_name_the_repository_of_the_workspace() {
     }
 }
 
+/// Returns the blocks of code of a library's front page, each after its fence. Returns `None` if
+/// the package is no library.
+fn front_page(folder: &Path) -> Option<Vec<String>> {
+    let library = fs::read_to_string(folder.join("src/lib.rs")).ok()?;
+    let front = library.lines().map_while(|line| line.strip_prefix("//!"));
+    let front: String = front.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect();
+    Some(front.split("```").skip(1).step_by(2).map(str::to_owned).collect())
+}
+
 /// The front page of each library has an example: one that rustdoc compiles and runs, or the kernel
 /// of a new package, which needs a build script.
 #[test]
@@ -154,11 +163,7 @@ fn front_pages_have_an_example() {
     let kernel = fs::read_to_string(root().join("cargo-tma/templates/src/lib.rs")).unwrap();
     let (_, kernel) = kernel.split_once("\n\n").expect("a title comes first");
     for folder in published() {
-        let Ok(library) = fs::read_to_string(folder.join("src/lib.rs")) else { continue };
-        let front = library.lines().map_while(|line| line.strip_prefix("//!"));
-        let front: String =
-            front.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect();
-        let blocks: Vec<_> = front.split("```").skip(1).step_by(2).collect();
+        let Some(blocks) = front_page(&folder) else { continue };
         let name = folder.display();
         assert!(
             blocks.iter().any(|block| block.starts_with('\n') || block.starts_with("ignore\n")),
@@ -167,6 +172,27 @@ fn front_pages_have_an_example() {
         for block in blocks.iter().filter_map(|block| block.strip_prefix("ignore\n")) {
             assert_eq!(block, kernel, "{name}");
         }
+    }
+}
+
+/// The packages that users have through another one, to which their pages lead. `tma-codegen` and
+/// `tma-runtime` are here because their pages show a kernel with its build script.
+const NO_EXAMPLE_OF_THE_FRONT_PAGE: [&str; 6] =
+    ["tma-setup", "tma-front", "tma-protocol", "tma-codegen", "tma-macros", "tma-runtime"];
+
+/// The page of a package shows the example of its documentation, which rustdoc runs, without the
+/// lines that rustdoc hides.
+#[test]
+fn readmes_have_the_example_of_the_documentation() {
+    for folder in published() {
+        let manifest = manifest(&folder);
+        let (name, blocks) = (name(&manifest), front_page(&folder));
+        let Some(blocks) = blocks.filter(|_| !NO_EXAMPLE_OF_THE_FRONT_PAGE.contains(&name)) else { continue };
+        let is_shown = |line: &&str| !line.trim_start().starts_with("# ");
+        let example = blocks.iter().find_map(|block| block.strip_prefix('\n')).expect("an example");
+        let example: String = example.lines().filter(is_shown).map(|line| format!("{line}\n")).collect();
+        let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+        assert!(readme.contains(&format!("```rust\n{example}```\n")), "{name}");
     }
 }
 

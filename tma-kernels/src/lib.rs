@@ -4,16 +4,16 @@
 //! use tma_kernels::gemm::{Activation, GemmOptions, gemm};
 //! use tma_runtime::prelude::*;
 //!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let device = Device::open()?; // a GPU with the feature `cuda`, else the simulator
-//! let a = device.tensor(&[bf16::from_f32(0.5); 64 * 64], [64, 64])?;
-//! let b = device.tensor(&[bf16::from_f32(0.25); 64 * 64], [64, 64])?;
-//! let mut c = device.zeros::<bf16, 2>([64, 64])?;
-//! let options = GemmOptions { activation: Activation::Relu, ..GemmOptions::default() };
-//! gemm(&device, &a, &b, &mut c, options)?; // C = max(A · B, 0)
-//! assert!(c.to_vec()?.iter().all(|x| x.to_f32() == 8.0));
-//! # Ok(())
-//! # }
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let device = Device::open()?; // a GPU with the feature `cuda`, else the simulator
+//!     let a = device.tensor(&[bf16::from_f32(0.5); 64 * 64], [64, 64])?;
+//!     let b = device.tensor(&[bf16::from_f32(0.25); 64 * 64], [64, 64])?;
+//!     let mut c = device.zeros::<bf16, 2>([64, 64])?;
+//!     let options = GemmOptions { activation: Activation::Relu, ..GemmOptions::default() };
+//!     gemm(&device, &a, &b, &mut c, options)?; // C = max(A · B, 0)
+//!     assert!(c.to_vec()?.iter().all(|x| x.to_f32() == 8.0));
+//!     Ok(())
+//! }
 //! ```
 //!
 //! | function | what it computes |

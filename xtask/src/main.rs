@@ -11,6 +11,7 @@ mod demo;
 mod editor;
 mod fuzz;
 mod keep;
+mod package;
 mod protocol;
 mod ptx;
 mod python;
@@ -63,6 +64,9 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Packs every published package, builds each from its packed files, and checks their sizes;
+    /// before a release
+    Package,
     /// Sets up, packs the wheel of `tma-kernels`, and tests it by the `python3` of this machine:
     /// with NumPy, and with PyTorch if that has it
     Python,
@@ -114,6 +118,7 @@ fn main() -> Result<()> {
         Task::Test { quick: true, since } => test::run_quick(&since),
         Task::Ptx { out, target } => ptx::run(out.as_deref(), &target),
         Task::Keep { check } => keep::run(check),
+        Task::Package => package::run(),
         Task::Python => python::run(),
         Task::Protocol { paths, budget } => protocol::run(&paths, budget),
         Task::Beside => apart::run(apart::BESIDE),

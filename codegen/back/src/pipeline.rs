@@ -1,6 +1,6 @@
 //! The stages of the compiler that host and device code share.
 
-use tma_front::check::{self, CheckedKernel, check};
+use tma_front::check::{self, CheckedKernel, check, layout};
 use tma_front::diag::mistake::Limits;
 use tma_front::diag::{Diagnostics, Sink};
 use tma_front::ir::Kernel;
@@ -35,6 +35,9 @@ pub(crate) struct Front {
 pub(crate) enum Instance {
     /// An instance without errors.
     Checked(Box<CheckedKernel>),
+    /// An instance that is known to have none, and was not checked, with the bytes of its shared
+    /// memory.
+    Known(Box<Kernel>, u32),
     /// An instance with errors. Its signature still serves to check its launches.
     Refused(Box<Kernel>),
 }
@@ -44,7 +47,7 @@ impl Instance {
     pub(crate) fn kernel(&self) -> &Kernel {
         match self {
             Self::Checked(checked) => checked.kernel(),
-            Self::Refused(kernel) => kernel,
+            Self::Known(kernel, _) | Self::Refused(kernel) => kernel,
         }
     }
 }
@@ -59,6 +62,9 @@ pub(crate) enum Rules<'a> {
     /// Like `Protocol`, unless this function returns that the protocol of the instance, of a kernel
     /// with this hash, is known to be correct.
     ProtocolUnless(&'a dyn Fn(&Kernel, u64) -> bool),
+    /// Like `Protocol`, unless this function returns that the instance, of a kernel with this hash,
+    /// is known to break no rule at all.
+    Unless(&'a dyn Fn(&Kernel, u64) -> bool),
 }
 
 /// Parses and checks a kernel. Each stage reports all its errors, and a kernel with errors does not
@@ -75,6 +81,13 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -
         dump::ir(&kernel);
         if operations > INSTANCES_OPERATIONS {
             return Instance::Refused(Box::new(kernel));
+        }
+        if let Rules::Unless(is_known) = rules
+            && sound
+            && is_known(&kernel, hash)
+        {
+            let bytes = layout::lay_out(&kernel, &mut sink).bytes();
+            return Instance::Known(Box::new(kernel), bytes);
         }
         sink.enter(kernel.instance.as_deref());
         match if sound { check(kernel, &mut sink) } else { Err(Box::new(kernel)) } {
@@ -106,7 +119,7 @@ fn is_too_much(checked: &CheckedKernel, operations: &mut u64) -> bool {
 fn is_judged(checked: &CheckedKernel, hash: u64, rules: Rules<'_>) -> bool {
     let is_wanted = match rules {
         Rules::Statements => false,
-        Rules::Protocol => true,
+        Rules::Protocol | Rules::Unless(_) => true,
         Rules::ProtocolUnless(is_known) => !is_known(checked.kernel(), hash),
     };
     is_wanted && checked.kernel().trusted.is_none()
@@ -127,11 +140,11 @@ fn keeps_protocol(checked: Box<CheckedKernel>, right: &mut QuickSet<String>, sin
     Instance::Refused(Box::new(checked.into_kernel()))
 }
 
-/// Returns the instances, or none if any of them was rejected.
+/// Returns the instances, or none if any of them was rejected or not checked.
 fn checked(instances: &[Instance]) -> Vec<&CheckedKernel> {
     let checked = instances.iter().map(|instance| match instance {
         Instance::Checked(checked) => Some(&**checked),
-        Instance::Refused(_) => None,
+        Instance::Known(..) | Instance::Refused(_) => None,
     });
     checked.collect::<Option<_>>().unwrap_or_default()
 }
@@ -160,10 +173,24 @@ mod tests {
     }
 
     #[test]
+    fn a_known_kernel_has_the_shared_memory_of_a_checked_one() {
+        let text =
+            STUCK.replace("let bar", "let row: SharedArray<u32, 64> = shared(); row.set(0, 1); let bar");
+        let (item, shared) = file::kernels_in(&text, &crate::templates::LEFT).pop().expect("the kernel");
+        let first = |rules| front(&item, &shared, rules).instances.remove(0);
+        let Instance::Checked(checked) = first(Rules::Statements) else { panic!("it breaks no rule") };
+        assert!(checked.layout().bytes() >= 256);
+        let known = first(Rules::Unless(&|_, _| true));
+        assert!(matches!(known, Instance::Known(_, bytes) if bytes == checked.layout().bytes()), "{known:?}");
+    }
+
+    #[test]
     fn a_protocol_is_judged_unless_it_was_before() {
         assert_eq!(errors(Rules::Protocol), 1);
         assert_eq!(errors(Rules::ProtocolUnless(&|_, _| false)), 1);
         assert_eq!(errors(Rules::ProtocolUnless(&|kernel, _| kernel.name == "stuck")), 0);
         assert_eq!(errors(Rules::Statements), 0);
+        assert_eq!(errors(Rules::Unless(&|_, _| false)), 1);
+        assert_eq!(errors(Rules::Unless(&|kernel, _| kernel.name == "stuck")), 0);
     }
 }

@@ -32,11 +32,31 @@ fn a_key_has_the_constants_of_lists() {
                # [doc = \"The generic `n`.\"] pub n_ : :: core :: primitive :: bool , }";
     assert!(text.contains(key), "{text}");
     let entry = "InstanceEntry :: new (TypeId :: of :: < (:: core :: primitive :: f32 ,) > , \
-                 self :: Key { r#type : 1 , n : - 2 , n_ : true })";
+                 self :: Key { r#type : 1 , n : - 2 , n_ : true } , & self :: f32_a_true :: SPEC)";
     assert!(text.contains(entry), "{text}");
     assert!(
         text.contains("pub fn table () -> :: tma_runtime :: launch :: Instances < 'static , self :: Key >")
     );
+}
+
+/// Instances are in groups by their element types, of which a launch with some types refers to one.
+#[test]
+fn instances_are_in_groups_by_element_type() {
+    let text = launchers(
+        quote!(threads = 32, instances(T in [f32, u64, usize], N in [1, 2])),
+        quote!(
+            pub fn k<T: TileElement, const N: u32>(out: Global<T>) {
+                out.set(N, out.get(0));
+            }
+        ),
+    );
+    assert_eq!(text.matches("InstanceEntry < self :: Key > ; 2usize]").count(), 3, "{text}");
+    // On a GPU, `usize` is `u64`.
+    let chosen = "match (< T as :: tma_runtime :: Scalar > :: ELEMENT ,) { \
+                  (:: tma_runtime :: spec :: Scalar :: F32 ,) => & [& self :: GROUP_0] , \
+                  (:: tma_runtime :: spec :: Scalar :: U64 ,) => & [& self :: GROUP_1 , & self :: GROUP_2] , \
+                  _ => & [] , }";
+    assert!(text.contains(chosen), "{text}");
 }
 
 /// A kernel without generics, or one whose generics the host has no types for, has no table.

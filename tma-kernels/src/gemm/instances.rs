@@ -122,7 +122,7 @@ mod tests {
 
     /// Returns the names of the instances that are found for some element types.
     fn names<AB: Scalar, SUM: Scalar, C: Scalar>() -> Vec<&'static str> {
-        let own = FullKernels::Own(full::table());
+        let own = FullKernels::Own(full::table_of::<AB, C>());
         let of = |tile, layout| {
             let plain = find_plain::<AB, SUM, C>(tile, layout).map(|kernel| kernel.spec().name);
             let is_f32 = TypeId::of::<SUM>() == TypeId::of::<f32>();

@@ -227,7 +227,7 @@ pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
     }
     let full = match options.epilogue.take() {
         Some(epilogue) => FullKernels::Epilogue(epilogue),
-        None => FullKernels::Own(with_options::full::table()),
+        None => FullKernels::Own(with_options::full::table_of::<AB, C>()),
     };
     let c = batch_mut(c)?;
     if extents.k > 0 && options.alpha != 0.0 {

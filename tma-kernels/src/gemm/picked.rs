@@ -138,7 +138,8 @@ pub(super) fn queue_picked<AB: Product<C>, C: Scalar>(
     let [of_a, of_b, of_c] =
         [indices.a, indices.b, indices.c].map(|given| given.map_or(none.slice(), GlobalSlice::new));
     let [count_a, count_b, count_c] = counts.map(|count| count as u32);
-    let full = FullKernels::Picked(kernel::full::table(of_a, count_a, of_b, count_b, of_c, count_c));
+    let table = kernel::full::table_of::<AB, C>(of_a, count_a, of_b, count_b, of_c, count_c);
+    let full = FullKernels::Picked(table);
     if extents.k > 0 && options.alpha != 0.0 {
         return queue(on, &extents, Operands { a, b, c }, full, options);
     }

@@ -15,13 +15,14 @@ use crate::spec::KernelSpec;
 pub struct InstanceEntry<K: 'static> {
     types: fn() -> TypeId,
     key: K,
+    spec: &'static KernelSpec,
 }
 
 impl<K> InstanceEntry<K> {
     /// Makes the entry of the instance with the constants `key`, and with type generics whose tuple
     /// has the identifier `types`.
-    pub const fn new(types: fn() -> TypeId, key: K) -> Self {
-        Self { types, key }
+    pub const fn new(types: fn() -> TypeId, key: K, spec: &'static KernelSpec) -> Self {
+        Self { types, key, spec }
     }
 }
 
@@ -31,32 +32,29 @@ impl<K: fmt::Debug> fmt::Debug for InstanceEntry<K> {
     }
 }
 
-/// A table of all instances of a kernel, or of a kernel made from it, by element types and by the
+/// A table of the instances of a kernel, or of a kernel made from it, by element types and by the
 /// constants of the kernel's `Key`.
 ///
-/// `kernel::table()` is that of a kernel. If the kernel is in a module made from a template,
-/// `table` takes the arguments of the functions that replace others, and the launchers that it
-/// finds are those of the template: a library can launch its users' kernels like its own.
+/// `kernel::table()` has all instances of a kernel, and `kernel::table_of::<T>()` those with some
+/// types. If the kernel is in a module made from a template, both take the arguments of the
+/// functions that replace others, and the launchers that the table finds are those of the template:
+/// a library can launch its users' kernels like its own.
 #[derive(Debug)]
 pub struct Instances<'a, K: 'static> {
-    specs: &'static [KernelSpec],
-    entries: &'static [InstanceEntry<K>],
+    groups: &'static [&'static [InstanceEntry<K>]],
     added: Vec<Arg<'a>>,
 }
 
 impl<'a, K: Copy + Eq + 'static> Instances<'a, K> {
-    /// Makes the table of a kernel's instances, each with its entry.
-    pub const fn new<const N: usize>(
-        specs: &'static [KernelSpec; N],
-        entries: &'static [InstanceEntry<K>; N],
-    ) -> Self {
-        Self { specs, entries, added: vec![] }
+    /// Makes the table of these instances.
+    pub const fn new(groups: &'static [&'static [InstanceEntry<K>]]) -> Self {
+        Self { groups, added: vec![] }
     }
 
     /// Sets the arguments that follow those of a launch.
     #[must_use]
     pub fn with<'b>(&self, added: impl Into<Vec<Arg<'b>>>) -> Instances<'b, K> {
-        Instances { specs: self.specs, entries: self.entries, added: added.into() }
+        Instances { groups: self.groups, added: added.into() }
     }
 
     /// Returns the launcher of the instance with this key and the launcher's types, if it was
@@ -72,21 +70,25 @@ impl<'a, K: Copy + Eq + 'static> Instances<'a, K> {
 
     /// Returns the instance with this key, whose type generics are the tuple `T`.
     pub fn instance<T: 'static>(&self, key: K) -> Option<TableInstance<'_>> {
-        let is_meant = |entry: &InstanceEntry<K>| entry.key == key && (entry.types)() == TypeId::of::<T>();
-        let at = self.entries.iter().position(is_meant)?;
-        Some(TableInstance { spec: self.specs.get(at)?, added: &self.added })
+        let is_meant = |entry: &&InstanceEntry<K>| entry.key == key && (entry.types)() == TypeId::of::<T>();
+        let entry = self.entries().find(is_meant)?;
+        Some(TableInstance { spec: entry.spec, added: &self.added })
     }
 
     /// Returns the keys of the instances whose type generics are the tuple `T`, in the order of the
     /// attribute.
     pub fn keys_of<T: 'static>(&self) -> impl Iterator<Item = K> + use<T, K> {
         let types = TypeId::of::<T>();
-        self.entries.iter().filter(move |entry| (entry.types)() == types).map(|entry| entry.key)
+        self.entries().filter(move |entry| (entry.types)() == types).map(|entry| entry.key)
     }
 
-    /// Returns the specifications of all instances, in the order of the attribute.
-    pub fn specs(&self) -> &'static [KernelSpec] {
-        self.specs
+    /// Returns the specifications of all instances, those with the same element types together.
+    pub fn specs(&self) -> impl Iterator<Item = &'static KernelSpec> + use<K> {
+        self.entries().map(|entry| entry.spec)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &'static InstanceEntry<K>> + use<K> {
+        self.groups.iter().copied().flatten()
     }
 }
 
@@ -156,13 +158,13 @@ mod tests {
         unsafe { KernelSpec::from_parts(KernelParts { name, ..PARTS }) }
     }
 
-    static SPECS: [KernelSpec; 3] = [spec("a"), spec("b"), spec("c")];
-    static ENTRIES: [InstanceEntry<u32>; 3] = [
-        InstanceEntry::new(TypeId::of::<(f32,)>, 1),
-        InstanceEntry::new(TypeId::of::<(u32,)>, 2),
-        InstanceEntry::new(TypeId::of::<(f32,)>, 2),
+    static FLOATS: [InstanceEntry<u32>; 2] = [
+        InstanceEntry::new(TypeId::of::<(f32,)>, 1, &spec("a")),
+        InstanceEntry::new(TypeId::of::<(f32,)>, 2, &spec("c")),
     ];
-    static TABLE: Instances<'static, u32> = Instances::new(&SPECS, &ENTRIES);
+    static WORDS: [InstanceEntry<u32>; 1] = [InstanceEntry::new(TypeId::of::<(u32,)>, 2, &spec("b"))];
+    static GROUPS: [&[InstanceEntry<u32>]; 2] = [&FLOATS, &WORDS];
+    static TABLE: Instances<'static, u32> = Instances::new(&GROUPS);
 
     #[test]
     fn instances_are_found_by_types_and_constants() {
@@ -172,6 +174,7 @@ mod tests {
         assert_eq!(found(TABLE.instance::<(u32,)>(1)), None);
         assert_eq!(TABLE.keys_of::<(f32,)>().collect::<Vec<_>>(), [1, 2]);
         assert_eq!(TABLE.keys_of::<(f64,)>().count(), 0);
+        assert!(TABLE.specs().map(|spec| spec.name).eq(["a", "c", "b"]));
     }
 
     /// The launch reports the first argument that does not fit, or that there are too few.

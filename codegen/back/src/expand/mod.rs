@@ -142,7 +142,7 @@ fn judge(items: Vec<Item>, shared: &ModuleItems) -> JudgedItems {
             judged.items.push(JudgedItem::Other(Box::new(item)));
             continue;
         };
-        let mut front = front(&kernel, shared, Rules::ProtocolUnless(&ptx::is_there));
+        let mut front = front(&kernel, shared, Rules::Unless(&ptx::is_there));
         if judged.imports == Imports::Missing {
             front.diagnostics.errors.retain(|error| !error.mistake.is_of_imports());
         } else if front.diagnostics.errors.iter().any(|error| error.mistake.is_of_imports()) {
@@ -238,7 +238,7 @@ pub fn device(_attr: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Expands a kernel outside of a `#[tma_module]`.
 fn lone_kernel(item: &KernelItem) -> TokenStream {
-    let mut front = front(item, &ModuleItems::default(), Rules::ProtocolUnless(&ptx::is_there));
+    let mut front = front(item, &ModuleItems::default(), Rules::Unless(&ptx::is_there));
     let mut ptx = Ptx::of(&front);
     if let Some(error) = position::misplaced(item, Span::call_site(), ptx.is_whole) {
         // A module is not allowed here. Generating one would add another error.
@@ -271,6 +271,7 @@ fn kernel_item(item: &KernelItem, front: Front, ptx: Ptx, origin: &table::Origin
         let shared_bytes = match instance {
             Instance::Refused(_) => 0,
             Instance::Checked(checked) => checked.layout().bytes(),
+            Instance::Known(_, bytes) => *bytes,
         };
         in_module(instance.kernel(), launcher(instance.kernel(), shared_bytes, ptx))
     });

@@ -30,10 +30,10 @@ impl Ptx {
         for instance in &front.instances {
             let found = match instance {
                 Instance::Refused(_) => None,
-                Instance::Checked(checked) => match include(checked.kernel(), front.hash) {
+                Instance::Checked(_) | Instance::Known(..) => match include(instance.kernel(), front.hash) {
                     Ok(text) => Some(text),
                     Err(lacking) => {
-                        let location = checked.kernel().span;
+                        let location = instance.kernel().span;
                         ptx.missing.get_or_insert_with(|| Diagnostic::new(lacking, location));
                         None
                     }
@@ -46,7 +46,8 @@ impl Ptx {
     }
 }
 
-/// Whether the build script has compiled this kernel, and thus checked its protocol.
+/// Whether there is PTX of this kernel, which only a kernel that broke no rule has: the build script
+/// compiled it, or the build that kept it did.
 pub(super) fn is_there(kernel: &Kernel, hash: u64) -> bool {
     out_dir().is_some_and(|out_dir| file(&out_dir, kernel, hash).is_file())
 }

@@ -106,7 +106,7 @@ pub(super) struct Generics {
     /// The identifiers in each parameter's type.
     mentioned: Vec<HashSet<String>>,
     /// The generics that are an element type in every instance, with these types.
-    elements: Vec<(String, Vec<Scalar>)>,
+    pub(super) elements: Vec<(String, Vec<Scalar>)>,
 }
 
 /// The parameters of a launcher, and its arguments for the kernel.

@@ -121,7 +121,8 @@ fn map_spec(tile: &TileType, mode: &TokenStream, written: bool) -> TokenStream {
     }
 }
 
-fn element(scalar: Scalar) -> TokenStream {
+/// Returns the element type of the runtime.
+pub(super) fn element(scalar: Scalar) -> TokenStream {
     let variant = match scalar {
         Scalar::Bool => "Bool",
         Scalar::I8 => "I8",

@@ -1,6 +1,10 @@
 //! The table of a kernel's instances: its types `Key` and `Launcher`, and the functions that make
 //! and search it. The rest is in `tma_runtime::launch::Instances`.
 //!
+//! The table has a `static` for each group of instances with the same element types. Functions that
+//! know the types choose a group in a constant expression. A program that calls them refers to no
+//! other group, and the linker leaves the PTX of the others out.
+//!
 //! A kernel of a module that is made from a template has the template's `Key`. A library that
 //! exports the template finds instances of both in the same way.
 
@@ -9,12 +13,13 @@ use std::collections::HashSet;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{GenericParam, ItemFn, Path};
-use tma_front::ir::{Argument, Kernel};
+use tma_front::ir::{Argument, Kernel, Scalar};
 use tma_front::parse::snake;
 
 use super::added_params;
 use super::generic::{Generics, Signature, argument, arguments};
 use super::launcher::{host_type, launch_doc};
+use super::spec::element;
 
 /// The origin of a kernel.
 pub(crate) struct Origin<'a> {
@@ -57,8 +62,8 @@ pub(crate) fn table(
     let key = key(first, &fields, origin);
     let generics = Generics::of(function, kernels);
     let signature = generics.as_ref().and_then(|generics| generics.signature(kernels));
-    let entries: Option<Vec<_>> = kernels.iter().map(|kernel| entry(kernel, &fields)).collect();
-    let (Some(generics), Some(signature), Some(entries)) = (generics, signature, entries) else {
+    let groups = generics.as_ref().and_then(|generics| groups(kernels, generics, &fields));
+    let (Some(generics), Some(signature), Some(groups)) = (generics, signature, groups) else {
         return key;
     };
     let added = added_params::inputs(first, origin.added_params);
@@ -70,55 +75,150 @@ pub(crate) fn table(
     let keys_doc = format!(
         "Returns the keys of the instances of `{path}` with these types, in the order of the attribute."
     );
-    let added_table = added.map(|(inputs, args)| {
-        let doc = match &args[..] {
-            [] => format!("Returns the table of all instances of `{path}`."),
-            _ => format!(
-                "Returns the table of all instances of `{path}`, for launchers of its template, with the \
-                 arguments of functions that replace others."
-            ),
-        };
-        let count = args.len();
-        let lifetime = (!args.is_empty()).then(|| quote!(<'a>));
-        let of = if args.is_empty() { quote!('static) } else { quote!('a) };
-        quote! {
-            #[doc = #doc]
-            pub fn table #lifetime(#(#inputs),*) -> ::tma_runtime::launch::Instances<#of, self::Key> {
-                let added: [::tma_runtime::launch::Arg<#of>; #count] = [#(#args),*];
-                self::compiled().with(added)
-            }
-        }
-    });
-    let count = entries.len();
+    let statics = statics(&groups);
+    let chosen = chosen(&groups, &generics);
+    let tables = added.map(|(inputs, args)| tables(path, &generics, &inputs, &args));
     quote! {
         #key
         #launcher
+        #statics
 
-        fn compiled() -> &'static ::tma_runtime::launch::Instances<'static, self::Key> {
-            static ENTRIES: [::tma_runtime::launch::InstanceEntry<self::Key>; #count] = {
-                use ::core::any::TypeId;
-                use ::tma_runtime::launch::InstanceEntry;
-                [#(#entries),*]
-            };
-            static TABLE: ::tma_runtime::launch::Instances<'static, self::Key> =
-                ::tma_runtime::launch::Instances::new(&self::INSTANCES, &ENTRIES);
-            &TABLE
+        fn compiled<#(#bounded),*>() -> &'static ::tma_runtime::launch::Instances<'static, self::Key> {
+            const { &::tma_runtime::launch::Instances::new(const { #chosen }) }
         }
 
         #[doc = #find_doc]
         pub fn find<#(#bounded),*>(
             key: self::Key,
         ) -> ::core::option::Option<self::Launcher<'static, #(#types),*>> {
-            let instance = self::compiled().instance::<(#(#types,)*)>(key)?;
+            let instance = self::compiled::<#(#types),*>().instance::<(#(#types,)*)>(key)?;
             ::core::option::Option::Some(self::Launcher(instance, ::core::marker::PhantomData))
         }
 
         #[doc = #keys_doc]
         pub fn keys<#(#bounded),*>() -> impl ::core::iter::Iterator<Item = self::Key> {
-            self::compiled().keys_of::<(#(#types,)*)>()
+            self::compiled::<#(#types),*>().keys_of::<(#(#types,)*)>()
         }
 
-        #added_table
+        #tables
+    }
+}
+
+/// The instances with the same element types.
+struct Group {
+    /// The name of the `static` with the entries.
+    name: Ident,
+    /// The element types, in the order of the generics that are an element type in every instance.
+    elements: Vec<Scalar>,
+    entries: Vec<TokenStream>,
+}
+
+/// Returns the groups of the instances, in the order in which the attribute lists their first
+/// instances. Returns `None` if the host has no type for some argument.
+fn groups(kernels: &[&Kernel], generics: &Generics, fields: &[Field]) -> Option<Vec<Group>> {
+    let mut groups: Vec<Group> = vec![];
+    for (i, kernel) in kernels.iter().enumerate() {
+        let entry = entry(kernel, fields)?;
+        let elements: Vec<_> =
+            generics.elements.iter().filter_map(|(_, elements)| elements.get(i)).copied().collect();
+        match groups.iter_mut().find(|group| group.elements == elements) {
+            Some(group) => group.entries.push(entry),
+            None => {
+                let name = format_ident!("GROUP_{}", groups.len());
+                groups.push(Group { name, elements, entries: vec![entry] });
+            }
+        }
+    }
+    Some(groups)
+}
+
+/// Generates the entries of each group, and the list of all groups.
+fn statics(groups: &[Group]) -> TokenStream {
+    let entries_of_groups = groups.iter().map(|Group { name, entries, .. }| {
+        let count = entries.len();
+        quote! {
+            static #name: [::tma_runtime::launch::InstanceEntry<self::Key>; #count] = {
+                use ::core::any::TypeId;
+                use ::tma_runtime::launch::InstanceEntry;
+                [#(#entries),*]
+            };
+        }
+    });
+    let (names, count) = (groups.iter().map(|group| &group.name), groups.len());
+    quote! {
+        #(#entries_of_groups)*
+
+        static GROUPS: [&[::tma_runtime::launch::InstanceEntry<self::Key>]; #count] = [#(&self::#names),*];
+    }
+}
+
+/// Generates the expression that selects the groups with the element types of generics. `u64` and
+/// `usize` are one element type, which the entries tell apart.
+fn chosen(groups: &[Group], generics: &Generics) -> TokenStream {
+    if generics.elements.is_empty() {
+        return quote!(&self::GROUPS);
+    }
+    let mut patterns: Vec<(String, TokenStream, Vec<&Ident>)> = vec![];
+    for group in groups {
+        let elements = group.elements.iter().map(|scalar| element(*scalar));
+        let pattern = quote!((#(#elements,)*));
+        let text = pattern.to_string();
+        match patterns.iter_mut().find(|(known, ..)| *known == text) {
+            Some((.., names)) => names.push(&group.name),
+            None => patterns.push((text, pattern, vec![&group.name])),
+        }
+    }
+    let generics = generics.elements.iter().map(|(name, _)| {
+        let name = format_ident!("{name}");
+        quote!(<#name as ::tma_runtime::Scalar>::ELEMENT)
+    });
+    let arms = patterns.iter().map(|(_, pattern, names)| quote!(#pattern => &[#(&self::#names),*]));
+    quote! {
+        match (#(#generics,)*) {
+            #(#arms,)*
+            _ => &[],
+        }
+    }
+}
+
+/// Generates the functions that return a table: of all instances, and of those with some types. They
+/// take `inputs`, which become `args`, the arguments of functions that replace others.
+fn tables(path: &str, generics: &Generics, inputs: &[TokenStream], args: &[TokenStream]) -> TokenStream {
+    let (types, bounded) = (&generics.types, &generics.bounded_types);
+    let count = args.len();
+    let (lifetime, of) = match count {
+        0 => (None, quote!('static)),
+        _ => (Some(quote!('a,)), quote!('a)),
+    };
+    let returned = quote!(::tma_runtime::launch::Instances<#of, self::Key>);
+    let added = quote!(let added: [::tma_runtime::launch::Arg<#of>; #count] = [#(#args),*];);
+    let more = match count {
+        0 => "",
+        _ => ", for launchers of its template, with the arguments of functions that replace others",
+    };
+    let all_doc = format!("Returns the table of all instances of `{path}`{more}.");
+    let all = quote! {
+        #[doc = #all_doc]
+        pub fn table<#lifetime>(#(#inputs),*) -> #returned {
+            #added
+            ::tma_runtime::launch::Instances::new(&self::GROUPS).with(added)
+        }
+    };
+    if types.is_empty() {
+        return all;
+    }
+    let doc = format!(
+        "Returns the table of the instances of `{path}` with these element types{more}. Unlike with \
+         `table`, the program carries no others."
+    );
+    quote! {
+        #all
+
+        #[doc = #doc]
+        pub fn table_of<#lifetime #(#bounded),*>(#(#inputs),*) -> #returned {
+            #added
+            self::compiled::<#(#types),*>().with(added)
+        }
     }
 }
 
@@ -187,7 +287,10 @@ fn entry(kernel: &Kernel, fields: &[Field]) -> Option<TokenStream> {
             Argument::Const(..) => None,
             Argument::Element(_) | Argument::Swizzle(_) | Argument::Other => Some(tokens),
         });
-    Some(quote!(InstanceEntry::new(TypeId::of::<(#(#types,)*)>, self::Key { #(#consts),* })))
+    let instance = format_ident!("{}", kernel.instance.as_deref()?);
+    Some(
+        quote!(InstanceEntry::new(TypeId::of::<(#(#types,)*)>, self::Key { #(#consts),* }, &self::#instance::SPEC)),
+    )
 }
 
 /// Generates the launcher. Tables find it only if it `passes_all` parameters itself.

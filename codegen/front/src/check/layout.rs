@@ -84,7 +84,7 @@ struct Group {
 
 /// Lays variables out by decreasing alignment, so that little is lost to padding, and in order of
 /// appearance if alignments are equal. Variables whose memory is reused together stay together.
-pub(super) fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
+pub fn lay_out(kernel: &Kernel, sink: &mut Sink) -> SharedLayout {
     let mut groups = groups(kernel);
     groups.sort_by_key(|group| std::cmp::Reverse(group.alignment));
 
