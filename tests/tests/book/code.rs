@@ -158,6 +158,26 @@ fn a_graph_is_launched_again_and_again() -> anyhow::Result<()> {
 }
 
 #[test]
+fn prepared_launches_are_queued_and_captured() -> anyhow::Result<()> {
+    let device = Device::open()?;
+    let stream = device.stream()?;
+    let (blocks, batch) = (2, [2.0; 256]);
+    let mut src = device.zeros([256])?;
+    let (mut between, mut sum) = (device.zeros([256])?, device.zeros([1])?);
+    let step = device.prepare(|on| {
+        square::launch(on, blocks, &src, &mut between)?;
+        total::launch(on.with().dependent(), blocks, &between, &mut sum)
+    })?;
+    src.copy_from(&batch)?;
+    step.launch(&stream)?; // between any other launches
+    let graph = stream.capture(|capture| step.launch(capture))?; // or as a part of a graph
+    assert_eq!(sum.to_vec()?, [1024.0]);
+    graph.launch(&stream)?;
+    assert_eq!(sum.to_vec()?, [2048.0]);
+    Ok(())
+}
+
+#[test]
 fn layouts_are_drawn_and_computed() -> anyhow::Result<()> {
     let folder = tempfolder("layouts")?;
     let drawing = |name: &str| folder.join(name);
