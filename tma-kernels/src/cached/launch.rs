@@ -9,7 +9,7 @@ use super::merge::rows::{THREADS, merge};
 use super::problem::{Problem, VECTOR};
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
-    AttentionElement, CacheElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division,
+    AttentionElement, CacheElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions,
     KeyValueCache,
 };
 use crate::dependent::dependent;
@@ -47,10 +47,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     };
 
     let device = on.device();
-    let heads = problem.sequences * problem.key_heads;
-    let division = division.unwrap_or_else(|| {
-        Division::of_tiles(device, heads, problem.keys, problem.rows(), problem.tile_rows())
-    });
+    let division = division.unwrap_or_else(|| problem.division(device));
     let mut own = None;
     let workspace = match workspace {
         Some(given) => given,

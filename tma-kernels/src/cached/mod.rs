@@ -112,8 +112,9 @@ pub struct CachedAttentionOptions<'a, T> {
     /// The destination of the logarithm of each row's sum of exponentials: batch × heads × queries.
     /// The value is -∞ for a query that sees no key.
     pub lse: Option<TensorViewMut<'a, f32, 3>>,
-    /// Memory for heads whose keys are divided among blocks. It grows if it is too small. Without
-    /// it, the call allocates its own, and waits when that is freed.
+    /// Memory for heads whose keys are divided among blocks. It grows if it is too small, unless it
+    /// is [memory of the caller's](CacheWorkspace::from_raw). Without it, the call allocates its own,
+    /// and waits when that is freed.
     pub workspace: Option<&'a mut CacheWorkspace>,
     /// The division of the work. `None` stands for the result of [`Division::of`].
     pub division: Option<Division>,
@@ -210,7 +211,8 @@ fn tile_rows(rows: usize) -> usize {
 /// The keys of a head are divided among blocks, and the parts are added in a fixed order: the same
 /// arguments produce the same bits each time on one kind of GPU. Lengths and tables are read when
 /// the kernel runs, so that a captured launch takes those of its time. With a
-/// [workspace](CachedAttentionOptions::workspace) that is large enough, nothing is allocated.
+/// [workspace](CachedAttentionOptions::workspace) that is large enough, nothing is allocated and the
+/// call does not wait, unless the cache has no rows.
 ///
 /// Matmuls accumulate and the softmax is computed in `f32`; weights are rounded to `T`.
 ///
@@ -222,7 +224,7 @@ fn tile_rows(rows: usize) -> usize {
 /// # Errors
 ///
 /// `TMA0550` to `TMA0552` for tensors and options that do not match, `TMA0568` for pages and
-/// `TMA0569` for rows that cannot be read. Also the errors of
+/// `TMA0569` for rows that cannot be read, `TMA0570` if memory of the caller's is too small. Also the errors of
 /// [`launch`](tma_runtime::launch::launch).
 ///
 /// ```

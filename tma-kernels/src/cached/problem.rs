@@ -4,9 +4,11 @@ use std::f32::consts::LOG2_E;
 
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
-    AttentionElement, CacheElement, CacheScales, CachedAttentionError, CachedAttentionOptions, KeyValueCache,
+    AttentionElement, CacheElement, CacheScales, CachedAttentionError, CachedAttentionOptions, Division,
+    KeyValueCache,
 };
 use crate::attention::shape::MOST;
+use tma_runtime::Device;
 
 /// The elements of 16 bytes.
 pub(super) const VECTOR: usize = 8;
@@ -129,6 +131,12 @@ impl Problem {
             return Err(CachedAttentionError::TooLarge { shape: q, keys: keys.unwrap_or(usize::MAX) });
         }
         Ok(problem)
+    }
+
+    /// Returns the division of keys among blocks if the caller asks for none.
+    pub(super) fn division(&self, device: &Device) -> Division {
+        let heads = self.sequences * self.key_heads;
+        Division::of_tiles(device, heads, self.keys, self.rows(), self.tile_rows())
     }
 
     /// Returns the rows of queries of a head of keys.

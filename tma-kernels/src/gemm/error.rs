@@ -1,6 +1,7 @@
 //! Errors of GEMMs.
 
 use super::instances::Layout;
+use crate::workspace::write_too_small;
 use tma_runtime::{Error, MapError};
 
 /// The reason why matrices cannot be multiplied. The message begins with a code that has a page in
@@ -84,6 +85,14 @@ pub enum GemmError {
         what: &'static str,
     },
 
+    /// A workspace in memory of the caller's is too small.
+    Workspace {
+        /// The bytes that it has.
+        found: usize,
+        /// The bytes that the call needs.
+        wanted: usize,
+    },
+
     /// The launch failed.
     Runtime(Error),
 }
@@ -99,6 +108,7 @@ impl GemmError {
             Self::Grouped { .. } | Self::Groups { .. } => "TMA0558",
             Self::Indices { .. } => "TMA0561",
             Self::Array { .. } => "TMA0565",
+            Self::Workspace { .. } => "TMA0570",
             Self::Runtime(error) => error.code(),
         }
     }
@@ -227,6 +237,7 @@ impl std::fmt::Display for GemmError {
                  distances apart: matrix {matrix} {what}; copy it to suitable memory, or multiply it with \
                  `gemm`"
             ),
+            &Self::Workspace { found, wanted } => write_too_small(f, code, found, wanted),
             Self::Runtime(error) => write!(f, "{error}{}", transposition(error)),
         }
     }
@@ -257,7 +268,8 @@ impl std::error::Error for GemmError {
             | Self::Grouped { .. }
             | Self::Groups { .. }
             | Self::Indices { .. }
-            | Self::Array { .. } => None,
+            | Self::Array { .. }
+            | Self::Workspace { .. } => None,
         }
     }
 }
