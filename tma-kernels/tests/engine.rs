@@ -1,5 +1,5 @@
-//! What an engine relies on: calls that allocate nothing, workspaces in its own memory, and prepared
-//! calls.
+//! What an engine relies on: calls that allocate nothing, workspaces in its own memory, and
+//! prepared calls.
 #![cfg(feature = "llvm")]
 
 use std::error::Error;
@@ -159,8 +159,9 @@ fn calls_with_results_and_workspaces_allocate_nothing() -> Outcome {
     })
 }
 
-/// A step of several functions, prepared at once, computes the same bits as their calls: on a stream, in
-/// a graph, and on another thread, when everything but inputs and results has been dropped.
+/// A step of several functions, prepared at once, computes the same bits as their calls: on a
+/// stream, in a graph, and on another thread, when everything but inputs and results has been
+/// dropped.
 #[test]
 fn prepared_calls_compute_the_same_bits() -> Outcome {
     let device = Device::simulator();

@@ -266,6 +266,19 @@ fn attention_over_a_cache_averages_equal_values() -> anyhow::Result<()> {
     cached_attention(&device, &q, cache, &mut o, options)?;
     assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 1.0));
 
+    use tma_kernels::cached::PageIndices;
+
+    // The pages 3 and 1 of the first sequence, and page 0 of the second.
+    let indptr = device.tensor(&[0, 2, 3], [3])?;
+    let indices = device.tensor(&[3, 1, 0], [3])?;
+    let last_page_len = device.tensor(&[4, 3], [2])?;
+    let pages =
+        PageIndices { indptr: indptr.view(), indices: indices.view(), last_page_len: last_page_len.view() };
+    let cache = KeyValueCache::indexed(keys.view(), values.view(), pages);
+    o.fill_bytes(0)?;
+    cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default())?;
+    assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 1.0));
+
     use tma_kernels::cached::CacheScales;
 
     let keys = device.tensor(&[e4m3::from_f32(1.5); 4 * 2 * 16 * 64], [4, 2, 16, 64])?;

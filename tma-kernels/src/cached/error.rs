@@ -156,7 +156,7 @@ impl std::fmt::Display for CachedAttentionError {
             ),
             Self::TooLarge { shape, keys } => write!(
                 f,
-                "{code}: there must be at most 4096 sequences, of fewer than 2^31 keys and queries together, with \
+                "{code}: there must be at most 4096 sequences, or 2048 with page indices, of fewer than 2^31 keys and queries together, with \
                  fewer than 2^30 rows of `o` in all: `q` is {shape:?}, and a sequence has up to {keys} keys; \
                  split the batch"
             ),

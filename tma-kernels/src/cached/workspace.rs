@@ -105,8 +105,8 @@ impl CacheWorkspace {
     ///
     /// # Errors
     ///
-    /// [`CachedAttentionError::Workspace`] if there are too few bytes for any call, and the errors of
-    /// [`DeviceTensor::from_raw`].
+    /// [`CachedAttentionError::Workspace`] if there are too few bytes for any call, and the errors
+    /// of [`DeviceTensor::from_raw`].
     pub unsafe fn from_raw(
         device: &Device,
         address: u64,
@@ -154,8 +154,8 @@ impl CacheWorkspace {
 /// counter.
 const LEAST_DEPTH: usize = 64;
 
-/// Sums of which memory of the caller's has a multiple, so that those of a chunk, and the statistics
-/// and counters for them, are multiples of 128 bytes.
+/// Sums of which memory of the caller's has a multiple, so that those of a chunk, and the
+/// statistics and counters for them, are multiples of 128 bytes.
 const CHUNK: usize = 32 * LEAST_DEPTH;
 
 /// Bytes of the sums of a chunk, with their statistics and counters.

@@ -116,9 +116,9 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     /// [`choose`](choose::choose).
     pub choice: Option<Choice>,
     /// Memory for GEMMs whose sums are split among clusters. It grows if it is too small for one,
-    /// unless it is [memory of the caller's](Workspace::from_raw). Without it, such a GEMM allocates
-    /// its own, and waits when that is freed; on a stream that another library is capturing, where
-    /// memory cannot be allocated, sums are not split.
+    /// unless it is [memory of the caller's](Workspace::from_raw). Without it, such a GEMM
+    /// allocates its own, and waits when that is freed; on a stream that another library is
+    /// capturing, where memory cannot be allocated, sums are not split.
     pub workspace: Option<&'a mut Workspace>,
 }
 
@@ -157,14 +157,15 @@ impl<C: Scalar, const N: usize> Default for GemmOptions<'_, C, N> {
 /// Sums that are split among clusters are added in a fixed order: the same matrices produce the
 /// same bits each time.
 ///
-/// With a [workspace](GemmOptions::workspace) that is large enough, nothing is allocated and the call
-/// does not wait, except for a K or `alpha` of 0, and for a C that has no multiple of 16 bytes among
-/// its addresses.
+/// With a [workspace](GemmOptions::workspace) that is large enough, nothing is allocated and the
+/// call does not wait, except for a K or `alpha` of 0, and for a C that has no multiple of 16 bytes
+/// among its addresses.
 ///
 /// # Errors
 ///
 /// `TMA0546` if the matrices do not match or are too large, `TMA0547` if no kernel supports the
-/// GEMM, `TMA0570` if a workspace that cannot grow is too small, and the errors of [`launch`](tma_runtime::launch::launch).
+/// GEMM, `TMA0570` if a workspace that cannot grow is too small, and the errors of
+/// [`launch`](tma_runtime::launch::launch).
 pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
     on: &impl LaunchOn,
     a: impl MapArg<AB, N>,

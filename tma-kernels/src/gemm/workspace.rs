@@ -42,8 +42,8 @@ impl Workspace {
         bytes_of_warpgroups(usual_warpgroups(device))
     }
 
-    /// Makes a workspace of memory that another library has allocated: of [`bytes`](Self::bytes), or
-    /// of fewer for small GEMMs. It never grows. Part of it is filled with zeros now.
+    /// Makes a workspace of memory that another library has allocated: of [`bytes`](Self::bytes),
+    /// or of fewer for small GEMMs. It never grows. Part of it is filled with zeros now.
     ///
     /// The address is a multiple of 128.
     ///

@@ -79,8 +79,8 @@ impl Device {
         self
     }
 
-    /// Returns how many times memory has been allocated on a simulated device, for tests that a call
-    /// allocates none. `None` stands for a GPU.
+    /// Returns how many times memory has been allocated on a simulated device, for tests that a
+    /// call allocates none. `None` stands for a GPU.
     ///
     /// ```
     /// use tma_runtime::prelude::*;

@@ -21,9 +21,10 @@
 //! memory is only freed once the work that uses it has run. Kernels on two streams that are not
 //! ordered ([`Stream::wait_for`] orders them) may use a tensor at the same time. It then holds a
 //! mixture of what both wrote. A [`Graph`](crate::Graph) shares its tensors, and so do
-//! [`Prepared`](crate::Prepared) launches: a tensor that was borrowed mutably when they were recorded
-//! changes whenever they run, even while it is borrowed elsewhere. Neither can produce an invalid value: no Rust reference points to device memory, and
-//! copies from the device yield valid values whatever the bytes are.
+//! [`Prepared`](crate::Prepared) launches: a tensor that was borrowed mutably when they were
+//! recorded changes whenever they run, even while it is borrowed elsewhere. Neither can produce an
+//! invalid value: no Rust reference points to device memory, and copies from the device yield valid
+//! values whatever the bytes are.
 
 pub(crate) mod args;
 #[cfg(test)]

@@ -99,8 +99,8 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     ///
     /// All `shape.iter().product()` elements stay allocated until the tensor and all graphs and
     /// prepared launches that were recorded with it have been dropped, and what was queued has run.
-    /// The memory must be initialised before it is read, and must not be used by anything else while
-    /// a kernel writes it or the host borrows the tensor mutably.
+    /// The memory must be initialised before it is read, and must not be used by anything else
+    /// while a kernel writes it or the host borrows the tensor mutably.
     ///
     /// # Errors
     ///

@@ -10,8 +10,8 @@ use tma_runtime::prelude::*;
 
 use super::measure::{Plan, Spread, WARM_UP};
 
-/// The launches of a measurement: those of a decoder's step, and fewer than the driver queues before
-/// it blocks.
+/// The launches of a measurement: those of a decoder's step, and fewer than the driver queues
+/// before it blocks.
 const LAUNCHES: usize = 200;
 const BATCHES: usize = 60;
 
@@ -24,9 +24,9 @@ pub const CONTESTANTS: &[&str] = &["gemm", "cached_attention", "rms_norm"];
 /// A call that queues one kernel.
 type Call<'a> = Box<dyn FnMut(&With<'_>) -> anyhow::Result<()> + 'a>;
 
-/// Measures the host's time per launch, starting with an empty queue: by calls, by one prepared call
-/// that is launched as often, and by as many calls that are prepared together. Returns for each
-/// function whether both kinds of prepared launches take at most [`TARGET`].
+/// Measures the host's time per launch, starting with an empty queue: by calls, by one prepared
+/// call that is launched as often, and by as many calls that are prepared together. Returns for
+/// each function whether both kinds of prepared launches take at most [`TARGET`].
 ///
 /// # Errors
 ///

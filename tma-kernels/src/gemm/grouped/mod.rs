@@ -62,8 +62,8 @@ impl GroupedWorkspace {
         bytes_of_blocks(device.multiprocessors() as usize)
     }
 
-    /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated. Part of it is
-    /// filled with zeros now. The address is a multiple of 128.
+    /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated. Part of it
+    /// is filled with zeros now. The address is a multiple of 128.
     ///
     /// # Safety
     ///
@@ -133,9 +133,9 @@ const fn bytes_of_blocks(blocks: usize) -> usize {
 /// # Errors
 ///
 /// `TMA0558` if the tensors do not match or have more than 512 groups, `TMA0546` if they are too
-/// large, `TMA0547` if no kernel supports the GEMM, `TMA0570` if memory of the caller's is too small, and the errors of
-/// [`launch`](tma_runtime::launch::launch). Ends that
-/// decrease, or exceed the rows of A, stop the kernel: `TMA0545`.
+/// large, `TMA0547` if no kernel supports the GEMM, `TMA0570` if memory of the caller's is too
+/// small, and the errors of [`launch`](tma_runtime::launch::launch). Ends that decrease, or exceed
+/// the rows of A, stop the kernel: `TMA0545`.
 pub fn gemm_grouped<AB: Product<C>, C: Scalar>(
     on: &impl LaunchOn,
     a: impl MapArg<AB, 2>,

@@ -163,7 +163,8 @@ fn words(tokens: usize, experts: usize) -> usize {
 ///
 /// `TMA0575` for shapes that do not match, `TMA0576` for rows whose elements are not adjacent and
 /// `TMA0577` for more than 512 experts, no choice or more than 16, more choices than experts, or
-/// too many tokens, `TMA0570` if memory of the caller's is too small. Also the errors of [`launch`](tma_runtime::launch::launch).
+/// too many tokens, `TMA0570` if memory of the caller's is too small. Also the errors of
+/// [`launch`](tma_runtime::launch::launch).
 pub fn route<T: ModelElement>(
     on: &impl LaunchOn,
     logits: impl MapArg<T, 2>,

@@ -107,12 +107,12 @@ impl Stream {
 }
 
 impl Device {
-    /// Records, in order, the launches that the closure makes on its [`Capture`], each with its kernel,
-    /// grid, options and encoded arguments. None of them runs; [`Prepared::launch`] queues them all,
-    /// any number of times.
+    /// Records, in order, the launches that the closure makes on its [`Capture`], each with its
+    /// kernel, grid, options and encoded arguments. None of them runs; [`Prepared::launch`] queues
+    /// them all, any number of times.
     ///
-    /// The closure's error may be of any type that an [`Error`] can be converted to, such as those of
-    /// functions that launch kernels. If the closure fails, the recording is discarded.
+    /// The closure's error may be of any type that an [`Error`] can be converted to, such as those
+    /// of functions that launch kernels. If the closure fails, the recording is discarded.
     ///
     /// ```no_run
     /// # mod scale { pub fn launch<T, U>(on: impl tma_runtime::launch::LaunchOn, blocks: u32, a: T, b: U)

@@ -12,12 +12,12 @@ use crate::launch::on::LaunchOn;
 use std::sync::Arc;
 
 /// Launches in order, recorded by [`Device::prepare`]: kernels, grids, options, scalars and encoded
-/// tensor maps. Queueing them again looks nothing up, encodes nothing, allocates nothing and does not
-/// wait: each costs one call of the driver.
+/// tensor maps. Queueing them again looks nothing up, encodes nothing, allocates nothing and does
+/// not wait: each costs one call of the driver.
 ///
-/// A [`Graph`](crate::Graph) costs less for many launches, but is bound to what it was captured with.
-/// Prepared launches are queued between others, on any stream of their device, and recorded in a
-/// capture, of this crate or of another library.
+/// A [`Graph`](crate::Graph) costs less for many launches, but is bound to what it was captured
+/// with. Prepared launches are queued between others, on any stream of their device, and recorded
+/// in a capture, of this crate or of another library.
 ///
 /// The arguments are those of the recording: the same tensors, with their contents at the time that
 /// the kernels run, and the same scalars. The tensors' memory stays alive as long as this value and
@@ -47,8 +47,8 @@ const _: () = {
 };
 
 impl Prepared {
-    /// Queues all launches, in order, on a stream or a device's default stream, or records them in a
-    /// capture. They have the options with which they were recorded.
+    /// Queues all launches, in order, on a stream or a device's default stream, or records them in
+    /// a capture. They have the options with which they were recorded.
     ///
     /// # Errors
     ///
