@@ -234,7 +234,8 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
         cached_attention(device, &of_q, dense, &mut o, with_lse)?;
         let (found, found_lse) = (o.to_vec()?, lse.to_vec()?);
         if has_indices {
-            (other_o.fill_bytes(0xff)?, other_lse.fill_bytes(0xff)?);
+            other_o.fill_bytes(0xff)?;
+            other_lse.fill_bytes(0xff)?;
             let with_lse = CachedAttentionOptions {
                 lse: Some(other_lse.view_mut()),
                 workspace: Some(&mut workspace),

@@ -109,7 +109,8 @@ fn calls_with_results_and_workspaces_allocate_nothing() -> Outcome {
     // No row of C begins at a multiple of 16 bytes.
     let mut odd = device.zeros::<bf16, 1>([40 * 73])?;
     allocates_nothing(&device, "gemm of odd rows", |on| {
-        let c = odd.view_mut().slice([1..40 * 72 + 1])?.with_strides([40, 71], [71, 1])?;
+        let elements = 1..40 * 72 + 1;
+        let c = odd.view_mut().slice([elements])?.with_strides([40, 71], [71, 1])?;
         let b = b.view().slice([0..71, 0..320])?;
         gemm(on, &a, b, c, GemmOptions { transpose_b: true, ..Default::default() })?;
         Ok(())
@@ -184,7 +185,9 @@ fn prepared_calls_compute_the_same_bits() -> Outcome {
     let prepared = device.prepare(|on| step(&on.with(), &mut decoder, &mut c, &mut normed))?;
     let graph = stream.capture(|capture| prepared.launch(capture))?;
     let mut run = |launch: &dyn Fn() -> Result<(), tma_runtime::Error>| -> Outcome {
-        (c.fill_bytes(0)?, normed.fill_bytes(0)?, decoder.o.fill_bytes(0)?);
+        c.fill_bytes(0)?;
+        normed.fill_bytes(0)?;
+        decoder.o.fill_bytes(0)?;
         launch()?;
         assert!((c.to_vec()?, normed.to_vec()?, decoder.o.to_vec()?) == wanted);
         Ok(())

@@ -83,11 +83,12 @@ fn aligned<C: Scalar>(c: TensorViewMut<'_, C, 1>) -> Result<Option<TensorViewMut
     let before = c.as_ptr().next_multiple_of(UNIT as u64) - c.as_ptr();
     let first = before as usize / size_of::<C>();
     let unit = UNIT / size_of::<C>();
-    let end = c.shape()[0].min(first + unit);
-    if first >= end {
+    let elements = first..c.shape()[0].min(first + unit);
+    if elements.is_empty() {
         return Ok(None);
     }
-    c.slice([first..end])?.with_strides([1, 1, end - first], [unit, unit, 1]).map(Some)
+    let shape = [1, 1, elements.len()];
+    c.slice([elements])?.with_strides(shape, [unit, unit, 1]).map(Some)
 }
 
 /// C, divided at an edge: arguments of `full`.
