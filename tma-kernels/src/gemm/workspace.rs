@@ -123,8 +123,9 @@ mod tests {
     #[test]
     fn given_memory_holds_what_its_bytes_are_for() -> Result<(), Error> {
         let device = Device::simulator();
-        let memory = device.filled_bytes::<u8, 1>([Workspace::bytes(&device)], 7)?;
-        for warpgroups in [0, 1, 2, 31, 32, 33, usual_warpgroups(&device)] {
+        let memory = device.filled_bytes::<u8, 1>([bytes_of_warpgroups(33)], 7)?;
+        assert_eq!(Workspace::bytes(&device), bytes_of_warpgroups(16));
+        for warpgroups in [0, 1, 2, 15, 16, 31, 32, 33] {
             let bytes = bytes_of_warpgroups(warpgroups);
             // SAFETY: the memory outlives the workspace, and is used for nothing else.
             let workspace = unsafe { Workspace::from_raw(&device, memory.as_ptr(), bytes)? };
