@@ -45,7 +45,7 @@ impl Edge {
     }
 
     /// Divides C. `placeholder` holds the tensor of the map if the copy engine stores nothing and C
-    /// has no multiple of 16 bytes, and `nothing` the rows if threads store nothing.
+    /// has no unit at a multiple of 16 bytes, and `nothing` the rows if threads store nothing.
     pub(super) fn parts<'a, C: Scalar>(
         self,
         device: &Device,
@@ -77,18 +77,17 @@ impl Edge {
     }
 }
 
-/// Returns elements of C from a multiple of 16 bytes on, up to a unit, if there are any: a tensor
-/// map begins there, even if nothing is stored through it.
+/// Returns the first unit of C at a multiple of 16 bytes, if there is one: a tensor map begins there,
+/// even if nothing is stored through it.
 fn aligned<C: Scalar>(c: TensorViewMut<'_, C, 1>) -> Result<Option<TensorViewMut<'_, C, 3>>, Error> {
     let before = c.as_ptr().next_multiple_of(UNIT as u64) - c.as_ptr();
     let first = before as usize / size_of::<C>();
     let unit = UNIT / size_of::<C>();
-    let elements = first..c.shape()[0].min(first + unit);
-    if elements.is_empty() {
+    let elements = first..first + unit;
+    if elements.end > c.shape()[0] {
         return Ok(None);
     }
-    let shape = [1, 1, elements.len()];
-    c.slice([elements])?.with_strides(shape, [unit, unit, 1]).map(Some)
+    c.slice([elements])?.with_strides([1, 1, unit], [unit, unit, 1]).map(Some)
 }
 
 /// C, divided at an edge: arguments of `full`.
@@ -156,7 +155,8 @@ mod tests {
         };
         assert_eq!(aligned(0x100, 65), Some((0x100, [1, 1, 8])));
         assert_eq!(aligned(0x102, 65), Some((0x110, [1, 1, 8])));
-        assert_eq!(aligned(0x10e, 4), Some((0x110, [1, 1, 3])));
+        assert_eq!(aligned(0x10e, 9), Some((0x110, [1, 1, 8])));
+        assert_eq!(aligned(0x10e, 8), None);
         assert_eq!(aligned(0x102, 7), None);
     }
 

@@ -158,8 +158,8 @@ impl<C: Scalar, const N: usize> Default for GemmOptions<'_, C, N> {
 /// same bits each time.
 ///
 /// With a [workspace](GemmOptions::workspace) that is large enough, nothing is allocated and the
-/// call does not wait, except for a K or `alpha` of 0, and for a C that has no multiple of 16 bytes
-/// among its addresses.
+/// call does not wait, except for a K or `alpha` of 0, and for an unaligned C that is so small that
+/// it has no 16 bytes at a multiple of 16.
 ///
 /// # Errors
 ///
