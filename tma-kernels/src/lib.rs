@@ -51,5 +51,6 @@ pub mod conv;
 mod dependent;
 pub mod gemm;
 pub mod model;
+mod workspace;
 
 pub use attention::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};

@@ -7,7 +7,7 @@ use plain::{Element, Row, Softmax, numbers, values};
 use tma_kernels::AttentionElement;
 use tma_kernels::cached::{
     CacheElement, CacheScales, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division,
-    KeyValueCache, cached_attention,
+    KeyValueCache, PageIndices, cached_attention,
 };
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
@@ -189,9 +189,31 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
     };
     let mut workspace = CacheWorkspace::new(device)?;
     let (q, k, v) = (values(&q), scaled(&k, 0), scaled(&v, 1));
+    // The same pages as indices, between others that no sequence has.
+    let pages_of = |i: usize| lengths[i].div_ceil(page.max(1) as u32) as usize;
+    let (mut indices, mut indptr) = (vec![u32::MAX], vec![1]);
+    for i in 0..batch {
+        indices.extend(&numbers[i * width..][..pages_of(i).min(width)]);
+        indptr.push(indices.len() as u32);
+    }
+    indices.push(u32::MAX);
+    let last_page_len: Vec<u32> =
+        (0..batch).map(|i| lengths[i] - (pages_of(i).max(1) - 1) as u32 * page as u32).collect();
+    let of_indptr = device.tensor(&indptr, [batch + 1])?;
+    let of_indices = device.tensor(&indices, [indices.len()])?;
+    let of_last_page_len = device.tensor(&last_page_len, [batch])?;
+    let pages = PageIndices {
+        indptr: of_indptr.view(),
+        indices: of_indices.view(),
+        last_page_len: of_last_page_len.view(),
+    };
+    let indexed = with_scales(KeyValueCache::indexed(of_k.view(), of_v.view(), pages), &of_scales);
+    // A bias for each key would need more of them.
+    let has_indices = page > 0 && !case.bias.is_some_and(|all| all[3]);
+    let (mut other_o, mut other_lse) = (device.zeros::<T, 4>(of_q.shape())?, device.zeros(lse.shape())?);
     for constant_cache in [false, true] {
         o.fill_bytes(0xff)?;
-        let options = CachedAttentionOptions {
+        let options = || CachedAttentionOptions {
             causal: case.causal,
             window: case.window,
             window_after: case.window_after,
@@ -199,14 +221,31 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
             bias: of_bias.as_ref().map(|bias| bias.view()),
             soft_cap: case.soft_cap,
             sinks: case.sinks.then(|| of_sinks.view()),
-            lse: Some(lse.view_mut()),
-            workspace: Some(&mut workspace),
             division: Some(Division { blocks: 3, units: case.units, least_keys: 16 }),
             constant_cache,
             ..Default::default()
         };
-        cached_attention(device, &of_q, cache.with_lengths(of_lengths.view()), &mut o, options)?;
+        let dense = cache.with_lengths(of_lengths.view());
+        let with_lse = CachedAttentionOptions {
+            lse: Some(lse.view_mut()),
+            workspace: Some(&mut workspace),
+            ..options()
+        };
+        cached_attention(device, &of_q, dense, &mut o, with_lse)?;
         let (found, found_lse) = (o.to_vec()?, lse.to_vec()?);
+        if has_indices {
+            other_o.fill_bytes(0xff)?;
+            other_lse.fill_bytes(0xff)?;
+            let with_lse = CachedAttentionOptions {
+                lse: Some(other_lse.view_mut()),
+                workspace: Some(&mut workspace),
+                ..options()
+            };
+            cached_attention(device, &of_q, indexed, &mut other_o, with_lse)?;
+            let bits = |all: &[T]| all.iter().map(|x| x.value().to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&other_o.to_vec()?), bits(&found), "page indices");
+            assert!(other_lse.to_vec()?.iter().zip(&found_lse).all(|(a, b)| a.to_bits() == b.to_bits()));
+        }
         for (row, found) in found.chunks(depth).enumerate() {
             let (head, query) = (row / queries, row % queries);
             let keys = lengths[head / heads] as usize;
@@ -407,6 +446,81 @@ fn page_numbers_beyond_the_cache() -> Result<(), CachedAttentionError> {
     let cache = KeyValueCache::paged(ones.view(), ones.view(), table.view());
     cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default())?;
     assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 0.5), "half of the 32 keys have ones");
+    Ok(())
+}
+
+/// Whatever page indices are, the results have some elements, and no other memory is read.
+#[test]
+fn page_indices_of_any_values() -> Result<(), CachedAttentionError> {
+    const MAX: u32 = u32::MAX;
+    for queries in [1, 3, 20] {
+        let device = Device::simulator();
+        let ones = device.tensor(&[bf16::ONE; 4 * 16 * 64], [4, 1, 16, 64])?;
+        let q = device.zeros::<bf16, 4>([2, 1, queries, 64])?;
+        let mut o = device.zeros(q.shape())?;
+        let mut run = |indptr: [u32; 3], indices: &[u32], last_page_len: [u32; 2], is_constant| {
+            let indptr = device.tensor(&indptr, [3])?;
+            let indices = device.tensor(indices, [indices.len()])?;
+            let last_page_len = device.tensor(&last_page_len, [2])?;
+            let pages = PageIndices {
+                indptr: indptr.view(),
+                indices: indices.view(),
+                last_page_len: last_page_len.view(),
+            };
+            let cache = KeyValueCache::indexed(ones.view(), ones.view(), pages);
+            let options = CachedAttentionOptions { constant_cache: is_constant, ..Default::default() };
+            cached_attention(&device, &q, cache, &mut o, options)?;
+            Ok::<_, CachedAttentionError>(
+                o.to_vec()?.iter().step_by(queries * 64).map(|x| x.to_f32()).collect::<Vec<_>>(),
+            )
+        };
+        for is_constant in [false, true] {
+            assert_eq!(run([0, 2, 3], &[3, 1, 0], [4, 3], is_constant)?, [1.0, 1.0]);
+            // A length beyond a page stands for all of its rows: half of the keys are of a page of
+            // zeros.
+            assert_eq!(run([0, 2, 2], &[3, MAX, 0], [MAX, 3], is_constant)?, [0.5, 0.0]);
+            // The second sequence begins after it ends, and the first one has all indices and no
+            // more.
+            assert_eq!(
+                run([0, MAX, 1], &[3, 1, MAX], [16, 16], is_constant)?,
+                [bf16::from_f32(2.0 / 3.0).to_f32(), 0.0]
+            );
+            // No index is there: the last one is in its place.
+            assert_eq!(run([7, 9, MAX], &[3, 1, 0], [1, 1], is_constant)?, [1.0, 1.0]);
+            assert_eq!(run([0, 1, MAX], &[], [1, 1], is_constant)?, [0.0, 0.0]);
+            // The last page has no keys.
+            assert_eq!(run([0, 2, 3], &[3, MAX, 0], [0, 0], is_constant)?, [1.0, 0.0]);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn page_indices_that_do_not_fit_are_errors() -> Result<(), CachedAttentionError> {
+    let device = Device::simulator();
+    let keys = device.zeros::<bf16, 4>([4, 1, 16, 64])?;
+    let q = device.zeros::<bf16, 4>([2, 1, 1, 64])?;
+    let mut o = device.zeros(q.shape())?;
+    let lengths = device.zeros([2])?;
+    let mut code = |indptr: usize, last_page_len: usize, lengths: Option<TensorView<'_, u32, 1>>| {
+        let (indptr, indices) = (device.zeros([indptr])?, device.zeros([3])?);
+        let last_page_len = device.zeros([last_page_len])?;
+        let pages = PageIndices {
+            indptr: indptr.view(),
+            indices: indices.view(),
+            last_page_len: last_page_len.view(),
+        };
+        let mut cache = KeyValueCache::indexed(keys.view(), keys.view(), pages);
+        if let Some(lengths) = lengths {
+            cache = cache.with_lengths(lengths);
+        }
+        let called = cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default());
+        Ok::<_, Error>(called.err().map(|error| error.code()))
+    };
+    assert_eq!(code(3, 2, None)?, None);
+    assert_eq!(code(2, 2, None)?, Some("TMA0551"));
+    assert_eq!(code(3, 3, None)?, Some("TMA0551"));
+    assert_eq!(code(3, 2, Some(lengths.view()))?, Some("TMA0551"));
     Ok(())
 }
 

@@ -124,7 +124,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         }
         // From here on the tensor frees the memory, as cust would have done.
         mem::forget(buffer);
-        let memory = Arc::new(Memory { device: device.clone(), address, bytes });
+        let memory = Arc::new(Memory { device: device.clone(), address, bytes, is_foreign: false });
         Ok(Self { memory, shape, elements: PhantomData })
     }
 
@@ -135,7 +135,8 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     ///
     /// # Errors
     ///
-    /// [`ForeignError::Shared`] if a [`Graph`](crate::Graph) uses the tensor,
+    /// [`ForeignError::Shared`] if a [`Graph`](crate::Graph) or [`Prepared`](crate::Prepared)
+    /// launches use the tensor, [`ForeignError::Borrowed`] if another library frees its memory,
     /// [`ForeignError::NotPrimary`] on the simulator, [`Error::KernelFault`] and [`Error::Driver`].
     /// On an error the tensor is dropped.
     pub fn into_cust<B: DeviceCopy + Pod>(self) -> Result<DeviceBuffer<B>, Error> {
@@ -144,6 +145,9 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         device.gpu()?.wait_for_non_blocking()?;
         let memory = Arc::into_inner(self.memory);
         let memory = memory.ok_or(ForeignError::Shared { device: device.id() })?;
+        if memory.is_foreign {
+            return Err(ForeignError::Borrowed { device: device.id() }.into());
+        }
         let address = memory.address;
         // From here on cust frees the memory.
         mem::forget(memory);

@@ -147,6 +147,7 @@ pub use error::{
     TraceError, TuneError, ViewError,
 };
 pub use launch::graph::{Capture, Graph};
+pub use launch::prepared::Prepared;
 pub use map::picture;
 #[cfg(feature = "ptx-sim")]
 /// The simulator. [`Device::reporting`] passes on its report.
@@ -160,6 +161,8 @@ pub use tma_macros::{tma_device, tma_kernel, tma_module};
 pub mod prelude {
     pub use crate::lang::*;
     pub use crate::launch::{Grid, Im2col, Im2colExt, L2Promotion, MapArgExt, MapWorkspace};
-    pub use crate::{Capture, Device, DeviceTensor, Error, Event, Graph, Stream, TensorView, TensorViewMut};
+    pub use crate::{
+        Capture, Device, DeviceTensor, Error, Event, Graph, Prepared, Stream, TensorView, TensorViewMut,
+    };
     pub use tma_macros::{tma_device, tma_kernel, tma_module};
 }

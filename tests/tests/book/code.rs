@@ -158,6 +158,26 @@ fn a_graph_is_launched_again_and_again() -> anyhow::Result<()> {
 }
 
 #[test]
+fn prepared_launches_are_queued_and_captured() -> anyhow::Result<()> {
+    let device = Device::open()?;
+    let stream = device.stream()?;
+    let (blocks, batch) = (2, [2.0; 256]);
+    let mut src = device.zeros([256])?;
+    let (mut between, mut sum) = (device.zeros([256])?, device.zeros([1])?);
+    let step = device.prepare(|on| {
+        square::launch(on, blocks, &src, &mut between)?;
+        total::launch(on.with().dependent(), blocks, &between, &mut sum)
+    })?;
+    src.copy_from(&batch)?;
+    step.launch(&stream)?; // between any other launches
+    let graph = stream.capture(|capture| step.launch(capture))?; // or as a part of a graph
+    assert_eq!(sum.to_vec()?, [1024.0]);
+    graph.launch(&stream)?;
+    assert_eq!(sum.to_vec()?, [2048.0]);
+    Ok(())
+}
+
+#[test]
 fn layouts_are_drawn_and_computed() -> anyhow::Result<()> {
     let folder = tempfolder("layouts")?;
     let drawing = |name: &str| folder.join(name);
@@ -244,6 +264,19 @@ fn attention_over_a_cache_averages_equal_values() -> anyhow::Result<()> {
     let mut workspace = CacheWorkspace::new(&device)?; // is kept from step to step
     let options = CachedAttentionOptions { workspace: Some(&mut workspace), ..Default::default() };
     cached_attention(&device, &q, cache, &mut o, options)?;
+    assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 1.0));
+
+    use tma_kernels::cached::PageIndices;
+
+    // The pages 3 and 1 of the first sequence, and page 0 of the second.
+    let indptr = device.tensor(&[0, 2, 3], [3])?;
+    let indices = device.tensor(&[3, 1, 0], [3])?;
+    let last_page_len = device.tensor(&[4, 3], [2])?;
+    let pages =
+        PageIndices { indptr: indptr.view(), indices: indices.view(), last_page_len: last_page_len.view() };
+    let cache = KeyValueCache::indexed(keys.view(), values.view(), pages);
+    o.fill_bytes(0)?;
+    cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default())?;
     assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 1.0));
 
     use tma_kernels::cached::CacheScales;

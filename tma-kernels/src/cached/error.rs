@@ -2,6 +2,8 @@
 
 use tma_runtime::Error;
 
+use crate::workspace::write_too_small;
+
 /// The reason why attention over a cache cannot be computed. The message begins with a code that
 /// has a page in `docs/errors`.
 #[derive(Debug)]
@@ -98,6 +100,14 @@ pub enum CachedAttentionError {
         strides: Vec<usize>,
     },
 
+    /// A workspace in memory of the caller's is too small.
+    Workspace {
+        /// The bytes that it has.
+        found: usize,
+        /// The bytes that the call needs.
+        wanted: usize,
+    },
+
     /// The launch failed.
     Runtime(Error),
 }
@@ -117,6 +127,7 @@ impl CachedAttentionError {
             Self::Factor { .. } => "TMA0552",
             Self::Page { .. } => "TMA0568",
             Self::Rows { .. } => "TMA0569",
+            Self::Workspace { .. } => "TMA0570",
             Self::Runtime(error) => error.code(),
         }
     }
@@ -145,7 +156,7 @@ impl std::fmt::Display for CachedAttentionError {
             ),
             Self::TooLarge { shape, keys } => write!(
                 f,
-                "{code}: there must be at most 4096 sequences, of fewer than 2^31 keys and queries together, with \
+                "{code}: there must be at most 4096 sequences, or 2048 with page indices, of fewer than 2^31 keys and queries together, with \
                  fewer than 2^30 rows of `o` in all: `q` is {shape:?}, and a sequence has up to {keys} keys; \
                  split the batch"
             ),
@@ -186,6 +197,7 @@ impl std::fmt::Display for CachedAttentionError {
                  {strides:?}, in elements; copy it to a tensor of its own, or pad its rows to a multiple of 8 \
                  elements"
             ),
+            &Self::Workspace { found, wanted } => write_too_small(f, code, found, wanted),
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -205,7 +217,8 @@ impl std::error::Error for CachedAttentionError {
             | Self::NewShape { .. }
             | Self::TooManyNew { .. }
             | Self::Rotated { .. }
-            | Self::Rows { .. } => None,
+            | Self::Rows { .. }
+            | Self::Workspace { .. } => None,
         }
     }
 }
@@ -234,6 +247,7 @@ mod tests {
             CachedAttentionError::TooManyNew { shape: [1, 1, 1 << 31, 64], cache: [1, 1, 16, 64] },
             CachedAttentionError::Rotated { columns: 24, depth: 96, multiple: 16 },
             CachedAttentionError::Rows { tensor: "q", strides: vec![640, 80, 20, 1] },
+            CachedAttentionError::Workspace { found: 4096, wanted: 25_216 },
         ];
         let text = errors.map(|error| format!("{error}\n")).join("\n");
         assert_eq!(text, include_str!("messages.txt"));

@@ -46,7 +46,9 @@ pub mod warps {
     ///
     /// Keys and values are batch × heads × sequence × depth or, with a `table` of the pages of each
     /// sequence, pages × heads × rows × depth with 2^`page_shift` rows; `DEPTH` is the depth or
-    /// more. The strides of `q` and `o`, in elements, are those of sequences, heads and queries.
+    /// more. With `page_starts`, the pages of sequences follow each other in the table, and
+    /// `lengths` are those of last pages. The strides of `q` and `o`, in elements, are those of
+    /// sequences, heads and queries.
     ///
     /// A block takes one work unit after the other: a part of the keys of a head, with up to 16
     /// rows of queries. One warp loads, and four multiply. If a head has several parts, the block that
@@ -141,6 +143,7 @@ pub mod warps {
         bias_query: u64,
         bias_key: u64,
         bias_factor: f32,
+        page_starts: Option<Global<u32>>,
         of_keys: Option<Global<f32>>,
         of_values: Option<Global<f32>>,
         is_constant: bool,
@@ -176,7 +179,8 @@ pub mod warps {
         }
         sync_threads();
 
-        let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows: ROWS };
+        let problem =
+            Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows: ROWS, page_shift };
         let of_q = Strides { sequence: q_sequence, head: q_head, query: q_query };
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
         let of_bias = Strides { sequence: bias_sequence, head: bias_head, query: bias_query };
@@ -193,7 +197,7 @@ pub mod warps {
                 if !is_constant {
                     grid_dependency_wait();
                 }
-                let [unit_keys, units] = plan(problem, lengths, starts, target, least);
+                let [unit_keys, units] = plan(problem, page_starts, lengths, starts, target, least);
                 if elect_one() {
                     let mut producer = ring.producer();
                     load_units::<C, KEYS, DEPTH, STAGES, SCALES, IS_SCALED>(
@@ -205,8 +209,8 @@ pub mod warps {
                         free,
                         problem,
                         table,
+                        page_starts,
                         table_stride,
-                        page_shift,
                         lengths,
                         starts,
                         taken,

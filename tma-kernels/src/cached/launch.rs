@@ -6,10 +6,11 @@ use tma_runtime::prelude::*;
 use super::few_rows::warps::attend as few_rows;
 use super::many_rows::warpgroups::attend as many_rows;
 use super::merge::rows::{THREADS, merge};
+use super::pages::PageArguments;
 use super::problem::{Problem, VECTOR};
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
-    AttentionElement, CacheElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division,
+    AttentionElement, CacheElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions,
     KeyValueCache,
 };
 use crate::dependent::dependent;
@@ -47,10 +48,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     };
 
     let device = on.device();
-    let heads = problem.sequences * problem.key_heads;
-    let division = division.unwrap_or_else(|| {
-        Division::of_tiles(device, heads, problem.keys, problem.rows(), problem.tile_rows())
-    });
+    let division = division.unwrap_or_else(|| problem.division(device));
     let mut own = None;
     let workspace = match workspace {
         Some(given) => given,
@@ -66,14 +64,14 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     } else {
         [cache.keys, cache.values]
     };
+    let PageArguments { table, page_starts, lengths } = cache.pages.arguments(cache.lengths)?;
     let page_shift = problem.page_rows.map_or(0, usize::ilog2);
     let depth = problem.kernel_depth() as u32;
     let is_unknown = || CachedAttentionError::Depth { depth: problem.depth, multiple: 16 / C::BYTES };
     // Extents are below 2^31, which the problem has checked.
     let count = |value: usize| value as u32;
     // Few parts of few rows are merged by the block that ends last, others by a kernel.
-    let is_divided =
-        cache.lengths.is_some() || division.units > problem.sequences * problem.heads_and_tiles();
+    let is_divided = lengths.is_some() || division.units > problem.sequences * problem.heads_and_tiles();
     let is_merged = is_divided && problem.rows() > MERGED_BY_BLOCKS;
     // A kernel that merges reads the lengths again, and so does a plan without room for them: they
     // could have changed.
@@ -88,8 +86,8 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
                 $values.l2_promotion(L2Promotion::B256),
                 q.with_strides([all_of_q], [1])?,
                 o.reborrow().with_strides([all_of_o], [1])?,
-                cache.table,
-                cache.lengths,
+                table,
+                lengths,
                 sinks,
                 lse.as_mut().map(TensorViewMut::reborrow),
                 &mut workspace.partials,
@@ -124,6 +122,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
                 of_bias[2],
                 of_bias[3],
                 problem.bias_factor,
+                page_starts,
                 $($scales,)*
             )?
         };
@@ -155,7 +154,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
         let warpgroups = count(problem.tile_rows() / 64);
         let key = many_rows::Key { shift, depth, keys, warpgroups };
         let kernel = many_rows::find::<T>(key).ok_or_else(is_unknown)?;
-        attend!(kernel, k, v, [], []);
+        attend!(kernel, k, v, [], [has_additions]);
     }
     if is_merged {
         let threads = o.shape().iter().product::<usize>() / problem.depth * problem.kernel_depth() / 4;
@@ -164,7 +163,8 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
             dependent(on),
             Grid::x(count(threads.div_ceil(THREADS as usize).min(16 * division.blocks.max(1)))),
             o.reborrow().with_strides([all_of_o], [1])?,
-            cache.lengths,
+            page_starts,
+            lengths,
             sinks,
             lse,
             &mut workspace.partials,
@@ -179,6 +179,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
             count(problem.right),
             count(problem.tile_rows()),
             count(problem.depth),
+            page_shift,
             of_o[0] as u64,
             of_o[1] as u64,
             of_o[2] as u64,

@@ -166,6 +166,9 @@ pub mod stream {
     /// The previous kernel may still run. The last keys of a sequence, as many as it has queries,
     /// are loaded when it has ended.
     ///
+    /// The pages of a sequence are in its row of `table`, of `table_stride` numbers, or follow each
+    /// other in it from the sequence's entry of `page_starts` on.
+    ///
     /// If the cache is scaled, `scales[i % SCALES]` are those of the block's stage number `i`. They are
     /// written before the stage is free, and so need twice as many places as there are stages.
     #[tma_device]
@@ -185,8 +188,8 @@ pub mod stream {
         free: Stages<Barrier, 2>,
         problem: Problem,
         table: Option<Global<u32>>,
+        page_starts: Option<Global<u32>>,
         table_stride: u32,
-        page_shift: u32,
         lengths: Option<Global<u32>>,
         starts: SharedArray<u32, { MOST_SEQUENCES }>,
         taken: Global<u32>,
@@ -209,16 +212,22 @@ pub mod stream {
                 announce(announcements[turn % 2], no_unit());
                 ready[turn % 2].arrive();
             } else {
-                let work = work_unit(problem, lengths, starts, unit_keys, unit);
+                let work = work_unit(problem, page_starts, lengths, starts, unit_keys, unit);
                 announce(announcements[turn % 2], work);
                 ready[turn % 2].arrive();
                 if let Some(table) = table {
-                    let pages = work.sequence * table_stride;
+                    let page_shift = problem.page_shift;
+                    let mut first_page = work.sequence * table_stride;
+                    if let Some(page_starts) = page_starts {
+                        first_page = page_starts.get(work.sequence);
+                    }
                     for base in (work.span.first..work.span.end).step_by((PAGES * KEYS) as usize) {
                         let mut page = [0; PAGES as usize];
                         for j in unroll(0..PAGES) {
                             let key = min(base + j * KEYS, work.span.end - 1);
-                            page[j as usize] = table.get(pages + (key >> page_shift));
+                            // Starts may have any values.
+                            let last = table.len() as u32 - 1;
+                            page[j as usize] = table.get(min(first_page + (key >> page_shift), last));
                         }
                         let mut scale = [[1.0; 2]; PAGES as usize];
                         if IS_SCALED {

@@ -132,6 +132,8 @@ pub mod warpgroups {
         bias_query: u64,
         bias_key: u64,
         bias_factor: f32,
+        page_starts: Option<Global<u32>>,
+        has_additions: bool,
     ) where
         T: TransposedElement + Multiply<T, f32> + Number,
         f32: PackAs<T>,
@@ -157,7 +159,8 @@ pub mod warpgroups {
         sync_threads();
 
         let tile_rows = WARPGROUPS * ROWS;
-        let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows };
+        let problem =
+            Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows, page_shift };
         let of_q = Strides { sequence: q_sequence, head: q_head, query: q_query };
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
         let of_bias = Strides { sequence: bias_sequence, head: bias_head, query: bias_query };
@@ -173,7 +176,7 @@ pub mod warpgroups {
                 if lengths.is_some() {
                     grid_dependency_wait();
                 }
-                let [unit_keys, units] = plan(problem, lengths, starts, target, least);
+                let [unit_keys, units] = plan(problem, page_starts, lengths, starts, target, least);
                 grid_dependency_wait();
                 grid_dependency_launch();
                 if let Some(to_merge) = to_merge {
@@ -190,8 +193,8 @@ pub mod warpgroups {
                         free,
                         problem,
                         table,
+                        page_starts,
                         table_stride,
-                        page_shift,
                         lengths,
                         starts,
                         taken,
@@ -229,7 +232,10 @@ pub mod warpgroups {
                     let first_row = work.row + ROWS * warpgroup_idx();
                     sync_warpgroup(); // all warps have multiplied the queries of the unit before
                     load_queries(query, q, of_q, problem, work, first_row, depth, thread);
-                    if HAS_ADDITIONS && (slopes.is_some() || bias.is_some()) {
+                    // Units without keys need none. With one warpgroup that test takes a register
+                    // too many, and with two its absence does.
+                    let has_scores = WARPGROUPS == 1 || work.span.first < work.span.end;
+                    if HAS_ADDITIONS && has_additions && has_scores {
                         store_additions(
                             row_slopes,
                             positions,
@@ -266,7 +272,7 @@ pub mod warpgroups {
                             soft_cap,
                             own_row,
                             work.keys,
-                            HAS_ADDITIONS && (slopes.is_some() || bias.is_some()),
+                            HAS_ADDITIONS && has_additions,
                             row_slopes,
                             positions,
                             starts_of_bias,
@@ -290,7 +296,7 @@ pub mod warpgroups {
                                 soft_cap,
                                 own_row,
                                 work.keys,
-                                HAS_ADDITIONS && (slopes.is_some() || bias.is_some()),
+                                HAS_ADDITIONS && has_additions,
                                 row_slopes,
                                 positions,
                                 starts_of_bias,

@@ -28,6 +28,7 @@ pub mod rows {
     ))]
     pub fn merge<T, const SHIFT: i32, const DEPTH: u32>(
         o: Global<T>,
+        page_starts: Option<Global<u32>>,
         lengths: Option<Global<u32>>,
         sinks: Option<Global<f32>>,
         lse: Option<Global<f32>>,
@@ -43,6 +44,7 @@ pub mod rows {
         right: u32,
         tile_rows: u32,
         depth: u32,
+        page_shift: u32,
         o_sequence: u64,
         o_head: u64,
         o_query: u64,
@@ -52,7 +54,8 @@ pub mod rows {
     {
         grid_dependency_launch();
         grid_dependency_wait();
-        let problem = Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows };
+        let problem =
+            Problem { sequences, key_heads, group, queries, keys, left, right, tile_rows, page_shift };
         let of_o = Strides { sequence: o_sequence, head: o_head, query: o_query };
         let rows = queries * group;
         let unit_rows = min(rows, tile_rows);
@@ -66,7 +69,7 @@ pub mod rows {
             let row = index % rows;
             let head = index / rows % key_heads;
             let sequence = index / rows / key_heads;
-            let keys = length(problem, lengths, sequence);
+            let keys = length(problem, page_starts, lengths, sequence);
             let parts = parts(seen(problem, keys), unit_keys);
             if parts > 1 && column < depth {
                 let first_unit = starts.get(sequence) + (head * tiles(problem) + row / tile_rows) * parts;

@@ -9,17 +9,20 @@ mod launch;
 pub mod loads;
 pub mod many_rows;
 pub mod merge;
+mod pages;
 mod problem;
 pub mod schedule;
 pub mod softmax;
 mod workspace;
 
+use self::pages::Pages;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
 pub use self::append::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries, append};
 pub use self::element::CacheElement;
 pub use self::error::CachedAttentionError;
+pub use self::pages::PageIndices;
 pub use self::workspace::CacheWorkspace;
 pub use super::attention::AttentionElement;
 
@@ -30,8 +33,8 @@ pub struct KeyValueCache<'a, T> {
     keys: TensorView<'a, T, 4>,
     /// The same shape.
     values: TensorView<'a, T, 4>,
-    /// The pages of each sequence: batch × pages of the longest one.
-    table: Option<TensorView<'a, u32, 2>>,
+    /// The pages of each sequence.
+    pages: Pages<'a>,
     /// The number of keys of each sequence.
     lengths: Option<TensorView<'a, u32, 1>>,
     /// The factors of keys and values.
@@ -59,7 +62,7 @@ impl<'a, T> KeyValueCache<'a, T> {
     /// Returns a cache in which the keys of a sequence follow each other: `keys` and `values` are
     /// batch × heads × keys × depth. Views need not be contiguous.
     pub fn contiguous(keys: TensorView<'a, T, 4>, values: TensorView<'a, T, 4>) -> Self {
-        Self { keys, values, table: None, lengths: None, scales: None }
+        Self { keys, values, pages: Pages::None, lengths: None, scales: None }
     }
 
     /// Returns a cache in pages: `keys` and `values` are pages × heads × rows × depth, with 16, 32,
@@ -74,12 +77,46 @@ impl<'a, T> KeyValueCache<'a, T> {
         values: TensorView<'a, T, 4>,
         table: TensorView<'a, u32, 2>,
     ) -> Self {
-        Self { keys, values, table: Some(table), lengths: None, scales: None }
+        Self { keys, values, pages: Pages::Table(table), lengths: None, scales: None }
+    }
+
+    /// Returns a cache in pages like [`paged`](Self::paged), whose pages and lengths are in
+    /// FlashInfer's arguments. Results have the same bits as with a table and lengths, if the
+    /// [division](CachedAttentionOptions::division) is the same.
+    ///
+    /// A sequence can have as many keys as there are indices in all. There are at most 2048
+    /// sequences.
+    ///
+    /// ```
+    /// use tma_kernels::cached::{CachedAttentionOptions, KeyValueCache, PageIndices, cached_attention};
+    /// use tma_runtime::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Device::simulator();
+    /// // Two sequences of 20 and 3 keys, in pages of 16 rows: pages 3 and 1, and page 0.
+    /// let (keys, values) = (device.zeros::<bf16, 4>([4, 2, 16, 64])?, device.zeros([4, 2, 16, 64])?);
+    /// let (indptr, indices) = (device.tensor(&[0, 2, 3], [3])?, device.tensor(&[3, 1, 0], [3])?);
+    /// let last_page_len = device.tensor(&[4, 3], [2])?;
+    /// let pages = PageIndices {
+    ///     indptr: indptr.view(),
+    ///     indices: indices.view(),
+    ///     last_page_len: last_page_len.view(),
+    /// };
+    /// let cache = KeyValueCache::indexed(keys.view(), values.view(), pages);
+    /// let q = device.zeros([2, 8, 1, 64])?;
+    /// let mut o = device.zeros(q.shape())?;
+    /// cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn indexed(keys: TensorView<'a, T, 4>, values: TensorView<'a, T, 4>, pages: PageIndices<'a>) -> Self {
+        Self { keys, values, pages: Pages::Indices(pages), lengths: None, scales: None }
     }
 
     /// Sets the number of keys of each sequence, which is read on the device. A length beyond the
     /// cache or the table stands for all keys that are there. Without lengths, all sequences have
-    /// that many.
+    /// that many. [Page indices](Self::indexed) have the lengths already; then a call returns an
+    /// error.
     pub fn with_lengths(self, lengths: TensorView<'a, u32, 1>) -> Self {
         Self { lengths: Some(lengths), ..self }
     }
@@ -105,15 +142,16 @@ pub struct CachedAttentionOptions<'a, T> {
     pub slopes: Option<TensorView<'a, f32, 1>>,
     /// Numbers that are added to scores after scale and limit: batch × heads × queries × keys, where
     /// any extent may be 1, for numbers that are shared. A cache in pages has as many keys as the
-    /// table has rows.
+    /// pages of a row of the table, or of all indices, have rows.
     pub bias: Option<TensorView<'a, T, 4>>,
     /// The sink of each head of queries: a score that takes part in the softmax without a value.
     pub sinks: Option<TensorView<'a, f32, 1>>,
     /// The destination of the logarithm of each row's sum of exponentials: batch × heads × queries.
     /// The value is -∞ for a query that sees no key.
     pub lse: Option<TensorViewMut<'a, f32, 3>>,
-    /// Memory for heads whose keys are divided among blocks. It grows if it is too small. Without
-    /// it, the call allocates its own, and waits when that is freed.
+    /// Memory for heads whose keys are divided among blocks. It grows if it is too small, unless it
+    /// is [memory of the caller's](CacheWorkspace::from_raw). Without it, the call allocates its
+    /// own, and waits when that is freed.
     pub workspace: Option<&'a mut CacheWorkspace>,
     /// The division of the work. `None` stands for the result of [`Division::of`].
     pub division: Option<Division>,
@@ -210,7 +248,8 @@ fn tile_rows(rows: usize) -> usize {
 /// The keys of a head are divided among blocks, and the parts are added in a fixed order: the same
 /// arguments produce the same bits each time on one kind of GPU. Lengths and tables are read when
 /// the kernel runs, so that a captured launch takes those of its time. With a
-/// [workspace](CachedAttentionOptions::workspace) that is large enough, nothing is allocated.
+/// [workspace](CachedAttentionOptions::workspace) that is large enough, nothing is allocated and
+/// the call does not wait, unless the cache has no rows.
 ///
 /// Matmuls accumulate and the softmax is computed in `f32`; weights are rounded to `T`.
 ///
@@ -222,8 +261,8 @@ fn tile_rows(rows: usize) -> usize {
 /// # Errors
 ///
 /// `TMA0550` to `TMA0552` for tensors and options that do not match, `TMA0568` for pages and
-/// `TMA0569` for rows that cannot be read. Also the errors of
-/// [`launch`](tma_runtime::launch::launch).
+/// `TMA0569` for rows that cannot be read, `TMA0570` if memory of the caller's is too small. Also
+/// the errors of [`launch`](tma_runtime::launch::launch).
 ///
 /// ```
 /// use tma_kernels::cached::{CachedAttentionOptions, KeyValueCache, cached_attention};

@@ -2,11 +2,14 @@
 
 use std::f32::consts::LOG2_E;
 
+use super::pages::Pages;
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
-    AttentionElement, CacheElement, CacheScales, CachedAttentionError, CachedAttentionOptions, KeyValueCache,
+    AttentionElement, CacheElement, CacheScales, CachedAttentionError, CachedAttentionOptions, Division,
+    KeyValueCache,
 };
 use crate::attention::shape::MOST;
+use tma_runtime::Device;
 
 /// The elements of 16 bytes.
 pub(super) const VECTOR: usize = 8;
@@ -22,6 +25,8 @@ pub(super) struct Problem {
     pub(super) depth: usize,
     /// The greatest number of keys of a sequence.
     pub(super) keys: usize,
+    /// About how many keys of each sequence the work is divided for.
+    pub(super) usual_keys: usize,
     /// The rows of a page, if there are pages.
     pub(super) page_rows: Option<usize>,
     /// The pages of a row of the table.
@@ -58,21 +63,13 @@ impl Problem {
         }
         let k = cache.keys.shape();
         let [_, key_heads, rows, _] = k;
-        let batch = if cache.table.is_some() { k[0] } else { sequences };
+        let batch = if cache.pages.are_there() { k[0] } else { sequences };
         fits("k", &k, &[batch, key_heads, rows, depth])?;
         fits("v", &cache.values.shape(), &k)?;
         fits("o", &o, &q)?;
-        let table_width = match &cache.table {
-            None => 0,
-            Some(table) => {
-                fits("table", &table.shape(), &[sequences, table.shape()[1]])?;
-                table.shape()[1]
-            }
-        };
-        let page_rows = page_rows(cache.table.is_some(), rows)?;
-        if let Some(lengths) = &cache.lengths {
-            fits("lengths", &lengths.shape(), &[sequences])?;
-        }
+        cache.pages.check(sequences, cache.lengths, fits)?;
+        let most_pages = cache.pages.most();
+        let page_rows = page_rows(cache.pages.are_there(), rows)?;
         if let Some(CacheScales { keys, values }) = &cache.scales {
             let shared = |found: usize, all: usize| if found == 1 { 1 } else { all };
             let [pages, heads] = keys.shape();
@@ -86,7 +83,7 @@ impl Problem {
             fits("slopes", &slopes.shape(), &[heads])?;
         }
         if let Some(bias) = &options.bias {
-            let keys = most_keys(page_rows, rows, table_width).unwrap_or(usize::MAX);
+            let keys = most_keys(page_rows, rows, most_pages).unwrap_or(usize::MAX);
             let all = [sequences, heads, queries, keys];
             let shared = std::array::from_fn(|i| if bias.shape()[i] == 1 { 1 } else { all[i] });
             fits("bias", &bias.shape(), &shared as &[usize; 4])?;
@@ -103,7 +100,11 @@ impl Problem {
             Some(cap) => (positive("soft_cap", cap)?, positive("scale / soft_cap", scale / cap)?),
         };
         let keys =
-            most_keys(page_rows, rows, table_width).filter(|&keys| keys < MOST && queries < MOST - keys);
+            most_keys(page_rows, rows, most_pages).filter(|&keys| keys < MOST && queries < MOST - keys);
+        let usual_keys = match cache.pages {
+            Pages::Indices(_) => most_pages.div_ceil(sequences.max(1)).saturating_mul(rows).min(MOST),
+            Pages::None | Pages::Table(_) => keys.unwrap_or(MOST),
+        };
         let group = if heads == 0 { 1 } else { heads / key_heads };
         let problem = Self {
             sequences,
@@ -112,8 +113,9 @@ impl Problem {
             queries,
             depth,
             keys: keys.unwrap_or(MOST),
+            usual_keys,
             page_rows,
-            table_width,
+            table_width: cache.pages.width(),
             left: options.window.unwrap_or(MOST).min(MOST),
             right: if options.causal { 0 } else { options.window_after.unwrap_or(MOST).min(MOST) },
             scale: scale * LOG2_E,
@@ -124,11 +126,21 @@ impl Problem {
         let units = problem.heads_and_tiles().checked_mul(problem.sequences);
         let outputs = sequences.checked_mul(heads).and_then(|all| all.checked_mul(queries));
         let is_small = |number: Option<usize>| number.is_some_and(|number| number < MOST / 2);
-        let is_few = sequences <= MOST_SEQUENCES as usize;
+        let most_sequences = match cache.pages {
+            Pages::Indices(_) => MOST_SEQUENCES / 2, // the kernels keep their lengths
+            Pages::None | Pages::Table(_) => MOST_SEQUENCES,
+        };
+        let is_few = sequences <= most_sequences as usize;
         if keys.is_none() || !is_few || !is_small(units) || !is_small(outputs) {
             return Err(CachedAttentionError::TooLarge { shape: q, keys: keys.unwrap_or(usize::MAX) });
         }
         Ok(problem)
+    }
+
+    /// Returns the division of keys among blocks if the caller asks for none.
+    pub(super) fn division(&self, device: &Device) -> Division {
+        let heads = self.sequences * self.key_heads;
+        Division::of_tiles(device, heads, self.usual_keys, self.rows(), self.tile_rows())
     }
 
     /// Returns the rows of queries of a head of keys.

@@ -32,6 +32,8 @@ pub mod work {
         pub right: u32,
         /// Rows of a work unit: queries of the heads that share a head of keys, and padding.
         pub tile_rows: u32,
+        /// The exponent of the rows of a page, or 0 without pages.
+        pub page_shift: u32,
     }
 
     /// A range of the keys of a sequence.
@@ -103,10 +105,43 @@ pub mod work {
         }
     }
 
-    /// Returns the number of keys of a sequence.
+    /// Returns the number of keys of a sequence whose last page has `last_keys` keys, and whose
+    /// pages are those from its entry of `page_starts` to the next. There are at most `most_pages`
+    /// of them.
     #[tma_device]
-    pub fn length(problem: Problem, lengths: Option<Global<u32>>, sequence: u32) -> u32 {
+    pub fn length_in_pages(
+        page_starts: Global<u32>,
+        last_keys: u32,
+        sequence: u32,
+        page_shift: u32,
+        most_pages: u32,
+    ) -> u32 {
+        let pages = page_starts.get(sequence + 1).saturating_sub(page_starts.get(sequence));
+        let pages = min(pages, most_pages);
+        if pages == 0 { 0 } else { ((pages - 1) << page_shift) + min(last_keys, 1 << page_shift) }
+    }
+
+    /// Returns the number of keys of a sequence without `page_starts`.
+    #[tma_device]
+    pub fn dense_length(problem: Problem, lengths: Option<Global<u32>>, sequence: u32) -> u32 {
         if let Some(lengths) = lengths { min(lengths.get(sequence), problem.keys) } else { problem.keys }
+    }
+
+    /// Returns the number of keys of a sequence. With `page_starts`, `lengths` are those of last
+    /// pages.
+    #[tma_device]
+    pub fn length(
+        problem: Problem,
+        page_starts: Option<Global<u32>>,
+        lengths: Option<Global<u32>>,
+        sequence: u32,
+    ) -> u32 {
+        let mut keys = dense_length(problem, lengths, sequence);
+        if let Some(page_starts) = page_starts {
+            let most_pages = problem.keys >> problem.page_shift;
+            keys = length_in_pages(page_starts, keys, sequence, problem.page_shift, most_pages);
+        }
+        keys
     }
 
     /// Returns the keys that the query `query` of a sequence sees. The last query is at the position
@@ -166,27 +201,29 @@ pub mod work {
         Span { first, end: max(first, end) }
     }
 
-    /// Returns whether a plan for few rows has room for the lengths of all sequences. It then reads
-    /// each once, so that a block stays within its memory even if another kernel changes them in
-    /// the meantime. A plan for many rows is made when no other kernel is running, and has no
-    /// registers to spare.
+    /// Returns whether a plan keeps the lengths of all sequences: one for few rows if it has room
+    /// for them. It then reads each once, so that a block stays within its memory even if another
+    /// kernel changes them in the meantime. A plan for many rows is made when no other kernel is
+    /// running, and has no registers to spare. Lengths in pages are always kept, since they take
+    /// more loads; the host limits the number of sequences.
     #[tma_device]
-    pub fn keeps_lengths(problem: Problem) -> bool {
-        problem.tile_rows <= 16 && 2 * problem.sequences <= MOST_SEQUENCES
+    pub fn keeps_lengths(problem: Problem, page_starts: Option<Global<u32>>) -> bool {
+        page_starts.is_some() || problem.tile_rows <= 16 && 2 * problem.sequences <= MOST_SEQUENCES
     }
 
     /// Returns the number of keys of a sequence, after [`plan`] has read it.
     #[tma_device]
     pub fn planned_length(
         problem: Problem,
+        page_starts: Option<Global<u32>>,
         lengths: Option<Global<u32>>,
         starts: SharedArray<u32, { MOST_SEQUENCES }>,
         sequence: u32,
     ) -> u32 {
-        if keeps_lengths(problem) {
+        if keeps_lengths(problem, page_starts) {
             starts.get(problem.sequences + sequence)
         } else {
-            length(problem, lengths, sequence)
+            dense_length(problem, lengths, sequence)
         }
     }
 
@@ -209,6 +246,7 @@ pub mod work {
     #[tma_device]
     pub fn plan(
         problem: Problem,
+        page_starts: Option<Global<u32>>,
         lengths: Option<Global<u32>>,
         starts: SharedArray<u32, { MOST_SEQUENCES }>,
         target: u32,
@@ -218,8 +256,8 @@ pub mod work {
         for first in (0..problem.sequences).step_by(32) {
             let sequence = first + lane_idx();
             if sequence < problem.sequences {
-                let keys = length(problem, lengths, sequence);
-                if keeps_lengths(problem) {
+                let keys = length(problem, page_starts, lengths, sequence);
+                if keeps_lengths(problem, page_starts) {
                     starts.set(problem.sequences + sequence, keys);
                 }
                 let span = seen(problem, keys);
@@ -236,7 +274,8 @@ pub mod work {
             let sequence = first + lane_idx();
             let mut own = 0;
             if sequence < problem.sequences {
-                let span = seen(problem, planned_length(problem, lengths, starts, sequence));
+                let keys = planned_length(problem, page_starts, lengths, starts, sequence);
+                let span = seen(problem, keys);
                 own = parts(span, unit_keys) * problem.key_heads * tiles(problem);
             }
             let mut upto = own;
@@ -278,6 +317,7 @@ pub mod work {
     #[tma_device]
     pub fn work_unit(
         problem: Problem,
+        page_starts: Option<Global<u32>>,
         lengths: Option<Global<u32>>,
         starts: SharedArray<u32, { MOST_SEQUENCES }>,
         unit_keys: u32,
@@ -293,7 +333,7 @@ pub mod work {
                 beyond = middle;
             }
         }
-        let keys = planned_length(problem, lengths, starts, sequence);
+        let keys = planned_length(problem, page_starts, lengths, starts, sequence);
         let span = seen(problem, keys);
         let parts = parts(span, unit_keys);
         let number = unit - starts.get(sequence);

@@ -44,8 +44,8 @@ impl Edge {
         self.column < self.columns
     }
 
-    /// Divides C. `placeholder` holds the tensor of the map if the copy engine stores nothing, and
-    /// `nothing` the rows if threads store nothing.
+    /// Divides C. `placeholder` holds the tensor of the map if the copy engine stores nothing and C
+    /// has no unit at a multiple of 16 bytes, and `nothing` the rows if threads store nothing.
     pub(super) fn parts<'a, C: Scalar>(
         self,
         device: &Device,
@@ -63,13 +63,31 @@ impl Edge {
         // copies, and the others by threads.
         let [c, rows] = unsafe { c.alias() };
         let rows = flat(device, rows)?;
-        let copied = if self.column > 0 {
-            c.slice([0..batches, 0..height, 0..self.column])?
-        } else {
-            placeholder.insert(device.zeros([1, 1, UNIT / size_of::<C>()])?).view_mut()
+        if self.column > 0 {
+            let copied = c.slice([0..batches, 0..height, 0..self.column])?;
+            return Ok(Parts { copied, rows, row_stride, matrix_stride, edge: self.column as u32 });
+        }
+        // SAFETY: nothing is stored through the map.
+        let [rows, unit] = unsafe { rows.alias() };
+        let copied = match aligned(unit)? {
+            Some(unit) => unit,
+            None => placeholder.insert(device.zeros([1, 1, UNIT / size_of::<C>()])?).view_mut(),
         };
         Ok(Parts { copied, rows, row_stride, matrix_stride, edge: self.column as u32 })
     }
+}
+
+/// Returns the first unit of C at a multiple of 16 bytes, if there is one: a tensor map begins there,
+/// even if nothing is stored through it.
+fn aligned<C: Scalar>(c: TensorViewMut<'_, C, 1>) -> Result<Option<TensorViewMut<'_, C, 3>>, Error> {
+    let before = c.as_ptr().next_multiple_of(UNIT as u64) - c.as_ptr();
+    let first = before as usize / size_of::<C>();
+    let unit = UNIT / size_of::<C>();
+    let elements = first..first + unit;
+    if elements.end > c.shape()[0] {
+        return Ok(None);
+    }
+    c.slice([elements])?.with_strides([1, 1, unit], [unit, unit, 1]).map(Some)
 }
 
 /// C, divided at an edge: arguments of `full`.
@@ -124,6 +142,22 @@ mod tests {
         assert_eq!(edge::<bf16>([1, 1, 65], [65, 65, 1]), 64);
         assert_eq!(edge::<bf16>([2, 1, 65], [65, 65, 1]), 0);
         assert_eq!(edge::<f32>([1, 4, 3], [16, 4, 1]), 0);
+    }
+
+    #[test]
+    fn a_map_of_nothing_begins_in_c_if_it_can() {
+        let device = Device::simulator();
+        let aligned = |address, len| {
+            // SAFETY: the view is never dereferenced.
+            let view = unsafe { TensorViewMut::<bf16, 1>::from_raw(&device, address, [len], [1]) };
+            let found = aligned(view).expect("a view");
+            found.map(|view| (view.as_ptr(), view.shape()))
+        };
+        assert_eq!(aligned(0x100, 65), Some((0x100, [1, 1, 8])));
+        assert_eq!(aligned(0x102, 65), Some((0x110, [1, 1, 8])));
+        assert_eq!(aligned(0x10e, 9), Some((0x110, [1, 1, 8])));
+        assert_eq!(aligned(0x10e, 8), None);
+        assert_eq!(aligned(0x102, 7), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::instances::Layout;
 use crate::model::ModelError;
+use crate::workspace::write_too_small;
 use tma_runtime::{Error, MapError};
 
 /// The reason why matrices cannot be multiplied. The message begins with a code that has a page in
@@ -88,6 +89,14 @@ pub enum GemmError {
     /// The gate cannot be applied to the products of a GEMM.
     Gate(ModelError),
 
+    /// A workspace in memory of the caller's is too small.
+    Workspace {
+        /// The bytes that it has.
+        found: usize,
+        /// The bytes that the call needs.
+        wanted: usize,
+    },
+
     /// The launch failed.
     Runtime(Error),
 }
@@ -104,6 +113,7 @@ impl GemmError {
             Self::Indices { .. } => "TMA0561",
             Self::Array { .. } => "TMA0565",
             Self::Gate(error) => error.code(),
+            Self::Workspace { .. } => "TMA0570",
             Self::Runtime(error) => error.code(),
         }
     }
@@ -233,6 +243,7 @@ impl std::fmt::Display for GemmError {
                  `gemm`"
             ),
             Self::Gate(error) => error.fmt(f),
+            &Self::Workspace { found, wanted } => write_too_small(f, code, found, wanted),
             Self::Runtime(error) => write!(f, "{error}{}", transposition(error)),
         }
     }
@@ -264,7 +275,8 @@ impl std::error::Error for GemmError {
             | Self::Grouped { .. }
             | Self::Groups { .. }
             | Self::Indices { .. }
-            | Self::Array { .. } => None,
+            | Self::Array { .. }
+            | Self::Workspace { .. } => None,
         }
     }
 }

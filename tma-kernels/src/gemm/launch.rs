@@ -114,7 +114,7 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
             given.grow(stored, &facts)?;
             given
         }
-        None => own.insert(Workspace::of(device, stored, facts.warpgroups as usize)?),
+        None => own.insert(Workspace::of(device, stored * facts.warpgroups as usize)?),
     };
     let [sharing_units, unit_steps, shared_steps, tile_stride] =
         [units.sharing, units.share, units.shared, units.length].map(|number| number as u32);

@@ -38,6 +38,7 @@ pub mod shared_sums;
 pub mod split_k;
 mod tile;
 mod types;
+mod workspace;
 
 pub use array::{Matrices, MatricesMut, gemm_array};
 pub use choose::Choice;
@@ -52,6 +53,7 @@ pub use scaled::{
 };
 pub use tile::Tile;
 pub use types::Product;
+pub use workspace::Workspace;
 
 use extents::{Extents, batch, batch_mut};
 use full::with_options;
@@ -115,9 +117,10 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     /// The kernel's tile, and the division of tiles. The default is the result of
     /// [`choose`](choose::choose).
     pub choice: Option<Choice>,
-    /// Memory for GEMMs whose sums are split among clusters. It grows if it is too small for one.
-    /// Without it, such a GEMM allocates its own, and waits when that is freed; on a stream that
-    /// another library is capturing, where memory cannot be allocated, sums are not split.
+    /// Memory for GEMMs whose sums are split among clusters. It grows if it is too small for one,
+    /// unless it is [memory of the caller's](Workspace::from_raw). Without it, such a GEMM
+    /// allocates its own, and waits when that is freed; on a stream that another library is
+    /// capturing, where memory cannot be allocated, sums are not split.
     pub workspace: Option<&'a mut Workspace>,
 }
 
@@ -140,58 +143,6 @@ impl<C: Scalar, const N: usize> Default for GemmOptions<'_, C, N> {
     }
 }
 
-/// Memory through which blocks exchange sums that are split among them. Only one GEMM may use it at
-/// a time: give each stream its own.
-#[derive(Debug)]
-pub struct Workspace {
-    partials: DeviceTensor<f32, 1>,
-    tickets: DeviceTensor<u32, 1>,
-}
-
-impl Workspace {
-    /// Allocates the memory for every GEMM whose sums are split by default: 35 MB on an H200.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
-    pub fn new(device: &Device) -> Result<Self, Error> {
-        Self::of(device, 2 * device.multiprocessors() as usize, 2)
-    }
-
-    /// Makes a workspace that allocates its memory when the first GEMM needs it.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfMemory`] of the host.
-    pub fn empty(device: &Device) -> Result<Self, Error> {
-        Self::of(device, 0, 0)
-    }
-
-    /// Allocates the memory for the sums of `blocks` blocks of `warpgroups` warpgroups, 64 × 256
-    /// each.
-    fn of(device: &Device, blocks: usize, warpgroups: usize) -> Result<Self, Error> {
-        let partials = device.zeros([blocks * warpgroups * 64 * 256])?;
-        Ok(Self { partials, tickets: device.zeros([blocks * warpgroups])? })
-    }
-
-    /// Grows until the memory suffices for the sums of this many blocks. What it had before is
-    /// freed once every GEMM that uses it has run.
-    fn grow(&mut self, blocks: usize, facts: &tile::Facts) -> Result<(), Error> {
-        if !self.holds(blocks, facts) {
-            let device = self.partials.device();
-            let usual = 2 * device.multiprocessors() as usize;
-            *self = Self::of(device, blocks.max(usual), 2)?;
-        }
-        Ok(())
-    }
-
-    /// Returns whether the memory suffices for the sums of this many blocks.
-    fn holds(&self, blocks: usize, facts: &tile::Facts) -> bool {
-        let warpgroups = blocks * facts.warpgroups as usize;
-        self.partials.len() >= warpgroups * 64 * facts.columns as usize && self.tickets.len() >= warpgroups
-    }
-}
-
 /// Queues `C = activation(alpha · A · B + beta · C + residual + bias)`.
 ///
 /// The tensors have two dimensions, or three, the first of which counts the GEMMs of a batch. A is
@@ -208,10 +159,15 @@ impl Workspace {
 /// Sums that are split among clusters are added in a fixed order: the same matrices produce the
 /// same bits each time.
 ///
+/// With a [workspace](GemmOptions::workspace) that is large enough, nothing is allocated and the
+/// call does not wait, except for a K or `alpha` of 0, and for an unaligned C that is so small that
+/// it has no 16 bytes at a multiple of 16.
+///
 /// # Errors
 ///
 /// `TMA0546` if the matrices do not match or are too large, `TMA0547` if no kernel supports the
-/// GEMM, and the errors of [`launch`](tma_runtime::launch::launch).
+/// GEMM, `TMA0570` if a workspace that cannot grow is too small, and the errors of
+/// [`launch`](tma_runtime::launch::launch).
 pub fn gemm<AB: Product<C>, C: Scalar, const N: usize>(
     on: &impl LaunchOn,
     a: impl MapArg<AB, N>,

@@ -2,6 +2,8 @@
 
 use tma_runtime::Error;
 
+use crate::workspace::write_too_small;
+
 /// The reason why a kernel over rows cannot be queued. The message begins with a code that has a
 /// page in `docs/errors`.
 #[derive(Debug)]
@@ -70,6 +72,14 @@ pub enum ModelError {
         wanted: &'static str,
     },
 
+    /// A workspace in memory of the caller's is too small.
+    Workspace {
+        /// The bytes that it has.
+        found: usize,
+        /// The bytes that the call needs.
+        wanted: usize,
+    },
+
     /// The launch failed.
     Runtime(Error),
 }
@@ -83,6 +93,7 @@ impl ModelError {
             Self::Rows { .. } | Self::Unaligned { .. } => "TMA0576",
             Self::TooLarge { .. } | Self::TooLong { .. } | Self::Experts { .. } => "TMA0577",
             Self::Number { .. } => "TMA0578",
+            Self::Workspace { .. } => "TMA0570",
             Self::Runtime(error) => error.code(),
         }
     }
@@ -129,6 +140,7 @@ impl std::fmt::Display for ModelError {
             Self::Number { option, number, wanted } => {
                 write!(f, "{code}: `{option}` must be {wanted}: it is {number}; pass such a number")
             }
+            &Self::Workspace { found, wanted } => write_too_small(f, code, found, wanted),
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -144,7 +156,8 @@ impl std::error::Error for ModelError {
             | Self::TooLarge { .. }
             | Self::TooLong { .. }
             | Self::Experts { .. }
-            | Self::Number { .. } => None,
+            | Self::Number { .. }
+            | Self::Workspace { .. } => None,
         }
     }
 }
@@ -169,6 +182,7 @@ mod tests {
             ModelError::TooLong { shape: vec![4, 32768], most: 16384, aligned: true },
             ModelError::TooLong { shape: vec![4, 1001], most: 128, aligned: false },
             ModelError::Experts { experts: 600, choices: 8 },
+            ModelError::Workspace { found: 4096, wanted: 25_216 },
             ModelError::Number { option: "epsilon", number: -1.0, wanted: "finite and not negative" },
         ];
         let text = errors.map(|error| format!("{error}\n")).join("\n");

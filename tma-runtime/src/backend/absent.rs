@@ -9,9 +9,8 @@ use crate::error::Error;
 use crate::layout::DeviceId;
 use crate::map::{Descriptor, MapParams};
 use crate::spec::KernelSpec;
-use std::convert::Infallible;
 use std::ffi::c_void;
-use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug)]
@@ -30,10 +29,7 @@ pub(crate) enum Capture {}
 pub(crate) enum Graph {}
 
 #[derive(Debug)]
-pub(crate) struct Prepared<'a> {
-    never: Infallible,
-    _stream: PhantomData<&'a Stream>,
-}
+pub(crate) enum Prepared {}
 
 impl Context {
     pub(crate) fn open(_ordinal: u32) -> Result<&'static Self, Error> {
@@ -126,13 +122,20 @@ impl Context {
         match *self {}
     }
 
-    pub(crate) fn prepare<'a>(
+    pub(crate) fn prepare(
         &'static self,
-        _stream: Option<&'a Stream>,
         _spec: &'static KernelSpec,
         _shape: Shape,
         _args: &[impl AsRef<Argument>],
-    ) -> Result<Prepared<'a>, Error> {
+    ) -> Result<Prepared, Error> {
+        match *self {}
+    }
+
+    pub(crate) fn launch_prepared(
+        &self,
+        _stream: Option<&Stream>,
+        _launches: &[Arc<Prepared>],
+    ) -> Result<(), Error> {
         match *self {}
     }
 }
@@ -192,6 +195,10 @@ impl Capture {
         match *self {}
     }
 
+    pub(crate) fn launch_prepared(&self, _launches: &[Arc<Prepared>]) -> Result<(), Error> {
+        match *self {}
+    }
+
     pub(crate) fn finish(self) -> Result<Graph, Error> {
         match self {}
     }
@@ -200,11 +207,5 @@ impl Capture {
 impl Graph {
     pub(crate) fn launch(&self, _stream: &Stream) -> Result<(), Error> {
         match *self {}
-    }
-}
-
-impl Prepared<'_> {
-    pub(crate) fn run(&self) -> Result<(), Error> {
-        match self.never {}
     }
 }

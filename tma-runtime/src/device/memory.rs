@@ -5,12 +5,14 @@ use crate::device::Device;
 use crate::error::Error;
 
 /// An allocation of device memory, at address 0 if it is empty. It is owned by tensors, and by the
-/// graphs whose launches use it.
+/// graphs and prepared launches that use it.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) device: Device,
     pub(crate) address: u64,
     pub(crate) bytes: u64,
+    /// Whether another library frees it.
+    pub(crate) is_foreign: bool,
 }
 
 impl Memory {
@@ -20,14 +22,14 @@ impl Memory {
             Backend::Cuda(context) => context.allocate(bytes)?,
             Backend::Sim(context) => context.allocate(bytes)?,
         };
-        Ok(Self { device: device.clone(), address, bytes })
+        Ok(Self { device: device.clone(), address, bytes, is_foreign: false })
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
         match self.device.backend() {
-            _ if self.bytes == 0 => {}
+            _ if self.bytes == 0 || self.is_foreign => {}
             Backend::Cuda(context) => context.free(self.address),
             Backend::Sim(context) => context.free(self.address),
         }

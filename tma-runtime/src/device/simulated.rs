@@ -79,6 +79,27 @@ impl Device {
         self
     }
 
+    /// Returns how many times memory has been allocated on a simulated device, for tests that a
+    /// call allocates none. `None` stands for a GPU.
+    ///
+    /// ```
+    /// use tma_runtime::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Error> {
+    /// let device = Device::simulator();
+    /// let tensor = device.zeros::<f32, 1>([4])?;
+    /// let empty = device.zeros::<f32, 1>([0])?; // needs no memory
+    /// assert_eq!(device.allocations(), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn allocations(&self) -> Option<u64> {
+        match &self.backend {
+            Backend::Sim(context) => Some(context.allocations()),
+            Backend::Cuda(_) => None,
+        }
+    }
+
     /// Calls `watch` with a report of each later launch on a simulated device: findings, counts of
     /// instructions, copies and bank conflicts, and the first `trace_events` events of the timeline
     /// ([`ptx_sim::Report`]). `watch` may use the device; its own launches are not reported. It has

@@ -49,7 +49,7 @@ impl Error {
             Self::GridNotResident { .. } => "TMA0625",
             Self::NeverWaits { .. } => "TMA0626",
             Self::Unowned { .. } => "TMA0627",
-            Self::PreparedCapture { .. } => "TMA0628",
+            Self::PreparedOptions => "TMA0628",
             Self::HostMemory { .. } => "TMA0629",
             Self::SimulatedGrid { .. } => "TMA0630",
             Self::Trace { .. } => "TMA0631",
@@ -112,7 +112,8 @@ impl ForeignError {
             | Self::Misaligned { .. }
             | Self::Simulated { .. }
             | Self::NotPrimary { .. }
-            | Self::Shared { .. } => "TMA0564",
+            | Self::Shared { .. }
+            | Self::Borrowed { .. } => "TMA0564",
         }
     }
 }

@@ -65,10 +65,20 @@ pub enum ForeignError {
 
     /// A tensor whose memory cannot be handed over.
     #[error(
-        "cannot hand over memory that a graph uses: that of a tensor on {device} belongs to a graph too; \
-         drop the graph first"
+        "cannot hand over memory that others use: that of a tensor on {device} also belongs to a graph or \
+         to prepared launches; drop these first"
     )]
     Shared {
+        /// The device.
+        device: DeviceId,
+    },
+
+    /// A tensor whose memory another library frees.
+    #[error(
+        "cannot hand over memory that another library frees: a tensor on {device} was made from an \
+         address; pass the address itself"
+    )]
+    Borrowed {
         /// The device.
         device: DeviceId,
     },

@@ -222,12 +222,15 @@ impl fmt::Display for Error {
             ),
             Self::Unowned { kernel, tensor } => write!(
                 f,
-                "a graph must keep the memory of its tensors alive: `{tensor}` of `{kernel}` is a view from \
-                 an address, whose owner is unknown; capture with the `DeviceTensor` itself or its view"
+                "recorded launches must keep the memory of their tensors alive: `{tensor}` of `{kernel}` is a \
+                 view from an address, whose owner is unknown; pass a `DeviceTensor` or its view, for memory \
+                 of another library one of `DeviceTensor::from_raw`"
             ),
-            Self::PreparedCapture { kernel } => write!(
+            Self::PreparedOptions => write!(
                 f,
-                "a launch cannot be prepared on a capture: `{kernel}` was; call its `launch` on the capture"
+                "prepared launches keep the options with which they were recorded: `Prepared::launch` was \
+                 called with others; pass it the device, the stream or the capture itself, and the options \
+                 to the launches in `Device::prepare`"
             ),
             Self::Deadlock { kernel, limit, report } => write!(
                 f,

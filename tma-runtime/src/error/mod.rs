@@ -388,11 +388,8 @@ pub enum Error {
         why: TraceError,
     },
 
-    /// A launch cannot be prepared on a capture.
-    PreparedCapture {
-        /// The kernel's name.
-        kernel: &'static str,
-    },
+    /// Prepared launches are launched with options.
+    PreparedOptions,
 
     /// A kernel needs more shared memory per block than the device has.
     SharedMemory {

@@ -52,7 +52,7 @@ impl Error {
             | Self::UnknownDevice { .. }
             | Self::OtherParameters { .. }
             | Self::Unowned { .. }
-            | Self::PreparedCapture { .. }
+            | Self::PreparedOptions
             | Self::Trace { .. }
             | Self::Deadlock { .. }
             | Self::Unwatched { .. }

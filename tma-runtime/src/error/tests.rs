@@ -115,6 +115,7 @@ fn every_error() -> Vec<Error> {
         ForeignError::Simulated { device: DeviceId::Simulator(0) }.into(),
         ForeignError::NotPrimary { device: DeviceId::Context(0) }.into(),
         ForeignError::Shared { device: DeviceId::Cuda(0) }.into(),
+        ForeignError::Borrowed { device: DeviceId::Cuda(0) }.into(),
         Error::NoDriver { status: status(34, "CUDA_ERROR_STUB_LIBRARY") },
         Error::NoDevice { ordinal: 1, count: 1 },
         Error::NoBackend,
@@ -154,11 +155,10 @@ fn every_error() -> Vec<Error> {
         Error::GridNotResident { kernel, found: 133, limit: 132 },
         Error::NeverWaits { kernel },
         Error::Unowned { kernel, tensor },
-        Error::PreparedCapture { kernel },
+        Error::PreparedOptions,
         Error::HostMemory { bytes: 1 << 40 },
         Error::SimulatedGrid { kernel, found: 1 << 31, limit: 1 << 22, least_time: "2 hours".to_owned() },
         Error::Trace { kernel, why: TraceError::Capture },
-        Error::Trace { kernel, why: TraceError::Prepared },
         Error::Trace { kernel, why: TraceError::Limited },
         Error::Trace { kernel, why: TraceError::Ptx("the PTX has no kernel `copy`".to_owned()) },
         Error::Trace { kernel, why: TraceError::File { file: "a.json".into(), why: "disk full".to_owned() } },
@@ -199,12 +199,12 @@ fn messages_begin_with_their_code() {
         "TMA0540", "TMA0541", "TMA0542", "TMA0543", "TMA0544", "TMA0545",
         "TMA0548", "TMA0548", "TMA0548", "TMA0549", "TMA0549",
         "TMA0554", "TMA0555", "TMA0556", "TMA0560",
-        "TMA0564", "TMA0564", "TMA0564", "TMA0564", "TMA0564", "TMA0564",
+        "TMA0564", "TMA0564", "TMA0564", "TMA0564", "TMA0564", "TMA0564", "TMA0564",
         "TMA0601", "TMA0602", "TMA0603", "TMA0604", "TMA0605", "TMA0606",
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
         "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619", "TMA0620",
         "TMA0621", "TMA0622", "TMA0623", "TMA0624", "TMA0625", "TMA0626", "TMA0627", "TMA0628",
-        "TMA0629", "TMA0630", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0632", "TMA0633", "TMA0906",
+        "TMA0629", "TMA0630", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0632", "TMA0633", "TMA0906",
     ];
     assert_eq!(codes, wanted);
 }
@@ -273,16 +273,21 @@ fn tma0621_to_tma0624_contain_advice() {
 }
 
 #[test]
-fn tma0625_to_tma0628_contain_advice() {
+fn tma0625_to_tma0627_contain_advice() {
     for (code, wanted) in [
         ("TMA0625", "launched with 133, but this device runs 132 at once; launch at most"),
         ("TMA0626", "never does; call it before the kernel touches"),
         ("TMA0627", "`src` of `copy` is a view from an address"),
-        ("TMA0628", "call its `launch` on the capture"),
     ] {
         let message = message(code);
         assert!(message.contains("`copy`") && message.contains(wanted), "{message}");
     }
+}
+
+#[test]
+fn tma0628_options_belong_to_the_recorded_launches() {
+    let message = message("TMA0628");
+    assert!(message.contains("to the launches in `Device::prepare`"), "{message}");
 }
 
 #[test]

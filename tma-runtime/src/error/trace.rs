@@ -11,10 +11,6 @@ pub enum TraceError {
     #[error("a capture records the launch and does not run it; trace a launch on a stream")]
     Capture,
 
-    /// The launch is prepared, to be repeated.
-    #[error("a prepared launch has no probes; call the kernel's `launch`")]
-    Prepared,
-
     /// The launch also limits its waits.
     #[error("its waits are limited as well; ask for one of the two")]
     Limited,

@@ -20,17 +20,21 @@
 //! ordered after it if they are in the same stream or on the host: copies wait for all streams, and
 //! memory is only freed once the work that uses it has run. Kernels on two streams that are not
 //! ordered ([`Stream::wait_for`] orders them) may use a tensor at the same time. It then holds a
-//! mixture of what both wrote. A [`Graph`](crate::Graph) shares its tensors: a tensor that was
-//! borrowed mutably by a capture changes whenever the graph runs, even while it is borrowed
-//! elsewhere. Neither can produce an invalid value: no Rust reference points to device memory, and
-//! copies from the device yield valid values whatever the bytes are.
+//! mixture of what both wrote. A [`Graph`](crate::Graph) shares its tensors, and so do
+//! [`Prepared`](crate::Prepared) launches: a tensor that was borrowed mutably when they were
+//! recorded changes whenever they run, even while it is borrowed elsewhere. Neither can produce an
+//! invalid value: no Rust reference points to device memory, and copies from the device yield valid
+//! values whatever the bytes are.
 
 pub(crate) mod args;
+#[cfg(test)]
+mod doubling;
 mod encode;
 pub(crate) mod graph;
 mod instances;
 mod occupancy;
 mod on;
+pub(crate) mod prepared;
 mod with;
 mod workspace;
 
@@ -50,7 +54,7 @@ pub use on::LaunchOn;
 pub use with::With;
 pub use workspace::MapWorkspace;
 
-use crate::backend::{Backend, cuda, sim};
+use crate::backend::{Backend, cuda};
 use crate::binding::shape::{Shape, shape};
 use crate::device::Device;
 use crate::device::stream::{self, Stream};
@@ -59,7 +63,6 @@ use crate::error::{Error, TraceError};
 use crate::trace;
 use occupancy::fits;
 use std::io::{self, Write as _};
-use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -139,69 +142,6 @@ fn watched(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<&'static Ker
 /// Rejects a launch that asks for a trace which it cannot have.
 fn untraced(spec: &'static KernelSpec, on: &impl LaunchOn, why: TraceError) -> Result<(), Error> {
     if on.options().trace { Err(Error::Trace { kernel: spec.name, why }) } else { Ok(()) }
-}
-
-/// A launch that is fully prepared, and can be repeated at the cost of the driver's call alone.
-///
-/// Useful to measure the overhead of [`launch`], and for loops that repeat one launch very often.
-/// It must stay on the thread that prepared it.
-#[derive(Debug)]
-pub struct Prepared<'a> {
-    backend: PreparedBackend<'a>,
-    /// Keeps the tensors borrowed.
-    _lent: PhantomData<Arg<'a>>,
-}
-
-#[derive(Debug)]
-enum PreparedBackend<'a> {
-    Cuda(Box<cuda::Prepared<'a>>),
-    Sim { context: &'a sim::Context, launch: sim::Launch },
-}
-
-/// Does everything that [`launch`] does except the launch itself.
-///
-/// # Errors
-///
-/// The errors of [`launch`], and [`Error::PreparedCapture`].
-pub fn prepare<'a>(
-    on: &'a impl LaunchOn,
-    spec: &'static KernelSpec,
-    grid: Grid,
-    args: &[Arg<'a>],
-) -> Result<Prepared<'a>, Error> {
-    if on.capture().is_some() {
-        return Err(Error::PreparedCapture { kernel: spec.name });
-    }
-    untraced(spec, on, TraceError::Prepared)?;
-    let spec = watched(on, spec)?;
-    let shape = shape(spec, grid, on.options())?;
-    fits(on.device(), spec, shape)?;
-    let backend = match on.device().backend() {
-        Backend::Cuda(context) => PreparedBackend::Cuda(Box::new(context.prepare(
-            on.stream().and_then(cuda_stream),
-            spec,
-            shape,
-            args,
-        )?)),
-        Backend::Sim(context) => {
-            PreparedBackend::Sim { context, launch: context.prepare(spec, shape, args)? }
-        }
-    };
-    Ok(Prepared { backend, _lent: PhantomData })
-}
-
-impl Prepared<'_> {
-    /// Queues the kernel again.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Launch`] and [`Error::KernelFault`].
-    pub fn run(&self) -> Result<(), Error> {
-        match &self.backend {
-            PreparedBackend::Cuda(prepared) => prepared.run(),
-            PreparedBackend::Sim { context, launch } => context.run(launch),
-        }
-    }
 }
 
 fn cuda_stream(stream: &Stream) -> Option<&cuda::Stream> {

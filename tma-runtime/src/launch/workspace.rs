@@ -38,6 +38,20 @@ impl MapWorkspace {
         Ok(Self { words: device.zeros([maps, MAP_WORDS])? })
     }
 
+    /// Makes a workspace of memory that another library has allocated: 128 bytes for each map.
+    ///
+    /// # Safety
+    ///
+    /// The conditions of [`DeviceTensor::from_raw`] for `maps` times 128 bytes from `address` on.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`DeviceTensor::from_raw`].
+    pub unsafe fn from_raw(device: &Device, address: u64, maps: usize) -> Result<Self, Error> {
+        // SAFETY: as the caller promises.
+        Ok(Self { words: unsafe { DeviceTensor::from_raw(device, address, [maps, MAP_WORDS])? } })
+    }
+
     /// Returns the capacity in maps.
     pub fn len(&self) -> usize {
         self.words.shape()[0]

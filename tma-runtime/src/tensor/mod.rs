@@ -8,7 +8,7 @@ use crate::binding::same_device;
 use crate::device::Device;
 use crate::device::memory::Memory;
 use crate::device::stream::{self, Stream};
-use crate::error::Error;
+use crate::error::{Error, ForeignError};
 use crate::scalar::Scalar;
 use crate::tensor::slice::{GlobalSlice, GlobalSliceMut};
 use crate::tensor::view::{TensorView, TensorViewMut};
@@ -20,7 +20,9 @@ use std::sync::Arc;
 /// `T`.
 ///
 /// Its address is a multiple of 256 bytes. The memory is freed when the tensor and every
-/// [`Graph`](crate::Graph) that uses it have been dropped, and no kernel uses it any more.
+/// [`Graph`](crate::Graph) and [`Prepared`](crate::Prepared) launch that uses it have been dropped,
+/// and no kernel uses it any more. Neither holds for memory of another library
+/// ([`from_raw`](Self::from_raw)).
 #[derive(Debug)]
 pub struct DeviceTensor<T, const N: usize> {
     pub(crate) memory: Arc<Memory>,
@@ -84,6 +86,52 @@ impl Device {
 impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     fn allocate(device: &Device, shape: [usize; N]) -> Result<Self, Error> {
         let memory = Memory::allocate(device, byte_len::<T, N>(shape)?)?;
+        Ok(Self { memory: Arc::new(memory), shape, elements: PhantomData })
+    }
+
+    /// Makes a tensor of memory that another library has allocated, and that is not freed with it.
+    ///
+    /// Unlike a [view](TensorView::from_raw), it can be recorded for a [`Graph`](crate::Graph) and
+    /// for [`Prepared`](crate::Prepared) launches, and be part of a workspace. The address is a
+    /// multiple of the element's size. Tensor maps need multiples of 16 bytes.
+    ///
+    /// # Safety
+    ///
+    /// All `shape.iter().product()` elements stay allocated until the tensor and all graphs and
+    /// prepared launches that were recorded with it have been dropped, and what was queued has run.
+    /// The memory must be initialised before it is read, and must not be used by anything else
+    /// while a kernel writes it or the host borrows the tensor mutably.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TensorTooLarge`]; [`ForeignError::Misaligned`](crate::ForeignError::Misaligned),
+    /// [`ForeignError::Memory`](crate::ForeignError::Memory),
+    /// [`ForeignError::Context`](crate::ForeignError::Context) and [`Error::OtherDevice`] if the
+    /// memory is not on the device; on the simulator [`Error::SimulatedMemory`]; and
+    /// [`Error::Driver`].
+    ///
+    /// ```
+    /// use tma_runtime::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Error> {
+    /// let device = Device::simulator();
+    /// let owner = device.tensor(&[1.0f32, 2.0, 3.0, 4.0], [4])?;
+    /// // SAFETY: `owner` outlives the tensor, and nothing writes its memory.
+    /// let tensor = unsafe { DeviceTensor::<f32, 2>::from_raw(&device, owner.as_ptr() + 8, [1, 2])? };
+    /// assert_eq!(tensor.to_vec()?, [3.0, 4.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub unsafe fn from_raw(device: &Device, address: u64, shape: [usize; N]) -> Result<Self, Error> {
+        let bytes = byte_len::<T, N>(shape)?;
+        if !address.is_multiple_of(size_of::<T>() as u64) {
+            return Err(ForeignError::Misaligned { address, element: T::ELEMENT }.into());
+        }
+        let reachable = if bytes == 0 { 0 } else { device.reachable(address, bytes)? };
+        if reachable < bytes {
+            return Err(ForeignError::Memory { address: address + reachable, device: device.id() }.into());
+        }
+        let memory = Memory { device: device.clone(), address, bytes, is_foreign: true };
         Ok(Self { memory: Arc::new(memory), shape, elements: PhantomData })
     }
 
@@ -184,7 +232,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     /// [`Error::KernelFault`] and [`Error::Driver`].
     pub fn copy_from(&mut self, host: &[T]) -> Result<(), Error> {
         same_length(host.len(), self.len())?;
-        let Memory { device, address, bytes } = &*self.memory;
+        let Memory { device, address, bytes, .. } = &*self.memory;
         if self.is_empty() {
             return Ok(());
         }
@@ -233,7 +281,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     ///
     /// [`Error::KernelFault`] and [`Error::Driver`].
     pub fn fill_bytes(&mut self, byte: u8) -> Result<(), Error> {
-        let Memory { device, address, bytes } = &*self.memory;
+        let Memory { device, address, bytes, .. } = &*self.memory;
         if self.is_empty() {
             return Ok(());
         }
@@ -247,7 +295,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
     /// Copies to the host. Making the values valid is left to the caller. After an error some bytes
     /// may have been copied; the others are unchanged, and may be uninitialised.
     fn read_into(&self, host: &mut [MaybeUninit<T>]) -> Result<(), Error> {
-        let Memory { device, address, bytes } = &*self.memory;
+        let Memory { device, address, bytes, .. } = &*self.memory;
         if self.is_empty() {
             return Ok(());
         }
@@ -299,6 +347,25 @@ mod tests {
             assert!(error.to_string().starts_with(&format!("{}: ", error.code())), "{error}");
             error.code()
         })
+    }
+
+    #[test]
+    fn memory_of_other_libraries_is_not_freed() {
+        let device = Device::simulator();
+        let owner = device.tensor(&[1u32, 2, 3, 4], [4]).expect("a tensor");
+        let at = |address, shape: [usize; 1]| {
+            // SAFETY: `owner` outlives the tensor, which nothing writes.
+            unsafe { DeviceTensor::<u32, 1>::from_raw(&device, address, shape) }
+        };
+        let part = at(owner.as_ptr() + 8, [2]).expect("a tensor");
+        assert_eq!(part.to_vec().ok(), Some(vec![3, 4]));
+        drop(part);
+        assert_eq!(owner.to_vec().ok(), Some(vec![1, 2, 3, 4]));
+        assert_eq!(code(at(0, [0])), None);
+        assert_eq!(code(at(owner.as_ptr() + 2, [1])), Some("TMA0564"));
+        assert_eq!(code(at(owner.as_ptr() + 8, [3])), Some("TMA0564"));
+        assert_eq!(code(at(0x1000, [1])), Some("TMA0618"));
+        assert_eq!(code(at(owner.as_ptr(), [usize::MAX])), Some("TMA0515"));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use tma_runtime::launch::{Arg, prepare};
 use tma_runtime::prelude::*;
 
 use super::measure::{Plan, Spread, WARM_UP, interleaved, ratio};
@@ -17,7 +16,7 @@ const BATCHES: usize = 80;
 pub const CONTESTANTS: &[&str] = &["typed", "bare"];
 
 /// Measures the host's time of the typed launcher, which looks up descriptors and kernel, and of a
-/// launch with everything prepared. Returns whether their ratio is at most 1.2.
+/// prepared launch. Returns whether their ratio is at most 1.2.
 ///
 /// # Errors
 ///
@@ -26,22 +25,21 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let stream = device.stream()?;
     let src = device.zeros::<f16, 2>([32, 256])?;
     let (mut typed_to, mut bare_to) = (device.zeros([32, 256])?, device.zeros::<f16, 2>([32, 256])?);
-    let arguments = [Arg::map(src.view()), Arg::map_mut(bare_to.view_mut())];
-    let prepared = prepare(&stream, &tma_copy::SPEC, Grid::x(1), &arguments)?;
+    let prepared = device.prepare(|on| tma_copy::launch(on, 1, &src, &mut bare_to))?;
 
     if plan.launches.is_some() {
         // The launches move hardly any bytes.
         let contestants: Vec<_> = CONTESTANTS.iter().map(|&name| (name, 0)).collect();
         interleaved(plan, "launch_overhead", &contestants, &stream, |index, stream| match index {
             0 => tma_copy::launch(stream, 1, &src, &mut typed_to),
-            _ => prepared.run(),
+            _ => prepared.launch(stream),
         })?;
         return Ok(vec![]);
     }
     let (mut typed, mut bare) = (vec![], vec![]);
     for batch in 0..WARM_UP + BATCHES {
         let mut typed_time = || microseconds(&stream, || tma_copy::launch(&stream, 1, &src, &mut typed_to));
-        let bare_time = || microseconds(&stream, || prepared.run());
+        let bare_time = || microseconds(&stream, || prepared.launch(&stream));
         let (typed_now, bare_now) = if batch % 2 == 0 {
             let typed_now = typed_time()?;
             (typed_now, bare_time()?)

@@ -9,6 +9,7 @@ pub mod copies;
 pub mod decode;
 pub mod experts;
 pub mod few_rows;
+pub mod host_time;
 pub mod kernels;
 pub mod launches;
 pub mod libraries;
@@ -63,6 +64,12 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "launch_overhead",
         contestants: || named(launches::CONTESTANTS),
         run: launches::run,
+        check: None,
+    },
+    Benchmark {
+        name: "host_time",
+        contestants: || named(host_time::CONTESTANTS),
+        run: host_time::run,
         check: None,
     },
     Benchmark {

@@ -9,7 +9,7 @@ use tma_runtime::tma_module;
 pub mod rows {
     use tma_runtime::prelude::*;
 
-    use crate::cached::schedule::work::{QueryRow, Strides, row_start};
+    use crate::cached::schedule::work::{QueryRow, Strides, length_in_pages, row_start};
 
     /// Threads of a block.
     pub const THREADS: u32 = 128;
@@ -132,17 +132,45 @@ pub mod rows {
         if let Some(counts) = counts { min(counts.get(sequence), tokens) } else { tokens }
     }
 
-    /// Returns the number of keys that a sequence has before the launch.
+    /// The number of keys that a sequence has.
+    #[derive(Clone, Copy)]
+    pub struct Length {
+        /// The position of its first new key.
+        pub before: u32,
+        /// The length after the launch.
+        pub after: u32,
+    }
+
+    /// Returns the lengths of a sequence with so many new keys. With `page_starts`, `lengths` are
+    /// those of last pages, after the launch, of at most `most_pages`.
     #[tma_device]
-    pub fn length_before(lengths: Option<Global<u32>>, sequence: u32) -> u32 {
-        if let Some(lengths) = lengths { lengths.get(sequence) } else { 0 }
+    pub fn new_length(
+        page_starts: Option<Global<u32>>,
+        lengths: Option<Global<u32>>,
+        sequence: u32,
+        valid: u32,
+        page_shift: u32,
+        most_pages: u32,
+    ) -> Length {
+        let mut length = Length { before: 0, after: valid };
+        if let Some(lengths) = lengths {
+            length.before = lengths.get(sequence);
+            length.after = length.before.saturating_add(valid);
+            if let Some(page_starts) = page_starts {
+                length.after = length_in_pages(page_starts, length.before, sequence, page_shift, most_pages);
+                length.before = length.after.saturating_sub(valid);
+            }
+        }
+        length
     }
 
     /// Writes new keys and values to a cache, and rotates keys and queries if there are angles.
     ///
     /// The cache is sequences × heads × rows × depth or, with a `table` of the pages of each
-    /// sequence, pages × heads × rows × depth with 2^`page_shift` rows. `batch` is its first extent,
-    /// and `most_keys` is how many keys a sequence can have. Strides are in elements.
+    /// sequence, pages × heads × rows × depth with 2^`page_shift` rows. `batch` is its first
+    /// extent, and `most_keys` is how many keys a sequence can have. Strides are in elements. With
+    /// `page_starts`, the pages of sequences follow each other in the table, and `lengths` are
+    /// those of last pages, after the launch.
     ///
     /// Each thread writes a vector of a row, or two vectors if the elements that are rotated
     /// together are in two. There are `items` of them: sequences × tokens × heads × vectors, with
@@ -160,6 +188,7 @@ pub mod rows {
         keys: Global<T>,
         values: Global<T>,
         table: Option<Global<u32>>,
+        page_starts: Option<Global<u32>>,
         lengths: Option<Global<u32>>,
         counts: Option<Global<u32>>,
         new_lengths: Option<Global<u32>>,
@@ -222,15 +251,22 @@ pub mod rows {
             head = item / slots % heads;
             let token = item / slots / heads % tokens;
             let sequence = item / slots / heads / tokens;
-            let position = length_before(lengths, sequence).saturating_add(token);
-            is_valid = token < valid_tokens(counts, tokens, sequence) && position < positions;
+            let valid = valid_tokens(counts, tokens, sequence);
+            let most_pages = most_keys >> page_shift;
+            let length = new_length(page_starts, lengths, sequence, valid, page_shift, most_pages);
+            let position = length.before.saturating_add(token);
+            is_valid = token < valid && position < positions;
             let is_value = head >= key_heads && head < 2 * key_heads;
             of_new = QueryRow { sequence, head: head % key_heads, query: token, sees_keys: true };
             of_cache = QueryRow { sequence, head: head % key_heads, query: position, sees_keys: true };
             if is_valid && head < 2 * key_heads {
-                is_in_cache = position < most_keys;
+                is_in_cache = position < min(length.after, most_keys);
                 if let Some(table) = table {
-                    let at = sequence as u64 * table_width as u64 + (position >> page_shift) as u64;
+                    let mut at = sequence as u64 * table_width as u64 + (position >> page_shift) as u64;
+                    if let Some(page_starts) = page_starts {
+                        at = page_starts.get(sequence) as u64 + (position >> page_shift) as u64;
+                        is_in_cache = is_in_cache && at < table.len(); // starts may have any values
+                    }
                     if is_in_cache {
                         of_cache.sequence = table.get(at);
                         of_cache.query = position & ((1 << page_shift) - 1);
@@ -252,8 +288,10 @@ pub mod rows {
         if let Some(new_lengths) = new_lengths {
             let is_sequence = item < sequences;
             if is_sequence {
-                let tokens = valid_tokens(counts, tokens, item);
-                new_lengths.set(item, length_before(lengths, item).saturating_add(tokens));
+                let valid = valid_tokens(counts, tokens, item);
+                let most_pages = most_keys >> page_shift;
+                let length = new_length(page_starts, lengths, item, valid, page_shift, most_pages);
+                new_lengths.set(item, length.after);
             }
         }
         if head >= 2 * key_heads {

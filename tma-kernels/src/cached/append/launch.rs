@@ -7,6 +7,7 @@ use super::kernel::rows::{THREADS, append as kernel};
 use super::problem::Problem;
 use super::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries};
 use crate::cached::launch::flat;
+use crate::cached::pages::PageArguments;
 use crate::cached::problem::VECTOR;
 use crate::cached::{AttentionElement, CachedAttentionError};
 use crate::dependent::dependent;
@@ -23,7 +24,8 @@ pub(super) fn queue<T: AttentionElement>(
 ) -> Result<(), CachedAttentionError> {
     let problem = Problem::of([k.shape(), v.shape()], &cache, &options)?;
     let AppendOptions { counts, new_lengths, rotary, constant_positions } = options;
-    let KeyValueCacheMut { keys, values, table, lengths } = cache;
+    let KeyValueCacheMut { keys, values, pages, lengths } = cache;
+    let PageArguments { table, page_starts, lengths } = pages.arguments(lengths)?;
     let layout = rotary.as_ref().map_or(RotaryLayout::Halves, |rotary| rotary.layout);
     let rotation = rotary.map_or_else(|| Ok(Rotation::NONE), Rotation::of)?;
     let [of_k, of_v, of_keys, of_values] = [k.strides(), v.strides(), keys.strides(), values.strides()];
@@ -48,6 +50,7 @@ pub(super) fn queue<T: AttentionElement>(
         keys.with_strides([all_of_keys], [1])?,
         values.with_strides([all_of_values], [1])?,
         table,
+        page_starts,
         lengths,
         counts,
         new_lengths,

@@ -7,7 +7,8 @@ mod problem;
 use tma_runtime::launch::{LaunchOn, MapArg};
 use tma_runtime::prelude::*;
 
-use super::{AttentionElement, CachedAttentionError};
+use super::pages::Pages;
+use super::{AttentionElement, CachedAttentionError, PageIndices};
 
 /// A cache to which [`append`] writes.
 #[derive(Debug)]
@@ -16,8 +17,8 @@ pub struct KeyValueCacheMut<'a, T> {
     keys: TensorViewMut<'a, T, 4>,
     /// The same shape.
     values: TensorViewMut<'a, T, 4>,
-    /// The pages of each sequence: batch × pages of the longest one.
-    table: Option<TensorView<'a, u32, 2>>,
+    /// The pages of each sequence.
+    pages: Pages<'a>,
     /// The number of keys that each sequence has before the call.
     lengths: Option<TensorView<'a, u32, 1>>,
 }
@@ -26,7 +27,7 @@ impl<'a, T: AttentionElement> KeyValueCacheMut<'a, T> {
     /// Returns a cache in which the keys of a sequence follow each other: `keys` and `values` are
     /// batch × heads × keys × depth. Views need not be contiguous, except for rows.
     pub fn contiguous(keys: TensorViewMut<'a, T, 4>, values: TensorViewMut<'a, T, 4>) -> Self {
-        Self { keys, values, table: None, lengths: None }
+        Self { keys, values, pages: Pages::None, lengths: None }
     }
 
     /// Returns a cache in pages, as for [`KeyValueCache::paged`](super::KeyValueCache::paged). No
@@ -36,11 +37,23 @@ impl<'a, T: AttentionElement> KeyValueCacheMut<'a, T> {
         values: TensorViewMut<'a, T, 4>,
         table: TensorView<'a, u32, 2>,
     ) -> Self {
-        Self { keys, values, table: Some(table), lengths: None }
+        Self { keys, values, pages: Pages::Table(table), lengths: None }
+    }
+
+    /// Returns a cache in pages, as for [`KeyValueCache::indexed`](super::KeyValueCache::indexed).
+    /// Pages and lengths are those after the call, as FlashInfer's `append_paged_kv_cache` takes
+    /// them: the valid tokens of a sequence are its last keys.
+    pub fn indexed(
+        keys: TensorViewMut<'a, T, 4>,
+        values: TensorViewMut<'a, T, 4>,
+        pages: PageIndices<'a>,
+    ) -> Self {
+        Self { keys, values, pages: Pages::Indices(pages), lengths: None }
     }
 
     /// Sets the number of keys that each sequence has before the call, which is read on the device.
-    /// Without lengths, all sequences are empty.
+    /// Without lengths, all sequences are empty. [Page indices](Self::indexed) have the lengths
+    /// already; then a call returns an error.
     pub fn with_lengths(self, lengths: TensorView<'a, u32, 1>) -> Self {
         Self { lengths: Some(lengths), ..self }
     }
@@ -54,7 +67,8 @@ pub struct AppendOptions<'a, T> {
     pub counts: Option<TensorView<'a, u32, 1>>,
     /// The destination of the number of keys that each sequence has after the call, for
     /// [`cached_attention`](super::cached_attention). It is the length before the call plus the
-    /// number of valid tokens, also where the cache ends earlier.
+    /// number of valid tokens, also where the cache ends earlier. With [page
+    /// indices](KeyValueCacheMut::indexed) it is the length that they have.
     pub new_lengths: Option<TensorViewMut<'a, u32, 1>>,
     /// The rotation of keys and queries by their positions.
     pub rotary: Option<Rotary<'a, T>>,
@@ -113,7 +127,8 @@ pub enum RotaryQueries<'a, T> {
 /// queries, by one launch.
 ///
 /// `k` and `v` are batch × heads × tokens × depth, with a depth of at most 256 that is a multiple
-/// of 8. Token `i` of a sequence is written at the position `length + i`. Views need not be
+/// of 8. Token `i` of a sequence is written at the position `length + i`, where the length is that
+/// before the call. Views need not be
 /// contiguous, except for rows, which begin at multiples of 16 bytes. Other rows of the cache keep
 /// what they have. [`AppendOptions::new_lengths`] receives the lengths for
 /// [`cached_attention`](super::cached_attention); the lengths before the call are not changed.

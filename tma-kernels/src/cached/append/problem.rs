@@ -46,31 +46,24 @@ impl Problem {
             return Err(CachedAttentionError::NewDepth { depth });
         }
         let keys = cache.keys.shape();
-        let batch = if cache.table.is_some() { keys[0] } else { sequences };
+        let batch = if cache.pages.are_there() { keys[0] } else { sequences };
         let rows = keys[2];
         fits("v", &v, &k)?;
         fits("keys", &keys, &[batch, key_heads, rows, depth])?;
         fits("values", &cache.values.shape(), &keys)?;
-        if let Some(lengths) = &cache.lengths {
-            fits("lengths", &lengths.shape(), &[sequences])?;
-        }
         if let Some(counts) = &options.counts {
             fits("counts", &counts.shape(), &[sequences])?;
         }
         if let Some(new_lengths) = &options.new_lengths {
             fits("new_lengths", &new_lengths.shape(), &[sequences])?;
         }
-        let mut table_width = 0;
-        if let Some(table) = &cache.table {
-            table_width = table.shape()[1];
-            fits("table", &table.shape(), &[sequences, table_width])?;
-        }
-        let page_rows = page_rows(cache.table.is_some(), rows)?;
+        cache.pages.check(sequences, cache.lengths, fits)?;
+        let page_rows = page_rows(cache.pages.are_there(), rows)?;
         let Rotated { columns, positions, query_heads } = match &options.rotary {
             None => Rotated { columns: 0, positions: u32::MAX, query_heads: 0 },
             Some(rotary) => Rotated::of(rotary, k)?,
         };
-        let most_keys = most_keys(page_rows, rows, table_width);
+        let most_keys = most_keys(page_rows, rows, cache.pages.most());
         let heads = key_heads.checked_mul(2).and_then(|heads| heads.checked_add(query_heads));
         let vectors = heads.and_then(|heads| heads.checked_mul(depth / VECTOR));
         let items =
@@ -92,7 +85,7 @@ impl Problem {
             batch,
             most_keys,
             page_rows,
-            table_width,
+            table_width: cache.pages.width(),
             items,
         })
     }

@@ -5,6 +5,7 @@ pub mod kernel;
 use super::divide::{Division, Units};
 use super::extents::batch;
 use super::{GemmError, Product, Tile};
+use crate::workspace::{ALIGNMENT, GivenMemory, bytes_of};
 use kernel::grouped::rows;
 use tma_runtime::Scalar;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut, resident_blocks};
@@ -31,7 +32,8 @@ pub struct GroupedOptions<'a> {
     /// or [`Tile::T128x128Cluster1x2`]. The default is the one that should be faster if all groups
     /// are equal.
     pub tile: Option<Tile>,
-    /// Memory for the launch. Without it, a launch allocates its own, and waits when that is freed.
+    /// Memory for the launch. Without it, or with too little, a launch allocates its own, and waits
+    /// when that is freed.
     pub workspace: Option<&'a mut GroupedWorkspace>,
 }
 
@@ -41,6 +43,8 @@ pub struct GroupedOptions<'a> {
 pub struct GroupedWorkspace {
     maps: MapWorkspace,
     ended: DeviceTensor<u64, 1>,
+    /// The bytes of memory of the caller's.
+    given: Option<usize>,
 }
 
 impl GroupedWorkspace {
@@ -53,10 +57,44 @@ impl GroupedWorkspace {
         Self::of(device, device.multiprocessors() as usize)
     }
 
+    /// Returns how many bytes suffice for any launch, as [`new`](Self::new) allocates them.
+    pub fn bytes(device: &Device) -> usize {
+        bytes_of_blocks(device.multiprocessors() as usize)
+    }
+
+    /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated. Part of it
+    /// is filled with zeros now. The address is a multiple of 128.
+    ///
+    /// # Safety
+    ///
+    /// The conditions of [`DeviceTensor::from_raw`] for `bytes` bytes from `address` on. They are
+    /// used by nothing else as long as the workspace is.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`DeviceTensor::from_raw`], and [`Error::KernelFault`].
+    pub unsafe fn from_raw(device: &Device, address: u64, bytes: usize) -> Result<Self, GemmError> {
+        let Some(of_maps) = bytes.checked_sub(ALIGNMENT) else {
+            return Err(GemmError::Workspace { found: bytes, wanted: Self::bytes(device) });
+        };
+        let mut memory = GivenMemory::new(device, address);
+        // SAFETY: as the caller promises, for no more bytes than are given.
+        let (ended, maps) = unsafe {
+            let ended = memory.zeros(1)?;
+            (ended, MapWorkspace::from_raw(device, memory.address(), of_maps / ALIGNMENT)?)
+        };
+        Ok(Self { maps, ended, given: Some(bytes) })
+    }
+
     /// Allocates the memory for this many blocks.
     fn of(device: &Device, blocks: usize) -> Result<Self, Error> {
-        Ok(Self { maps: MapWorkspace::new(device, blocks)?, ended: device.zeros([1])? })
+        Ok(Self { maps: MapWorkspace::new(device, blocks)?, ended: device.zeros([1])?, given: None })
     }
+}
+
+/// Returns the bytes of a counter, and of a map for each of so many blocks.
+const fn bytes_of_blocks(blocks: usize) -> usize {
+    bytes_of::<u64>(1) + blocks * ALIGNMENT
 }
 
 /// Queues the GEMMs of groups of rows of A, each with its own matrix of B, in one launch.
@@ -66,6 +104,9 @@ impl GroupedWorkspace {
 /// the rows from `ends[g - 1]`, or 0, up to but not including `ends[g]`: numbers on the device,
 /// which the host never reads. A group may have any number of rows, including none. Rows of C after
 /// the last group are not changed. With a K of 0 the rows of all groups become zeros.
+///
+/// With a [workspace](GroupedOptions::workspace), nothing is allocated and the call does not wait,
+/// except for a K of 0.
 ///
 /// Elements are those of [`Product`] with 16 bits. Extents are arbitrary if rows are multiples of
 /// 16 bytes.
@@ -92,9 +133,9 @@ impl GroupedWorkspace {
 /// # Errors
 ///
 /// `TMA0558` if the tensors do not match or have more than 512 groups, `TMA0546` if they are too
-/// large, `TMA0547` if no kernel supports the GEMM, and the errors of
-/// [`launch`](tma_runtime::launch::launch). Ends that
-/// decrease, or exceed the rows of A, stop the kernel: `TMA0545`.
+/// large, `TMA0547` if no kernel supports the GEMM, `TMA0570` if memory of the caller's is too
+/// small, and the errors of [`launch`](tma_runtime::launch::launch). Ends that decrease, or exceed
+/// the rows of A, stop the kernel: `TMA0545`.
 pub fn gemm_grouped<AB: Product<C>, C: Scalar>(
     on: &impl LaunchOn,
     a: impl MapArg<AB, 2>,
@@ -152,15 +193,18 @@ fn queue<AB: Product<C>, C: Scalar>(
     let clusters = (resident_blocks(on, kernel.spec())? / CLUSTER).max(1);
     let blocks = (clusters * CLUSTER) as usize;
     let mut own = None;
-    let workspace = match options.workspace.filter(|given| given.maps.len() >= blocks) {
-        Some(given) => given,
-        None => own.insert(GroupedWorkspace::of(device, blocks)?),
+    let workspace = match options.workspace {
+        Some(given) if given.maps.len() >= blocks => given,
+        Some(GroupedWorkspace { given: Some(found), .. }) => {
+            return Err(GemmError::Workspace { found: *found, wanted: bytes_of_blocks(blocks) });
+        }
+        Some(_) | None => own.insert(GroupedWorkspace::of(device, blocks)?),
     };
     let a = batch(a)?.l2_promotion(L2Promotion::B256); // like A of other GEMMs, whose loop loads it
     let b = b.l2_promotion(L2Promotion::B256);
     let c = c.as_view().l2_promotion(L2Promotion::B256); // C is written through the maps made of it
     let [groups, m, n, k] = [groups, m, n, k].map(|extent| extent as u32);
-    let GroupedWorkspace { maps, ended } = workspace;
+    let GroupedWorkspace { maps, ended, .. } = workspace;
     Ok(kernel.launch(
         on,
         Grid::new(clusters, CLUSTER, 1),

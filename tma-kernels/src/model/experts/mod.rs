@@ -55,6 +55,8 @@ pub struct RouteOptions<'a> {
 pub struct RouteWorkspace {
     /// Chunks of tokens × 2 × experts: a bit for each expert and token.
     masks: DeviceTensor<u32, 1>,
+    /// The bytes of memory of the caller's, which cannot grow.
+    given: Option<usize>,
 }
 
 impl RouteWorkspace {
@@ -65,14 +67,40 @@ impl RouteWorkspace {
     ///
     /// [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
     pub fn new(device: &Device, tokens: usize, experts: usize) -> Result<Self, Error> {
-        Ok(Self { masks: device.zeros([words(tokens, experts)])? })
+        Ok(Self { masks: device.zeros([words(tokens, experts)])?, given: None })
+    }
+
+    /// Returns how many bytes a call with so many tokens and experts needs.
+    pub fn bytes(tokens: usize, experts: usize) -> usize {
+        words(tokens, experts).saturating_mul(size_of::<u32>())
+    }
+
+    /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated. It never
+    /// grows. The address is a multiple of 4.
+    ///
+    /// # Safety
+    ///
+    /// The conditions of [`DeviceTensor::from_raw`] for `bytes` bytes from `address` on. They are
+    /// used by nothing else as long as the workspace is.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`DeviceTensor::from_raw`].
+    pub unsafe fn from_raw(device: &Device, address: u64, bytes: usize) -> Result<Self, Error> {
+        // SAFETY: as the caller promises.
+        let masks = unsafe { DeviceTensor::from_raw(device, address, [bytes / size_of::<u32>()])? };
+        Ok(Self { masks, given: Some(bytes) })
     }
 
     /// Grows until the memory suffices. What it had before is freed once every launch that uses it
     /// has run.
-    fn grow(&mut self, device: &Device, tokens: usize, experts: usize) -> Result<(), Error> {
-        if self.masks.len() < words(tokens, experts) {
-            *self = Self::new(device, tokens, experts)?;
+    fn grow(&mut self, device: &Device, tokens: usize, experts: usize) -> Result<(), ModelError> {
+        match self.given {
+            _ if self.masks.len() >= words(tokens, experts) => {}
+            Some(found) => {
+                return Err(ModelError::Workspace { found, wanted: Self::bytes(tokens, experts) });
+            }
+            None => *self = Self::new(device, tokens, experts)?,
         }
         Ok(())
     }
@@ -135,7 +163,8 @@ fn words(tokens: usize, experts: usize) -> usize {
 ///
 /// `TMA0575` for shapes that do not match, `TMA0576` for rows whose elements are not adjacent and
 /// `TMA0577` for more than 512 experts, no choice or more than 16, more choices than experts, or
-/// too many tokens. Also the errors of [`launch`](tma_runtime::launch::launch).
+/// too many tokens, `TMA0570` if memory of the caller's is too small. Also the errors of
+/// [`launch`](tma_runtime::launch::launch).
 pub fn route<T: ModelElement>(
     on: &impl LaunchOn,
     logits: impl MapArg<T, 2>,

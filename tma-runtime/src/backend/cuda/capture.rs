@@ -3,12 +3,14 @@
 use super::context::Context;
 use super::driver::{ExecutableGraph, Recording};
 use super::kernel::Launches;
+use super::launch::Prepared;
 use super::stream::Stream;
 use crate::binding::Argument;
 use crate::binding::shape::Shape;
 use crate::error::Error;
 use crate::spec::KernelSpec;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// A recording of launches in progress.
 #[derive(Debug)]
@@ -51,6 +53,17 @@ impl Capture {
                 self.launches.borrow_mut().push(launches.clone());
             })
         }
+    }
+
+    /// Records launches that are prepared.
+    pub(crate) fn launch_prepared(&self, launches: &[Arc<Prepared>]) -> Result<(), Error> {
+        let _current = self.context.make_current()?;
+        launches.iter().try_for_each(|launch| {
+            // SAFETY: the recording's stream is alive.
+            unsafe { launch.queue(self.recording.stream())? };
+            self.launches.borrow_mut().push(launch.launches().clone());
+            Ok(())
+        })
     }
 
     pub(crate) fn finish(self) -> Result<Graph, Error> {

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::map::Descriptor;
 use crate::spec::{Cluster, KernelSpec};
 use std::ffi::c_void;
-use std::marker::PhantomData;
 use std::ptr;
+use std::sync::Arc;
 
 /// The maximum number of PTX parameters of a launch that does not allocate.
 const INLINE: usize = 64;
@@ -98,7 +98,7 @@ impl Context {
         // SAFETY: `bind` passed a pointer for each parameter, into `args` and the locked cache, and
         // `Properties::accept` checked that the PTX reads no further. The caller keeps `stream`
         // alive.
-        let launch = || unsafe { call(self.driver, spec, shape, stream, kernel.function, &pointers) };
+        let launch = || unsafe { call(self.driver, spec, shape, stream, kernel.function, pointers.as_ptr()) };
         let queued = self.in_order(stream, launch);
         if queued.is_ok() {
             launched(&kernel.launches);
@@ -135,52 +135,46 @@ impl Context {
         counted.map_err(|code| self.failure("count the blocks that run at the same time", code))
     }
 
-    pub(crate) fn prepare<'a>(
+    /// Loads the kernel, and encodes the arguments of a launch.
+    pub(crate) fn prepare(
         &'static self,
-        stream: Option<&'a Stream>,
         spec: &'static KernelSpec,
         shape: Shape,
         args: &[impl AsRef<Argument>],
-    ) -> Result<Prepared<'a>, Error> {
+    ) -> Result<Prepared, Error> {
         let _current = self.make_current()?;
         let mut kernels = self.kernels();
         let kernel = kernels.get(self.driver, self.properties(), spec, || self.reported())?;
         let (function, launches) = (kernel.function, kernel.launches.clone());
         drop(kernels);
 
-        // The capacity suffices for all values, so none of them moves.
-        let mut descriptors = Vec::with_capacity(spec.params.len());
-        let mut numbers: Vec<u64> = Vec::with_capacity(2 * spec.params.len());
-        let mut pointers = Pointers::new();
+        let mut values = Values::default();
         bind(self.id(), spec, args, |bound| {
-            let mut number = |value: u64| {
-                numbers.push(value);
-                numbers.last().into_iter().for_each(|number| pointers.push(number));
-            };
             match bound {
                 Bound::Map { tensor, spec, source } => {
-                    descriptors.push(descriptor::encode(self.driver, tensor, spec, source)?);
-                    descriptors.last().into_iter().for_each(|descriptor| pointers.push(descriptor));
+                    values.push_map(descriptor::encode(self.driver, tensor, spec, source)?);
                 }
                 Bound::Global { address, len } => {
-                    number(*address);
-                    number(*len);
+                    values.push(*address);
+                    values.push(*len);
                 }
-                Bound::Scalar { bits } => number(*bits),
+                Bound::Scalar { bits } => values.push(*bits),
             }
             Ok(())
         })?;
-        Ok(Prepared {
-            context: self,
-            spec,
-            shape,
-            stream: raw(stream),
-            function,
-            launches,
-            pointers,
-            _values: (numbers, descriptors),
-            _stream: PhantomData,
-        })
+        let pointers = values.pointers();
+        Ok(Prepared { context: self, spec, shape, function, launches, pointers, _values: values })
+    }
+
+    /// Queues launches in order.
+    pub(crate) fn launch_prepared(
+        &self,
+        stream: Option<&Stream>,
+        launches: &[Arc<Prepared>],
+    ) -> Result<(), Error> {
+        let (_current, stream) = (self.make_current()?, raw(stream));
+        // SAFETY: the stream is borrowed.
+        launches.iter().try_for_each(|launch| unsafe { launch.queue(stream) })
     }
 
     /// Returns the error of a launch that the driver rejected.
@@ -190,32 +184,76 @@ impl Context {
     }
 }
 
-/// A prepared launch. It holds addresses, but does not keep their memory alive. The pointers make
-/// it `!Send`.
+/// The values of parameters, apart by size, so that numbers share cache lines.
+#[derive(Debug, Default)]
+struct Values {
+    numbers: Vec<u64>,
+    descriptors: Vec<Descriptor>,
+    /// Whether each parameter is a descriptor, in order.
+    are_maps: Vec<bool>,
+}
+
+impl Values {
+    /// Appends an address, a length or a scalar.
+    fn push(&mut self, number: u64) {
+        self.numbers.push(number);
+        self.are_maps.push(false);
+    }
+
+    /// Appends a tensor map.
+    fn push_map(&mut self, descriptor: Descriptor) {
+        self.descriptors.push(descriptor);
+        self.are_maps.push(true);
+    }
+
+    /// Returns a pointer to each value, in the order in which they were appended. They are valid
+    /// until a value is appended, or all are dropped.
+    fn pointers(&self) -> Box<[*mut c_void]> {
+        let mut numbers = self.numbers.iter().map(|number| ptr::from_ref(number).cast_mut().cast());
+        let mut maps = self.descriptors.iter().map(|map| ptr::from_ref(map).cast_mut().cast());
+        let next = |&is_map: &bool| if is_map { maps.next() } else { numbers.next() };
+        self.are_maps.iter().filter_map(next).collect()
+    }
+}
+
+/// A launch with encoded arguments. It holds addresses, but does not keep their memory alive.
 #[derive(Debug)]
-pub(crate) struct Prepared<'a> {
+pub(crate) struct Prepared {
     context: &'static Context,
     spec: &'static KernelSpec,
     shape: Shape,
-    stream: *mut c_void,
     function: Function,
     launches: Launches,
-    pointers: Pointers,
-    /// The targets of the pointers: addresses, lengths, scalars and descriptors.
-    _values: (Vec<u64>, Vec<Descriptor>),
-    _stream: PhantomData<&'a Stream>,
+    /// Points into `_values`, which never change.
+    pointers: Box<[*mut c_void]>,
+    _values: Values,
 }
 
-impl Prepared<'_> {
-    pub(crate) fn run(&self) -> Result<(), Error> {
-        let _current = self.context.make_current()?;
+// SAFETY: the pointers lead to memory that moves with the value, and which nobody writes. The
+// driver's handles may be used from any thread.
+unsafe impl Send for Prepared {}
+// SAFETY: as above, also concurrently.
+unsafe impl Sync for Prepared {}
+
+impl Prepared {
+    /// Returns the mark that the kernel was launched.
+    pub(super) fn launches(&self) -> &Launches {
+        &self.launches
+    }
+
+    /// Queues the launch. The context is current.
+    ///
+    /// # Safety
+    ///
+    /// The stream is alive; null is the default stream.
+    pub(super) unsafe fn queue(&self, stream: *mut c_void) -> Result<(), Error> {
+        let Self { context, spec, shape, function, .. } = self;
         self.launches.note();
-        // SAFETY: as in `Context::queue`, but with pointers to values that `self` owns. The stream
-        // is borrowed for `'a`.
-        let launch = || unsafe {
-            call(self.context.driver, self.spec, self.shape, self.stream, self.function, &self.pointers)
-        };
-        self.context.in_order(self.stream, launch).map_err(|code| self.context.refusal(self.spec.name, code))
+        let pointers = self.pointers.as_ptr();
+        // SAFETY: `bind` made a value for each parameter, and `Properties::accept` checked that the
+        // PTX reads no further. The caller keeps the stream alive.
+        let launch = || unsafe { call(context.driver, spec, *shape, stream, *function, pointers) };
+        context.in_order(stream, launch).map_err(|code| context.refusal(spec.name, code))
     }
 }
 
@@ -233,13 +271,13 @@ unsafe fn call(
     shape: Shape,
     stream: *mut c_void,
     function: Function,
-    pointers: &Pointers,
+    pointers: *const *mut c_void,
 ) -> Result<(), Status> {
     let (attributes, count) = attributes(spec, shape);
     let attributes = &attributes[..count];
     let config = LaunchConfig::new(shape.grid, spec.threads, spec.shared_bytes, stream, attributes);
     // SAFETY: as the caller promises; the driver does not write to the pointers.
-    unsafe { driver.launch(&config, function, pointers.as_ptr().cast_mut()) }
+    unsafe { driver.launch(&config, function, pointers.cast_mut()) }
 }
 
 /// Returns the attributes of a launch, and how many of them are used.
@@ -278,6 +316,22 @@ mod tests {
         assert_eq!(attributes(Cluster::None, true, false), [cooperative]);
         assert_eq!(attributes(Cluster::AtLaunch { most: 8 }, false, true), [cluster, dependent]);
         assert_eq!(attributes(Cluster::AtLaunch { most: 8 }, true, true), [cluster, cooperative, dependent]);
+    }
+
+    #[test]
+    fn prepared_values_have_a_pointer_each_in_order() {
+        let (mut values, map) = (Values::default(), Descriptor::new([7; 128]));
+        values.push(1);
+        values.push_map(map);
+        values.push(2);
+        let moved = Box::new(values);
+        let pointers = moved.pointers();
+        assert!(pointers.len() == 3 && pointers[1].addr().is_multiple_of(64));
+        // SAFETY: the values are alive, and of these types.
+        unsafe {
+            assert_eq!([*pointers[0].cast::<u64>(), *pointers[2].cast::<u64>()], [1, 2]);
+            assert_eq!(*pointers[1].cast::<Descriptor>(), map);
+        }
     }
 
     #[test]

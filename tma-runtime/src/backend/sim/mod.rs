@@ -46,6 +46,8 @@ pub(crate) struct Context {
     host_threads: AtomicUsize,
     all_global_races: AtomicBool,
     instructions: AtomicU64,
+    allocations: AtomicU64,
+    encoded_maps: AtomicU64,
     hooks: Hooks,
 }
 
@@ -84,6 +86,8 @@ impl Context {
             host_threads: AtomicUsize::new(LaunchConfig::default().host_threads),
             all_global_races: AtomicBool::new(false),
             instructions: AtomicU64::new(0),
+            allocations: AtomicU64::new(0),
+            encoded_maps: AtomicU64::new(0),
             hooks: Hooks::default(),
         }
     }
@@ -97,6 +101,17 @@ impl Context {
     /// Returns the number of warp instructions that all launches so far have executed.
     pub(crate) fn instructions(&self) -> u64 {
         self.instructions.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many times memory has been allocated.
+    pub(crate) fn allocations(&self) -> u64 {
+        self.allocations.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many tensor maps have been encoded for launches.
+    #[cfg(test)]
+    pub(crate) fn encoded_maps(&self) -> u64 {
+        self.encoded_maps.load(Ordering::Relaxed)
     }
 
     pub(crate) fn id(&self) -> DeviceId {
@@ -139,6 +154,7 @@ impl Context {
     }
 
     pub(crate) fn allocate(&self, bytes: u64) -> Result<u64, Error> {
+        self.allocations.fetch_add(1, Ordering::Relaxed);
         locked(&self.memory).allocate(bytes, false).ok_or(Error::OutOfMemory { bytes, device: self.id() })
     }
 
@@ -288,6 +304,7 @@ impl Context {
             let size = sizes.next().unwrap_or(8);
             match bound {
                 Bound::Map { tensor, spec, source } => {
+                    self.encoded_maps.fetch_add(1, Ordering::Relaxed);
                     all.push(ptx_sim::Arg::Map(map_params(tensor, source, spec)?.map));
                 }
                 Bound::Global { address, len } => {

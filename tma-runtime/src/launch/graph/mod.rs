@@ -10,6 +10,7 @@ use crate::device::memory::Memory;
 use crate::device::stream::{self, Stream};
 use crate::error::Error;
 use crate::launch::args::erased::Arg;
+use crate::launch::prepared::{Prepared, PreparedBackend};
 use crate::spec::KernelSpec;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -31,11 +32,11 @@ pub struct Graph {
 #[derive(Debug)]
 enum GraphBackend {
     Cuda(cuda::Graph),
-    Sim(Vec<sim::Launch>),
+    Sim(Vec<Arc<sim::Launch>>),
 }
 
-/// A recorder of launches. [`Stream::capture`] passes one to its closure, which passes it to a
-/// kernel's `launch` in place of a device or a stream. Nothing runs.
+/// A recorder of launches. [`Stream::capture`] and [`Device::prepare`] pass one to their closures,
+/// which pass it to a kernel's `launch` in place of a device or a stream. Nothing runs.
 #[derive(Debug)]
 pub struct Capture {
     backend: CaptureBackend,
@@ -45,8 +46,12 @@ pub struct Capture {
 
 #[derive(Debug)]
 enum CaptureBackend {
+    /// A graph of a GPU.
     Cuda(cuda::Capture),
-    Sim(RefCell<Vec<sim::Launch>>),
+    /// Prepared launches of a GPU.
+    Prepared(RefCell<Vec<Arc<cuda::Prepared>>>),
+    /// Either of them on the simulator.
+    Sim(RefCell<Vec<Arc<sim::Launch>>>),
 }
 
 impl Stream {
@@ -90,12 +95,64 @@ impl Stream {
         };
         let capture = Capture { backend, memory: RefCell::default(), device };
         launches(&capture)?;
-        let Capture { backend, memory, device } = capture;
+        let (memory, Capture { backend, device, .. }) = (capture.owners(), capture);
         let backend = match backend {
             CaptureBackend::Cuda(capture) => GraphBackend::Cuda(capture.finish()?),
             CaptureBackend::Sim(launches) => GraphBackend::Sim(launches.into_inner()),
+            // A graph of a GPU is recorded by the driver.
+            CaptureBackend::Prepared(_) => GraphBackend::Sim(Vec::new()),
         };
-        Ok(Graph { backend, _memory: memory.into_inner(), device })
+        Ok(Graph { backend, _memory: memory, device })
+    }
+}
+
+impl Device {
+    /// Records, in order, the launches that the closure makes on its [`Capture`], each with its
+    /// kernel, grid, options and encoded arguments. None of them runs; [`Prepared::launch`] queues
+    /// them all, any number of times.
+    ///
+    /// The closure's error may be of any type that an [`Error`] can be converted to, such as those
+    /// of functions that launch kernels. If the closure fails, the recording is discarded.
+    ///
+    /// ```no_run
+    /// # mod scale { pub fn launch<T, U>(on: impl tma_runtime::launch::LaunchOn, blocks: u32, a: T, b: U)
+    /// # -> Result<(), tma_runtime::Error> { Ok(()) } }
+    /// use tma_runtime::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Error> {
+    /// let device = Device::open()?;
+    /// let src = device.tensor(&[1.0f32; 1024], [1024])?;
+    /// let mut dst = device.zeros::<f32, 1>([1024])?;
+    /// let step = device.prepare(|on| scale::launch(on, 8, &src, &mut dst))?;
+    /// let stream = device.stream()?;
+    /// for _ in 0..100 {
+    ///     step.launch(&stream)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of the closure, whose launches may also fail with [`Error::Unowned`].
+    pub fn prepare<E: From<Error>>(
+        &self,
+        launches: impl FnOnce(&Capture) -> Result<(), E>,
+    ) -> Result<Prepared, E> {
+        let backend = match self.backend() {
+            Backend::Cuda(_) => CaptureBackend::Prepared(RefCell::default()),
+            Backend::Sim(_) => CaptureBackend::Sim(RefCell::default()),
+        };
+        let capture = Capture { backend, memory: RefCell::default(), device: self.clone() };
+        launches(&capture)?;
+        let (memory, Capture { backend, device, .. }) = (capture.owners(), capture);
+        let backend = match backend {
+            CaptureBackend::Prepared(launches) => PreparedBackend::Cuda(launches.into_inner()),
+            CaptureBackend::Sim(launches) => PreparedBackend::Sim(launches.into_inner()),
+            // The driver records only graphs.
+            CaptureBackend::Cuda(_) => PreparedBackend::Sim(Vec::new()),
+        };
+        Ok(Prepared { backend, memory, device })
     }
 }
 
@@ -120,14 +177,45 @@ impl Capture {
         }
         match (&self.backend, self.device.backend()) {
             (CaptureBackend::Cuda(capture), _) => capture.launch(spec, shape, args)?,
+            (CaptureBackend::Prepared(launches), Backend::Cuda(context)) => {
+                launches.borrow_mut().push(Arc::new(context.prepare(spec, shape, args)?));
+            }
             (CaptureBackend::Sim(launches), Backend::Sim(context)) => {
-                launches.borrow_mut().push(context.prepare(spec, shape, args)?);
+                launches.borrow_mut().push(Arc::new(context.prepare(spec, shape, args)?));
             }
             // The backend always matches the device.
-            (CaptureBackend::Sim(_), Backend::Cuda(_)) => {}
+            (CaptureBackend::Sim(_), Backend::Cuda(_)) | (CaptureBackend::Prepared(_), Backend::Sim(_)) => {}
         }
         self.memory.borrow_mut().append(&mut owners);
         Ok(())
+    }
+
+    /// Records launches that are prepared on the same device.
+    pub(super) fn launch_prepared(&self, prepared: &Prepared) -> Result<(), Error> {
+        match (&self.backend, &prepared.backend) {
+            (CaptureBackend::Cuda(capture), PreparedBackend::Cuda(launches)) => {
+                capture.launch_prepared(launches)?;
+            }
+            (CaptureBackend::Prepared(recorded), PreparedBackend::Cuda(launches)) => {
+                recorded.borrow_mut().extend_from_slice(launches);
+            }
+            (CaptureBackend::Sim(recorded), PreparedBackend::Sim(launches)) => {
+                recorded.borrow_mut().extend_from_slice(launches);
+            }
+            // The device is the same.
+            (CaptureBackend::Cuda(_) | CaptureBackend::Prepared(_), PreparedBackend::Sim(_))
+            | (CaptureBackend::Sim(_), PreparedBackend::Cuda(_)) => {}
+        }
+        self.memory.borrow_mut().extend_from_slice(&prepared.memory);
+        Ok(())
+    }
+
+    /// Returns each allocation that the recorded launches use, once.
+    fn owners(&self) -> Vec<Arc<Memory>> {
+        let mut memory = self.memory.take();
+        memory.sort_unstable_by_key(Arc::as_ptr);
+        memory.dedup_by(|memory, other| Arc::ptr_eq(memory, other));
+        memory
     }
 }
 

@@ -1,50 +1,10 @@
 //! Tests of captures and graphs on the simulator, with a kernel of a few instructions.
 
 use super::*;
-use crate::launch::{Grid, launch, prepare};
-use crate::spec::{KernelParts, ParamKind, ParamSpec, Scalar};
-use crate::{DeviceTensor, TensorView};
-
-/// Computes `out[i] = 2 * src[i] + 1` for 32 numbers.
-const PARTS: KernelParts = KernelParts {
-    name: "double",
-    entry: "double",
-    ptx: ".version 8.0\n.target sm_90a\n.address_size 64\n\
-        .visible .entry double(.param .u64 src, .param .u64 src_len, .param .u64 out, .param .u64 out_len) {\n\
-        .reg .b32 %r<3>; .reg .b64 %d<4>;\n\
-        ld.param.b64 %d1, [src]; ld.param.b64 %d2, [out]; mov.u32 %r1, %tid.x;\n\
-        mad.wide.u32 %d1, %r1, 4, %d1; mad.wide.u32 %d2, %r1, 4, %d2;\n\
-        ld.global.b32 %r2, [%d1]; mad.lo.u32 %r2, %r2, 2, 1; st.global.b32 [%d2], %r2; ret; }",
-    params: &[
-        ParamSpec {
-            name: "src",
-            kind: ParamKind::Global { element: Scalar::U32, written: false, alignment: 4 },
-        },
-        ParamSpec {
-            name: "out",
-            kind: ParamKind::Global { element: Scalar::U32, written: true, alignment: 4 },
-        },
-    ],
-    ..KernelParts::NOTHING
-};
-
-const fn spec(parts: KernelParts) -> KernelSpec {
-    // SAFETY: the entry reads and writes 32 numbers, and every tensor passed to it here has as
-    // many.
-    unsafe { KernelSpec::from_parts(parts) }
-}
-
-static SPEC: KernelSpec = spec(PARTS);
-
-type Numbers = DeviceTensor<u32, 1>;
-
-fn double(on: &impl crate::launch::LaunchOn, src: &Numbers, out: &mut Numbers) -> Result<(), Error> {
-    launch(on, &SPEC, Grid::x(1), &[Arg::global(src.slice()), Arg::global_mut(out.slice_mut())])
-}
-
-fn numbers(device: &Device, first: u32) -> Result<Numbers, Error> {
-    device.tensor(&(first..first + 32).collect::<Vec<_>>(), [32])
-}
+use crate::TensorView;
+use crate::launch::doubling::{PARTS, SPEC, code, double, numbers, spec};
+use crate::launch::{Grid, launch};
+use crate::spec::{KernelParts, KernelSpec};
 
 #[test]
 fn nothing_runs_before_the_graph_is_launched() -> Result<(), Error> {
@@ -101,10 +61,6 @@ fn other_streams_and_captures_are_no_part_of_a_capture() -> Result<(), Error> {
     Ok(())
 }
 
-fn code<T>(result: Result<T, Error>) -> Option<&'static str> {
-    result.err().map(|error| error.code())
-}
-
 #[test]
 fn an_error_while_capturing_is_returned() -> Result<(), Error> {
     let device = Device::simulator();
@@ -150,19 +106,6 @@ fn tma0627_a_graph_keeps_its_arguments_alive() -> Result<(), Error> {
 }
 
 #[test]
-fn tma0628_prepared_launches_are_no_part_of_a_graph() -> Result<(), Error> {
-    let device = Device::simulator();
-    let stream = device.stream()?;
-    let (src, mut out) = (numbers(&device, 1)?, device.zeros::<u32, 1>([32])?);
-    let args = [Arg::global(src.slice()), Arg::global_mut(out.slice_mut())];
-    let captured = stream.capture(|capture| prepare(capture, &SPEC, Grid::x(1), &args).map(drop));
-    assert_eq!(code(captured), Some("TMA0628"));
-    prepare(&stream, &SPEC, Grid::x(1), &args)?.run()?;
-    assert_eq!(out.to_vec()?[0], 3);
-    Ok(())
-}
-
-#[test]
 fn tma0625_cooperative_blocks_are_resident_together() -> Result<(), Error> {
     static COOPERATIVE: KernelSpec = spec(KernelParts { cooperative: true, ..PARTS });
     let device = Device::simulator();
@@ -172,7 +115,8 @@ fn tma0625_cooperative_blocks_are_resident_together() -> Result<(), Error> {
     assert_eq!(most, 128);
     assert_eq!(code(launch(&device, &COOPERATIVE, Grid::x(most), &args)), None);
     assert_eq!(code(launch(&device, &COOPERATIVE, Grid::x(most + 1), &args)), Some("TMA0625"));
-    assert_eq!(code(prepare(&device, &COOPERATIVE, Grid::x(most + 1), &args)), Some("TMA0625"));
+    let prepared = device.prepare(|on| launch(on, &COOPERATIVE, Grid::x(most + 1), &args));
+    assert_eq!(code(prepared), Some("TMA0625"));
     assert_eq!(code(launch(&device, &SPEC, Grid::x(most + 1), &args)), None);
     Ok(())
 }
