@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The sources of the compiler's packages. From a registry, the others have the version of this
-/// one.
-const SOURCES: [&str; 3] = ["../front/src", "../protocol/src", "src"];
+/// The sources of the compiler's packages, and of the rules of the hardware. From a registry, the
+/// others have the version of this one.
+const SOURCES: [&str; 4] = ["../../tma-model/src", "../front/src", "../protocol/src", "src"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

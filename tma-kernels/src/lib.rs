@@ -19,7 +19,7 @@
 //! | function | what it computes |
 //! | --- | --- |
 //! | [`gemm::gemm`] | matrix products and batches of them, with bias, residual and activation |
-//! | [`gemm::gemm_gated`] | products with a gate, as SwiGLU |
+//! | [`gemm::gemm_gated`] | products with a gate, such as SwiGLU |
 //! | [`gemm::gemm_scaled`] | products of `e4m3` with scales of blocks |
 //! | [`gemm::gemm_scaled_masked`] | the same of groups with counts of rows |
 //! | [`gemm::gemm_quantized`] | products of `bf16` with weights of `e4m3` |

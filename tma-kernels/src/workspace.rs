@@ -1,4 +1,4 @@
-//! Workspaces in memory of the caller's.
+//! Workspaces in the caller's memory.
 
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
@@ -11,7 +11,7 @@ pub(crate) const fn bytes_of<T>(len: usize) -> usize {
     len.saturating_mul(size_of::<T>()).saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
 }
 
-/// Writes the error that a workspace in memory of the caller's is too small.
+/// Writes the error that a workspace in the caller's memory is too small.
 pub(crate) fn write_too_small(
     f: &mut std::fmt::Formatter<'_>,
     code: &str,
@@ -20,8 +20,8 @@ pub(crate) fn write_too_small(
 ) -> std::fmt::Result {
     write!(
         f,
-        "{code}: a workspace in memory of the caller's cannot grow: it has {found} bytes, but this call needs \
-         {wanted}; pass so many to `from_raw`, or use a workspace that allocates its memory"
+        "{code}: a workspace in the caller's memory cannot grow: it has {found} bytes, but this call needs \
+         {wanted}; pass at least that many to `from_raw`, or use a workspace that allocates its memory"
     )
 }
 

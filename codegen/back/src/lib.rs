@@ -25,8 +25,9 @@
 //! # Ok::<(), tma_codegen::Failure>(())
 //! ```
 //!
-//! All three parse and check the same tokens. Without the feature `llvm`, kernels are checked and
-//! launchers are generated, but there is no PTX.
+//! All three parse the same tokens. The macro checks only kernels without PTX: the others were
+//! checked when they were compiled. Without the feature `llvm`, kernels are checked and launchers are
+//! generated, but there is no PTX.
 
 #[cfg(feature = "llvm")]
 mod backend;

@@ -35,7 +35,7 @@ pub(crate) struct Front {
 pub(crate) enum Instance {
     /// An instance without errors.
     Checked(Box<CheckedKernel>),
-    /// An instance that is known to have none, and was not checked, with the bytes of its shared
+    /// An instance that was accepted before and is not checked again, with the bytes of its shared
     /// memory.
     Known(Box<Kernel>, u32),
     /// An instance with errors. Its signature still serves to check its launches.
@@ -62,7 +62,7 @@ pub(crate) enum Rules<'a> {
     /// Like `Protocol`, unless this function returns that the protocol of the instance, of a kernel
     /// with this hash, is known to be correct.
     ProtocolUnless(&'a dyn Fn(&Kernel, u64) -> bool),
-    /// Like `Protocol`, unless this function returns that the instance, of a kernel with this hash,
+    /// Like `Protocol`, unless this function returns that every instance, of a kernel with this hash,
     /// is known to break no rule at all.
     Unless(&'a dyn Fn(&Kernel, u64) -> bool),
 }
@@ -77,15 +77,17 @@ pub(crate) fn front(item: &KernelItem, shared: &ModuleItems, rules: Rules<'_>) -
     names::judge_imports(&words, shared, &mut sink);
     let sound = sink.is_empty();
     let (mut right, mut operations) = (QuickSet::default(), 0);
+    // Instances share a limit: all of them are known, or all are checked.
+    let are_known = match rules {
+        Rules::Unless(is_known) => sound && kernels.iter().all(|kernel| is_known(kernel, hash)),
+        Rules::Statements | Rules::Protocol | Rules::ProtocolUnless(_) => false,
+    };
     let instances = kernels.into_iter().map(|kernel| {
         dump::ir(&kernel);
         if operations > INSTANCES_OPERATIONS {
             return Instance::Refused(Box::new(kernel));
         }
-        if let Rules::Unless(is_known) = rules
-            && sound
-            && is_known(&kernel, hash)
-        {
+        if are_known {
             let bytes = layout::lay_out(&kernel, &mut sink).bytes();
             return Instance::Known(Box::new(kernel), bytes);
         }

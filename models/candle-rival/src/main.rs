@@ -29,7 +29,7 @@ struct Arguments {
     /// Steps that are measured.
     #[arg(long, default_value_t = 128)]
     steps: usize,
-    /// The tokens of the prompt whose reading is measured, or 0.
+    /// The length of the measured prompt in tokens; 0 skips this measurement.
     #[arg(long, default_value_t = 8192)]
     prompt: usize,
     /// Measurements, of which the fastest and the slowest are printed as well.
@@ -133,7 +133,7 @@ impl SimpleBackend for Noise {
     }
 }
 
-/// The model, and what makes its caches.
+/// The model, and the settings of its caches.
 struct Rival {
     arguments: Arguments,
     config: Config,
@@ -216,7 +216,7 @@ impl Rival {
         Ok(())
     }
 
-    /// Measures how long a prompt is read.
+    /// Measures the time to process a prompt.
     fn read(&self) -> Result<()> {
         let Arguments { prompt, rounds, .. } = self.arguments;
         if prompt == 0 {

@@ -119,8 +119,8 @@ pub(crate) fn multiply_gated(
 ) -> Result<(), ModelError> {
     let GatedProduct { linear, gate } = product;
     if let (Matrix::Bf16(weight), None) = (&linear.weight, &linear.bias) {
-        let ([_, inner], [_, columns]) = (out.shape(), x.shape());
-        let weight = weight.view().with_strides([2, inner, columns], [inner * columns, columns, 1])?;
+        let [rows, columns] = weight.shape();
+        let weight = weight.view().with_strides([2, rows / 2, columns], [rows / 2 * columns, columns, 1])?;
         let options =
             GatedOptions { constant_b: true, products: Some(between), workspace: Some(&mut memory.gemm) };
         return Ok(gemm_gated(on, x, weight, out, gate, options)?);

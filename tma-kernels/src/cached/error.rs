@@ -100,7 +100,7 @@ pub enum CachedAttentionError {
         strides: Vec<usize>,
     },
 
-    /// A workspace in memory of the caller's is too small.
+    /// A workspace in the caller's memory is too small.
     Workspace {
         /// The bytes that it has.
         found: usize,

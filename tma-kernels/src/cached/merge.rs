@@ -71,9 +71,12 @@ pub mod rows {
             let sequence = index / rows / key_heads;
             let keys = length(problem, page_starts, lengths, sequence);
             let parts = parts(seen(problem, keys), unit_keys);
-            if parts > 1 && column < depth {
-                let first_unit = starts.get(sequence) + (head * tiles(problem) + row / tile_rows) * parts;
-                let first = first_unit * unit_rows + row % tile_rows;
+            let tile = head * tiles(problem) + row / tile_rows;
+            let first_unit = starts.get(sequence) as u64 + tile as u64 * parts as u64;
+            // Beyond the memory only if lengths have changed, or another call has used it meanwhile.
+            let end = (first_unit + parts as u64) * (unit_rows * DEPTH) as u64;
+            if parts > 1 && column < depth && end <= partials.len() {
+                let first = first_unit as u32 * unit_rows + row % tile_rows;
                 let all = merged::<DEPTH, BATCH>(partials, stats, first, parts, unit_rows, column, scale);
                 let row = query_row(problem, sequence, head, keys, row);
                 store_row::<T, SHIFT>(problem, o, of_o, lse, sinks, row, column, all, scale);

@@ -150,12 +150,12 @@ pub struct CachedAttentionOptions<'a, T> {
     /// The value is -∞ for a query that sees no key.
     pub lse: Option<TensorViewMut<'a, f32, 3>>,
     /// Memory for heads whose keys are divided among blocks. It grows if it is too small, unless it
-    /// is [memory of the caller's](CacheWorkspace::from_raw). Without it, the call allocates its
+    /// is [the caller's memory](CacheWorkspace::from_raw). Without it, the call allocates its
     /// own, and waits when that is freed.
     pub workspace: Option<&'a mut CacheWorkspace>,
     /// The division of the work. `None` stands for the result of [`Division::of`].
     pub division: Option<Division>,
-    /// Whether lengths, the table, scales, and all keys and values but the last of each sequence
+    /// Whether lengths, the table or page indices, scales, and all keys and values but the last of each sequence
     /// (as many as it has queries) stay as they are until all work that is queued before has ended.
     /// A kernel for up to 8 rows of queries per head of keys, and up to 2048 sequences, then reads
     /// them while the previous kernel still runs. If they are written all the same, results have
@@ -261,7 +261,7 @@ fn tile_rows(rows: usize) -> usize {
 /// # Errors
 ///
 /// `TMA0550` to `TMA0552` for tensors and options that do not match, `TMA0568` for pages and
-/// `TMA0569` for rows that cannot be read, `TMA0570` if memory of the caller's is too small. Also
+/// `TMA0569` for rows that cannot be read, `TMA0570` if the caller's memory is too small. Also
 /// the errors of [`launch`](tma_runtime::launch::launch).
 ///
 /// ```

@@ -24,7 +24,7 @@ pub struct CacheWorkspace {
     pub(super) starts: DeviceTensor<u32, 1>,
     /// The number of work units that blocks have taken. Zero between launches.
     pub(super) taken: DeviceTensor<u32, 1>,
-    /// The bytes of memory of the caller's, which cannot grow.
+    /// The bytes of the caller's memory, which cannot grow.
     given: Option<usize>,
 }
 
@@ -55,7 +55,9 @@ impl CacheWorkspace {
     /// Returns how many bytes a call with such queries and such a cache needs, whatever its other
     /// options are. `division` is that of the [options](super::CachedAttentionOptions::division).
     ///
-    /// The number depends on shapes, not on lengths: it is that of the longest sequences that fit.
+    /// The number depends on shapes, not on lengths: it is that of the longest sequences that fit. It
+    /// also suffices for fewer sequences, whose keys are divided more finely. Fewer queries or keys
+    /// may need more.
     ///
     /// # Errors
     ///
@@ -68,12 +70,16 @@ impl CacheWorkspace {
     ) -> Result<usize, CachedAttentionError> {
         let shape = q.view().shape();
         let problem = Problem::of::<T, C>([shape; 2], &cache, &CachedAttentionOptions::default())?;
-        let division = division.unwrap_or_else(|| problem.division(device));
-        Ok(bytes_of_chunks(Size::of(&problem, division).chunks()))
+        let chunks = (1..=problem.sequences).map(|sequences| {
+            let problem = Problem { sequences, ..problem };
+            let division = division.unwrap_or_else(|| problem.division(device));
+            Size::of(&problem, division).chunks()
+        });
+        Ok(bytes_of_chunks(chunks.max().unwrap_or(0)))
     }
 
-    /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated: those of the
-    /// greatest of all calls. It never grows. Part of it is filled with zeros now. The address is a
+    /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated: the greatest
+    /// number that any of the calls needs. It never grows. Part of it is filled with zeros now. The address is a
     /// multiple of 128.
     ///
     /// ```
@@ -154,7 +160,7 @@ impl CacheWorkspace {
 /// counter.
 const LEAST_DEPTH: usize = 64;
 
-/// Sums of which memory of the caller's has a multiple, so that those of a chunk, and the
+/// Sums of which the caller's memory has a multiple, so that those of a chunk, and the
 /// statistics and counters for them, are multiples of 128 bytes.
 const CHUNK: usize = 32 * LEAST_DEPTH;
 

@@ -89,7 +89,7 @@ pub enum GemmError {
     /// The gate cannot be applied to the products of a GEMM.
     Gate(ModelError),
 
-    /// A workspace in memory of the caller's is too small.
+    /// A workspace in the caller's memory is too small.
     Workspace {
         /// The bytes that it has.
         found: usize,

@@ -6,18 +6,18 @@ use tma_runtime::prelude::*;
 
 use super::few_rows::GatedRows;
 use super::{GemmError, GemmOptions, Product, Workspace, gemm};
-use crate::model::{Gate, ModelElement, gated_packed};
+use crate::model::{Gate, ModelElement, ModelError, gated_packed};
 
-/// How [`gemm_gated`] may read B, and memory for many rows of A.
+/// Options of [`gemm_gated`].
 #[derive(Debug)]
 pub struct GatedOptions<'a, T: Scalar> {
     /// Whether no work that is queued before and has not ended writes B: as
     /// [`GemmOptions::constant_b`].
     pub constant_b: bool,
-    /// M × 2 · N elements, whose rows are contiguous: the products before the gate. Needed for more
-    /// than 16 rows of A, and for rows that one launch does not support.
+    /// M × 2 · N elements: memory for the products before the gate. Needed unless the call is a single
+    /// launch.
     pub products: Option<TensorViewMut<'a, T, 2>>,
-    /// As [`GemmOptions::workspace`], for more than 16 rows.
+    /// As [`GemmOptions::workspace`], for the GEMM that computes `products`.
     pub workspace: Option<&'a mut Workspace>,
 }
 
@@ -30,11 +30,11 @@ impl<T: Scalar> Default for GatedOptions<'_, T> {
 /// Queues `C = gate(A · B₀ᵀ) ∘ (A · B₁ᵀ)`, element by element: the first part of a gated multilayer
 /// perceptron, SwiGLU or GeGLU.
 ///
-/// A is M × K, B is 2 × N × K, the gate's matrix first, and C is M × N. Up to 16 rows of A take a
-/// single launch, which reads B once, if K is a multiple of 64 and the columns of A, B and C are
-/// contiguous. Sums are then not rounded before the gate. For other matrices, [`gemm`](fn@gemm)
-/// computes `products`, to which [`gated_packed`] applies the gate; B₁ must then follow B₀ without a
-/// gap.
+/// A is M × K, B is 2 × N × K, the gate's matrix first, and C is M × N, with contiguous columns. Up
+/// to 16 rows of A take a single launch, which reads B once, if K is a multiple of 64 and A and B
+/// are not memory of other libraries with gaps between rows. Sums are then not rounded before the
+/// gate. Otherwise [`gemm`](fn@gemm) computes `products`, to which [`gated_packed`] applies the gate.
+/// B₁ must then follow B₀ without a gap, and memory of other libraries must be contiguous.
 ///
 /// The single launch allocates nothing.
 ///
@@ -56,8 +56,9 @@ impl<T: Scalar> Default for GatedOptions<'_, T> {
 ///
 /// # Errors
 ///
-/// `TMA0546` if the matrices do not match or are too large, `TMA0547` if `products` is missing or B
-/// has a gap, and the errors of [`launch`](tma_runtime::launch::launch).
+/// `TMA0546` if the matrices do not match or are too large, `TMA0547` if `products` is missing or B₁
+/// does not follow B₀, `TMA0570` if a workspace that cannot grow is too small, `TMA0576` if C's
+/// columns are not contiguous, and the errors of [`launch`](tma_runtime::launch::launch).
 pub fn gemm_gated<T: Product<T> + ModelElement>(
     on: &impl LaunchOn,
     a: impl MapArg<T, 2>,
@@ -76,6 +77,9 @@ pub fn gemm_gated<T: Product<T> + ModelElement>(
     if m == 0 || n == 0 {
         return Ok(());
     }
+    if n > 1 && c.strides()[1] != 1 {
+        return Err(ModelError::Rows { tensor: "out", strides: c.strides().to_vec() }.into());
+    }
     let rows = GatedRows { a, b, c, gate };
     if rows.is_supported() {
         return rows.queue(on, options.constant_b);
@@ -88,6 +92,7 @@ pub fn gemm_gated<T: Product<T> + ModelElement>(
     };
     fits("`products`", &products.shape(), &[m, 2 * n])?;
     let [between, row, _] = b.strides();
+    let row = if n == 1 { between } else { row };
     if between != n * row {
         let what = "a gate, these extents and matrices of B that do not follow each other";
         return Err(missing(what, "copy them to one tensor"));

@@ -118,7 +118,7 @@ pub struct GemmOptions<'a, C: Scalar, const N: usize> {
     /// [`choose`](choose::choose).
     pub choice: Option<Choice>,
     /// Memory for GEMMs whose sums are split among clusters. It grows if it is too small for one,
-    /// unless it is [memory of the caller's](Workspace::from_raw). Without it, such a GEMM
+    /// unless it is [the caller's memory](Workspace::from_raw). Without it, such a GEMM
     /// allocates its own, and waits when that is freed; on a stream that another library is
     /// capturing, where memory cannot be allocated, sums are not split.
     pub workspace: Option<&'a mut Workspace>,

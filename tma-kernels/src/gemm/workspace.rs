@@ -13,7 +13,7 @@ const SUMS: usize = 64 * 256;
 pub struct Workspace {
     pub(super) partials: DeviceTensor<f32, 1>,
     pub(super) tickets: DeviceTensor<u32, 1>,
-    /// The bytes of memory of the caller's, which cannot grow.
+    /// The bytes of the caller's memory, which cannot grow.
     given: Option<usize>,
 }
 

@@ -72,7 +72,7 @@ pub enum ModelError {
         wanted: &'static str,
     },
 
-    /// A workspace in memory of the caller's is too small.
+    /// A workspace in the caller's memory is too small.
     Workspace {
         /// The bytes that it has.
         found: usize,

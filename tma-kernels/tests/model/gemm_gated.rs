@@ -1,6 +1,6 @@
 //! Gates within GEMMs.
 
-use tma_kernels::gemm::{GatedOptions, GemmError, gemm_gated};
+use tma_kernels::gemm::{GatedOptions, GemmError, Product, gemm_gated};
 use tma_kernels::model::Gate;
 use tma_runtime::prelude::*;
 
@@ -12,12 +12,17 @@ const APART: usize = 3;
 
 /// Compares a GEMM of M × N × K with sums in `f64`.
 #[track_caller]
-fn check(mnk: [usize; 3], gate: Gate, products_are_stored: bool) -> Result<(), GemmError> {
-    let (device, [m, n, k]) = (Device::simulator(), mnk);
-    let (a, b) = (numbers::<bf16>(1, m * k, 0.5), numbers::<bf16>(2, 2 * n * k, 0.5));
+fn check<T: Element + Product<T>>(
+    mnk: [usize; 3],
+    gate: Gate,
+    products_are_stored: bool,
+) -> Result<(), GemmError> {
+    let (device, [m, n, k]) = (Device::open()?, mnk);
+    let (a, b) = (numbers::<T>(1, m * k, 0.5), numbers::<T>(2, 2 * n * k, 0.5));
+    let before = numbers::<T>(3, 1, 1.0)[0];
     let (of_a, of_b) = (device.tensor(&a, [m, k])?, device.tensor(&b, [2, n, k])?);
-    let mut all = device.tensor(&vec![bf16::ONE; m * (n + APART)], [m, n + APART])?;
-    let mut products = device.zeros::<bf16, 2>([m, 2 * n])?;
+    let mut all = device.tensor(&vec![before; m * (n + APART)], [m, n + APART])?;
+    let mut products = device.zeros::<T, 2>([m, 2 * n])?;
     let options = GatedOptions {
         constant_b: m == 5,
         products: products_are_stored.then(|| products.view_mut()),
@@ -27,7 +32,7 @@ fn check(mnk: [usize; 3], gate: Gate, products_are_stored: bool) -> Result<(), G
     for (i, found) in all.to_vec()?.into_iter().enumerate() {
         let (row, column) = (i / (n + APART), i % (n + APART));
         if column >= n {
-            assert_eq!(found, bf16::ONE, "{mnk:?}: row {row}, {column}");
+            assert_eq!(found.value(), before.value(), "{mnk:?}: row {row}, {column}");
             continue;
         }
         let sums = [0, 1].map(|matrix| {
@@ -47,7 +52,7 @@ fn check(mnk: [usize; 3], gate: Gate, products_are_stored: bool) -> Result<(), G
             + error_of_y * x.abs()
             + error_of_x * error_of_y;
         let error = (found.value() - wanted).abs();
-        assert!(error <= bound, "{mnk:?}, {gate:?}: row {row}, {column}: {found}, not {wanted}");
+        assert!(error <= bound, "{mnk:?}, {gate:?}: row {row}, {column}: {found:?}, not {wanted}");
     }
     Ok(())
 }
@@ -55,22 +60,22 @@ fn check(mnk: [usize; 3], gate: Gate, products_are_stored: bool) -> Result<(), G
 #[test]
 fn gates_are_applied_to_sums_of_few_rows() -> Result<(), GemmError> {
     for gate in GATES {
-        check([1, 136, 1088], gate, false)?;
-        check([5, 67, 64], gate, false)?;
-        check([16, 40, 320], gate, false)?;
+        check::<bf16>([1, 136, 1088], gate, false)?;
+        check::<f16>([5, 67, 64], gate, false)?;
+        check::<bf16>([16, 40, 320], gate, false)?;
     }
-    check([3, 4000, 64], Gate::Silu, false)
+    check::<bf16>([3, 4000, 64], Gate::Silu, false)
 }
 
 #[test]
 fn gates_are_applied_to_products_of_many_rows() -> Result<(), GemmError> {
-    check([20, 24, 128], Gate::Silu, true)?;
-    check([4, 24, 72], Gate::GeluTanh, true)
+    check::<bf16>([20, 24, 128], Gate::Silu, true)?;
+    check::<f16>([4, 24, 72], Gate::GeluTanh, true)
 }
 
 #[test]
 fn gates_without_columns_or_rows() -> Result<(), GemmError> {
-    let device = Device::simulator();
+    let device = Device::open()?;
     let mut c = device.filled_bytes::<bf16, 2>([2, 8], 0xff)?;
     let (a, b) = (device.zeros::<bf16, 2>([2, 0])?, device.zeros::<bf16, 3>([2, 8, 0])?);
     let mut products = device.filled_bytes::<bf16, 2>([2, 16], 0xff)?;
@@ -84,7 +89,7 @@ fn gates_without_columns_or_rows() -> Result<(), GemmError> {
 
 #[test]
 fn gates_of_other_matrices_are_refused() -> Result<(), GemmError> {
-    let device = Device::simulator();
+    let device = Device::open()?;
     let (a, b) = (device.zeros::<bf16, 2>([20, 64])?, device.zeros::<bf16, 3>([2, 8, 64])?);
     let (mut c, mut products) = (device.zeros::<bf16, 2>([20, 8])?, device.zeros::<bf16, 2>([20, 16])?);
     let mut refused = |b: TensorView<'_, bf16, 3>, products: Option<TensorViewMut<'_, bf16, 2>>| {

@@ -46,8 +46,8 @@ impl Ptx {
     }
 }
 
-/// Whether there is PTX of this kernel, which only a kernel that broke no rule has: the build script
-/// compiled it, or the build that kept it did.
+/// Returns whether this kernel has a PTX file. Only accepted kernels have one: of this build, or of
+/// the build that kept it.
 pub(super) fn is_there(kernel: &Kernel, hash: u64) -> bool {
     out_dir().is_some_and(|out_dir| file(&out_dir, kernel, hash).is_file())
 }

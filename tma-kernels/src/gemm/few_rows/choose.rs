@@ -38,7 +38,7 @@ impl FewRows {
     }
 }
 
-/// Returns the rows of A of the instructions for M rows, if the kernel has such.
+/// Returns the number of rows of A in an instruction, or `None` if M is too large.
 pub(super) fn instruction_rows(m: usize) -> Option<u32> {
     match m {
         0..=1 => Some(1),

@@ -88,7 +88,8 @@ pub(super) struct GatedRows<'a, T: Scalar> {
 }
 
 impl<T: Scalar> GatedRows<'_, T> {
-    /// Returns whether the kernel supports the operands.
+    /// Returns whether the kernel supports A and B. Columns of C are contiguous, since threads store
+    /// single elements.
     pub(super) fn is_supported(&self) -> bool {
         let [m, k] = self.a.shape();
         let Ok(a) = batch(self.a) else { return false };
@@ -98,7 +99,6 @@ impl<T: Scalar> GatedRows<'_, T> {
             && is_in_panels(&self.b, PANEL)
             && matrices_in_panels(self.b).is_ok() // not of foreign memory with gaps
             && panels_of_rows(a).is_ok()
-            && (self.c.shape()[1] == 1 || self.c.strides()[1] == 1) // threads store single elements
     }
 
     /// Queues the kernel.
@@ -150,7 +150,8 @@ impl<C: Scalar> RowByE4m3<'_, C> {
             && key_of_row(k).is_some()
             && is_in_panels(&self.a, WIDE_PANEL)
             && is_in_panels(&self.b, WIDE_PANEL)
-            && panels(self.b, WIDE_PANEL).is_ok() // not of foreign memory with gaps
+            && panels(self.b, WIDE_PANEL).is_ok()
+            && elements(self.b).is_ok() // not of foreign memory with gaps
             && self.a.as_ptr().is_multiple_of(16) // a bulk copy loads it
     }
 
@@ -174,7 +175,7 @@ impl<C: Scalar> RowByE4m3<'_, C> {
             Grid::x((n as u32).div_ceil(BN).min(on.device().multiprocessors())),
             a.with_strides([k], [1])?,
             panels(b, WIDE_PANEL)?.l2_promotion(L2Promotion::B256),
-            b.with_strides([(n - 1) * row + k], [1])?,
+            elements(b)?,
             row as u64,
             c,
             scales,
@@ -201,6 +202,12 @@ fn key_of_row(k: usize) -> Option<split::multiply::Key> {
 fn panels<T: Scalar>(matrix: TensorView<'_, T, 3>, columns: u32) -> Result<TensorView<'_, T, 3>, Error> {
     let ([_, rows, k], [_, row, _], columns) = (matrix.shape(), matrix.strides(), columns as usize);
     matrix.with_strides([k / columns, rows, columns], [columns, row, 1])
+}
+
+/// Returns a matrix as its memory, from the first element to the last.
+fn elements<T: Scalar>(matrix: TensorView<'_, T, 3>) -> Result<TensorView<'_, T, 1>, Error> {
+    let ([_, rows, k], [_, row, _]) = (matrix.shape(), matrix.strides());
+    matrix.with_strides([rows.saturating_sub(1) * row + k], [1])
 }
 
 /// Returns matrices of B as panels of their columns: panels × matrices × rows × columns.

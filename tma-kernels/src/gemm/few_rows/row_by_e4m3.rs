@@ -7,9 +7,9 @@ use tma_runtime::tma_module;
 /// and all of K.
 ///
 /// The tensor cores multiply B as it is, since A becomes `e4m3`, too: an element of `bf16` has
-/// twice the bits of one of `e4m3`, and is the sum of two, a high and a low part. Those of small
-/// elements are multiplied by a greater power of two, and are columns of their own, so that they
-/// keep all bits, too.
+/// twice the bits of one of `e4m3`, and is the sum of two, a high and a low part. Small elements are
+/// multiplied by a greater power of two first, which keeps their bits; their two parts are separate
+/// columns.
 ///
 /// An instruction has 64 rows of B: 16 of each of four panels of K. Its 16 columns are the four
 /// parts of A in each of these panels. Each warp of the warpgroup has the rows of one panel, of
@@ -63,9 +63,10 @@ pub mod split {
         tile.set_vec::<4>([at[0], at[1] + 1, at[2]], low);
     }
 
-    /// Writes a panel of A to its tile, multiplied by a power of two that brings the greatest element
-    /// to [2^7, 2^8), of 448 that `e4m3` has. `inverses` receives the inverse of that power, or
-    /// [`SPECIAL`]. Past column `k` of A are zeros. A warp calls it.
+    /// Multiplies a panel of A by a power of two, and writes it to its tile. The greatest element
+    /// becomes 2^7 to 2^8, below the 448 that `e4m3` reaches, or less if it is below 2^-119.
+    /// `inverses` receives the inverse of the power, or [`SPECIAL`]. Past column `k` of A are zeros. A
+    /// warp calls it.
     #[tma_device]
     fn convert<const QUADS: u32, const PANELS_A: u32, const COLUMNS_A: u32>(
         row: SharedArray<bf16, COLUMNS_A>,
@@ -131,8 +132,8 @@ pub mod split {
     /// Computes `n` elements of C, in units of `BN` rows of B, whose K is whole panels. Without
     /// scales, all of them are 1. Warps convert A while they compute a block's first unit.
     ///
-    /// `elements_of_b` is the memory of `b`, with so many elements from one row to the next: only the
-    /// products of special panels are computed from it.
+    /// `elements_of_b` is the memory of `b`, and `row_of_b` the stride of its rows: only the products
+    /// of special panels are computed from it.
     ///
     /// A block reads B and scales before the previous kernel has ended if `is_constant`.
     #[tma_kernel(threads = 32 * (WARPS + 2), unchecked, instances(
@@ -140,8 +141,8 @@ pub mod split {
         let COLUMNS_A = PANELS_A * WIDE_PANEL;
 
         C in [bf16, f32],
-        // Half of a multiprocessor's shared memory, as in the other kernel; steps of a unit are at
-        // most as many as a warp has lanes, which hold their scales.
+        // More than half of a multiprocessor's shared memory, as in the other kernel, so that one
+        // block fits. A unit has at most as many steps as a warp has lanes, which hold their scales.
         (PANELS_A, STAGES) in [k4096 = (32, 7), k16384 = (128, 5)];
     ))]
     pub fn multiply<C, const PANELS_A: u32, const STAGES: u32, const QUADS: u32, const COLUMNS_A: u32>(

@@ -43,7 +43,7 @@ pub struct GroupedOptions<'a> {
 pub struct GroupedWorkspace {
     maps: MapWorkspace,
     ended: DeviceTensor<u64, 1>,
-    /// The bytes of memory of the caller's.
+    /// The bytes of the caller's memory.
     given: Option<usize>,
 }
 
@@ -133,7 +133,7 @@ const fn bytes_of_blocks(blocks: usize) -> usize {
 /// # Errors
 ///
 /// `TMA0558` if the tensors do not match or have more than 512 groups, `TMA0546` if they are too
-/// large, `TMA0547` if no kernel supports the GEMM, `TMA0570` if memory of the caller's is too
+/// large, `TMA0547` if no kernel supports the GEMM, `TMA0570` if the caller's memory is too
 /// small, and the errors of [`launch`](tma_runtime::launch::launch). Ends that decrease, or exceed
 /// the rows of A, stop the kernel: `TMA0545`.
 pub fn gemm_grouped<AB: Product<C>, C: Scalar>(

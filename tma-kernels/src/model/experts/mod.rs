@@ -24,7 +24,7 @@ const FEW_SLOTS: usize = 4;
 /// The logits of a lane of the instance for many experts.
 const MANY_SLOTS: usize = 16;
 
-/// The results of [`route`], in memory of the caller's.
+/// The results of [`route`], in the caller's memory.
 #[derive(Debug)]
 pub struct RoutesMut<'a> {
     /// The experts of each token, from the one with the greatest logit: tokens × choices.
@@ -55,7 +55,7 @@ pub struct RouteOptions<'a> {
 pub struct RouteWorkspace {
     /// Chunks of tokens × 2 × experts: a bit for each expert and token.
     masks: DeviceTensor<u32, 1>,
-    /// The bytes of memory of the caller's, which cannot grow.
+    /// The bytes of the caller's memory, which cannot grow.
     given: Option<usize>,
 }
 
@@ -163,7 +163,7 @@ fn words(tokens: usize, experts: usize) -> usize {
 ///
 /// `TMA0575` for shapes that do not match, `TMA0576` for rows whose elements are not adjacent and
 /// `TMA0577` for more than 512 experts, no choice or more than 16, more choices than experts, or
-/// too many tokens, `TMA0570` if memory of the caller's is too small. Also the errors of
+/// too many tokens, `TMA0570` if the caller's memory is too small. Also the errors of
 /// [`launch`](tma_runtime::launch::launch).
 pub fn route<T: ModelElement>(
     on: &impl LaunchOn,

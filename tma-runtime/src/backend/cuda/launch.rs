@@ -173,8 +173,12 @@ impl Context {
         launches: &[Arc<Prepared>],
     ) -> Result<(), Error> {
         let (_current, stream) = (self.make_current()?, raw(stream));
-        // SAFETY: the stream is borrowed.
-        launches.iter().try_for_each(|launch| unsafe { launch.queue(stream) })
+        launches.iter().try_for_each(|launch| {
+            // SAFETY: the stream is borrowed.
+            unsafe { launch.queue(stream)? };
+            launch.launches().note();
+            Ok(())
+        })
     }
 
     /// Returns the error of a launch that the driver rejected.
@@ -248,7 +252,6 @@ impl Prepared {
     /// The stream is alive; null is the default stream.
     pub(super) unsafe fn queue(&self, stream: *mut c_void) -> Result<(), Error> {
         let Self { context, spec, shape, function, .. } = self;
-        self.launches.note();
         let pointers = self.pointers.as_ptr();
         // SAFETY: `bind` made a value for each parameter, and `Properties::accept` checked that the
         // PTX reads no further. The caller keeps the stream alive.

@@ -192,6 +192,8 @@ impl Capture {
 
     /// Records launches that are prepared on the same device.
     pub(super) fn launch_prepared(&self, prepared: &Prepared) -> Result<(), Error> {
+        // Also if only some of the launches are recorded.
+        self.memory.borrow_mut().extend_from_slice(&prepared.memory);
         match (&self.backend, &prepared.backend) {
             (CaptureBackend::Cuda(capture), PreparedBackend::Cuda(launches)) => {
                 capture.launch_prepared(launches)?;
@@ -206,7 +208,6 @@ impl Capture {
             (CaptureBackend::Cuda(_) | CaptureBackend::Prepared(_), PreparedBackend::Sim(_))
             | (CaptureBackend::Sim(_), PreparedBackend::Cuda(_)) => {}
         }
-        self.memory.borrow_mut().extend_from_slice(&prepared.memory);
         Ok(())
     }
 

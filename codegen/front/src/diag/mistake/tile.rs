@@ -77,7 +77,7 @@ impl Tile {
                 Text::new(Code::TilePart, format!("a `{tile}` cannot be divided into bands of {rows} rows"))
                     .help(
                         "use a tile of two dimensions, or of more with rows no longer than a panel, and a \
-                         number of rows that divides its own",
+                         divisor of its number of rows",
                     )
             }
             Self::Columns { tile, columns } => {
