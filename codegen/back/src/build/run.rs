@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, mem};
 
 use tma_front::abi::{ptx_file, ptx_file_of};
+use tma_front::bug;
 use tma_front::check::for_target;
 use tma_front::diag::{Diagnostic, Located, Sink};
 use tma_front::ir::Kernel;
@@ -275,7 +276,7 @@ impl<'a> Run<'a> {
         let (mut sink, mut instances, mut is_right) = (Sink::default(), vec![], warnings.is_empty());
         for instance in front.instances {
             let checked = match instance {
-                Instance::Known(kernel, _) => unreachable!("{}: only the macro skips checks", kernel.path()),
+                Instance::Known(kernel, _) => bug!("{}: only the macro skips checks", kernel.path()),
                 Instance::Refused(kernel) => {
                     self.report.refused.push(kernel.path());
                     is_right = false;
