@@ -101,7 +101,7 @@ fn allocates_nothing(device: &Device, name: &str, mut call: impl FnMut(&With<'_>
 
 #[test]
 fn calls_with_results_and_workspaces_allocate_nothing() -> Outcome {
-    let device = Device::simulator();
+    let device = Device::open()?;
     let (a, b) = (matrix(&device, 1, [40, 320])?, matrix(&device, 2, [72, 320])?);
     let (mut c, mut workspace) = (device.zeros([40, 72])?, Workspace::new(&device)?);
     allocates_nothing(&device, "gemm", |on| multiply(on, [&a, &b], &mut c, &mut workspace))?;
@@ -165,7 +165,7 @@ fn calls_with_results_and_workspaces_allocate_nothing() -> Outcome {
 /// dropped.
 #[test]
 fn prepared_calls_compute_the_same_bits() -> Outcome {
-    let device = Device::simulator();
+    let device = Device::open()?;
     let stream = device.stream()?;
     let (a, b) = (matrix(&device, 1, [40, 320])?, matrix(&device, 2, [72, 320])?);
     let mut decoder = Decoder::new(&device, 3)?;
@@ -203,7 +203,7 @@ fn prepared_calls_compute_the_same_bits() -> Outcome {
 
 #[test]
 fn workspaces_in_given_memory_suffice_with_their_bytes() -> Outcome {
-    let device = Device::simulator();
+    let device = Device::open()?;
     let (a, b) = (matrix(&device, 1, [40, 320])?, matrix(&device, 2, [72, 320])?);
     let (mut c, mut again) = (device.zeros([40, 72])?, device.zeros([40, 72])?);
     multiply(&device, [&a, &b], &mut c, &mut Workspace::new(&device)?)?;
@@ -246,7 +246,7 @@ fn workspaces_in_given_memory_suffice_with_their_bytes() -> Outcome {
 
 #[test]
 fn tma0570_given_memory_does_not_grow() -> Outcome {
-    let device = Device::simulator();
+    let device = Device::open()?;
     let memory = device.zeros::<u8, 1>([1 << 16])?;
     let at = memory.as_ptr();
     let (a, b) = (matrix(&device, 1, [40, 320])?, matrix(&device, 2, [72, 320])?);
