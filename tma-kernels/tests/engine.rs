@@ -1,5 +1,5 @@
-//! The promises to engines: calls that allocate nothing, workspaces in their own memory, and prepared
-//! calls.
+//! The promises to engines: calls that allocate nothing, workspaces in their own memory, and
+//! prepared calls.
 #![cfg(feature = "llvm")]
 
 use std::error::Error;

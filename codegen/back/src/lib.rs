@@ -26,8 +26,8 @@
 //! ```
 //!
 //! All three parse the same tokens. The macro checks only kernels without PTX: the others were
-//! checked when they were compiled. Without the feature `llvm`, kernels are checked and launchers are
-//! generated, but there is no PTX.
+//! checked when they were compiled. Without the feature `llvm`, kernels are checked and launchers
+//! are generated, but there is no PTX.
 
 #[cfg(feature = "llvm")]
 mod backend;

@@ -62,8 +62,8 @@ pub(crate) enum Rules<'a> {
     /// Like `Protocol`, unless this function returns that the protocol of the instance, of a kernel
     /// with this hash, is known to be correct.
     ProtocolUnless(&'a dyn Fn(&Kernel, u64) -> bool),
-    /// Like `Protocol`, unless this function returns that every instance, of a kernel with this hash,
-    /// is known to break no rule at all.
+    /// Like `Protocol`, unless this function returns that every instance, of a kernel with this
+    /// hash, is known to break no rule at all.
     Unless(&'a dyn Fn(&Kernel, u64) -> bool),
 }
 

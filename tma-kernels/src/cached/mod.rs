@@ -41,8 +41,8 @@ pub struct KeyValueCache<'a, T> {
     scales: Option<CacheScales<'a>>,
 }
 
-/// The factors of the elements of a cache of [`e4m3`]: pages × heads or, if a cache is not in pages,
-/// batch × heads. Either extent may be 1, for a factor that all of them share.
+/// The factors of the elements of a cache of [`e4m3`]: pages × heads or, if a cache is not in
+/// pages, batch × heads. Either extent may be 1, for a factor that all of them share.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheScales<'a> {
     /// The factors of keys.
@@ -66,8 +66,8 @@ impl<'a, T> KeyValueCache<'a, T> {
     }
 
     /// Returns a cache in pages: `keys` and `values` are pages × heads × rows × depth, with 16, 32,
-    /// 64, 128 or 256 rows per page. A cache of pages × rows × heads × depth is passed as views with
-    /// `permute([0, 2, 1, 3])`.
+    /// 64, 128 or 256 rows per page. A cache of pages × rows × heads × depth is passed as views
+    /// with `permute([0, 2, 1, 3])`.
     ///
     /// Row `i` of `table`, batch × pages, has the numbers of the pages of sequence `i`, of which
     /// only those that its length requires are read. It is read on the device. A number that is too
@@ -125,8 +125,8 @@ impl<'a, T> KeyValueCache<'a, T> {
 /// Options of [`cached_attention`] beyond softmax(Q · Kᵀ / √depth) · V.
 #[derive(Debug)]
 pub struct CachedAttentionOptions<'a, T> {
-    /// Whether a query sees only the keys up to its own position. The last query of a sequence is at
-    /// the position of its last key.
+    /// Whether a query sees only the keys up to its own position. The last query of a sequence is
+    /// at the position of its last key.
     pub causal: bool,
     /// The number of keys before its own position that a query sees. `None` stands for all of them.
     pub window: Option<usize>,
@@ -137,12 +137,12 @@ pub struct CachedAttentionOptions<'a, T> {
     pub scale: Option<f32>,
     /// The limit of scores: a score `x`, after the scale, becomes `cap * tanh(x / cap)`.
     pub soft_cap: Option<f32>,
-    /// The slope of each head of queries (ALiBi): slope × distance between the positions of query and
-    /// key is subtracted from a score after scale and limit.
+    /// The slope of each head of queries (ALiBi): slope × distance between the positions of query
+    /// and key is subtracted from a score after scale and limit.
     pub slopes: Option<TensorView<'a, f32, 1>>,
-    /// Numbers that are added to scores after scale and limit: batch × heads × queries × keys, where
-    /// any extent may be 1, for numbers that are shared. A cache in pages has as many keys as the
-    /// pages of a row of the table, or of all indices, have rows.
+    /// Numbers that are added to scores after scale and limit: batch × heads × queries × keys,
+    /// where any extent may be 1, for numbers that are shared. A cache in pages has as many keys as
+    /// the pages of a row of the table, or of all indices, have rows.
     pub bias: Option<TensorView<'a, T, 4>>,
     /// The sink of each head of queries: a score that takes part in the softmax without a value.
     pub sinks: Option<TensorView<'a, f32, 1>>,
@@ -155,12 +155,12 @@ pub struct CachedAttentionOptions<'a, T> {
     pub workspace: Option<&'a mut CacheWorkspace>,
     /// The division of the work. `None` stands for the result of [`Division::of`].
     pub division: Option<Division>,
-    /// Whether lengths, the table or page indices, scales, and all keys and values but the last of each sequence
-    /// (as many as it has queries) stay as they are until all work that is queued before has ended.
-    /// A kernel for up to 8 rows of queries per head of keys, and up to 2048 sequences, then reads
-    /// them while the previous kernel still runs. If they are written all the same, results have
-    /// unspecified elements, and so have all that later calls compute with the workspace; no other
-    /// memory is accessed.
+    /// Whether lengths, the table or page indices, scales, and all keys and values but the last of
+    /// each sequence (as many as it has queries) stay as they are until all work that is queued
+    /// before has ended. A kernel for up to 8 rows of queries per head of keys, and up to 2048
+    /// sequences, then reads them while the previous kernel still runs. If they are written all the
+    /// same, results have unspecified elements, and so have all that later calls compute with the
+    /// workspace; no other memory is accessed.
     pub constant_cache: bool,
 }
 
@@ -203,8 +203,8 @@ const COST_OF_PART: f64 = 0.015;
 
 impl Division {
     /// Returns the division for `heads` heads of `keys` keys each, those of all sequences, and as
-    /// many `rows` of queries for each of them: as many parts as occupy most multiprocessors most of
-    /// the time.
+    /// many `rows` of queries for each of them: as many parts as occupy most multiprocessors most
+    /// of the time.
     pub fn of(device: &Device, heads: usize, keys: usize, rows: usize) -> Self {
         Self::of_tiles(device, heads, keys, rows, tile_rows(rows))
     }

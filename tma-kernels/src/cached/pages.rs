@@ -5,10 +5,11 @@ use tma_runtime::prelude::*;
 /// The pages of all sequences, one after the other: FlashInfer's `kv_indptr`, `kv_indices` and
 /// `kv_last_page_len`. They are read on the device, when the kernel runs.
 ///
-/// Whatever their values are, no memory but the cache is accessed: an index that is too large stands
-/// for a page of zeros, a place beyond the indices for the last of them, a start that is after the next
-/// one for no pages, and a length beyond a page for all of its rows. [`append`](super::append) does
-/// not write tokens whose place is beyond the indices, or whose page number is too large.
+/// Whatever their values are, no memory but the cache is accessed: an index that is too large
+/// stands for a page of zeros, a place beyond the indices for the last of them, a start that is
+/// after the next one for no pages, and a length beyond a page for all of its rows.
+/// [`append`](super::append) does not write tokens whose place is beyond the indices, or whose page
+/// number is too large.
 #[derive(Clone, Copy, Debug)]
 pub struct PageIndices<'a> {
     /// The place of each sequence's first page among `indices`, and then the number of those used:
@@ -63,8 +64,8 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// Checks the shapes for so many sequences by `fits`, which takes a name, a shape and the one that
-    /// is wanted.
+    /// Checks the shapes for so many sequences by `fits`, which takes a name, a shape and the one
+    /// that is wanted.
     pub(super) fn check<E>(
         &self,
         sequences: usize,

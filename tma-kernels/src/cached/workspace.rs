@@ -55,9 +55,9 @@ impl CacheWorkspace {
     /// Returns how many bytes a call with such queries and such a cache needs, whatever its other
     /// options are. `division` is that of the [options](super::CachedAttentionOptions::division).
     ///
-    /// The number depends on shapes, not on lengths: it is that of the longest sequences that fit. It
-    /// also suffices for fewer sequences, whose keys are divided more finely. Fewer queries or keys
-    /// may need more.
+    /// The number depends on shapes, not on lengths: it is that of the longest sequences that fit.
+    /// It also suffices for fewer sequences, whose keys are divided more finely. Fewer queries or
+    /// keys may need more.
     ///
     /// # Errors
     ///
@@ -79,8 +79,8 @@ impl CacheWorkspace {
     }
 
     /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated: the greatest
-    /// number that any of the calls needs. It never grows. Part of it is filled with zeros now. The address is a
-    /// multiple of 128.
+    /// number that any of the calls needs. It never grows. Part of it is filled with zeros now. The
+    /// address is a multiple of 128.
     ///
     /// ```
     /// use tma_kernels::cached::{CacheWorkspace, CachedAttentionOptions, KeyValueCache, cached_attention};

@@ -77,8 +77,8 @@ impl Edge {
     }
 }
 
-/// Returns the first unit of C at a multiple of 16 bytes, if there is one: a tensor map begins there,
-/// even if nothing is stored through it.
+/// Returns the first unit of C at a multiple of 16 bytes, if there is one: a tensor map begins
+/// there, even if nothing is stored through it.
 fn aligned<C: Scalar>(c: TensorViewMut<'_, C, 1>) -> Result<Option<TensorViewMut<'_, C, 3>>, Error> {
     let before = c.as_ptr().next_multiple_of(UNIT as u64) - c.as_ptr();
     let first = before as usize / size_of::<C>();

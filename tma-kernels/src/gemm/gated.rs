@@ -14,8 +14,8 @@ pub struct GatedOptions<'a, T: Scalar> {
     /// Whether no work that is queued before and has not ended writes B: as
     /// [`GemmOptions::constant_b`].
     pub constant_b: bool,
-    /// M × 2 · N elements: memory for the products before the gate. Needed unless the call is a single
-    /// launch.
+    /// M × 2 · N elements: memory for the products before the gate. Needed unless the call is a
+    /// single launch.
     pub products: Option<TensorViewMut<'a, T, 2>>,
     /// As [`GemmOptions::workspace`], for the GEMM that computes `products`.
     pub workspace: Option<&'a mut Workspace>,
@@ -33,8 +33,8 @@ impl<T: Scalar> Default for GatedOptions<'_, T> {
 /// A is M × K, B is 2 × N × K, the gate's matrix first, and C is M × N, with contiguous columns. Up
 /// to 16 rows of A take a single launch, which reads B once, if K is a multiple of 64 and A and B
 /// are not memory of other libraries with gaps between rows. Sums are then not rounded before the
-/// gate. Otherwise [`gemm`](fn@gemm) computes `products`, to which [`gated_packed`] applies the gate.
-/// B₁ must then follow B₀ without a gap, and memory of other libraries must be contiguous.
+/// gate. Otherwise [`gemm`](fn@gemm) computes `products`, to which [`gated_packed`] applies the
+/// gate. B₁ must then follow B₀ without a gap, and memory of other libraries must be contiguous.
 ///
 /// The single launch allocates nothing.
 ///
@@ -56,8 +56,8 @@ impl<T: Scalar> Default for GatedOptions<'_, T> {
 ///
 /// # Errors
 ///
-/// `TMA0546` if the matrices do not match or are too large, `TMA0547` if `products` is missing or B₁
-/// does not follow B₀, `TMA0570` if a workspace that cannot grow is too small, `TMA0576` if C's
+/// `TMA0546` if the matrices do not match or are too large, `TMA0547` if `products` is missing or
+/// B₁ does not follow B₀, `TMA0570` if a workspace that cannot grow is too small, `TMA0576` if C's
 /// columns are not contiguous, and the errors of [`launch`](tma_runtime::launch::launch).
 pub fn gemm_gated<T: Product<T> + ModelElement>(
     on: &impl LaunchOn,

@@ -181,8 +181,8 @@ fn chosen(groups: &[Group], generics: &Generics) -> TokenStream {
     }
 }
 
-/// Generates the functions that return a table: of all instances, and of those with some types. They
-/// take `inputs`, which become `args`, the arguments of functions that replace others.
+/// Generates the functions that return a table: of all instances, and of those with some types.
+/// They take `inputs`, which become `args`, the arguments of functions that replace others.
 fn tables(path: &str, generics: &Generics, inputs: &[TokenStream], args: &[TokenStream]) -> TokenStream {
     let (types, bounded) = (&generics.types, &generics.bounded_types);
     let count = args.len();

@@ -73,9 +73,9 @@ pub struct AppendOptions<'a, T> {
     /// The rotation of keys and queries by their positions.
     pub rotary: Option<Rotary<'a, T>>,
     /// Whether no work that is queued before and has not ended writes lengths, counts, the table or
-    /// page indices, or the angles. The kernel then reads them while the previous kernel still runs. If they are
-    /// written all the same, tokens may be written at other positions of the cache, or not at all;
-    /// no other memory is accessed.
+    /// page indices, or the angles. The kernel then reads them while the previous kernel still
+    /// runs. If they are written all the same, tokens may be written at other positions of the
+    /// cache, or not at all; no other memory is accessed.
     pub constant_positions: bool,
 }
 

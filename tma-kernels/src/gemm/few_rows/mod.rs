@@ -88,8 +88,8 @@ pub(super) struct GatedRows<'a, T: Scalar> {
 }
 
 impl<T: Scalar> GatedRows<'_, T> {
-    /// Returns whether the kernel supports A and B. Columns of C are contiguous, since threads store
-    /// single elements.
+    /// Returns whether the kernel supports A and B. Columns of C are contiguous, since threads
+    /// store single elements.
     pub(super) fn is_supported(&self) -> bool {
         let [m, k] = self.a.shape();
         let Ok(a) = batch(self.a) else { return false };

@@ -35,9 +35,9 @@ pub struct QuantizedOptions<'a> {
 /// and added in `f32`, in an order that depends on the extents and the device: the same matrices
 /// produce the same bits each time.
 ///
-/// Elements of B are converted to 16 bits, which is exact, when they are multiplied. A single row of
-/// A is instead converted to sums of numbers of `e4m3`, if K is a multiple of 128 and at most 16384.
-/// The tensor cores then keep 13 bits after the point of each sum of 128 products, as in
+/// Elements of B are converted to 16 bits, which is exact, when they are multiplied. A single row
+/// of A is instead converted to sums of numbers of `e4m3`, if K is a multiple of 128 and at most
+/// 16384. The tensor cores then keep 13 bits after the point of each sum of 128 products, as in
 /// [`gemm_scaled`](super::gemm_scaled). Elements of A below 2^-27 of the greatest one in their 128
 /// columns may lose bits, and those below 2^-36 count as zeros.
 ///

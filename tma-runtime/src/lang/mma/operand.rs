@@ -324,8 +324,8 @@ impl<T: TileElement, W: Swizzle, const BATCH: u32, const ROWS: u32, const COLUMN
     Tile<T, Shape3<BATCH, ROWS, COLUMNS>, W>
 {
     /// Returns rows `i * R` to `i * R + R` of this tile, counted through all its matrices, which
-    /// follow each other if their rows are no longer than a panel. A left operand of a matmul has at
-    /// least 64 rows; these can be those of several matrices.
+    /// follow each other if their rows are no longer than a panel. A left operand of a matmul has
+    /// at least 64 rows; these can be those of several matrices.
     ///
     /// ```
     /// # use tma_runtime::prelude::*;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 /// Launches in order, recorded by [`Device::prepare`]: kernels, grids, options, scalars and encoded
 /// tensor maps. Queueing them again looks nothing up, encodes nothing, allocates nothing and does
-/// not wait: each costs one call of the driver. On the default stream, each launch is also ordered by
-/// events with the non-blocking streams of other libraries, so pass a stream.
+/// not wait: each costs one call of the driver. On the default stream, each launch is also ordered
+/// by events with the non-blocking streams of other libraries, so pass a stream.
 ///
 /// A [`Graph`](crate::Graph) costs less for many launches, but is bound to what it was captured
 /// with. Prepared launches are queued between others, on any stream of their device, and recorded
@@ -24,15 +24,15 @@ use std::sync::Arc;
 /// the kernels run, and the same scalars. Promises such as that a cache is constant hold for each
 /// launch: they are about the work that is queued before it then.
 ///
-/// The tensors' memory stays alive as long as this value and the [`Graph`](crate::Graph)s that it was
-/// recorded in. A graph of another library keeps nothing: keep this value for as long as such a graph
-/// may run. Memory of another library has no owner to keep: pass it as a
-/// tensor of [`DeviceTensor::from_raw`](crate::DeviceTensor::from_raw), which has the conditions.
+/// The tensors' memory stays alive as long as this value and the [`Graph`](crate::Graph)s that it
+/// was recorded in. A graph of another library keeps nothing: keep this value for as long as such a
+/// graph may run. Memory of another library has no owner to keep: pass it as a tensor of
+/// [`DeviceTensor::from_raw`](crate::DeviceTensor::from_raw), which has the conditions.
 ///
-/// Any thread may queue the launches. Those that several threads queue on one stream at the same time
-/// may interleave. If prepared launches share a workspace, or one of them reads what another writes,
-/// order the calls: by a lock on one stream, by [`Stream::wait_for`](crate::Stream::wait_for) on
-/// several.
+/// Any thread may queue the launches. Those that several threads queue on one stream at the same
+/// time may interleave. If prepared launches share a workspace, or one of them reads what another
+/// writes, order the calls: by a lock on one stream, by
+/// [`Stream::wait_for`](crate::Stream::wait_for) on several.
 #[derive(Debug)]
 pub struct Prepared {
     // Dropped before the memory that it uses.

@@ -69,8 +69,8 @@ impl Cx<'_> {
         })
     }
 
-    /// Resolves `band::<R>(i)`: the `R` rows from row `i * R` on, as a tile. Rows are counted through
-    /// all matrices of a batch.
+    /// Resolves `band::<R>(i)`: the `R` rows from row `i * R` on, as a tile. Rows are counted
+    /// through all matrices of a batch.
     fn band(&mut self, tile: Expr, ty: &TileType, i: Expr, call: &syn::ExprMethodCall) -> Option<Expr> {
         let span = Span::of(call);
         let rows = self.count_of(call, Counted::Rows)?;
