@@ -8,8 +8,8 @@ use tma_runtime::prelude::*;
 /// Whatever their values are, no memory but the cache is accessed: an index that is too large
 /// stands for a page of zeros, a place beyond the indices for the last of them, a start that is
 /// after the next one for no pages, and a length beyond a page for all of its rows.
-/// [`append`](super::append()) does not write tokens whose place is beyond the indices, or whose page
-/// number is too large.
+/// [`append`](super::append()) does not write tokens whose place is beyond the indices, or whose
+/// page number is too large.
 #[derive(Clone, Copy, Debug)]
 pub struct PageIndices<'a> {
     /// The place of each sequence's first page among `indices`, and then the number of those used:
