@@ -2,6 +2,7 @@
 """PyTorch's attention, grouped GEMM and scaled GEMM, in rounds with the kernels of this repository.
 
     ./torch_rivals.py attention --ours ./tma-gpu-bench
+    ./torch_rivals.py backward --ours ./tma-gpu-bench
     ./torch_rivals.py grouped --ours ./tma-gpu-bench
     ./torch_rivals.py scaled --ours ./tma-gpu-bench
     ./torch_rivals.py few_rows --ours ./tma-gpu-bench
@@ -103,6 +104,30 @@ def attention(args):
                 contestants.append(rounds.Ours(args.ours, f"attention/{mask}/{kernel}", shape, args.slice_ms))
                 contestants[-1].name = kernel
         rounds.race(f"attention/{mask}", shape, contestants, args.rounds)
+
+
+def backward(args):
+    """The gradients of attention, from the results of a forward pass."""
+    for depth, mask, length in itertools.product(args.depths, ("full", "causal"), args.lengths):
+        causal, batch = mask == "causal", max(QUERIES // length, 1)
+        operands = [normal(batch, HEADS, length, depth).requires_grad_() for _ in range(3)]
+        gradient = normal(batch, HEADS, length, depth)
+        pairs = length * (length + 1) // 2 if causal else length * length
+        operations, shape = 10 * batch * HEADS * depth * pairs, (batch * HEADS, length, depth)
+        contestants = []
+        for name in args.backends:
+            try:
+                with sdpa_kernel(BACKENDS[name]):
+                    result = F.scaled_dot_product_attention(*operands, is_causal=causal)
+                launch = lambda result=result: torch.autograd.grad(result, operands, gradient, retain_graph=True)
+                contestants.append(rounds.Theirs(name, launch, operations, args.slice_ms))
+            except RuntimeError as error:
+                print(f"without {name} at {length}: {str(error).splitlines()[0]}", file=sys.stderr)
+        if args.ours:
+            ours = f"attention_backward/{mask}/tma_kernels"
+            contestants.append(rounds.Ours(args.ours, ours, shape, args.slice_ms))
+            contestants[-1].name = "tma_kernels"
+        rounds.race(f"attention_backward/{mask}", shape, contestants, args.rounds)
 
 
 def rows_of_groups(groups):
@@ -292,7 +317,7 @@ def decode(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("benchmark", choices=["attention", "decode", "few_rows", "grouped", "scaled"])
+    parser.add_argument("benchmark", choices=["attention", "backward", "decode", "few_rows", "grouped", "scaled"])
     parser.add_argument("--ours", help="the program tma-gpu-bench; without it only PyTorch is measured")
     parser.add_argument("--kernels", default="tma_kernels", help="which of our kernels")
     parser.add_argument("--backends", type=lambda text: text.split(","), default=list(BACKENDS),
@@ -306,7 +331,8 @@ def main():
     if not torch.cuda.is_available():
         rounds.missing("PyTorch sees no GPU", "run this on a machine with one, with PyTorch for CUDA")
     torch.manual_seed(1)
-    benchmarks = {"attention": attention, "decode": decode, "few_rows": few_rows, "grouped": grouped, "scaled": scaled}
+    benchmarks = {"attention": attention, "backward": backward, "decode": decode, "few_rows": few_rows,
+                  "grouped": grouped, "scaled": scaled}
     benchmarks[args.benchmark](args)
 
 

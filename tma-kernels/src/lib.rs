@@ -27,6 +27,7 @@
 //! | [`gemm::gemm_picked`] | batches whose matrices are picked by indices on the device |
 //! | [`conv::conv2d`] | convolutions of channels-last images |
 //! | [`attention()`] | softmax(Q · Kᵀ · scale) · V, without writing the scores to memory |
+//! | [`attention::attention_backward`] | the gradients of queries, keys and values |
 //! | [`cached::cached_attention`] | the same of few queries over a cache, contiguous or in pages |
 //! | [`cached::append()`] | new keys and values in such a cache, with rotary embeddings |
 //! | [`model::rms_norm`], [`model::layer_norm`] | norms of rows, with a residual added before |

@@ -121,6 +121,7 @@ impl<'k> Run<'_, 'k> {
             | StmtKind::Return
             | StmtKind::PrefetchMap(_)
             | StmtKind::Pack { .. }
+            | StmtKind::Unpack { .. }
             | StmtKind::CheckMatrix(_)
             | StmtKind::GridDependency(_)
             | StmtKind::Printf { .. }

@@ -339,6 +339,40 @@ fn attention_averages_equal_values() -> anyhow::Result<()> {
 }
 
 #[test]
+fn gradients_of_equal_values() -> anyhow::Result<()> {
+    use tma_kernels::attention::AttentionBackwardOptions;
+    use tma_kernels::{AttentionOptions, attention};
+
+    let device = Device::open()?;
+    let ones = vec![bf16::from_f32(1.0); 64 * 64];
+    let [q, k, v, d_o] = [(); 4].map(|()| device.tensor(&ones, [1, 1, 64, 64]));
+    let (q, k, v, d_o) = (q?, k?, v?, d_o?);
+    let [o, dq, dk, dv] = [(); 4].map(|()| device.zeros::<bf16, 4>([1, 1, 64, 64]));
+    let (mut o, mut dq, mut dk, mut dv) = (o?, dq?, dk?, dv?);
+    let mut lse = device.zeros([1, 1, 64])?;
+    use tma_kernels::attention::{AttentionForward, AttentionGradients, attention_backward};
+
+    let options = AttentionOptions { causal: true, lse: Some(lse.view_mut()), ..Default::default() };
+    attention(&device, &q, &k, &v, &mut o, options)?;
+
+    let forward = AttentionForward {
+        q: q.view(),
+        k: k.view(),
+        v: v.view(),
+        o: o.view(),
+        d_o: d_o.view(),
+        lse: lse.view(),
+    };
+    let gradients = AttentionGradients { dq: dq.view_mut(), dk: dk.view_mut(), dv: dv.view_mut() };
+    let options = AttentionBackwardOptions { causal: true, ..Default::default() };
+    attention_backward(&device, forward, gradients, options)?;
+    // The last key has 1/64 of the last query, the only one that sees it.
+    assert!(dv.to_vec()?[63 * 64..].iter().all(|x| x.to_f32() == 1.0 / 64.0));
+    assert!(dq.to_vec()?.iter().all(|x| x.to_f32().abs() < 1e-3));
+    Ok(())
+}
+
+#[test]
 fn rows_visit_their_experts() -> anyhow::Result<()> {
     let device = Device::simulator();
     let logits = device.tensor(&[0.0_f32, 1.0, 2.0, 3.0, 1.0, 0.0], [2, 3])?;

@@ -2,6 +2,8 @@
 
 use tma_runtime::Error;
 
+use crate::workspace::write_too_small;
+
 /// The reason why attention cannot be computed. The message begins with a code that has a page in
 /// `docs/errors`.
 #[derive(Debug)]
@@ -9,6 +11,12 @@ use tma_runtime::Error;
 pub enum AttentionError {
     /// Heads of a depth for which no kernel is compiled.
     Depth {
+        /// The innermost extent of `q`.
+        depth: usize,
+    },
+
+    /// Heads of a depth for which no kernel of the gradients is compiled.
+    BackwardDepth {
         /// The innermost extent of `q`.
         depth: usize,
     },
@@ -57,6 +65,24 @@ pub enum AttentionError {
         starts: [usize; 2],
     },
 
+    /// A tensor whose rows are not contiguous, or do not begin where threads can access them.
+    Rows {
+        /// The name of the argument.
+        tensor: &'static str,
+        /// The distances between sequences, heads, rows and elements.
+        strides: Vec<usize>,
+        /// The number of elements of which all but the last must be a multiple.
+        multiple: usize,
+    },
+
+    /// A workspace in the caller's memory is too small.
+    Workspace {
+        /// The bytes that it has.
+        found: usize,
+        /// The bytes that the call needs.
+        wanted: usize,
+    },
+
     /// The launch failed.
     Runtime(Error),
 }
@@ -66,10 +92,12 @@ impl AttentionError {
     /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Depth { .. } => "TMA0550",
+            Self::Depth { .. } | Self::BackwardDepth { .. } => "TMA0550",
             Self::Shape { .. } | Self::Heads { .. } | Self::TooLarge { .. } => "TMA0551",
             Self::Scale { .. } => "TMA0552",
             Self::Lengths { .. } => "TMA0553",
+            Self::Rows { .. } => "TMA0569",
+            Self::Workspace { .. } => "TMA0570",
             Self::Runtime(error) => error.code(),
         }
     }
@@ -92,10 +120,24 @@ impl std::fmt::Display for AttentionError {
                     "{code}: heads must have 64, 128 or 256 elements: those of `q` have {depth}; {instead}"
                 )
             }
+            Self::BackwardDepth { depth } => {
+                let instead = match depth {
+                    0..=128 => {
+                        "pad the innermost dimension of all tensors with zeros, and pass the scale of the \
+                         unpadded depth"
+                    }
+                    _ => "reduce the depth to at most 128",
+                };
+                write!(
+                    f,
+                    "{code}: heads must have 64 or 128 elements to compute gradients: those of `q` have \
+                     {depth}; {instead}"
+                )
+            }
             Self::Shape { tensor, found, wanted } => write!(
                 f,
-                "{code}: tensors must be batch x heads x sequence x depth, with `o` like `q` and `v` like `k`, \
-                 and `lse` batch x heads x queries: `{tensor}` is {found:?}, but must be {wanted:?}; pass a \
+                "{code}: tensors must be batch x heads x sequence x depth, with `o` like `q`, `v` like `k` and \
+                 each gradient like its tensor, and `lse` batch x heads x queries: `{tensor}` is {found:?}, but must be {wanted:?}; pass a \
                  view of that shape"
             ),
             Self::Heads { queries, keys } => write!(
@@ -121,6 +163,14 @@ impl std::fmt::Display for AttentionError {
                  have {of_queries} and {of_keys} elements; merge the batch into the sequence, and pass \
                  cumulative lengths of both"
             ),
+            Self::Rows { tensor, strides, multiple } => write!(
+                f,
+                "{code}: rows must be contiguous and begin at multiples of {} bytes: `{tensor}` has the strides \
+                 {strides:?}, in elements; copy it to a tensor of its own, or pad its rows to a multiple of \
+                 {multiple} elements",
+                2 * multiple
+            ),
+            &Self::Workspace { found, wanted } => write_too_small(f, code, found, wanted),
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -131,11 +181,14 @@ impl std::error::Error for AttentionError {
         match self {
             Self::Runtime(error) => error.source(), // the message already shows this one
             Self::Depth { .. }
+            | Self::BackwardDepth { .. }
             | Self::Shape { .. }
             | Self::Heads { .. }
             | Self::TooLarge { .. }
             | Self::Scale { .. }
-            | Self::Lengths { .. } => None,
+            | Self::Lengths { .. }
+            | Self::Rows { .. }
+            | Self::Workspace { .. } => None,
         }
     }
 }
@@ -160,11 +213,16 @@ mod tests {
             AttentionError::TooLarge { queries: 1 << 31, keys: 8, heads: 1, sequences: 1 },
             AttentionError::Scale { scale: -0.125 },
             AttentionError::Lengths { batch: 2, starts: [3, 4] },
+            AttentionError::BackwardDepth { depth: 96 },
+            AttentionError::BackwardDepth { depth: 256 },
+            AttentionError::Rows { tensor: "o", strides: vec![640, 80, 20, 1], multiple: 8 },
+            AttentionError::Workspace { found: 4096, wanted: 33_792 },
         ];
         let text = errors.map(|error| format!("{error}\n")).join("\n");
         assert_eq!(text, include_str!("messages.txt"));
         let codes = errors_of(&text);
-        assert_eq!(codes, ["TMA0550", "TMA0550", "TMA0551", "TMA0551", "TMA0551", "TMA0552", "TMA0553"]);
+        let expected = ["TMA0550", "TMA0550", "TMA0551", "TMA0551", "TMA0551", "TMA0552", "TMA0553"];
+        assert_eq!(codes, [&expected[..], &["TMA0550", "TMA0550", "TMA0569", "TMA0570"]].concat());
     }
 
     fn errors_of(text: &str) -> Vec<&str> {

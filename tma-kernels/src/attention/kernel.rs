@@ -210,7 +210,7 @@ pub mod forward {
 
     /// Returns the first of this thread's two rows of a warpgroup's 64. The other is 8 further.
     #[tma_device]
-    fn first_row() -> u32 {
+    pub fn first_row() -> u32 {
         warp_idx() % 4 * 16 + lane_idx() / 4
     }
 

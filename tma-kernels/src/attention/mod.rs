@@ -1,5 +1,6 @@
-//! Forward attention: softmax(Q · Kᵀ · scale) · V, without writing the scores to memory.
+//! Attention: softmax(Q · Kᵀ · scale) · V and its gradients, without writing the scores to memory.
 
+pub mod backward;
 mod error;
 pub mod kernel;
 mod launch;
@@ -8,6 +9,9 @@ pub(crate) mod shape;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
+pub use self::backward::{
+    AttentionBackwardOptions, AttentionForward, AttentionGradients, AttentionWorkspace, attention_backward,
+};
 pub use self::error::AttentionError;
 pub use self::launch::AttentionElement;
 

@@ -11,6 +11,32 @@ const QUERIES: usize = 128;
 /// `cuTensorMapEncodeTiled`, `globalDim`; coordinates are signed.
 pub(crate) const MOST: usize = 1 << 31;
 
+/// Checks the shape of a tensor.
+pub(super) fn fits(tensor: &'static str, found: &[usize], wanted: &[usize]) -> Result<(), AttentionError> {
+    match found == wanted {
+        true => Ok(()),
+        false => Err(AttentionError::Shape { tensor, found: found.into(), wanted: wanted.into() }),
+    }
+}
+
+/// Returns how many heads of queries share a head of keys.
+pub(super) fn group(of_queries: usize, of_keys: usize) -> Result<usize, AttentionError> {
+    match of_queries {
+        0 => Ok(1),
+        _ if of_keys > 0 && of_queries.is_multiple_of(of_keys) => Ok(of_queries / of_keys),
+        _ => Err(AttentionError::Heads { queries: of_queries, keys: of_keys }),
+    }
+}
+
+/// Returns the factor of scores: the given one, or that of the depth.
+pub(super) fn checked_scale(given: Option<f32>, depth: usize) -> Result<f32, AttentionError> {
+    let scale = given.unwrap_or(1.0 / (depth as f32).sqrt());
+    match scale > 0.0 && (scale * LOG2_E).is_finite() {
+        true => Ok(scale),
+        false => Err(AttentionError::Scale { scale }),
+    }
+}
+
 /// The extents of a launch, derived from its tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Problem {
@@ -42,23 +68,14 @@ impl Problem {
         if ![64, 128, 256].contains(&depth) {
             return Err(AttentionError::Depth { depth });
         }
-        let shape = |tensor, found: &[usize], wanted: &[usize]| match found == wanted {
-            true => Ok(()),
-            false => Err(AttentionError::Shape { tensor, found: found.into(), wanted: wanted.into() }),
-        };
-        shape("k", &k, &[batch, k[1], k[2], depth])?;
-        shape("v", &v, &k)?;
-        shape("o", &o, &q)?;
+        fits("k", &k, &[batch, k[1], k[2], depth])?;
+        fits("v", &v, &k)?;
+        fits("o", &o, &q)?;
         if let Some(lse) = &options.lse {
-            shape("lse", &lse.shape(), &[batch, heads, queries])?;
+            fits("lse", &lse.shape(), &[batch, heads, queries])?;
         }
-        if heads > 0 && (k[1] == 0 || !heads.is_multiple_of(k[1])) {
-            return Err(AttentionError::Heads { queries: heads, keys: k[1] });
-        }
-        let scale = options.scale.unwrap_or(1.0 / (depth as f32).sqrt());
-        if !(scale > 0.0 && (scale * LOG2_E).is_finite()) {
-            return Err(AttentionError::Scale { scale });
-        }
+        let group = group(heads, k[1])?;
+        let scale = checked_scale(options.scale, depth)?;
         let (sequences, longest) = match &options.lengths {
             None => (batch, queries),
             Some(lengths) => {
@@ -74,7 +91,6 @@ impl Problem {
         let units = sequences.checked_mul(heads).and_then(|all| all.checked_mul(of_head));
         let units = units.filter(|&units| units < MOST && queries < MOST && k[2] < MOST);
         let units = units.ok_or(AttentionError::TooLarge { queries, keys: k[2], heads, sequences })?;
-        let group = if heads == 0 { 1 } else { heads / k[1] };
         Ok(Self { depth, heads, group, queries, keys: k[2], tiles, units, scale })
     }
 }

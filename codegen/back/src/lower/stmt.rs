@@ -64,6 +64,7 @@ fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::Mma(multiplication) => mma::multiply(cx, multiplication, stmt.id),
         StmtKind::MmaWait { accumulator, awaited } => mma::wait(cx, *accumulator, *awaited, stmt.id),
         StmtKind::Pack { dest, accumulator } => mma::pack(cx, *dest, *accumulator),
+        StmtKind::Unpack { dest, fragment } => mma::unpack(cx, *dest, *fragment),
         StmtKind::StoreAccumulator { accumulator, first, tile } => mma::store(cx, *accumulator, first, tile),
         StmtKind::CheckMatrix(matrix) => mma::check_matrix(cx, matrix, stmt.origin.span),
         StmtKind::StoreMatrix(store) => mma::store_matrix(cx, store, stmt.origin.span),

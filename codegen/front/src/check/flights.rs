@@ -82,7 +82,13 @@ impl Flights {
 
 /// Follows the multiplications through the kernel, and reports those that are not waited for.
 pub(super) fn follow(kernel: &Kernel, sink: &mut Sink) -> Flights {
-    let mut walk = Walk { kernel, sink, flights: Flights::default(), loops: 0 };
+    let mut sums = QuickSet::default();
+    visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let StmtKind::Mma(mma) = &stmt.kind {
+            sums.insert(mma.accumulator);
+        }
+    });
+    let mut walk = Walk { kernel, sink, flights: Flights::default(), sums, loops: 0 };
     dataflow::run(&mut walk, &kernel.body, State::default());
     walk.flights
 }
@@ -108,7 +114,8 @@ impl State {
 struct Group {
     accumulator: LocalId,
     span: Span,
-    /// Whether it was in flight at the beginning of an iteration of a loop.
+    /// Whether it was in flight at the beginning of an iteration of a loop, except for unrolled
+    /// loops that write no sums.
     crosses: bool,
     /// Whether its flight began a sum, and does not complete before it is waited for.
     begins: bool,
@@ -118,6 +125,8 @@ struct Walk<'k, 's> {
     kernel: &'k Kernel,
     sink: &'s mut Sink,
     flights: Flights,
+    /// The accumulators that multiplications add to.
+    sums: QuickSet<LocalId>,
     /// The number of loops around the current statement.
     loops: u32,
 }
@@ -162,14 +171,21 @@ impl Analysis for Walk<'_, '_> {
 
     fn enter(&mut self, inner: Loop<'_>, state: &mut State) {
         self.loops += 1;
-        // A local that an iteration writes is not zero at the beginning of every iteration.
+        let mut writes_sums = false;
         for block in inner.blocks() {
             visit::for_each_stmt(block, &mut |stmt| {
-                let defined = stmt.facts().defines;
-                defined.into_iter().for_each(|defined| _ = state.zero.remove(&defined.local));
+                for defined in stmt.facts().defines {
+                    // It is not zero at the beginning of every iteration.
+                    state.zero.remove(&defined.local);
+                    writes_sums |= self.sums.contains(&defined.local);
+                }
             });
         }
-        state.open.iter_mut().for_each(|group| group.crosses = true);
+        // No loop is left of one that is unrolled, but ptxas serialises multiplications beside
+        // which it finds a sum changed: C7515.
+        if !inner.is_unrolled() || writes_sums {
+            state.open.iter_mut().for_each(|group| group.crosses = true);
+        }
     }
 
     fn leave(&mut self, stmt: &Stmt, inner: Loop<'_>, before: &State, after: [Option<State>; 3]) {

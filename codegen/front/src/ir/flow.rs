@@ -64,6 +64,14 @@ impl<'a> Loop<'a> {
         header.into_iter().chain([self.body])
     }
 
+    /// Whether its iterations follow each other in the PTX, without a loop.
+    pub fn is_unrolled(self) -> bool {
+        match self.exit {
+            LoopExit::Never | LoopExit::WhenFalse(..) => false,
+            LoopExit::Counted(range) => range.unroll,
+        }
+    }
+
     /// Whether it may end before its first iteration.
     pub fn may_end(self) -> bool {
         match self.exit {

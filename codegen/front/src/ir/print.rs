@@ -140,6 +140,7 @@ fn statement(f: &mut Formatter<'_>, kind: &StmtKind, depth: usize) -> fmt::Resul
             writeln!(f, "mma.wait {accumulator}{}", if *awaited == Awaited::Older { " older" } else { "" })
         }
         StmtKind::Pack { dest, accumulator } => writeln!(f, "{dest} = pack {accumulator}"),
+        StmtKind::Unpack { dest, fragment } => writeln!(f, "{dest} = unpack {fragment}"),
         StmtKind::StoreAccumulator { accumulator, first, tile } => {
             writeln!(f, "accumulator.store {accumulator}[{first}] {tile}")
         }

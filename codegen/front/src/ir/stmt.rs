@@ -125,6 +125,8 @@ pub enum StmtKind {
     MmaWait { accumulator: LocalId, awaited: Awaited },
     /// `dest = accumulator`, converted to the element type of a left operand.
     Pack { dest: LocalId, accumulator: LocalId },
+    /// `dest = fragment`, converted to an accumulator of f32.
+    Unpack { dest: LocalId, fragment: LocalId },
     /// `tile = accumulator[.., first..]`, converted, by the whole warpgroup. `first` is a `u32`.
     StoreAccumulator { accumulator: LocalId, first: Expr, tile: Expr },
     /// Traps unless the whole matrix lies in its slice.

@@ -170,6 +170,7 @@ macro_rules! parts {
             | StmtKind::ElectOne { .. }
             | StmtKind::MmaWait { .. }
             | StmtKind::Pack { .. }
+            | StmtKind::Unpack { .. }
             | StmtKind::ReduceRows { .. }
             | StmtKind::MmaSync(_)
             | StmtKind::SetMaxRegisters { .. }

@@ -319,6 +319,7 @@ words! {
     Methods of Fragment: FragmentWord => FragmentCall, on () {
         "Tensor cores" {
             fn sparse(metadata: Any) => Sparse;
+            #[ByRef] fn unpack() => Unpack;
         }
     }
 

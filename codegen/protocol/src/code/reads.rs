@@ -168,6 +168,10 @@ fn may_be_needed(kernel: &Kernel, from: LocalId) -> bool {
                 if of.contains(accumulator) {
                     of.insert(*dest);
                 }
+            } else if let StmtKind::Unpack { dest, fragment } = &stmt.kind {
+                if of.contains(fragment) {
+                    of.insert(*dest);
+                }
             } else if let StmtKind::StoreAccumulator { accumulator, .. } = &stmt.kind {
                 reaches |= of.contains(accumulator);
             } else if let StmtKind::StoreWarp(store) = &stmt.kind {

@@ -5,6 +5,7 @@
 pub mod additions;
 pub mod append;
 pub mod attention;
+pub mod attention_backward;
 pub mod copies;
 pub mod decode;
 pub mod experts;
@@ -83,6 +84,12 @@ const BENCHMARKS: &[Benchmark] = &[
         contestants: attention::names,
         run: attention::run,
         check: Some(attention::check),
+    },
+    Benchmark {
+        name: "attention_backward",
+        contestants: attention_backward::names,
+        run: attention_backward::run,
+        check: Some(attention_backward::check_short),
     },
     Benchmark { name: "append", contestants: append::names, run: append::run, check: Some(append::check) },
     Benchmark { name: "decode", contestants: decode::names, run: decode::run, check: Some(decode::check) },

@@ -2,7 +2,7 @@
 //! kernels of this process, one line of the standard input at a time.
 //!
 //! A line is `BENCHMARK/CONTESTANT SHAPE`, as in results: `products/bf16/NAME 4096x8192x1024`,
-//! `attention/MASK/NAME 16x4096x128`, `grouped/bf16/tma_kernels 8x4096x7168`,
+//! `attention/MASK/NAME 16x4096x128`, `attention_backward/MASK/NAME 16x4096x128`, `grouped/bf16/tma_kernels 8x4096x7168`,
 //! `few_rows/cold/scaled 8x7168x2048` or `decode/CACHE/NAME 16x32x8x8192`. The response is a JSON
 //! line, with `tflops` and the state of the GPU, or with `error`. For `decode` and `few_rows`,
 //! `tflops` are terabytes per second. The contestant and its operands are created at the first
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tma_runtime::prelude::*;
 
 use super::attention::{self, Heads};
+use super::attention_backward;
 use super::decode;
 use super::experts;
 use super::few_rows;
@@ -72,6 +73,7 @@ fn server<'a>(slices: &'a Slices<'a>, request: &str) -> anyhow::Result<Server<'a
     let mut parts = name.splitn(3, '/');
     match [parts.next(), parts.next(), parts.next()] {
         [Some("attention"), Some(_), Some(_)] => of_attention(slices, name, extents),
+        [Some("attention_backward"), Some(_), Some(_)] => of_gradients(slices, name, extents),
         [Some("grouped" | "scaled"), Some(_), Some(_)] => of_experts(slices, name, extents),
         [Some("products"), Some(precision), Some(kernel)] => match precision {
             F16::NAME => of_product::<F16>(slices, kernel, extents),
@@ -112,6 +114,19 @@ fn of_attention<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> an
     let slice = slices.prepare(&mut || tensors.queue(kernel, slices.stream))?;
     Ok(Box::new(move || {
         let mut queue = || tensors.queue(kernel, slices.stream);
+        // SAFETY: the slice was prepared with these tensors, which live as long.
+        unsafe { slices.run(&slice, operations, &mut queue) }
+    }))
+}
+
+fn of_gradients<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> anyhow::Result<Server<'a>> {
+    let mask = attention_backward::find(name)?;
+    let mut pass = attention_backward::Pass::new(slices.stream, shape, mask)?;
+    pass.check(slices.stream)?;
+    let operations = pass.operations();
+    let slice = slices.prepare(&mut || pass.queue(slices.stream))?;
+    Ok(Box::new(move || {
+        let mut queue = || pass.queue(slices.stream);
         // SAFETY: the slice was prepared with these tensors, which live as long.
         unsafe { slices.run(&slice, operations, &mut queue) }
     }))

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{MatrixElement, WarpSource, WidenSource};
+use super::{Accumulator, MatrixElement, PackAs, WarpSource, WidenSource};
 use crate::lang::{device_only, sealed::Sealed};
 
 /// A left operand of M × K elements in the registers of a warpgroup, packed from an accumulator by
@@ -40,6 +40,38 @@ use crate::lang::{device_only, sealed::Sealed};
 pub struct Fragment<E: MatrixElement, const M: u32, const K: u32>(PhantomData<E>);
 
 impl<E: MatrixElement, const M: u32, const K: u32> Sealed for Fragment<E, M, K> {}
+
+/// # Conversion
+impl<E: MatrixElement, const M: u32, const K: u32> Fragment<E, M, K> {
+    /// Returns the elements as `f32`. Each thread keeps its elements.
+    ///
+    /// It is the inverse of [`Accumulator::pack`](super::Accumulator::pack), except for its
+    /// rounding. Two elements share a register in a fragment, so a kernel that needs the values
+    /// both as an operand and in later arithmetic has 32-bit copies only where it computes.
+    ///
+    /// PTX: shifts for `bf16`, `cvt.f32.f16` for `f16`.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # type Value = Tile<bf16, Shape2<128, 64>, Swizzle128>;
+    /// # fn kernel(scores: Accumulator<f32, 64, 128>, mut factors: Accumulator<f32, 64, 128>, value: Value) {
+    /// let weights = scores.pack::<bf16>();
+    /// let rounded = weights.unpack();
+    /// let mut out = Accumulator::<f32, 64, 64>::zero();
+    /// let flight = out.mma(weights, value.t(), ());
+    /// for i in unroll(0..factors.len()) {
+    ///     factors[i] *= rounded[i];
+    /// }
+    /// flight.wait();
+    /// # }
+    /// ```
+    pub fn unpack(&self) -> Accumulator<f32, M, K>
+    where
+        f32: PackAs<E>,
+    {
+        device_only()
+    }
+}
 
 /// # Loads
 impl<E: MatrixElement, const M: u32, const K: u32> Fragment<E, M, K> {

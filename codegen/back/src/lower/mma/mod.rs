@@ -17,9 +17,10 @@ use tma_front::ir::{
 use tma_model::mma::Operand as Element;
 use tma_model::mma::{Form, OperandTile};
 
+use super::arith::cast::cast;
 use super::nvvm::{LeftOperandSource, Metadata, Multiplication, Operand, PreviousValue, Side, Step, Wait};
 use super::ptxas::{self, loop_groups};
-use super::types::pointer;
+use super::types::{int, pointer};
 use super::{Cx, Lower, expr, locals, nvvm, warp as lanes};
 use crate::backend::BackendError;
 
@@ -314,6 +315,24 @@ pub(super) fn pack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<(
         cx.builder.build_store(at, value)?;
     }
     Ok(())
+}
+
+/// Lowers `dest = fragment` as an accumulator of f32: the inverse of [`pack`].
+pub(super) fn unpack(cx: &mut Cx<'_, '_>, dest: LocalId, from: LocalId) -> Lower<()> {
+    let alloca = accumulator(cx, dest)?;
+    let (packed, FragmentType { element, .. }) = fragment(cx, from)?;
+    let (bits, ty) = (cx.context.i16_type(), cx.scalar_type(element));
+    let mut values = vec![];
+    for register in packed {
+        let register = int(register)?;
+        for shift in [0, 16] {
+            let part = cx.builder.build_right_shift(register, cx.u32_const(shift), false, "")?;
+            let part = cx.builder.build_int_truncate(part, bits, "")?;
+            let part = cx.builder.build_bit_cast(part, ty, "")?;
+            values.push(cast(cx, part, element, Scalar::F32)?);
+        }
+    }
+    set_registers(cx, &alloca, &values)
 }
 
 /// Lowers `dest = op` of each row: first over a thread's own elements, then over the four threads

@@ -273,6 +273,17 @@ fn tma0252_packs_to_16_bits() {
 }
 
 #[test]
+fn tma0252_unpacks_16_bits() {
+    let of = |element: &str| {
+        format!(
+            "let from: Tile<{element}, Shape2<64, 64>> = shared(); \
+             let w = Fragment::<{element}, 64, 64>::load(from, [0, 0]); let sum = w.unpack();"
+        )
+    };
+    flipped(&of("e4m3"), "TMA0252", "`Fragment<e4m3, 64, 64>` cannot be unpacked", &of("bf16"));
+}
+
+#[test]
 fn tma0252_rows_of_f32_are_reduced() {
     let of = |element: &str| {
         format!("let sum = Accumulator::<{element}, 64, 64>::zero(); let top = sum.row_max();")

@@ -325,6 +325,14 @@ pub(super) fn pack(rules: &Rules<'_>, dest: LocalId, accumulator: LocalId, span:
     }
 }
 
+/// Checks `fragment.unpack()`.
+pub(super) fn unpack(rules: &Rules<'_>, fragment: LocalId, span: Span, sink: &mut Sink) {
+    let Type::Fragment(from) = &rules.kernel.local(fragment).ty else { return };
+    if !matches!(from.element, Scalar::F16 | Scalar::Bf16) {
+        sink.error(mistake::Mma::Unpacked(*from), span);
+    }
+}
+
 pub(super) fn reduce_rows(rules: &Rules<'_>, accumulator: LocalId, span: Span, sink: &mut Sink) {
     let Type::Accumulator(sum) = &rules.kernel.local(accumulator).ty else { return };
     if sum.element != Scalar::F32 {

@@ -74,6 +74,8 @@ fn matrices(rules: &Rules<'_>, stmt: &Stmt, sink: &mut Sink) {
         mma::store_matrix(rules, store, span, sink);
     } else if let StmtKind::Pack { dest, accumulator } = stmt.kind {
         mma::pack(rules, dest, accumulator, span, sink);
+    } else if let StmtKind::Unpack { fragment, .. } = stmt.kind {
+        mma::unpack(rules, fragment, span, sink);
     } else if let StmtKind::ReduceRows { accumulator, .. } = stmt.kind {
         mma::reduce_rows(rules, accumulator, span, sink);
     } else if let StmtKind::LoadFragment(load) = &stmt.kind {

@@ -94,7 +94,9 @@ impl StmtKind {
             }
             // The multiplication that is waited for needs the feature itself.
             Self::MmaWait { .. } => Facts::waits(Wait::Multiplications).uniform(Group::Warpgroup, "wait"),
-            Self::Pack { dest, accumulator: _ } => Facts::visible().defines(*dest, DefinedValue::Matrix),
+            Self::Pack { dest, accumulator: _ } | Self::Unpack { dest, fragment: _ } => {
+                Facts::visible().defines(*dest, DefinedValue::Matrix)
+            }
             Self::StoreAccumulator { tile, .. } => {
                 Facts::whole(Shared(tile), true).uniform(Group::Warpgroup, "store")
             }

@@ -141,6 +141,16 @@ impl Cx<'_> {
         Some(value)
     }
 
+    /// Resolves `fragment.unpack()`.
+    pub(super) fn unpack(&mut self, receiver: &Expr, ty: FragmentType, span: Span) -> Option<Expr> {
+        let ExprKind::Local(fragment) = receiver.kind else { return None };
+        let FragmentType { element: _, rows, columns } = ty;
+        let sum = AccumulatorType { team: Team::Warpgroup, element: Scalar::F32, rows, columns };
+        let (dest, value) = self.builder.temporary("unpacked", Type::Accumulator(sum), span);
+        self.builder.emit(StmtKind::Unpack { dest, fragment }, span);
+        Some(value)
+    }
+
     /// Computes row and column of the thread's element `i`. The row is 64 · band + 16 · warp + lane
     /// / 4 + 8 · half, the column 8 · group + 2 · (lane % 4) + parity. For a single warp, the row
     /// is 16 · band + lane / 4 + 8 · half. Source: as for [`Cx::row_of`].

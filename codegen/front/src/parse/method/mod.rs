@@ -315,6 +315,7 @@ impl Cx<'_> {
                 FragmentCall::Sparse { metadata } => {
                     sparse(&mut self.typing(), Compound::SparseFragment(ty), receiver, metadata, span)
                 }
+                FragmentCall::Unpack => self.unpack(&receiver, ty, span),
             },
         }
     }

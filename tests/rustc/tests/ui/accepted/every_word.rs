@@ -158,6 +158,7 @@ pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     let part: Columns<'_, f32, 64, 64> = sum.columns::<64>(0);
     part.store(a);
     let weights: Fragment<f16, 64, 64> = sum.pack::<f16>();
+    let _: Accumulator<f32, 64, 64> = weights.unpack();
     sum.mma(weights, a.band::<64>(0), ()).wait();
     let rows: GlobalMatrix<f32> = out.matrix(0, [64, 64], 64);
     sum.store_to(rows, [0, 0]);

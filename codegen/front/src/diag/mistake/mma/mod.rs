@@ -71,6 +71,8 @@ pub enum Mma {
     Columns { first: i128, columns: u32, sum: AccumulatorType, iterations: Vec<UnrolledIteration> },
     /// An accumulator that cannot become an operand with these elements.
     Packed { sum: AccumulatorType, element: Scalar },
+    /// A fragment that cannot become an accumulator again.
+    Unpacked(FragmentType),
     /// An accumulator whose columns are not a multiple of an operand's step.
     PackedColumns(AccumulatorType),
     /// An accumulator whose rows cannot be reduced.
@@ -226,6 +228,10 @@ impl Mma {
                      pass other elements through a tile",
                 )
             }
+            Self::Unpacked(fragment) => element_text(format!("`{fragment}` cannot be unpacked")).help(
+                "unpack f16 or bf16, whose threads hold the elements of an accumulator; read other elements \
+                 from their tile",
+            ),
             Self::PackedColumns(sum) => {
                 shape(format!("a packed operand needs a multiple of 16 columns, which `{sum}` does not have"))
                     .help("use a multiple of 16 columns")
