@@ -5,6 +5,7 @@ mod cross_entropy;
 mod elementwise;
 mod experts;
 mod gemm_gated;
+mod linear_loss;
 mod norm;
 mod optimizer;
 mod quantize;

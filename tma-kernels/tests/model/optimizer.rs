@@ -35,7 +35,7 @@ struct Model<P, G> {
     sums: DeviceTensor<f64, 1>,
 }
 
-/// What a model has at a time, on the host.
+/// The parameters and moments of a model at a time, on the host.
 #[derive(Clone)]
 struct Snapshot<P> {
     parameters: Vec<P>,

@@ -19,7 +19,7 @@ pub struct LinearOperands<'a, T> {
     pub labels: TensorView<'a, u32, 1>,
 }
 
-/// Where [`linear_cross_entropy`] writes gradients.
+/// The gradients that [`linear_cross_entropy`] writes.
 #[derive(Debug)]
 pub struct LinearGradients<'a, T> {
     /// The gradient of the hidden states, which is written.

@@ -27,7 +27,7 @@ pub struct CrossEntropyOptions<'a> {
     /// The label of rows that do not count: `u32::MAX` by default. Their losses, log-sum-exps and
     /// gradients are 0.
     pub ignored: u32,
-    /// Where to write ln(Σ exp(x)) of each row.
+    /// The tensor for ln(Σ exp(x)) of each row.
     pub log_sums: Option<TensorViewMut<'a, f32, 1>>,
     /// The number that gradients are divided by: that of the rows that count, from
     /// [`count_labels`], for the gradient of the mean loss. Without it, they are those of the sum.
