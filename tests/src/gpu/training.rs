@@ -73,7 +73,7 @@ fn steps(device: &Device) -> anyhow::Result<()> {
             continue;
         }
         let taken = optimizer.steps()?;
-        let of_ranges = || layout.ranges().iter().flat_map(|range| range.clone());
+        let of_ranges = || layout.ranges().iter().flat_map(Clone::clone);
         let norm = of_ranges().map(|i| gradients[i].to_f64().powi(2)).sum::<f64>().sqrt();
         near(f64::from(optimizer.norm()?), norm, norm * 2f64.powi(-22))?;
         // As the kernel has them, in f32.
@@ -89,7 +89,7 @@ fn steps(device: &Device) -> anyhow::Result<()> {
     }
     ensure!(optimizer.steps()? == 2, "there are {} steps, not 2", optimizer.steps()?);
     let (found, rounded) = (masters.to_vec()?, tensor.to_vec()?);
-    for i in layout.ranges().iter().flat_map(|range| range.clone()) {
+    for i in layout.ranges().iter().flat_map(Clone::clone) {
         near(f64::from(found[i]), wanted[i][0], 2f64.powi(-20))?;
         ensure!(rounded[i] == bf16::from_f32(found[i]), "parameter {i} is not rounded once");
     }
