@@ -108,7 +108,7 @@ pub struct Weights<'a, P, const N: usize> {
 ///
 /// `TMA0575` for shapes that do not match the layout, and the errors of
 /// [`launch`](tma_runtime::launch::launch), such as `TMA0511` for gradients that are not
-/// contiguous.
+/// contiguous, and `TMA0531` for those that do not begin at a multiple of 16 bytes.
 pub fn sum_squares<G: ModelElement, const N: usize>(
     on: &impl LaunchOn,
     layout: &ParameterLayout,
@@ -286,7 +286,7 @@ impl AdamW {
     ///
     /// `TMA0575` for shapes that do not match each other or the layout, and the errors of
     /// [`launch`](tma_runtime::launch::launch), such as `TMA0511` for tensors that are not
-    /// contiguous.
+    /// contiguous, and `TMA0531` for those that do not begin at a multiple of 16 bytes.
     pub fn update<P: ModelElement, G: ModelElement, const N: usize>(
         &self,
         on: &impl LaunchOn,

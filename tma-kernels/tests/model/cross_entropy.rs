@@ -421,6 +421,8 @@ fn errors() -> Result<(), ModelError> {
     let turned = x.view().permute([1, 0])?;
     let (eight, mut of_eight) = (device.zeros::<u32, 1>([8])?, device.zeros::<f32, 1>([8])?);
     assert_eq!(code(cross_entropy(&device, turned, &eight, &mut of_eight, options())), "TMA0576");
+    let beside = x.view().slice([0..2, 1..8])?;
+    assert_eq!(code(cross_entropy(&device, beside, &labels, &mut losses, options())), "TMA0531");
     let none = device.zeros::<f32, 2>([2, 0])?;
     assert_eq!(code(cross_entropy(&device, &none, &labels, &mut losses, options())), "TMA0577");
     let no_rows = device.zeros::<f32, 2>([0, 8])?;

@@ -459,6 +459,10 @@ fn errors() -> Result<(), ModelError> {
     assert_eq!(code(sum_squares(&device, &model.layout, &short, &mut model.sums)), "TMA0575");
     let mut few = device.zeros([model.layout.sums() - 1])?;
     assert_eq!(code(sum_squares(&device, &model.layout, &model.gradients, &mut few)), "TMA0575");
+    let beside = 1..model.layout.len() + 1;
+    let longer = device.zeros::<f32, 1>([beside.end])?;
+    let longer = longer.view().slice([beside])?;
+    assert_eq!(code(sum_squares(&device, &model.layout, longer, &mut model.sums)), "TMA0531");
     let mut short_moments = device.zeros::<f32, 1>([model.layout.len() - 1])?;
     let weights = Weights {
         parameters: model.parameters.view_mut(),
