@@ -15,8 +15,9 @@ pub mod rows {
     /// Warps of a block.
     const WARPS: u32 = 8;
 
-    /// The vectors of a row that each thread keeps in registers.
-    pub const KEPT: usize = 8;
+    /// The elements of a row that each thread keeps in registers. With twice as many of 16 bits,
+    /// ptxas has no registers left for loads, and unpacks each vector before it loads the next ones.
+    pub const KEPT: usize = 32;
 
     /// Threads of the blocks that add numbers of all rows.
     const MANY: u32 = 1024;
@@ -142,13 +143,13 @@ pub mod rows {
     /// are no logits, they are where their gradients will be. Otherwise, gradients must begin at as
     /// many elements from a multiple of a vector as logits do.
     ///
-    /// A thread keeps `KEPT` vectors of its row in registers. Those of longer rows are loaded again
+    /// A thread keeps `KEPT` elements of its row in registers. Those of longer rows are loaded again
     /// for the gradient, except the last ones.
-    #[tma_kernel(threads = THREADS, min_blocks = 2, cluster = launch, unchecked, instances(
+    #[tma_kernel(threads = THREADS, min_blocks = 3, cluster = launch, unchecked, instances(
         T in [bf16, f16, f32],
         IN_PLACE in [apart = 0, in_place = 1],
         let V = 16 / size_of::<T>(),
-        let K = KEPT,
+        let K = KEPT / V,
     ))]
     pub fn losses<T, const IN_PLACE: u32, const V: usize, const K: usize>(
         logits: Option<Global<T>>,

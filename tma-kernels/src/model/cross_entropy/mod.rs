@@ -184,7 +184,7 @@ fn queue<T: ModelElement>(
     if rows.is_empty() {
         return Ok(());
     }
-    let of_block = THREADS as usize * KEPT * vector;
+    let of_block = THREADS as usize * KEPT;
     let blocks = columns.div_ceil(of_block).min(MOST_BLOCKS) as u32;
     let key = rows::losses::Key { in_place: u32::from(logits.is_none()) };
     let launcher = rows::losses::find::<T>(key).ok_or_else(|| without_instance(&shape))?;
