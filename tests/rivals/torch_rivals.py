@@ -108,6 +108,8 @@ def attention(args):
 
 def backward(args):
     """The gradients of attention, from the results of a forward pass."""
+    # The gradients run on the stream of the forward pass, which must be that of the capture.
+    stream = torch.cuda.graph.default_capture_stream = torch.cuda.Stream()
     for depth, mask, length in itertools.product(args.depths, ("full", "causal"), args.lengths):
         causal, batch = mask == "causal", max(QUERIES // length, 1)
         operands = [normal(batch, HEADS, length, depth).requires_grad_() for _ in range(3)]
@@ -117,8 +119,9 @@ def backward(args):
         contestants = []
         for name in args.backends:
             try:
-                with sdpa_kernel(BACKENDS[name]):
+                with torch.cuda.stream(stream), sdpa_kernel(BACKENDS[name]):
                     result = F.scaled_dot_product_attention(*operands, is_causal=causal)
+                torch.cuda.synchronize()
                 launch = lambda result=result: torch.autograd.grad(result, operands, gradient, retain_graph=True)
                 contestants.append(rounds.Theirs(name, launch, operations, args.slice_ms))
             except RuntimeError as error:

@@ -34,6 +34,8 @@
 //! | [`model::gated()`], [`model::activate()`], [`model::embedding()`], [`model::softmax()`] | SwiGLU and GeGLU, GELU, rows of tokens, softmax of rows |
 //! | [`model::quantize()`] | rows of `e4m3` with scales |
 //! | [`model::arg_max`], [`model::log_probability`], [`model::sample()`] | tokens of logits |
+//! | [`model::cross_entropy()`], [`model::linear_cross_entropy`] | losses of logits or of a last layer, and gradients |
+//! | [`optimizer::AdamW`], [`optimizer::sum_squares`] | an optimiser, with the norm of all gradients |
 //! | [`model::route`], [`model::gather`], [`model::combine`] | the experts of tokens, and rows on the way to them and back |
 //!
 //! The first argument of each is a device, a stream or a capture, as for any launch. Arguments that
@@ -52,6 +54,7 @@ pub mod conv;
 mod dependent;
 pub mod gemm;
 pub mod model;
+pub mod optimizer;
 mod workspace;
 
 pub use attention::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};

@@ -18,7 +18,8 @@ use tma_kernels::gemm::scaled::few_rows::exchanged as scaled_few_rows;
 use tma_kernels::gemm::scaled::kernel::scaled;
 use tma_kernels::gemm::scaled::weights::widened as scaled_weights;
 use tma_kernels::gemm::split_k::kernels as split_k;
-use tma_kernels::model::{embedding, experts, gated, norm, quantize, rotary, sample, softmax};
+use tma_kernels::model::{cross_entropy, embedding, experts, gated, norm, quantize, rotary, sample, softmax};
+use tma_kernels::optimizer::kernel::flat;
 use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas;
@@ -63,7 +64,12 @@ fn every_instance_is_assembled_without_spills() {
     let rows = rows.chain(&experts::moves::rows::collect::INSTANCES);
     let rows = rows.chain(&sample::kernel::rows::scan::INSTANCES);
     let rows = rows.chain(&sample::kernel::rows::draw::INSTANCES);
-    let kernels: Vec<_> = products.chain(others).chain(rows).collect();
+    let rows = rows.chain(&cross_entropy::kernel::rows::losses::INSTANCES);
+    let rows = rows.chain([&cross_entropy::kernel::rows::count_labels::SPEC]);
+    let rows = rows.chain([&cross_entropy::kernel::rows::mean_loss::SPEC]);
+    let optimizer = flat::adamw::INSTANCES.iter().chain(&flat::squares::INSTANCES);
+    let optimizer = optimizer.chain([&flat::begin::SPEC, &flat::set_rate::SPEC]);
+    let kernels: Vec<_> = products.chain(others).chain(rows).chain(optimizer).collect();
     let parts = thread::available_parallelism().map_or(1, usize::from);
     let messages: Vec<_> = thread::scope(|scope| {
         // Each thread gets some instances of each kernel, since kernels differ in the time they

@@ -8,4 +8,5 @@ pub mod example_runs;
 pub mod exchange;
 pub mod model;
 pub mod runner;
+pub mod training;
 pub mod tuning;

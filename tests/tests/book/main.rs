@@ -6,6 +6,7 @@ mod code;
 mod commands;
 mod names;
 mod parts;
+mod training;
 
 use std::fs;
 

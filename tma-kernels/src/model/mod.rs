@@ -4,6 +4,7 @@
 //! All work on rows: the last dimension of a tensor, whose elements must be adjacent.
 
 pub mod activate;
+pub mod cross_entropy;
 pub mod embedding;
 mod error;
 pub mod experts;
@@ -18,6 +19,10 @@ pub mod stages;
 pub mod vectors;
 
 pub use self::activate::{activate, soft_cap};
+pub use self::cross_entropy::{
+    CrossEntropyOptions, LinearGradients, LinearMemory, LinearOperands, count_labels, cross_entropy,
+    cross_entropy_gradient, cross_entropy_in_place, linear_cross_entropy, mean_loss,
+};
 pub use self::embedding::embedding;
 pub use self::error::ModelError;
 pub use self::experts::{RouteOptions, RouteWorkspace, RoutesMut, combine, gather, route};
@@ -26,6 +31,7 @@ pub use self::norm::{NormOptions, layer_norm, rms_norm, rms_norm_quantized};
 pub use self::quantize::{ScaleBlocks, ScalesMut, quantize};
 pub use self::rotary::{RotaryAngles, RotaryScaling, rotary, rotary_in_place, rotary_tables};
 pub use self::rows::ModelElement;
+pub(crate) use self::rows::{fits, without_instance};
 pub use self::sample::{SampleOptions, arg_max, log_probability, sample};
 pub use self::softmax::{SoftmaxOptions, softmax};
 

@@ -40,7 +40,7 @@ const MOST: usize = 1 << 31;
 const MOST_PARTS: u32 = 65_535;
 
 /// The bytes of a vector.
-const VECTOR_BYTES: usize = 16;
+pub(super) const VECTOR_BYTES: usize = 16;
 
 /// The vectors that a row has at least if it passes through shared memory: the banks of shorter
 /// rows conflict.
@@ -331,7 +331,7 @@ pub(super) fn flat_mut<'a, T: Scalar, const N: usize>(
 }
 
 /// Checks the shape of a tensor.
-pub(super) fn fits(tensor: &'static str, found: &[usize], wanted: &[usize]) -> Result<(), ModelError> {
+pub(crate) fn fits(tensor: &'static str, found: &[usize], wanted: &[usize]) -> Result<(), ModelError> {
     match found == wanted {
         true => Ok(()),
         false => Err(ModelError::Shape { tensor, found: found.into(), wanted: wanted.into() }),
@@ -339,7 +339,7 @@ pub(super) fn fits(tensor: &'static str, found: &[usize], wanted: &[usize]) -> R
 }
 
 /// Returns the error of a type without an instance, which [`ModelElement`] excludes.
-pub(super) fn without_instance(shape: &[usize]) -> ModelError {
+pub(crate) fn without_instance(shape: &[usize]) -> ModelError {
     ModelError::TooLarge { shape: shape.into(), wanted: "elements of `bf16`, `f16` or `f32`" }
 }
 

@@ -21,6 +21,7 @@ pub mod scales;
 pub mod serve;
 pub mod slices;
 pub mod streams;
+pub mod training;
 
 use anyhow::ensure;
 use tma_runtime::Device;

@@ -12,6 +12,7 @@ use tma_kernels::model::{
 use tma_runtime::prelude::*;
 
 use super::measure::{Plan, Spread, interleaved, ratio};
+use super::training;
 use crate::random::{hash, noise_of};
 
 /// The least ratio of a kernel's bandwidth to that of the copy.
@@ -33,27 +34,31 @@ const EXPERT_COLUMNS: usize = 2048;
 /// Rows of a table of embeddings.
 const VOCABULARY: usize = 131_072;
 
-type Launch = dyn FnMut(&Stream) -> Result<(), ModelError>;
+/// Queues a kernel.
+pub type Launch = dyn FnMut(&Stream) -> Result<(), ModelError>;
 
 /// A kernel with its tensors.
-struct Prepared {
+pub struct Prepared {
     /// The bytes that it reads and writes.
-    bytes: u64,
-    launch: Box<Launch>,
+    pub bytes: u64,
+    /// Queues it.
+    pub launch: Box<Launch>,
 }
 
 /// A kernel, and whether it has to reach the target.
-struct Contestant {
+pub struct Contestant {
     name: &'static str,
     has_target: bool,
-    prepare: fn(&Device) -> Result<Prepared, Error>,
+    prepare: fn(&Device) -> anyhow::Result<Prepared>,
 }
 
-const fn judged(name: &'static str, prepare: fn(&Device) -> Result<Prepared, Error>) -> Contestant {
+/// Returns a kernel that has to reach the target.
+pub const fn judged(name: &'static str, prepare: fn(&Device) -> anyhow::Result<Prepared>) -> Contestant {
     Contestant { name, has_target: true, prepare }
 }
 
-const fn reported(name: &'static str, prepare: fn(&Device) -> Result<Prepared, Error>) -> Contestant {
+/// Returns a kernel without a target.
+pub const fn reported(name: &'static str, prepare: fn(&Device) -> anyhow::Result<Prepared>) -> Contestant {
     Contestant { name, has_target: false, prepare }
 }
 
@@ -88,7 +93,11 @@ const CONTESTANTS: [Contestant; 24] = [
 
 /// Returns the names of the contestants.
 pub fn names() -> Vec<String> {
-    CONTESTANTS.iter().map(|contestant| contestant.name.to_owned()).collect()
+    contestants().map(|contestant| contestant.name.to_owned()).collect()
+}
+
+fn contestants() -> impl Iterator<Item = &'static Contestant> {
+    CONTESTANTS.iter().chain(&training::CONTESTANTS)
 }
 
 fn numbers(device: &Device, shape: [usize; 2]) -> Result<DeviceTensor<bf16, 2>, Error> {
@@ -96,7 +105,7 @@ fn numbers(device: &Device, shape: [usize; 2]) -> Result<DeviceTensor<bf16, 2>, 
     device.tensor(&noise_of(shape[0] * shape[1], number), shape)
 }
 
-fn norm(device: &Device, shape: [usize; 2], centred: bool) -> Result<Prepared, Error> {
+fn norm(device: &Device, shape: [usize; 2], centred: bool) -> anyhow::Result<Prepared> {
     let (x, weight) = (numbers(device, shape)?, device.zeros::<bf16, 1>([shape[1]])?);
     let mut out = device.zeros::<bf16, 2>(shape)?;
     let bytes = x.bytes() + out.bytes();
@@ -111,7 +120,7 @@ fn norm(device: &Device, shape: [usize; 2], centred: bool) -> Result<Prepared, E
     Ok(Prepared { bytes, launch: Box::new(launch) })
 }
 
-fn residual_norm(device: &Device) -> Result<Prepared, Error> {
+fn residual_norm(device: &Device) -> anyhow::Result<Prepared> {
     let (x, weight) = (numbers(device, HIDDEN)?, device.zeros::<bf16, 1>([HIDDEN[1]])?);
     let (mut residual, mut out) = (device.zeros::<bf16, 2>(HIDDEN)?, device.zeros::<bf16, 2>(HIDDEN)?);
     let bytes = 4 * x.bytes(); // the residual is read and written
@@ -123,7 +132,7 @@ fn residual_norm(device: &Device) -> Result<Prepared, Error> {
     Ok(Prepared { bytes, launch: Box::new(launch) })
 }
 
-fn quantised_norm(device: &Device) -> Result<Prepared, Error> {
+fn quantised_norm(device: &Device) -> anyhow::Result<Prepared> {
     let (x, weight) = (numbers(device, HIDDEN)?, device.zeros::<bf16, 1>([HIDDEN[1]])?);
     let (mut out, mut scales) = (device.zeros::<e4m3, 2>(HIDDEN)?, device.zeros::<f32, 2>([HIDDEN[0], 1])?);
     let bytes = x.bytes() + out.bytes() + scales.bytes();
@@ -135,7 +144,7 @@ fn quantised_norm(device: &Device) -> Result<Prepared, Error> {
     Ok(Prepared { bytes, launch: Box::new(launch) })
 }
 
-fn gate(device: &Device, activation: Gate) -> Result<Prepared, Error> {
+fn gate(device: &Device, activation: Gate) -> anyhow::Result<Prepared> {
     let [rows, columns] = [8192, 14336];
     let x = numbers(device, [rows, 2 * columns])?;
     let mut out = device.zeros::<bf16, 2>([rows, columns])?;
@@ -144,7 +153,7 @@ fn gate(device: &Device, activation: Gate) -> Result<Prepared, Error> {
     Ok(Prepared { bytes, launch: Box::new(launch) })
 }
 
-fn look_up(device: &Device) -> Result<Prepared, Error> {
+fn look_up(device: &Device) -> anyhow::Result<Prepared> {
     let table = device.zeros::<bf16, 2>([VOCABULARY, HIDDEN[1]])?;
     let tokens = noise_of(HIDDEN[0], |i| (hash(92, i) % VOCABULARY as u64) as u32);
     let tokens = device.tensor(&tokens, [HIDDEN[0]])?;
@@ -154,7 +163,7 @@ fn look_up(device: &Device) -> Result<Prepared, Error> {
     Ok(Prepared { bytes, launch: Box::new(launch) })
 }
 
-fn rotated(device: &Device) -> Result<Prepared, Error> {
+fn rotated(device: &Device) -> anyhow::Result<Prepared> {
     let [tokens, depth] = [HIDDEN[0], HEADS[1]];
     let x = numbers(device, HIDDEN)?;
     let mut out = device.zeros::<bf16, 2>(HIDDEN)?;
@@ -171,7 +180,7 @@ fn rotated(device: &Device) -> Result<Prepared, Error> {
     Ok(Prepared { bytes, launch: Box::new(launch) })
 }
 
-fn quantised(device: &Device, blocks: ScaleBlocks) -> Result<Prepared, Error> {
+fn quantised(device: &Device, blocks: ScaleBlocks) -> anyhow::Result<Prepared> {
     let count = if blocks == ScaleBlocks::Row { 1 } else { HIDDEN[1] / 128 };
     let x = numbers(device, HIDDEN)?;
     let (mut out, mut scales) = (device.zeros::<e4m3, 2>(HIDDEN)?, device.zeros([HIDDEN[0], count])?);
@@ -182,7 +191,7 @@ fn quantised(device: &Device, blocks: ScaleBlocks) -> Result<Prepared, Error> {
     Ok(Prepared { bytes, launch: Box::new(launch) })
 }
 
-fn normalised(device: &Device) -> Result<Prepared, Error> {
+fn normalised(device: &Device) -> anyhow::Result<Prepared> {
     let x = numbers(device, HIDDEN)?;
     let mut out = device.zeros::<bf16, 2>(HIDDEN)?;
     let bytes = x.bytes() + out.bytes();
@@ -195,19 +204,19 @@ fn logits(device: &Device) -> Result<DeviceTensor<f32, 2>, Error> {
     device.tensor(&noise_of(LOGITS[0] * LOGITS[1], number), LOGITS)
 }
 
-fn greatest(device: &Device) -> Result<Prepared, Error> {
+fn greatest(device: &Device) -> anyhow::Result<Prepared> {
     let (x, mut out) = (logits(device)?, device.zeros([LOGITS[0]])?);
     let bytes = x.bytes();
     Ok(Prepared { bytes, launch: Box::new(move |stream| arg_max(stream, &x, &mut out)) })
 }
 
-fn probability(device: &Device) -> Result<Prepared, Error> {
+fn probability(device: &Device) -> anyhow::Result<Prepared> {
     let (x, tokens, mut out) = (logits(device)?, device.zeros([LOGITS[0]])?, device.zeros([LOGITS[0]])?);
     let bytes = x.bytes();
     Ok(Prepared { bytes, launch: Box::new(move |stream| log_probability(stream, &x, &tokens, &mut out)) })
 }
 
-fn sampled(device: &Device, limited: bool) -> Result<Prepared, Error> {
+fn sampled(device: &Device, limited: bool) -> anyhow::Result<Prepared> {
     let rows = [LOGITS[0]];
     let (x, mut out) = (logits(device)?, device.zeros(rows)?);
     let seeds = device.tensor(&noise_of(rows[0], |i| hash(94, i)), rows)?;
@@ -230,7 +239,7 @@ fn router_logits(device: &Device, tokens: usize) -> Result<DeviceTensor<f32, 2>,
     device.tensor(&noise_of(tokens * EXPERTS[0], number), [tokens, EXPERTS[0]])
 }
 
-fn routed(device: &Device, tokens: usize) -> Result<Prepared, Error> {
+fn routed(device: &Device, tokens: usize) -> anyhow::Result<Prepared> {
     let ([experts, choices], logits) = (EXPERTS, router_logits(device, tokens)?);
     let shape = [tokens, choices];
     let (mut chosen, mut weights) = (device.zeros(shape)?, device.zeros(shape)?);
@@ -256,14 +265,14 @@ fn expert_rows(device: &Device, tokens: usize) -> Result<DeviceTensor<u32, 2>, E
     device.tensor(&noise_of(tokens * choices, row), [tokens, choices])
 }
 
-fn gathered(device: &Device, tokens: usize) -> Result<Prepared, Error> {
+fn gathered(device: &Device, tokens: usize) -> anyhow::Result<Prepared> {
     let (x, rows) = (numbers(device, [tokens, EXPERT_COLUMNS])?, expert_rows(device, tokens)?);
     let mut out = device.zeros::<bf16, 2>([tokens * EXPERTS[1], EXPERT_COLUMNS])?;
     let bytes = x.bytes() + rows.bytes() + out.bytes();
     Ok(Prepared { bytes, launch: Box::new(move |stream| gather(stream, &x, &rows, &mut out)) })
 }
 
-fn combined(device: &Device, tokens: usize) -> Result<Prepared, Error> {
+fn combined(device: &Device, tokens: usize) -> anyhow::Result<Prepared> {
     let (y, rows) = (numbers(device, [tokens * EXPERTS[1], EXPERT_COLUMNS])?, expert_rows(device, tokens)?);
     let weights = device.tensor(&vec![0.125; tokens * EXPERTS[1]], [tokens, EXPERTS[1]])?;
     let mut out = device.zeros::<bf16, 2>([tokens, EXPERT_COLUMNS])?;
@@ -280,7 +289,7 @@ fn combined(device: &Device, tokens: usize) -> Result<Prepared, Error> {
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let stream = device.stream()?;
     let mut verdicts = vec![];
-    for contestant in CONTESTANTS.iter().filter(|contestant| plan.names("model", contestant.name)) {
+    for contestant in contestants().filter(|contestant| plan.names("model", contestant.name)) {
         let Prepared { bytes, mut launch } = (contestant.prepare)(device)?;
         // Half of the bytes are read, and half written.
         let half = [bytes as usize / 2];

@@ -43,7 +43,7 @@ impl<'a, T: ModelElement> Logits<'a, T> {
 }
 
 /// Returns a tensor with an element for each row, which must be contiguous.
-fn per_row<'a, T: Scalar>(
+pub(super) fn per_row<'a, T: Scalar>(
     name: &'static str,
     tensor: TensorView<'a, T, 1>,
     rows: usize,
