@@ -18,7 +18,7 @@ use tma_kernels::gemm::scaled::few_rows::exchanged as scaled_few_rows;
 use tma_kernels::gemm::scaled::kernel::scaled;
 use tma_kernels::gemm::scaled::weights::widened as scaled_weights;
 use tma_kernels::gemm::split_k::kernels as split_k;
-use tma_kernels::model::{embedding, experts, gated, norm, quantize, rotary, sample, softmax};
+use tma_kernels::model::{embedding, experts, gated, norm, quantize, rotary, sample, softmax, sums};
 use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas;
@@ -63,7 +63,15 @@ fn every_instance_is_assembled_without_spills() {
     let rows = rows.chain(&experts::moves::rows::collect::INSTANCES);
     let rows = rows.chain(&sample::kernel::rows::scan::INSTANCES);
     let rows = rows.chain(&sample::kernel::rows::draw::INSTANCES);
-    let kernels: Vec<_> = products.chain(others).chain(rows).collect();
+    let gradients = norm::gradient::rows::differentiate::INSTANCES.iter();
+    let gradients = gradients.chain(&norm::gradient::rows::differentiate_long::INSTANCES);
+    let gradients = gradients.chain(&gated::gradient::rows::slopes::INSTANCES);
+    let gradients = gradients.chain(&softmax::gradient::rows::softmax_slopes::INSTANCES);
+    let gradients = gradients.chain([&embedding::gradient::tokens::sort::SPEC]);
+    let gradients = gradients.chain(&embedding::gradient::tokens::add_rows::INSTANCES);
+    let gradients = gradients.chain(&embedding::gradient::tokens::join::INSTANCES);
+    let gradients = gradients.chain(&sums::blocks::add_up::INSTANCES);
+    let kernels: Vec<_> = products.chain(others).chain(rows).chain(gradients).collect();
     let parts = thread::available_parallelism().map_or(1, usize::from);
     let messages: Vec<_> = thread::scope(|scope| {
         // Each thread gets some instances of each kernel, since kernels differ in the time they

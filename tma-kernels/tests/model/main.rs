@@ -2,11 +2,14 @@
 #![cfg(feature = "llvm")]
 
 mod elementwise;
+mod embedding_gradients;
 mod experts;
 mod gemm_gated;
 mod norm;
+mod norm_gradients;
 mod quantize;
 mod rotary;
 mod rows;
 mod sample;
+mod slopes;
 mod softmax;
