@@ -11,6 +11,7 @@ use tma_kernels::model::{
 };
 use tma_runtime::prelude::*;
 
+use super::gradients;
 use super::measure::{Plan, Spread, interleaved, ratio};
 use crate::random::{hash, noise_of};
 
@@ -21,9 +22,9 @@ const TARGET: f64 = 0.9;
 const COPY: &str = "cuMemcpyDtoDAsync";
 
 /// Rows of a hidden state, and of the heads in it.
-const HIDDEN: [usize; 2] = [16384, 4096];
-const HEADS: [usize; 2] = [16384 * 32, 128];
-const LONG: [usize; 2] = [4096, 16384];
+pub(super) const HIDDEN: [usize; 2] = [16384, 4096];
+pub(super) const HEADS: [usize; 2] = [16384 * 32, 128];
+pub(super) const LONG: [usize; 2] = [4096, 16384];
 /// Logits of a vocabulary.
 const LOGITS: [usize; 2] = [512, 131_072];
 /// Tokens, experts, and experts of a token, of Qwen3-30B-A3B; and columns of its hidden states.
@@ -31,29 +32,35 @@ const TOKENS: usize = 8192;
 const EXPERTS: [usize; 2] = [128, 8];
 const EXPERT_COLUMNS: usize = 2048;
 /// Rows of a table of embeddings.
-const VOCABULARY: usize = 131_072;
+pub(super) const VOCABULARY: usize = 131_072;
 
-type Launch = dyn FnMut(&Stream) -> Result<(), ModelError>;
+pub(super) type Launch = dyn FnMut(&Stream) -> Result<(), ModelError>;
 
 /// A kernel with its tensors.
-struct Prepared {
+pub(super) struct Prepared {
     /// The bytes that it reads and writes.
-    bytes: u64,
-    launch: Box<Launch>,
+    pub(super) bytes: u64,
+    pub(super) launch: Box<Launch>,
 }
 
 /// A kernel, and whether it has to reach the target.
-struct Contestant {
+pub(super) struct Contestant {
     name: &'static str,
     has_target: bool,
     prepare: fn(&Device) -> Result<Prepared, Error>,
 }
 
-const fn judged(name: &'static str, prepare: fn(&Device) -> Result<Prepared, Error>) -> Contestant {
+pub(super) const fn judged(
+    name: &'static str,
+    prepare: fn(&Device) -> Result<Prepared, Error>,
+) -> Contestant {
     Contestant { name, has_target: true, prepare }
 }
 
-const fn reported(name: &'static str, prepare: fn(&Device) -> Result<Prepared, Error>) -> Contestant {
+pub(super) const fn reported(
+    name: &'static str,
+    prepare: fn(&Device) -> Result<Prepared, Error>,
+) -> Contestant {
     Contestant { name, has_target: false, prepare }
 }
 
@@ -86,12 +93,17 @@ const CONTESTANTS: [Contestant; 24] = [
     judged("combine::8192", |device| combined(device, TOKENS)),
 ];
 
-/// Returns the names of the contestants.
-pub fn names() -> Vec<String> {
-    CONTESTANTS.iter().map(|contestant| contestant.name.to_owned()).collect()
+/// Returns all contestants.
+fn contestants() -> impl Iterator<Item = &'static Contestant> {
+    CONTESTANTS.iter().chain(&gradients::CONTESTANTS)
 }
 
-fn numbers(device: &Device, shape: [usize; 2]) -> Result<DeviceTensor<bf16, 2>, Error> {
+/// Returns the names of the contestants.
+pub fn names() -> Vec<String> {
+    contestants().map(|contestant| contestant.name.to_owned()).collect()
+}
+
+pub(super) fn numbers(device: &Device, shape: [usize; 2]) -> Result<DeviceTensor<bf16, 2>, Error> {
     let number = |i| bf16::from_f32((hash(91, i) % 1021) as f32 / 128.0 - 4.0);
     device.tensor(&noise_of(shape[0] * shape[1], number), shape)
 }
@@ -280,7 +292,7 @@ fn combined(device: &Device, tokens: usize) -> Result<Prepared, Error> {
 pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     let stream = device.stream()?;
     let mut verdicts = vec![];
-    for contestant in CONTESTANTS.iter().filter(|contestant| plan.names("model", contestant.name)) {
+    for contestant in contestants().filter(|contestant| plan.names("model", contestant.name)) {
         let Prepared { bytes, mut launch } = (contestant.prepare)(device)?;
         // Half of the bytes are read, and half written.
         let half = [bytes as usize / 2];
