@@ -65,7 +65,7 @@ pub mod tokens {
         Scan { before: before + up_to - x, all: warp_reduce_add(of_lane) }
     }
 
-    /// Returns four tokens, of which those from the `end` on are [`NONE`].
+    /// Returns four tokens, of which those from the `end` on are `NONE`.
     #[tma_device]
     pub fn four_tokens(tokens: Global<u32>, first: u32, end: u32, token_step: u64) -> [u32; 4] {
         let mut all = [NONE; 4];
@@ -78,7 +78,7 @@ pub mod tokens {
     }
 
     /// Sorts the positions of tokens below the `vocabulary` into the first `count` elements of
-    /// `order`, which has room for twice as many. The others are left out, and there is [`NONE`] in
+    /// `order`, which has room for twice as many. The others are left out, and there is `NONE` in
     /// place of them at the end.
     ///
     /// Each block has the tokens that share their lowest `bits` bits. It reads all tokens to find
@@ -183,7 +183,7 @@ pub mod tokens {
         }
     }
 
-    /// Returns the token of a sorted position, or [`NONE`].
+    /// Returns the token of a sorted position, or `NONE`.
     #[tma_device]
     pub fn token_of(tokens: Global<u32>, position: u32, token_step: u64) -> u32 {
         let mut token = NONE;
@@ -193,7 +193,7 @@ pub mod tokens {
         token
     }
 
-    /// Returns the position at this index of the order, or [`NONE`] after its end.
+    /// Returns the position at this index of the order, or `NONE` after its end.
     #[tma_device]
     pub fn position_at(order: Global<u32>, i: u32, count: u32) -> u32 {
         let mut position = NONE;
@@ -203,7 +203,7 @@ pub mod tokens {
         position
     }
 
-    /// Returns the token at this index of the order, or [`NONE`].
+    /// Returns the token at this index of the order, or `NONE`.
     #[tma_device]
     pub fn token_at(tokens: Global<u32>, order: Global<u32>, i: u32, count: u32, token_step: u64) -> u32 {
         token_of(tokens, position_at(order, i, count), token_step)
