@@ -218,19 +218,19 @@ pub mod tokens {
         scale: f32,
     ) {
         if V == 1 {
-            if start < table.len() {
-                table.set(start, cast::<G>(fma(scale, sum[0], cast::<f32>(table.get(start)))));
-            }
+            table.set(start, cast::<G>(fma(scale, sum[0], cast::<f32>(table.get(start)))));
         } else {
+            // All is loaded before anything is stored, for which the next load would wait.
+            let mut vectors = [[cast::<G>(0.0f32); GV]; 2];
             for part in unroll(0..V / GV) {
-                let i = start + (part * GV) as u64;
-                if i < table.len().saturating_sub(GV as u64 - 1) {
-                    let mut vector = table.get_vec::<GV>(i);
-                    for k in unroll(0..GV) {
-                        vector[k] = cast::<G>(fma(scale, sum[part * GV + k], cast::<f32>(vector[k])));
-                    }
-                    table.set_vec(i, vector);
+                vectors[part] = table.get_vec::<GV>(start + (part * GV) as u64);
+            }
+            for part in unroll(0..V / GV) {
+                for k in unroll(0..GV) {
+                    let old = cast::<f32>(vectors[part][k]);
+                    vectors[part][k] = cast::<G>(fma(scale, sum[part * GV + k], old));
                 }
+                table.set_vec(start + (part * GV) as u64, vectors[part]);
             }
         }
     }
@@ -303,12 +303,23 @@ pub mod tokens {
             for i in unroll(0..ROWS) {
                 of_rows[i as usize] = position_at(order, first + some + i, count);
             }
+            // Without a position, the first row is loaded, and added to a sum that is not stored.
+            // All indices are compared before the first load, as for norms.
+            let mut starts = [0u64; 4];
             for i in unroll(0..ROWS) {
                 let position = of_rows[i as usize];
+                starts[i as usize] = if position == NONE { 0 } else { position as u64 } * dy_row + column;
+                if starts[i as usize] >= dy.len().saturating_sub(V as u64 - 1) {
+                    return;
+                }
                 of_rows[i as usize] = token_of(tokens, position, token_step);
-                let end = if position == NONE { 0 } else { columns };
-                let row = Part { row: 0, exists: true, column: mine.column, step: mine.step };
-                vectors[i as usize] = fetch::<T, 1, V, W>(dy, position as u64 * dy_row, row, end)[0];
+            }
+            for i in unroll(0..ROWS as usize) {
+                if V == 1 {
+                    vectors[i][0] = dy.get(starts[i]);
+                } else {
+                    vectors[i] = dy.get_vec::<W>(starts[i]);
+                }
             }
             for i in unroll(0..ROWS) {
                 let token = of_rows[i as usize];

@@ -11,6 +11,9 @@ use crate::model::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, wi
 use crate::model::sums::{ColumnGradients, Parts, add_blocks};
 use crate::model::{GradientWorkspace, ModelElement, ModelError};
 
+/// The threads of the blocks that a multiprocessor has at a time.
+const BLOCKS_THREADS: u32 = 512;
+
 /// Options of [`rms_norm_backward`] and [`layer_norm_backward`].
 #[derive(Debug)]
 pub struct NormBackwardOptions<'a, T, G> {
@@ -202,7 +205,9 @@ fn queue<T: ModelElement, G: ModelElement, const N: usize>(
     let tile = Tile::of_sums::<T>(rows, &[of_x, of_dy, of_dx]);
     let division = tile.map(|tile| Division::of::<T>(tile, rows));
     let blocks = match (tile, division) {
-        (Some(tile), Some(division)) => division.blocks.min(multiprocessors * (512 / tile.threads)),
+        (Some(tile), Some(division)) => {
+            division.blocks.min(multiprocessors * (BLOCKS_THREADS / tile.threads))
+        }
         _ => rows.count.min(multiprocessors),
     };
     let needed = (blocks as usize).saturating_mul(columns).saturating_mul(kinds as usize);

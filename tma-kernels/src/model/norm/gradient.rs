@@ -50,15 +50,29 @@ pub mod rows {
 
     /// Returns the sums of a thread's elements of two rows.
     #[tma_device]
-    pub fn totals<const K: usize, const V: usize>(x: [[f32; V]; K], h: [[f32; V]; K]) -> Sums {
+    pub fn totals<const K: usize, const V: usize>(
+        x: [[f32; V]; K],
+        h: [[f32; V]; K],
+        part: Part,
+        columns: u32,
+    ) -> Sums {
         let mut sums = Sums { first: 0.0, second: 0.0 };
         for k in unroll(0..K) {
-            for i in unroll(0..V) {
-                sums.first += x[k][i];
-                sums.second += h[k][i];
+            if is_within(part, k as u32, columns) {
+                for i in unroll(0..V) {
+                    sums.first += x[k][i];
+                    sums.second += h[k][i];
+                }
             }
         }
         sums
+    }
+
+    /// Returns the first column of a thread's vector, or that of the last vector of the row if the
+    /// thread's is beyond it.
+    #[tma_device]
+    pub fn shared_column<const V: usize>(part: Part, k: u32, columns: u32) -> u64 {
+        min(part.column + k * part.step, columns - V as u32) as u64
     }
 
     /// Returns the sums of squared distances from the mean, and of their products with `h`, of a
@@ -139,9 +153,43 @@ pub mod rows {
         sync_threads();
     }
 
+    /// Rows that a block has at a time.
+    #[derive(Clone, Copy)]
+    pub struct Batch {
+        /// The first row.
+        pub first: u32,
+        /// The number of rows, of which the last ones may not exist.
+        pub height: u32,
+        /// The number of rows of all blocks.
+        pub rows: u32,
+        /// The extent of the inner dimension of rows.
+        pub inner: u32,
+        /// The columns of a row.
+        pub columns: u32,
+        /// The row of this thread in the batch.
+        pub group: u32,
+        /// The first column of this thread.
+        pub column: u32,
+    }
+
+    /// Fetches rows into the L2 cache: by one instruction if they follow each other in memory, or
+    /// else by one for each row.
+    #[tma_device]
+    pub fn prefetch<T: TileElement>(from: Global<T>, strides: Strides, batch: Batch) {
+        if batch.inner >= batch.rows && strides.inner == batch.columns as u64 {
+            if thread_idx().x == 0 && batch.first < batch.rows {
+                let height = min(batch.height, batch.rows - batch.first);
+                from.bulk_prefetch(batch.first as u64 * strides.inner, height * batch.columns);
+            }
+        } else if batch.column == 0 && batch.first + batch.group < batch.rows {
+            let row = row_index(batch.first + batch.group, batch.inner);
+            from.bulk_prefetch(row_start(strides, row), batch.columns);
+        }
+    }
+
     /// Computes the gradients of rows, and adds up those of weights and biases. `width` threads
-    /// have a row, of which each has `K` vectors. While a block works on rows, it loads the next
-    /// ones.
+    /// have a row, of which each has `K` vectors. While a block works on rows, the next ones come
+    /// to the L2 cache: registers have no room for them.
     ///
     /// `sums` has, for each block, a sum for each column, and then the same of biases.
     #[tma_kernel(threads = THREADS, min_blocks = 512 / THREADS, unchecked, instances(
@@ -226,32 +274,48 @@ pub mod rows {
         }
         let mut slot = 0;
         let mut first = block_idx().x * height;
-        let start = row_index(min(first + group, rows - 1), inner);
-        let mut next = Part { row: first + group, exists: first + group < rows, column, step };
-        let mut end = if next.exists { columns } else { 0 };
-        let mut next_x = fetch::<T, K, V, W>(x, row_start(of_x, start), next, end);
-        let mut next_dy = fetch::<T, K, V, W>(dy, row_start(of_dy, start), next, end);
         while first < rows {
-            let mine = next;
-            let mut of_row = converted::<T, K, V, W>(next_x);
-            let gradient = converted::<T, K, V, W>(next_dy);
+            let mine = Part { row: first + group, exists: first + group < rows, column, step };
+            let row = row_index(min(mine.row, rows - 1), inner);
+            let from_x = row_start(of_x, row);
+            let from_dy = row_start(of_dy, row);
+            let to = row_start(of_dx, row);
+            // Threads without columns load those of others. All indices are compared before the
+            // first load: with conditions of their own, loads would wait for each other.
+            for k in unroll(0..K) {
+                let column = shared_column::<V>(mine, k as u32, columns);
+                if from_x + column >= x.len().saturating_sub(V as u64 - 1) {
+                    return;
+                }
+                if from_dy + column >= dy.len().saturating_sub(V as u64 - 1) {
+                    return;
+                }
+            }
+            let mut raw_x = [[cast::<T>(0.0f32); W]; K];
+            let mut raw_dy = [[cast::<T>(0.0f32); W]; K];
+            for k in unroll(0..K) {
+                let column = shared_column::<V>(mine, k as u32, columns);
+                if V == 1 {
+                    raw_x[k][0] = x.get(from_x + column);
+                    raw_dy[k][0] = dy.get(from_dy + column);
+                } else {
+                    raw_x[k] = x.get_vec::<W>(from_x + column);
+                    raw_dy[k] = dy.get_vec::<W>(from_dy + column);
+                }
+            }
+            first += grid_dim().x * height;
+            if WIDE == 1 {
+                let batch = Batch { first, height, rows, inner, columns, group, column };
+                prefetch(x, of_x, batch);
+                prefetch(dy, of_dy, batch);
+                if adds {
+                    prefetch(dx, of_dx, batch);
+                }
+            }
+            let mut of_row = converted::<T, K, V, W>(raw_x);
+            let gradient = converted::<T, K, V, W>(raw_dy);
             if has_bias && mine.exists {
                 leave(of_groups, group * span, all, gradient, false);
-            }
-            let to = row_start(of_dx, row_index(min(mine.row, rows - 1), inner));
-            let here = end;
-            first += grid_dim().x * height;
-            let row = first + group;
-            next = Part { row, exists: row < rows, column, step };
-            end = if next.exists { columns } else { 0 };
-            let start = row_index(min(row, rows - 1), inner);
-            next_x = fetch::<T, K, V, W>(x, row_start(of_x, start), next, end);
-            next_dy = fetch::<T, K, V, W>(dy, row_start(of_dy, start), next, end);
-            if WIDE == 1 && adds {
-                // Registers have no room for these elements before sums are there.
-                if column == 0 && next.exists {
-                    dx.bulk_prefetch(row_start(of_dx, start), columns);
-                }
             }
 
             let mut h = gradient;
@@ -260,7 +324,7 @@ pub mod rows {
             }
             let mut mean = Sums { first: 0.0, second: 0.0 };
             if centred {
-                mean = row_sums(totals(of_row, h), width, slot, of_warps);
+                mean = row_sums(totals(of_row, h, mine, columns), width, slot, of_warps);
                 mean = Sums { first: mean.first / cast::<f32>(columns), second: mean.second * share };
                 slot ^= 1;
             }
@@ -268,7 +332,7 @@ pub mod rows {
             slot ^= 1;
             let mut old = [[cast::<T>(0.0f32); W]; K];
             if adds {
-                old = fetch::<T, K, V, W>(dx, to, mine, here);
+                old = fetch::<T, K, V, W>(dx, to, mine, if mine.exists { columns } else { 0 });
             }
             let factor = recip(sqrt(both.first * share + epsilon));
             let slope = both.second * share * factor;
@@ -278,11 +342,12 @@ pub mod rows {
             }
             for k in unroll(0..K) {
                 for i in unroll(0..V) {
-                    of_row[k][i] = (of_row[k][i] - mean.first) * factor;
+                    of_row[k][i] = fma(of_row[k][i], factor, -(mean.first * factor));
                     if mine.exists {
                         of_weight[k][i] = fma(gradient[k][i], of_row[k][i], of_weight[k][i]);
                     }
-                    of_row[k][i] = factor * (h[k][i] - mean.second - of_row[k][i] * slope);
+                    let pulled = fma(of_row[k][i], -(slope * factor), -(mean.second * factor));
+                    of_row[k][i] = fma(h[k][i], factor, pulled);
                     if adds {
                         of_row[k][i] += cast::<f32>(old[k][i]);
                     }
@@ -413,7 +478,7 @@ pub mod rows {
                     let of_part = load::<T, K, V, W>(x, of_x, mine, columns);
                     let gradient = load::<T, K, V, W>(dy, of_dy, mine, columns);
                     let h = load_weighted::<T, K, V, W>(gradient, weight, mine, columns, offset);
-                    let some = totals(of_part, h);
+                    let some = totals(of_part, h, mine, columns);
                     mean = Sums { first: mean.first + some.first, second: mean.second + some.second };
                     start += span;
                 }
