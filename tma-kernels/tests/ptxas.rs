@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::thread;
 
+use tma_kernels::attention::backward::kernel::backward::gradients as backward;
+use tma_kernels::attention::backward::rows::queries;
 use tma_kernels::attention::kernel::forward;
 use tma_kernels::cached::{append, few_rows, many_rows, merge};
 use tma_kernels::conv::kernel::convolution;
@@ -18,7 +20,9 @@ use tma_kernels::gemm::scaled::few_rows::exchanged as scaled_few_rows;
 use tma_kernels::gemm::scaled::kernel::scaled;
 use tma_kernels::gemm::scaled::weights::widened as scaled_weights;
 use tma_kernels::gemm::split_k::kernels as split_k;
-use tma_kernels::model::{cross_entropy, embedding, experts, gated, norm, quantize, rotary, sample, softmax};
+use tma_kernels::model::{
+    cross_entropy, embedding, experts, gated, norm, quantize, rotary, sample, softmax, sums,
+};
 use tma_kernels::optimizer::kernel::flat;
 use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
@@ -67,9 +71,19 @@ fn every_instance_is_assembled_without_spills() {
     let rows = rows.chain(&cross_entropy::kernel::rows::losses::INSTANCES);
     let rows = rows.chain([&cross_entropy::kernel::rows::count_labels::SPEC]);
     let rows = rows.chain([&cross_entropy::kernel::rows::mean_loss::SPEC]);
+    let gradients = norm::gradient::rows::differentiate::INSTANCES.iter();
+    let gradients = gradients.chain(&norm::gradient::rows::differentiate_long::INSTANCES);
+    let gradients = gradients.chain(&gated::gradient::rows::slopes::INSTANCES);
+    let gradients = gradients.chain(&softmax::gradient::rows::softmax_slopes::INSTANCES);
+    let gradients = gradients.chain([&embedding::gradient::tokens::sort::SPEC]);
+    let gradients = gradients.chain(&embedding::gradient::tokens::add_rows::INSTANCES);
+    let gradients = gradients.chain(&embedding::gradient::tokens::join::INSTANCES);
+    let gradients = gradients.chain(&sums::blocks::add_up::INSTANCES);
+    let gradients = gradients.chain(&backward::INSTANCES);
+    let gradients = gradients.chain(&queries::prepare::INSTANCES).chain(&queries::round::INSTANCES);
     let optimizer = flat::adamw::INSTANCES.iter().chain(&flat::squares::INSTANCES);
     let optimizer = optimizer.chain([&flat::begin::SPEC, &flat::set_rate::SPEC]);
-    let kernels: Vec<_> = products.chain(others).chain(rows).chain(optimizer).collect();
+    let kernels: Vec<_> = products.chain(others).chain(rows).chain(gradients).chain(optimizer).collect();
     let parts = thread::available_parallelism().map_or(1, usize::from);
     let messages: Vec<_> = thread::scope(|scope| {
         // Each thread gets some instances of each kernel, since kernels differ in the time they

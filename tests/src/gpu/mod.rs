@@ -6,6 +6,7 @@ pub mod errors;
 pub mod example_runs;
 #[cfg(feature = "cust")]
 pub mod exchange;
+pub mod gradients;
 pub mod model;
 pub mod runner;
 pub mod training;

@@ -435,6 +435,26 @@ fn a_normalised_sum_is_gated() -> anyhow::Result<()> {
     // 1 / (1 + 1 / e)
     assert!(gated.to_vec()?.iter().all(|x| (x.to_f32() - 0.731).abs() < 0.004));
 
+    let dy = device.tensor(&[bf16::ONE; 16 * 256], [16, 256])?;
+    let mut dx = device.tensor(&[bf16::ONE; 16 * 256], [16, 256])?;
+    let mut dweight = device.zeros::<f32, 1>([256])?;
+    use tma_kernels::model::{GradientWorkspace, NormBackwardOptions, rms_norm_backward};
+
+    // The residual is what was normalised. `dx` has its gradient from the layers above.
+    let mut workspace = GradientWorkspace::for_norm(&device, [16, 256])?;
+    let options = NormBackwardOptions {
+        weight: Some(weight.view()),
+        epsilon: 1e-5,
+        accumulate: true,
+        dweight: Some(dweight.view_mut()),
+        workspace: Some(&mut workspace),
+        ..Default::default()
+    };
+    rms_norm_backward(&device, &residual, &dy, &mut dx, options)?;
+    // Equal gradients of equal numbers change nothing; 16 rows of 1 · 1.
+    assert!(dx.to_vec()?.iter().all(|x| (x.to_f32() - 1.0).abs() < 0.01));
+    assert!(dweight.to_vec()?.iter().all(|x| (x - 16.0).abs() < 0.001));
+
     let mut queries = device.tensor(&[bf16::ONE; 2 * 128], [1, 2, 128])?;
     let positions = device.tensor(&[0], [1])?;
     use tma_kernels::cached::RotaryLayout;

@@ -168,6 +168,7 @@ pub(super) struct Tile {
 /// The tiles of kernels that keep rows in registers, and of rows that are not aligned.
 const SINGLE: Tile = Tile { threads: 512, vectors: 1, wide: 1 };
 const SHORT: Tile = Tile { threads: 256, vectors: 2, wide: 1 };
+const MEDIUM: Tile = Tile { threads: 512, vectors: 2, wide: 1 };
 const LONG: Tile = Tile { threads: 512, vectors: 4, wide: 1 };
 const ODD: Tile = Tile { threads: 256, vectors: 4, wide: 0 };
 
@@ -187,6 +188,13 @@ impl Tile {
     pub(super) fn of_norm<T: Scalar>(rows: Rows, all: &[Strides]) -> Self {
         let tile = Self::of_rows::<T>(rows, all);
         if tile == SHORT && rows.count == 1 { SINGLE } else { tile }
+    }
+
+    /// Returns the tile for rows whose columns are summed as well, in registers beside the row: the
+    /// first one that has room for a row, if there is one.
+    pub(super) fn of_sums<T: Scalar>(rows: Rows, all: &[Strides]) -> Option<Self> {
+        let tiles = if is_aligned::<T>(rows, all) { &[SHORT, MEDIUM][..] } else { &[ODD][..] };
+        tiles.iter().copied().find(|tile| rows.columns as usize <= tile.columns::<T>(tile.threads))
     }
 
     /// Returns the tile for rows whose elements do not depend on each other, of which a thread has

@@ -191,6 +191,50 @@ pub mod of_rows {
         all
     }
 
+    /// Two sums over the threads of a row.
+    #[derive(Clone, Copy)]
+    pub struct Sums {
+        /// The first one.
+        pub first: f32,
+        /// The second one.
+        pub second: f32,
+    }
+
+    /// Returns two sums over the `width` threads of a row. All threads of the block call it, with
+    /// the slots 0 and 1 in turn. `sums` has two slots, each with two elements for each warp.
+    ///
+    /// A call has one barrier: a thread that writes a slot has passed the barrier of the call
+    /// before, which the others reach after they have read the slot.
+    #[tma_device]
+    pub fn row_sums<const LEN: u32>(x: Sums, width: u32, slot: u32, sums: SharedArray<f32, LEN>) -> Sums {
+        let mut all = x;
+        if width >= 32 {
+            all = Sums { first: warp_reduce_add(x.first), second: warp_reduce_add(x.second) };
+        } else {
+            for step in unroll(0..4u32) {
+                let mask = 8u32 >> step;
+                if mask < width {
+                    all.first += shuffle_xor(all.first, mask);
+                    all.second += shuffle_xor(all.second, mask);
+                }
+            }
+        }
+        if width > 32 {
+            let start = slot * (LEN / 2);
+            if lane_idx() == 0 {
+                sums.set_vec(start + 2 * warp_idx(), [all.first, all.second]);
+            }
+            sync_threads();
+            let warps = width / 32;
+            let mut of_lane = [0.0f32; 2];
+            if lane_idx() < warps {
+                of_lane = sums.get_vec::<2>(start + 2 * ((warp_idx() & !(warps - 1)) + lane_idx()));
+            }
+            all = Sums { first: warp_reduce_add(of_lane[0]), second: warp_reduce_add(of_lane[1]) };
+        }
+        all
+    }
+
     /// Returns the greatest number of the `width` threads of a row, like [`row_sum`]. NaNs do not
     /// count.
     #[tma_device]

@@ -25,12 +25,19 @@ fn erfc(x: f64) -> f64 {
     (-x * x).exp() / fraction / std::f64::consts::PI.sqrt()
 }
 
+/// Returns (1 + erf(x / √2)) / 2.
+pub(super) fn probability(x: f64) -> f64 {
+    match x < -4.5 {
+        true => erfc(-x / 2f64.sqrt()) / 2.0,
+        false => (1.0 + erf(x / 2f64.sqrt())) / 2.0,
+    }
+}
+
 /// Returns an activated gate.
 pub(super) fn activated(gate: Gate, x: f64) -> f64 {
     match gate {
         Gate::Silu => x / (1.0 + (-x).exp()),
-        Gate::Gelu if x < -4.5 => x * erfc(-x / 2f64.sqrt()) / 2.0,
-        Gate::Gelu => x * (1.0 + erf(x / 2f64.sqrt())) / 2.0,
+        Gate::Gelu => x * probability(x),
         // 1 + tanh(y) = 2 / (1 + e^-2y), without cancellation.
         Gate::GeluTanh => {
             let y = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));

@@ -1,7 +1,10 @@
 //! Rotary embeddings.
 
 use tma_kernels::cached::{AttentionElement, RotaryLayout};
-use tma_kernels::model::{ModelError, RotaryAngles, RotaryScaling, rotary, rotary_in_place, rotary_tables};
+use tma_kernels::model::{
+    ModelError, RotaryAngles, RotaryScaling, rotary, rotary_backward, rotary_backward_in_place,
+    rotary_in_place, rotary_tables,
+};
 use tma_runtime::prelude::*;
 
 use crate::rows::{Element, check, numbers};
@@ -16,6 +19,7 @@ struct Case {
     rotated: usize,
     layout: RotaryLayout,
     in_place: bool,
+    backward: bool,
 }
 
 /// The positions of tokens, of which the tables have the first 40.
@@ -23,7 +27,7 @@ const POSITIONS: [u32; 6] = [0, 39, 7, 40, 3, u32::MAX];
 const KNOWN: u32 = 40;
 
 fn rotates<T: Element + AttentionElement>(case: Case) -> Result<(), ModelError> {
-    let Case { heads, depth, rotated, layout, in_place } = case;
+    let Case { heads, depth, rotated, layout, in_place, backward } = case;
     let device = Device::simulator();
     let tokens = POSITIONS.len();
     let stored = [tokens, heads + 2, depth];
@@ -37,14 +41,22 @@ fn rotates<T: Element + AttentionElement>(case: Case) -> Result<(), ModelError> 
     let mut out = device.filled_bytes::<T, 3>([tokens, heads, depth], 0xff)?;
     let (shape, strides) = ([tokens, heads, depth], [(heads + 2) * depth, depth, 1]);
     let found = if in_place {
-        rotary_in_place(&device, of_x.view_mut().with_strides(shape, strides)?, &positions, angles)?;
+        let all = of_x.view_mut().with_strides(shape, strides)?;
+        match backward {
+            true => rotary_backward_in_place(&device, all, &positions, angles)?,
+            false => rotary_in_place(&device, all, &positions, angles)?,
+        }
         let all = of_x.to_vec()?;
         for (before, after) in x.chunks((heads + 2) * depth).zip(all.chunks((heads + 2) * depth)) {
             assert!(before[heads * depth..] == after[heads * depth..], "other heads have changed");
         }
         all.chunks((heads + 2) * depth).flat_map(|row| row[..heads * depth].to_vec()).collect()
     } else {
-        rotary(&device, of_x.view().with_strides(shape, strides)?, &positions, &mut out, angles)?;
+        let all = of_x.view().with_strides(shape, strides)?;
+        match backward {
+            true => rotary_backward(&device, all, &positions, &mut out, angles)?,
+            false => rotary(&device, all, &positions, &mut out, angles)?,
+        }
         out.to_vec()?
     };
     for (token, position) in POSITIONS.into_iter().enumerate() {
@@ -62,6 +74,7 @@ fn rotates<T: Element + AttentionElement>(case: Case) -> Result<(), ModelError> 
                     RotaryLayout::Pairs => [2 * pair, 2 * pair + 1],
                 };
                 let angle = f64::from(position) * BASE.powf(-2.0 * pair as f64 / rotated as f64);
+                let angle = if backward { -angle } else { angle }; // the transposed rotation
                 let (a, b) = (x[first].value(), x[second].value());
                 let error = (a.abs() + b.abs()) * 2f64.powi(-22);
                 check(found[first], a * angle.cos() - b * angle.sin(), 0.0, error);
@@ -75,12 +88,13 @@ fn rotates<T: Element + AttentionElement>(case: Case) -> Result<(), ModelError> 
 #[test]
 fn heads_of_both_layouts() -> Result<(), ModelError> {
     for layout in [RotaryLayout::Halves, RotaryLayout::Pairs] {
-        for in_place in [false, true] {
-            rotates::<bf16>(Case { heads: 3, depth: 128, rotated: 128, layout, in_place })?;
-            rotates::<f16>(Case { heads: 2, depth: 72, rotated: 32, layout, in_place })?;
+        for [in_place, backward] in [[false, false], [true, false], [false, true], [true, true]] {
+            rotates::<bf16>(Case { heads: 3, depth: 128, rotated: 128, layout, in_place, backward })?;
+            rotates::<f16>(Case { heads: 2, depth: 72, rotated: 32, layout, in_place, backward })?;
         }
     }
-    rotates::<f16>(Case { heads: 5, depth: 64, rotated: 24, layout: RotaryLayout::Pairs, in_place: true })
+    let layout = RotaryLayout::Pairs;
+    rotates::<f16>(Case { heads: 5, depth: 64, rotated: 24, layout, in_place: true, backward: false })
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub mod copies;
 pub mod decode;
 pub mod experts;
 pub mod few_rows;
+pub mod gradients;
 pub mod host_time;
 pub mod kernels;
 pub mod launches;

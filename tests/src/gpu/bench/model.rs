@@ -11,6 +11,7 @@ use tma_kernels::model::{
 };
 use tma_runtime::prelude::*;
 
+use super::gradients;
 use super::measure::{Plan, Spread, interleaved, ratio};
 use super::training;
 use crate::random::{hash, noise_of};
@@ -22,9 +23,9 @@ const TARGET: f64 = 0.9;
 const COPY: &str = "cuMemcpyDtoDAsync";
 
 /// Rows of a hidden state, and of the heads in it.
-const HIDDEN: [usize; 2] = [16384, 4096];
-const HEADS: [usize; 2] = [16384 * 32, 128];
-const LONG: [usize; 2] = [4096, 16384];
+pub(super) const HIDDEN: [usize; 2] = [16384, 4096];
+pub(super) const HEADS: [usize; 2] = [16384 * 32, 128];
+pub(super) const LONG: [usize; 2] = [4096, 16384];
 /// Logits of a vocabulary.
 const LOGITS: [usize; 2] = [512, 131_072];
 /// Tokens, experts, and experts of a token, of Qwen3-30B-A3B; and columns of its hidden states.
@@ -32,7 +33,7 @@ const TOKENS: usize = 8192;
 const EXPERTS: [usize; 2] = [128, 8];
 const EXPERT_COLUMNS: usize = 2048;
 /// Rows of a table of embeddings.
-const VOCABULARY: usize = 131_072;
+pub(super) const VOCABULARY: usize = 131_072;
 
 /// Queues a kernel.
 pub type Launch = dyn FnMut(&Stream) -> Result<(), ModelError>;
@@ -91,16 +92,17 @@ const CONTESTANTS: [Contestant; 24] = [
     judged("combine::8192", |device| combined(device, TOKENS)),
 ];
 
+/// Returns all contestants.
+fn contestants() -> impl Iterator<Item = &'static Contestant> {
+    CONTESTANTS.iter().chain(&gradients::CONTESTANTS).chain(&training::CONTESTANTS)
+}
+
 /// Returns the names of the contestants.
 pub fn names() -> Vec<String> {
     contestants().map(|contestant| contestant.name.to_owned()).collect()
 }
 
-fn contestants() -> impl Iterator<Item = &'static Contestant> {
-    CONTESTANTS.iter().chain(&training::CONTESTANTS)
-}
-
-fn numbers(device: &Device, shape: [usize; 2]) -> Result<DeviceTensor<bf16, 2>, Error> {
+pub(super) fn numbers(device: &Device, shape: [usize; 2]) -> Result<DeviceTensor<bf16, 2>, Error> {
     let number = |i| bf16::from_f32((hash(91, i) % 1021) as f32 / 128.0 - 4.0);
     device.tensor(&noise_of(shape[0] * shape[1], number), shape)
 }

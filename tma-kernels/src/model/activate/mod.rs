@@ -1,10 +1,12 @@
 //! Functions of single elements, in place.
 
+mod backward;
 pub mod kernel;
 
 use tma_runtime::launch::{LaunchOn, MapArgMut};
 use tma_runtime::prelude::*;
 
+pub use self::backward::{activate_backward, soft_cap_backward};
 use self::kernel::rows::replace;
 use super::gated::kernel::rows::VECTORS;
 use super::rows::{Division, Rows, Strides, Tile, flat_mut, without_instance};

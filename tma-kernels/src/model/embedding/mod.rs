@@ -1,10 +1,13 @@
 //! Embeddings of tokens.
 
+mod backward;
+pub mod gradient;
 pub mod kernel;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
+pub use self::backward::{EmbeddingBackwardOptions, embedding_backward};
 use self::kernel::rows::look_up;
 use super::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
 use super::{ModelElement, ModelError};

@@ -15,7 +15,10 @@ pub mod rows {
     pub const VECTORS: usize = 4;
 
     /// log2(e), by which `exp2` computes exponentials.
-    const LOG2_E: f32 = 12_102_203.0 / 8_388_608.0;
+    pub const LOG2_E: f32 = 12_102_203.0 / 8_388_608.0;
+
+    /// -2 · log2(e) · √(2/π).
+    pub const TANH_SLOPE: f32 = -2.3022082;
 
     /// x / (1 + 2^y), by two approximations with errors of 2^-22.9 each. A quotient of two numbers
     /// that is correctly rounded takes more time than the memory does.
@@ -34,15 +37,13 @@ pub mod rows {
     /// x · (1 + tanh(√(2/π) · (x + 0.044715 · x³))) / 2, as x / (1 + e^-2y).
     #[tma_device]
     pub fn gelu_tanh(x: f32) -> f32 {
-        // -2 · log2(e) · √(2/π)
-        let slope = -2.3022082;
-        divided(x, slope * fma(0.044715 * x * x, x, x))
+        divided(x, TANH_SLOPE * fma(0.044715 * x * x, x, x))
     }
 
-    /// x · (1 + erf(x / √2)) / 2, by an approximation of erfc with a relative error of 1.2e-7:
-    /// Press et al., "Numerical Recipes", 2nd edition, 6.2.
+    /// erfc(|x| / √2) / 2, by an approximation with a relative error of 1.2e-7: Press et al.,
+    /// "Numerical Recipes", 2nd edition, 6.2.
     #[tma_device]
-    pub fn gelu_erf(x: f32) -> f32 {
+    pub fn half_erfc(x: f32) -> f32 {
         let z = abs(x) * (11_863_283.0 / 16_777_216.0);
         let root = rsqrt(1.0 + 0.5 * z);
         let t = root * root;
@@ -56,7 +57,13 @@ pub mod rows {
         sum = fma(sum, t, 0.37409196);
         sum = fma(sum, t, 1.0000237);
         sum = fma(sum, t, -1.2655122);
-        let tail = 0.5 * t * exp2_ftz(LOG2_E * fma(-z, z, sum)); // half of erfc(z)
+        0.5 * t * exp2_ftz(LOG2_E * fma(-z, z, sum))
+    }
+
+    /// x · (1 + erf(x / √2)) / 2.
+    #[tma_device]
+    pub fn gelu_erf(x: f32) -> f32 {
+        let tail = half_erfc(x);
         x * if x < 0.0 { tail } else { 1.0 - tail }
     }
 

@@ -1,10 +1,13 @@
 //! Gated activations: SwiGLU and GeGLU.
 
+pub(super) mod backward;
+pub mod gradient;
 pub mod kernel;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
+pub use self::backward::{GateGradientsMut, gated_backward, gated_packed_backward};
 use self::kernel::rows::{VECTORS, multiply};
 use super::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
 use super::{ModelElement, ModelError};

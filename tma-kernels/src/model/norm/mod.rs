@@ -1,7 +1,11 @@
 //! RMSNorm and LayerNorm over rows.
 
+mod backward;
+pub mod gradient;
 pub mod kernel;
 pub mod staged;
+
+pub use self::backward::{NormBackwardOptions, layer_norm_backward, rms_norm_backward};
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
@@ -130,6 +134,16 @@ pub fn rms_norm_quantized<T: ModelElement>(
     queue(on, false, x.view(), Output::Quantised(out.view_mut(), scales), options)
 }
 
+/// Checks the number that is added to a mean square or a variance.
+fn check_epsilon(epsilon: f32) -> Result<(), ModelError> {
+    match epsilon >= 0.0 && epsilon.is_finite() {
+        true => Ok(()),
+        false => {
+            Err(ModelError::Number { option: "epsilon", number: epsilon, wanted: "finite and not negative" })
+        }
+    }
+}
+
 /// The destination of results.
 enum Output<'a, T, const N: usize> {
     Same(TensorViewMut<'a, T, N>),
@@ -147,13 +161,7 @@ fn queue<T: ModelElement, const N: usize>(
     let NormOptions { weight, constant_weight, one_plus_weight, bias, epsilon, residual } = options;
     let shape = x.shape();
     let rows = Rows::of(&shape)?;
-    if !(epsilon >= 0.0 && epsilon.is_finite()) {
-        return Err(ModelError::Number {
-            option: "epsilon",
-            number: epsilon,
-            wanted: "finite and not negative",
-        });
-    }
+    check_epsilon(epsilon)?;
     let columns = shape.last().copied().unwrap_or(1);
     let of_x = Strides::of("x", &shape, &x.strides())?;
     let (out, quantised) = match out {

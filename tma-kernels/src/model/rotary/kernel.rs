@@ -97,7 +97,8 @@ pub mod rows {
     /// Rotates the first `rotated` columns of each head of each token, and copies the others. A
     /// thread has one vector of adjacent pairs, or two vectors of halves, of several heads. There
     /// are `items` of them: tokens × groups of heads × `slots`. Without `x`, `out` is rotated in
-    /// place. Tokens whose position is beyond the angles are not written.
+    /// place. Tokens whose position is beyond the angles are not written. If `inverse`, columns are
+    /// rotated by the opposite angles.
     #[tma_kernel(threads = THREADS, min_blocks = 2, unchecked, instances(
         T in [bf16, f16],
         PAIRS in [halves = false, pairs = true],
@@ -113,6 +114,7 @@ pub mod rows {
         heads: u32,
         rotated: u32,
         known: u32,
+        inverse: bool,
         position_step: u64,
         cos_position: u64,
         sin_position: u64,
@@ -149,6 +151,11 @@ pub mod rows {
         if is_rotated {
             angles.cos = angles_of::<PAIRS>(cos, position as u64 * cos_position, first);
             angles.sin = angles_of::<PAIRS>(sin, position as u64 * sin_position, first);
+            if inverse {
+                for k in unroll(0..8usize) {
+                    angles.sin[k] = -angles.sin[k];
+                }
+            }
         }
         let of_out = Heads { start: token as u64 * out_token, step: out_head };
         if let Some(x) = x {

@@ -77,7 +77,7 @@ pub fn rotary<T: AttentionElement>(
 ) -> Result<(), ModelError> {
     let (x, out) = (x.view(), out.view_mut());
     fits("out", &out.shape(), &x.shape())?;
-    queue(on, Some(x), positions.view(), out, angles)
+    queue(on, Some(x), positions.view(), out, Turn { angles, inverse: false })
 }
 
 /// Queues the same of a tensor that the result replaces.
@@ -91,7 +91,67 @@ pub fn rotary_in_place<T: AttentionElement>(
     positions: impl MapArg<u32, 1>,
     angles: RotaryAngles<'_>,
 ) -> Result<(), ModelError> {
-    queue(on, None, positions.view(), x.view_mut(), angles)
+    queue(on, None, positions.view(), x.view_mut(), Turn { angles, inverse: false })
+}
+
+/// Queues the gradient of [`rotary`], from the gradient `dy` of its result: pairs of columns are
+/// rotated by the opposite angle.
+///
+/// If the tables have a factor, as those of [`RotaryScaling::Yarn`] do, the gradient has it as well.
+/// Tokens whose position is beyond the angles are not written. Otherwise it is like [`rotary`].
+///
+/// ```
+/// use tma_kernels::cached::RotaryLayout;
+/// use tma_kernels::model::{RotaryAngles, RotaryScaling, rotary_backward, rotary_tables};
+/// use tma_runtime::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::simulator();
+/// let (cos, sin) = rotary_tables(0..64, 32, 10_000.0, RotaryScaling::None);
+/// let (cos, sin) = (device.tensor(&cos, [64, 16])?, device.tensor(&sin, [64, 16])?);
+/// let angles = RotaryAngles { cos: cos.view(), sin: sin.view(), layout: RotaryLayout::Halves };
+/// let dy = device.tensor(&[bf16::ONE; 4 * 32], [1, 4, 32])?;
+/// let positions = device.tensor(&[7], [1])?;
+/// let mut dx = device.zeros::<bf16, 3>([1, 4, 32])?;
+/// rotary_backward(&device, &dy, &positions, &mut dx, angles)?;
+/// assert_eq!(dx.to_vec()?[0], bf16::from_f32(7f32.cos() + 7f32.sin()));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// Those of [`rotary`].
+pub fn rotary_backward<T: AttentionElement>(
+    on: &impl LaunchOn,
+    dy: impl MapArg<T, 3>,
+    positions: impl MapArg<u32, 1>,
+    mut dx: impl MapArgMut<T, 3>,
+    angles: RotaryAngles<'_>,
+) -> Result<(), ModelError> {
+    let (dy, dx) = (dy.view(), dx.view_mut());
+    fits("dx", &dx.shape(), &dy.shape())?;
+    queue(on, Some(dy), positions.view(), dx, Turn { angles, inverse: true })
+}
+
+/// Queues the same of a tensor that the result replaces.
+///
+/// # Errors
+///
+/// Those of [`rotary`].
+pub fn rotary_backward_in_place<T: AttentionElement>(
+    on: &impl LaunchOn,
+    mut dy: impl MapArgMut<T, 3>,
+    positions: impl MapArg<u32, 1>,
+    angles: RotaryAngles<'_>,
+) -> Result<(), ModelError> {
+    queue(on, None, positions.view(), dy.view_mut(), Turn { angles, inverse: true })
+}
+
+/// Angles, and the direction in which columns are rotated.
+struct Turn<'a> {
+    angles: RotaryAngles<'a>,
+    inverse: bool,
 }
 
 /// Queues the kernel, unless there are no elements.
@@ -100,9 +160,9 @@ fn queue<T: AttentionElement>(
     x: Option<TensorView<'_, T, 3>>,
     positions: TensorView<'_, u32, 1>,
     out: TensorViewMut<'_, T, 3>,
-    angles: RotaryAngles<'_>,
+    turned: Turn<'_>,
 ) -> Result<(), ModelError> {
-    let RotaryAngles { cos, sin, layout } = angles;
+    let Turn { angles: RotaryAngles { cos, sin, layout }, inverse } = turned;
     let shape @ [tokens, heads, depth] = out.shape();
     fits("positions", &positions.shape(), &[tokens])?;
     fits("sin", &sin.shape(), &cos.shape())?;
@@ -149,6 +209,7 @@ fn queue<T: AttentionElement>(
         heads as u32,
         rotated as u32,
         known as u32,
+        inverse,
         step as u64,
         of_cos[0] as u64,
         of_sin[0] as u64,

@@ -1,5 +1,7 @@
 //! Softmax over rows.
 
+mod backward;
+pub mod gradient;
 pub mod kernel;
 pub mod staged;
 
@@ -8,6 +10,7 @@ use std::f32::consts::LOG2_E;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
+pub use self::backward::softmax_backward;
 use self::kernel::rows::softmax as of_rows;
 use self::staged::batches::softmax_staged;
 use super::rows::{Division, Rows, Staging, Strides, Tile, fits, flat, flat_mut, without_instance};

@@ -1,0 +1,417 @@
+//! The kernels of the gradient of embeddings.
+//!
+//! Positions are sorted by token, and those of a token stay in their order, by
+//! [`sort`](tokens::sort). [`add_rows`](tokens::add_rows) then adds up the rows of each token, a
+//! chunk of sorted positions at a time, so that a frequent token does not keep a block busy for
+//! long. Sums of tokens whose rows are in several chunks are added by [`join`](tokens::join).
+
+use tma_runtime::tma_module;
+
+/// Sums of the rows of tokens.
+#[tma_module]
+pub mod tokens {
+    use tma_runtime::prelude::*;
+
+    use crate::model::vectors::of_rows::{Part, fetch, part, shifted};
+
+    /// Threads of a block that sorts.
+    pub const THREADS: u32 = 512;
+
+    /// Bits of a digit, and the number of digits.
+    pub const DIGIT_BITS: u32 = 4;
+    const DIGITS: u32 = 16;
+
+    /// Counters of a block: one for each digit and thread.
+    const COUNTERS: u32 = 8192;
+
+    /// Warps of a block that sorts.
+    const WARPS: u32 = 16;
+
+    /// Sorted positions of a chunk.
+    pub const CHUNK: u32 = 32;
+
+    /// Rows that a thread loads at a time.
+    const ROWS: u32 = 4;
+
+    /// The position after the sorted ones, and the token of a position without one.
+    const NONE: u32 = 0xffff_ffff;
+
+    /// Sums of the threads of a block.
+    #[derive(Clone, Copy)]
+    pub struct Scan {
+        /// The sum of the threads before this one.
+        pub before: u32,
+        /// The sum of all threads.
+        pub all: u32,
+    }
+
+    /// Returns the sums of a number of each thread. All threads of the block call it.
+    #[tma_device]
+    pub fn scanned(x: u32, sums: SharedArray<u32, WARPS>) -> Scan {
+        let mut up_to = x;
+        for step in unroll(0..5u32) {
+            let below = shuffle_up(up_to, 1 << step);
+            if lane_idx() >= 1 << step {
+                up_to += below;
+            }
+        }
+        sync_threads(); // no thread reads the sums of an earlier call any more
+        if lane_idx() == 31 {
+            sums.set(warp_idx(), up_to);
+        }
+        sync_threads();
+        let of_lane = if lane_idx() < WARPS { sums.get(lane_idx()) } else { 0 };
+        let before = warp_reduce_add(if lane_idx() < warp_idx() { of_lane } else { 0 });
+        Scan { before: before + up_to - x, all: warp_reduce_add(of_lane) }
+    }
+
+    /// Returns four tokens, of which those from the `end` on are `NONE`.
+    #[tma_device]
+    pub fn four_tokens(tokens: Global<u32>, first: u32, end: u32, token_step: u64) -> [u32; 4] {
+        let mut all = [NONE; 4];
+        for k in unroll(0..4u32) {
+            if first + k < end {
+                all[k as usize] = tokens.get((first + k) as u64 * token_step);
+            }
+        }
+        all
+    }
+
+    /// Sorts the positions of tokens below the `vocabulary` into the first `count` elements of
+    /// `order`, which has room for twice as many. The others are left out, and there is `NONE` in
+    /// place of them at the end.
+    ///
+    /// Each block has the tokens that share their lowest `bits` bits. It reads all tokens to find
+    /// its own, and the number of those before them. It sorts them by the other bits, from the
+    /// lowest on, in `passes` of a digit: each thread has a run of positions, and counters of
+    /// digits that come after those of the threads before it, so that positions with one digit keep
+    /// their order.
+    #[tma_kernel(threads = THREADS, unchecked)]
+    pub fn sort(
+        tokens: Global<u32>,
+        order: Global<u32>,
+        count: u32,
+        vocabulary: u32,
+        bits: u32,
+        passes: u32,
+        token_step: u64,
+    ) {
+        grid_dependency_launch();
+        grid_dependency_wait();
+        let counters: SharedArray<u32, COUNTERS> = shared();
+        let sums: SharedArray<u32, WARPS> = shared();
+        let thread = thread_idx().x;
+        let mask = (1u32 << bits) - 1;
+        let bucket = block_idx().x;
+
+        let each = count.div_ceil(THREADS);
+        let begin = min(thread * each, count);
+        let end = min(begin + each, count);
+        let mut lower = 0u32;
+        let mut own = 0u32;
+        for some in (begin..end).step_by(4) {
+            let all = four_tokens(tokens, some, end, token_step);
+            for k in unroll(0..4usize) {
+                if all[k] < vocabulary {
+                    lower += if all[k] & mask < bucket { 1 } else { 0 };
+                    own += if all[k] & mask == bucket { 1 } else { 0 };
+                }
+            }
+        }
+        let start = scanned(lower, sums).all as u64;
+        let of_block = scanned(own, sums);
+        let total = of_block.all;
+        // The last pass writes the first half.
+        let mut from = if passes & 1 == 1 { count as u64 } else { 0 };
+        let mut to = start + from + of_block.before as u64;
+        for some in (begin..end).step_by(4) {
+            let all = four_tokens(tokens, some, end, token_step);
+            for k in unroll(0..4u32) {
+                let token = all[k as usize];
+                if token < vocabulary && token & mask == bucket {
+                    order.set(to, some + k);
+                    to += 1;
+                }
+            }
+        }
+
+        let each = total.div_ceil(THREADS);
+        let begin = min(thread * each, total);
+        let end = min(begin + each, total);
+        let mut shift = bits;
+        for _pass in 0..passes {
+            let next = count as u64 - from;
+            for digit in 0..DIGITS {
+                counters.set(digit * THREADS + thread, 0);
+            }
+            sync_threads();
+            for i in begin..end {
+                let token = tokens.get(order.get(from + start + i as u64) as u64 * token_step);
+                let counter = (token >> shift & (DIGITS - 1)) * THREADS + thread;
+                counters.set(counter, counters.get(counter) + 1);
+            }
+            sync_threads();
+            let mut sum = 0u32;
+            for i in 0..DIGITS {
+                sum += counters.get(thread * DIGITS + i);
+            }
+            let mut before = scanned(sum, sums).before;
+            for i in 0..DIGITS {
+                let digits = counters.get(thread * DIGITS + i);
+                counters.set(thread * DIGITS + i, before);
+                before += digits;
+            }
+            sync_threads();
+            for i in begin..end {
+                let position = order.get(from + start + i as u64);
+                let token = tokens.get(position as u64 * token_step);
+                let counter = (token >> shift & (DIGITS - 1)) * THREADS + thread;
+                let rank = counters.get(counter);
+                order.set(next + start + rank as u64, position);
+                counters.set(counter, rank + 1);
+            }
+            sync_threads();
+            from = next;
+            shift += DIGIT_BITS;
+        }
+        if bucket + 1 == grid_dim().x {
+            let mut i = start + (total + thread) as u64;
+            while i < count as u64 {
+                order.set(i, NONE);
+                i += THREADS as u64;
+            }
+        }
+    }
+
+    /// Returns the token of a sorted position, or `NONE`.
+    #[tma_device]
+    pub fn token_of(tokens: Global<u32>, position: u32, token_step: u64) -> u32 {
+        let mut token = NONE;
+        if position != NONE {
+            token = tokens.get(position as u64 * token_step);
+        }
+        token
+    }
+
+    /// Returns the position at this index of the order, or `NONE` after its end.
+    #[tma_device]
+    pub fn position_at(order: Global<u32>, i: u32, count: u32) -> u32 {
+        let mut position = NONE;
+        if i < count {
+            position = order.get(i);
+        }
+        position
+    }
+
+    /// Returns the token at this index of the order, or `NONE`.
+    #[tma_device]
+    pub fn token_at(tokens: Global<u32>, order: Global<u32>, i: u32, count: u32, token_step: u64) -> u32 {
+        token_of(tokens, position_at(order, i, count), token_step)
+    }
+
+    /// Adds `scale` times a vector of sums to the table. Vectors of it have `GV` elements.
+    #[tma_device]
+    pub fn add_to_table<G: TileElement + Number, const V: usize, const GV: usize>(
+        table: Global<G>,
+        start: u64,
+        sum: [f32; V],
+        scale: f32,
+    ) {
+        if V == 1 {
+            table.set(start, cast::<G>(fma(scale, sum[0], cast::<f32>(table.get(start)))));
+        } else {
+            // All is loaded before anything is stored, for which the next load would wait.
+            let mut vectors = [[cast::<G>(0.0f32); GV]; 2];
+            for part in unroll(0..V / GV) {
+                vectors[part] = table.get_vec::<GV>(start + (part * GV) as u64);
+            }
+            for part in unroll(0..V / GV) {
+                for k in unroll(0..GV) {
+                    let old = cast::<f32>(vectors[part][k]);
+                    vectors[part][k] = cast::<G>(fma(scale, sum[part * GV + k], old));
+                }
+                table.set_vec(start + (part * GV) as u64, vectors[part]);
+            }
+        }
+    }
+
+    /// Stores a vector of sums.
+    #[tma_device]
+    pub fn leave<const V: usize>(parts: Global<f32>, start: u64, sum: [f32; V]) {
+        if V == 1 {
+            parts.set(start, sum[0]);
+        } else {
+            for quarter in unroll(0..V / 4) {
+                let mut vector = [0.0f32; 4];
+                for k in unroll(0..4usize) {
+                    vector[k] = sum[4 * quarter + k];
+                }
+                parts.set_vec(start + 4 * quarter as u64, vector);
+            }
+        }
+    }
+
+    /// Adds up the rows of each token of a chunk, in the order of positions. `width` threads have a
+    /// chunk, of which each has a vector of columns. `parts` has two rows for each chunk: the sum
+    /// of a token whose rows began in an earlier chunk, and that of one whose rows continue in the
+    /// next.
+    #[tma_kernel(threads = 256, min_blocks = 3, unchecked, instances(
+        T in [bf16, f16, f32],
+        G in [bf16, f16, f32],
+        WIDE in [wide = 1, odd = 0],
+        let V = 1 + WIDE * (16 / size_of::<T>() - 1),
+        let W = V + (1 - WIDE),
+        let GV = if 16 / size_of::<G>() < V { 16 / size_of::<G>() } else { W },
+    ))]
+    pub fn add_rows<T, G, const WIDE: usize, const V: usize, const W: usize, const GV: usize>(
+        dy: Global<T>,
+        tokens: Global<u32>,
+        order: Global<u32>,
+        table: Global<G>,
+        parts: Global<f32>,
+        count: u32,
+        columns: u32,
+        width: u32,
+        scale: f32,
+        token_step: u64,
+        dy_row: u64,
+        table_row: u64,
+    ) where
+        T: TileElement + Number,
+        G: TileElement + Number,
+    {
+        grid_dependency_launch();
+        grid_dependency_wait();
+        let whole = part(256, width, V as u32, count.div_ceil(CHUNK));
+        let mine = shifted(whole, block_idx().y * whole.step);
+        if !mine.exists || mine.column >= columns {
+            return;
+        }
+        let chunk = mine.row;
+        let first = chunk * CHUNK;
+        let column = mine.column as u64;
+        let start = chunk as u64 * 2 * columns as u64 + column;
+        let mut sum = [0.0f32; V];
+        let mut of_sum = NONE;
+        if chunk > 0 {
+            of_sum = token_at(tokens, order, first - 1, count, token_step);
+        }
+        let mut begins_here = false;
+        for some in (0..CHUNK).step_by(ROWS as usize) {
+            let mut of_rows = [NONE; 4];
+            let mut vectors = [[cast::<T>(0.0f32); W]; 4];
+            for i in unroll(0..ROWS) {
+                of_rows[i as usize] = position_at(order, first + some + i, count);
+            }
+            // Without a position, the first row is loaded, and added to a sum that is not stored.
+            // All indices are compared before the first load, as for norms.
+            let mut starts = [0u64; 4];
+            for i in unroll(0..ROWS) {
+                let position = of_rows[i as usize];
+                starts[i as usize] = if position == NONE { 0 } else { position as u64 } * dy_row + column;
+                if starts[i as usize] >= dy.len().saturating_sub(V as u64 - 1) {
+                    return;
+                }
+                of_rows[i as usize] = token_of(tokens, position, token_step);
+            }
+            for i in unroll(0..ROWS as usize) {
+                if V == 1 {
+                    vectors[i][0] = dy.get(starts[i]);
+                } else {
+                    vectors[i] = dy.get_vec::<W>(starts[i]);
+                }
+            }
+            for i in unroll(0..ROWS) {
+                let token = of_rows[i as usize];
+                if token != of_sum {
+                    if of_sum != NONE {
+                        if begins_here {
+                            add_to_table::<G, V, GV>(table, of_sum as u64 * table_row + column, sum, scale);
+                        } else if some + i > 0 {
+                            leave::<V>(parts, start, sum);
+                        }
+                    }
+                    for k in unroll(0..V) {
+                        sum[k] = 0.0;
+                    }
+                    of_sum = token;
+                    begins_here = true;
+                }
+                for k in unroll(0..V) {
+                    sum[k] += cast::<f32>(vectors[i as usize][k]);
+                }
+            }
+        }
+        if of_sum != NONE {
+            let continues = token_at(tokens, order, first + CHUNK, count, token_step) == of_sum;
+            if !begins_here {
+                leave::<V>(parts, start, sum);
+            } else if continues {
+                leave::<V>(parts, start + columns as u64, sum);
+            } else {
+                add_to_table::<G, V, GV>(table, of_sum as u64 * table_row + column, sum, scale);
+            }
+        }
+    }
+
+    /// Adds up the sums of tokens whose rows are in several chunks, in the order of chunks. `width`
+    /// threads have the chunk in which a token's rows begin.
+    #[tma_kernel(threads = 256, unchecked, instances(
+        G in [bf16, f16, f32],
+        WIDE in [wide = 1, odd = 0],
+        let V = 1 + WIDE * 3,
+        let W = V + (1 - WIDE),
+    ))]
+    pub fn join<G, const WIDE: usize, const V: usize, const W: usize>(
+        tokens: Global<u32>,
+        order: Global<u32>,
+        table: Global<G>,
+        parts: Global<f32>,
+        count: u32,
+        columns: u32,
+        width: u32,
+        scale: f32,
+        token_step: u64,
+        table_row: u64,
+    ) where
+        G: TileElement + Number,
+    {
+        grid_dependency_launch();
+        grid_dependency_wait();
+        let whole = part(256, width, V as u32, count.div_ceil(CHUNK));
+        let mine = shifted(whole, block_idx().y * whole.step);
+        if !mine.exists || mine.column >= columns {
+            return;
+        }
+        let mut last = mine.row * CHUNK + CHUNK - 1;
+        let token = token_at(tokens, order, last, count, token_step);
+        let mut continues = token_at(tokens, order, last + 1, count, token_step) == token && token != NONE;
+        // A token that has the whole chunk and the last position before it began there.
+        if mine.row > 0 && token_at(tokens, order, last - CHUNK, count, token_step) == token {
+            continues = false;
+        }
+        if !continues {
+            return;
+        }
+        let mut start = (mine.row as u64 * 2 + 1) * columns as u64 + mine.column as u64;
+        let part = Part { row: 0, exists: true, column: 0, step: 1 };
+        let mut sum = [0.0f32; V];
+        let tail = fetch::<f32, 1, V, W>(parts, start, part, 1)[0];
+        for k in unroll(0..V) {
+            sum[k] = tail[k];
+        }
+        while continues {
+            // From the second row of a chunk to the first one of the next.
+            start += columns as u64;
+            let head = fetch::<f32, 1, V, W>(parts, start, part, 1)[0];
+            for k in unroll(0..V) {
+                sum[k] += head[k];
+            }
+            start += columns as u64;
+            last += CHUNK;
+            continues = token_at(tokens, order, last, count, token_step) == token
+                && token_at(tokens, order, last + 1, count, token_step) == token;
+        }
+        add_to_table::<G, V, W>(table, token as u64 * table_row + mine.column as u64, sum, scale);
+    }
+}

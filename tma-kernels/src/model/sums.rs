@@ -1,0 +1,157 @@
+//! Sums of what blocks have added up, in a fixed order, and the memory for it.
+
+use tma_runtime::Error;
+use tma_runtime::launch::LaunchOn;
+use tma_runtime::prelude::*;
+use tma_runtime::tma_module;
+
+use self::blocks::{LANES, add_up};
+use super::rows::without_instance;
+use super::{ModelElement, ModelError};
+use crate::dependent::dependent;
+
+/// Sums of columns over blocks.
+#[tma_module]
+pub mod blocks {
+    use tma_runtime::prelude::*;
+
+    /// Columns of a block.
+    pub const LANES: u32 = 32;
+
+    /// Threads of a block.
+    const THREADS: u32 = 256;
+
+    /// Adds up the rows of `parts`, rows × columns, to `weight`, and as many rows after these to
+    /// `bias`. A warp has every eighth row, and the sums of warps are added in their order.
+    #[tma_kernel(threads = THREADS, unchecked, instances(G in [bf16, f16, f32]))]
+    pub fn add_up<G>(
+        parts: Global<f32>,
+        weight: Option<Global<G>>,
+        bias: Option<Global<G>>,
+        rows: u32,
+        columns: u32,
+        adds: bool,
+    ) where
+        G: TileElement + Number,
+    {
+        let sums: SharedArray<f32, THREADS> = shared();
+        let column = block_idx().x * LANES + lane_idx();
+        let is_bias = block_idx().y == 1;
+        grid_dependency_launch();
+        grid_dependency_wait();
+        let start = block_idx().y as u64 * rows as u64 * columns as u64 + column as u64;
+        let mut sum = 0.0f32;
+        let mut row = warp_idx();
+        while row < rows {
+            let mut values = [0.0f32; 8];
+            for i in unroll(0..8u32) {
+                if column < columns && row + 8 * i < rows {
+                    values[i as usize] = parts.get(start + (row + 8 * i) as u64 * columns as u64);
+                }
+            }
+            for i in unroll(0..8usize) {
+                sum += values[i];
+            }
+            row += 64;
+        }
+        sums.set(thread_idx().x, sum);
+        sync_threads();
+        if warp_idx() == 0 && column < columns {
+            let mut all = 0.0f32;
+            for warp in 0..THREADS / LANES {
+                all += sums.get(warp * LANES + lane_idx());
+            }
+            if is_bias {
+                if let Some(bias) = bias {
+                    let old = if adds { cast::<f32>(bias.get(column)) } else { 0.0 };
+                    bias.set(column, cast::<G>(old + all));
+                }
+            } else {
+                if let Some(weight) = weight {
+                    let old = if adds { cast::<f32>(weight.get(column)) } else { 0.0 };
+                    weight.set(column, cast::<G>(old + all));
+                }
+            }
+        }
+    }
+}
+
+/// The gradients of columns.
+#[derive(Debug)]
+pub(super) struct ColumnGradients<'a, G> {
+    pub(super) weight: Option<TensorViewMut<'a, G, 1>>,
+    pub(super) bias: Option<TensorViewMut<'a, G, 1>>,
+    /// Whether sums are added to what the tensors have.
+    pub(super) accumulate: bool,
+}
+
+impl<G> ColumnGradients<'_, G> {
+    /// Returns the number of sums of a column.
+    pub(super) fn kinds(&self) -> u32 {
+        match (&self.weight, &self.bias) {
+            (None, None) => 0,
+            (Some(_), None) => 1,
+            (_, Some(_)) => 2,
+        }
+    }
+}
+
+/// The sums that blocks have left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts<'a> {
+    pub(super) sums: &'a DeviceTensor<f32, 1>,
+    pub(super) blocks: u32,
+    pub(super) columns: u32,
+}
+
+/// Queues the sum of what blocks have added up.
+pub(super) fn add_blocks<G: ModelElement>(
+    on: &impl LaunchOn,
+    parts: Parts<'_>,
+    gradients: ColumnGradients<'_, G>,
+) -> Result<(), ModelError> {
+    let Parts { sums, blocks, columns } = parts;
+    let kinds = gradients.kinds();
+    add_up::find::<G>(add_up::Key {}).ok_or_else(|| without_instance(&[columns as usize]))?.launch(
+        dependent(on),
+        Grid::new(columns.div_ceil(LANES), kinds, 1),
+        sums,
+        gradients.weight,
+        gradients.bias,
+        blocks,
+        columns,
+        gradients.accumulate,
+    )?;
+    Ok(())
+}
+
+/// Memory in which blocks leave sums for the gradients of weights and tables. Only one call may use
+/// it at a time: give each stream its own.
+#[derive(Debug)]
+pub struct GradientWorkspace {
+    pub(super) sums: DeviceTensor<f32, 1>,
+    pub(super) order: DeviceTensor<u32, 1>,
+}
+
+impl GradientWorkspace {
+    /// Makes a workspace without memory. A call lets it grow.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], [`Error::KernelFault`] and [`Error::Driver`].
+    pub fn new(device: &Device) -> Result<Self, Error> {
+        Ok(Self { sums: device.zeros([0])?, order: device.zeros([0])? })
+    }
+
+    /// Grows until there are so many sums, and positions of tokens. What it had before is freed
+    /// once every launch that uses it has run.
+    pub(super) fn grow(&mut self, device: &Device, sums: usize, order: usize) -> Result<(), Error> {
+        if self.sums.len() < sums {
+            self.sums = device.zeros([sums])?;
+        }
+        if self.order.len() < order {
+            self.order = device.zeros([order])?;
+        }
+        Ok(())
+    }
+}
