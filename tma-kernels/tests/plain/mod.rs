@@ -2,7 +2,7 @@
 
 mod elements;
 
-pub(crate) use self::elements::{Element, numbers, values};
+pub(crate) use self::elements::*;
 
 /// The elements of a query, and of the keys and values that it sees.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use tma_codegen::ir::{CopyKind, Fence, MapEdit, Stmt, StmtKind, Sync, visit};
 use crate::tree::{root, sources};
 
 /// The rows of `docs/semantics.md`, in order.
-const ROWS: [&str; 51] = [
+const ROWS: [&str; 52] = [
     "assignment",
     "`if`, `match`",
     "`loop`, `while`, `for`",

@@ -162,7 +162,7 @@ pub(super) fn queue<T: AttentionElement>(
         let [lse_batch, lse_head, lse_query] = forward.lse.strides();
         let lse_reach = (batch - 1) * lse_batch + (heads - 1) * lse_head + (queries - 1) * lse_query + 1;
         kernel.launch(
-            &dependent(on),
+            dependent(on),
             Grid::x(count(rows).div_ceil(256 / lanes)),
             forward.o.with_strides([of_o.reach], [1])?,
             forward.d_o.with_strides([of_d_o.reach], [1])?,
@@ -201,7 +201,7 @@ pub(super) fn queue<T: AttentionElement>(
         let kernel: gradients::Launcher<'static, T> =
             gradients::find(key(options.causal)).ok_or_else(without_instance)?;
         kernel.launch(
-            &dependent(on),
+            dependent(on),
             Grid::x(count(key_blocks)),
             q.l2_promotion(L2Promotion::B256), // whole rows are read
             d_o.l2_promotion(L2Promotion::B256),
@@ -231,7 +231,7 @@ pub(super) fn queue<T: AttentionElement>(
         let key = round::Key { depth: count(depth), queries: count(blocks.queries) };
         let kernel: round::Launcher<'static, T> = round::find(key).ok_or_else(without_instance)?;
         kernel.launch(
-            &dependent(on),
+            dependent(on),
             Grid::x(count(blocks.heads * blocks.of_queries)),
             &workspace.sums,
             dq.with_strides([of_dq.reach], [1])?,
