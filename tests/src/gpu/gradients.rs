@@ -167,8 +167,8 @@ fn probabilities(device: &Device, shape: [usize; 2]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds the rows of tokens twice: the bits are the same. Every fourth token is the same one, and some
-/// are not in the vocabulary.
+/// Adds the rows of tokens twice: the bits are the same. Every fourth token is the same one, and
+/// some are not in the vocabulary.
 fn table(device: &Device) -> anyhow::Result<()> {
     for [vocabulary, columns, count] in [[128_256, 512, 16384], [1000, 4096, 500], [50_257, 101, 3001]] {
         let token = |i| if i % 4 == 0 { 11 } else { hash(29, i) % (vocabulary as u64 + 100) };

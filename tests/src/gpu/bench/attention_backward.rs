@@ -47,7 +47,8 @@ pub fn find(wanted: &str) -> anyhow::Result<Mask> {
     MASKS.into_iter().find(|&mask| name(mask) == wanted).with_context(|| format!("there is no `{wanted}`"))
 }
 
-/// The operands of a backward pass, of 1 × heads of all sequences × length × depth, and its results.
+/// The operands of a backward pass, of 1 × heads of all sequences × length × depth, and its
+/// results.
 pub struct Pass {
     mask: Mask,
     q: DeviceTensor<bf16, 4>,
