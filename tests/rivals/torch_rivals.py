@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's attention, grouped GEMM and scaled GEMM, in rounds with the kernels of this repository.
+"""PyTorch's attention with its gradients, grouped GEMM and scaled GEMM, in rounds with the kernels of this repository.
 
     ./torch_rivals.py attention --ours ./tma-gpu-bench
     ./torch_rivals.py backward --ours ./tma-gpu-bench
@@ -117,7 +117,7 @@ def backward(args):
         pairs = length * (length + 1) // 2 if causal else length * length
         operations, shape = 10 * batch * HEADS * depth * pairs, (batch * HEADS, length, depth)
         contestants = []
-        for name in args.backends:
+        for name in (name for name in args.backends if name in BACKENDS):
             try:
                 with torch.cuda.stream(stream), sdpa_kernel(BACKENDS[name]):
                     result = F.scaled_dot_product_attention(*operands, is_causal=causal)

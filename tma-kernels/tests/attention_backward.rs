@@ -1,5 +1,5 @@
 //! Gradients of attention on the simulator, compared with plain Rust in f64: every instance, ragged
-//! shapes, shared heads, views, extreme extents, and invalid arguments.
+//! shapes, shared heads, views, and invalid arguments.
 #![cfg(feature = "llvm")]
 
 #[path = "plain/elements.rs"]
@@ -307,8 +307,10 @@ fn nothing_to_multiply() -> Result<(), AttentionError> {
             assert!(found.iter().flatten().all(|x| x.value() == 0.0), "{case:?}");
         }
     }
-    let case = Case { heads: 0, groups: 0, ..EVERY };
-    assert_eq!(computed(&device, &Input::<bf16>::of(case), None, None)?, Gradients([vec![], vec![], vec![]]));
+    let case = Case { heads: 0, groups: 2, ..EVERY };
+    let Gradients(found) = computed(&device, &Input::<bf16>::of(case), None, None)?;
+    assert_eq!(found.each_ref().map(Vec::len), [0, 2 * 200 * 64, 2 * 200 * 64]);
+    assert!(found.iter().flatten().all(|x| x.value() == 0.0));
     Ok(())
 }
 
@@ -391,26 +393,10 @@ fn views_of_other_layouts() -> Result<(), AttentionError> {
     let mut o: DeviceTensor<bf16, 4> = device.zeros(q.shape())?;
     // Rows of logarithms that are not adjacent.
     let mut lse: DeviceTensor<f32, 3> = device.zeros([2, 100, 4])?;
-    let options = AttentionOptions { causal: true, lse: None, ..Default::default() };
-    attention(
-        &device,
-        q.view().permute(order)?,
-        k.view().permute(order)?,
-        v.view().permute(order)?,
-        o.view_mut().permute(order)?,
-        options,
-    )?;
     let mut plain_lse = device.zeros([2, 4, 100])?;
     let options = AttentionOptions { causal: true, lse: Some(plain_lse.view_mut()), ..Default::default() };
-    let mut again = device.zeros(of_queries)?;
-    attention(
-        &device,
-        q.view().permute(order)?,
-        k.view().permute(order)?,
-        v.view().permute(order)?,
-        &mut again,
-        options,
-    )?;
+    let [of_q, of_k, of_v] = [&q, &k, &v].map(|tensor| tensor.view().permute(order));
+    attention(&device, of_q?, of_k?, of_v?, o.view_mut().permute(order)?, options)?;
     let logarithms = plain_lse.to_vec()?;
     let transposed: Vec<f32> =
         (0..800).map(|i| logarithms[i / 400 * 400 + i % 4 * 100 + i / 4 % 100]).collect();

@@ -148,8 +148,8 @@ impl std::fmt::Display for AttentionError {
             Self::TooLarge { queries, keys, heads, sequences } => write!(
                 f,
                 "{code}: queries, keys, and tiles of 128 queries in all heads of all sequences must be fewer \
-                 than 2^31: there are {queries} queries and {keys} keys, with {heads} heads and {sequences} \
-                 sequences; split the batch"
+                 than 2^31, and so must the queries of all heads to compute gradients: there are {queries} \
+                 queries and {keys} keys, with {heads} heads and {sequences} sequences; split the batch"
             ),
             Self::Scale { scale } => write!(
                 f,
@@ -162,6 +162,11 @@ impl std::fmt::Display for AttentionError {
                  of keys with one element more than there are sequences: the batch is {batch}, and the lengths \
                  have {of_queries} and {of_keys} elements; merge the batch into the sequence, and pass \
                  cumulative lengths of both"
+            ),
+            Self::Rows { tensor, strides, multiple: 1 } => write!(
+                f,
+                "{code}: rows must be contiguous, and less than 2^32 elements apart: `{tensor}` has the strides \
+                 {strides:?}, in elements; copy it to a tensor of its own"
             ),
             Self::Rows { tensor, strides, multiple } => write!(
                 f,
@@ -216,13 +221,14 @@ mod tests {
             AttentionError::BackwardDepth { depth: 96 },
             AttentionError::BackwardDepth { depth: 256 },
             AttentionError::Rows { tensor: "o", strides: vec![640, 80, 20, 1], multiple: 8 },
+            AttentionError::Rows { tensor: "dk", strides: vec![2560, 1280, 1, 20], multiple: 1 },
             AttentionError::Workspace { found: 4096, wanted: 33_792 },
         ];
         let text = errors.map(|error| format!("{error}\n")).join("\n");
         assert_eq!(text, include_str!("messages.txt"));
         let codes = errors_of(&text);
         let expected = ["TMA0550", "TMA0550", "TMA0551", "TMA0551", "TMA0551", "TMA0552", "TMA0553"];
-        assert_eq!(codes, [&expected[..], &["TMA0550", "TMA0550", "TMA0569", "TMA0570"]].concat());
+        assert_eq!(codes, [&expected[..], &["TMA0550", "TMA0550", "TMA0569", "TMA0569", "TMA0570"]].concat());
     }
 
     fn errors_of(text: &str) -> Vec<&str> {

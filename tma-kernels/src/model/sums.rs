@@ -1,4 +1,4 @@
-//! Sums of what blocks have added up, in a fixed order, and the memory for it.
+//! Reduction of the sums of blocks, in a fixed order, and the memory for it.
 
 use tma_runtime::Error;
 use tma_runtime::launch::LaunchOn;

@@ -258,7 +258,7 @@ pub mod flat {
             numbers.set(FACTOR, cast::<f32>(factor));
             counts.set(IS_TAKEN, is_taken as u32);
             if is_taken {
-                let step = counts.get(TAKEN) + 1;
+                let step = min(counts.get(TAKEN), 0xffff_fffe) + 1;
                 counts.set(TAKEN, step);
                 if let Some(rates) = rates {
                     numbers.set(RATE, rates.get(min(step as u64, rates.len()) - 1));

@@ -61,9 +61,10 @@ impl ParameterLayout {
         for parameter in parameters {
             let start = len.next_multiple_of(UNIT as usize);
             let end = start.checked_add(parameter.len).filter(|end| *end < MOST);
-            let shape = parameters.iter().map(|parameter| parameter.len).collect();
-            let wanted = "fewer than 2^38 elements of parameters";
-            len = end.ok_or(ModelError::TooLarge { shape, wanted })?;
+            len = end.ok_or_else(|| ModelError::TooLarge {
+                shape: parameters.iter().map(|parameter| parameter.len).collect(),
+                wanted: "fewer than 2^38 elements of parameters",
+            })?;
             ranges.push(start..len);
         }
         let mut table = vec![];

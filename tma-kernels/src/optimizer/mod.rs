@@ -233,7 +233,7 @@ impl AdamW {
     /// Queues the beginning of a step. Its updates follow.
     ///
     /// The norm is `gradient_factor` · √Σ `squares`, summed in `f64` in a fixed order. If it is NaN
-    /// or infinite, because a gradient is, the step is skipped: its updates change nothing, and it
+    /// or exceeds `f32`, the step is skipped: its updates change nothing, and it
     /// counts as [skipped](AdamW::skipped). Otherwise the number of steps is increased by one.
     ///
     /// A call allocates nothing and does not wait.
@@ -278,7 +278,8 @@ impl AdamW {
     /// where gradients have been multiplied by their factor, and clipped. All is computed in `f32`,
     /// and parameters are rounded once. Rate and weight decay are those of each
     /// [`Parameter`]. If the step is skipped, nothing is written. Moments of gradients whose squares
-    /// exceed `f32` are infinite.
+    /// exceed `f32` are infinite. Before the first [`begin_step`](AdamW::begin_step), nothing is written
+    /// either. Each tensor is updated once in a step.
     ///
     /// A call allocates nothing and does not wait.
     ///

@@ -97,3 +97,23 @@ fn what_may_stay_where_it_is_does() {
     let is_moved = |pair: &[&str]| pair[0].contains("wgmma.wait_group") && pair[1].contains("mov.b32");
     assert!(!lines.windows(2).any(is_moved), "{text}");
 }
+
+/// A wait leaves later multiplications in flight if the loops in between are unrolled and write no
+/// sums. Beside one that changes, ptxas would serialise all.
+#[test]
+fn unrolled_loops_that_write_no_sums_leave_groups_in_flight() {
+    let waits = |body: &str| {
+        let text = ptx(&generate::with_body(body));
+        assert_eq!(remarks(&text), [""; 0], "{body}");
+        let all = text.lines().filter_map(|line| line.trim().strip_prefix("wgmma.wait_group.sync.aligned "));
+        all.map(|pending| pending.trim_end_matches(';').to_owned()).collect::<Vec<_>>()
+    };
+    let of = |in_loop: &str| {
+        format!(
+            "let mut y = [0.0f32; 4]; let f = s.mma(a, b, ()); for i in unroll(0..4usize) {{ {in_loop} }} \
+             let g = t.mma(a, b, ()); f.wait(); g.wait(); out.set(0, y[0] + y[1] + y[2] + y[3]);"
+        )
+    };
+    assert_eq!(waits(&of("y[i] = x * i as f32;"))[..2], ["1", "0"]);
+    assert_eq!(waits(&of("t[i] = x * i as f32;"))[..2], ["0", "0"]);
+}

@@ -1,10 +1,9 @@
 //! The table of words: every built-in function and method. Types, constants and macros are in
 //! [`types`](super::types).
 //!
-//! A row is a word's signature, much as `tma_runtime::lang` declares it, and its enum variant. A
-//! parameter's name is followed by its [shape](super::shape), the constraint on the argument. If a
-//! method depends on a property of its receiver, the rows are `on` it. The headings are those of
-//! `docs/language`, where the words are documented.
+//! A row is a word's signature, as `tma_runtime::lang` declares it, and its enum variant. Parameters
+//! have their [shape](super::shape), the constraint on the argument. If a method depends on a
+//! property of its receiver, the rows are `on` it. Headings are those of `docs/language`.
 //!
 //! `for op in ReduceOp: fn reduce_{op}(..)` stands for one row per operation, marked after the colon.
 //! A method takes its receiver by value, unless it is marked:
@@ -13,7 +12,7 @@
 //! * `#[Remote]`: it also exists for an object of another block;
 //! * `#[Sliced]`: it requires a kernel whose attribute fixes the extents of a cluster.
 //!
-//! To add a word, write its row here, its declaration in `tma_runtime::lang`, and an arm for its calls.
+//! A new word has its row here, its declaration in `tma_runtime::lang`, and an arm for its calls.
 
 use std::borrow::Cow;
 

@@ -64,7 +64,9 @@ struct Problem {
     depth: usize,
     batch: usize,
     heads: usize,
-    /// Heads of queries that share one head of keys.
+    /// Heads of keys.
+    key_heads: usize,
+    /// Heads of queries that share one head of keys; 0 if there are none.
     group: usize,
     queries: usize,
     keys: usize,
@@ -90,13 +92,19 @@ impl Problem {
         fits("dq", &gradients.dq.shape(), &q)?;
         fits("dk", &gradients.dk.shape(), &k)?;
         fits("dv", &gradients.dv.shape(), &k)?;
-        let group = group(heads, k[1])?;
+        group(heads, k[1])?;
+        let key_heads = k[1];
+        let group = heads.checked_div(key_heads).unwrap_or(0);
         let scale = checked_scale(options.scale, depth)?;
-        let most = blocks.rows().max(blocks.heads.saturating_mul(blocks.of_keys)).max(queries).max(keys);
+        let most = blocks
+            .rows()
+            .max(batch.saturating_mul(key_heads).saturating_mul(blocks.of_keys))
+            .max(queries)
+            .max(keys);
         if most >= MOST {
             return Err(AttentionError::TooLarge { queries, keys, heads, sequences: batch });
         }
-        Ok(Self { depth, batch, heads, group, queries, keys, scale, blocks })
+        Ok(Self { depth, batch, heads, key_heads, group, queries, keys, scale, blocks })
     }
 }
 
@@ -126,6 +134,20 @@ fn layout(
     Ok(Layout { reach, batch: batch as u64, head: head as u64, row: row as u64 })
 }
 
+/// Returns the layout of the gradient of keys or values, whose rows are less than 2^32 elements
+/// apart.
+fn rows_of_sums(
+    tensor: &'static str,
+    shape: [usize; 4],
+    strides: [usize; 4],
+) -> Result<Layout, AttentionError> {
+    let found = layout(tensor, shape, strides, 1)?;
+    match shape[2] > 1 && found.row > u64::from(u32::MAX) {
+        true => Err(AttentionError::Rows { tensor, strides: strides.into(), multiple: 1 }),
+        false => Ok(found),
+    }
+}
+
 /// Queues the kernels, unless there is nothing to compute.
 pub(super) fn queue<T: AttentionElement>(
     on: &impl LaunchOn,
@@ -139,7 +161,7 @@ pub(super) fn queue<T: AttentionElement>(
     let of_d_o = layout("d_o", forward.d_o.shape(), forward.d_o.strides(), VECTOR)?;
     let of_dq = layout("dq", dq.shape(), dq.strides(), 2)?;
     let [of_dk, of_dv] =
-        [layout("dk", dk.shape(), dk.strides(), 1)?, layout("dv", dv.shape(), dv.strides(), 1)?];
+        [rows_of_sums("dk", dk.shape(), dk.strides())?, rows_of_sums("dv", dv.shape(), dv.strides())?];
 
     let mut own = None;
     let workspace = match options.workspace {
@@ -147,10 +169,10 @@ pub(super) fn queue<T: AttentionElement>(
         None => own.insert(AttentionWorkspace::new(on.device())?),
     };
     workspace.grow(&problem.blocks)?;
-    let Problem { depth, batch, heads, group, queries, keys, scale, blocks } = problem;
+    let Problem { depth, batch, heads, key_heads, group, queries, keys, scale, blocks } = problem;
     let (rows, padded) = (blocks.rows(), blocks.of_queries * blocks.queries);
-    // Extents are below 2^31, which the problem has checked. A stride beyond 2^32 has no second
-    // row.
+    // Extents are below 2^31, which the problem has checked, and strides of rows of `dk` and `dv`
+    // below 2^32, which `rows_of_sums` has.
     let count = |value: usize| value as u32;
     let without_instance = || AttentionError::BackwardDepth { depth };
     let key = |causal| gradients::Key { depth: count(depth), queries: count(blocks.queries), causal };
@@ -184,7 +206,6 @@ pub(super) fn queue<T: AttentionElement>(
             lse_query as u64,
         )?;
     }
-    let key_heads = heads / group;
     let key_blocks = batch * key_heads * blocks.of_keys;
     if key_blocks > 0 {
         // A tensor map has at least one element. No block reads that of a tensor without queries.

@@ -12,7 +12,7 @@ use super::{AttentionElement, AttentionError};
 
 pub use self::workspace::AttentionWorkspace;
 
-/// What [`attention`](super::attention()) had and computed, and the gradient of its result.
+/// Inputs and results of [`attention`](super::attention()), and the gradient of its result.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionForward<'a, T> {
     /// Queries: batch × heads × queries × depth.
@@ -58,9 +58,8 @@ pub struct AttentionBackwardOptions<'a> {
 /// Queues the gradients of queries, keys and values of [`attention`](super::attention()).
 ///
 /// Heads have 64 or 128 elements. Heads of queries that share a head of keys add up in its
-/// gradient. Views need not be contiguous. Rows of `o` and of `dq`, the elements of a head and
-/// query, must be contiguous, those of `o` at multiples of 16 bytes and those of `dq` at multiples
-/// of 4.
+/// gradient. Views need not be contiguous, but rows, the elements of a head and query or key, must
+/// be. Rows of `o` and `d_o` begin at multiples of 16 bytes, and those of `dq` at multiples of 4.
 ///
 /// Products accumulate in `f32`. Weights and gradients of scores are rounded to `T`, and each
 /// gradient is rounded once more. Those of keys and values have the same bits in every run. The
@@ -70,9 +69,10 @@ pub struct AttentionBackwardOptions<'a> {
 ///
 /// # Errors
 ///
-/// `TMA0550` to `TMA0552` for tensors and options that do not match, and `TMA0569` for rows that are
-/// not contiguous or not aligned. Also the errors of [`launch`](tma_runtime::launch::launch), for
-/// example for views whose strides no tensor map can have.
+/// `TMA0550` to `TMA0552` for tensors and options that do not match, `TMA0569` for rows that are not
+/// contiguous or not aligned, and `TMA0570` for a workspace in the caller's memory that is too
+/// small. Also the errors of [`launch`](tma_runtime::launch::launch), for example for views whose
+/// strides no tensor map can have; some of the gradients may then have been written.
 ///
 /// ```
 /// use tma_kernels::attention::{AttentionForward, AttentionGradients, attention_backward};

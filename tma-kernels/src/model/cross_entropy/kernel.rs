@@ -297,7 +297,10 @@ pub mod rows {
         let log_sum = log2(total) * LN_2;
         let log_sum_exp = of_row + log_sum;
         if thread == 0 {
-            let mut loss = log_sum - (1.0 - smoothing) * (of_label - of_row);
+            let mut loss = log_sum;
+            if smoothing < 1.0 {
+                loss -= (1.0 - smoothing) * (of_label - of_row);
+            }
             if smoothing > 0.0 {
                 loss += smoothing * mean_distance;
             }

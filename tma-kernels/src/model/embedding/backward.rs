@@ -59,8 +59,8 @@ fn sums(tokens: usize, columns: usize) -> usize {
 /// zeros for the first call. Rows of tokens that do not occur are neither read nor written. A token
 /// that the vocabulary does not have is left out.
 ///
-/// The rows of a token are added in `f32`, in the order of positions, and those of more than 32 in
-/// several sums, whose number depends on the tokens alone. The scaled sum is added to the
+/// The rows of a token are added in `f32`, in the order of positions. Where the positions of all
+/// tokens, sorted by token, cross a multiple of 32, another sum begins. The scaled sum is added to the
 /// table's row and rounded once. The same tokens and rows therefore produce the same bits each time.
 /// A call queues up to three kernels, does not wait, and with a large enough workspace allocates
 /// nothing. Tokens are read when the kernels run.

@@ -342,7 +342,7 @@ pub mod rows {
             }
             for k in unroll(0..K) {
                 for i in unroll(0..V) {
-                    of_row[k][i] = fma(of_row[k][i], factor, -(mean.first * factor));
+                    of_row[k][i] = (of_row[k][i] - mean.first) * factor;
                     if mine.exists {
                         of_weight[k][i] = fma(gradient[k][i], of_row[k][i], of_weight[k][i]);
                     }

@@ -1,5 +1,6 @@
 //! Waits for all groups of multiplications, if the awaited one was in flight at the beginning of an
-//! iteration of a loop.
+//! iteration of a loop. A loop that is unrolled does not count, unless it writes a sum: ptxas finds
+//! no loop there, but serialises (C7515) if a sum changes beside multiplications of the same stage.
 //!
 //! * Cures: C7514, "Potential Performance Loss: wgmma.mma_async instructions are serialized due to
 //!   non wgmma instructions reading accumulator registers of a wgmma between start and end of the

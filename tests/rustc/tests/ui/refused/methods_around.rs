@@ -486,14 +486,6 @@ mod tensor_cores {
             out.set(0, three.columns::<64>(0).at(3)[1]);
         }
 
-        trait Fragments: Sized {
-            fn unpack(self) -> Accumulator<f32, 64, 64> {
-                loop {}
-            }
-        }
-
-        impl Fragments for Fragment<f16, 64, 64> {}
-
         #[tma_kernel(threads = 128)]
         pub fn reduces(out: Global<f32>) {
             let one = Accumulator::<f32, 64, 64>::zero();
@@ -502,9 +494,6 @@ mod tensor_cores {
             out.set(0, two.row_sum()[0]);
             let three = Accumulator::<f32, 64, 64>::zero();
             let _weights = three.pack::<f16>();
-            let a: A = shared();
-            let weights = Fragment::<f16, 64, 64>::load(a, [0, 0]);
-            out.set(0, weights.unpack()[0]);
         }
     }
 }

@@ -94,4 +94,19 @@ pub fn stores(out: Global<f32>) {
     out.set(0, five.row_sum()[0]);
 }
 
+trait Fragments: Sized {
+    fn unpack(self) -> Accumulator<f32, 64, 64> {
+        loop {}
+    }
+}
+
+impl Fragments for Fragment<f16, 64, 64> {}
+
+#[tma_kernel(threads = 128)]
+pub fn unpacks(out: Global<f32>) {
+    let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();
+    let weights = Fragment::<f16, 64, 64>::load(a, [0, 0]);
+    out.set(0, weights.unpack()[0]);
+}
+
 fn main() {}
