@@ -19,13 +19,19 @@ pub(super) fn fits(tensor: &'static str, found: &[usize], wanted: &[usize]) -> R
     }
 }
 
-/// Returns how many heads of queries share a head of keys.
+/// Returns how many heads of queries share a head of keys: 0 if there are none.
 pub(super) fn group(of_queries: usize, of_keys: usize) -> Result<usize, AttentionError> {
     match of_queries {
-        0 => Ok(1),
+        0 => Ok(0),
         _ if of_keys > 0 && of_queries.is_multiple_of(of_keys) => Ok(of_queries / of_keys),
         _ => Err(AttentionError::Heads { queries: of_queries, keys: of_keys }),
     }
+}
+
+/// Returns the number of elements from the first to the last one of a view, which has some.
+pub(crate) fn reach<const RANK: usize>(shape: [usize; RANK], strides: [usize; RANK]) -> usize {
+    let steps = shape.iter().zip(strides).map(|(extent, stride)| extent.saturating_sub(1) * stride);
+    steps.sum::<usize>() + 1
 }
 
 /// Returns the factor of scores: the given one, or that of the depth.

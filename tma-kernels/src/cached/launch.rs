@@ -13,6 +13,7 @@ use super::{
     AttentionElement, CacheElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions,
     KeyValueCache,
 };
+use crate::attention::shape::reach;
 use crate::dependent::dependent;
 
 /// The rows of a head up to which the block that ends last merges its parts. For 16 rows a kernel
@@ -205,10 +206,4 @@ pub(super) fn flat<const RANK: usize>(
         return Err(CachedAttentionError::Rows { tensor, strides: strides.into() });
     }
     Ok(reach(shape, strides))
-}
-
-/// Returns the number of elements from the first to the last one of a view.
-fn reach<const RANK: usize>(shape: [usize; RANK], strides: [usize; RANK]) -> usize {
-    let steps = shape.iter().zip(strides).map(|(extent, stride)| extent.saturating_sub(1) * stride);
-    steps.sum::<usize>() + 1
 }

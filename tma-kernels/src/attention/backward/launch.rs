@@ -8,7 +8,7 @@ use tma_runtime::prelude::*;
 use super::kernel::backward::gradients;
 use super::rows::queries::{prepare, round};
 use super::{AttentionBackwardOptions, AttentionForward, AttentionGradients, AttentionWorkspace};
-use crate::attention::shape::{MOST, checked_scale, fits, group};
+use crate::attention::shape::{MOST, checked_scale, fits, group, reach};
 use crate::attention::{AttentionElement, AttentionError};
 use crate::dependent::dependent;
 
@@ -92,9 +92,8 @@ impl Problem {
         fits("dq", &gradients.dq.shape(), &q)?;
         fits("dk", &gradients.dk.shape(), &k)?;
         fits("dv", &gradients.dv.shape(), &k)?;
-        group(heads, k[1])?;
         let key_heads = k[1];
-        let group = heads.checked_div(key_heads).unwrap_or(0);
+        let group = group(heads, key_heads)?;
         let scale = checked_scale(options.scale, depth)?;
         let most = blocks
             .rows()
@@ -129,8 +128,7 @@ fn layout(
     if !shape.contains(&0) && (column != 1 || outer.iter().any(|stride| !stride.is_multiple_of(vector))) {
         return Err(AttentionError::Rows { tensor, strides: strides.into(), multiple: vector });
     }
-    let steps = shape.iter().zip(strides).map(|(extent, stride)| extent.saturating_sub(1) * stride);
-    let reach = if shape.contains(&0) { 0 } else { steps.sum::<usize>() + 1 };
+    let reach = if shape.contains(&0) { 0 } else { reach(shape, strides) };
     Ok(Layout { reach, batch: batch as u64, head: head as u64, row: row as u64 })
 }
 
@@ -182,7 +180,7 @@ pub(super) fn queue<T: AttentionElement>(
         let kernel: prepare::Launcher<'static, T> =
             prepare::find(prepare::Key { lanes }).ok_or_else(without_instance)?;
         let [lse_batch, lse_head, lse_query] = forward.lse.strides();
-        let lse_reach = (batch - 1) * lse_batch + (heads - 1) * lse_head + (queries - 1) * lse_query + 1;
+        let lse_reach = reach(forward.lse.shape(), forward.lse.strides());
         kernel.launch(
             dependent(on),
             Grid::x(count(rows).div_ceil(256 / lanes)),
