@@ -1,15 +1,16 @@
 //! The tokens of a text: computed once, kept in a file, and mapped to memory.
 //!
-//! The file is a header of 48 bytes and the tokens, in little-endian order:
+//! The file is a header of 56 bytes and the tokens, in little-endian order:
 //!
 //! | bytes | contents |
 //! | --- | --- |
 //! | 0..8 | `tmatoks1` |
 //! | 8..16 | the bytes of a token: 2 or 4 |
-//! | 16..48 | SHA-256 of the text and the tokenizer |
+//! | 16..24 | the number of tokens |
+//! | 24..56 | SHA-256 of the text and the tokenizer |
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -19,7 +20,7 @@ use crate::error::TrainError;
 use crate::tokenizer::TextTokenizer;
 
 const MAGIC: &[u8; 8] = b"tmatoks1";
-const HEADER: usize = 48;
+const HEADER: usize = 56;
 /// The name of the file in the output folder.
 const NAME: &str = "tokens.bin";
 /// The name while it is written.
@@ -139,21 +140,19 @@ fn map(path: &Path) -> Result<Mmap, TrainError> {
 /// Returns the tokens of a file, if they are those of a text.
 fn kept(path: &Path, hash: &TextHash) -> Result<Option<Stream>, TrainError> {
     let map = map(path)?;
-    let Some((header, tokens)) = map.split_at_checked(HEADER) else { return Ok(None) };
-    let Some(width) =
-        [Width::Two, Width::Four].into_iter().find(|width| header == self::header(*width, hash))
-    else {
-        return Ok(None);
-    };
+    let Some((found, tokens)) = map.split_at_checked(HEADER) else { return Ok(None) };
+    let is_header = |width: &Width| found == header(*width, tokens.len() / width.bytes(), hash);
+    let Some(width) = [Width::Two, Width::Four].into_iter().find(is_header) else { return Ok(None) };
     let is_whole = tokens.len().is_multiple_of(width.bytes());
     Ok(is_whole.then_some(Stream { map, width }))
 }
 
-fn header(width: Width, hash: &TextHash) -> [u8; HEADER] {
+fn header(width: Width, tokens: usize, hash: &TextHash) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(MAGIC);
     header[8..16].copy_from_slice(&(width.bytes() as u64).to_le_bytes());
-    header[16..].copy_from_slice(hash);
+    header[16..24].copy_from_slice(&(tokens as u64).to_le_bytes());
+    header[24..].copy_from_slice(hash);
     header
 }
 
@@ -163,12 +162,16 @@ fn write(output: &Path, text: &Text, tokenizer: &TextTokenizer) -> Result<(), Tr
     let failed = TrainError::writing(&partial);
     let width = Width::of(tokenizer.tokens());
     let mut file = BufWriter::new(File::create(&partial).map_err(&failed)?);
-    file.write_all(&header(width, &text.hash)).map_err(&failed)?;
+    file.write_all(&[0; HEADER]).map_err(&failed)?;
+    let mut count = 0;
     tokenizer.encode(&text.map, &mut |tokens| {
+        count += tokens.len();
         let mut bytes = tokens.iter().map(|token| token.to_le_bytes());
         bytes.try_for_each(|bytes| file.write_all(&bytes[..width.bytes()])).map_err(&failed)
     })?;
-    let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+    let mut file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.seek(SeekFrom::Start(0)).map_err(&failed)?;
+    file.write_all(&header(width, count, &text.hash)).map_err(&failed)?;
     file.sync_all().map_err(&failed)?;
     fs::rename(&partial, output.join(NAME)).map_err(&failed)
 }
