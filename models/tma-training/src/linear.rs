@@ -2,8 +2,8 @@
 
 use tma_kernels::gemm::{GemmOptions, Workspace, gemm};
 use tma_kernels::model::{
-    GradientWorkspace, NormBackwardOptions, NormOptions, layer_norm, layer_norm_backward, rms_norm,
-    rms_norm_backward,
+    BiasBackwardOptions, GradientWorkspace, NormBackwardOptions, NormOptions, bias_backward, layer_norm,
+    layer_norm_backward, rms_norm, rms_norm_backward,
 };
 use tma_kernels::optimizer::ParameterLayout;
 use tma_models::config::{Config, NormKind};
@@ -73,7 +73,7 @@ pub(crate) fn multiply_backward(
     Ok(gemm(on, dy, weight, dx, options)?)
 }
 
-/// Adds the gradient of a linear layer's matrix, from its input and the gradient of its
+/// Adds the gradients of a linear layer's matrix and bias, from its input and the gradient of its
 /// result.
 pub(crate) fn add_weight_gradients(
     on: &impl LaunchOn,
@@ -94,7 +94,10 @@ pub(crate) fn add_weight_gradients(
         workspace: Some(&mut workspaces.gemm),
         ..GemmOptions::default()
     };
-    Ok(gemm(on, a, b, matrix_mut(gradients, layout, &linear.weight)?, options)?)
+    gemm(on, a, b, matrix_mut(gradients, layout, &linear.weight)?, options)?;
+    let Some(bias) = &linear.bias else { return Ok(()) };
+    let options = BiasBackwardOptions { accumulate: true, workspace: Some(&mut workspaces.sums) };
+    Ok(bias_backward(on, dy, vector_mut(gradients, layout, bias)?, options)?)
 }
 
 /// The operands of a norm, each rows × width.

@@ -166,12 +166,6 @@ fn check_model(config: &Config) -> Result<(), TrainingError> {
         ),
         ("scale of embeddings", config.embedding_scale == 1.0, config.embedding_scale.to_string(), "1"),
         (
-            "bias",
-            !(config.has_query_bias || config.has_output_bias || config.has_mlp_bias),
-            "biases of linear layers".into(),
-            "none",
-        ),
-        (
             // The two biases are used as one, and each begins at a multiple of 64 elements.
             "size of the MLP",
             !joined_biases || config.mlp_width.is_multiple_of(64),
