@@ -10,11 +10,12 @@
 //! | [`mod@train`] | the loop |
 //! | [`checkpoint`] | the state of a run in a folder |
 //! | [`losses`], [`curve`] | losses as lines of JSON, and as a picture |
-//! | [`output`], [`device`] | the folder of a run; its device |
+//! | [`command`], [`output`], [`device`] | a run by its arguments; its folder; its device |
 //! | [`progress`], [`interrupt`] | a bar; signals |
 
 pub mod arguments;
 pub mod checkpoint;
+pub mod command;
 pub mod curve;
 pub mod device;
 mod error;

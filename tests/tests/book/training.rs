@@ -62,7 +62,7 @@ fn the_loss_of_logits_and_its_gradient() -> anyhow::Result<()> {
     let x = device.zeros::<bf16, 2>([tokens, depth])?;
     let weight = device.zeros::<bf16, 2>([vocabulary, depth])?;
     let mut of_x = device.zeros::<bf16, 2>([tokens, depth])?;
-    let mut of_weight = device.zeros::<bf16, 2>([vocabulary, depth])?;
+    let mut of_weight = device.zeros::<f32, 2>([vocabulary, depth])?;
     use tma_kernels::gemm::Workspace;
     use tma_kernels::model::{LinearGradients, LinearMemory, LinearOperands, linear_cross_entropy};
 
@@ -75,5 +75,21 @@ fn the_loss_of_logits_and_its_gradient() -> anyhow::Result<()> {
     let options = CrossEntropyOptions { count: Some(count.view()), ..Default::default() };
     linear_cross_entropy(&device, operands, &mut losses, Some(gradients), memory, options)?;
     assert!((losses.to_vec()?[0] - 1000_f32.ln()).abs() < 1e-5);
+    Ok(())
+}
+
+#[test]
+fn the_gradient_of_a_matrix_is_added_up_in_f32() -> anyhow::Result<()> {
+    let device = Device::simulator();
+    let (tokens, outputs, inputs) = (40, 24, 16);
+    let d_y = device.tensor(&vec![bf16::from_f32(0.5); tokens * outputs], [tokens, outputs])?;
+    let x = device.tensor(&vec![bf16::from_f32(3.0); tokens * inputs], [tokens, inputs])?;
+    let mut d_weight = device.tensor(&vec![0.25_f32; outputs * inputs], [outputs, inputs])?;
+    use tma_kernels::gemm::{GemmOptions, gemm};
+
+    // dW += dYᵀ · X, with dY of tokens × outputs, and X of tokens × inputs.
+    let options = GemmOptions { transpose_a: true, beta: 1.0, ..GemmOptions::default() };
+    gemm(&device, &d_y, &x, &mut d_weight, options)?;
+    assert_eq!(d_weight.to_vec()?, vec![60.25; outputs * inputs]);
     Ok(())
 }

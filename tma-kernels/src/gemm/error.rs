@@ -182,7 +182,7 @@ impl GemmError {
             ),
             (true, _, _) => (
                 "these layouts",
-                "pass an A of M × K, since only an A, B and C of 16 bits support `transpose_a`, or remove \
+                "pass an A of M × K, since only an A and B of 16 bits support `transpose_a`, or remove \
                  `choice`, since not every tile has every layout",
             ),
         };

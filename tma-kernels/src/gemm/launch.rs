@@ -222,10 +222,7 @@ impl<'a> Wanted<'a> {
             (FullKernels::Picked(_), Some(_)) => GemmError::no_choice_of_indices(types),
             (FullKernels::Picked(_), None) => GemmError::missing(types, self.layout, true),
             (FullKernels::Own(_), _)
-                if self.by_threads
-                    && self.layout.transpose_a
-                    && size_of::<AB>() == 2
-                    && size_of::<C>() == 2 =>
+                if self.by_threads && self.layout.transpose_a && size_of::<AB>() == 2 =>
             {
                 let ([_, _, n], [_, row, _]) = (c.shape(), c.strides());
                 GemmError::Rows { types, bytes: [n, row].map(|elements| elements * size_of::<C>()) }

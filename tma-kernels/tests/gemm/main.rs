@@ -11,12 +11,12 @@ mod few_rows;
 use tma_kernels::gemm::Division::{Halved, Parts, Whole};
 use tma_kernels::gemm::dense::kernels as dense;
 use tma_kernels::gemm::split_k::kernels as split_k;
-use tma_kernels::gemm::{Activation, GemmError, GemmOptions, Sums, Tile, gemm};
+use tma_kernels::gemm::{Activation, Division, GemmError, GemmOptions, Product, Sums, Tile, gemm};
 use tma_runtime::launch::{Arg, launch};
 use tma_runtime::prelude::*;
 
 use case::{Case, by, device};
-use exact::integers;
+use exact::{Element, integers};
 
 /// Extents that are multiples of no tile, with a partial step of K.
 const RAGGED: [usize; 4] = [136, 264, 72, 1];
@@ -39,6 +39,21 @@ fn every_layout_of_16_bits_is_multiplied() {
         Case { mnkl: [72, 136, 136, 2], transposed }
             .product::<bf16, bf16>(by(Tile::T128x256Cluster2x1, Parts(2)));
     }
+}
+
+/// Gradients of weights are Aᵀ · B for the rows of all micro-batches, and are summed in `f32`.
+#[test]
+fn products_of_a_transposed_a_are_added_to_f32() -> Result<(), GemmError> {
+    fn of<AB: Element + Product<f32>>(division: Division, transpose_b: bool) -> Result<(), GemmError> {
+        let choice = Some(by(Tile::T128x256Cluster2x1, division));
+        let options = GemmOptions { beta: 1.0, choice, ..GemmOptions::default() };
+        let case = Case { mnkl: [136, 264, 136, 2], transposed: [true, transpose_b] };
+        case.run::<AB, f32>(&device(), options, |sum, c| sum + c)
+    }
+    of::<bf16>(Whole, false)?;
+    of::<bf16>(Parts(2), true)?;
+    of::<f16>(Parts(2), false)?;
+    of::<f16>(Whole, true)
 }
 
 #[test]

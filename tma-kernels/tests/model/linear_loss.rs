@@ -1,35 +1,48 @@
 //! Cross-entropy of a linear layer, in pieces.
 
-use tma_kernels::gemm::{GemmError, Workspace};
+use tma_kernels::gemm::{GemmError, Product, Workspace};
 use tma_kernels::model::{
-    CrossEntropyOptions, LinearGradients, LinearMemory, LinearOperands, count_labels, linear_cross_entropy,
+    CrossEntropyOptions, LinearGradients, LinearMemory, LinearOperands, ModelElement, count_labels,
+    linear_cross_entropy,
 };
 use tma_runtime::prelude::*;
 
 use crate::cross_entropy::{Constants, IGNORED, PLAIN, wanted};
 use crate::rows::{Element, check, numbers};
 
-/// Pieces of rows, of which the last one has fewer, and a vocabulary that is no multiple of 8.
 #[test]
 fn a_linear_layer_in_pieces() -> Result<(), GemmError> {
+    // A difference of a gradient's last place, and the sum's rounding after each of three pieces.
+    in_pieces::<bf16, bf16>(2f64.powi(-7))?;
+    in_pieces::<bf16, f32>(2f64.powi(-8))?;
+    in_pieces::<f16, f32>(2f64.powi(-10))
+}
+
+/// Pieces of rows, of which the last one has fewer, and a vocabulary that is no multiple of 8.
+/// `bound` is the error of the matrix's gradient, relative to the sum of its terms' sizes.
+fn in_pieces<T, G>(bound: f64) -> Result<(), GemmError>
+where
+    T: Element + ModelElement + Product<T> + Product<G>,
+    G: Element,
+{
     const TOKENS: usize = 70;
     const DEPTH: usize = 64;
     const COLUMNS: usize = 301;
     let device = Device::simulator();
-    let x = numbers::<bf16>(80, TOKENS * DEPTH, 1.0);
-    let weight = numbers::<bf16>(81, COLUMNS * DEPTH, 0.5);
+    let x = numbers::<T>(80, TOKENS * DEPTH, 1.0);
+    let weight = numbers::<T>(81, COLUMNS * DEPTH, 0.5);
     let label = |row: usize| if row % 10 == 3 { IGNORED } else { (row * 7919 % COLUMNS) as u32 };
     let labels: Vec<u32> = (0..TOKENS).map(label).collect();
-    let before = numbers::<bf16>(82, COLUMNS * DEPTH, 0.01);
+    let before = numbers::<G>(82, COLUMNS * DEPTH, 0.01);
     let of_x = device.tensor(&x, [TOKENS, DEPTH])?;
     let of_weight = device.tensor(&weight, [COLUMNS, DEPTH])?;
     let of_labels = device.tensor(&labels, [TOKENS])?;
     let mut count = device.zeros([1])?;
     count_labels(&device, &of_labels, IGNORED, &mut count)?;
     let (mut losses, mut log_sums) = (device.zeros([TOKENS])?, device.zeros::<f32, 1>([TOKENS])?);
-    let mut dx = device.filled_bytes::<bf16, 2>([TOKENS, DEPTH], 0xff)?;
+    let mut dx = device.filled_bytes::<T, 2>([TOKENS, DEPTH], 0xff)?;
     let mut dw = device.tensor(&before, [COLUMNS, DEPTH])?;
-    let mut logits = device.filled_bytes::<bf16, 2>([32, 304], 0xff)?;
+    let mut logits = device.filled_bytes::<T, 2>([32, 304], 0xff)?;
     let mut workspace = Workspace::new(&device)?;
     let operands = LinearOperands { x: of_x.view(), weight: of_weight.view(), labels: of_labels.view() };
     let options = CrossEntropyOptions {
@@ -54,11 +67,11 @@ fn a_linear_layer_in_pieces() -> Result<(), GemmError> {
             of_row.iter().zip(columns).map(|(x, w)| x.value() * w.value()).sum()
         };
         // Rounded as the logits in memory are.
-        let logits: Vec<f64> = (0..COLUMNS).map(|column| bf16::of(dot(column)).value()).collect();
+        let logits: Vec<f64> = (0..COLUMNS).map(|column| T::of(dot(column)).value()).collect();
         let wanted = wanted(&logits, *label, constants, valid);
         check(found[row], wanted.loss, 1e-3, 1e-3);
         check(found_sums[row], wanted.log_sum, 1e-3, 1e-3);
-        let gradient: Vec<f64> = wanted.gradient.iter().map(|g| bf16::of(*g).value()).collect();
+        let gradient: Vec<f64> = wanted.gradient.iter().map(|g| T::of(*g).value()).collect();
         for i in 0..DEPTH {
             let terms: Vec<f64> = (0..COLUMNS).map(|c| gradient[c] * weight[c * DEPTH + i].value()).collect();
             let size: f64 = terms.iter().map(|term| term.abs()).sum();
@@ -72,12 +85,14 @@ fn a_linear_layer_in_pieces() -> Result<(), GemmError> {
             }
         }
     }
-    // Each of three pieces rounds the sum.
     for ((found, wanted), size) in dw.to_vec()?.into_iter().zip(wanted_dw).zip(sizes) {
-        check(found, wanted, 0.0, size * 2f64.powi(-7));
+        check(found, wanted, 0.0, size * bound);
     }
     Ok(())
 }
+
+/// With it only losses are computed.
+const NO_GRADIENTS: Option<LinearGradients<'static, bf16>> = None;
 
 #[test]
 fn errors_of_a_linear_layer() -> Result<(), GemmError> {
@@ -91,7 +106,7 @@ fn errors_of_a_linear_layer() -> Result<(), GemmError> {
         let mut logits = device.zeros::<bf16, 2>(shape)?;
         let memory = LinearMemory { logits: logits.view_mut(), workspace: &mut workspace };
         let options = CrossEntropyOptions::default();
-        let result = linear_cross_entropy(&device, operands, &mut losses, None, memory, options);
+        let result = linear_cross_entropy(&device, operands, &mut losses, NO_GRADIENTS, memory, options);
         assert_eq!(result.expect_err("no memory").code(), "TMA0575");
     }
     let mut logits = device.zeros::<bf16, 2>([3, 24])?;
@@ -102,12 +117,19 @@ fn errors_of_a_linear_layer() -> Result<(), GemmError> {
     for operands in [operands_of(narrow.view(), labels.view()), operands_of(weight.view(), few)] {
         let memory = LinearMemory { logits: logits.view_mut(), workspace: &mut workspace };
         let options = CrossEntropyOptions::default();
-        let result = linear_cross_entropy(&device, operands, &mut losses, None, memory, options);
+        let result = linear_cross_entropy(&device, operands, &mut losses, NO_GRADIENTS, memory, options);
         assert_eq!(result.expect_err("another shape").code(), "TMA0575");
     }
     // Losses alone.
     let memory = LinearMemory { logits: logits.view_mut(), workspace: &mut workspace };
-    linear_cross_entropy(&device, operands, &mut losses, None, memory, CrossEntropyOptions::default())?;
+    linear_cross_entropy(
+        &device,
+        operands,
+        &mut losses,
+        NO_GRADIENTS,
+        memory,
+        CrossEntropyOptions::default(),
+    )?;
     for loss in losses.to_vec()? {
         check(loss, 24f64.ln(), 1e-6, 0.0);
     }

@@ -1,5 +1,6 @@
 //! Cross-entropy of a linear layer's results, which are never in memory as a whole.
 
+use tma_runtime::Scalar;
 use tma_runtime::launch::{LaunchOn, MapArgMut};
 use tma_runtime::prelude::*;
 
@@ -21,11 +22,11 @@ pub struct LinearOperands<'a, T> {
 
 /// The gradients that [`linear_cross_entropy`] writes.
 #[derive(Debug)]
-pub struct LinearGradients<'a, T> {
+pub struct LinearGradients<'a, T, G = T> {
     /// The gradient of the hidden states, which is written.
     pub x: TensorViewMut<'a, T, 2>,
-    /// The gradient of the matrix, to which is added. The sum is rounded to `T` after each piece.
-    pub weight: TensorViewMut<'a, T, 2>,
+    /// The gradient of the matrix, to which is added. The sum is rounded to `G` after each piece.
+    pub weight: TensorViewMut<'a, G, 2>,
 }
 
 /// Memory of [`linear_cross_entropy`], which may be used again by later calls of the same stream.
@@ -49,18 +50,18 @@ pub struct LinearMemory<'a, T> {
 /// Logits, and their gradients, are rounded to `T`. Losses and options are those of
 /// [`cross_entropy`](super::cross_entropy); set a [`count`](CrossEntropyOptions::count) for the
 /// gradient of the mean. Without `gradients`, only losses are computed. Gradients of the matrix are
-/// added in a fixed order; the depth must then be a multiple of 8. A call allocates nothing if the workspace is large enough, and does
-/// not wait.
+/// added in a fixed order, and may be `f32`; the depth must then be a multiple of 8. A call
+/// allocates nothing if the workspace is large enough, and does not wait.
 ///
 /// # Errors
 ///
 /// `TMA0575` for shapes that do not match, or memory without rows; the errors of
 /// [`cross_entropy`](super::cross_entropy) and of [`gemm`](fn@gemm).
-pub fn linear_cross_entropy<T: ModelElement + Product<T>>(
+pub fn linear_cross_entropy<T: ModelElement + Product<T> + Product<G>, G: Scalar>(
     on: &impl LaunchOn,
     operands: LinearOperands<'_, T>,
     mut losses: impl MapArgMut<f32, 1>,
-    gradients: Option<LinearGradients<'_, T>>,
+    gradients: Option<LinearGradients<'_, T, G>>,
     memory: LinearMemory<'_, T>,
     mut options: CrossEntropyOptions<'_>,
 ) -> Result<(), GemmError> {
