@@ -22,7 +22,7 @@ const LONGEST_DEFAULT: usize = 1024;
 /// Exit codes: 0 when all steps are done, 1 after an error, 2 for wrong arguments, 130 after ctrl-c
 /// and 143 after SIGTERM, which both save the state first.
 #[derive(Clone, Debug, Parser)]
-#[command(version)]
+#[command(version, args_override_self = true)]
 pub struct Arguments {
     /// The model's shape (gpt2, llama-1b, tiny-gpt2 or tiny-llama), or a folder with config.json.
     /// Its weights begin with random numbers; those in a folder are not read.
@@ -112,9 +112,11 @@ pub struct Arguments {
 impl Arguments {
     /// Returns the options that decide each number of the run.
     pub fn settings(&self, model: &Model, text: &Text) -> Settings {
+        let [text, tokenizer] = text.digits();
         Settings {
             model: model.json.clone(),
-            text: text.digits(),
+            text,
+            tokenizer,
             validation: self.validation,
             steps: self.steps,
             batch: self.batch,

@@ -65,6 +65,9 @@ fn config_of(folder: &Path, name: &str) -> Result<Value, TrainError> {
     serde_json::from_slice(&text).map_err(|error| TrainError::Read { path, source: error.into() })
 }
 
+/// The elements of a head in all known shapes.
+const HEAD: usize = 64;
+
 /// The extents of a known shape.
 #[derive(Clone, Copy)]
 struct Extents {
@@ -78,12 +81,12 @@ struct Extents {
 
 /// Returns the `config.json` of a known shape.
 fn shape(name: &str, tokenizer: &TextTokenizer) -> Option<Value> {
-    let tiny = Extents { layers: 2, width: 128, heads: 2, key_heads: 1, mlp_width: 256, context: 128 };
+    let tiny = Extents { layers: 2, width: 64, heads: 2, key_heads: 1, mlp_width: 128, context: 128 };
     let config = match name {
         "gpt2" => {
             gpt2(Extents { layers: 12, width: 768, heads: 12, key_heads: 12, mlp_width: 3072, context: 1024 })
         }
-        "tiny-gpt2" => gpt2(Extents { mlp_width: 512, ..tiny }),
+        "tiny-gpt2" => gpt2(Extents { width: 128, mlp_width: 512, ..tiny }),
         "llama-1b" => llama(Extents {
             layers: 16,
             width: 2048,
@@ -135,7 +138,7 @@ fn llama(extents: Extents) -> Value {
         "hidden_size": width,
         "num_attention_heads": heads,
         "num_key_value_heads": key_heads,
-        "head_dim": width / heads,
+        "head_dim": HEAD,
         "intermediate_size": mlp_width,
         "max_position_embeddings": context,
         "rms_norm_eps": 1e-5,

@@ -11,8 +11,10 @@ use crate::schedule::{Decay, Schedule};
 pub struct Settings {
     /// The contents of `config.json`.
     pub model: Value,
-    /// SHA-256 of the text and the tokenizer, in hexadecimal digits.
+    /// SHA-256 of the text, in hexadecimal digits.
     pub text: String,
+    /// SHA-256 of the tokenizer, in hexadecimal digits.
+    pub tokenizer: String,
     /// The share of the text that is held out.
     pub validation: f64,
     /// Steps of the run.
@@ -107,12 +109,15 @@ impl Settings {
     }
 }
 
-/// Returns the options that differ, each with the value of a checkpoint and the one now.
+/// Returns the options that differ, each with the value of a checkpoint and the one now. A run with
+/// a constant learning rate may become longer: its steps so far are the same.
 pub fn differences(before: &Settings, now: &Settings) -> Vec<String> {
-    let [before, now] = [before, now].map(fields);
+    let is_constant = [before, now].iter().all(|settings| settings.schedule == Decay::Constant);
+    let steps = if is_constant { now.steps } else { before.steps };
+    let [before, now] = [&Settings { steps, ..before.clone() }, now].map(fields);
     let differing = before.iter().filter(|(name, value)| now.get(*name) != Some(value));
     let described = differing.map(|(name, value)| match (name.as_str(), now.get(name)) {
-        ("text", _) => "the contents of --text or the tokenizer".into(),
+        (name @ ("text" | "tokenizer"), _) => format!("--{name} has other contents"),
         ("model", Some(new)) => format!("--model: {}", model_difference(value, new)),
         (name, new) => {
             let new = new.map_or_else(String::new, Value::to_string);

@@ -26,8 +26,8 @@ const NAME: &str = "tokens.bin";
 /// The name while it is written.
 const PARTIAL: &str = ".tokens.bin.partial";
 
-/// The identity of a text and its tokenizer.
-pub type TextHash = [u8; 32];
+/// SHA-256 of some bytes.
+type Hash = [u8; 32];
 
 /// The tokens of a text.
 #[derive(Debug)]
@@ -60,32 +60,30 @@ impl Width {
 #[derive(Debug)]
 pub struct Text {
     map: Mmap,
-    hash: TextHash,
+    text: Hash,
+    tokenizer: Hash,
 }
 
 impl Text {
-    /// Maps a file, and computes its identity together with that of a tokenizer.
+    /// Maps a file that a tokenizer will convert, and computes the identities of both.
     ///
     /// # Errors
     ///
     /// [`TrainError::Read`].
     pub fn open(path: &Path, tokenizer: &TextTokenizer) -> Result<Self, TrainError> {
         let map = map(path)?;
-        let mut hash = Sha256::new();
-        hash.update((map.len() as u64).to_le_bytes());
-        hash.update(&map);
-        hash.update(tokenizer.json());
-        Ok(Self { map, hash: hash.finalize().into() })
+        let text = Sha256::digest(&map).into();
+        Ok(Self { map, text, tokenizer: Sha256::digest(tokenizer.json()).into() })
     }
 
-    /// Returns the identity of the text and its tokenizer.
-    pub fn hash(&self) -> &TextHash {
-        &self.hash
+    /// Returns SHA-256 of the text and of the tokenizer, in hexadecimal digits.
+    pub fn digits(&self) -> [String; 2] {
+        [self.text, self.tokenizer].map(|hash| hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Returns the identity in hexadecimal digits.
-    pub fn digits(&self) -> String {
-        self.hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    /// Returns the identity of both.
+    fn hash(&self) -> Hash {
+        Sha256::digest([self.text, self.tokenizer].concat()).into()
     }
 }
 
@@ -98,12 +96,12 @@ impl Stream {
     pub fn open(output: &Path, text: &Text, tokenizer: &TextTokenizer) -> Result<Self, TrainError> {
         let path = output.join(NAME);
         if path.exists()
-            && let Some(stream) = kept(&path, &text.hash)?
+            && let Some(stream) = kept(&path, &text.hash())?
         {
             return Ok(stream);
         }
         write(output, text, tokenizer)?;
-        kept(&path, &text.hash)?.ok_or_else(|| {
+        kept(&path, &text.hash())?.ok_or_else(|| {
             let source = std::io::Error::other("it was changed while it was written");
             TrainError::Read { path, source }
         })
@@ -138,7 +136,7 @@ fn map(path: &Path) -> Result<Mmap, TrainError> {
 }
 
 /// Returns the tokens of a file, if they are those of a text.
-fn kept(path: &Path, hash: &TextHash) -> Result<Option<Stream>, TrainError> {
+fn kept(path: &Path, hash: &Hash) -> Result<Option<Stream>, TrainError> {
     let map = map(path)?;
     let Some((found, tokens)) = map.split_at_checked(HEADER) else { return Ok(None) };
     let is_header = |width: &Width| found == header(*width, tokens.len() / width.bytes(), hash);
@@ -147,7 +145,7 @@ fn kept(path: &Path, hash: &TextHash) -> Result<Option<Stream>, TrainError> {
     Ok(is_whole.then_some(Stream { map, width }))
 }
 
-fn header(width: Width, tokens: usize, hash: &TextHash) -> [u8; HEADER] {
+fn header(width: Width, tokens: usize, hash: &Hash) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(MAGIC);
     header[8..16].copy_from_slice(&(width.bytes() as u64).to_le_bytes());
@@ -171,7 +169,7 @@ fn write(output: &Path, text: &Text, tokenizer: &TextTokenizer) -> Result<(), Tr
     })?;
     let mut file = file.into_inner().map_err(|error| failed(error.into_error()))?;
     file.seek(SeekFrom::Start(0)).map_err(&failed)?;
-    file.write_all(&header(width, count, &text.hash)).map_err(&failed)?;
+    file.write_all(&header(width, count, &text.hash())).map_err(&failed)?;
     file.sync_all().map_err(&failed)?;
     fs::rename(&partial, output.join(NAME)).map_err(&failed)
 }

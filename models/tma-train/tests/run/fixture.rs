@@ -119,7 +119,7 @@ impl Fixture {
         fs::create_dir(&output)?;
         let text = Text::open(&path, &TextTokenizer::Bytes)?;
         let stream = Stream::open(&output, &text, &TextTokenizer::Bytes)?;
-        let settings = Settings { text: text.digits(), ..settings() };
+        let settings = settings();
         let parts = windows::split(stream.len(), settings.validation, settings.window())?;
         let intervals = Intervals { evaluate: 5, evaluations: 2, save: 4, keep: 2, patience: 3 };
         Ok(Self { _folder: folder, output, settings, intervals, stream, parts })
@@ -166,6 +166,7 @@ pub(crate) fn settings() -> Settings {
     Settings {
         model: json!({ "model_type": "llama", "hidden_size": 64 }),
         text: "00".into(),
+        tokenizer: "11".into(),
         validation: 0.1,
         steps: 20,
         batch: 4,

@@ -3,6 +3,8 @@
 mod checkpoints;
 mod data;
 mod fixture;
+mod folder;
+mod models;
 mod picture;
 mod resume;
 mod schedule;

@@ -47,15 +47,14 @@ fn points_are_where_losses_are() -> Result<()> {
     let svg = fs::read_to_string(output.path().join(curve::NAME))?;
     let document = Document::parse(&svg)?;
     let with = |name: &'static str| document.descendants().filter(move |node| node.has_tag_name(name));
-    let mut polylines = vec![];
-    for node in with("polyline") {
-        polylines.push(points(node.attribute("points").unwrap_or_default())?);
-    }
-    polylines.sort_by_key(Vec::len);
+    let line_of = |width: &str| {
+        let mut lines = with("polyline").filter(|node| node.attribute("stroke-width") == Some(width));
+        let longest = lines.by_ref().map(|node| node.attribute("points").unwrap_or_default());
+        points(longest.max_by_key(|points| points.len()).context("there is such a line")?)
+    };
     // The lines of 399 steps, thin and smoothed, and that of two validations.
-    let longest: Vec<_> = polylines.iter().rev().take(2).map(Vec::len).collect();
-    assert_eq!(longest, [399, 399]);
-    let line = &polylines[polylines.len() - 1];
+    let line = line_of("1")?;
+    assert_eq!([line.len(), line_of("3")?.len(), line_of("2")?.len()], [399, 399, 2]);
     assert!(line.is_sorted_by(|one, next| one.0 <= next.0 && one.1 <= next.1), "steps grow, losses fall");
 
     // The losses 4.5 and 1.5 are an eighth and seven eighths of the way from 5 to 1; the first step's

@@ -13,6 +13,7 @@ fn differences_are_named_like_options() {
         batch: 8,
         schedule: Decay::Linear,
         text: "01".into(),
+        tokenizer: "12".into(),
         model: serde_json::json!({ "model_type": "llama", "hidden_size": 128, "extra": true }),
         ..settings()
     };
@@ -25,9 +26,18 @@ fn differences_are_named_like_options() {
             "--learning-rate was 0.02, now it is 0.30000000000000004",
             "--model: hidden_size of config.json was 64, now it is 128",
             "--schedule was \"cosine\", now it is \"linear\"",
-            "the contents of --text or the tokenizer"
+            "--text has other contents",
+            "--tokenizer has other contents"
         ]
     );
+}
+
+#[test]
+fn a_run_with_a_constant_rate_may_become_longer() {
+    let constant = |steps| Settings { steps, schedule: Decay::Constant, ..settings() };
+    assert!(differences(&constant(20), &constant(30)).is_empty());
+    let longer = Settings { steps: 30, ..settings() };
+    assert_eq!(differences(&settings(), &longer), ["--steps was 20, now it is 30"]);
 }
 
 #[test]
