@@ -174,15 +174,34 @@ pub enum TrainError {
 
     /// A configuration that is missing or not supported.
     #[error(transparent)]
-    Model(#[from] ModelError),
+    Model(Box<ModelError>),
 
     /// A step has failed.
     #[error(transparent)]
-    Training(#[from] TrainingError),
+    Training(Box<TrainingError>),
 
     /// The device cannot be opened.
     #[error(transparent)]
-    Device(#[from] tma_runtime::Error),
+    Device(Box<tma_runtime::Error>),
+}
+
+// These are much larger than all others, and boxed.
+impl From<ModelError> for TrainError {
+    fn from(error: ModelError) -> Self {
+        Self::Model(Box::new(error))
+    }
+}
+
+impl From<TrainingError> for TrainError {
+    fn from(error: TrainingError) -> Self {
+        Self::Training(Box::new(error))
+    }
+}
+
+impl From<tma_runtime::Error> for TrainError {
+    fn from(error: tma_runtime::Error) -> Self {
+        Self::Device(Box::new(error))
+    }
 }
 
 impl TrainError {

@@ -32,6 +32,7 @@ impl Case {
     /// Returns the command of a run of four small steps, with more arguments.
     fn command(&self, output: &str, more: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tma-train"));
+        command.env("RUST_BACKTRACE", "0");
         command.args([
             "--device",
             "sim",
