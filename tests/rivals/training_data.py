@@ -6,7 +6,6 @@ another program can train on the same tokens in the same order. Nothing here nee
 
 import math
 import random
-from pathlib import Path
 
 import numpy as np
 
@@ -34,7 +33,7 @@ def window_start(seed, step, index, starts):
 
 
 def windows(tokens, seed, step, count, length):
-    """The windows of a step: `count` rows of `length` + 1 tokens, of a text without a held-out part."""
+    """The windows of a step: `count` rows of `length` + 1 tokens, of the whole text."""
     starts = len(tokens) - length
     rows = [window_start(seed, step, index, starts) for index in range(count)]
     return np.stack([tokens[start : start + length + 1] for start in rows]).astype(np.int64)
@@ -51,7 +50,8 @@ def learning_rate(peak, warmup, steps, step):
 
 def read_tokens(path):
     """The tokens in a `tokens.bin` of `tma-train`."""
-    header = Path(path).read_bytes()[:HEADER]
+    with open(path, "rb") as file:
+        header = file.read(HEADER)
     width = int.from_bytes(header[8:16], "little")
     if header[:8] != MAGIC or width not in (2, 4):
         raise ValueError(f"{path} is not a file of tokens: it begins with {header[:8]!r}")

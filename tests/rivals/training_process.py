@@ -13,16 +13,15 @@ import threading
 import time
 
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+# Loaded before a process forks: the loader's locks may be held by another thread then.
+LIBC = ctypes.CDLL(None)
 # The longest wait for the GPU to finish the step in which a process is stopped.
 MOST_WAIT_S = 3.0
 
 
 def end_with_parent():
     """Ends this process when its parent ends. A stopped process would stay forever."""
-    try:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    except (OSError, AttributeError):
-        pass  # only Linux has it
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Process:

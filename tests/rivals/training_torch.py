@@ -8,14 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 import training_models as models
-
-BETAS = (0.9, 0.95)
-EPSILON = 1e-8
-WEIGHT_DECAY = 0.1
-CLIP = 1.0
+from training_cases import BETAS, CLIP, EPSILON, WEIGHT_DECAY
 
 # Steps until a recipe is compiled and warm, and those that are timed.
 WARM_UP_STEPS = 3
@@ -24,6 +19,7 @@ TRIAL_STEPS = 5
 ATTENTION_LAUNCHES = 10
 
 RESIDUALS = {"f32": torch.float32, "autocast": torch.float32, "bf16": torch.bfloat16}
+# Modes of `torch.compile`, and none.
 MODES = ("eager", "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 BLOCKS = "blocks"
 
@@ -67,6 +63,7 @@ class Recipe:
         return Recipe(precision, mode, scope == BLOCKS)
 
     def __str__(self):
+        """The text that `parse` reads."""
         return f"{self.precision}/{self.mode}" + (f"/{BLOCKS}" if self.by_layer else "")
 
 
@@ -84,8 +81,9 @@ class Attention:
     def use(self):
         """Lets PyTorch have this kernel alone, from now on."""
         backends = torch.backends.cuda
-        switches = {"flash": backends.enable_flash_sdp, "cudnn": backends.enable_cudnn_sdp,
-                    "efficient": backends.enable_mem_efficient_sdp, "math": backends.enable_math_sdp}
+        switches = {
+            "flash": backends.enable_flash_sdp, "cudnn": backends.enable_cudnn_sdp,
+            "efficient": backends.enable_mem_efficient_sdp, "math": backends.enable_math_sdp}
         for kernel, switch in switches.items():
             switch(self.kernel in (kernel, "any"))
 
@@ -122,18 +120,23 @@ def attention_seconds(attention, case, shape):
 
 def fastest_attention(case, shape, device):
     """The fastest kernel that works for a model."""
+    is_grouped = shape.heads != shape.key_heads
     if device == "cpu":
-        return Attention("any", True)
-    shared = [] if shape.heads == shape.key_heads else [False]
+        return Attention("any", is_grouped)
     found = {}
     for kernel in ("flash", "cudnn"):
-        for repeats_keys in (True, *shared):
+        for repeats_keys in (False, True) if is_grouped else (False,):
             attention = Attention(kernel, repeats_keys)
             with contextlib.suppress(RuntimeError):  # not every kernel shares heads of keys
                 found[attention] = attention_seconds(attention, case, shape)
     if not found:
         raise RuntimeError("neither flash attention nor cuDNN works here")
     return min(found, key=found.get)
+
+
+# The recipe of a machine where no other works.
+FALLBACK = Recipe("bf16", "eager", False)
+REFERENCE = Recipe("f32", "eager", False)
 
 
 class Trainer:
@@ -167,6 +170,7 @@ class Trainer:
 
     def step(self, windows, rate):
         """Trains a step. Returns loss and norm of gradients, without waiting for them."""
+        torch.compiler.cudagraph_mark_step_begin()
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         is_mixed = self.recipe.precision != "f32"
@@ -198,13 +202,21 @@ class Trainer:
         """Trains steps on random tokens. Returns tokens a second."""
         chance = np.random.default_rng(0)
         extents = (self.case.sequences, self.case.length + 1)
-        return self.round([chance.integers(0, 256, extents) for _ in range(steps)], [0.0] * steps)[1]
+        batches = [chance.integers(0, 256, extents) for _ in range(steps)]
+        _, tokens_per_second = self.round(batches, [0.0] * steps)
+        return tokens_per_second
 
 
 def free_memory():
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+
+
+def forget_compiled():
+    """Frees what was compiled, so that the next model does not count as a change of this one."""
+    torch.compiler.reset()
+    free_memory()
 
 
 def reset_peak_memory():
