@@ -54,8 +54,9 @@ try:
 except ModuleNotFoundError as error:
     rounds.missing(f"there is no {error.name}", "`pip install torch numpy safetensors`")
 
-# The least time for a recipe, even if the time is up.
-LEAST_COMPILE_S = 30.0
+# The share of a model's time for recipes, and the least time for one of them.
+COMPILE_SHARE = 0.5
+LEAST_COMPILE_S = 15.0
 # The steps of PyTorch in f32 go on for at least so many, even if the time is up.
 LEAST_REFERENCE_STEPS = 5
 
@@ -112,24 +113,21 @@ class Ours:
         return data.read_tokens(self.output / "tokens.bin")
 
 
-def chosen(plan, args, ours):
-    """PyTorch's trainer by the fastest recipe."""
+def chosen(plan, args):
+    """PyTorch's trainer by the fastest recipe. `tma-train` prepares its first step meanwhile."""
     attention = rival.fastest_attention(plan.case, models.shape_of(plan.case.config), args.device)
     note(f"{plan.name}: attention by {attention.name}")
-    best, rate, end, longest = None, 0.0, time.monotonic() + args.compile_seconds, 0.0
+    best, rate = None, 0.0
+    end = time.monotonic() + min(args.compile_seconds, COMPILE_SHARE * plan.seconds_left())
     for recipe in (*args.recipes, rival.FALLBACK):
-        left = min(end, plan.deadline) - time.monotonic()
-        if best and (recipe is rival.FALLBACK or left < longest):
+        left = max(end - time.monotonic(), 0.0 if best else LEAST_COMPILE_S)
+        if best and (recipe is rival.FALLBACK or left < LEAST_COMPILE_S):
             continue
         start = time.monotonic()
-        trainer = compiled(plan, recipe, attention, args.device, max(left, LEAST_COMPILE_S))
+        trainer = compiled(plan, recipe, attention, args.device, left)
         if trainer is None:
             continue
-        seconds = time.monotonic() - start
-        longest = max(longest, seconds)
-        if not ours.lines:
-            ours.until(1)  # it has prepared this meanwhile
-        found = trainer.trial(rival.TRIAL_STEPS)
+        seconds, found = time.monotonic() - start, trainer.trial(rival.TRIAL_STEPS)
         note(f"{plan.name}: {recipe} compiled in {seconds:.0f} s, {found:.0f} tokens/s")
         emit(model=plan.name, recipe=str(recipe), attention=attention.name,
              compile_s=round(seconds, 1), tokens_per_s=round(found))
@@ -156,6 +154,7 @@ def compiled(plan, recipe, attention, device, seconds):
 
 def race(plan, args, ours, trainer):
     """Trains all steps in rounds. Returns PyTorch's losses with norms, and rates of each round."""
+    ours.until(1)  # its weights are saved by then
     trainer.begin(ours.weights)
     tokens, results, rates = ours.tokens(), [], []
     rival.reset_peak_memory()
@@ -221,7 +220,7 @@ def compare(plan, args, text, folder):
     """Trains a model by both, and returns the lines of results by the name of the comparison."""
     ours = Ours(plan, args, text, folder)
     try:
-        trainer = chosen(plan, args, ours)
+        trainer = chosen(plan, args)
         results, rates = race(plan, args, ours, trainer)
         memory, free = {"torch": rival.peak_gib()}, rival.free_gib()
     finally:
@@ -279,7 +278,7 @@ def set_defaults(args):
     is_cpu = args.device == "cpu"
     on_gpu = {"models": "gpt2,llama-1b", "steps": 80 if args.only_speed else 200,
               "rounds": 3 if args.only_speed else 9, "bound": 0.02,
-              "recipes": "bf16/default,bf16/default/blocks,autocast/default/blocks"}
+              "recipes": "bf16/default/blocks,bf16/default,autocast/default/blocks"}
     on_cpu = {"models": "tiny-gpt2,tiny-llama", "steps": 5, "rounds": 0, "bound": 0.01,
               "recipes": "bf16/eager"}
     for name, value in (on_cpu if is_cpu else on_gpu).items():

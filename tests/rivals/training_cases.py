@@ -66,9 +66,13 @@ class Plan:
     def round_steps(self):
         return self.steps // (self.rounds + 1)
 
+    def seconds_left(self):
+        """The seconds until the end of the time."""
+        return self.deadline - time.monotonic()
+
     def is_late(self, seconds=0.0):
         """Whether the time is up after so many more seconds."""
-        return time.monotonic() + seconds > self.deadline
+        return seconds > self.seconds_left()
 
     def rate(self, step):
         return data.learning_rate(self.case.learning_rate, self.warmup, self.steps, step)

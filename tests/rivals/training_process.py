@@ -25,20 +25,32 @@ def end_with_parent():
 
 
 class Process:
-    """A process of `tma-train --json`."""
+    """A process of `tma-train --json`, which is stopped after its first step."""
 
     def __init__(self, command, timeout_s):
         self.timeout_s = timeout_s
         self.lines = queue.Queue()
+        self.lock = threading.Lock()
+        self.is_running = False
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, preexec_fn=end_with_parent
         )
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
+        """Reads lines, in a thread of its own, until the process ends."""
         for line in self.process.stdout:
             self.lines.put(json.loads(line))
+            with self.lock:
+                if not self.is_running:
+                    self.process.send_signal(signal.SIGSTOP)
         self.lines.put(None)
+
+    def let(self, is_running):
+        """Continues or stops the process."""
+        with self.lock:
+            self.is_running = is_running
+            self.process.send_signal(signal.SIGCONT if is_running else signal.SIGSTOP)
 
     def line(self):
         """The line of the next step."""
@@ -56,9 +68,9 @@ class Process:
         The process is stopped in the step after them, so the time of each round's first step
         contains a pause.
         """
-        self.process.send_signal(signal.SIGCONT)
+        self.let(True)
         lines = [self.line() for _ in range(steps)]
-        self.process.send_signal(signal.SIGSTOP)
+        self.let(False)
         time.sleep(min(1.5 * lines[-1]["seconds"], MOST_WAIT_S))
         return lines
 

@@ -102,11 +102,14 @@ def attention_seconds(attention, case, shape):
     attention.use()
     heads, key_heads = shape.heads, shape.key_heads
     columns = (case.sequences, case.length, heads + 2 * key_heads, shape.depth)
-    qkv = torch.randn(columns, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    options = {"device": "cuda", "dtype": torch.bfloat16}
+    qkv = torch.randn(columns, requires_grad=True, **options)
+    gradient = torch.randn(case.sequences, case.length, heads, shape.depth, **options)
 
     def launch():
         q, k, v = qkv.transpose(1, 2).split([heads, key_heads, key_heads], dim=1)
-        models.attend(q, k, v, attention.repeats_keys).sum().backward()
+        attended = models.attend(q, k, v, attention.repeats_keys).transpose(1, 2)
+        attended.backward(gradient)
 
     for _ in range(2):
         launch()
