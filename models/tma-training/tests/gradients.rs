@@ -13,8 +13,8 @@ use tma_training::{State, Trainer, TrainingOptions};
 use models::{LENGTH, OPTIONS, SEQUENCES, gpt2, llama, noise, spread, tokens};
 
 /// The greatest error of a tensor's gradient, relative to its norm. Results between kernels are
-/// rounded to `bf16`, each with an error of up to 2^-9 of its size, and a gradient in the first layer
-/// has passed some twenty of them: 2^-9 · √20 is 2^-6.8.
+/// rounded to `bf16`, each with an error of up to 2^-9 of its size, and a gradient in the first
+/// layer has passed some twenty of them: 2^-9 · √20 is 2^-6.8.
 const BOUND: f64 = 1.0 / 64.0;
 
 /// Returns the greatest error of a tensor. The gradient of a score is a difference of numbers that

@@ -149,7 +149,8 @@ fn initial_values() -> Result<()> {
     Ok(())
 }
 
-/// The weights, written as safetensors, are those of a decoder of `tma-models` with the same losses.
+/// The weights, written as safetensors, are those of a decoder of `tma-models` with the same
+/// losses.
 fn check_export(config: Config, json: Value) -> Result<()> {
     let mut trainer = trainer(&config, SINGLE)?;
     let state = spread(trainer.state()?);
