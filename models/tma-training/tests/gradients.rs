@@ -77,6 +77,15 @@ fn gradients_of_llama_with_options() -> Result<()> {
     check_gradients(&llama(true)?, options)
 }
 
+/// Heads of 128 elements, of which three share one of keys, in rows that are no power of two.
+#[test]
+fn gradients_of_llama_with_larger_heads() -> Result<()> {
+    let config = llama(false)?;
+    let config = Config { width: 72, depth: 128, heads: 3, windows: vec![None], ..config };
+    let config = Config { score_scale: 1.0 / 128_f32.sqrt(), ..config };
+    check_gradients(&config, TrainingOptions { micro_batches: 1, ..OPTIONS })
+}
+
 #[test]
 fn gradients_of_gpt2() -> Result<()> {
     check_gradients(&gpt2()?, OPTIONS)
