@@ -1,4 +1,4 @@
-//! What all passes read, and how rows are divided.
+//! The context that all passes read, and the division of rows.
 
 use std::ops::Range;
 

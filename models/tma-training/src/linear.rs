@@ -130,7 +130,7 @@ pub(crate) fn normalise(
 /// The operands of a norm's gradient, each rows × width.
 #[derive(Debug)]
 pub(crate) struct NormGradients<'a> {
-    /// What was normalised.
+    /// The input of the norm.
     pub(crate) x: &'a DeviceTensor<bf16, 2>,
     /// The gradient of the result.
     pub(crate) dy: &'a DeviceTensor<bf16, 2>,
