@@ -134,12 +134,41 @@ fn a_run_that_was_interrupted_and_killed_ends_with_the_same_bits() -> Result<()>
 
     let resumed = interrupted(&case, &model)?;
     assert_eq!(lines(&resumed)?, all);
-    for file in ["model.safetensors", "optimizer.safetensors"] {
-        let of = |output: &Path| fs::read(output.join("checkpoint-000004").join(file));
-        assert!(of(&output)? == of(&resumed)?, "{file} differs");
-    }
+    assert_same_tensors(&output, &resumed)?;
+    damaged(&case, &model, &resumed)?;
+    assert_eq!(lines(&resumed)?, all);
+    assert_same_tensors(&output, &resumed)?;
     other_options(&case)?;
     generates(&resumed.join("checkpoint-000004"), "llama3")
+}
+
+/// Checks that the last checkpoints of two runs have the same tensors, bit for bit.
+fn assert_same_tensors(one: &Path, other: &Path) -> Result<()> {
+    for file in ["model.safetensors", "optimizer.safetensors"] {
+        let of = |output: &Path| fs::read(output.join("checkpoint-000004").join(file));
+        assert!(of(one)? == of(other)?, "{file} differs");
+    }
+    Ok(())
+}
+
+/// Damages the last checkpoint, and lets the run do its steps again from the one before.
+fn damaged(case: &Case, model: &[&str], output: &Path) -> Result<()> {
+    let path = output.join("checkpoint-000004").join("model.safetensors");
+    let mut bytes = fs::read(&path)?;
+    *bytes.last_mut().context("the file is not empty")? ^= 1;
+    fs::write(&path, bytes)?;
+    let done = case.run("interrupted", model)?;
+    let text = String::from_utf8(done.stderr)?;
+    assert!(done.status.success(), "{text}");
+    let aside = output.join("damaged-1-checkpoint-000004");
+    let warning = format!(
+        "warning: {} has other bytes than were written: its checksum differs; the checkpoint is now {}",
+        path.display(),
+        aside.display()
+    );
+    assert!(text.contains(&warning), "{text}");
+    assert!(text.contains("checkpoint-000003\n") && aside.exists(), "{text}");
+    Ok(())
 }
 
 /// Checks that a run with other options is refused, and begins again by `--restart`.
