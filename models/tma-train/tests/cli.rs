@@ -121,7 +121,8 @@ fn a_run_that_was_interrupted_and_killed_ends_with_the_same_bits() -> Result<()>
     let text = String::from_utf8(whole.stderr)?;
     assert!(whole.status.success(), "{text}");
     assert!(
-        text.contains("step 4 of 4: loss ") && text.contains("finished after 4 steps, saved in "),
+        text.contains("step 4 of 4: loss ")
+            && text.contains("finished after 4 steps; the last checkpoint is "),
         "{text}"
     );
     let output = case.output("whole");
