@@ -13,20 +13,23 @@ fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     let interrupt = Interrupt::listen().context("cannot listen for ctrl-c")?;
     let (outcome, position) = command::run(&arguments, &|| interrupt.code().is_some())?;
-    let saved = saved(&position);
+    let checkpoint = checkpoint_text(&position);
     match outcome {
         Outcome::Finished => {
-            eprintln!("finished after {} steps{saved}", position.step);
+            eprintln!("finished after {} steps; {checkpoint}", position.step);
             Ok(ExitCode::SUCCESS)
         }
         Outcome::Interrupted => {
-            eprintln!("interrupted after {} steps{saved}; the same command continues", position.step);
+            eprintln!("interrupted after {} steps; {checkpoint}; the same command continues", position.step);
             let code = interrupt.code().and_then(|code| u8::try_from(code).ok());
             Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
         }
     }
 }
 
-fn saved(position: &Position) -> String {
-    position.checkpoint.as_ref().map_or_else(String::new, |folder| format!(", saved in {}", folder.display()))
+fn checkpoint_text(position: &Position) -> String {
+    match &position.checkpoint {
+        Some(folder) => format!("the last checkpoint is {}", folder.display()),
+        None => "no checkpoint was written".into(),
+    }
 }

@@ -30,6 +30,7 @@ impl Progress {
         );
         bar.set_position(done.into());
         bar.reset_eta();
+        bar.set_message("first step");
         if is_terminal {
             bar.enable_steady_tick(Duration::from_millis(500));
         }

@@ -98,7 +98,8 @@ struct Loop<'a, 'b, S, D> {
 }
 
 /// Trains up to the last step, or until `interrupted` returns true after a step. The last state is
-/// saved in both cases, and `position` is always that of the last step and checkpoint.
+/// saved in both cases, unless its step was skipped or had no finite loss. `position` is always that
+/// of the last step and checkpoint, also after an error.
 ///
 /// # Errors
 ///
@@ -174,7 +175,7 @@ impl<S: Steps, D: Storage> Loop<'_, '_, S, D> {
         Ok(())
     }
 
-    /// Computes the loss of the held-out text, appends its line, and draws the picture.
+    /// Computes the loss of the held-out text, if there is any, and appends its line.
     fn evaluate(&mut self) -> Result<(), TrainError> {
         let Job { settings, stream, parts, intervals, .. } = self.job;
         if parts.validation.is_empty() {

@@ -13,8 +13,11 @@ use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 use crate::TrainingError;
-use crate::forward::{gate_of, heads_of, qkv_of, rotary_angles, rows_of, run_layer};
-use crate::linear::{Context, NormGradients, add_weight_gradients, multiply_backward, normalise_backward};
+use crate::context::{Context, gate_of, heads_of, qkv_of, rotary_angles, rows_of};
+use crate::forward::run_layer;
+use crate::linear::{
+    NormGradients, WeightOperands, add_weight_gradients, multiply_backward, normalise_backward,
+};
 use crate::memory::{Activations, Memory, ResultGradients};
 use crate::views::{Qkv, matrix_mut};
 
@@ -41,15 +44,15 @@ pub(crate) fn backward(
         if context.options.recompute && layer + 1 < layers {
             run_layer(on, context, memory, layer)?;
         }
-        mlp_backward(on, context, memory, gradients, layer)?;
+        mlp_part_backward(on, context, memory, gradients, layer)?;
         attention_part_backward(on, context, memory, gradients, layer)?;
     }
     embed_backward(on, context, memory, gradients, micro_batch)
 }
 
-/// Queues the gradients of an MLP and its norm. The gradient of the residual has that of the layer's
+/// Queues the gradients of an MLP and its norm. The gradient of the residual is that of the layer's
 /// result before, and that of the residual between attention and MLP after.
-fn mlp_backward(
+fn mlp_part_backward(
     on: &impl LaunchOn,
     context: &Context<'_>,
     memory: &mut Memory,
@@ -60,19 +63,21 @@ fn mlp_backward(
     let Memory { activations, gradients: results, workspaces, .. } = memory;
     let Activations { middle, normed_middle, up, activated, .. } = &activations[slot];
     let ResultGradients { residual, normed, up: of_up, activated: of_activated, .. } = results;
-    add_weight_gradients(on, context, &layer.down, [activated, residual], gradients, workspaces)?;
+    let operands = WeightOperands { x: activated, dy: residual };
+    add_weight_gradients(on, context, &layer.down, operands, gradients, workspaces)?;
     multiply_backward(on, context, &layer.down, residual, of_activated, &mut workspaces.gemm)?;
     match gate_of(context.config.activation) {
         (gate, true) => gated_packed_backward(on, gate, up, &*of_activated, &mut *of_up)?,
         (gate, false) => activate_backward(on, gate, up, &*of_activated, &mut *of_up)?,
     }
-    add_weight_gradients(on, context, &layer.up, [normed_middle, of_up], gradients, workspaces)?;
+    let operands = WeightOperands { x: normed_middle, dy: of_up };
+    add_weight_gradients(on, context, &layer.up, operands, gradients, workspaces)?;
     multiply_backward(on, context, &layer.up, of_up, normed, &mut workspaces.gemm)?;
     let operands = NormGradients { x: middle, dy: normed, dx: residual, accumulate: true };
     normalise_backward(on, context, &layer.before_mlp, operands, gradients, &mut workspaces.sums)
 }
 
-/// Queues the gradients of attention, its matrices and its norm. The gradient of the residual has
+/// Queues the gradients of attention, its matrices and its norm. The gradient of the residual is
 /// that of the layer's input after.
 fn attention_part_backward(
     on: &impl LaunchOn,
@@ -85,7 +90,8 @@ fn attention_part_backward(
     let Memory { residuals, activations, gradients: results, workspaces, positions, angles, .. } = memory;
     let activations = &activations[slot];
     let dy = &results.residual;
-    add_weight_gradients(on, context, &layer.output, [&activations.attended, dy], gradients, workspaces)?;
+    let operands = WeightOperands { x: &activations.attended, dy };
+    add_weight_gradients(on, context, &layer.output, operands, gradients, workspaces)?;
     let of_attended = &mut results.attended;
     multiply_backward(on, context, &layer.output, dy, of_attended, &mut workspaces.gemm)?;
     attend_backward(on, context, activations, results, &mut workspaces.attention)?;
@@ -94,7 +100,8 @@ fn attention_part_backward(
         let heads = qkv_of(context).rotated().rows_mut(of_qkv)?;
         rotary_backward_in_place(on, heads, &*positions, rotary_angles(angles))?;
     }
-    add_weight_gradients(on, context, &layer.qkv, [&activations.normed, of_qkv], gradients, workspaces)?;
+    let operands = WeightOperands { x: &activations.normed, dy: of_qkv };
+    add_weight_gradients(on, context, &layer.qkv, operands, gradients, workspaces)?;
     multiply_backward(on, context, &layer.qkv, of_qkv, normed, &mut workspaces.gemm)?;
     let operands = NormGradients { x: &residuals[index], dy: normed, dx: residual, accumulate: true };
     normalise_backward(on, context, &layer.before_attention, operands, gradients, &mut workspaces.sums)

@@ -29,11 +29,11 @@
 //! [`tma_models::config::Config`] describes the model. Those with the layers of Llama are trained
 //! (RMSNorm, rotary embeddings, grouped queries and gates, with or without biases, with a head of
 //! its own or the table of embeddings), and those of GPT-2 (LayerNorm, learned positions, GELU by
-//! `tanh`). Heads have 64 or 128 elements. Models with experts, sliding windows, limits of scores or
-//! logits, and norms of heads or of results are refused. There is no dropout.
+//! `tanh`). Heads have 64 or 128 elements. Models with experts, sliding windows, limits of scores
+//! or logits, and norms of heads or of results are refused. There is no dropout.
 //!
-//! Tensors have the names, shapes and layouts of Hugging Face, so that a [`State`] can be written as
-//! safetensors as it is.
+//! Tensors have the names, shapes and layouts of Hugging Face, so that a [`State`] can be written
+//! as safetensors as it is.
 //!
 //! # Numbers
 //!
@@ -44,10 +44,10 @@
 //!
 //! # Initial values
 //!
-//! Matrices and tables have a normal distribution with a mean of 0 and a standard deviation of 0.02.
-//! The matrices whose results are added to the residual, the last ones of attention and of the MLP,
-//! have 0.02 / √(2 · layers), as in GPT-2. Weights of norms are 1, and biases 0. The numbers depend on
-//! the seed and the tensor's name alone, and are the same on each machine.
+//! Matrices and tables have a normal distribution with a mean of 0 and a standard deviation of
+//! 0.02. The matrices whose results are added to the residual, the last ones of attention and of
+//! the MLP, have 0.02 / √(2 · layers), as in GPT-2. Weights of norms are 1, and biases 0. The
+//! numbers depend on the seed and the tensor's name alone, and are the same on each machine.
 //!
 //! # Steps
 //!
@@ -58,10 +58,12 @@
 //! each layer.
 
 mod backward;
+mod context;
 mod error;
 mod forward;
 mod initial;
 mod linear;
+mod loss;
 mod memory;
 mod model;
 mod options;

@@ -5,26 +5,15 @@ use tma_kernels::model::{
     BiasBackwardOptions, GradientWorkspace, NormBackwardOptions, NormOptions, bias_backward, layer_norm,
     layer_norm_backward, rms_norm, rms_norm_backward,
 };
-use tma_kernels::optimizer::ParameterLayout;
-use tma_models::config::{Config, NormKind};
+use tma_models::config::NormKind;
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 use crate::TrainingError;
+use crate::context::Context;
 use crate::memory::Workspaces;
-use crate::model::{Linear, Model, Norm, Stored};
-use crate::options::TrainingOptions;
+use crate::model::{Linear, Norm, Stored};
 use crate::views::{matrix, matrix_mut, vector, vector_mut, vectors_mut};
-
-/// A model, its parameters, and the options of training: what passes read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Context<'a> {
-    pub(crate) config: &'a Config,
-    pub(crate) options: &'a TrainingOptions,
-    pub(crate) model: &'a Model,
-    pub(crate) layout: &'a ParameterLayout,
-    pub(crate) parameters: &'a DeviceTensor<bf16, 1>,
-}
 
 /// The operands of a linear layer: rows × inputs, and rows × outputs.
 #[derive(Debug)]
@@ -73,17 +62,23 @@ pub(crate) fn multiply_backward(
     Ok(gemm(on, dy, weight, dx, options)?)
 }
 
-/// Adds the gradients of a linear layer's matrix and bias, from its input and the gradient of its
-/// result.
+/// The input of a linear layer, rows × inputs, and the gradient of its result, rows × outputs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WeightOperands<'a> {
+    pub(crate) x: &'a DeviceTensor<bf16, 2>,
+    pub(crate) dy: &'a DeviceTensor<bf16, 2>,
+}
+
+/// Adds the gradients of a linear layer's matrix and bias.
 pub(crate) fn add_weight_gradients(
     on: &impl LaunchOn,
     context: &Context<'_>,
     linear: &Linear,
-    [x, dy]: [&DeviceTensor<bf16, 2>; 2],
+    operands: WeightOperands<'_>,
     gradients: &mut DeviceTensor<f32, 1>,
     workspaces: &mut Workspaces,
 ) -> Result<(), TrainingError> {
-    let layout = context.layout;
+    let (layout, WeightOperands { x, dy }) = (context.layout, operands);
     let [a, b] = match linear.stored {
         Stored::OutputsFirst => [dy, x],
         Stored::InputsFirst => [x, dy],
@@ -135,7 +130,7 @@ pub(crate) fn normalise(
 /// The operands of a norm's gradient, each rows × width.
 #[derive(Debug)]
 pub(crate) struct NormGradients<'a> {
-    /// What was normalised.
+    /// The input of the norm.
     pub(crate) x: &'a DeviceTensor<bf16, 2>,
     /// The gradient of the result.
     pub(crate) dy: &'a DeviceTensor<bf16, 2>,

@@ -12,7 +12,8 @@ use crate::options::TrainingOptions;
 /// The rows whose logits are in memory at a time.
 const ROWS_OF_LOGITS: usize = 2048;
 
-/// Results within a layer that its backward pass reads, each rows × columns if nothing else is said.
+/// Results within a layer that its backward pass reads, each rows × columns if nothing else is
+/// said.
 #[derive(Debug)]
 pub(crate) struct Activations {
     pub(crate) normed: DeviceTensor<bf16, 2>,
@@ -110,7 +111,7 @@ impl Memory {
             workspaces: Workspaces {
                 gemm: Workspace::new(device)?,
                 attention: AttentionWorkspace::new(device)?,
-                sums: GradientWorkspace::new(device)?,
+                sums: GradientWorkspace::for_embedding(device, [rows, width])?,
             },
         })
     }

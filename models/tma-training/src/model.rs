@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use tma_models::config::{Config, NormKind, Positions};
+use tma_models::config::{Config, Family, NormKind, Positions};
 
 /// The standard deviation of initial weights.
 const DEVIATION: f32 = 0.02;
@@ -90,14 +90,14 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn of(config: &Config) -> Self {
-        let names = Names::of(config);
+        let names = Names::of(config.family);
         let Config { vocabulary, width, .. } = *config;
         let mut builder = Builder { config, names, tensors: vec![] };
         let normal = Start::Normal { deviation: DEVIATION };
         let embedding = builder.matrix(&[(names.embedding.into(), [vocabulary, width])], normal);
         let positions = match config.positions {
             Positions::Learned => {
-                Some(builder.matrix(&[(names.positions.into(), [config.context, width])], normal))
+                Some(builder.matrix(&[("transformer.wpe.weight".into(), [config.context, width])], normal))
             }
             Positions::Rotary(_) => None,
         };
@@ -128,7 +128,6 @@ impl Model {
 #[derive(Clone, Copy)]
 struct Names {
     embedding: &'static str,
-    positions: &'static str,
     /// The prefix of layers, which a number follows.
     layers: &'static str,
     last_norm: &'static str,
@@ -144,7 +143,6 @@ struct Names {
 
 const LLAMA: Names = Names {
     embedding: "model.embed_tokens.weight",
-    positions: "model.embed_positions.weight",
     layers: "model.layers.",
     last_norm: "model.norm",
     before_attention: "input_layernorm",
@@ -158,7 +156,6 @@ const LLAMA: Names = Names {
 
 const GPT2: Names = Names {
     embedding: "transformer.wte.weight",
-    positions: "transformer.wpe.weight",
     layers: "transformer.h.",
     last_norm: "transformer.ln_f",
     before_attention: "ln_1",
@@ -171,9 +168,17 @@ const GPT2: Names = Names {
 };
 
 impl Names {
-    /// Returns the names of a model. Those with gates follow Llama.
-    fn of(config: &Config) -> Self {
-        if config.activation.is_gated() { LLAMA } else { GPT2 }
+    fn of(family: Family) -> Self {
+        match family {
+            Family::Gpt2 => GPT2,
+            Family::Llama
+            | Family::Mistral
+            | Family::Mixtral
+            | Family::Qwen2
+            | Family::Qwen3
+            | Family::Qwen3Moe
+            | Family::Gemma2 => LLAMA,
+        }
     }
 }
 

@@ -17,11 +17,12 @@ pub struct TrainingOptions {
     pub length: usize,
     /// Micro-batches of a step, whose gradients are summed.
     pub micro_batches: usize,
-    /// Whether only each layer's input is kept for the backward pass, which computes the rest of the
-    /// layer again. The results have the same bits, except where those of the backward pass differ
-    /// between runs ([`Trainer::step`](crate::Trainer::step)).
+    /// Whether only each layer's input is kept for the backward pass, which computes the rest of
+    /// the layer again. The results have the same bits, except where those of the backward pass
+    /// differ between runs ([`Trainer::step`](crate::Trainer::step)).
     pub recompute: bool,
-    /// The weight decay of matrices and tables. Vectors, the weights of norms and biases, have none.
+    /// The weight decay of matrices and tables. Vectors, the weights of norms and biases, have
+    /// none.
     pub weight_decay: f32,
     /// The greatest norm of all gradients together, to which they are scaled down.
     /// [`f32::INFINITY`] stands for no limit.
@@ -30,14 +31,14 @@ pub struct TrainingOptions {
     pub adamw: AdamWOptions,
     /// The part of a target that is divided evenly among the vocabulary, from 0 to 1.
     pub label_smoothing: f32,
-    /// The factor of the squared logarithm of each position's sum of exponentials, which is added to
-    /// the loss.
+    /// The factor of the squared logarithm of each position's sum of exponentials, which is added
+    /// to the loss.
     pub z_loss: f32,
 }
 
 impl Default for TrainingOptions {
-    /// Returns the options of a small model on one GPU, with the weight decay, the limit of the norm
-    /// and the β of "Language Models are Few-Shot Learners" (2020) and of Llama.
+    /// Returns the options of a small model on one GPU, with the weight decay, the limit of the
+    /// norm and the β of "Language Models are Few-Shot Learners" (2020) and of Llama.
     fn default() -> Self {
         Self {
             sequences: 8,

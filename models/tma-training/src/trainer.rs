@@ -7,10 +7,11 @@ use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 use crate::backward::backward;
-use crate::forward::{forward, losses_and_gradients, plain_loss};
-use crate::linear::Context;
+use crate::context::Context;
+use crate::forward::forward;
+use crate::loss::{losses_and_gradients, plain_loss};
 use crate::memory::Memory;
-use crate::model::Model;
+use crate::model::{Model, Tensor};
 use crate::options::TrainingOptions;
 use crate::state::{Gradient, State, Weights};
 use crate::{TrainingError, initial};
@@ -47,8 +48,8 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// Makes a model with the initial values that [the package](crate#initial-values) describes, and
-    /// allocates all memory of a step.
+    /// Makes a model with the initial values that [the package](crate#initial-values) describes,
+    /// and allocates all memory of a step.
     ///
     /// # Errors
     ///
@@ -62,15 +63,7 @@ impl Trainer {
     ) -> Result<Self, TrainingError> {
         options.check(config)?;
         let model = Model::of(config);
-        let parameters: Vec<Parameter> = model
-            .tensors
-            .iter()
-            .map(|tensor| Parameter {
-                weight_decay: if tensor.shape.len() > 1 { options.weight_decay } else { 0.0 },
-                ..Parameter::new(tensor.len())
-            })
-            .collect();
-        let layout = ParameterLayout::new(device, &parameters)?;
+        let layout = ParameterLayout::new(device, &parameters_of(&model, &options))?;
         let weights = Weights::new(device, &layout, &initial::values(&model.tensors, &layout, seed))?;
         Ok(Self {
             device: device.clone(),
@@ -117,8 +110,8 @@ impl Trainer {
         Ok(StepReport { loss: self.loss()?, gradient_norm, skipped: !gradient_norm.is_finite() })
     }
 
-    /// Returns the mean loss of sequences × (length + 1) tokens, and changes nothing. Label smoothing
-    /// and the z-loss are left out, so that it compares with that of other options.
+    /// Returns the mean loss of sequences × (length + 1) tokens, and changes nothing. Label
+    /// smoothing and the z-loss are left out, so that it compares with that of other options.
     ///
     /// # Errors
     ///
@@ -144,8 +137,8 @@ impl Trainer {
         Ok(State { steps: self.optimizer.steps()?, tensors })
     }
 
-    /// Continues from a state: one of [`Trainer::state`], or one with the weights of another program
-    /// and moments of zeros.
+    /// Continues from a state: one of [`Trainer::state`], or one with the weights of another
+    /// program and moments of zeros.
     ///
     /// # Errors
     ///
@@ -267,6 +260,15 @@ impl Trainer {
             plain_loss(on, &context, memory)
         })
     }
+}
+
+/// Returns the tensors of a model for the optimiser. Vectors have no weight decay.
+fn parameters_of(model: &Model, options: &TrainingOptions) -> Vec<Parameter> {
+    let of_tensor = |tensor: &Tensor| Parameter {
+        weight_decay: if tensor.shape.len() > 1 { options.weight_decay } else { 0.0 },
+        ..Parameter::new(tensor.len())
+    };
+    model.tensors.iter().map(of_tensor).collect()
 }
 
 /// Queues the update of parameters, from the sums of squares of their gradients.

@@ -136,8 +136,8 @@ impl Qkv {
         self,
         rows: &mut DeviceTensor<bf16, 2>,
     ) -> Result<[TensorViewMut<'_, bf16, 4>; 3], TrainingError> {
-        // SAFETY: the columns of queries, keys and values follow each other, so that each element is
-        // written through one of the views.
+        // SAFETY: the columns of queries, keys and values follow each other, so that each element
+        // is written through one of the views.
         let [q, others] = unsafe { rows.view_mut().alias() };
         // SAFETY: as above.
         let [k, v] = unsafe { others.alias() };
@@ -147,5 +147,37 @@ impl Qkv {
     /// Returns the heads of queries and keys together.
     pub(crate) fn rotated(self) -> Heads {
         Heads { count: self.queries.count + self.keys.count, ..self.queries }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tma_kernels::optimizer::Parameter;
+    use tma_models::config::Config;
+
+    use super::*;
+    use crate::model::{Linear, Model, Tensor};
+
+    /// Matrices that are used as one follow each other without a gap, whatever their extents.
+    #[test]
+    fn joined_tensors_have_no_gaps() {
+        let config = Config::from_json(json!({
+            "model_type": "llama", "vocab_size": 33, "hidden_size": 72, "intermediate_size": 200,
+            "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 64,
+            "max_position_embeddings": 8, "rms_norm_eps": 1e-5, "attention_bias": true,
+        }));
+        let model = Model::of(&config.unwrap());
+        let parameters: Vec<_> = model.tensors.iter().map(Tensor::len).map(Parameter::new).collect();
+        let layout = ParameterLayout::new(&Device::simulator(), &parameters).unwrap();
+        for layer in &model.layers {
+            for Linear { weight, bias, stored: _ } in [&layer.qkv, &layer.output, &layer.up, &layer.down] {
+                let [outputs, inputs] = weight.shape;
+                assert_eq!(elements(&layout, &weight.tensors).len(), outputs * inputs);
+                assert!(bias.as_ref().is_none_or(|bias| elements(&layout, bias).len() == outputs));
+            }
+            assert_eq!(layer.qkv.weight.shape, [5 * 64, 72]);
+            assert_eq!(layer.qkv.bias, Some(layer.qkv.weight.tensors.end..layer.qkv.weight.tensors.end + 3));
+        }
     }
 }

@@ -13,8 +13,8 @@ use tma_training::{State, Trainer, TrainingOptions};
 use models::{LENGTH, OPTIONS, SEQUENCES, gpt2, llama, noise, spread, tokens};
 
 /// The greatest error of a tensor's gradient, relative to its norm. Results between kernels are
-/// rounded to `bf16`, each with an error of up to 2^-9 of its size, and a gradient in the first layer
-/// has passed some twenty of them: 2^-9 · √20 is 2^-6.8.
+/// rounded to `bf16`, each with an error of up to 2^-9 of its size, and a gradient in the first
+/// layer has passed some twenty of them: 2^-9 · √20 is 2^-6.8.
 const BOUND: f64 = 1.0 / 64.0;
 
 /// Returns the greatest error of a tensor. The gradient of a score is a difference of numbers that
@@ -77,6 +77,15 @@ fn gradients_of_llama_with_options() -> Result<()> {
     check_gradients(&llama(true)?, options)
 }
 
+/// Heads of 128 elements, of which three share one of keys, in rows that are no power of two.
+#[test]
+fn gradients_of_llama_with_larger_heads() -> Result<()> {
+    let config = llama(false)?;
+    let config = Config { width: 72, depth: 128, heads: 3, windows: vec![None], ..config };
+    let config = Config { score_scale: 1.0 / 128_f32.sqrt(), ..config };
+    check_gradients(&config, TrainingOptions { micro_batches: 1, ..OPTIONS })
+}
+
 #[test]
 fn gradients_of_gpt2() -> Result<()> {
     check_gradients(&gpt2()?, OPTIONS)
@@ -108,8 +117,8 @@ fn check_steps(config: &Config) -> Result<()> {
         let change = difference(&before.master, wanted);
         let error = difference(&tensor.master, wanted) / change;
         println!("{}: {error:.5}", tensor.name);
-        // A tensor's change is a sum of three gradients over their deviation: twice their error.
-        assert!(error < 2.0 * bound_of(&tensor.name), "{}: {error}", tensor.name);
+        // A tensor's change is a sum of gradients over their deviation, with an error like theirs.
+        assert!(error < bound_of(&tensor.name), "{}: {error}", tensor.name);
     }
     Ok(())
 }

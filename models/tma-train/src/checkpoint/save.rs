@@ -10,7 +10,7 @@ use super::{
     sum,
 };
 use crate::error::TrainError;
-use crate::steps::State;
+use crate::steps::{State, StateTensor};
 
 /// The contents of a checkpoint.
 #[derive(Clone, Debug)]
@@ -80,10 +80,11 @@ pub fn save(
 
 /// Returns the name of the first tensor with a number that is not finite.
 fn not_finite(state: &State) -> Option<String> {
-    let is_finite = |numbers: &Vec<f32>| numbers.iter().all(|x| x.is_finite());
-    let is_bad = |tensor: &&crate::steps::StateTensor| {
-        ![&tensor.master, &tensor.first, &tensor.second].into_iter().all(is_finite)
-    };
+    // Pieces are judged as a whole, which compilers turn into vector instructions.
+    let is_piece_finite = |piece: &[f32]| piece.iter().fold(true, |all, x| all & x.is_finite());
+    let is_finite = |numbers: &Vec<f32>| numbers.chunks(1024).all(is_piece_finite);
+    let is_bad =
+        |tensor: &&StateTensor| ![&tensor.master, &tensor.first, &tensor.second].into_iter().all(is_finite);
     state.tensors.iter().find(is_bad).map(|tensor| tensor.name.clone())
 }
 

@@ -64,17 +64,22 @@ impl TensorFile {
                 Self::Optimizer => &[&tensor.master, &tensor.first, &tensor.second],
             };
             for piece in parts.iter().flat_map(|numbers| numbers.chunks(PIECE)) {
-                bytes.clear();
                 match self {
-                    Self::Model => {
-                        bytes.extend(piece.iter().flat_map(|x| bf16::from_f32(*x).to_bits().to_le_bytes()));
-                    }
-                    Self::Optimizer => bytes.extend(piece.iter().flat_map(|x| x.to_le_bytes())),
+                    Self::Model => convert(piece, |x| bf16::from_f32(x).to_bits().to_le_bytes(), &mut bytes),
+                    Self::Optimizer => convert(piece, f32::to_le_bytes, &mut bytes),
                 }
                 write(&bytes)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Replaces bytes by those of numbers.
+fn convert<const N: usize>(numbers: &[f32], of: impl Fn(f32) -> [u8; N], bytes: &mut Vec<u8>) {
+    bytes.resize(numbers.len() * N, 0);
+    for (to, number) in bytes.chunks_exact_mut(N).zip(numbers) {
+        to.copy_from_slice(&of(*number));
     }
 }
 

@@ -20,10 +20,10 @@ fn lines(fixture: &Fixture) -> Result<Vec<Line>> {
     Ok(losses::read(&fixture.output)?.into_iter().map(untimed).collect())
 }
 
-/// Runs without interruption, and returns the last state and the lines.
-fn uninterrupted() -> Result<(Quadratic, Vec<Line>)> {
+/// Runs a model without interruption, and returns the last state and the lines.
+fn uninterrupted(model: Quadratic) -> Result<(Quadratic, Vec<Line>)> {
     let fixture = Fixture::new()?;
-    let end = fixture.finish(Quadratic::new())?;
+    let end = fixture.finish(model)?;
     assert_eq!(end.result?, Outcome::Finished);
     assert_eq!(end.position.step, 20);
     Ok((end.model, lines(&fixture)?))
@@ -31,7 +31,7 @@ fn uninterrupted() -> Result<(Quadratic, Vec<Line>)> {
 
 #[test]
 fn steps_and_losses_of_a_run() -> Result<()> {
-    let (model, lines) = uninterrupted()?;
+    let (model, lines) = uninterrupted(Quadratic::new())?;
     assert_eq!((model.calls, model.state.steps), (20, 20));
     let steps: Vec<_> = lines.iter().filter(|line| matches!(line, Line::Step(_))).map(Line::step).collect();
     assert_eq!(steps, (1..=20).collect::<Vec<_>>());
@@ -46,7 +46,9 @@ fn steps_and_losses_of_a_run() -> Result<()> {
 
 #[test]
 fn an_interruption_after_any_step_changes_nothing() -> Result<()> {
-    let (model, wanted) = uninterrupted()?;
+    // Steps that are skipped are not those of the optimiser.
+    let start = Quadratic { skipped: vec![2, 6, 7], ..Quadratic::new() };
+    let (model, wanted) = uninterrupted(start.clone())?;
     for first in 1..20 {
         let fixture = Fixture::new()?;
         let asked = Cell::new(0);
@@ -54,10 +56,12 @@ fn an_interruption_after_any_step_changes_nothing() -> Result<()> {
             asked.set(asked.get() + 1);
             asked.get() == first
         };
-        let end = fixture.run(Quadratic::new(), &mut Disk, &interrupted)?;
+        let end = fixture.run(start.clone(), &mut Disk, &interrupted)?;
         assert_eq!(end.result?, Outcome::Interrupted);
-        assert_eq!(end.position.checkpoint, Some(fixture.output.join(checkpoint::name_of(first))));
-        let end = fixture.finish(Quadratic::new())?;
+        // A state is not saved after a step that was skipped.
+        let saved = end.position.checkpoint == Some(fixture.output.join(checkpoint::name_of(first)));
+        assert_eq!(saved, !start.skipped.contains(&first), "{:?}", end.position);
+        let end = fixture.finish(start.clone())?;
         assert_eq!(end.model, model, "interrupted after step {first}");
         assert_eq!(lines(&fixture)?, wanted, "interrupted after step {first}");
     }
@@ -66,7 +70,7 @@ fn an_interruption_after_any_step_changes_nothing() -> Result<()> {
 
 #[test]
 fn a_kill_at_any_change_of_the_file_system_changes_nothing() -> Result<()> {
-    let (model, wanted) = uninterrupted()?;
+    let (model, wanted) = uninterrupted(Quadratic::new())?;
     // A save is about 30 changes: these are in the first, the second and later saves.
     for changes in (0..140).step_by(7) {
         let fixture = Fixture::new()?;
@@ -83,7 +87,7 @@ fn a_kill_at_any_change_of_the_file_system_changes_nothing() -> Result<()> {
 
 #[test]
 fn a_kill_between_checkpoints_changes_nothing() -> Result<()> {
-    let (model, wanted) = uninterrupted()?;
+    let (model, wanted) = uninterrupted(Quadratic::new())?;
     for step in 1..=20 {
         let fixture = Fixture::new()?;
         let failing = Quadratic { fails_at: Some(step), ..Quadratic::new() };
@@ -121,7 +125,7 @@ fn the_first_weights_are_saved_before_the_first_step() -> Result<()> {
 
 #[test]
 fn a_damaged_checkpoint_costs_the_steps_since_the_one_before() -> Result<()> {
-    let (model, wanted) = uninterrupted()?;
+    let (model, wanted) = uninterrupted(Quadratic::new())?;
     let fixture = Fixture::new()?;
     let failing = Quadratic { fails_at: Some(15), ..Quadratic::new() };
     fixture.finish(failing)?;

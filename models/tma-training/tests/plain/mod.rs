@@ -30,7 +30,7 @@ pub(crate) struct Plain<'a> {
     pub(crate) z_loss: f64,
 }
 
-/// What a layer leaves for its gradients.
+/// The results of a layer that its gradients need.
 struct Kept {
     x: Vec<f64>,
     normed: Vec<f64>,
