@@ -109,7 +109,7 @@ fn a_kill_between_checkpoints_changes_nothing() -> Result<()> {
 
 #[test]
 fn the_first_weights_are_saved_before_the_first_step() -> Result<()> {
-    let (model, wanted) = uninterrupted()?;
+    let (model, wanted) = uninterrupted(Quadratic::new())?;
     let mut fixture = Fixture::new()?;
     fixture.intervals.save_initial = true;
     fixture.finish(Quadratic { fails_at: Some(1), ..Quadratic::new() })?;
