@@ -32,7 +32,7 @@
 //! | [`cached::append()`] | new keys and values in such a cache, with rotary embeddings |
 //! | [`model::rms_norm`], [`model::layer_norm`] | norms of rows, with a residual added before |
 //! | [`model::gated()`], [`model::activate()`], [`model::embedding()`], [`model::softmax()`] | SwiGLU and GeGLU, GELU, rows of tokens, softmax of rows |
-//! | [`model::rms_norm_backward`], [`model::layer_norm_backward`], [`model::gated_backward`], [`model::activate_backward`], [`model::embedding_backward`], [`model::rotary_backward`], [`model::softmax_backward`] | their gradients |
+//! | [`model::rms_norm_backward`], [`model::layer_norm_backward`], [`model::gated_backward`], [`model::activate_backward`], [`model::embedding_backward`], [`model::rotary_backward`], [`model::softmax_backward`], [`model::bias_backward`] | their gradients |
 //! | [`model::quantize()`] | rows of `e4m3` with scales |
 //! | [`model::arg_max`], [`model::log_probability`], [`model::sample()`] | tokens of logits |
 //! | [`model::cross_entropy()`], [`model::linear_cross_entropy`] | losses of logits or of a last layer, and gradients |

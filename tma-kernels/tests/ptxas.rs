@@ -21,7 +21,7 @@ use tma_kernels::gemm::scaled::kernel::scaled;
 use tma_kernels::gemm::scaled::weights::widened as scaled_weights;
 use tma_kernels::gemm::split_k::kernels as split_k;
 use tma_kernels::model::{
-    cross_entropy, embedding, experts, gated, norm, quantize, rotary, sample, softmax, sums,
+    bias, cross_entropy, embedding, experts, gated, norm, quantize, rotary, sample, softmax, sums,
 };
 use tma_kernels::optimizer::kernel::flat;
 use tma_runtime::launch::KernelSpec;
@@ -92,6 +92,7 @@ fn every_instance_is_assembled_as_expected() {
     let gradients = gradients.chain(&embedding::gradient::tokens::add_rows::INSTANCES);
     let gradients = gradients.chain(&embedding::gradient::tokens::join::INSTANCES);
     let gradients = gradients.chain(&sums::blocks::add_up::INSTANCES);
+    let gradients = gradients.chain(&bias::kernel::rows::add_columns::INSTANCES);
     let gradients = gradients.chain(&backward::INSTANCES);
     let gradients = gradients.chain(&queries::prepare::INSTANCES).chain(&queries::round::INSTANCES);
     let optimizer = flat::adamw::INSTANCES.iter().chain(&flat::squares::INSTANCES);

@@ -25,9 +25,9 @@ pub(crate) struct Apart {
 /// simulator; the others are linked and started, and report that there is no GPU.
 pub(crate) const BESIDE: Apart = Apart { folder: "beside", linted: "cuda,cust", tested: "cust" };
 
-/// Language models, and programs that generate text.
+/// Language models, and programs that train them and generate text.
 pub(crate) const MODELS: Apart =
-    Apart { folder: "models", linted: "tma-generate/cuda,tma-model-bench/cuda", tested: "" };
+    Apart { folder: "models", linted: "tma-generate/cuda,tma-model-bench/cuda,tma-train/cuda", tested: "" };
 
 /// Checks format and lints, and runs the tests.
 pub(crate) fn run(apart: Apart) -> Result<()> {

@@ -4,6 +4,7 @@
 //! All work on rows: the last dimension of a tensor, whose elements must be adjacent.
 
 pub mod activate;
+pub mod bias;
 pub mod cross_entropy;
 pub mod embedding;
 mod error;
@@ -20,6 +21,7 @@ pub mod sums;
 pub mod vectors;
 
 pub use self::activate::{activate, activate_backward, soft_cap, soft_cap_backward};
+pub use self::bias::{BiasBackwardOptions, bias_backward};
 pub use self::cross_entropy::{
     CrossEntropyOptions, LinearGradients, LinearMemory, LinearOperands, count_labels, cross_entropy,
     cross_entropy_gradient, cross_entropy_in_place, linear_cross_entropy, mean_loss,

@@ -1,6 +1,7 @@
 //! Kernels over rows on the simulator, compared with plain Rust in f64.
 #![cfg(feature = "llvm")]
 
+mod bias_gradients;
 mod cross_entropy;
 mod elementwise;
 mod embedding_gradients;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tma_kernels::cached::RotaryLayout;
 use tma_kernels::model::{
-    EmbeddingBackwardOptions, Gate, GradientWorkspace, NormBackwardOptions, RotaryAngles, RotaryScaling,
-    SoftmaxOptions, activate_backward, embedding_backward, gated_packed_backward, layer_norm_backward,
+    BiasBackwardOptions, EmbeddingBackwardOptions, Gate, GradientWorkspace, NormBackwardOptions, RotaryAngles, RotaryScaling,
+    SoftmaxOptions, activate_backward, bias_backward, embedding_backward, gated_packed_backward, layer_norm_backward,
     rms_norm_backward, rotary_backward, rotary_tables, softmax_backward,
 };
 use tma_runtime::prelude::*;
@@ -15,7 +15,7 @@ use crate::random::{hash, noise_of};
 
 /// The kernels. The gradient of a table has no target: a table's rows are read and written in the
 /// order of tokens.
-pub(super) const CONTESTANTS: [Contestant; 12] = [
+pub(super) const CONTESTANTS: [Contestant; 13] = [
     judged("rms_norm_backward", |device| norm(device, HIDDEN, Norm::default())),
     judged("rms_norm_backward::residual", |device| {
         norm(device, HIDDEN, Norm { accumulate: true, ..Norm::default() })
@@ -30,6 +30,7 @@ pub(super) const CONTESTANTS: [Contestant; 12] = [
     judged("rotary_backward", rotated),
     reported("embedding_backward", table),
     judged("softmax_backward", probabilities),
+    judged("bias_backward", bias),
 ];
 
 /// A norm. One that is centred has biases.
@@ -119,5 +120,18 @@ fn probabilities(device: &Device) -> anyhow::Result<Prepared> {
     let mut dx = device.zeros::<bf16, 2>(HIDDEN)?;
     let bytes = y.bytes() + dy.bytes() + dx.bytes();
     let launch = move |stream: &Stream| softmax_backward(stream, &y, &dy, &mut dx, SoftmaxOptions::default());
+    Ok(Prepared { bytes, launch: Box::new(launch) })
+}
+
+/// The copy beside it writes as many bytes as it reads; this only reads.
+fn bias(device: &Device) -> anyhow::Result<Prepared> {
+    let dy = numbers(device, HIDDEN)?;
+    let mut dbias = device.zeros::<f32, 1>([HIDDEN[1]])?;
+    let mut workspace = GradientWorkspace::for_bias(device, HIDDEN[1])?;
+    let bytes = dy.bytes() + dbias.bytes();
+    let launch = move |stream: &Stream| {
+        let options = BiasBackwardOptions { accumulate: false, workspace: Some(&mut workspace) };
+        bias_backward(stream, &dy, &mut dbias, options)
+    };
     Ok(Prepared { bytes, launch: Box::new(launch) })
 }

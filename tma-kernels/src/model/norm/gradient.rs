@@ -14,6 +14,7 @@ use tma_runtime::tma_module;
 pub mod rows {
     use tma_runtime::prelude::*;
 
+    use crate::model::sums::groups::{add_groups, leave};
     use crate::model::vectors::of_rows::{
         Part, Strides, Sums, converted, fetch, is_within, load, row_index, row_start, row_sums, shifted,
         store,
@@ -97,60 +98,6 @@ pub mod rows {
             }
         }
         sums
-    }
-
-    /// Adds to a thread's sums of columns in shared memory, or replaces them.
-    #[tma_device]
-    pub fn leave<const K: usize, const V: usize, const LEN: u32>(
-        to: SharedArray<f32, LEN>,
-        start: u32,
-        part: Part,
-        x: [[f32; V]; K],
-        replaces: bool,
-    ) {
-        for k in unroll(0..K) {
-            let at = start + part.column + k as u32 * part.step;
-            if V == 1 {
-                let old = if replaces { 0.0 } else { to.get(at) };
-                to.set(at, old + x[k][0]);
-            } else {
-                for quarter in unroll(0..V / 4) {
-                    let mut vector = [0.0f32; 4];
-                    if !replaces {
-                        vector = to.get_vec::<4>(at + 4 * quarter as u32);
-                    }
-                    for i in unroll(0..4usize) {
-                        vector[i] += x[k][4 * quarter + i];
-                    }
-                    to.set_vec(at + 4 * quarter as u32, vector);
-                }
-            }
-        }
-    }
-
-    /// Adds up the sums of columns of the `height` groups of threads of a block, in their order.
-    /// All threads of the block call it.
-    #[tma_device]
-    pub fn add_groups<const LEN: u32>(
-        from: SharedArray<f32, LEN>,
-        span: u32,
-        height: u32,
-        columns: u32,
-        to: Global<f32>,
-        start: u64,
-        threads: u32,
-    ) {
-        sync_threads();
-        let mut column = thread_idx().x;
-        while column < columns {
-            let mut sum = 0.0f32;
-            for group in 0..height {
-                sum += from.get(group * span + column);
-            }
-            to.set(start + column as u64, sum);
-            column += threads;
-        }
-        sync_threads();
     }
 
     /// Rows that a block has at a time.

@@ -1,0 +1,146 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::model::Model;
+use crate::schedule::Decay;
+use crate::settings::Settings;
+use crate::stream::Text;
+use crate::train::Intervals;
+
+/// The length of sequences, if neither the command line nor the model's context says less.
+const LONGEST_DEFAULT: usize = 1024;
+
+/// Trains a language model from a text file.
+///
+/// The output folder gets losses.jsonl, losses.svg and checkpoints, which tma-generate and Hugging
+/// Face transformers load. If it has checkpoints already, the run continues from the newest one,
+/// bit for bit.
+///
+/// Exit codes: 0 when all steps are done, 1 after an error, 2 for wrong arguments, 130 after ctrl-c
+/// and 143 after SIGTERM, which both save the state first.
+#[derive(Clone, Debug, Parser)]
+#[command(version, args_override_self = true)]
+pub struct Arguments {
+    /// The model's shape (gpt2, llama-1b, tiny-gpt2 or tiny-llama), or a folder with config.json.
+    /// Its weights begin with random numbers; those in a folder are not read.
+    #[arg(long, value_name = "SHAPE|FOLDER")]
+    pub model: String,
+    /// The text to train on.
+    #[arg(long, value_name = "FILE")]
+    pub text: PathBuf,
+    /// The folder for checkpoints and losses.
+    #[arg(long, value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// The tokenizer.json. The default is that of the model's folder; without one, each byte is a
+    /// token, and <|endoftext|> is one.
+    #[arg(long, value_name = "FILE")]
+    pub tokenizer: Option<PathBuf>,
+    /// The share of the text, at its end, that is held out for the validation loss; 0 for none.
+    #[arg(long, default_value_t = 0.02)]
+    pub validation: f64,
+    /// The steps of the whole run.
+    #[arg(long, default_value_t = 1000)]
+    pub steps: u32,
+    /// The sequences of a step. Gradients are summed over micro-batches of --sequences.
+    #[arg(long, default_value_t = 32)]
+    pub batch: usize,
+    /// The sequences of a micro-batch, which are in memory at the same time.
+    #[arg(long, default_value_t = 8)]
+    pub sequences: usize,
+    /// The predicted tokens of a sequence. The default is the model's context, up to 1024.
+    #[arg(long)]
+    pub length: Option<usize>,
+    /// The greatest learning rate.
+    #[arg(long, default_value_t = 6e-4)]
+    pub learning_rate: f64,
+    /// The steps in which the learning rate grows. The default is a tenth of --steps, up to 100.
+    #[arg(long)]
+    pub warmup: Option<u32>,
+    /// The change of the learning rate after that: down to a tenth, or none.
+    #[arg(long, default_value = "cosine")]
+    pub schedule: Decay,
+    /// The weight decay of matrices; biases and norms have none.
+    #[arg(long, default_value_t = 0.1)]
+    pub weight_decay: f64,
+    /// The greatest norm of all gradients, to which they are scaled; 0 for no limit.
+    #[arg(long, default_value_t = 1.0)]
+    pub clip: f64,
+    /// The share of first moments that a step keeps.
+    #[arg(long, default_value_t = 0.9)]
+    pub beta1: f64,
+    /// The share of second moments that a step keeps.
+    #[arg(long, default_value_t = 0.95)]
+    pub beta2: f64,
+    /// The seed of the first weights, and of the windows of all steps.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Compute activations again in the backward pass: less memory, more time, the same numbers.
+    #[arg(long)]
+    pub recompute: bool,
+    /// The steps between two validation losses.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub evaluate_every: u32,
+    /// The micro-batches of a validation loss.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    pub evaluations: u16,
+    /// The steps between two checkpoints.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    pub save_every: u32,
+    /// The newest checkpoints that are kept.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    pub keep: u16,
+    /// The steps in a row without finite loss and gradients, after which the run ends.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub patience: u32,
+    /// The device: the number of a GPU, or sim. The default is a GPU if there is one.
+    #[arg(long)]
+    pub device: Option<String>,
+    /// Begin from the first step, and move what the output folder has to a folder in it.
+    #[arg(long)]
+    pub restart: bool,
+    /// The steps between two lines of progress, where there is no terminal for a bar.
+    #[arg(long, default_value_t = 10)]
+    pub print_every: u32,
+    /// Print each line of losses.jsonl on the standard output as well.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Arguments {
+    /// Returns the options that decide each number of the run.
+    pub fn settings(&self, model: &Model, text: &Text) -> Settings {
+        let [text, tokenizer] = text.digits();
+        Settings {
+            model: model.json.clone(),
+            text,
+            tokenizer,
+            validation: self.validation,
+            steps: self.steps,
+            batch: self.batch,
+            sequences: self.sequences,
+            length: self.length.unwrap_or(model.config.context.min(LONGEST_DEFAULT)),
+            learning_rate: self.learning_rate,
+            warmup: self.warmup.unwrap_or((self.steps / 10).min(100)),
+            schedule: self.schedule,
+            weight_decay: self.weight_decay,
+            clip: self.clip,
+            beta1: self.beta1,
+            beta2: self.beta2,
+            seed: self.seed,
+        }
+    }
+
+    /// Returns when the run does more than a step.
+    pub fn intervals(&self) -> Intervals {
+        Intervals {
+            evaluate: self.evaluate_every,
+            evaluations: self.evaluations.into(),
+            save: self.save_every,
+            keep: self.keep.into(),
+            patience: self.patience,
+        }
+    }
+}

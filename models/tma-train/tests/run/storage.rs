@@ -1,0 +1,89 @@
+//! A file system whose changes fail.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use tma_train::checkpoint::{Disk, Storage};
+
+/// The kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The process ends: nothing after it is done, and a write is done by half.
+    Kill,
+    /// The disk is full: nothing more is written, but folders can be removed.
+    Full,
+}
+
+/// A file system on which a change fails, and all changes of its kind after it.
+pub(crate) struct Faulty {
+    fault: Fault,
+    /// Changes that do not fail.
+    left: usize,
+    pub(crate) has_failed: bool,
+}
+
+impl Faulty {
+    pub(crate) fn after(changes: usize, fault: Fault) -> Self {
+        Self { fault, left: changes, has_failed: false }
+    }
+
+    /// Counts a change, and returns the error if it fails.
+    fn change(&mut self, writes: bool) -> io::Result<()> {
+        match self.fault {
+            Fault::Full if !writes => return Ok(()),
+            Fault::Full | Fault::Kill => {}
+        }
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.has_failed = true;
+                Err(match self.fault {
+                    Fault::Kill => io::Error::other("killed"),
+                    Fault::Full => io::Error::from(io::ErrorKind::StorageFull),
+                })
+            }
+        }
+    }
+}
+
+impl Storage for Faulty {
+    fn create_folder(&mut self, path: &Path) -> io::Result<()> {
+        self.change(true)?;
+        Disk.create_folder(path)
+    }
+
+    fn create(&mut self, path: &Path) -> io::Result<File> {
+        self.change(true)?;
+        Disk.create(path)
+    }
+
+    fn write(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+        let has_failed = self.has_failed;
+        self.change(true).or_else(|error| {
+            if !has_failed {
+                Disk.write(file, &bytes[..bytes.len() / 2])?;
+            }
+            Err(error)
+        })?;
+        Disk.write(file, bytes)
+    }
+
+    fn sync(&mut self, file: &File) -> io::Result<()> {
+        self.change(true)?;
+        Disk.sync(file)
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.change(false)?;
+        Disk.rename(from, to)
+    }
+
+    fn remove(&mut self, folder: &Path) -> io::Result<()> {
+        self.change(false)?;
+        Disk.remove(folder)
+    }
+}

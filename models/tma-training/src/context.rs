@@ -1,0 +1,57 @@
+//! The context that all passes read, and the division of rows.
+
+use std::ops::Range;
+
+use tma_kernels::cached::RotaryLayout;
+use tma_kernels::model::{Gate, RotaryAngles};
+use tma_kernels::optimizer::ParameterLayout;
+use tma_models::config::{Activation, Config};
+use tma_runtime::prelude::*;
+
+use crate::model::Model;
+use crate::options::TrainingOptions;
+use crate::views::{Heads, Qkv};
+
+/// A model, its parameters, and the options of training.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) options: &'a TrainingOptions,
+    pub(crate) model: &'a Model,
+    pub(crate) layout: &'a ParameterLayout,
+    pub(crate) parameters: &'a DeviceTensor<bf16, 1>,
+}
+
+/// Returns the rows of a micro-batch among those of all.
+pub(crate) fn rows_of(context: &Context<'_>, micro_batch: usize) -> Range<usize> {
+    let rows = context.options.rows();
+    micro_batch * rows..(micro_batch + 1) * rows
+}
+
+/// Returns the heads of queries, keys and values in a row.
+pub(crate) fn qkv_of(context: &Context<'_>) -> Qkv {
+    let Config { heads, key_heads, depth, .. } = *context.config;
+    let (sequences, length) = (context.options.sequences, context.options.length);
+    let at = |first, count| Heads { sequences, length, first, count, depth };
+    Qkv { queries: at(0, heads), keys: at(heads, key_heads), values: at(heads + key_heads, key_heads) }
+}
+
+/// Returns the heads of a row that has as many as there are queries, and nothing else.
+pub(crate) fn heads_of(context: &Context<'_>) -> Heads {
+    qkv_of(context).queries
+}
+
+/// Returns the angles of positions, from cosines and sines.
+pub(crate) fn rotary_angles(tables: &[DeviceTensor<f32, 2>; 2]) -> RotaryAngles<'_> {
+    let [cos, sin] = tables;
+    RotaryAngles { cos: cos.view(), sin: sin.view(), layout: RotaryLayout::Halves }
+}
+
+/// Returns the function of an MLP, and whether it is that of gates.
+pub(crate) fn gate_of(activation: Activation) -> (Gate, bool) {
+    match activation {
+        Activation::GatedSilu => (Gate::Silu, true),
+        Activation::GatedGeluTanh => (Gate::GeluTanh, true),
+        Activation::GeluTanh => (Gate::GeluTanh, false),
+    }
+}

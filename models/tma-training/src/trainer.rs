@@ -1,0 +1,303 @@
+//! Steps of training.
+
+use tma_kernels::model::mean_loss;
+use tma_kernels::optimizer::{self, AdamW, Parameter, ParameterLayout, StepOptions, sum_squares};
+use tma_models::config::Config;
+use tma_runtime::launch::LaunchOn;
+use tma_runtime::prelude::*;
+
+use crate::backward::backward;
+use crate::context::Context;
+use crate::forward::forward;
+use crate::loss::{losses_and_gradients, plain_loss};
+use crate::memory::Memory;
+use crate::model::{Model, Tensor};
+use crate::options::TrainingOptions;
+use crate::state::{Gradient, State, Weights};
+use crate::{TrainingError, initial};
+
+/// The results of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepReport {
+    /// The mean loss of all positions before the step, with the additions that the options ask for.
+    pub loss: f32,
+    /// The norm of all gradients together, before it was limited.
+    pub gradient_norm: f32,
+    /// Whether the norm was not finite, so that nothing has changed.
+    pub skipped: bool,
+}
+
+/// A decoder in training, with all that a step needs on a device.
+///
+/// [The package](crate) has an example.
+#[derive(Debug)]
+pub struct Trainer {
+    device: Device,
+    stream: Stream,
+    config: Config,
+    options: TrainingOptions,
+    model: Model,
+    layout: ParameterLayout,
+    weights: Weights,
+    memory: Memory,
+    optimizer: AdamW,
+    /// The launches of a step, recorded by the first one.
+    step: Option<Graph>,
+    /// The launches of an evaluation.
+    evaluation: Option<Graph>,
+}
+
+impl Trainer {
+    /// Makes a model with the initial values that [the package](crate#initial-values) describes,
+    /// and allocates all memory of a step.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainingError::Model`] for a model that cannot be trained, [`TrainingError::Option`] and
+    /// [`TrainingError::Rows`] for options out of their range, and errors of the device.
+    pub fn new(
+        device: &Device,
+        config: &Config,
+        options: TrainingOptions,
+        seed: u64,
+    ) -> Result<Self, TrainingError> {
+        options.check(config)?;
+        let model = Model::of(config);
+        let layout = ParameterLayout::new(device, &parameters_of(&model, &options))?;
+        let weights = Weights::new(device, &layout, &initial::values(&model.tensors, &layout, seed))?;
+        Ok(Self {
+            device: device.clone(),
+            stream: device.stream()?,
+            memory: Memory::new(device, config, &options)?,
+            optimizer: AdamW::new(device, options.adamw, 0.0)?,
+            config: config.clone(),
+            step: None,
+            evaluation: None,
+            options,
+            model,
+            layout,
+            weights,
+        })
+    }
+
+    /// Runs a step: computes the gradients of the mean loss of all micro-batches, and updates the
+    /// parameters.
+    ///
+    /// `tokens` are micro-batches × sequences × (length + 1) numbers, row by row. Each position but
+    /// the last of a row predicts the token that follows. The call waits for the results.
+    ///
+    /// The same tokens, parameters and device produce the same bits, except that the gradients of
+    /// queries are summed in the order in which blocks finish
+    /// ([`attention_backward`](tma_kernels::attention::attention_backward)).
+    ///
+    /// # Errors
+    ///
+    /// [`TrainingError::Tokens`] and [`TrainingError::UnknownToken`], [`TrainingError::Rows`] for a
+    /// learning rate that is negative or not finite, and errors of the device. After the former the
+    /// parameters are as before.
+    pub fn step(&mut self, tokens: &[u32], learning_rate: f32) -> Result<StepReport, TrainingError> {
+        let of = "micro-batches × sequences × (length + 1)";
+        self.set_tokens(tokens, self.options.micro_batches, of)?;
+        self.optimizer.set_learning_rate(&self.stream, learning_rate)?;
+        self.weights.gradients.fill_bytes(0)?;
+        let graph = match self.step.take() {
+            Some(graph) => graph,
+            None => self.record_step()?,
+        };
+        graph.launch(&self.stream)?;
+        self.step = Some(graph);
+        let gradient_norm = self.optimizer.norm()?;
+        Ok(StepReport { loss: self.loss()?, gradient_norm, skipped: !gradient_norm.is_finite() })
+    }
+
+    /// Returns the mean loss of sequences × (length + 1) tokens, and changes nothing. Label
+    /// smoothing and the z-loss are left out, so that it compares with that of other options.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainingError::Tokens`] and [`TrainingError::UnknownToken`], and errors of the device.
+    pub fn evaluate(&mut self, tokens: &[u32]) -> Result<f32, TrainingError> {
+        self.set_tokens(tokens, 1, "sequences × (length + 1)")?;
+        let graph = match self.evaluation.take() {
+            Some(graph) => graph,
+            None => self.record_evaluation()?,
+        };
+        graph.launch(&self.stream)?;
+        self.evaluation = Some(graph);
+        self.loss()
+    }
+
+    /// Copies parameters, moments and the number of steps to the host.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the device.
+    pub fn state(&self) -> Result<State, TrainingError> {
+        let tensors = self.weights.tensors(&self.model.tensors, &self.layout)?;
+        Ok(State { steps: self.optimizer.steps()?, tensors })
+    }
+
+    /// Continues from a state: one of [`Trainer::state`], or one with the weights of another
+    /// program and moments of zeros.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainingError::MissingTensor`], [`TrainingError::ExtraTensor`],
+    /// [`TrainingError::TensorShape`] and [`TrainingError::TensorLength`] for a state that does not
+    /// fit, after which nothing has changed; and errors of the device.
+    pub fn restore(&mut self, state: &State) -> Result<(), TrainingError> {
+        self.weights.restore(&self.model.tensors, &self.layout, state)?;
+        self.optimizer = AdamW::resume(&self.device, self.options.adamw, 0.0, state.steps)?;
+        // It was recorded with the numbers of the old optimiser.
+        self.step = None;
+        Ok(())
+    }
+
+    /// Returns the gradients of the last step, of the mean loss of all micro-batches, before their
+    /// norm was limited. They are zeros before the first step.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the device.
+    pub fn gradients(&self) -> Result<Vec<Gradient>, TrainingError> {
+        let all = self.weights.gradients.to_vec()?;
+        let tensors = self.model.tensors.iter().zip(self.layout.ranges());
+        let gradients = tensors.map(|(tensor, range)| Gradient {
+            name: tensor.name.clone(),
+            shape: tensor.shape.clone(),
+            values: all[range.clone()].to_vec(),
+        });
+        Ok(gradients.collect())
+    }
+
+    /// Returns the configuration of the model.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the options.
+    pub fn options(&self) -> &TrainingOptions {
+        &self.options
+    }
+
+    /// Returns the numbers of the model. A table that is also the matrix of logits counts once.
+    pub fn parameters(&self) -> usize {
+        self.model.parameters()
+    }
+
+    /// Returns the operations of a token in the forward and the backward pass: 6 for each parameter
+    /// that it is multiplied by, which leaves out tables where rows are only looked up, and 12 ·
+    /// layers · width of all heads · length for attention, of which a causal mask leaves half.
+    /// Operations that are done again because of
+    /// [`recompute`](TrainingOptions::recompute) do not count.
+    pub fn flops_per_token(&self) -> f64 {
+        let Config { heads, depth, .. } = self.config;
+        let attention = 12 * self.config.layers() * heads * depth * self.options.length / 2;
+        6.0 * self.model.multiplied() as f64 + attention as f64
+    }
+
+    /// Checks tokens, and copies them and their labels to the device. Micro-batches that are left
+    /// out have zeros.
+    fn set_tokens(
+        &mut self,
+        tokens: &[u32],
+        micro_batches: usize,
+        of: &'static str,
+    ) -> Result<(), TrainingError> {
+        let TrainingOptions { sequences, length, .. } = self.options;
+        let (found, wanted) = (tokens.len(), micro_batches * sequences * (length + 1));
+        if found != wanted {
+            return Err(TrainingError::Tokens { found, wanted, of });
+        }
+        let vocabulary = self.config.vocabulary;
+        if let Some(index) = tokens.iter().position(|token| *token as usize >= vocabulary) {
+            return Err(TrainingError::UnknownToken { found: tokens[index], index, vocabulary });
+        }
+        let all = self.options.all_rows();
+        let padded = |first: usize| {
+            let rows = tokens.chunks(length + 1).flat_map(|row| &row[first..first + length]);
+            let mut part: Vec<u32> = rows.copied().collect();
+            part.resize(all, 0);
+            part
+        };
+        self.memory.tokens.copy_from(&padded(0))?;
+        self.memory.labels.copy_from(&padded(1))?;
+        Ok(())
+    }
+
+    /// Waits, and returns the mean loss.
+    fn loss(&self) -> Result<f32, TrainingError> {
+        let mut loss = [0.0];
+        self.memory.mean.copy_to(&mut loss)?;
+        Ok(loss[0])
+    }
+
+    /// Records a step but for the learning rate and the gradients' zeros.
+    fn record_step(&mut self) -> Result<Graph, TrainingError> {
+        let Self { device, stream, config, options, model, layout, weights, memory, optimizer, .. } = self;
+        let (config, options, model, layout) = (&*config, &*options, &*model, &*layout);
+        record(device, stream, |on| {
+            let Weights { parameters, gradients, squares, .. } = &mut *weights;
+            let context = Context { config, options, model, layout, parameters };
+            for micro_batch in 0..options.micro_batches {
+                forward(on, &context, memory, micro_batch)?;
+                losses_and_gradients(on, &context, memory, gradients, micro_batch)?;
+                backward(on, &context, memory, gradients, micro_batch)?;
+            }
+            let Memory { losses, all_rows, mean, .. } = &mut *memory;
+            mean_loss(on, &*losses, &*all_rows, mean)?;
+            sum_squares(on, layout, &*gradients, squares)?;
+            update(on, layout, options, weights, optimizer)
+        })
+    }
+
+    /// Records an evaluation of the first micro-batch.
+    fn record_evaluation(&mut self) -> Result<Graph, TrainingError> {
+        let Self { device, stream, config, options, model, layout, weights, memory, .. } = self;
+        let context = Context { config, options, model, layout, parameters: &weights.parameters };
+        record(device, stream, |on| {
+            forward(on, &context, memory, 0)?;
+            plain_loss(on, &context, memory)
+        })
+    }
+}
+
+/// Returns the tensors of a model for the optimiser. Vectors have no weight decay.
+fn parameters_of(model: &Model, options: &TrainingOptions) -> Vec<Parameter> {
+    let of_tensor = |tensor: &Tensor| Parameter {
+        weight_decay: if tensor.shape.len() > 1 { options.weight_decay } else { 0.0 },
+        ..Parameter::new(tensor.len())
+    };
+    model.tensors.iter().map(of_tensor).collect()
+}
+
+/// Queues the update of parameters, from the sums of squares of their gradients.
+fn update(
+    on: &impl LaunchOn,
+    layout: &ParameterLayout,
+    options: &TrainingOptions,
+    weights: &mut Weights,
+    optimizer: &mut AdamW,
+) -> Result<(), TrainingError> {
+    let Weights { parameters, gradients, squares, masters, firsts, seconds } = weights;
+    let (squares, max_norm) = (Some(squares.view()), options.max_norm);
+    optimizer.begin_step(on, StepOptions { squares, max_norm, ..StepOptions::default() })?;
+    let weights = optimizer::Weights {
+        parameters: parameters.view_mut(),
+        masters: Some(masters.view_mut()),
+        firsts: firsts.view_mut(),
+        seconds: seconds.view_mut(),
+    };
+    Ok(optimizer.update(on, layout, weights, &*gradients)?)
+}
+
+/// Records launches as a graph. Workspaces grow while launches are prepared: memory cannot be
+/// allocated while the driver captures.
+fn record(
+    device: &Device,
+    stream: &Stream,
+    launches: impl FnOnce(&Capture) -> Result<(), TrainingError>,
+) -> Result<Graph, TrainingError> {
+    let prepared = device.prepare(launches)?;
+    Ok(stream.capture(|capture| prepared.launch(capture))?)
+}
