@@ -21,12 +21,12 @@ pub mod pieces {
     use crate::model::stages::of_stages::{rounded, unpacked};
 
     /// Threads of a block.
-    pub const THREADS: u32 = 512;
+    pub const THREADS: u32 = 256;
 
     /// Warps of a block.
-    const WARPS: u32 = 16;
+    const WARPS: u32 = 8;
 
-    /// Vectors of a piece at most: two for each thread.
+    /// Vectors of a piece at most: four for each thread.
     pub const VECTORS: u32 = 1024;
 
     /// Slots of a block.
@@ -59,6 +59,16 @@ pub mod pieces {
         pub column: u32,
         /// The number of columns: whole vectors.
         pub count: u32,
+    }
+
+    /// Orders this thread's accesses to the block's slots before those of copies. In a kernel that
+    /// reads the arrays of other blocks, `fence_proxy_async()` is for the shared memory of the
+    /// cluster, and waits for all earlier accesses to global memory as well. No other block reads
+    /// slots.
+    #[tma_device]
+    pub fn fence_slots() {
+        // SAFETY: the instruction only orders accesses.
+        unsafe { ptx!("fence.proxy.async.shared::cta;", volatile) };
     }
 
     /// Returns a piece of this block's share of a row. The last ones may be empty.
@@ -315,16 +325,16 @@ pub mod pieces {
                 for piece in 0..pieces {
                     let end = piece_of(shares, row, piece, V as u32).count / V as u32;
                     full[current].wait(parity);
-                    let mut x = [[f32::NEG_INFINITY; V]; 2];
-                    for k in unroll(0..2u32) {
+                    let mut x = [[f32::NEG_INFINITY; V]; 4];
+                    for k in unroll(0..4u32) {
                         let vector = thread_idx().x + k * THREADS;
                         if vector < end {
                             x[k as usize] = unpacked::<FORM, V>(words[current].get_vec::<4>(vector * 4));
                         }
                     }
-                    mine = add::<V, 2>(mine, x, thread_idx().x, end, share, smoothing > 0.0);
+                    mine = add::<V, 4>(mine, x, thread_idx().x, end, share, smoothing > 0.0);
                     if gradient.is_none() {
-                        fence_proxy_async(); // the next piece replaces what was read
+                        fence_slots(); // the next piece replaces what was read
                         sync_threads();
                         if leader {
                             ahead = load_next::<T, LEN, V, IN_PLACE>(
@@ -362,11 +372,11 @@ pub mod pieces {
                     counts[side].set(warp_idx(), warp_elements);
                 }
                 sync_cluster();
-                let mut of_lane = [f32::NEG_INFINITY; 4];
-                let mut lane_sums = [0.0f32; 4];
-                let mut lane_distances = [0.0f32; 4];
-                let mut lane_elements = [0.0f32; 4];
-                for part in unroll(0..4usize) {
+                let mut of_lane = [f32::NEG_INFINITY; 2];
+                let mut lane_sums = [0.0f32; 2];
+                let mut lane_distances = [0.0f32; 2];
+                let mut lane_elements = [0.0f32; 2];
+                for part in unroll(0..2usize) {
                     let warp = lane_idx() + 32 * part as u32;
                     if warp < blocks * WARPS {
                         of_lane[part] = remote(maxima[side], warp / WARPS).get(warp % WARPS);
@@ -376,11 +386,10 @@ pub mod pieces {
                     }
                 }
                 side ^= 1;
-                let greatest = max(max(of_lane[0], of_lane[1]), max(of_lane[2], of_lane[3]));
-                let of_row = base_of(warp_reduce_max(greatest));
+                let of_row = base_of(warp_reduce_max(max(of_lane[0], of_lane[1])));
                 let mut scaled = 0.0f32;
                 let mut moved = 0.0f32;
-                for part in unroll(0..4usize) {
+                for part in unroll(0..2usize) {
                     scaled += lane_sums[part] * power(of_lane[part], of_row);
                     let origin = base_of(of_lane[part]);
                     moved +=
@@ -425,7 +434,7 @@ pub mod pieces {
                     }
                     for piece in 0..pieces {
                         let of_piece = piece_of(shares, row, piece, V as u32);
-                        for k in unroll(0..2u32) {
+                        for k in unroll(0..4u32) {
                             let vector = thread_idx().x + k * THREADS;
                             let column = of_piece.column + vector * V as u32;
                             if vector * (V as u32) < of_piece.count {
@@ -443,7 +452,7 @@ pub mod pieces {
                                 slots[slot].set_vec(vector * V as u32, rounded::<T, V>(y));
                             }
                         }
-                        fence_proxy_async();
+                        fence_slots();
                         sync_threads();
                         if leader {
                             if of_piece.count > 0 {
