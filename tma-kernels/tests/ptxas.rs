@@ -82,10 +82,12 @@ fn every_instance_is_assembled_as_expected() {
     let rows = rows.chain(&sample::kernel::rows::scan::INSTANCES);
     let rows = rows.chain(&sample::kernel::rows::draw::INSTANCES);
     let rows = rows.chain(&cross_entropy::kernel::rows::losses::INSTANCES);
+    let rows = rows.chain(&cross_entropy::staged::pieces::losses_staged::INSTANCES);
     let rows = rows.chain([&cross_entropy::kernel::rows::count_labels::SPEC]);
     let rows = rows.chain([&cross_entropy::kernel::rows::mean_loss::SPEC]);
     let gradients = norm::gradient::rows::differentiate::INSTANCES.iter();
-    let gradients = gradients.chain(&norm::gradient::rows::differentiate_long::INSTANCES);
+    let gradients = gradients.chain(&norm::gradient_long::rows::differentiate_long::INSTANCES);
+    let gradients = gradients.chain(&norm::gradient_staged::batches::differentiate_staged::INSTANCES);
     let gradients = gradients.chain(&gated::gradient::rows::slopes::INSTANCES);
     let gradients = gradients.chain(&softmax::gradient::rows::softmax_slopes::INSTANCES);
     let gradients = gradients.chain([&embedding::gradient::tokens::sort::SPEC]);

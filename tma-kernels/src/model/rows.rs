@@ -276,7 +276,7 @@ const MOST_COPIES: u32 = 16;
 /// How rows pass through shared memory, in batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Staging {
-    /// The threads of a block, each of which has four vectors of a batch.
+    /// The threads of a block, each of which has some vectors of a batch.
     pub(super) threads: u32,
     /// The blocks, each of which has many batches.
     pub(super) blocks: u32,
@@ -298,16 +298,39 @@ impl Staging {
         least: u32,
         multiprocessors: u32,
     ) -> Option<Self> {
+        const TILES: [Tile; 2] = [Tile { threads: 256, ..LONG }, LONG];
+        let width = |tile: Tile| {
+            (rows.columns as usize).div_ceil(tile.columns::<T>(1)).next_power_of_two().max(least as usize)
+        };
+        let tile = TILES.into_iter().find(|tile| width(*tile) <= tile.threads as usize)?;
+        Self::with::<T>(tile, width(tile) as u32, rows, all, multiprocessors)
+    }
+
+    /// Returns the staging of rows whose columns are summed as well, and the tile: the first one that
+    /// has room for a row.
+    pub(super) fn of_sums<T: Scalar>(
+        rows: Rows,
+        all: &[Strides],
+        multiprocessors: u32,
+    ) -> Option<(Tile, Self)> {
+        let width = |tile: Tile| (rows.columns as usize).div_ceil(tile.columns::<T>(1)).next_power_of_two();
+        let tile = [SHORT, MEDIUM, LONG].into_iter().find(|tile| width(*tile) <= tile.threads as usize)?;
+        Some((tile, Self::with::<T>(tile, width(tile) as u32, rows, all, multiprocessors)?))
+    }
+
+    /// Returns the staging of rows with this tile and this number of threads for each row.
+    fn with<T: Scalar>(
+        tile: Tile,
+        width: u32,
+        rows: Rows,
+        all: &[Strides],
+        multiprocessors: u32,
+    ) -> Option<Self> {
         let vector = VECTOR_BYTES / size_of::<T>();
-        let columns = rows.columns as usize;
-        if !is_aligned::<T>(rows, all) || columns < LEAST_VECTORS * vector {
+        if !is_aligned::<T>(rows, all) || (rows.columns as usize) < LEAST_VECTORS * vector {
             return None;
         }
-        let threads = if columns <= 256 * 4 * vector { 256 } else { 512 };
-        let width = (columns.div_ceil(4 * vector).next_power_of_two() as u32).max(least);
-        if width > threads {
-            return None;
-        }
+        let threads = tile.threads;
         let height = threads / width;
         let run = all.iter().map(|strides| strides.run(rows, height)).min().unwrap_or(height);
         let batches = rows.count.div_ceil(height);

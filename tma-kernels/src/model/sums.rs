@@ -19,10 +19,17 @@ pub mod blocks {
     pub const LANES: u32 = 32;
 
     /// Threads of a block.
-    const THREADS: u32 = 256;
+    const THREADS: u32 = 1024;
+
+    /// Warps of a block.
+    const WARPS: u32 = THREADS / LANES;
+
+    /// Rows that a warp loads at a time: enough for all rows of 384 blocks, so that there is a single
+    /// latency.
+    const ROWS: u32 = 12;
 
     /// Adds up the rows of `parts`, rows × columns, to `weight`, and as many rows after these to
-    /// `bias`. A warp has every eighth row, and the sums of warps are added in their order.
+    /// `bias`. Warps take rows in turn, and the sums of warps are added in their order.
     #[tma_kernel(threads = THREADS, unchecked, instances(G in [bf16, f16, f32]))]
     pub fn add_up<G>(
         parts: Global<f32>,
@@ -43,22 +50,24 @@ pub mod blocks {
         let mut sum = 0.0f32;
         let mut row = warp_idx();
         while row < rows {
-            let mut values = [0.0f32; 8];
-            for i in unroll(0..8u32) {
-                if column < columns && row + 8 * i < rows {
-                    values[i as usize] = parts.get(start + (row + 8 * i) as u64 * columns as u64);
+            let mut values = [0.0f32; ROWS as usize];
+            for i in unroll(0..ROWS) {
+                let of_warp = row + WARPS * i;
+                let at = start + of_warp as u64 * columns as u64;
+                if column < columns && of_warp < rows && at < parts.len() {
+                    values[i as usize] = parts.get(at);
                 }
             }
-            for i in unroll(0..8usize) {
+            for i in unroll(0..ROWS as usize) {
                 sum += values[i];
             }
-            row += 64;
+            row += WARPS * ROWS;
         }
         sums.set(thread_idx().x, sum);
         sync_threads();
         if warp_idx() == 0 && column < columns {
             let mut all = 0.0f32;
-            for warp in 0..THREADS / LANES {
+            for warp in unroll(0..WARPS) {
                 all += sums.get(warp * LANES + lane_idx());
             }
             if is_bias {

@@ -219,6 +219,53 @@ fn every_shape_and_type() -> Result<(), ModelError> {
     Ok(())
 }
 
+/// Enough rows to stay in shared memory: those of one block and of several, aligned and not, some of
+/// which are ignored.
+#[test]
+fn rows_in_shared_memory() -> Result<(), ModelError> {
+    let all = Constants { smoothing: 0.1, z_loss: 1e-3, factor: 0.5, is_mean: true };
+    for shape in [shape(9, 2048, 0), shape(17, 2501, 0), shape(12, 9000, 8), shape(8, 50_257, 0)] {
+        all_forms(&Case::<bf16>::new(shape, 8.0)?, PLAIN)?;
+        all_forms(&Case::<f16>::new(shape, 8.0)?, Constants { factor: 1024.0, ..all })?;
+        all_forms(&Case::<f32>::new(shape, 20.0)?, all)?;
+    }
+    // Clusters of two, four and eight.
+    all_forms(&Case::<bf16>::new(shape(5, 100_003, 0), 8.0)?, all)?;
+    all_forms(&Case::<f32>::new(shape(3, 66_001, 3), 8.0)?, PLAIN)?;
+    all_forms(&Case::<f32>::new(shape(3, 150_001, 0), 8.0)?, all)
+}
+
+/// Special values in rows that stay in shared memory.
+#[test]
+fn special_values_in_shared_memory() -> Result<(), ModelError> {
+    let device = Device::simulator();
+    let columns = 2056;
+    let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.0, 1e30];
+    let mut x = vec![0.0_f32; 10 * columns];
+    for (row, special) in special.into_iter().enumerate() {
+        x[row * columns + 300] = special;
+    }
+    x[5 * columns..6 * columns].fill(f32::NEG_INFINITY);
+    x[6 * columns..7 * columns].fill(f32::NAN);
+    let labels = [0, 0, 300, columns as u32, 0, 0, IGNORED, 1, 2, 3];
+    let (mut x, labels) = (device.tensor(&x, [10, columns])?, device.tensor(&labels, [10])?);
+    let mut losses = device.zeros([10])?;
+    cross_entropy_in_place(&device, &mut x, &labels, &mut losses, CrossEntropyOptions::default())?;
+    let (losses, gradients) = (losses.to_vec()?, x.to_vec()?);
+    for row in [0, 1, 3, 5] {
+        assert!(losses[row].is_nan(), "{losses:?}");
+        assert!(gradients[row * columns..][..columns].iter().all(|x| x.is_nan()), "row {row}");
+    }
+    assert_eq!([losses[2], losses[6]], [f32::INFINITY, 0.0]);
+    check(losses[4], 1e30, 1e-6, 0.0);
+    assert!(gradients[6 * columns..7 * columns].iter().all(|x| *x == 0.0));
+    assert_eq!(gradients[2 * columns + 300], -1.0);
+    assert_eq!([gradients[4 * columns], gradients[4 * columns + 300]], [-1.0, 1.0]);
+    let even = (columns as f64).ln();
+    losses[7..].iter().for_each(|loss| check(*loss, even, 1e-6, 0.0));
+    Ok(())
+}
+
 /// Rows that eight blocks cannot keep, of which a part is loaded again.
 #[test]
 fn rows_of_several_parts() -> Result<(), ModelError> {

@@ -127,6 +127,9 @@ pub mod backward {
     /// Tensors are batch × heads × sequence × `DEPTH`; `group` heads of queries share one of keys
     /// and values, whose gradients add up over all of them. The sums of gradients of queries have
     /// the order that `queries::round` expects.
+    ///
+    /// With a causal mask the first keys of a head take the longest. So `together` heads of keys,
+    /// whose blocks run at the same time, begin with all of their first keys.
     #[tma_kernel(threads = 384, unchecked, instances(
         T in [bf16, f16],
         (DEPTH, QUERIES) in [d64 = (64, 128), d128 = (128, 64)],
@@ -154,6 +157,7 @@ pub mod backward {
         value_batch: u64,
         value_head: u64,
         value_row: u32,
+        together: u32,
         scale: f32,
         scale_log2: f32,
     ) where
@@ -182,8 +186,11 @@ pub mod backward {
         sync_threads();
         grid_dependency_wait();
 
-        let first_key = block_idx().x % key_blocks * KEYS;
-        let head = block_idx().x / key_blocks; // of keys, counted through the batch
+        let of_set = together * key_blocks;
+        let heads_before = block_idx().x / of_set * together;
+        let in_set = min(together, grid_dim().x / key_blocks - heads_before); // the last set has fewer
+        let head = heads_before + block_idx().x % of_set % in_set; // of keys, counted through the batch
+        let first_key = block_idx().x % of_set / in_set * KEYS;
         let blocks = queries.div_ceil(QUERIES);
         let first = first_block::<QUERIES, CAUSAL>(first_key, queries, keys, blocks);
         let rounds = (blocks - first) * group;

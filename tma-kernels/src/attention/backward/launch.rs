@@ -15,8 +15,11 @@ use crate::dependent::dependent;
 /// Keys per block, as in the kernel.
 const KEYS: usize = 128;
 
-/// Elements of `o` that a thread loads at once.
+/// Elements of `o` that a thread loads at once, and of `dq` that it stores.
 const VECTOR: usize = 8;
+
+/// Vectors of `o` that a block of `prepare` has, as in the kernel.
+const PREPARED: u32 = 512;
 
 /// The division of the work among blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,6 +149,12 @@ fn rows_of_sums(
     }
 }
 
+/// Returns how many heads of keys begin with their first blocks: as many as run at the same time.
+/// Without a mask all blocks take equally long.
+fn heads_together(is_causal: bool, key_blocks: usize, multiprocessors: u32) -> u32 {
+    if is_causal { (multiprocessors / key_blocks as u32).max(1) } else { 1 }
+}
+
 /// Queues the kernels, unless there is nothing to compute.
 pub(super) fn queue<T: AttentionElement>(
     on: &impl LaunchOn,
@@ -157,7 +166,7 @@ pub(super) fn queue<T: AttentionElement>(
     let AttentionGradients { dq, dk, dv } = gradients;
     let of_o = layout("o", forward.o.shape(), forward.o.strides(), VECTOR)?;
     let of_d_o = layout("d_o", forward.d_o.shape(), forward.d_o.strides(), VECTOR)?;
-    let of_dq = layout("dq", dq.shape(), dq.strides(), 2)?;
+    let of_dq = layout("dq", dq.shape(), dq.strides(), VECTOR)?;
     let [of_dk, of_dv] =
         [rows_of_sums("dk", dk.shape(), dk.strides())?, rows_of_sums("dv", dv.shape(), dv.strides())?];
 
@@ -179,11 +188,12 @@ pub(super) fn queue<T: AttentionElement>(
         let lanes = count(depth) / VECTOR as u32;
         let kernel: prepare::Launcher<'static, T> =
             prepare::find(prepare::Key { lanes }).ok_or_else(without_instance)?;
+        let of_head = count(padded).div_ceil(PREPARED / lanes);
         let [lse_batch, lse_head, lse_query] = forward.lse.strides();
         let lse_reach = reach(forward.lse.shape(), forward.lse.strides());
         kernel.launch(
             dependent(on),
-            Grid::x(count(rows).div_ceil(256 / lanes)),
+            Grid::x(count(blocks.heads) * of_head),
             forward.o.with_strides([of_o.reach], [1])?,
             forward.d_o.with_strides([of_d_o.reach], [1])?,
             forward.lse.with_strides([lse_reach], [1])?,
@@ -192,6 +202,7 @@ pub(super) fn queue<T: AttentionElement>(
             &mut workspace.sums,
             count(queries),
             count(padded),
+            of_head,
             count(heads),
             of_o.batch,
             of_o.head,
@@ -242,6 +253,7 @@ pub(super) fn queue<T: AttentionElement>(
             of_dv.batch,
             of_dv.head,
             of_dv.row as u32,
+            heads_together(options.causal, blocks.of_keys, on.device().multiprocessors()),
             scale,
             scale * LOG2_E,
         )?;

@@ -59,7 +59,7 @@ pub struct AttentionBackwardOptions<'a> {
 ///
 /// Heads have 64 or 128 elements. Heads of queries that share a head of keys add up in its
 /// gradient. Views need not be contiguous, but rows, the elements of a head and query or key, must
-/// be. Rows of `o` and `d_o` begin at multiples of 16 bytes, and those of `dq` at multiples of 4.
+/// be. Rows of `o`, `d_o` and `dq` begin at multiples of 16 bytes.
 ///
 /// Products accumulate in `f32`. Weights and gradients of scores are rounded to `T`, and each
 /// gradient is rounded once more. Those of keys and values have the same bits in every run. The

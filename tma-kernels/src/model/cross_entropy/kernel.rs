@@ -29,7 +29,7 @@ pub mod rows {
     const LOG2_E: f32 = 12_102_203.0 / 8_388_608.0;
 
     /// ln(2).
-    const LN_2: f32 = 11_629_080.0 / 16_777_216.0;
+    pub const LN_2: f32 = 11_629_080.0 / 16_777_216.0;
 
     /// A row in memory. Vectors begin at multiples of their size, so that a row may have elements
     /// before the first whole vector and after the last.

@@ -2,12 +2,14 @@
 
 pub mod kernel;
 mod linear;
+pub mod staged;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
 use self::kernel::rows::{self, KEPT, THREADS};
 pub use self::linear::{LinearGradients, LinearMemory, LinearOperands, linear_cross_entropy};
+use self::staged::pieces::{MOST_PIECES, VECTORS, losses_staged};
 use super::rows::{Rows, Strides, VECTOR_BYTES, fits, flat, flat_mut, without_instance};
 use super::sample::per_row;
 use super::{ModelElement, ModelError};
@@ -15,6 +17,10 @@ use crate::dependent::dependent;
 
 /// The blocks of a cluster at most.
 const MOST_BLOCKS: usize = 8;
+
+/// The vectors that a row has at least if it stays in shared memory: half of them would leave most
+/// threads of a block idle.
+const LEAST_VECTORS: u32 = 256;
 
 /// Options of [`cross_entropy`].
 #[derive(Debug)]
@@ -184,15 +190,40 @@ fn queue<T: ModelElement>(
     if rows.is_empty() {
         return Ok(());
     }
+    let in_place = u32::from(logits.is_none());
+    let logits = logits.map(|logits| flat(logits, of_logits)).transpose()?;
+    let gradients = gradients.map(|gradients| flat_mut(gradients, of_gradients)).transpose()?;
+    if let Some(shares) = Shares::of::<T>(rows, on.device().multiprocessors()) {
+        let key = losses_staged::Key { form: T::FORM, in_place };
+        losses_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
+            dependent(on).cluster([shares.blocks, 1, 1]),
+            Grid::x(shares.clusters * shares.blocks),
+            logits,
+            gradients,
+            labels,
+            losses,
+            log_sums,
+            valid,
+            rows.count,
+            rows.columns,
+            shares.pieces,
+            shares.vectors,
+            ignored,
+            label_smoothing,
+            z_loss,
+            gradient_factor,
+            of_logits.inner,
+            of_gradients.inner,
+        )?;
+        return Ok(());
+    }
     let of_block = THREADS as usize * KEPT;
     let blocks = columns.div_ceil(of_block).min(MOST_BLOCKS) as u32;
-    let key = rows::losses::Key { in_place: u32::from(logits.is_none()) };
-    let launcher = rows::losses::find::<T>(key).ok_or_else(|| without_instance(&shape))?;
-    launcher.launch(
+    rows::losses::find::<T>(rows::losses::Key { in_place }).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on).cluster([blocks, 1, 1]),
         Grid::x(rows.count * blocks),
-        logits.map(|logits| flat(logits, of_logits)).transpose()?,
-        gradients.map(|gradients| flat_mut(gradients, of_gradients)).transpose()?,
+        logits,
+        gradients,
         labels,
         losses,
         log_sums,
@@ -206,6 +237,42 @@ fn queue<T: ModelElement>(
         of_gradients.inner,
     )?;
     Ok(())
+}
+
+/// How clusters divide rows that stay in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Shares {
+    /// The blocks of a cluster.
+    blocks: u32,
+    /// The clusters, each of which has several rows.
+    clusters: u32,
+    /// The pieces of a block's share of a row.
+    pieces: u32,
+    /// The vectors of a piece.
+    vectors: u32,
+}
+
+impl Shares {
+    /// Returns the shares of rows, in the smallest cluster that has room for a row. There are none
+    /// if rows are too long, too short to keep the threads of a block busy, or so few that the
+    /// memory would wait for the first ones.
+    fn of<T: ModelElement>(rows: Rows, multiprocessors: u32) -> Option<Self> {
+        let vectors = rows.columns / (VECTOR_BYTES / size_of::<T>()) as u32;
+        let pieces_of = |blocks: u32| vectors.div_ceil(blocks).div_ceil(VECTORS);
+        let blocks = [1, 2, 4, 8].into_iter().find(|&blocks| pieces_of(blocks) <= MOST_PIECES)?;
+        let pieces = pieces_of(blocks);
+        // Larger clusters leave multiprocessors free where their number in a group of 16 or 18 is no
+        // multiple: another cluster would wait for the end of the others.
+        let usable = if blocks > 2 { multiprocessors / 16 * 16 } else { multiprocessors };
+        let clusters = (usable / blocks).max(1);
+        let is_enough = vectors >= LEAST_VECTORS && rows.count >= 2 * clusters;
+        is_enough.then(|| Self {
+            blocks,
+            clusters,
+            pieces,
+            vectors: vectors.div_ceil(blocks).div_ceil(pieces),
+        })
+    }
 }
 
 /// Queues `count[0]` = the number of labels that are not `ignored`.
@@ -273,5 +340,27 @@ fn within(
     match range.contains(&number) {
         true => Ok(()),
         false => Err(ModelError::Number { option, number, wanted }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares<T: ModelElement>(shape: [usize; 2]) -> Result<Option<Shares>, ModelError> {
+        Ok(Shares::of::<T>(Rows::of(&shape)?, 132))
+    }
+
+    #[test]
+    fn the_smallest_cluster_keeps_a_row() -> Result<(), ModelError> {
+        let of = |blocks, clusters, pieces, vectors| Some(Shares { blocks, clusters, pieces, vectors });
+        assert_eq!(shares::<bf16>([4096, 50_257])?, of(1, 132, 7, 898));
+        assert_eq!(shares::<bf16>([2048, 131_072])?, of(2, 66, 8, 1024));
+        assert_eq!(shares::<f32>([2048, 131_072])?, of(4, 32, 8, 1024));
+        assert_eq!(shares::<f32>([2048, 262_144])?, of(8, 16, 8, 1024));
+        assert_eq!(shares::<f32>([2048, 300_000])?, None);
+        assert_eq!(shares::<bf16>([131, 131_072])?, None);
+        assert_eq!(shares::<bf16>([4096, 1000])?, None);
+        Ok(())
     }
 }

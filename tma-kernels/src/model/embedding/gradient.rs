@@ -30,8 +30,14 @@ pub mod tokens {
     /// Sorted positions of a chunk.
     pub const CHUNK: u32 = 32;
 
+    /// Tokens that a thread loads at a time.
+    const TOKENS: u32 = 16;
+
     /// Rows that a thread loads at a time.
     const ROWS: u32 = 4;
+
+    /// Chunks of a token whose sums a thread loads at a time.
+    const AHEAD: u32 = 8;
 
     /// The position after the sorted ones, and the token of a position without one.
     const NONE: u32 = 0xffff_ffff;
@@ -65,13 +71,15 @@ pub mod tokens {
         Scan { before: before + up_to - x, all: warp_reduce_add(of_lane) }
     }
 
-    /// Returns four tokens, of which those from the `end` on are `NONE`.
+    /// Returns tokens, of which those from the `end` on are `NONE`. An index is compared with the
+    /// length by a condition of the load: with checks in between, loads would wait for each other.
     #[tma_device]
-    pub fn four_tokens(tokens: Global<u32>, first: u32, end: u32, token_step: u64) -> [u32; 4] {
-        let mut all = [NONE; 4];
-        for k in unroll(0..4u32) {
-            if first + k < end {
-                all[k as usize] = tokens.get((first + k) as u64 * token_step);
+    pub fn some_tokens(tokens: Global<u32>, first: u32, end: u32, token_step: u64) -> [u32; 16] {
+        let mut all = [NONE; 16];
+        for k in unroll(0..TOKENS) {
+            let i = (first + k) as u64 * token_step;
+            if first + k < end && i < tokens.len() {
+                all[k as usize] = tokens.get(i);
             }
         }
         all
@@ -109,9 +117,9 @@ pub mod tokens {
         let end = min(begin + each, count);
         let mut lower = 0u32;
         let mut own = 0u32;
-        for some in (begin..end).step_by(4) {
-            let all = four_tokens(tokens, some, end, token_step);
-            for k in unroll(0..4usize) {
+        for some in (begin..end).step_by(TOKENS as usize) {
+            let all = some_tokens(tokens, some, end, token_step);
+            for k in unroll(0..TOKENS as usize) {
                 if all[k] < vocabulary {
                     lower += if all[k] & mask < bucket { 1 } else { 0 };
                     own += if all[k] & mask == bucket { 1 } else { 0 };
@@ -124,9 +132,9 @@ pub mod tokens {
         // The last pass writes the first half.
         let mut from = if passes & 1 == 1 { count as u64 } else { 0 };
         let mut to = start + from + of_block.before as u64;
-        for some in (begin..end).step_by(4) {
-            let all = four_tokens(tokens, some, end, token_step);
-            for k in unroll(0..4u32) {
+        for some in (begin..end).step_by(TOKENS as usize) {
+            let all = some_tokens(tokens, some, end, token_step);
+            for k in unroll(0..TOKENS) {
                 let token = all[k as usize];
                 if token < vocabulary && token & mask == bucket {
                     order.set(to, some + k);
@@ -145,10 +153,16 @@ pub mod tokens {
                 counters.set(digit * THREADS + thread, 0);
             }
             sync_threads();
+            // Most threads have one position, which they keep.
+            let mut kept = 0u32;
+            let mut kept_token = 0u32;
             for i in begin..end {
-                let token = tokens.get(order.get(from + start + i as u64) as u64 * token_step);
+                let position = order.get(from + start + i as u64);
+                let token = tokens.get(position as u64 * token_step);
                 let counter = (token >> shift & (DIGITS - 1)) * THREADS + thread;
                 counters.set(counter, counters.get(counter) + 1);
+                kept = position;
+                kept_token = token;
             }
             sync_threads();
             let mut sum = 0u32;
@@ -163,8 +177,12 @@ pub mod tokens {
             }
             sync_threads();
             for i in begin..end {
-                let position = order.get(from + start + i as u64);
-                let token = tokens.get(position as u64 * token_step);
+                let mut position = kept;
+                let mut token = kept_token;
+                if i + 1 < end {
+                    position = order.get(from + start + i as u64);
+                    token = tokens.get(position as u64 * token_step);
+                }
                 let counter = (token >> shift & (DIGITS - 1)) * THREADS + thread;
                 let rank = counters.get(counter);
                 order.set(next + start + rank as u64, position);
@@ -209,28 +227,46 @@ pub mod tokens {
         token_of(tokens, position_at(order, i, count), token_step)
     }
 
-    /// Adds `scale` times a vector of sums to the table. Vectors of it have `GV` elements.
+    /// Loads elements of the table. Vectors of it have `GV` elements.
+    #[tma_device]
+    pub fn load_table<G: TileElement + Number, const V: usize, const GV: usize>(
+        table: Global<G>,
+        start: u64,
+    ) -> [f32; V] {
+        let mut old = [0.0f32; V];
+        if start < table.len().saturating_sub(V as u64 - 1) {
+            if V == 1 {
+                old[0] = cast::<f32>(table.get(start));
+            } else {
+                for part in unroll(0..V / GV) {
+                    let vector = table.get_vec::<GV>(start + (part * GV) as u64);
+                    for k in unroll(0..GV) {
+                        old[part * GV + k] = cast::<f32>(vector[k]);
+                    }
+                }
+            }
+        }
+        old
+    }
+
+    /// Replaces elements of the table by their sum with `scale` times a vector of sums.
     #[tma_device]
     pub fn add_to_table<G: TileElement + Number, const V: usize, const GV: usize>(
         table: Global<G>,
         start: u64,
+        old: [f32; V],
         sum: [f32; V],
         scale: f32,
     ) {
         if V == 1 {
-            table.set(start, cast::<G>(fma(scale, sum[0], cast::<f32>(table.get(start)))));
+            table.set(start, cast::<G>(fma(scale, sum[0], old[0])));
         } else {
-            // All is loaded before anything is stored, for which the next load would wait.
-            let mut vectors = [[cast::<G>(0.0f32); GV]; 2];
             for part in unroll(0..V / GV) {
-                vectors[part] = table.get_vec::<GV>(start + (part * GV) as u64);
-            }
-            for part in unroll(0..V / GV) {
+                let mut vector = [cast::<G>(0.0f32); GV];
                 for k in unroll(0..GV) {
-                    let old = cast::<f32>(vectors[part][k]);
-                    vectors[part][k] = cast::<G>(fma(scale, sum[part * GV + k], old));
+                    vector[k] = cast::<G>(fma(scale, sum[part * GV + k], old[part * GV + k]));
                 }
-                table.set_vec(start + (part * GV) as u64, vectors[part]);
+                table.set_vec(start + (part * GV) as u64, vector);
             }
         }
     }
@@ -255,7 +291,7 @@ pub mod tokens {
     /// chunk, of which each has a vector of columns. `parts` has two rows for each chunk: the sum
     /// of a token whose rows began in an earlier chunk, and that of one whose rows continue in the
     /// next.
-    #[tma_kernel(threads = 256, min_blocks = 3, unchecked, instances(
+    #[tma_kernel(threads = 256, min_blocks = 2, unchecked, instances(
         T in [bf16, f16, f32],
         G in [bf16, f16, f32],
         WIDE in [wide = 1, odd = 0],
@@ -297,6 +333,7 @@ pub mod tokens {
             of_sum = token_at(tokens, order, first - 1, count, token_step);
         }
         let mut begins_here = false;
+        let mut old = [0.0f32; V];
         for some in (0..CHUNK).step_by(ROWS as usize) {
             let mut of_rows = [NONE; 4];
             let mut vectors = [[cast::<T>(0.0f32); W]; 4];
@@ -321,12 +358,23 @@ pub mod tokens {
                     vectors[i] = dy.get_vec::<W>(starts[i]);
                 }
             }
+            // The rows of the table that sums will be added to: each has its sum in one chunk, unless
+            // it is left to `join`.
+            let mut olds = [[0.0f32; V]; 4];
+            for i in unroll(0..ROWS) {
+                let before = if i == 0 { of_sum } else { of_rows[(max(i, 1) - 1) as usize] };
+                let token = of_rows[i as usize];
+                if token != NONE && token != before {
+                    olds[i as usize] = load_table::<G, V, GV>(table, token as u64 * table_row + column);
+                }
+            }
             for i in unroll(0..ROWS) {
                 let token = of_rows[i as usize];
                 if token != of_sum {
                     if of_sum != NONE {
                         if begins_here {
-                            add_to_table::<G, V, GV>(table, of_sum as u64 * table_row + column, sum, scale);
+                            let start = of_sum as u64 * table_row + column;
+                            add_to_table::<G, V, GV>(table, start, old, sum, scale);
                         } else if some + i > 0 {
                             leave::<V>(parts, start, sum);
                         }
@@ -336,6 +384,7 @@ pub mod tokens {
                     }
                     of_sum = token;
                     begins_here = true;
+                    old = olds[i as usize];
                 }
                 for k in unroll(0..V) {
                     sum[k] += cast::<f32>(vectors[i as usize][k]);
@@ -349,7 +398,7 @@ pub mod tokens {
             } else if continues {
                 leave::<V>(parts, start + columns as u64, sum);
             } else {
-                add_to_table::<G, V, GV>(table, of_sum as u64 * table_row + column, sum, scale);
+                add_to_table::<G, V, GV>(table, of_sum as u64 * table_row + column, old, sum, scale);
             }
         }
     }
@@ -400,18 +449,42 @@ pub mod tokens {
         for k in unroll(0..V) {
             sum[k] = tail[k];
         }
+        let at = token as u64 * table_row + mine.column as u64;
+        let old = load_table::<G, V, W>(table, at);
         while continues {
-            // From the second row of a chunk to the first one of the next.
-            start += columns as u64;
-            let head = fetch::<f32, 1, V, W>(parts, start, part, 1)[0];
-            for k in unroll(0..V) {
-                sum[k] += head[k];
+            // Whether the token continues after each of the next chunks. Loads do not wait for each
+            // other, and those beyond its last chunk are in vain.
+            let mut ends = [NONE; 8];
+            let mut nexts = [NONE; 8];
+            for i in unroll(0..AHEAD) {
+                ends[i as usize] = position_at(order, last + (i + 1) * CHUNK, count);
+                nexts[i as usize] = position_at(order, last + (i + 1) * CHUNK + 1, count);
             }
-            start += columns as u64;
-            last += CHUNK;
-            continues = token_at(tokens, order, last, count, token_step) == token
-                && token_at(tokens, order, last + 1, count, token_step) == token;
+            for i in unroll(0..AHEAD as usize) {
+                ends[i] = token_of(tokens, ends[i], token_step);
+                nexts[i] = token_of(tokens, nexts[i], token_step);
+            }
+            let mut heads = [[0.0f32; W]; 8];
+            let mut has_head = true;
+            for i in unroll(0..AHEAD as usize) {
+                if has_head {
+                    // The first row of the chunk.
+                    let of_chunk = start + (2 * i as u64 + 1) * columns as u64;
+                    heads[i] = fetch::<f32, 1, V, W>(parts, of_chunk, part, 1)[0];
+                }
+                has_head = has_head && ends[i] == token && nexts[i] == token;
+            }
+            for i in unroll(0..AHEAD as usize) {
+                if continues {
+                    for k in unroll(0..V) {
+                        sum[k] += heads[i][k];
+                    }
+                }
+                continues = continues && ends[i] == token && nexts[i] == token;
+            }
+            start += 2 * AHEAD as u64 * columns as u64;
+            last += AHEAD * CHUNK;
         }
-        add_to_table::<G, V, W>(table, token as u64 * table_row + mine.column as u64, sum, scale);
+        add_to_table::<G, V, W>(table, at, old, sum, scale);
     }
 }

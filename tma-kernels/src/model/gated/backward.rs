@@ -9,8 +9,14 @@ use crate::dependent::dependent;
 use crate::model::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
 use crate::model::{ModelElement, ModelError};
 
-/// The vectors of a thread if rows are not aligned.
+/// The vectors that a thread has of each tensor at a time: with those of the next part, registers
+/// have room for two of two tensors, or one of three.
+const VECTORS: usize = 2;
+const GATED_VECTORS: usize = 1;
 const ODD_VECTORS: usize = 4;
+
+/// The blocks of a multiprocessor, times the rounds of blocks that hide the last one.
+const ENOUGH_BLOCKS: u32 = 3 * 8;
 
 /// The results of [`gated_backward`], in the caller's memory.
 #[derive(Debug)]
@@ -161,16 +167,20 @@ pub(in crate::model) fn queue<T: ModelElement, const N: usize>(
     if rows.is_empty() {
         return Ok(());
     }
-    let mut tile = Tile::of_elements::<T>(rows, &all, 1);
-    if tile.wide == 0 {
-        tile.vectors = ODD_VECTORS;
+    let mut tile = Tile::of_elements::<T>(rows, &all, ODD_VECTORS);
+    let gated = usize::from(tile.wide == 0 || up.is_some());
+    if tile.wide == 1 {
+        tile.vectors = if up.is_some() { GATED_VECTORS } else { VECTORS };
     }
     let division = Division::of::<T>(tile, rows);
     division.check(&shape)?;
-    let key = slopes::Key { k: tile.vectors, wide: tile.wide };
+    // A block has whole rows, so that the next part arrives while it computes one.
+    let enough = ENOUGH_BLOCKS * on.device().multiprocessors();
+    let parts = if division.blocks >= enough { 1 } else { division.parts };
+    let key = slopes::Key { k: tile.vectors, wide: tile.wide, gated };
     slopes::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
-        Grid::new(division.blocks, division.parts, 1),
+        Grid::new(division.blocks, parts, 1),
         flat(gate, of_gate)?,
         up.map(|up| flat(up, of_up)).transpose()?,
         flat(dy, of_dy)?,

@@ -5,9 +5,11 @@ use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
 use super::check_epsilon;
-use super::gradient::rows::{differentiate, differentiate_long};
+use super::gradient::rows::differentiate;
+use super::gradient_long::rows::differentiate_long;
+use super::gradient_staged::batches::differentiate_staged;
 use crate::dependent::dependent;
-use crate::model::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
+use crate::model::rows::{Division, Rows, Staging, Strides, Tile, fits, flat, flat_mut, without_instance};
 use crate::model::sums::{ColumnGradients, Parts, add_blocks};
 use crate::model::{GradientWorkspace, ModelElement, ModelError};
 
@@ -202,19 +204,50 @@ fn queue<T: ModelElement, G: ModelElement, const N: usize>(
         };
     }
     let multiprocessors = on.device().multiprocessors();
-    let tile = Tile::of_sums::<T>(rows, &[of_x, of_dy, of_dx]);
+    let all = [of_x, of_dy, of_dx];
+    let staging = Staging::of_sums::<T>(rows, &all, multiprocessors);
+    let tile = Tile::of_sums::<T>(rows, &all);
     let division = tile.map(|tile| Division::of::<T>(tile, rows));
-    let blocks = match (tile, division) {
-        (Some(tile), Some(division)) => {
+    let blocks = match (staging, tile, division) {
+        (Some((_, staging)), _, _) => staging.blocks,
+        (None, Some(tile), Some(division)) => {
             division.blocks.min(multiprocessors * (BLOCKS_THREADS / tile.threads))
         }
-        _ => rows.count.min(multiprocessors),
+        (None, ..) => rows.count.min(multiprocessors),
     };
     let needed = (blocks as usize).saturating_mul(columns).saturating_mul(kinds as usize);
     workspace.grow(on.device(), needed, 0)?;
     let sums = (kinds > 0).then_some(&mut workspace.sums);
     let (x, dy, dx) = (flat(x, of_x)?, flat(dy, of_dy)?, flat_mut(dx, of_dx)?);
-    if let (Some(tile), Some(division)) = (tile, division) {
+    if let Some((tile, staging)) = staging {
+        let key = differentiate_staged::Key { form: T::FORM, threads: tile.threads, k: tile.vectors };
+        differentiate_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
+            dependent(on),
+            Grid::x(blocks),
+            x,
+            dy,
+            weight,
+            dx,
+            sums,
+            rows.count,
+            rows.inner,
+            rows.columns,
+            staging.width,
+            staging.height,
+            staging.run,
+            centred,
+            one_plus_weight,
+            kinds == 2,
+            accumulate,
+            epsilon,
+            of_x.outer,
+            of_x.inner,
+            of_dy.outer,
+            of_dy.inner,
+            of_dx.outer,
+            of_dx.inner,
+        )?;
+    } else if let (Some(tile), Some(division)) = (tile, division) {
         let key = differentiate::Key { threads: tile.threads, k: tile.vectors, wide: tile.wide };
         differentiate::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
             dependent(on),
@@ -241,7 +274,7 @@ fn queue<T: ModelElement, G: ModelElement, const N: usize>(
             of_dx.inner,
         )?;
     } else {
-        let tile = Tile::of_elements::<T>(rows, &[of_x, of_dy, of_dx], 1);
+        let tile = Tile::of_elements::<T>(rows, &all, 1);
         let key = differentiate_long::Key { k: if tile.wide == 1 { 2 } else { 4 }, wide: tile.wide };
         differentiate_long::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
             dependent(on),

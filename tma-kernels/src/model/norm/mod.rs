@@ -2,6 +2,8 @@
 
 mod backward;
 pub mod gradient;
+pub mod gradient_long;
+pub mod gradient_staged;
 pub mod kernel;
 pub mod staged;
 

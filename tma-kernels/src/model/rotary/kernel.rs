@@ -15,7 +15,7 @@ pub mod rows {
     pub const THREADS: u32 = 256;
 
     /// Heads of a thread, which have the same angles.
-    pub const HEADS: u32 = 4;
+    pub const HEADS: u32 = 2;
 
     /// The part of a token's heads that a thread has.
     #[derive(Clone, Copy)]
@@ -54,9 +54,10 @@ pub mod rows {
         of_to: Heads,
         columns: Columns,
         angles: &Angles,
+        inverse: bool,
     ) {
-        let mut first = [[cast::<T>(0.0f32); 8]; 4];
-        let mut second = [[cast::<T>(0.0f32); 8]; 4];
+        let mut first = [[cast::<T>(0.0f32); 8]; 2];
+        let mut second = [[cast::<T>(0.0f32); 8]; 2];
         let end = from.len().saturating_sub(7);
         for h in unroll(0..HEADS) {
             let head = columns.head + h;
@@ -70,15 +71,22 @@ pub mod rows {
                 second[h as usize] = from.get_vec::<8>(j);
             }
         }
+        // After the loads of heads, which would otherwise wait for the angles.
+        let mut turned = Angles { cos: angles.cos, sin: angles.sin };
+        if inverse {
+            for k in unroll(0..8usize) {
+                turned.sin[k] = -angles.sin[k];
+            }
+        }
         let end = to.len().saturating_sub(7);
         for h in unroll(0..HEADS) {
             let mut of_first = first[h as usize];
             let mut of_second = second[h as usize];
             if columns.is_rotated {
                 if PAIRS {
-                    of_first = turned_pairs(of_first, angles);
+                    of_first = turned_pairs(of_first, &turned);
                 } else {
-                    [of_first, of_second] = turned_halves(of_first, of_second, angles);
+                    [of_first, of_second] = turned_halves(of_first, of_second, &turned);
                 }
             }
             let head = columns.head + h;
@@ -99,7 +107,7 @@ pub mod rows {
     /// are `items` of them: tokens × groups of heads × `slots`. Without `x`, `out` is rotated in
     /// place. Tokens whose position is beyond the angles are not written. If `inverse`, columns are
     /// rotated by the opposite angles.
-    #[tma_kernel(threads = THREADS, min_blocks = 2, unchecked, instances(
+    #[tma_kernel(threads = THREADS, min_blocks = 3, unchecked, instances(
         T in [bf16, f16],
         PAIRS in [halves = false, pairs = true],
     ))]
@@ -151,18 +159,13 @@ pub mod rows {
         if is_rotated {
             angles.cos = angles_of::<PAIRS>(cos, position as u64 * cos_position, first);
             angles.sin = angles_of::<PAIRS>(sin, position as u64 * sin_position, first);
-            if inverse {
-                for k in unroll(0..8usize) {
-                    angles.sin[k] = -angles.sin[k];
-                }
-            }
         }
         let of_out = Heads { start: token as u64 * out_token, step: out_head };
         if let Some(x) = x {
             let of_x = Heads { start: token as u64 * x_token, step: x_head };
-            turn_heads::<T, PAIRS>(x, of_x, out, of_out, columns, &angles);
+            turn_heads::<T, PAIRS>(x, of_x, out, of_out, columns, &angles, inverse);
         } else {
-            turn_heads::<T, PAIRS>(out, of_out, out, of_out, columns, &angles);
+            turn_heads::<T, PAIRS>(out, of_out, out, of_out, columns, &angles, inverse);
         }
     }
 }

@@ -1,0 +1,315 @@
+//! The kernel of the gradients of RMSNorm and LayerNorm of many rows, which pass through shared
+//! memory.
+
+#![allow(clippy::collapsible_if, reason = "kernels have no chains of `if let`")]
+
+use tma_runtime::tma_module;
+
+/// Gradients of normalised rows in batches.
+#[tma_module]
+pub mod batches {
+    use tma_runtime::prelude::*;
+
+    use crate::model::norm::staged::batches::copy_terms;
+    use crate::model::stages::of_stages::{
+        Batches, height_of, load_batch, place, rounded, store_batch, unpacked,
+    };
+    use crate::model::sums::groups::{add_groups, leave};
+    use crate::model::vectors::of_rows::{Part, Strides, Sums, row_sums};
+
+    /// The tensors of a batch, which have one barrier.
+    #[derive(Clone, Copy)]
+    pub struct Sources {
+        /// The rows.
+        pub x: Strides,
+        /// The gradients of the results.
+        pub dy: Strides,
+        /// The gradients of the rows.
+        pub dx: Strides,
+        /// Whether those are added to what is there, which is loaded as well.
+        pub adds: bool,
+    }
+
+    /// Starts the loads of a batch into adjacent buffers. One thread calls it.
+    #[tma_device]
+    pub fn load_all<T: TileElement, const LEN: u32, const BUFFERS: u32>(
+        x: Global<T>,
+        dy: Global<T>,
+        dx: Global<T>,
+        sources: Sources,
+        batches: Batches,
+        batch: u32,
+        buffers: Stages<SharedArray<T, LEN>, BUFFERS>,
+        first: u32,
+        full: Barrier,
+    ) {
+        let of_tensor = height_of(batches, batch) * batches.columns * size_of::<T>() as u32;
+        full.arrive_expect_tx(if sources.adds { 3 * of_tensor } else { 2 * of_tensor });
+        load_batch(x, sources.x, batches, batch, buffers[first], full);
+        load_batch(dy, sources.dy, batches, batch, buffers[first + 1], full);
+        if sources.adds {
+            load_batch(dx, sources.dx, batches, batch, buffers[first + 2], full);
+        }
+    }
+
+    /// Returns a vector of gradients times the factors of their columns.
+    #[tma_device]
+    pub fn weighted<const FORM: u32, const V: usize, const WORDS: u32>(
+        dy: [f32; V],
+        factors: SharedArray<u32, WORDS>,
+        column: u32,
+        one_plus_weight: bool,
+    ) -> [f32; V] {
+        let mut h = unpacked::<FORM, V>(factors.get_vec::<4>(column / V as u32 * 4));
+        if one_plus_weight {
+            for i in unroll(0..V) {
+                h[i] += 1.0;
+            }
+        }
+        for i in unroll(0..V) {
+            h[i] *= dy[i];
+        }
+        h
+    }
+
+    /// Computes gradients as [`differentiate`](super::super::gradient::rows::differentiate) does.
+    /// `width` threads have a row of each batch, of which each has `K` vectors. Each batch has a
+    /// buffer for each tensor, and its gradient replaces the rows. Threads with four vectors have no
+    /// registers for them beside the sums of columns, and read them again in each pass.
+    #[tma_kernel(threads = THREADS, min_blocks = 512 / THREADS, unchecked, instances(
+        (T, FORM) in [bf16 = (bf16, 1), f16 = (f16, 0), f32 = (f32, 0)],
+        (THREADS, K) in [short = (256, 2), medium = (512, 2), long = (512, 4)],
+        let BUFFERS = if K < 4 { 9 } else { 6 },
+        let V = 16 / size_of::<T>(),
+        let LEN = THREADS * (K * V) as u32,
+        let WORDS = THREADS * (K * 4) as u32,
+        let SUMS = THREADS / 8, // two slots of two sums for each warp
+    ))]
+    pub fn differentiate_staged<
+        T,
+        const FORM: u32,
+        const THREADS: u32,
+        const K: usize,
+        const BUFFERS: u32,
+        const V: usize,
+        const LEN: u32,
+        const WORDS: u32,
+        const SUMS: u32,
+    >(
+        x: Global<T>,
+        dy: Global<T>,
+        weight: Option<Global<T>>,
+        dx: Global<T>,
+        sums: Option<Global<f32>>,
+        rows: u32,
+        inner: u32,
+        columns: u32,
+        width: u32,
+        height: u32,
+        run: u32,
+        centred: bool,
+        one_plus_weight: bool,
+        has_bias: bool,
+        adds: bool,
+        epsilon: f32,
+        x_outer: u64,
+        x_inner: u64,
+        dy_outer: u64,
+        dy_inner: u64,
+        dx_outer: u64,
+        dx_inner: u64,
+    ) where
+        T: TileElement + Number,
+    {
+        let buffers: Stages<SharedArray<T, LEN>, BUFFERS> = shared();
+        let words: Stages<SharedArray<u32, WORDS>, BUFFERS> = reuse(buffers);
+        let of_groups: SharedArray<f32, LEN> = reuse(buffers);
+        let factors: SharedArray<T, LEN> = shared();
+        let factor_words: SharedArray<u32, WORDS> = reuse(factors);
+        let full: Stages<Barrier, BUFFERS> = shared();
+        let of_warps: SharedArray<f32, SUMS> = shared();
+        let leader = thread_idx().x == 0;
+        let batches = Batches { rows, inner, columns, height, run };
+        let count = rows.div_ceil(height);
+        let sources = Sources {
+            x: Strides { outer: x_outer, inner: x_inner },
+            dy: Strides { outer: dy_outer, inner: dy_inner },
+            dx: Strides { outer: dx_outer, inner: dx_inner },
+            adds,
+        };
+        let in_each = if adds { 3 } else { 2 };
+        let slots = BUFFERS / in_each;
+        if leader {
+            for i in 0..BUFFERS {
+                full[i].init(1);
+            }
+            fence_barrier_init();
+        }
+        sync_threads();
+        grid_dependency_launch();
+        grid_dependency_wait();
+
+        let mut ahead = block_idx().x;
+        for i in 0..slots - 1 {
+            if leader && ahead < count {
+                load_all(x, dy, dx, sources, batches, ahead, buffers, i * in_each, full[i]);
+            }
+            ahead += grid_dim().x;
+        }
+        if let Some(weight) = weight {
+            copy_terms::<T, V, LEN>(weight, factors, columns, THREADS);
+            sync_threads();
+        }
+
+        let share = recip(cast::<f32>(columns));
+        let mine = place(width, V as u32, columns);
+        let mut of_weight = [[0.0f32; V]; K];
+        let mut of_bias = [[0.0f32; V]; K];
+        let mut side = 0;
+        let mut slot = 0;
+        let mut parity = 0;
+        let mut batch = block_idx().x;
+        while batch < count {
+            let of_x = slot * in_each;
+            let of_dy = of_x + 1;
+            full[slot].wait(parity);
+            let end = if mine.row < height_of(batches, batch) { columns } else { 0 };
+            let mut of_row = [[0.0f32; V]; K];
+            let mut h = [[0.0f32; V]; K];
+            let mut mean = Sums { first: 0.0, second: 0.0 };
+            if centred || K < 4 {
+                let mut totals = Sums { first: 0.0, second: 0.0 };
+                for k in unroll(0..K as u32) {
+                    let column = mine.column + k * mine.step;
+                    if column < end {
+                        let at = (mine.vector + k * width) * 4;
+                        let vector = unpacked::<FORM, V>(words[of_x].get_vec::<4>(at));
+                        let mut of_vector = unpacked::<FORM, V>(words[of_dy].get_vec::<4>(at));
+                        if weight.is_some() {
+                            of_vector =
+                                weighted::<FORM, V, WORDS>(of_vector, factor_words, column, one_plus_weight);
+                        }
+                        if centred {
+                            for i in unroll(0..V) {
+                                totals.first += vector[i];
+                                totals.second += of_vector[i];
+                            }
+                        }
+                        if K < 4 {
+                            of_row[k as usize] = vector;
+                            h[k as usize] = of_vector;
+                        }
+                    }
+                }
+                if centred {
+                    totals = row_sums(totals, width, side, of_warps);
+                    side ^= 1;
+                    mean = Sums { first: totals.first / cast::<f32>(columns), second: totals.second * share };
+                }
+            }
+            let mut both = Sums { first: 0.0, second: 0.0 };
+            for k in unroll(0..K as u32) {
+                let column = mine.column + k * mine.step;
+                // Elements beyond the row have a distance from the mean as well.
+                if column < end {
+                    let mut vector = of_row[k as usize];
+                    let mut of_vector = h[k as usize];
+                    if K == 4 {
+                        let at = (mine.vector + k * width) * 4;
+                        vector = unpacked::<FORM, V>(words[of_x].get_vec::<4>(at));
+                        of_vector = unpacked::<FORM, V>(words[of_dy].get_vec::<4>(at));
+                        if weight.is_some() {
+                            of_vector =
+                                weighted::<FORM, V, WORDS>(of_vector, factor_words, column, one_plus_weight);
+                        }
+                    }
+                    for i in unroll(0..V) {
+                        vector[i] -= mean.first;
+                        both.first = fma(vector[i], vector[i], both.first);
+                        both.second = fma(of_vector[i], vector[i], both.second);
+                    }
+                    if K < 4 {
+                        of_row[k as usize] = vector;
+                    }
+                }
+            }
+            both = row_sums(both, width, side, of_warps);
+            side ^= 1;
+            let factor = recip(sqrt(both.first * share + epsilon));
+            let pull = -(both.second * share * factor * factor);
+            let shift = -(mean.second * factor);
+            for k in unroll(0..K as u32) {
+                let column = mine.column + k * mine.step;
+                if column < end {
+                    let at = (mine.vector + k * width) * 4;
+                    let gradient = unpacked::<FORM, V>(words[of_dy].get_vec::<4>(at));
+                    let mut vector = of_row[k as usize];
+                    let mut y = h[k as usize];
+                    if K == 4 {
+                        vector = unpacked::<FORM, V>(words[of_x].get_vec::<4>(at));
+                        for i in unroll(0..V) {
+                            vector[i] -= mean.first;
+                        }
+                        y = gradient;
+                        if weight.is_some() {
+                            y = weighted::<FORM, V, WORDS>(gradient, factor_words, column, one_plus_weight);
+                        }
+                    }
+                    for i in unroll(0..V) {
+                        let normal = vector[i] * factor;
+                        of_weight[k as usize][i] = fma(gradient[i], normal, of_weight[k as usize][i]);
+                        y[i] = fma(y[i], factor, fma(normal, pull, shift));
+                    }
+                    if has_bias {
+                        for i in unroll(0..V) {
+                            of_bias[k as usize][i] += gradient[i];
+                        }
+                    }
+                    if adds {
+                        let old = unpacked::<FORM, V>(words[of_x + 2].get_vec::<4>(at));
+                        for i in unroll(0..V) {
+                            y[i] += old[i];
+                        }
+                    }
+                    buffers[of_x].set_vec((mine.vector + k * width) * V as u32, rounded::<T, V>(y));
+                }
+            }
+            fence_proxy_async();
+            sync_threads();
+            if leader {
+                store_batch(dx, sources.dx, batches, batch, buffers[of_x]);
+                bulk_commit_group();
+                if ahead < count {
+                    // The stores of the previous batch, whose buffers are next, have read them.
+                    bulk_wait_group_read::<1>();
+                    let next = if slot == 0 { slots - 1 } else { slot - 1 };
+                    load_all(x, dy, dx, sources, batches, ahead, buffers, next * in_each, full[next]);
+                }
+            }
+            ahead += grid_dim().x;
+            batch += grid_dim().x;
+            slot += 1;
+            if slot == slots {
+                slot = 0;
+                parity ^= 1;
+            }
+        }
+        if leader {
+            bulk_wait_group_read::<0>();
+        }
+        sync_threads(); // sums of columns take the place of buffers
+
+        if let Some(sums) = sums {
+            let span = K as u32 * mine.step;
+            let all = Part { row: 0, exists: true, column: mine.column, step: mine.step };
+            let start = block_idx().x as u64 * columns as u64;
+            if has_bias {
+                let start = start + grid_dim().x as u64 * columns as u64;
+                leave(of_groups, mine.row * span, all, of_bias, true);
+                add_groups(of_groups, span, height, columns, sums, start, THREADS);
+            }
+            leave(of_groups, mine.row * span, all, of_weight, true);
+            add_groups(of_groups, span, height, columns, sums, start, THREADS);
+        }
+    }
+}
