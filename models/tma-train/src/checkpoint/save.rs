@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde_json::value::RawValue;
+
 use super::tensors::TensorFile;
 use super::{
-    CONFIG, FileSum, MODEL, OPTIMIZER, Record, Sealed, Storage, TOKENIZER, TRAINING, config_json, name_of,
-    sum,
+    CONFIG, ChecksummedRecord, FileSum, MODEL, OPTIMIZER, Record, Storage, TOKENIZER, TRAINING, config_json,
+    name_of,
 };
 use crate::error::TrainError;
 use crate::steps::{State, StateTensor};
@@ -121,15 +123,16 @@ fn write_all(
         record.files.push(FileSum { name: name.into(), ..sum });
     }
     let path = folder.join(TRAINING);
-    let sealed = sealed(record).map_err(Failure::at(&path))?;
-    write_file(storage, &path, &Pending::Bytes(sealed), contents.state).map_err(Failure::at(&path))?;
+    let checksummed = checksummed(&record).map_err(Failure::at(&path))?;
+    write_file(storage, &path, &Pending::Bytes(checksummed), contents.state).map_err(Failure::at(&path))?;
     sync_folder(storage, folder)
 }
 
 /// Returns the contents of `training.json`.
-fn sealed(record: Record) -> io::Result<Vec<u8>> {
-    let crc32 = sum(&record)?;
-    let mut json = serde_json::to_vec_pretty(&Sealed { crc32, training: record })?;
+fn checksummed(record: &Record) -> io::Result<Vec<u8>> {
+    let text = RawValue::from_string(serde_json::to_string_pretty(record)?)?;
+    let crc32 = crc32fast::hash(text.get().as_bytes());
+    let mut json = serde_json::to_vec_pretty(&ChecksummedRecord { crc32, training: &text })?;
     json.push(b'\n');
     Ok(json)
 }

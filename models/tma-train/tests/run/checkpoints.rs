@@ -183,7 +183,8 @@ fn a_changed_number_of_the_record_is_found() -> Result<()> {
     let text = fs::read_to_string(&path)?;
     assert!(text.contains("\"step\": 20"), "{text}");
     fs::write(&path, text.replace("\"step\": 20", "\"step\": 21"))?;
-    let damage = checkpoint::verify(&folder).expect_err("the record was changed");
+    let error = checkpoint::verify(&folder).expect_err("the record was changed");
+    let TrainError::Damaged(damage) = error else { panic!("{error}") };
     assert_eq!(damage.reason, "has other contents than were written: its checksum differs", "{damage}");
     Ok(())
 }

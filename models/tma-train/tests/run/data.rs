@@ -7,15 +7,15 @@ use std::path::Path;
 use anyhow::Result;
 use tma_models_reference::Reference;
 use tma_train::TrainError;
-use tma_train::stream::{Stream, Text};
+use tma_train::stream::{SourceText, TokenFile};
 use tma_train::tokenizer::{END_TEXT, TextTokenizer};
 use tma_train::windows;
 
 /// Returns all tokens of a text.
 fn tokens(tokenizer: &TextTokenizer, text: &[u8]) -> Result<Vec<u32>, TrainError> {
     let mut all = vec![];
-    tokenizer.encode(text, &mut |tokens| {
-        all.extend_from_slice(tokens);
+    tokenizer.encode(text, &mut |piece| {
+        all.extend_from_slice(piece.tokens);
         Ok(())
     })?;
     Ok(all)
@@ -92,19 +92,25 @@ fn tokens_are_computed_once() -> Result<()> {
     let (path, file) = (folder.path().join("text"), folder.path().join("tokens.bin"));
     fs::write(&path, "abcdef")?;
     let open = || -> Result<Vec<u32>> {
-        let text = Text::open(&path, &TextTokenizer::Bytes)?;
-        let stream = Stream::open(folder.path(), &text, &TextTokenizer::Bytes)?;
+        let text = SourceText::open(&path, &TextTokenizer::Bytes)?;
+        let stream = TokenFile::open(folder.path(), &text, &TextTokenizer::Bytes, &|| false)?;
         let mut tokens = vec![];
         stream.append(0, stream.len(), &mut tokens);
         Ok(tokens)
     };
     assert_eq!(open()?, [97, 98, 99, 100, 101, 102]);
-    // A token is changed, to see that the file is used.
+    // A token and the checksum are changed, to see that the file is used.
     let mut bytes = fs::read(&file)?;
     let at = bytes.len() - 2;
     bytes[at] = 65;
+    let checksum = crc32fast::hash(&bytes[56..]).to_le_bytes();
+    bytes[52..56].copy_from_slice(&checksum);
     fs::write(&file, &bytes)?;
     assert_eq!(open()?, [97, 98, 99, 100, 101, 65]);
+    // A token that was changed alone is found.
+    bytes[at] = 66;
+    fs::write(&file, &bytes)?;
+    assert_eq!(open()?, [97, 98, 99, 100, 101, 102]);
     // Files that are not whole, and those of another text, are written again.
     fs::write(&file, &bytes[..at])?;
     assert_eq!(open()?, [97, 98, 99, 100, 101, 102]);
@@ -118,11 +124,11 @@ fn tokens_are_computed_once() -> Result<()> {
 }
 
 /// Returns a stream of the tokens 0, 1, 2 and so on.
-fn counting(folder: &Path, tokens: u8) -> Result<Stream> {
+fn counting(folder: &Path, tokens: u8) -> Result<TokenFile> {
     let path = folder.join("text");
     fs::write(&path, (0..tokens).collect::<Vec<_>>())?;
-    let text = Text::open(&path, &TextTokenizer::Bytes)?;
-    Ok(Stream::open(folder, &text, &TextTokenizer::Bytes)?)
+    let text = SourceText::open(&path, &TextTokenizer::Bytes)?;
+    Ok(TokenFile::open(folder, &text, &TextTokenizer::Bytes, &|| false)?)
 }
 
 #[test]

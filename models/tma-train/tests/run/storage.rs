@@ -13,6 +13,17 @@ pub(crate) enum Fault {
     Kill,
     /// The disk is full: nothing more is written, but folders can be removed.
     Full,
+    /// Folders cannot be removed.
+    Remove,
+}
+
+/// The kind of change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// Also of folders, and syncs.
+    Write,
+    Rename,
+    Remove,
 }
 
 /// A file system on which a change fails, and all changes of its kind after it.
@@ -29,10 +40,11 @@ impl Faulty {
     }
 
     /// Counts a change, and returns the error if it fails.
-    fn change(&mut self, writes: bool) -> io::Result<()> {
-        match self.fault {
-            Fault::Full if !writes => return Ok(()),
-            Fault::Full | Fault::Kill => {}
+    fn change(&mut self, change: Change) -> io::Result<()> {
+        match (self.fault, change) {
+            (Fault::Full, Change::Rename | Change::Remove) => return Ok(()),
+            (Fault::Remove, Change::Write | Change::Rename) => return Ok(()),
+            (Fault::Full | Fault::Kill | Fault::Remove, _) => {}
         }
         match self.left.checked_sub(1) {
             Some(left) => {
@@ -44,6 +56,7 @@ impl Faulty {
                 Err(match self.fault {
                     Fault::Kill => io::Error::other("killed"),
                     Fault::Full => io::Error::from(io::ErrorKind::StorageFull),
+                    Fault::Remove => io::Error::from(io::ErrorKind::PermissionDenied),
                 })
             }
         }
@@ -52,18 +65,18 @@ impl Faulty {
 
 impl Storage for Faulty {
     fn create_folder(&mut self, path: &Path) -> io::Result<()> {
-        self.change(true)?;
+        self.change(Change::Write)?;
         Disk.create_folder(path)
     }
 
     fn create(&mut self, path: &Path) -> io::Result<File> {
-        self.change(true)?;
+        self.change(Change::Write)?;
         Disk.create(path)
     }
 
     fn write(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
         let has_failed = self.has_failed;
-        self.change(true).or_else(|error| {
+        self.change(Change::Write).or_else(|error| {
             if !has_failed {
                 Disk.write(file, &bytes[..bytes.len() / 2])?;
             }
@@ -73,17 +86,17 @@ impl Storage for Faulty {
     }
 
     fn sync(&mut self, file: &File) -> io::Result<()> {
-        self.change(true)?;
+        self.change(Change::Write)?;
         Disk.sync(file)
     }
 
     fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-        self.change(false)?;
+        self.change(Change::Rename)?;
         Disk.rename(from, to)
     }
 
     fn remove(&mut self, folder: &Path) -> io::Result<()> {
-        self.change(false)?;
+        self.change(Change::Remove)?;
         Disk.remove(folder)
     }
 }
