@@ -5,7 +5,7 @@ use tma_runtime::Device;
 use tma_training::{Trainer, TrainingOptions};
 
 use crate::arguments::Arguments;
-use crate::checkpoint::Disk;
+use crate::checkpoint::{self, Disk};
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::losses::LastLosses;
@@ -43,10 +43,14 @@ pub fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<Summary, Trai
     let text = SourceText::open(&arguments.text, &model.tokenizer)?;
     // The lock is held until the end.
     let _lock = output::lock(folder)?;
+    if !arguments.restart && !checkpoint::list(folder)?.is_empty() {
+        note("comparing the newest checkpoint with its checksums");
+    }
     let search = resume::find(folder, arguments.restart)?;
     let settings = arguments.settings(&model, &text, search.found.as_ref().map(|(_, record)| record));
     settings.check()?;
     resume::check(&search, &settings)?;
+    note("preparing the tokens of the text");
     let tokens = TokenFile::open(folder, &text, &model.tokenizer, &interrupted)?;
     let parts = windows::split(tokens.len(), settings.validation, settings.window())?;
 

@@ -53,6 +53,8 @@ pub struct ValidationLine {
     /// The steps before it.
     pub step: u32,
     /// The mean loss.
+    // `deserialize_with` makes the field required: `{"step":2}` is no line of a run.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub validation_loss: Option<f32>,
 }
 

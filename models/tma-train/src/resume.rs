@@ -58,9 +58,18 @@ pub fn restore(model: &mut impl Trainable, search: &Search) -> Result<Position, 
     Ok(Position { step: record.step, checkpoint: Some(folder.clone()) })
 }
 
+/// How a run begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Begin {
+    /// Whether an earlier run is moved away.
+    pub restart: bool,
+    /// Whether the lines of losses also go to the standard output.
+    pub prints: bool,
+}
+
 /// Removes leftovers, moves away what belongs to an earlier run, and opens the file of losses.
 ///
-/// `note` gets a line for each thing that was moved. `prints` is that of [`Losses::open`].
+/// `note` gets a line for each thing that was moved.
 ///
 /// # Errors
 ///
@@ -90,13 +99,4 @@ pub fn prepare(
         note(&format!("moved losses of steps that no checkpoint has to {}", before.display()));
     }
     Losses::open(output, step, begin.prints)
-}
-
-/// How a run begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Begin {
-    /// Whether an earlier run is moved away.
-    pub restart: bool,
-    /// Whether the lines of losses also go to the standard output.
-    pub prints: bool,
 }

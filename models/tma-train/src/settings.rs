@@ -85,8 +85,8 @@ impl Settings {
             (
                 "learning-rate",
                 is_positive(self.learning_rate),
-                self.learning_rate.to_string(),
-                "give a number above 0",
+                number(self.learning_rate),
+                "give a number above 0 that f32 has",
             ),
             ("warmup", self.warmup < self.steps, self.warmup.to_string(), "give less than --steps"),
             (
@@ -95,9 +95,19 @@ impl Settings {
                 self.weight_decay.to_string(),
                 "give a number of at least 0",
             ),
-            ("clip", is_clip, self.clip.to_string(), "give a number of at least 0"),
-            ("beta1", is_share(self.beta1), self.beta1.to_string(), "give a number from 0 up to 1"),
-            ("beta2", is_share(self.beta2), self.beta2.to_string(), "give a number from 0 up to 1"),
+            ("clip", is_clip, number(self.clip), "give 0, or a number above 0 that f32 has"),
+            (
+                "beta1",
+                is_share(self.beta1),
+                self.beta1.to_string(),
+                "give a number from 0 up to 1, and below 1 as f32",
+            ),
+            (
+                "beta2",
+                is_share(self.beta2),
+                self.beta2.to_string(),
+                "give a number from 0 up to 1, and below 1 as f32",
+            ),
             (
                 "validation",
                 is_share(self.validation),
@@ -109,6 +119,15 @@ impl Settings {
             None => Ok(()),
             Some((name, _, found, wanted)) => Err(TrainError::Option { name, found, wanted: wanted.into() }),
         }
+    }
+}
+
+/// Returns the text of a number, without long rows of zeros.
+fn number(number: f64) -> String {
+    match number.abs() {
+        1e-9..1e16 => number.to_string(),
+        size if size > 0.0 && size.is_finite() => format!("{number:e}"),
+        _ => number.to_string(),
     }
 }
 

@@ -12,6 +12,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -33,7 +34,7 @@ const PARTIAL: &str = ".tokens.bin.partial";
 type Hash = [u8; 32];
 
 /// The bytes of the header with the identity of a text and a tokenizer.
-const IDENTITY: std::ops::Range<usize> = 24..52;
+const IDENTITY: Range<usize> = 24..52;
 
 /// The tokens of a text.
 #[derive(Debug)]

@@ -238,3 +238,25 @@ fn letter(byte: u8) -> char {
     let before = (0..byte).filter(|&other| !is_printable(other)).count() as u32;
     char::from_u32(0x100 + before).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_without_white_space_are_split_between_characters() {
+        let text = "\u{65e5}".repeat(LONGEST_PIECE_BYTES / 2);
+        let end = piece_end(&text);
+        assert!(text.is_char_boundary(end));
+        assert!((LONGEST_PIECE_BYTES - 3..=LONGEST_PIECE_BYTES).contains(&end), "{end}");
+    }
+
+    #[test]
+    fn pieces_end_after_letters_and_before_line_breaks() {
+        let begin = "a ".repeat(PIECE_BYTES / 2);
+        for (rest, wanted) in [("end.\nnext\nand", 9), ("end\r\n\r\nand", 3), ("1\n2\n3", 1)] {
+            let text = format!("{begin}{rest}{}", " more".repeat(LONG_PIECE_BYTES));
+            assert_eq!(piece_end(&text), begin.len() + wanted, "{rest:?}");
+        }
+    }
+}

@@ -119,8 +119,8 @@ fn write_all(
     let mut record = contents.record.clone();
     for (name, pending) in pending {
         let path = folder.join(name);
-        let sum = write_file(storage, &path, &pending, contents.state).map_err(Failure::at(&path))?;
-        record.files.push(FileSum { name: name.into(), ..sum });
+        let written = write_file(storage, &path, &pending, contents.state).map_err(Failure::at(&path))?;
+        record.files.push(FileSum { name: name.into(), ..written });
     }
     let path = folder.join(TRAINING);
     let checksummed = checksummed(&record).map_err(Failure::at(&path))?;
@@ -137,7 +137,7 @@ fn checksummed(record: &Record) -> io::Result<Vec<u8>> {
     Ok(json)
 }
 
-/// Writes and syncs a file, and returns its sum.
+/// Writes and syncs a file, and returns its size and checksum.
 fn write_file(
     storage: &mut impl Storage,
     path: &Path,
@@ -158,7 +158,7 @@ fn write_file(
             tensors.data(state, &mut write)?;
         }
     }
-    storage.sync(&file)?;
+    storage.sync(&file, path)?;
     Ok(FileSum { name: String::new(), bytes, crc32: crc32.finalize() })
 }
 
@@ -167,7 +167,7 @@ fn sync_folder(storage: &mut impl Storage, folder: &Path) -> Result<(), Failure>
     // Only Unix opens folders as files; elsewhere, a rename is all there is.
     if cfg!(unix) {
         let file = File::open(folder).map_err(Failure::at(folder))?;
-        storage.sync(&file).map_err(Failure::at(folder))?;
+        storage.sync(&file, folder).map_err(Failure::at(folder))?;
     }
     Ok(())
 }

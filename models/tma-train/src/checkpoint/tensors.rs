@@ -1,7 +1,7 @@
 //! The tensors of a checkpoint, as safetensors files have them.
 //!
 //! The library's own writer wants a path. Headers are therefore made here, with its types, and data
-//! is passed on in pieces: what is written can be counted, and a sum of it computed, on the way.
+//! is passed on in pieces: what is written can be counted, and a checksum of it computed, on the way.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -69,6 +69,46 @@ fn pieces_of_a_long_text_have_the_tokens_of_the_whole() -> Result<()> {
     Ok(())
 }
 
+/// Returns the lengths of pieces, in bytes, and checks that their tokens are those of the whole text.
+fn pieces(least_bytes: usize, line: impl Fn(usize) -> String) -> Result<Vec<usize>> {
+    let folder = tempfile::tempdir()?;
+    let tokenizer = reference(folder.path())?;
+    let text: String = (0..)
+        .map(line)
+        .scan(0, |bytes, line| {
+            let before = *bytes;
+            *bytes += line.len();
+            (before < least_bytes).then_some(line)
+        })
+        .collect();
+    let (mut lengths, mut found) = (vec![], vec![]);
+    tokenizer.encode(text.as_bytes(), &mut |piece| {
+        lengths.push(piece.bytes);
+        found.extend_from_slice(piece.tokens);
+        Ok(())
+    })?;
+    assert_eq!(lengths.iter().sum::<usize>(), text.len());
+    assert_eq!(found, tma_models::text::Text::open(folder.path())?.encode(&text)?);
+    Ok(lengths)
+}
+
+#[test]
+fn texts_with_other_line_breaks_are_split_as_well() -> Result<()> {
+    for end in ["\r\n", "\n\n", "\r\n\r\n", "\n    "] {
+        let lengths = pieces(5 << 16, |i| format!("{}{end}", "word ".repeat(200 + i % 3) + "end"))?;
+        let is_short = lengths.iter().all(|length| *length < 2 << 16);
+        assert!(is_short && lengths.len() > 3, "{end:?}: {lengths:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn texts_without_line_breaks_are_split_as_well() -> Result<()> {
+    let lengths = pieces(5 << 19, |i| format!("word {i} "))?;
+    assert_eq!(lengths.iter().map(|length| length >> 20).collect::<Vec<_>>(), [1, 1, 0]);
+    Ok(())
+}
+
 #[test]
 fn tokenizers_want_utf8() -> Result<()> {
     let folder = tempfile::tempdir()?;

@@ -149,7 +149,7 @@ fn a_line_that_cannot_be_read_is_an_error_and_the_file_is_kept() -> Result<()> {
     let path = fixture.output.join(losses::NAME);
     let text = fs::read_to_string(&path)?;
     let others =
-        ["{\"step\":2,\"comment\":\"of others\"}", "{\"step\":2}x", "", "{\"step\":1,\"validation_loss\":1}"];
+        ["{\"step\":2,\"comment\":\"of others\"}", "{\"step\":2}", "", "{\"step\":1,\"validation_loss\":1}"];
     for other in others {
         let mut all: Vec<_> = text.lines().collect();
         all.insert(2, other);

@@ -1,8 +1,8 @@
-//! A file system whose changes fail.
+//! File systems whose changes fail or are recorded.
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tma_train::checkpoint::{Disk, Storage};
 
@@ -85,9 +85,9 @@ impl Storage for Faulty {
         Disk.write(file, bytes)
     }
 
-    fn sync(&mut self, file: &File) -> io::Result<()> {
+    fn sync(&mut self, file: &File, path: &Path) -> io::Result<()> {
         self.change(Change::Write)?;
-        Disk.sync(file)
+        Disk.sync(file, path)
     }
 
     fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
@@ -97,6 +97,55 @@ impl Storage for Faulty {
 
     fn remove(&mut self, folder: &Path) -> io::Result<()> {
         self.change(Change::Remove)?;
+        Disk.remove(folder)
+    }
+}
+
+/// A file system that records changes, without those of the contents of files.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    all: Vec<(&'static str, PathBuf, Option<PathBuf>)>,
+}
+
+impl Recorder {
+    /// Returns all changes, with paths relative to a folder.
+    pub(crate) fn changes(&self, folder: &Path) -> Vec<String> {
+        let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
+        let to =
+            |path: &Option<PathBuf>| path.as_ref().map_or_else(String::new, |to| format!(" to {}", name(to)));
+        self.all.iter().map(|(change, from, path)| format!("{change} {}{}", name(from), to(path))).collect()
+    }
+}
+
+impl Storage for Recorder {
+    fn create_folder(&mut self, path: &Path) -> io::Result<()> {
+        self.all.push(("create", path.into(), None));
+        Disk.create_folder(path)
+    }
+
+    fn create(&mut self, path: &Path) -> io::Result<File> {
+        self.all.push(("create", path.into(), None));
+        Disk.create(path)
+    }
+
+    fn write(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+        // A file is synced after its last byte.
+        assert!(self.all.last().is_some_and(|(change, ..)| *change == "create"));
+        Disk.write(file, bytes)
+    }
+
+    fn sync(&mut self, file: &File, path: &Path) -> io::Result<()> {
+        self.all.push(("sync", path.into(), None));
+        Disk.sync(file, path)
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.all.push(("rename", from.into(), Some(to.into())));
+        Disk.rename(from, to)
+    }
+
+    fn remove(&mut self, folder: &Path) -> io::Result<()> {
+        self.all.push(("remove", folder.into(), None));
         Disk.remove(folder)
     }
 }
