@@ -5,7 +5,7 @@ use tma_runtime::Device;
 use tma_training::{Trainer, TrainingOptions};
 
 use crate::arguments::Arguments;
-use crate::checkpoint::{self, Disk};
+use crate::checkpoint::{self, Disk, Search};
 use crate::error::TrainError;
 use crate::interrupt::Interrupt;
 use crate::losses::LastLosses;
@@ -15,7 +15,8 @@ use crate::resume::{self, Begin};
 use crate::settings::Settings;
 use crate::stream::{SourceText, TokenFile};
 use crate::train::{Job, Outcome, Position, Reports, train};
-use crate::{device, output, windows};
+use crate::windows::{self, Parts};
+use crate::{device, output};
 
 /// The end of a run that did not fail.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,38 +44,22 @@ pub fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<Summary, Trai
     let text = SourceText::open(&arguments.text, &model.tokenizer)?;
     // The lock is held until the end.
     let _lock = output::lock(folder)?;
-    if !arguments.restart && !checkpoint::list(folder)?.is_empty() {
-        note("comparing the newest checkpoint with its checksums");
-    }
-    let search = resume::find(folder, arguments.restart)?;
-    let settings = arguments.settings(&model, &text, search.found.as_ref().map(|(_, record)| record));
-    settings.check()?;
-    resume::check(&search, &settings)?;
-    note("preparing the tokens of the text");
-    let tokens = TokenFile::open(folder, &text, &model.tokenizer, &interrupted)?;
-    let parts = windows::split(tokens.len(), settings.validation, settings.window())?;
-
+    let inputs = inputs(arguments, &model, &text, &interrupted)?;
     let device = device::open(arguments.device.as_deref())?;
     note(&format!("preparing the model on {}", device.name()));
-    let mut trainer = trainer(&device, &model, &settings, arguments.recompute)?;
-    let mut position = resume::restore(&mut trainer, &search)?;
+    let mut trainer = trainer(&device, &model, &inputs.settings, arguments.recompute)?;
+    let mut position = resume::restore(&mut trainer, &inputs.search)?;
     if interrupted() {
         return Err(TrainError::Interrupted);
     }
-    let begin = Begin { restart: arguments.restart, prints: arguments.json };
-    let losses = resume::prepare(&mut Disk, folder, &search, begin, &note)?;
-    if let Some(checkpoint) = &position.checkpoint {
-        note(&format!("continuing from {}", checkpoint.display()));
-    }
-    note(&description(&device, &trainer, &settings, tokens.len()));
-    let progress = Progress::new(settings.steps, position.step, arguments.print_every);
-    let mut reports = Reports { losses, progress };
+    let mut reports = reports(arguments, &inputs, &position)?;
+    note(&description(&device, &trainer, &inputs));
     let job = Job {
         output: folder,
-        settings: &settings,
+        settings: &inputs.settings,
         intervals: arguments.intervals(),
-        tokens: &tokens,
-        parts: &parts,
+        tokens: &inputs.tokens,
+        parts: &inputs.parts,
         tokenizer: &model.tokenizer.json(),
         peak: device::peak(device.name()).map(|peak| peak / trainer.flops_per_token()),
     };
@@ -82,6 +67,46 @@ pub fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<Summary, Trai
     let outcome = train(&job, &mut trainer, &mut Disk, &mut reports, &mut position, &interrupted);
     reports.progress.finish();
     Ok(Summary { outcome: outcome?, position, losses: reports.losses.last() })
+}
+
+/// The inputs of a run besides its model.
+struct Inputs {
+    search: Search,
+    settings: Settings,
+    tokens: TokenFile,
+    parts: Parts,
+}
+
+/// Looks for a checkpoint, and prepares the tokens of the text. An earlier run stays as it is.
+fn inputs(
+    arguments: &Arguments,
+    model: &Model,
+    text: &SourceText,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Inputs, TrainError> {
+    let folder = arguments.output.as_path();
+    if !arguments.restart && !checkpoint::list(folder)?.is_empty() {
+        note("comparing the newest checkpoint with its checksums");
+    }
+    let search = resume::find(folder, arguments.restart)?;
+    let settings = arguments.settings(model, text, search.found.as_ref().map(|(_, record)| record));
+    settings.check()?;
+    resume::check(&search, &settings)?;
+    note("preparing the tokens of the text");
+    let tokens = TokenFile::open(folder, text, &model.tokenizer, interrupted)?;
+    let parts = windows::split(tokens.len(), settings.validation, settings.window())?;
+    Ok(Inputs { search, settings, tokens, parts })
+}
+
+/// Prepares the output folder, and opens the places that the run reports to.
+fn reports(arguments: &Arguments, inputs: &Inputs, position: &Position) -> Result<Reports, TrainError> {
+    let begin = Begin { restart: arguments.restart, prints: arguments.json };
+    let losses = resume::prepare(&mut Disk, &arguments.output, &inputs.search, begin, &note)?;
+    if let Some(checkpoint) = &position.checkpoint {
+        note(&format!("continuing from {}", checkpoint.display()));
+    }
+    let progress = Progress::new(inputs.settings.steps, position.step, arguments.print_every);
+    Ok(Reports { losses, progress })
 }
 
 /// Returns a model with its first weights on a device.
@@ -108,7 +133,8 @@ fn trainer(
     Ok(Trainer::new(device, &model.config, options, settings.seed)?)
 }
 
-fn description(device: &Device, trainer: &Trainer, settings: &Settings, tokens: usize) -> String {
+fn description(device: &Device, trainer: &Trainer, inputs: &Inputs) -> String {
+    let (settings, tokens) = (&inputs.settings, inputs.tokens.len());
     let of_step = settings.tokens();
     let passes = of_step as f64 * f64::from(settings.steps) / tokens.max(1) as f64;
     format!(
