@@ -89,6 +89,9 @@ pub struct Arguments {
     /// The steps between two checkpoints.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     pub save_every: u32,
+    /// Save the first weights as well, before the first step, as checkpoint-000000.
+    #[arg(long)]
+    pub save_initial: bool,
     /// The newest checkpoints that are kept.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     pub keep: u16,
@@ -139,6 +142,7 @@ impl Arguments {
             evaluate: self.evaluate_every,
             evaluations: self.evaluations.into(),
             save: self.save_every,
+            save_initial: self.save_initial,
             keep: self.keep.into(),
             patience: self.patience,
         }

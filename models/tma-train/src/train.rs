@@ -23,6 +23,8 @@ pub struct Intervals {
     pub evaluations: usize,
     /// Steps between two checkpoints.
     pub save: u32,
+    /// Whether the state before the first step is saved as well.
+    pub save_initial: bool,
     /// Checkpoints that are kept.
     pub keep: usize,
     /// Steps in a row without finite loss and gradients, after which the run ends.
@@ -111,6 +113,10 @@ pub fn train<S: Steps, D: Storage>(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Outcome, TrainError> {
     let mut run = Loop { job, steps, storage, reports, position, streak: None, loss: None, is_due: false };
+    // A run that begins again after a kill has this checkpoint already.
+    if job.intervals.save_initial && run.position.checkpoint.is_none() {
+        run.save()?;
+    }
     while run.position.step < job.settings.steps {
         run.step()?;
         let is_last = run.position.step == job.settings.steps;

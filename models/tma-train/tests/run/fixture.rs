@@ -121,7 +121,8 @@ impl Fixture {
         let stream = Stream::open(&output, &text, &TextTokenizer::Bytes)?;
         let settings = settings();
         let parts = windows::split(stream.len(), settings.validation, settings.window())?;
-        let intervals = Intervals { evaluate: 5, evaluations: 2, save: 4, keep: 2, patience: 3 };
+        let intervals =
+            Intervals { evaluate: 5, evaluations: 2, save: 4, save_initial: false, keep: 2, patience: 3 };
         Ok(Self { _folder: folder, output, settings, intervals, stream, parts })
     }
 

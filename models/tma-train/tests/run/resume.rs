@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tma_train::checkpoint::{self, Disk};
 use tma_train::losses::{self, Line, StepLine};
 use tma_train::train::Outcome;
@@ -104,6 +104,22 @@ fn a_kill_between_checkpoints_changes_nothing() -> Result<()> {
         assert_eq!(end.model, model, "killed in step {step}");
         assert_eq!(lines(&fixture)?, wanted, "killed in step {step}");
     }
+    Ok(())
+}
+
+#[test]
+fn the_first_weights_are_saved_before_the_first_step() -> Result<()> {
+    let (model, wanted) = uninterrupted(Quadratic::new())?;
+    let mut fixture = Fixture::new()?;
+    fixture.intervals.save_initial = true;
+    fixture.finish(Quadratic { fails_at: Some(1), ..Quadratic::new() })?;
+    let (folder, record) = checkpoint::newest(&fixture.output)?.found.context("a checkpoint was saved")?;
+    assert_eq!((record.step, record.loss), (0, None));
+    assert_eq!(folder, fixture.output.join("checkpoint-000000"));
+    assert_eq!(checkpoint::state(&folder, &record)?, Quadratic::new().state);
+    let end = fixture.finish(Quadratic::new())?;
+    assert_eq!(end.model, model);
+    assert_eq!(lines(&fixture)?, wanted);
     Ok(())
 }
 
