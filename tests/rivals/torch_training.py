@@ -15,8 +15,9 @@ PRECISION/MODE, where MODE is one of `torch.compile` or `eager`, and PRECISION i
     bf16        sums of the residual are bf16, as in tma-train
     f32         all is f32; products are TF32
 
-With `/blocks` after it, each layer is compiled, instead of the whole model. All recipes are tried
-while `--compile-seconds` last, and the fastest one trains, with the fastest kernel of attention.
+With `/blocks` after it, each layer is compiled, instead of the whole model. Recipes are tried for up
+to `--compile-seconds` and half of the model's time, and the fastest one trains, with the fastest
+kernel of attention. Without another one that works, it is `bf16/eager`.
 
 In a round each contestant trains some steps; the other one is stopped meanwhile, and keeps its
 memory. The first round is not counted. Losses are compared at each step. PyTorch in f32 trains the
