@@ -167,7 +167,8 @@ pub(in crate::model) fn queue<T: ModelElement, const N: usize>(
     let dgate = flat_mut(dgate, of_dgate)?;
     let dup = dup.map(|dup| flat_mut(dup, of_dup)).transpose()?;
     if let Some(staging) = Staging::of::<T>(rows, &all, 1, on.device().multiprocessors()) {
-        let key = slopes_staged::Key { form: T::FORM, threads: staging.threads };
+        // Twice as many threads, with half as many vectors.
+        let key = slopes_staged::Key { form: T::FORM, threads: 2 * staging.threads };
         slopes_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
             dependent(on),
             Grid::x(staging.blocks),
@@ -179,7 +180,7 @@ pub(in crate::model) fn queue<T: ModelElement, const N: usize>(
             rows.count,
             rows.inner,
             rows.columns,
-            staging.width,
+            2 * staging.width,
             staging.height,
             staging.run,
             function.form,

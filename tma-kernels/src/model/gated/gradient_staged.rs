@@ -54,14 +54,15 @@ pub mod batches {
     }
 
     /// Multiplies gradients by slopes as [`slopes`](super::super::gradient::rows::slopes) does.
-    /// `width` threads have a row of each batch. Gradients replace gates and other columns in their
+    /// `width` threads have a row of each batch, with two vectors each: functions take so many
+    /// instructions that all warps of a multiprocessor are needed. Gradients replace gates and other columns in their
     /// buffers.
-    #[tma_kernel(threads = THREADS, min_blocks = 512 / THREADS, unchecked, instances(
+    #[tma_kernel(threads = THREADS, min_blocks = 1024 / THREADS, unchecked, instances(
         (T, FORM) in [bf16 = (bf16, 1), f16 = (f16, 0), f32 = (f32, 0)],
-        THREADS in [short = 256, long = 512],
+        THREADS in [short = 512, long = 1024],
         let V = 16 / size_of::<T>(),
-        let LEN = THREADS * 4 * V as u32,
-        let WORDS = THREADS * 16,
+        let LEN = THREADS * 2 * V as u32,
+        let WORDS = THREADS * 8,
     ))]
     pub fn slopes_staged<
         T,
@@ -141,7 +142,7 @@ pub mod batches {
             let of_gate = slot * in_each;
             full[slot].wait(parity);
             let end = if mine.row < height_of(batches, batch) { columns } else { 0 };
-            for k in unroll(0..4u32) {
+            for k in unroll(0..2u32) {
                 if mine.column + k * mine.step < end {
                     let vector = mine.vector + k * width;
                     let x = unpacked::<FORM, V>(words[of_gate].get_vec::<4>(vector * 4));
