@@ -297,6 +297,7 @@ pub mod pieces {
         let counts: Stages<SharedArray<f32, WARPS>, 2> = shared();
         let label_logit: SharedArray<f32, WARPS> = shared();
         let leader = thread_idx().x == 0;
+        let loader = thread_idx().x == 32; // another warp, so that both work at a time
         let blocks = cluster_dim().x;
         let clusters = grid_dim().x / blocks;
         let shares = Shares { rows, columns, pieces, vectors, stride: logits_row, ignored };
@@ -320,7 +321,7 @@ pub mod pieces {
         }
         let mut index = block_idx().x / blocks;
         let mut ahead = Cursor { row: index, piece: 0, slot: 0 };
-        if leader {
+        if loader {
             ahead.row = counted(labels, shares, index);
             for _ in 0..SLOTS - 1 {
                 ahead =
@@ -398,7 +399,7 @@ pub mod pieces {
                     if gradient.is_none() {
                         fence_slots(); // the next piece replaces what was read
                         sync_threads();
-                        if leader {
+                        if loader {
                             ahead = load_next::<T, LEN, V, IN_PLACE>(
                                 logits, gradient, labels, shares, ahead, slots, full,
                             );
@@ -526,6 +527,10 @@ pub mod pieces {
                             }
                         }
                         fence_slots();
+                        if leader {
+                            // The stores of the previous piece, whose slot is next, have read it.
+                            bulk_wait_group_read::<0>();
+                        }
                         sync_threads();
                         if leader {
                             if of_piece.count > 0 {
@@ -533,8 +538,8 @@ pub mod pieces {
                                 out.bulk_store(start, slots[slot], 0, of_piece.count);
                             }
                             bulk_commit_group();
-                            // The stores of the previous piece, whose slot is next, have read it.
-                            bulk_wait_group_read::<1>();
+                        }
+                        if loader {
                             ahead = load_next::<T, LEN, V, IN_PLACE>(
                                 logits, gradient, labels, shares, ahead, slots, full,
                             );

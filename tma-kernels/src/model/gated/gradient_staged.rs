@@ -31,7 +31,8 @@ pub mod batches {
         pub up_start: u64,
     }
 
-    /// Starts the loads of a batch into adjacent buffers. One thread calls it.
+    /// Starts the loads of a batch into adjacent buffers: each of the loaders calls it, and loads its
+    /// tensor.
     #[tma_device]
     pub fn load_all<T: TileElement, const LEN: u32>(
         gate: Global<T>,
@@ -45,11 +46,15 @@ pub mod batches {
         full: Barrier,
     ) {
         let of_tensor = height_of(batches, batch) * batches.columns * size_of::<T>() as u32;
-        full.arrive_expect_tx(if up.is_some() { 3 * of_tensor } else { 2 * of_tensor });
-        load_batch(gate, sources.gate, batches, batch, buffers[first], full);
-        load_batch(dy, sources.dy, batches, batch, buffers[first + 1], full);
-        if let Some(up) = up {
-            load_part(up, sources.up, sources.up_start, batches, batch, buffers[first + 2], full);
+        full.arrive_expect_tx(of_tensor);
+        if warp_idx() == 1 {
+            load_batch(gate, sources.gate, batches, batch, buffers[first], full);
+        } else if warp_idx() == 2 {
+            load_batch(dy, sources.dy, batches, batch, buffers[first + 1], full);
+        } else {
+            if let Some(up) = up {
+                load_part(up, sources.up, sources.up_start, batches, batch, buffers[first + 2], full);
+            }
         }
     }
 
@@ -116,9 +121,12 @@ pub mod batches {
         let of_dup = Strides { outer: dup_outer, inner: dup_inner };
         let in_each = if up.is_some() { 3 } else { 2 };
         let slots = BUFFERS / in_each;
+        // Each tensor of a batch is loaded by a warp of its own, and results are stored by the first
+        // one, so that no thread keeps the others waiting for long.
+        let is_loader = lane_idx() == 0 && warp_idx() >= 1 && warp_idx() <= in_each;
         if leader {
             for i in 0..BUFFERS {
-                full[i].init(1);
+                full[i].init(in_each);
             }
             fence_barrier_init();
         }
@@ -128,7 +136,7 @@ pub mod batches {
 
         let mut ahead = block_idx().x;
         for i in 0..slots - 1 {
-            if leader && ahead < count {
+            if is_loader && ahead < count {
                 load_all(gate, dy, up, sources, batches, ahead, buffers, i * in_each, full[i]);
             }
             ahead += grid_dim().x;
@@ -163,6 +171,10 @@ pub mod batches {
                 }
             }
             fence_proxy_async();
+            if leader {
+                // The stores of the previous batch, whose buffers are next, have read them.
+                bulk_wait_group_read::<0>();
+            }
             sync_threads();
             if leader {
                 store_batch(dgate, of_dgate, batches, batch, buffers[of_gate]);
@@ -173,12 +185,10 @@ pub mod batches {
                     store_batch(dup, of_dup, batches, batch, buffers[of_gate + 2]);
                 }
                 bulk_commit_group();
-                if ahead < count {
-                    // The stores of the previous batch, whose buffers are next, have read them.
-                    bulk_wait_group_read::<1>();
-                    let next = if slot == 0 { slots - 1 } else { slot - 1 };
-                    load_all(gate, dy, up, sources, batches, ahead, buffers, next * in_each, full[next]);
-                }
+            }
+            if is_loader && ahead < count {
+                let next = if slot == 0 { slots - 1 } else { slot - 1 };
+                load_all(gate, dy, up, sources, batches, ahead, buffers, next * in_each, full[next]);
             }
             ahead += grid_dim().x;
             batch += grid_dim().x;

@@ -26,11 +26,10 @@ pub mod batches {
         pub dy: Strides,
         /// The gradients of the rows.
         pub dx: Strides,
-        /// Whether those are added to what is there, which is loaded as well.
-        pub adds: bool,
     }
 
-    /// Starts the loads of a batch into adjacent buffers. One thread calls it.
+    /// Starts the loads of a batch into adjacent buffers: each of the loaders calls it, and loads its
+    /// tensor.
     #[tma_device]
     pub fn load_all<T: TileElement, const LEN: u32, const BUFFERS: u32>(
         x: Global<T>,
@@ -44,10 +43,12 @@ pub mod batches {
         full: Barrier,
     ) {
         let of_tensor = height_of(batches, batch) * batches.columns * size_of::<T>() as u32;
-        full.arrive_expect_tx(if sources.adds { 3 * of_tensor } else { 2 * of_tensor });
-        load_batch(x, sources.x, batches, batch, buffers[first], full);
-        load_batch(dy, sources.dy, batches, batch, buffers[first + 1], full);
-        if sources.adds {
+        full.arrive_expect_tx(of_tensor);
+        if warp_idx() == 1 {
+            load_batch(x, sources.x, batches, batch, buffers[first], full);
+        } else if warp_idx() == 2 {
+            load_batch(dy, sources.dy, batches, batch, buffers[first + 1], full);
+        } else {
             load_batch(dx, sources.dx, batches, batch, buffers[first + 2], full);
         }
     }
@@ -155,13 +156,15 @@ pub mod batches {
             x: Strides { outer: x_outer, inner: x_inner },
             dy: Strides { outer: dy_outer, inner: dy_inner },
             dx: Strides { outer: dx_outer, inner: dx_inner },
-            adds,
         };
         let in_each = if adds { 3 } else { 2 };
         let slots = BUFFERS / in_each;
+        // Each tensor of a batch is loaded by a warp of its own, and results are stored by the first
+        // one: in a single thread, these instructions would take as long as the others have for a row.
+        let is_loader = lane_idx() == 0 && warp_idx() >= 1 && warp_idx() <= in_each;
         if leader {
             for i in 0..BUFFERS {
-                full[i].init(1);
+                full[i].init(in_each);
             }
             fence_barrier_init();
         }
@@ -171,7 +174,7 @@ pub mod batches {
 
         let mut ahead = block_idx().x;
         for i in 0..slots - 1 {
-            if leader && ahead < count {
+            if is_loader && ahead < count {
                 load_all(x, dy, dx, sources, batches, ahead, buffers, i * in_each, full[i]);
             }
             ahead += grid_dim().x;
@@ -326,16 +329,18 @@ pub mod batches {
                 }
             }
             fence_proxy_async();
+            if leader {
+                // The stores of the previous batch, whose buffers are next, have read them.
+                bulk_wait_group_read::<0>();
+            }
             sync_threads();
             if leader {
                 store_batch(dx, sources.dx, batches, batch, buffers[of_x]);
                 bulk_commit_group();
-                if ahead < count {
-                    // The stores of the previous batch, whose buffers are next, have read them.
-                    bulk_wait_group_read::<1>();
-                    let next = if slot == 0 { slots - 1 } else { slot - 1 };
-                    load_all(x, dy, dx, sources, batches, ahead, buffers, next * in_each, full[next]);
-                }
+            }
+            if is_loader && ahead < count {
+                let next = if slot == 0 { slots - 1 } else { slot - 1 };
+                load_all(x, dy, dx, sources, batches, ahead, buffers, next * in_each, full[next]);
             }
             ahead += grid_dim().x;
             batch += grid_dim().x;
