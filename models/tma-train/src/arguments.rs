@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::checkpoint::Record;
+use crate::error::TrainError;
 use crate::model::Model;
 use crate::schedule::Decay;
 use crate::settings::Settings;
-use crate::stream::Text;
+use crate::stream::SourceText;
 use crate::train::Intervals;
 
 /// The length of sequences, if neither the command line nor the model's context says less.
@@ -17,10 +19,11 @@ const LONGEST_DEFAULT: usize = 1024;
 ///
 /// The output folder gets losses.jsonl, losses.svg and checkpoints, which tma-generate and Hugging
 /// Face transformers load. If it has checkpoints already, the run continues from the newest one,
-/// bit for bit.
+/// unless --restart is given. On the simulator its numbers are those of a run without interruption,
+/// bit for bit; on a GPU, gradients are summed in an order that varies.
 ///
-/// Exit codes: 0 when all steps are done, 1 after an error, 2 for wrong arguments, 130 after ctrl-c
-/// and 143 after SIGTERM, which both save the state first.
+/// Exit codes: 0 when all steps are done, 1 after an error, 2 for wrong arguments, 130 after ctrl-c,
+/// 143 after SIGTERM and 129 after SIGHUP, which all save the state first.
 #[derive(Clone, Debug, Parser)]
 #[command(version, args_override_self = true)]
 pub struct Arguments {
@@ -56,7 +59,8 @@ pub struct Arguments {
     /// The greatest learning rate.
     #[arg(long, default_value_t = 6e-4)]
     pub learning_rate: f64,
-    /// The steps in which the learning rate grows. The default is a tenth of --steps, up to 100.
+    /// Warm-up steps, in which the learning rate grows. The default is a tenth of --steps, up to 100,
+    /// or that of the checkpoint from which the run continues.
     #[arg(long)]
     pub warmup: Option<u32>,
     /// The change of the learning rate after that: down to a tenth, or none.
@@ -95,17 +99,19 @@ pub struct Arguments {
     /// The newest checkpoints that are kept.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     pub keep: u16,
-    /// The steps in a row without finite loss and gradients, after which the run ends.
+    /// Consecutive steps without finite loss and gradients after which the run stops.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub patience: u32,
-    /// The device: the number of a GPU, or sim. The default is a GPU if there is one.
+    /// The device: the number of a GPU, as 0 or cuda:0, or sim. The default is the first GPU, or the
+    /// device that the environment variable TMA_DEVICE names.
     #[arg(long)]
     pub device: Option<String>,
-    /// Begin from the first step, and move what the output folder has to a folder in it.
+    /// Begin from the first step, and move what the output folder has to a folder in it. The command
+    /// without this option continues the new run.
     #[arg(long)]
     pub restart: bool,
     /// The steps between two lines of progress, where there is no terminal for a bar.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub print_every: u32,
     /// Print each line of losses.jsonl on the standard output as well.
     #[arg(long)]
@@ -113,9 +119,34 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the options that decide each number of the run.
-    pub fn settings(&self, model: &Model, text: &Text) -> Settings {
-        let [text, tokenizer] = text.digits();
+    /// Checks all that is known before the text is read.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Option`] with the first option that is out of its range.
+    pub fn check(&self, model: &Model) -> Result<(), TrainError> {
+        self.with_inputs(model, [String::new(), String::new()], None).check()?;
+        let context = model.config.context;
+        match self.length {
+            Some(length) if length > context => Err(TrainError::Option {
+                name: "length",
+                found: length.to_string(),
+                wanted: format!("give at most {context}, the model's context"),
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Returns the options that decide each number of the run. What is not given is that of the record
+    /// of the checkpoint from which the run continues, if there is one.
+    pub fn settings(&self, model: &Model, text: &SourceText, record: Option<&Record>) -> Settings {
+        self.with_inputs(model, text.digits(), record)
+    }
+
+    fn with_inputs(&self, model: &Model, digits: [String; 2], record: Option<&Record>) -> Settings {
+        let [text, tokenizer] = digits;
+        // The default depends on --steps, which may become more.
+        let default_warmup = record.map_or((self.steps / 10).min(100), |record| record.settings.warmup);
         Settings {
             model: model.json.clone(),
             text,
@@ -126,7 +157,7 @@ impl Arguments {
             sequences: self.sequences,
             length: self.length.unwrap_or(model.config.context.min(LONGEST_DEFAULT)),
             learning_rate: self.learning_rate,
-            warmup: self.warmup.unwrap_or((self.steps / 10).min(100)),
+            warmup: self.warmup.unwrap_or(default_warmup),
             schedule: self.schedule,
             weight_decay: self.weight_decay,
             clip: self.clip,

@@ -1,84 +1,87 @@
 //! A run, from its arguments to its last step.
 
-use std::path::PathBuf;
-
 use tma_kernels::optimizer::AdamWOptions;
 use tma_runtime::Device;
 use tma_training::{Trainer, TrainingOptions};
 
 use crate::arguments::Arguments;
-use crate::checkpoint::{self, Disk, Record};
+use crate::checkpoint::{self, Disk};
 use crate::error::TrainError;
-use crate::losses::Losses;
+use crate::interrupt::Interrupt;
+use crate::losses::LastLosses;
 use crate::model::{self, Model};
-use crate::progress::Progress;
-use crate::settings::{self, Settings};
-use crate::stream::{Stream, Text};
+use crate::progress::{Progress, note};
+use crate::resume::{self, Begin};
+use crate::settings::Settings;
+use crate::stream::{SourceText, TokenFile};
 use crate::train::{Job, Outcome, Position, Reports, train};
 use crate::{device, output, windows};
 
-/// Trains as the command line says, until all steps are done or `interrupted` returns true after a
-/// step. Returns the last checkpoint as well.
+/// The end of a run that did not fail.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Whether all steps are done.
+    pub outcome: Outcome,
+    /// The last step and checkpoint.
+    pub position: Position,
+    /// The last losses.
+    pub losses: LastLosses,
+}
+
+/// Trains as the command line says, until all steps are done or a signal has asked the run to end.
 ///
 /// # Errors
 ///
 /// Arguments out of their range, files that are missing, damaged or of another run, a loss that is
-/// no longer finite, and errors of the device.
-pub fn run(arguments: &Arguments, interrupted: &dyn Fn() -> bool) -> Result<(Outcome, Position), TrainError> {
+/// no longer finite, errors of the device, and [`TrainError::Interrupted`].
+pub fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<Summary, TrainError> {
+    let interrupted = || interrupt.code().is_some();
     let folder = arguments.output.as_path();
+    let model = model::open(&arguments.model, arguments.tokenizer.as_deref())?;
+    arguments.check(&model)?;
+    note(&format!("reading {}", arguments.text.display()));
+    let text = SourceText::open(&arguments.text, &model.tokenizer)?;
     // The lock is held until the end.
     let _lock = output::lock(folder)?;
-    let model = model::open(&arguments.model, arguments.tokenizer.as_deref())?;
-    let text = Text::open(&arguments.text, &model.tokenizer)?;
-    let settings = arguments.settings(&model, &text);
+    if !arguments.restart && !checkpoint::list(folder)?.is_empty() {
+        note("comparing the newest checkpoint with its checksums");
+    }
+    let search = resume::find(folder, arguments.restart)?;
+    let settings = arguments.settings(&model, &text, search.found.as_ref().map(|(_, record)| record));
     settings.check()?;
-    let resumed = resumed(arguments, &settings)?;
-    let stream = Stream::open(folder, &text, &model.tokenizer)?;
-    let parts = windows::split(stream.len(), settings.validation, settings.window())?;
+    resume::check(&search, &settings)?;
+    note("preparing the tokens of the text");
+    let tokens = TokenFile::open(folder, &text, &model.tokenizer, &interrupted)?;
+    let parts = windows::split(tokens.len(), settings.validation, settings.window())?;
 
     let device = device::open(arguments.device.as_deref())?;
+    note(&format!("preparing the model on {}", device.name()));
     let mut trainer = trainer(&device, &model, &settings, arguments.recompute)?;
-    let mut position = restore(&mut trainer, resumed)?;
-    eprintln!("{}", description(&device, &trainer, &settings, stream.len()));
-    let mut reports = Reports {
-        losses: Losses::open(folder, position.step, arguments.json)?,
-        progress: Progress::new(settings.steps, position.step, arguments.print_every),
-    };
+    let mut position = resume::restore(&mut trainer, &search)?;
+    if interrupted() {
+        return Err(TrainError::Interrupted);
+    }
+    let begin = Begin { restart: arguments.restart, prints: arguments.json };
+    let losses = resume::prepare(&mut Disk, folder, &search, begin, &note)?;
+    if let Some(checkpoint) = &position.checkpoint {
+        note(&format!("continuing from {}", checkpoint.display()));
+    }
+    note(&description(&device, &trainer, &settings, tokens.len()));
+    let progress = Progress::new(settings.steps, position.step, arguments.print_every);
+    let mut reports = Reports { losses, progress };
     let job = Job {
         output: folder,
         settings: &settings,
         intervals: arguments.intervals(),
-        stream: &stream,
+        tokens: &tokens,
         parts: &parts,
         tokenizer: &model.tokenizer.json(),
         peak: device::peak(device.name()).map(|peak| peak / trainer.flops_per_token()),
     };
-    let outcome = train(&job, &mut trainer, &mut Disk, &mut reports, &mut position, interrupted);
+    interrupt.begin_steps();
+    let outcome = train(&job, &mut trainer, &mut Disk, &mut reports, &mut position, &interrupted);
     reports.progress.finish();
-    Ok((outcome?, position))
-}
-
-/// Prepares the output folder, and returns the checkpoint to continue from, if there is one.
-fn resumed(arguments: &Arguments, settings: &Settings) -> Result<Option<(PathBuf, Record)>, TrainError> {
-    let folder = arguments.output.as_path();
-    checkpoint::clean(&mut Disk, folder)?;
-    if arguments.restart
-        && let Some(before) = output::move_away(folder)?
-    {
-        eprintln!("moved the checkpoints and losses before to {}", before.display());
-    }
-    let search = checkpoint::newest(folder)?;
-    if let Some((found, record)) = &search.found {
-        let differences = settings::differences(&record.settings, settings);
-        if !differences.is_empty() {
-            return Err(TrainError::OtherRun { folder: found.clone(), differences });
-        }
-    }
-    for (damaged, damage) in &search.damaged {
-        let aside = checkpoint::set_aside(&mut Disk, folder, damaged)?;
-        eprintln!("warning: {damage}; the checkpoint is now {}", aside.display());
-    }
-    Ok(search.found)
+    Ok(Summary { outcome: outcome?, position, losses: reports.losses.last() })
 }
 
 /// Returns a model with its first weights on a device.
@@ -105,19 +108,11 @@ fn trainer(
     Ok(Trainer::new(device, &model.config, options, settings.seed)?)
 }
 
-/// Restores the state of a checkpoint, if there is one.
-fn restore(trainer: &mut Trainer, resumed: Option<(PathBuf, Record)>) -> Result<Position, TrainError> {
-    let Some((folder, record)) = resumed else { return Ok(Position::default()) };
-    trainer.restore(&checkpoint::state(&folder, &record)?)?;
-    eprintln!("continuing from {}", folder.display());
-    Ok(Position { step: record.step, checkpoint: Some(folder) })
-}
-
 fn description(device: &Device, trainer: &Trainer, settings: &Settings, tokens: usize) -> String {
     let of_step = settings.tokens();
-    let windows = of_step as f64 * f64::from(settings.steps) / tokens.max(1) as f64;
+    let passes = of_step as f64 * f64::from(settings.steps) / tokens.max(1) as f64;
     format!(
-        "{} parameters on {}; {tokens} tokens of text, {of_step} in a step: {windows:.2} times the text in {} steps",
+        "{} parameters on {}; {tokens} tokens of text, {of_step} in a step: {passes:.2} times the text in {} steps",
         trainer.parameters(),
         device.name(),
         settings.steps

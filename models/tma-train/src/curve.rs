@@ -76,9 +76,17 @@ pub fn write(output: &Path, lines: &[Line]) -> Result<(), TrainError> {
 /// Returns means over the steps around each one.
 fn smoothed(points: &[Point]) -> Vec<Point> {
     let reach = points.len() / SMOOTHED_SHARE / 2;
-    let around = |index: usize| index.saturating_sub(reach)..(index + reach + 1).min(points.len());
-    let mean = |points: &[Point]| points.iter().map(|(_, loss)| loss).sum::<f64>() / points.len() as f64;
-    points.iter().enumerate().map(|(index, (step, _))| (*step, mean(&points[around(index)]))).collect()
+    // Sums of the losses before each point make the time independent of the reach.
+    let mut sums = vec![0.0];
+    sums.extend(points.iter().scan(0.0, |sum, (_, loss)| {
+        *sum += loss;
+        Some(*sum)
+    }));
+    let mean = |index: usize| {
+        let (begin, end) = (index.saturating_sub(reach), (index + reach + 1).min(points.len()));
+        (sums[end] - sums[begin]) / (end - begin) as f64
+    };
+    points.iter().enumerate().map(|(index, (step, _))| (*step, mean(index))).collect()
 }
 
 /// Returns points that are evenly spaced among others, with the last one.

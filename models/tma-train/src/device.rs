@@ -1,25 +1,30 @@
 //! The device of a run, and its greatest rate of operations.
 
-use tma_runtime::Device;
+use tma_runtime::{Device, Error};
 
 use crate::error::TrainError;
 
-/// Returns the device of a name: `sim`, or the number of a GPU. `None` stands for the first GPU, or
-/// the simulator if there is none.
+/// Returns the device of a name: `sim`, `3` or `cuda:3`. `None` stands for the first GPU, or the
+/// device that the environment variable `TMA_DEVICE` names.
 ///
 /// # Errors
 ///
-/// [`TrainError::Option`] and [`TrainError::Device`].
+/// [`TrainError::Option`], [`TrainError::NoGpu`] and [`TrainError::Device`].
 pub fn open(name: Option<&str>) -> Result<Device, TrainError> {
     match name {
-        None => Ok(Device::open()?),
+        None if std::env::var("TMA_DEVICE").is_ok_and(|name| !name.trim().is_empty()) => Ok(Device::open()?),
+        None => Device::cuda(0).map_err(|error| match error {
+            Error::NoBackend | Error::NoDriver { .. } | Error::NoDevice { .. } => {
+                TrainError::NoGpu { reason: Box::new(error) }
+            }
+            other => other.into(),
+        }),
         Some("sim") => Ok(Device::simulator()),
         Some(name) => {
-            let number = name.trim_start_matches("cuda").trim_start_matches(':');
-            let number = number.parse().map_err(|_| TrainError::Option {
+            let number = name.strip_prefix("cuda:").unwrap_or(name).parse().map_err(|_| TrainError::Option {
                 name: "device",
                 found: name.into(),
-                wanted: "give sim, or the number of a GPU".into(),
+                wanted: "give sim, or the number of a GPU, as 0 or cuda:0".into(),
             });
             open_gpu(number?)
         }

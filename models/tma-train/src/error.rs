@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tma_models::ModelError;
 
-use crate::checkpoint::Damage;
+use crate::checkpoint::{self, Damage};
 use crate::steps::TrainingError;
 
 /// The reason why a run cannot begin, or ends before its last step.
@@ -122,6 +122,42 @@ pub enum TrainError {
     #[error(transparent)]
     Damaged(#[from] Damage),
 
+    /// A checkpoint of another version of the program.
+    #[error(
+        "{} has version {version}, and this program reads version {}: continue with the program that wrote it, \
+         or give another --output, or --restart",
+        path.display(), checkpoint::VERSION
+    )]
+    Version {
+        /// The file with the record.
+        path: PathBuf,
+        /// The version of the file.
+        version: u32,
+    },
+
+    /// A checkpoint whose folder has the name of another step.
+    #[error(
+        "{} has the state after step {step}: rename it to {}, or move it out of the output folder",
+        folder.display(), checkpoint::name_of(*step)
+    )]
+    Misnamed {
+        /// The checkpoint.
+        folder: PathBuf,
+        /// The step of its record.
+        step: u32,
+    },
+
+    /// A signal before the first step.
+    #[error("interrupted before the first step")]
+    Interrupted,
+
+    /// No GPU, and nobody asked for the simulator.
+    #[error("no GPU was found ({reason}): give --device sim to simulate, which suits only tiny models")]
+    NoGpu {
+        /// The reason.
+        reason: Box<tma_runtime::Error>,
+    },
+
     /// An output folder that another process uses.
     #[error("another process trains in {}: end it, or give another --output", output.display())]
     Locked {
@@ -145,7 +181,7 @@ pub enum TrainError {
     /// Losses or gradients that have not been finite for too long.
     #[error(
         "no finite loss and gradients in {count} steps, since step {since}: lower --learning-rate or \
-         --clip, or lengthen --warmup. {}",
+         --clip, or lengthen --warmup, and add --restart. {}",
         kept_text(kept.as_deref())
     )]
     Diverged {

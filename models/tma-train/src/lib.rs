@@ -1,4 +1,4 @@
-//! Trains a language model from a text file, with checkpoints from which it resumes bit for bit.
+//! Trains a language model from a text file, with checkpoints from which it resumes.
 //!
 //! | module | what it has |
 //! | --- | --- |
@@ -8,7 +8,7 @@
 //! | [`schedule`] | learning rates |
 //! | [`steps`] | the interface of a model that is trained |
 //! | [`mod@train`] | the loop |
-//! | [`checkpoint`] | the state of a run in a folder |
+//! | [`checkpoint`], [`resume`] | the state of a run in a folder; the one to continue from |
 //! | [`losses`], [`curve`] | losses as lines of JSON, and as a picture |
 //! | [`command`], [`output`], [`device`] | a run by its arguments; its folder; its device |
 //! | [`progress`], [`interrupt`] | a bar; signals |
@@ -24,6 +24,7 @@ pub mod losses;
 pub mod model;
 pub mod output;
 pub mod progress;
+pub mod resume;
 pub mod schedule;
 pub mod settings;
 pub mod steps;

@@ -1,7 +1,7 @@
 //! `losses.jsonl`: a line of JSON for each step, and for each loss of the held-out text.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -47,10 +47,14 @@ pub struct StepLine {
 
 /// The line of a loss of the held-out text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+// Each line of a step has its number as well, and must not become one of these.
+#[serde(deny_unknown_fields)]
 pub struct ValidationLine {
     /// The steps before it.
     pub step: u32,
     /// The mean loss.
+    // `deserialize_with` makes the field required: `{"step":2}` is no line of a run.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub validation_loss: Option<f32>,
 }
 
@@ -74,6 +78,7 @@ pub fn finite(number: f32) -> Option<f32> {
 pub struct Losses {
     path: PathBuf,
     file: File,
+    lines: Vec<Line>,
     /// Whether lines also go to the standard output.
     prints: bool,
 }
@@ -84,16 +89,39 @@ impl Losses {
     ///
     /// # Errors
     ///
-    /// [`TrainError::Read`] and [`TrainError::Write`].
+    /// [`TrainError::Read`] for a line that is none of a run, and [`TrainError::Write`].
     pub fn open(output: &Path, step: u32, prints: bool) -> Result<Self, TrainError> {
         let path = output.join(NAME);
         let failed = TrainError::writing(&path);
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(&failed)?;
-        let (_, bytes) = lines_up_to(&path, step)?;
+        let (mut lines, mut bytes) = (vec![], 0);
+        for (line, end) in lines_of(&path)?.into_iter().take_while(|(line, _)| line.step() <= step) {
+            lines.push(line);
+            bytes = end;
+        }
         // Not every system lets a file that is opened for appending be shortened.
         let shortened = OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(bytes));
         shortened.map_err(&failed)?;
-        Ok(Self { path: output.join(NAME), file, prints })
+        Ok(Self { path: output.join(NAME), file, lines, prints })
+    }
+
+    /// Returns all lines.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Returns the last loss of a step and that of the held-out text, if they are finite.
+    pub fn last(&self) -> LastLosses {
+        let lines = || self.lines.iter().rev();
+        let step = lines().find_map(|line| match line {
+            Line::Step(line) => Some(line.loss),
+            Line::Validation(_) => None,
+        });
+        let validation = lines().find_map(|line| match line {
+            Line::Step(_) => None,
+            Line::Validation(line) => Some(line.validation_loss),
+        });
+        LastLosses { step: step.flatten(), validation: validation.flatten() }
     }
 
     /// Appends a line, which others can read at once.
@@ -105,9 +133,10 @@ impl Losses {
         let failed = TrainError::writing(&self.path);
         let json = serde_json::to_string(line).map_err(|error| failed(error.into()))? + "\n";
         self.file.write_all(json.as_bytes()).map_err(&failed)?;
+        self.lines.push(*line);
         if self.prints {
             // A reader that went away does not end the training.
-            let _ = std::io::stdout().lock().write_all(json.as_bytes());
+            let _ = io::stdout().lock().write_all(json.as_bytes());
         }
         Ok(())
     }
@@ -122,28 +151,53 @@ impl Losses {
     }
 }
 
+/// The last losses of a run, if they are finite.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LastLosses {
+    /// The loss of the last step.
+    pub step: Option<f32>,
+    /// The last loss of the held-out text.
+    pub validation: Option<f32>,
+}
+
 /// Reads all lines of an output folder.
 ///
 /// # Errors
 ///
 /// [`TrainError::Read`].
 pub fn read(output: &Path) -> Result<Vec<Line>, TrainError> {
-    Ok(lines_up_to(&output.join(NAME), u32::MAX)?.0)
+    Ok(lines_of(&output.join(NAME))?.into_iter().map(|(line, _)| line).collect())
 }
 
-/// Returns the lines up to a step, and their bytes. They end before the first line that is not
-/// whole, which a process did not finish.
-fn lines_up_to(path: &Path, step: u32) -> Result<(Vec<Line>, u64), TrainError> {
+/// Returns the lines of a file, each with the bytes up to its end. A last line without a line break,
+/// which a process did not finish, is left out.
+fn lines_of(path: &Path) -> Result<Vec<(Line, u64)>, TrainError> {
     let failed = TrainError::reading(path);
     let mut reader = BufReader::new(File::open(path).map_err(&failed)?);
     let (mut lines, mut bytes, mut text) = (vec![], 0, vec![]);
     loop {
         text.clear();
-        let read = reader.read_until(b'\n', &mut text).map_err(&failed)?;
-        match serde_json::from_slice::<Line>(&text) {
-            Ok(line) if text.ends_with(b"\n") && line.step() <= step => lines.push(line),
-            Ok(_) | Err(_) => return Ok((lines, bytes)),
+        bytes += reader.read_until(b'\n', &mut text).map_err(&failed)? as u64;
+        if !text.ends_with(b"\n") {
+            return Ok(lines);
         }
-        bytes += read as u64;
+        let before = lines.last().map_or(0, |(line, _): &(Line, u64)| line.step());
+        let line = parsed(&text, before).map_err(|reason| {
+            let number = lines.len() + 1;
+            failed(io::Error::other(format!(
+                "line {number} {reason}. Repair the line, or move the file away"
+            )))
+        })?;
+        lines.push((line, bytes));
+    }
+}
+
+/// Parses a line that follows one of a step, or returns what is wrong with it.
+fn parsed(text: &[u8], before: u32) -> Result<Line, String> {
+    let line: Line = serde_json::from_slice(text)
+        .map_err(|_| "is neither that of a step nor that of a validation".to_owned())?;
+    match line.step() {
+        step if step < before => Err(format!("is of step {step}, after one of step {before}")),
+        _ => Ok(line),
     }
 }

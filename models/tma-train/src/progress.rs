@@ -1,11 +1,30 @@
 //! The progress of a run: a bar in a terminal, and elsewhere a line now and then.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::losses::{StepLine, ValidationLine};
+
+/// Writes a line to the standard error. A reader that went away does not end the training.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Returns a bar of the bytes of a text, which is hidden outside a terminal.
+pub(crate) fn byte_bar(bytes: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
+    bar.set_style(style("tokens: {bytes}/{total_bytes} {wide_bar} {eta} left"));
+    bar
+}
+
+/// Returns the style of a template. Templates are constants, and a mistake in one only changes how
+/// the bar looks.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
 
 /// The progress of a run, on the standard error.
 #[derive(Debug)]
@@ -13,6 +32,8 @@ pub struct Progress {
     bar: ProgressBar,
     /// Steps between two lines, if there is no bar.
     lines: Option<u32>,
+    /// Whether steps and validations are shown at all.
+    is_shown: bool,
     steps: u32,
     validation: Option<f32>,
 }
@@ -21,25 +42,21 @@ impl Progress {
     /// Returns the progress of a run of `steps` steps, of which `done` are done. Outside a terminal,
     /// there is a line every `every` steps.
     pub fn new(steps: u32, done: u32, every: u32) -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
+        let is_terminal = io::stderr().is_terminal();
         let bar = ProgressBar::with_draw_target(Some(steps.into()), ProgressDrawTarget::stderr());
-        // The template is a constant, and a mistake in it only changes how the bar looks.
-        let template = "{pos}/{len} {wide_bar} {msg}, {eta} left";
-        bar.set_style(
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
-        );
+        bar.set_style(style("{pos}/{len} {wide_bar} {msg}, {eta} left"));
         bar.set_position(done.into());
         bar.reset_eta();
         bar.set_message("first step");
         if is_terminal {
             bar.enable_steady_tick(Duration::from_millis(500));
         }
-        Self { bar, lines: (!is_terminal).then_some(every.max(1)), steps, validation: None }
+        Self { bar, lines: (!is_terminal).then_some(every.max(1)), is_shown: true, steps, validation: None }
     }
 
     /// Returns a progress that shows nothing but messages.
     pub fn quiet() -> Self {
-        Self { bar: ProgressBar::hidden(), lines: None, steps: 0, validation: None }
+        Self { bar: ProgressBar::hidden(), lines: None, is_shown: false, steps: 0, validation: None }
     }
 
     /// Shows a step.
@@ -49,22 +66,29 @@ impl Progress {
         self.bar.set_message(text.clone());
         let is_shown = |every: u32| line.step.is_multiple_of(every) || line.step == self.steps;
         if self.lines.is_some_and(is_shown) {
-            eprintln!("step {} of {}: {text}", line.step, self.steps);
+            note(&format!("step {} of {}: {text}", line.step, self.steps));
         }
     }
 
     /// Shows a loss of the held-out text, also beside the next steps.
     pub fn validation(&mut self, line: &ValidationLine) {
         self.validation = line.validation_loss;
-        if self.lines.is_some() {
-            let loss = line.validation_loss.map_or_else(|| "not finite".into(), |loss| format!("{loss:.4}"));
-            eprintln!("step {} of {}: validation loss {loss}", line.step, self.steps);
+        let loss = line.validation_loss.map_or_else(|| "not finite".into(), |loss| format!("{loss:.4}"));
+        if self.is_shown {
+            self.message(&format!("step {} of {}: validation loss {loss}", line.step, self.steps));
+        }
+    }
+
+    /// Shows that a checkpoint was written, with the time for which no step ran.
+    pub fn saved(&self, folder: &Path, time: Duration) {
+        if self.is_shown {
+            self.message(&format!("saved {} in {:.1} s", folder.display(), time.as_secs_f64()));
         }
     }
 
     /// Writes a message above the bar.
     pub fn message(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| note(text));
     }
 
     /// Removes the bar.

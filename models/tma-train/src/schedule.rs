@@ -22,7 +22,7 @@ const LAST_SHARE: f64 = 0.1;
 pub struct Schedule {
     /// The greatest learning rate.
     pub peak: f64,
-    /// Steps up to the greatest learning rate, from which the first ones have less.
+    /// Warm-up steps.
     pub warmup: u32,
     /// Steps of the run.
     pub steps: u32,
@@ -31,7 +31,8 @@ pub struct Schedule {
 }
 
 /// Returns the learning rate of a step, of which the first one is 0. The last step of a run has
-/// exactly a tenth of the greatest rate, unless the rate is constant.
+/// exactly a tenth of the greatest rate, unless the rate is constant or that step is the only one
+/// after the warm-up.
 pub fn learning_rate(schedule: &Schedule, step: u32) -> f32 {
     let Schedule { peak, warmup, steps, decay } = *schedule;
     if step < warmup {

@@ -27,7 +27,7 @@ pub struct Settings {
     pub length: usize,
     /// The greatest learning rate.
     pub learning_rate: f64,
-    /// Steps up to the greatest learning rate.
+    /// Warm-up steps.
     pub warmup: u32,
     /// The change of the learning rate after the warm-up.
     pub schedule: Decay,
@@ -71,8 +71,11 @@ impl Settings {
     /// [`TrainError::Option`] with the first option that is out of its range.
     pub fn check(&self) -> Result<(), TrainError> {
         let whole_batch = self.sequences > 0 && self.batch > 0 && self.batch.is_multiple_of(self.sequences);
-        let is_share = |share: f64| (0.0..1.0).contains(&share);
-        let is_finite = |number: f64| number.is_finite() && number >= 0.0;
+        // Kernels have `f32`: numbers are judged as those, in which small ones are 0.
+        let is_share = |share: f64| (0.0..1.0).contains(&(share as f32));
+        let is_finite = |number: f64| (number as f32).is_finite() && number >= 0.0;
+        let is_positive = |number: f64| is_finite(number) && number as f32 > 0.0;
+        let is_clip = self.clip == 0.0 || is_positive(self.clip);
         let multiple = format!("give a multiple of --sequences, which is {}", self.sequences);
         let rules = [
             ("steps", self.steps > 0, self.steps.to_string(), "give at least 1"),
@@ -81,9 +84,9 @@ impl Settings {
             ("batch", whole_batch, self.batch.to_string(), &multiple),
             (
                 "learning-rate",
-                is_finite(self.learning_rate) && self.learning_rate > 0.0,
-                self.learning_rate.to_string(),
-                "give a number above 0",
+                is_positive(self.learning_rate),
+                number(self.learning_rate),
+                "give a number above 0 that f32 has",
             ),
             ("warmup", self.warmup < self.steps, self.warmup.to_string(), "give less than --steps"),
             (
@@ -92,9 +95,19 @@ impl Settings {
                 self.weight_decay.to_string(),
                 "give a number of at least 0",
             ),
-            ("clip", is_finite(self.clip), self.clip.to_string(), "give a number of at least 0"),
-            ("beta1", is_share(self.beta1), self.beta1.to_string(), "give a number from 0 up to 1"),
-            ("beta2", is_share(self.beta2), self.beta2.to_string(), "give a number from 0 up to 1"),
+            ("clip", is_clip, number(self.clip), "give 0, or a number above 0 that f32 has"),
+            (
+                "beta1",
+                is_share(self.beta1),
+                self.beta1.to_string(),
+                "give a number from 0 up to 1, and below 1 as f32",
+            ),
+            (
+                "beta2",
+                is_share(self.beta2),
+                self.beta2.to_string(),
+                "give a number from 0 up to 1, and below 1 as f32",
+            ),
             (
                 "validation",
                 is_share(self.validation),
@@ -106,6 +119,15 @@ impl Settings {
             None => Ok(()),
             Some((name, _, found, wanted)) => Err(TrainError::Option { name, found, wanted: wanted.into() }),
         }
+    }
+}
+
+/// Returns the text of a number, without long rows of zeros.
+fn number(number: f64) -> String {
+    match number.abs() {
+        1e-9..1e16 => number.to_string(),
+        size if size > 0.0 && size.is_finite() => format!("{number:e}"),
+        _ => number.to_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 pub use tma_training::{State, StateTensor, StepReport, Trainer, TrainingError};
 
 /// A model that is trained step by step: [`Trainer`], or a small function in a test.
-pub trait Steps {
+pub trait Trainable {
     /// Computes gradients, and updates all parameters. `tokens` are the windows of all
     /// micro-batches, one after the other.
     ///
@@ -16,7 +16,7 @@ pub trait Steps {
     ///
     /// # Errors
     ///
-    /// Those of [`Steps::step`].
+    /// Those of [`Trainable::step`].
     fn evaluate(&mut self, tokens: &[u32]) -> Result<f32, TrainingError>;
 
     /// Returns all that the next step depends on.
@@ -34,7 +34,7 @@ pub trait Steps {
     fn restore(&mut self, state: &State) -> Result<(), TrainingError>;
 }
 
-impl Steps for Trainer {
+impl Trainable for Trainer {
     fn step(&mut self, tokens: &[u32], learning_rate: f32) -> Result<StepReport, TrainingError> {
         self.step(tokens, learning_rate)
     }

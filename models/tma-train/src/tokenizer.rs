@@ -18,8 +18,21 @@ const KNOWN_ENDS: [&str; 4] = [END_TEXT, "<|end_of_text|>", "</s>", "<eos>"];
 
 /// The bytes that a tokenizer converts at a time: enough for all threads, and little memory.
 const BATCH_BYTES: usize = 1 << 24;
-/// The least number of bytes of a piece, which is a line's end away from its last one.
+/// The bytes after which a piece ends before a line break.
 const PIECE_BYTES: usize = 1 << 16;
+/// The bytes after which it ends before any white space.
+const LONG_PIECE_BYTES: usize = 1 << 20;
+/// The bytes after which it ends before any character.
+const LONGEST_PIECE_BYTES: usize = 1 << 22;
+
+/// Tokens of a part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// The tokens.
+    pub tokens: &'a [u32],
+    /// The bytes of the text that they stand for.
+    pub bytes: usize,
+}
 
 /// The conversion of a text to tokens.
 #[derive(Debug)]
@@ -53,7 +66,7 @@ impl TextTokenizer {
         Ok(Self::File { path: path.into(), json, tokenizer: Box::new(tokenizer) })
     }
 
-    /// Returns the number of tokens: the greatest one and 1.
+    /// Returns the number of tokens: one more than the greatest id.
     pub fn tokens(&self) -> usize {
         match self {
             Self::Bytes => END as usize + 1,
@@ -81,8 +94,9 @@ impl TextTokenizer {
 
     /// Converts a text, and passes its tokens on piece by piece.
     ///
-    /// Tokenizers convert pieces of 64 KiB or more by themselves. A piece ends before a single line
-    /// break, where nearly all tokenizers begin a token in any case.
+    /// Tokenizers convert pieces of 64 KiB or more by themselves. A piece ends between a letter or a
+    /// digit and a line break, where nearly all tokenizers begin a token in any case. Where there is no
+    /// such place, it ends before other white space after 1 MiB, and before any character after 4 MiB.
     ///
     /// # Errors
     ///
@@ -90,7 +104,7 @@ impl TextTokenizer {
     pub fn encode(
         &self,
         text: &[u8],
-        write: &mut dyn FnMut(&[u32]) -> Result<(), TrainError>,
+        write: &mut dyn FnMut(Piece<'_>) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
         match self {
             Self::Bytes => encode_bytes(text, write),
@@ -110,21 +124,20 @@ fn failed(path: &Path, error: &tokenizers::Error) -> TrainError {
 /// Converts each byte, but [`END_TEXT`] to one token.
 fn encode_bytes(
     mut text: &[u8],
-    write: &mut dyn FnMut(&[u32]) -> Result<(), TrainError>,
+    write: &mut dyn FnMut(Piece<'_>) -> Result<(), TrainError>,
 ) -> Result<(), TrainError> {
     let end = END_TEXT.as_bytes();
     let mut tokens = Vec::with_capacity(PIECE_BYTES);
+    let mut bytes = 0;
     while let Some(&first) = text.first() {
-        if text.starts_with(end) {
-            tokens.push(END);
-            text = &text[end.len()..];
-        } else {
-            tokens.push(u32::from(first));
-            text = &text[1..];
-        }
+        let (token, length) = if text.starts_with(end) { (END, end.len()) } else { (first.into(), 1) };
+        tokens.push(token);
+        bytes += length;
+        text = &text[length..];
         if tokens.len() == PIECE_BYTES || text.is_empty() {
-            write(&tokens)?;
+            write(Piece { tokens: &tokens, bytes })?;
             tokens.clear();
+            bytes = 0;
         }
     }
     Ok(())
@@ -132,44 +145,59 @@ fn encode_bytes(
 
 /// Converts pieces of a text, several at a time.
 fn encode_pieces(
-    text: &str,
+    mut text: &str,
     path: &Path,
     tokenizer: &tokenizers::Tokenizer,
-    write: &mut dyn FnMut(&[u32]) -> Result<(), TrainError>,
+    write: &mut dyn FnMut(Piece<'_>) -> Result<(), TrainError>,
 ) -> Result<(), TrainError> {
-    let pieces = pieces(text);
-    for batch in pieces.chunks((BATCH_BYTES / PIECE_BYTES).max(1)) {
+    while !text.is_empty() {
+        let batch = batch(&mut text);
         let encodings =
-            tokenizer.encode_batch_fast(batch.to_vec(), false).map_err(|error| failed(path, &error))?;
-        for encoding in encodings {
-            write(encoding.get_ids())?;
+            tokenizer.encode_batch_fast(batch.clone(), false).map_err(|error| failed(path, &error))?;
+        for (encoding, piece) in encodings.iter().zip(batch) {
+            write(Piece { tokens: encoding.get_ids(), bytes: piece.len() })?;
         }
     }
     Ok(())
 }
 
-/// Splits a text before line breaks that are between two characters which are no white space.
-fn pieces(mut text: &str) -> Vec<&str> {
-    let mut pieces = vec![];
-    while let Some(end) = piece_end(text.as_bytes()) {
-        let (piece, rest) = text.split_at(end);
+/// Takes pieces of some [`BATCH_BYTES`] from the beginning of a text.
+fn batch<'a>(text: &mut &'a str) -> Vec<&'a str> {
+    let (mut pieces, mut bytes) = (vec![], 0);
+    while !text.is_empty() && bytes < BATCH_BYTES {
+        let (piece, rest) = text.split_at(piece_end(text));
         pieces.push(piece);
-        text = rest;
-    }
-    if !text.is_empty() {
-        pieces.push(text);
+        bytes += piece.len();
+        *text = rest;
     }
     pieces
 }
 
-/// Returns the index of the first place to split after [`PIECE_BYTES`].
-fn piece_end(text: &[u8]) -> Option<usize> {
-    let is_single = |three: &[u8]| match three {
-        [before, b'\n', after] => !before.is_ascii_whitespace() && !after.is_ascii_whitespace(),
-        _ => false,
+/// Returns the index at which the first piece of a text ends.
+fn piece_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    // The index of the first place from `from` to `to` where one of two bytes makes it an end.
+    let first = |from: usize, to: usize, is_end: fn(u8, u8) -> bool| {
+        let range = bytes.get(from..to.min(bytes.len()))?;
+        range.windows(2).position(|two| is_end(two[0], two[1])).map(|at| from + at + 1)
     };
-    let from = text.get(PIECE_BYTES..)?;
-    from.windows(3).position(is_single).map(|at| PIECE_BYTES + at + 1)
+    if bytes.len() <= PIECE_BYTES {
+        return bytes.len();
+    }
+    first(PIECE_BYTES, LONG_PIECE_BYTES, ends_line)
+        .or_else(|| first(LONG_PIECE_BYTES, LONGEST_PIECE_BYTES, ends_word))
+        .unwrap_or_else(|| text.floor_char_boundary(LONGEST_PIECE_BYTES))
+}
+
+/// Returns whether a line break begins white space after a letter or a digit. Some tokenizers have
+/// tokens of punctuation together with line breaks.
+fn ends_line(before: u8, after: u8) -> bool {
+    before.is_ascii_alphanumeric() && matches!(after, b'\n' | b'\r')
+}
+
+/// Returns whether white space begins.
+fn ends_word(before: u8, after: u8) -> bool {
+    !before.is_ascii_whitespace() && after.is_ascii_whitespace()
 }
 
 /// Returns a `tokenizer.json` whose tokens are bytes: a BPE without merges.
@@ -209,4 +237,26 @@ fn letter(byte: u8) -> char {
     }
     let before = (0..byte).filter(|&other| !is_printable(other)).count() as u32;
     char::from_u32(0x100 + before).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_without_white_space_are_split_between_characters() {
+        let text = "\u{65e5}".repeat(LONGEST_PIECE_BYTES / 2);
+        let end = piece_end(&text);
+        assert!(text.is_char_boundary(end));
+        assert!((LONGEST_PIECE_BYTES - 3..=LONGEST_PIECE_BYTES).contains(&end), "{end}");
+    }
+
+    #[test]
+    fn pieces_end_after_letters_and_before_line_breaks() {
+        let begin = "a ".repeat(PIECE_BYTES / 2);
+        for (rest, wanted) in [("end.\nnext\nand", 9), ("end\r\n\r\nand", 3), ("1\n2\n3", 1)] {
+            let text = format!("{begin}{rest}{}", " more".repeat(LONG_PIECE_BYTES));
+            assert_eq!(piece_end(&text), begin.len() + wanted, "{rest:?}");
+        }
+    }
 }

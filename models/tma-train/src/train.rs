@@ -1,5 +1,6 @@
 //! The loop of a run: steps, losses of the held-out text, checkpoints.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -10,8 +11,8 @@ use crate::losses::{self, Line, Losses, StepLine, ValidationLine, finite};
 use crate::progress::Progress;
 use crate::schedule::learning_rate;
 use crate::settings::Settings;
-use crate::steps::{StepReport, Steps};
-use crate::stream::Stream;
+use crate::steps::{StepReport, Trainable};
+use crate::stream::TokenFile;
 use crate::windows::{self, Parts};
 
 /// When the loop does more than a step. None of it changes the numbers of the run.
@@ -27,7 +28,7 @@ pub struct Intervals {
     pub save_initial: bool,
     /// Checkpoints that are kept.
     pub keep: usize,
-    /// Steps in a row without finite loss and gradients, after which the run ends.
+    /// Consecutive steps without finite loss and gradients after which the run stops.
     pub patience: u32,
 }
 
@@ -41,7 +42,7 @@ pub struct Job<'a> {
     /// When the loop does more than a step.
     pub intervals: Intervals,
     /// The tokens of the text.
-    pub stream: &'a Stream,
+    pub tokens: &'a TokenFile,
     /// The parts of the text.
     pub parts: &'a Parts,
     /// The contents of `tokenizer.json`.
@@ -104,7 +105,7 @@ struct Loop<'a, 'b, S, D> {
 /// # Errors
 ///
 /// [`TrainError::Diverged`], [`TrainError::NotFinite`], and those of steps and files.
-pub fn train<S: Steps, D: Storage>(
+pub fn train<S: Trainable, D: Storage>(
     job: &Job<'_>,
     steps: &mut S,
     storage: &mut D,
@@ -132,15 +133,15 @@ pub fn train<S: Steps, D: Storage>(
     }
 }
 
-impl<S: Steps, D: Storage> Loop<'_, '_, S, D> {
+impl<S: Trainable, D: Storage> Loop<'_, '_, S, D> {
     /// Does a step, and appends its line.
     fn step(&mut self) -> Result<(), TrainError> {
-        let Job { settings, stream, parts, intervals, .. } = self.job;
+        let Job { settings, tokens: text, parts, intervals, .. } = self.job;
         let index = self.position.step;
         let rate = learning_rate(&settings.rates(), index);
         let start = Instant::now();
         let tokens =
-            windows::draw(stream, &parts.training, settings.seed, index, settings.batch, settings.window());
+            windows::draw(text, &parts.training, settings.seed, index, settings.batch, settings.window());
         let report = self.steps.step(&tokens, rate)?;
         let seconds = start.elapsed().as_secs_f64();
         self.position.step += 1;
@@ -177,12 +178,12 @@ impl<S: Steps, D: Storage> Loop<'_, '_, S, D> {
 
     /// Computes the loss of the held-out text, if there is any, and appends its line.
     fn evaluate(&mut self) -> Result<(), TrainError> {
-        let Job { settings, stream, parts, intervals, .. } = self.job;
+        let Job { settings, tokens: text, parts, intervals, .. } = self.job;
         if parts.validation.is_empty() {
             return Ok(());
         }
         let (sequences, window) = (settings.sequences, settings.window());
-        let tokens = windows::spaced(stream, &parts.validation, intervals.evaluations * sequences, window);
+        let tokens = windows::spaced(text, &parts.validation, intervals.evaluations * sequences, window);
         let mut sum = 0.0;
         for micro_batch in tokens.chunks(sequences * window) {
             sum += f64::from(self.steps.evaluate(micro_batch)?);
@@ -197,6 +198,7 @@ impl<S: Steps, D: Storage> Loop<'_, '_, S, D> {
     /// Writes a checkpoint, and removes older ones.
     fn save(&mut self) -> Result<(), TrainError> {
         let Job { output, settings, tokenizer, intervals, .. } = *self.job;
+        let start = Instant::now();
         // Steps of a checkpoint must not be missing in the file of losses.
         self.reports.losses.sync()?;
         let state = self.steps.state()?;
@@ -212,17 +214,26 @@ impl<S: Steps, D: Storage> Loop<'_, '_, S, D> {
         let kept = self.position.checkpoint.as_deref();
         let contents = Contents { record, state: &state, tokenizer, kept };
         let folder = checkpoint::save(self.storage, output, &contents)?;
+        self.reports.progress.saved(&folder, start.elapsed());
         self.position.checkpoint = Some(folder);
-        checkpoint::prune(self.storage, output, intervals.keep)
+        // The new checkpoint is safe, and a removal is tried again after the next one.
+        if let Err(error) = checkpoint::prune(self.storage, output, intervals.keep) {
+            self.warn(&error);
+        }
+        Ok(())
     }
 
     /// Draws the picture. A run does not end because of it.
     fn draw(&self) {
-        let output = self.job.output;
-        let drawn = losses::read(output).and_then(|lines| curve::write(output, &lines));
-        if let Err(error) = drawn {
-            self.reports.progress.message(&format!("warning: {error}"));
+        if let Err(error) = curve::write(self.job.output, self.reports.losses.lines()) {
+            self.warn(&error);
         }
+    }
+
+    /// Shows an error that does not end the run, with its reason.
+    fn warn(&self, error: &TrainError) {
+        let reason = error.source().map_or_else(String::new, |reason| format!(": {reason}"));
+        self.reports.progress.message(&format!("warning: {error}{reason}"));
     }
 
     fn diverged(&self, streak: Streak) -> TrainError {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::error::TrainError;
-use crate::stream::Stream;
+use crate::stream::TokenFile;
 
 /// The parts of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ fn too_short(part: &'static str, tokens: usize, window: usize, fix: &'static str
 
 /// Returns the windows of a step, one after the other.
 pub fn draw(
-    stream: &Stream,
+    text: &TokenFile,
     part: &Range<usize>,
     seed: u64,
     step: u32,
@@ -54,17 +54,17 @@ pub fn draw(
     let mut tokens = Vec::with_capacity(windows * window);
     for index in 0..windows as u64 {
         let start = part.start + drawn(seed, step, index, starts) as usize;
-        stream.append(start, window, &mut tokens);
+        text.append(start, window, &mut tokens);
     }
     tokens
 }
 
 /// Returns `windows` windows that are evenly spaced over a part, from its first token to its last.
-pub fn spaced(stream: &Stream, part: &Range<usize>, windows: usize, window: usize) -> Vec<u32> {
+pub fn spaced(text: &TokenFile, part: &Range<usize>, windows: usize, window: usize) -> Vec<u32> {
     let last = part.len().saturating_sub(window);
     let mut tokens = Vec::with_capacity(windows * window);
     for index in 0..windows {
-        stream.append(part.start + last * index / windows.saturating_sub(1).max(1), window, &mut tokens);
+        text.append(part.start + last * index / windows.saturating_sub(1).max(1), window, &mut tokens);
     }
     tokens
 }

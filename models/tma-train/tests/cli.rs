@@ -122,7 +122,8 @@ fn a_run_that_was_interrupted_and_killed_ends_with_the_same_bits() -> Result<()>
     assert!(whole.status.success(), "{text}");
     assert!(
         text.contains("step 4 of 4: loss ")
-            && text.contains("finished after 4 steps; the last checkpoint is "),
+            && text.contains("step 4 of 4: validation loss ")
+            && text.contains("checkpoint-000004 in "),
         "{text}"
     );
     let output = case.output("whole");
@@ -130,6 +131,11 @@ fn a_run_that_was_interrupted_and_killed_ends_with_the_same_bits() -> Result<()>
     let all = lines(&output)?;
     let steps: Vec<_> = all.iter().map(|line| line["step"].as_u64()).collect();
     assert_eq!(steps, [1, 2, 2, 3, 4, 4].map(Some));
+    let last = |name: &str| all.iter().rev().find_map(|line| line[name].as_f64()).context("there is one");
+    let (loss, validation) = (last("loss")?, last("validation_loss")?);
+    let end =
+        format!("finished after 4 steps: loss {loss:.4}, validation {validation:.4}; the last checkpoint");
+    assert!(text.contains(&end), "{text}");
     let losses: Vec<_> = all.iter().filter_map(|line| line["loss"].as_f64()).collect();
     assert!(losses[0] > 5.0 && losses[3] < losses[0] - 0.3, "{losses:?}");
 
@@ -176,14 +182,18 @@ fn damaged(case: &Case, model: &[&str], output: &Path) -> Result<()> {
 fn other_options(case: &Case) -> Result<()> {
     let folder = case.output("whole").join("checkpoint-000004");
     let other = case.run("whole", &["--model", "tiny-llama", "--seed", "3"])?;
-    assert_eq!(
-        String::from_utf8(other.stderr)?,
-        format!(
-            "Error: {} was made with other options: --seed was 0, now it is 3. Give the same options, another \
-             --output, or --restart\n",
-            folder.display()
-        )
+    let text = String::from_utf8(other.stderr)?;
+    let wanted = format!(
+        "Error: {} was made with other options: --seed was 0, now it is 3. Give the same options, another \
+         --output, or --restart\n",
+        folder.display()
     );
+    assert!(text.ends_with(&wanted), "{text}");
+    // Nothing is moved by a run that cannot begin.
+    let failing = "--model tiny-llama --restart --length 128 --validation 0.99";
+    let failed = case.run("whole", &failing.split_whitespace().collect::<Vec<_>>())?;
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(folder.exists() && !case.output("whole").join("before-1").exists());
     let restart = "--model tiny-llama --seed 3 --restart --steps 1 --batch 1 --validation 0";
     let restarted = case.run("whole", &restart.split_whitespace().collect::<Vec<_>>())?;
     let text = String::from_utf8(restarted.stderr)?;
@@ -232,16 +242,34 @@ fn errors_say_what_is_wrong() -> Result<()> {
             llama(&["--batch", "3", "--sequences", "2"])?,
             "Error: --batch is 3: give a multiple of --sequences",
         ),
-        (llama(&["--length", "9000"])?, "Error: the text to train on is shorter than one window: it has "),
-        (llama(&["--length", "700"])?, "Error: the text that --validation holds out is shorter than "),
-        (llama(&["--device", "tpu"])?, "Error: --device is tpu: give sim, or the number of a GPU"),
-        (
-            llama(&["--length", "129"])?,
-            "Error: the option `length` is out of its range: found 129, wanted at",
-        ),
+        (llama(&["--length", "129"])?, "Error: --length is 129: give at most 128, the model's context"),
     ];
     for (found, wanted) in cases {
         assert!(found.starts_with(wanted), "{found}");
+    }
+    // Nothing is created before the arguments are known to be good.
+    assert!(!case.output("output").exists());
+    let llama = |more: &str| {
+        let more: Vec<_> = more.split_whitespace().collect();
+        case.message(&[&["--model", "tiny-llama"], &more[..]].concat())
+    };
+    let cases = [
+        (
+            llama("--length 128 --validation 0.99")?,
+            "\nError: the text to train on is shorter than one window: it",
+        ),
+        (
+            llama("--length 128 --validation 0.01")?,
+            "\nError: the text that --validation holds out is shorter",
+        ),
+        (
+            llama("--device tpu")?,
+            "\nError: --device is tpu: give sim, or the number of a GPU, as 0 or cuda:0",
+        ),
+        (llama("--device cudacuda::3")?, "\nError: --device is cudacuda::3: give sim"),
+    ];
+    for (found, wanted) in cases {
+        assert!(found.contains(wanted), "{found}");
     }
     assert!(!case.output("output").join("losses.jsonl").exists());
     Ok(())
@@ -252,6 +280,7 @@ fn arguments_are_checked() -> Result<()> {
     let case = Case::new()?;
     for (more, wanted) in [
         (&["--keep", "0"][..], "invalid value '0' for '--keep <N>'"),
+        (&["--print-every", "0"], "invalid value '0' for '--print-every <PRINT_EVERY>'"),
         (&["--schedule", "square"], "[possible values: cosine, linear, constant]"),
         (&[], "--model <SHAPE|FOLDER>"),
     ] {
@@ -263,5 +292,44 @@ fn arguments_are_checked() -> Result<()> {
     let help = Command::new(env!("CARGO_BIN_EXE_tma-train")).arg("--help").output()?;
     let text = String::from_utf8(help.stdout)?;
     assert!(help.status.success() && text.contains("Exit codes: 0 when all steps are done"), "{text}");
+    Ok(())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_before_the_first_step_leaves_nothing() -> Result<()> {
+    let case = Case::new()?;
+    // Long enough that the signal comes while bytes become tokens.
+    fs::write(case.folder.path().join("text.txt"), "some words\n".repeat(1 << 22))?;
+    let mut child = case.command("output", &["--model", "tiny-llama"]).stderr(Stdio::piped()).spawn()?;
+    let output = case.output("output");
+    wait_for(&mut child, || output.join(".tokens.bin.partial").exists())?;
+    ensure!(Command::new("kill").args(["-HUP", &child.id().to_string()]).status()?.success());
+    let done = child.wait_with_output()?;
+    let text = String::from_utf8(done.stderr)?;
+    assert_eq!(done.status.code(), Some(129), "{text}");
+    assert!(
+        text.contains("Ending before the first step") && text.contains("interrupted before the first step; "),
+        "{text}"
+    );
+    let left: Vec<_> = fs::read_dir(&output)?.map(|entry| Ok(entry?.file_name())).collect::<Result<_>>()?;
+    assert_eq!(left, [".lock"]);
+    Ok(())
+}
+
+#[test]
+fn a_run_without_a_gpu_is_an_error() -> Result<()> {
+    let case = Case::new()?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tma-train"));
+    command.args(["--model", "tiny-llama", "--length", "8", "--text"]).arg(case.output("text.txt"));
+    // No driver has a device of this name.
+    command.env("CUDA_VISIBLE_DEVICES", "-1").env_remove("TMA_DEVICE").env("RUST_BACKTRACE", "0");
+    let done = command.arg("--output").arg(case.output("output")).output()?;
+    let text = String::from_utf8(done.stderr)?;
+    assert_eq!(done.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("Error: no GPU was found (") && text.contains("give --device sim to simulate"),
+        "{text}"
+    );
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! A checkpoint is written to `.checkpoint-000200.partial`. Each file and the folder are synced
 //! before the folder is renamed to `checkpoint-000200`, which is one step of the file system. A
 //! checkpoint to be removed is renamed as well before its files go. A folder of this name is
-//! therefore whole, unless its disk is damaged; `training.json` has a sum of each file to notice
+//! therefore whole, unless its disk is damaged; `training.json` has a checksum of each file to notice
 //! that.
 
 mod load;
@@ -16,10 +16,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::error::TrainError;
 use crate::settings::Settings;
 
+pub(crate) use self::load::checksum;
 pub use self::load::{Search, newest, state, verify};
 pub use self::save::{Contents, save};
 pub use self::storage::{Disk, Storage};
@@ -37,7 +39,7 @@ pub const TOKENIZER: &str = "tokenizer.json";
 
 const PREFIX: &str = "checkpoint-";
 /// The version of the files, which other versions of the program refuse.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The run as it was when a checkpoint was written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,7 +60,7 @@ pub struct Record {
     pub files: Vec<FileSum>,
 }
 
-/// The size of a file, and a sum to notice changes.
+/// The size of a file, and a checksum to notice changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSum {
     /// The name in the folder.
@@ -71,10 +73,11 @@ pub struct FileSum {
 
 /// The contents of `training.json`.
 #[derive(Serialize, Deserialize)]
-struct Sealed {
-    /// CRC-32 of the record as JSON without white space.
+struct ChecksummedRecord<'a> {
+    /// CRC-32 of the text of the record, as it is in the file.
     crc32: u32,
-    training: Record,
+    #[serde(borrow)]
+    training: &'a RawValue,
 }
 
 /// The reason why a checkpoint cannot be used.
@@ -98,7 +101,11 @@ pub fn name_of(step: u32) -> String {
 ///
 /// [`TrainError::Read`].
 pub fn list(output: &Path) -> Result<Vec<(u32, PathBuf)>, TrainError> {
-    let step_of = |name: &str| name.strip_prefix(PREFIX)?.parse().ok();
+    // Only names that the program gives: `checkpoint-7` and `checkpoint-+00007` are folders of others.
+    let step_of = |name: &str| {
+        let step = name.strip_prefix(PREFIX)?.parse().ok()?;
+        (name == name_of(step)).then_some(step)
+    };
     let names = entries(output)?.into_iter();
     let mut found: Vec<_> =
         names.filter_map(|name| step_of(&name).map(|step| (step, output.join(name)))).collect();
@@ -154,11 +161,6 @@ fn entries(folder: &Path) -> Result<Vec<String>, TrainError> {
     let names = fs::read_dir(folder).map_err(&failed)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
     let names: Result<Vec<_>, _> = names.collect();
     Ok(names.map_err(&failed)?.into_iter().flatten().collect())
-}
-
-/// Returns the sum of a record.
-fn sum(record: &Record) -> Result<u32, serde_json::Error> {
-    Ok(crc32fast::hash(&serde_json::to_vec(record)?))
 }
 
 /// Returns `config.json` of a model, with the type of the elements that are saved.

@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde_json::value::RawValue;
+
 use super::tensors::TensorFile;
 use super::{
-    CONFIG, FileSum, MODEL, OPTIMIZER, Record, Sealed, Storage, TOKENIZER, TRAINING, config_json, name_of,
-    sum,
+    CONFIG, ChecksummedRecord, FileSum, MODEL, OPTIMIZER, Record, Storage, TOKENIZER, TRAINING, config_json,
+    name_of,
 };
 use crate::error::TrainError;
 use crate::steps::{State, StateTensor};
@@ -117,24 +119,25 @@ fn write_all(
     let mut record = contents.record.clone();
     for (name, pending) in pending {
         let path = folder.join(name);
-        let sum = write_file(storage, &path, &pending, contents.state).map_err(Failure::at(&path))?;
-        record.files.push(FileSum { name: name.into(), ..sum });
+        let written = write_file(storage, &path, &pending, contents.state).map_err(Failure::at(&path))?;
+        record.files.push(FileSum { name: name.into(), ..written });
     }
     let path = folder.join(TRAINING);
-    let sealed = sealed(record).map_err(Failure::at(&path))?;
-    write_file(storage, &path, &Pending::Bytes(sealed), contents.state).map_err(Failure::at(&path))?;
+    let checksummed = checksummed(&record).map_err(Failure::at(&path))?;
+    write_file(storage, &path, &Pending::Bytes(checksummed), contents.state).map_err(Failure::at(&path))?;
     sync_folder(storage, folder)
 }
 
 /// Returns the contents of `training.json`.
-fn sealed(record: Record) -> io::Result<Vec<u8>> {
-    let crc32 = sum(&record)?;
-    let mut json = serde_json::to_vec_pretty(&Sealed { crc32, training: record })?;
+fn checksummed(record: &Record) -> io::Result<Vec<u8>> {
+    let text = RawValue::from_string(serde_json::to_string_pretty(record)?)?;
+    let crc32 = crc32fast::hash(text.get().as_bytes());
+    let mut json = serde_json::to_vec_pretty(&ChecksummedRecord { crc32, training: &text })?;
     json.push(b'\n');
     Ok(json)
 }
 
-/// Writes and syncs a file, and returns its sum.
+/// Writes and syncs a file, and returns its size and checksum.
 fn write_file(
     storage: &mut impl Storage,
     path: &Path,
@@ -155,7 +158,7 @@ fn write_file(
             tensors.data(state, &mut write)?;
         }
     }
-    storage.sync(&file)?;
+    storage.sync(&file, path)?;
     Ok(FileSum { name: String::new(), bytes, crc32: crc32.finalize() })
 }
 
@@ -164,7 +167,7 @@ fn sync_folder(storage: &mut impl Storage, folder: &Path) -> Result<(), Failure>
     // Only Unix opens folders as files; elsewhere, a rename is all there is.
     if cfg!(unix) {
         let file = File::open(folder).map_err(Failure::at(folder))?;
-        storage.sync(&file).map_err(Failure::at(folder))?;
+        storage.sync(&file, folder).map_err(Failure::at(folder))?;
     }
     Ok(())
 }

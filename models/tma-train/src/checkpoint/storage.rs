@@ -27,12 +27,13 @@ pub trait Storage {
     /// Those of the file system.
     fn write(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<()>;
 
-    /// Waits until a file, or the names in a folder, would survive a loss of power.
+    /// Waits until a file, or the names in a folder, would survive a loss of power. `path` is that of
+    /// `file`.
     ///
     /// # Errors
     ///
     /// Those of the file system.
-    fn sync(&mut self, file: &File) -> io::Result<()>;
+    fn sync(&mut self, file: &File, path: &Path) -> io::Result<()>;
 
     /// Gives a folder another name, in one step.
     ///
@@ -66,7 +67,7 @@ impl Storage for Disk {
         file.write_all(bytes)
     }
 
-    fn sync(&mut self, file: &File) -> io::Result<()> {
+    fn sync(&mut self, file: &File, _: &Path) -> io::Result<()> {
         file.sync_all()
     }
 

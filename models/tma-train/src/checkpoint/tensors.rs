@@ -1,12 +1,14 @@
 //! The tensors of a checkpoint, as safetensors files have them.
 //!
 //! The library's own writer wants a path. Headers are therefore made here, with its types, and data
-//! is passed on in pieces: what is written can be counted, and a sum of it computed, on the way.
+//! is passed on in pieces: what is written can be counted, and a checksum of it computed, on the way.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 
+use safetensors::SafeTensorError;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
-use safetensors::{SafeTensorError, SafeTensors};
 use tma_runtime::prelude::bf16;
 
 use crate::steps::{State, StateTensor};
@@ -83,29 +85,63 @@ fn convert<const N: usize>(numbers: &[f32], of: impl Fn(f32) -> [u8; N], bytes: 
     }
 }
 
-/// Returns the tensors of the optimiser's file, in the order in which they were written, or the
-/// reason why they are not complete.
-pub(crate) fn read(bytes: &[u8]) -> Result<Vec<StateTensor>, String> {
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|error| error.to_string())?;
-    let all = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
+/// The greatest length of a header: that of the format.
+const LONGEST_HEADER: u64 = 100_000_000;
+
+/// Returns the tensors of the optimiser's file, in the order in which they were written. Contents
+/// that are not complete are errors of the kind [`io::ErrorKind::InvalidData`].
+pub(crate) fn read(mut file: File) -> io::Result<Vec<StateTensor>> {
+    let mut length = [0; 8];
+    file.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    if length > LONGEST_HEADER {
+        return Err(invalid(format!("its header has {length} bytes")));
+    }
+    let mut header = vec![0; length as usize];
+    file.read_exact(&mut header)?;
+    let metadata: Metadata = serde_json::from_slice(&header).map_err(|error| invalid(error.to_string()))?;
     let names = metadata.offset_keys();
-    let tensors = names.iter().filter_map(|name| name.strip_prefix(PARTS[0])).map(|name| {
-        let part = |part: &str| numbers(&all, &format!("{part}{name}"));
-        let [master, first, second] = PARTS.map(part);
-        let (shape, master) = master?;
-        Ok(StateTensor { name: name.to_owned(), shape, master, first: first?.1, second: second?.1 })
-    });
-    tensors.collect()
+    let mut parts = PartsReader { file, data: length + 8, metadata };
+    names.iter().filter_map(|name| name.strip_prefix(PARTS[0])).map(|name| parts.tensor(name)).collect()
 }
 
-/// Returns the shape and the numbers of a tensor.
-fn numbers(all: &SafeTensors<'_>, name: &str) -> Result<(Vec<usize>, Vec<f32>), String> {
-    let tensor = all.tensor(name).map_err(|error| error.to_string())?;
-    match tensor.dtype() {
-        Dtype::F32 => {
-            let numbers = tensor.data().chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]]));
-            Ok((tensor.shape().to_vec(), numbers.collect()))
-        }
-        other => Err(format!("tensor `{name}` has elements of {other:?}, wanted F32")),
+/// A file of tensors whose header was read.
+struct PartsReader {
+    file: File,
+    /// The bytes before those of the first tensor.
+    data: u64,
+    metadata: Metadata,
+}
+
+impl PartsReader {
+    /// Reads the parts of a tensor.
+    fn tensor(&mut self, name: &str) -> io::Result<StateTensor> {
+        let [master, first, second] = PARTS.map(|part| self.numbers(&format!("{part}{name}")));
+        let (shape, master) = master?;
+        Ok(StateTensor { name: name.to_owned(), shape, master, first: first?.1, second: second?.1 })
     }
+
+    /// Reads the shape and the numbers of a tensor.
+    fn numbers(&mut self, name: &str) -> io::Result<(Vec<usize>, Vec<f32>)> {
+        let info = self.metadata.info(name).ok_or_else(|| invalid(format!("tensor `{name}` is missing")))?;
+        let (begin, end) = info.data_offsets;
+        let count = info.shape.iter().product::<usize>();
+        if info.dtype != Dtype::F32 || end.checked_sub(begin) != count.checked_mul(4) {
+            let reason = format!("tensor `{name}` is {:?} in bytes {begin}..{end}, wanted F32", info.dtype);
+            return Err(invalid(reason));
+        }
+        self.file.seek(SeekFrom::Start(self.data + begin as u64))?;
+        let mut numbers = Vec::with_capacity(count);
+        let mut bytes = vec![];
+        while numbers.len() < count {
+            bytes.resize(4 * PIECE.min(count - numbers.len()), 0);
+            self.file.read_exact(&mut bytes)?;
+            numbers.extend(bytes.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])));
+        }
+        Ok((info.shape.clone(), numbers))
+    }
+}
+
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }

@@ -12,7 +12,7 @@ use tma_train::steps::State;
 use tma_train::tokenizer::TextTokenizer;
 
 use crate::fixture::{names, record, state};
-use crate::storage::{Fault, Faulty};
+use crate::storage::{Fault, Faulty, Recorder};
 
 /// Saves a state after so many steps.
 fn save(storage: &mut impl Storage, output: &Path, step: u32, state: &State) -> Result<PathBuf, TrainError> {
@@ -183,8 +183,85 @@ fn a_changed_number_of_the_record_is_found() -> Result<()> {
     let text = fs::read_to_string(&path)?;
     assert!(text.contains("\"step\": 20"), "{text}");
     fs::write(&path, text.replace("\"step\": 20", "\"step\": 21"))?;
-    let damage = checkpoint::verify(&folder).expect_err("the record was changed");
+    let error = checkpoint::verify(&folder).expect_err("the record was changed");
+    let TrainError::Damaged(damage) = error else { panic!("{error}") };
     assert_eq!(damage.reason, "has other contents than were written: its checksum differs", "{damage}");
+    Ok(())
+}
+
+#[test]
+fn another_version_is_an_error_and_no_damage() -> Result<()> {
+    let output = tempfile::tempdir()?;
+    let folder = save(&mut Disk, output.path(), 20, &state(20, 2.0))?;
+    let path = folder.join("training.json");
+    // What else a later version has is not known: this one has nothing.
+    fs::write(&path, "{\"crc32\": 0, \"training\": {\"version\": 3}}")?;
+    let text = checkpoint::newest(output.path()).expect_err("the version is another one").to_string();
+    assert!(text.contains("training.json has version 3, and this program reads version 2: "), "{text}");
+    assert!(folder.exists());
+    Ok(())
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_is_no_damage() -> Result<()> {
+    let output = tempfile::tempdir()?;
+    save(&mut Disk, output.path(), 10, &state(10, 1.0))?;
+    let folder = save(&mut Disk, output.path(), 20, &state(20, 2.0))?;
+    for name in names(&folder)? {
+        // Folders are opened, and not read, also by those who may read all files.
+        let path = folder.join(&name);
+        let bytes = fs::read(&path)?;
+        fs::remove_file(&path)?;
+        fs::create_dir(&path)?;
+        let error = checkpoint::newest(output.path()).expect_err("it is a folder");
+        assert!(matches!(&error, TrainError::Read { path: found, .. } if *found == path), "{error}");
+        fs::remove_dir(&path)?;
+        fs::write(&path, bytes)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_copy_under_another_name_is_an_error() -> Result<()> {
+    let output = tempfile::tempdir()?;
+    let folder = save(&mut Disk, output.path(), 20, &state(20, 2.0))?;
+    let copy = output.path().join("checkpoint-000300");
+    fs::rename(&folder, &copy)?;
+    let text = checkpoint::newest(output.path()).expect_err("the name is another one").to_string();
+    assert_eq!(
+        text,
+        format!(
+            "{} has the state after step 20: rename it to checkpoint-000020, or move it out of the output folder",
+            copy.display()
+        )
+    );
+    // Names that the program does not give are not those of checkpoints.
+    fs::rename(&copy, output.path().join("checkpoint-300"))?;
+    assert!(checkpoint::list(output.path())?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn files_and_folders_are_synced_before_the_rename() -> Result<()> {
+    let output = tempfile::tempdir()?;
+    let mut storage = Recorder::default();
+    save(&mut storage, output.path(), 20, &state(20, 2.0))?;
+    let partial = ".checkpoint-000020.partial";
+    let files =
+        ["model.safetensors", "optimizer.safetensors", "config.json", "tokenizer.json", "training.json"];
+    let mut wanted = vec![format!("create {partial}")];
+    for file in files {
+        wanted.extend(["create", "sync"].map(|change| format!("{change} {partial}/{file}")));
+    }
+    // Only Unix syncs folders.
+    if cfg!(unix) {
+        wanted.push(format!("sync {partial}"));
+    }
+    wanted.push(format!("rename {partial} to checkpoint-000020"));
+    if cfg!(unix) {
+        wanted.push("sync ".into());
+    }
+    assert_eq!(storage.changes(output.path()), wanted);
     Ok(())
 }
 

@@ -7,15 +7,15 @@ use std::path::Path;
 use anyhow::Result;
 use tma_models_reference::Reference;
 use tma_train::TrainError;
-use tma_train::stream::{Stream, Text};
+use tma_train::stream::{SourceText, TokenFile};
 use tma_train::tokenizer::{END_TEXT, TextTokenizer};
 use tma_train::windows;
 
 /// Returns all tokens of a text.
 fn tokens(tokenizer: &TextTokenizer, text: &[u8]) -> Result<Vec<u32>, TrainError> {
     let mut all = vec![];
-    tokenizer.encode(text, &mut |tokens| {
-        all.extend_from_slice(tokens);
+    tokenizer.encode(text, &mut |piece| {
+        all.extend_from_slice(piece.tokens);
         Ok(())
     })?;
     Ok(all)
@@ -69,6 +69,46 @@ fn pieces_of_a_long_text_have_the_tokens_of_the_whole() -> Result<()> {
     Ok(())
 }
 
+/// Returns the lengths of pieces, in bytes, and checks that their tokens are those of the whole text.
+fn pieces(least_bytes: usize, line: impl Fn(usize) -> String) -> Result<Vec<usize>> {
+    let folder = tempfile::tempdir()?;
+    let tokenizer = reference(folder.path())?;
+    let text: String = (0..)
+        .map(line)
+        .scan(0, |bytes, line| {
+            let before = *bytes;
+            *bytes += line.len();
+            (before < least_bytes).then_some(line)
+        })
+        .collect();
+    let (mut lengths, mut found) = (vec![], vec![]);
+    tokenizer.encode(text.as_bytes(), &mut |piece| {
+        lengths.push(piece.bytes);
+        found.extend_from_slice(piece.tokens);
+        Ok(())
+    })?;
+    assert_eq!(lengths.iter().sum::<usize>(), text.len());
+    assert_eq!(found, tma_models::text::Text::open(folder.path())?.encode(&text)?);
+    Ok(lengths)
+}
+
+#[test]
+fn texts_with_other_line_breaks_are_split_as_well() -> Result<()> {
+    for end in ["\r\n", "\n\n", "\r\n\r\n", "\n    "] {
+        let lengths = pieces(5 << 16, |i| format!("{}{end}", "word ".repeat(200 + i % 3) + "end"))?;
+        let is_short = lengths.iter().all(|length| *length < 2 << 16);
+        assert!(is_short && lengths.len() > 3, "{end:?}: {lengths:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn texts_without_line_breaks_are_split_as_well() -> Result<()> {
+    let lengths = pieces(5 << 19, |i| format!("word {i} "))?;
+    assert_eq!(lengths.iter().map(|length| length >> 20).collect::<Vec<_>>(), [1, 1, 0]);
+    Ok(())
+}
+
 #[test]
 fn tokenizers_want_utf8() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -92,19 +132,25 @@ fn tokens_are_computed_once() -> Result<()> {
     let (path, file) = (folder.path().join("text"), folder.path().join("tokens.bin"));
     fs::write(&path, "abcdef")?;
     let open = || -> Result<Vec<u32>> {
-        let text = Text::open(&path, &TextTokenizer::Bytes)?;
-        let stream = Stream::open(folder.path(), &text, &TextTokenizer::Bytes)?;
+        let text = SourceText::open(&path, &TextTokenizer::Bytes)?;
+        let stream = TokenFile::open(folder.path(), &text, &TextTokenizer::Bytes, &|| false)?;
         let mut tokens = vec![];
         stream.append(0, stream.len(), &mut tokens);
         Ok(tokens)
     };
     assert_eq!(open()?, [97, 98, 99, 100, 101, 102]);
-    // A token is changed, to see that the file is used.
+    // A token and the checksum are changed, to see that the file is used.
     let mut bytes = fs::read(&file)?;
     let at = bytes.len() - 2;
     bytes[at] = 65;
+    let checksum = crc32fast::hash(&bytes[56..]).to_le_bytes();
+    bytes[52..56].copy_from_slice(&checksum);
     fs::write(&file, &bytes)?;
     assert_eq!(open()?, [97, 98, 99, 100, 101, 65]);
+    // A token that was changed alone is found.
+    bytes[at] = 66;
+    fs::write(&file, &bytes)?;
+    assert_eq!(open()?, [97, 98, 99, 100, 101, 102]);
     // Files that are not whole, and those of another text, are written again.
     fs::write(&file, &bytes[..at])?;
     assert_eq!(open()?, [97, 98, 99, 100, 101, 102]);
@@ -118,11 +164,11 @@ fn tokens_are_computed_once() -> Result<()> {
 }
 
 /// Returns a stream of the tokens 0, 1, 2 and so on.
-fn counting(folder: &Path, tokens: u8) -> Result<Stream> {
+fn counting(folder: &Path, tokens: u8) -> Result<TokenFile> {
     let path = folder.join("text");
     fs::write(&path, (0..tokens).collect::<Vec<_>>())?;
-    let text = Text::open(&path, &TextTokenizer::Bytes)?;
-    Ok(Stream::open(folder, &text, &TextTokenizer::Bytes)?)
+    let text = SourceText::open(&path, &TextTokenizer::Bytes)?;
+    Ok(TokenFile::open(folder, &text, &TextTokenizer::Bytes, &|| false)?)
 }
 
 #[test]

@@ -8,12 +8,12 @@ use serde_json::json;
 use tempfile::TempDir;
 use tma_train::TrainError;
 use tma_train::checkpoint::{self, Disk, Record, Storage};
-use tma_train::losses::Losses;
 use tma_train::progress::Progress;
+use tma_train::resume::{self, Begin};
 use tma_train::schedule::Decay;
 use tma_train::settings::Settings;
-use tma_train::steps::{State, StateTensor, StepReport, Steps, TrainingError};
-use tma_train::stream::{Stream, Text};
+use tma_train::steps::{State, StateTensor, StepReport, Trainable, TrainingError};
+use tma_train::stream::{SourceText, TokenFile};
 use tma_train::tokenizer::TextTokenizer;
 use tma_train::train::{Intervals, Job, Outcome, Position, Reports, train};
 use tma_train::windows::{self, Parts};
@@ -52,7 +52,7 @@ pub(crate) fn state(steps: u32, offset: f32) -> State {
     State { steps, tensors: vec![tensor("layers.0.weight", &[3, 2]), tensor("layers.0.bias", &[5])] }
 }
 
-impl Steps for Quadratic {
+impl Trainable for Quadratic {
     fn step(&mut self, tokens: &[u32], learning_rate: f32) -> Result<StepReport, TrainingError> {
         self.calls += 1;
         if self.fails_at == Some(self.calls) {
@@ -99,7 +99,7 @@ pub(crate) struct Fixture {
     pub(crate) output: PathBuf,
     pub(crate) settings: Settings,
     pub(crate) intervals: Intervals,
-    stream: Stream,
+    tokens: TokenFile,
     parts: Parts,
 }
 
@@ -117,13 +117,13 @@ impl Fixture {
         let (path, output) = (folder.path().join("text"), folder.path().join("output"));
         fs::write(&path, (0..3000_u32).map(|i| (i * i % 97 + 30) as u8).collect::<Vec<_>>())?;
         fs::create_dir(&output)?;
-        let text = Text::open(&path, &TextTokenizer::Bytes)?;
-        let stream = Stream::open(&output, &text, &TextTokenizer::Bytes)?;
+        let text = SourceText::open(&path, &TextTokenizer::Bytes)?;
+        let tokens = TokenFile::open(&output, &text, &TextTokenizer::Bytes, &|| false)?;
         let settings = settings();
-        let parts = windows::split(stream.len(), settings.validation, settings.window())?;
+        let parts = windows::split(tokens.len(), settings.validation, settings.window())?;
         let intervals =
             Intervals { evaluate: 5, evaluations: 2, save: 4, save_initial: false, keep: 2, patience: 3 };
-        Ok(Self { _folder: folder, output, settings, intervals, stream, parts })
+        Ok(Self { _folder: folder, output, settings, intervals, tokens, parts })
     }
 
     /// Runs from the newest checkpoint, up to the last step or until `interrupted` returns true.
@@ -133,21 +133,20 @@ impl Fixture {
         storage: &mut impl Storage,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<End> {
-        checkpoint::clean(&mut Disk, &self.output)?;
-        let mut position = Position::default();
-        if let Some((folder, record)) = checkpoint::newest(&self.output)?.found {
-            model.restore(&checkpoint::state(&folder, &record)?)?;
-            model.calls = record.step;
-            position = Position { step: record.step, checkpoint: Some(folder) };
+        let search = resume::find(&self.output, false)?;
+        resume::check(&search, &self.settings)?;
+        let mut position = resume::restore(&mut model, &search)?;
+        if position.checkpoint.is_some() {
+            model.calls = position.step;
         }
-        let losses = Losses::open(&self.output, position.step, false)?;
+        let losses = resume::prepare(&mut Disk, &self.output, &search, Begin::default(), &|_| ())?;
         let mut reports = Reports { losses, progress: Progress::quiet() };
         let tokenizer = TextTokenizer::Bytes.json();
         let job = Job {
             output: &self.output,
             settings: &self.settings,
             intervals: self.intervals,
-            stream: &self.stream,
+            tokens: &self.tokens,
             parts: &self.parts,
             tokenizer: &tokenizer,
             peak: None,

@@ -71,13 +71,17 @@ fn an_interruption_after_any_step_changes_nothing() -> Result<()> {
 #[test]
 fn a_kill_at_any_change_of_the_file_system_changes_nothing() -> Result<()> {
     let (model, wanted) = uninterrupted(Quadratic::new())?;
-    // A save is about 30 changes: these are in the first, the second and later saves.
-    for changes in (0..140).step_by(7) {
+    // A save is about 30 changes, of five saves in all.
+    for changes in 0.. {
         let fixture = Fixture::new()?;
         let mut storage = Faulty::after(changes, Fault::Kill);
         let end = fixture.run(Quadratic::new(), &mut storage, &|| false)?;
-        assert_eq!(end.result.is_err(), storage.has_failed, "{changes}");
-        assert!(storage.has_failed, "{changes}");
+        if !storage.has_failed {
+            assert!(changes > 140, "{changes}");
+            break;
+        }
+        // The removal of an old checkpoint may fail: the run goes on, up to the next save.
+        assert!(end.result.is_err() || end.position.step == 20, "{changes}");
         let end = fixture.finish(Quadratic::new())?;
         assert_eq!(end.model, model, "killed after {changes} changes");
         assert_eq!(lines(&fixture)?, wanted, "killed after {changes} changes");
@@ -131,10 +135,53 @@ fn a_damaged_checkpoint_costs_the_steps_since_the_one_before() -> Result<()> {
     fixture.finish(failing)?;
     let newest = fixture.output.join("checkpoint-000012");
     fs::write(newest.join("optimizer.safetensors"), "short")?;
-    checkpoint::set_aside(&mut Disk, &fixture.output, &newest)?;
     let end = fixture.finish(Quadratic::new())?;
     assert_eq!(end.model, model);
     assert_eq!(lines(&fixture)?, wanted);
+    assert!(names(&fixture.output)?.contains(&"damaged-1-checkpoint-000012".to_owned()));
+    Ok(())
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_an_error_and_the_file_is_kept() -> Result<()> {
+    let fixture = Fixture::new()?;
+    fixture.finish(Quadratic { fails_at: Some(11), ..Quadratic::new() })?;
+    let path = fixture.output.join(losses::NAME);
+    let text = fs::read_to_string(&path)?;
+    let others =
+        ["{\"step\":2,\"comment\":\"of others\"}", "{\"step\":2}", "", "{\"step\":1,\"validation_loss\":1}"];
+    for other in others {
+        let mut all: Vec<_> = text.lines().collect();
+        all.insert(2, other);
+        let changed = all.join("\n") + "\n";
+        fs::write(&path, &changed)?;
+        let error = fixture.finish(Quadratic::new()).err().context("a line is wrong")?;
+        let text = format!("{error:#}");
+        assert!(text.contains("losses.jsonl: line 3 is "), "{text}");
+        assert_eq!(fs::read_to_string(&path)?, changed);
+    }
+    Ok(())
+}
+
+#[test]
+fn losses_without_a_checkpoint_are_moved_away() -> Result<()> {
+    let fixture = Fixture::new()?;
+    let path = fixture.output.join(losses::NAME);
+    fs::write(&path, "a file of others\n")?;
+    fixture.finish(Quadratic::new())?;
+    assert_eq!(fs::read_to_string(fixture.output.join("before-1/losses.jsonl"))?, "a file of others\n");
+    assert_eq!(lines(&fixture)?.len(), 24);
+    Ok(())
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_removed_does_not_end_the_run() -> Result<()> {
+    let (model, wanted) = uninterrupted(Quadratic::new())?;
+    let fixture = Fixture::new()?;
+    let mut storage = Faulty::after(0, Fault::Remove);
+    let end = fixture.run(Quadratic::new(), &mut storage, &|| false)?;
+    assert_eq!((end.result?, storage.has_failed), (Outcome::Finished, true));
+    assert_eq!((end.model, lines(&fixture)?), (model, wanted));
     Ok(())
 }
 

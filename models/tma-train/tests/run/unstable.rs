@@ -24,7 +24,7 @@ fn too_many_steps_without_gradients_end_the_run() -> Result<()> {
         error.to_string(),
         format!(
             "no finite loss and gradients in 3 steps, since step 9: lower --learning-rate or --clip, or \
-             lengthen --warmup. The last good checkpoint is kept: {}",
+             lengthen --warmup, and add --restart. The last good checkpoint is kept: {}",
             kept.display()
         )
     );
