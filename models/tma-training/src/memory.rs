@@ -9,11 +9,7 @@ use tma_runtime::prelude::*;
 use crate::TrainingError;
 use crate::options::TrainingOptions;
 
-/// The rows whose logits are in memory at a time.
-const ROWS_OF_LOGITS: usize = 2048;
-
-/// Results within a layer that its backward pass reads, each rows × columns if nothing else is
-/// said.
+/// Results within a layer that its backward pass reads, each rows × columns unless noted.
 #[derive(Debug)]
 pub(crate) struct Activations {
     pub(crate) normed: DeviceTensor<bf16, 2>,
@@ -89,6 +85,7 @@ impl Memory {
         let layers = config.layers();
         let kept = if options.recompute { 1 } else { layers };
         let positions: Vec<u32> = (0..rows).map(|row| (row % options.length) as u32).collect();
+        let queries = [options.sequences, config.heads, options.length, config.depth];
         let vocabulary = config.vocabulary.next_multiple_of(8); // rows begin at multiples of 16 bytes
         let residuals = (0..=layers).map(|_| device.zeros([rows, width])).collect::<Result<_, _>>()?;
         Ok(Self {
@@ -101,7 +98,7 @@ impl Memory {
                 .map(|_| Activations::new(device, config, options))
                 .collect::<Result<_, _>>()?,
             last_normed: device.zeros([rows, width])?,
-            logits: device.zeros([rows.min(ROWS_OF_LOGITS), vocabulary])?,
+            logits: device.zeros([options.rows_of_logits(vocabulary * size_of::<bf16>()), vocabulary])?,
             losses: device.zeros([all_rows])?,
             mean: device.zeros([1])?,
             all_rows: device.tensor(&[all_rows as u32], [1])?,
@@ -110,7 +107,7 @@ impl Memory {
             ones: device.tensor(&vec![bf16::ONE; config.mlp_width], [config.mlp_width])?,
             workspaces: Workspaces {
                 gemm: Workspace::new(device)?,
-                attention: AttentionWorkspace::new(device)?,
+                attention: AttentionWorkspace::for_queries(device, queries)?,
                 sums: GradientWorkspace::for_embedding(device, [rows, width])?,
             },
         })

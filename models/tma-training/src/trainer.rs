@@ -1,5 +1,6 @@
 //! Steps of training.
 
+use tma_kernels::gemm::{GemmOptions, gemm};
 use tma_kernels::model::mean_loss;
 use tma_kernels::optimizer::{self, AdamW, Parameter, ParameterLayout, StepOptions, sum_squares};
 use tma_models::config::Config;
@@ -14,6 +15,7 @@ use crate::memory::Memory;
 use crate::model::{Model, Tensor};
 use crate::options::TrainingOptions;
 use crate::state::{Gradient, State, Weights};
+use crate::views::matrix_mut;
 use crate::{TrainingError, initial};
 
 /// The results of a step.
@@ -49,34 +51,66 @@ pub struct Trainer {
 
 impl Trainer {
     /// Makes a model with the initial values that [the package](crate#initial-values) describes,
-    /// and allocates all memory of a step.
+    /// and allocates parameters, moments, gradients, activations and the memory of attention's
+    /// gradient. The first step may let the memory of GEMMs and of sums of columns grow.
     ///
     /// # Errors
     ///
-    /// [`TrainingError::Model`] for a model that cannot be trained, [`TrainingError::Option`] and
-    /// [`TrainingError::Rows`] for options out of their range, and errors of the device.
+    /// [`TrainingError::Config`] and [`TrainingError::Model`] for a model that cannot be trained,
+    /// [`TrainingError::Option`] and [`TrainingError::Rows`] for options out of their range, and
+    /// errors of the device.
     pub fn new(
         device: &Device,
         config: &Config,
         options: TrainingOptions,
         seed: u64,
     ) -> Result<Self, TrainingError> {
+        Self::with_weights(device, config, options, 0, |tensors, layout| {
+            Weights::new(device, layout, &initial::values(tensors, layout, seed))
+        })
+    }
+
+    /// Makes a model that continues from a state, as [`Trainer::restore`] does, without computing
+    /// initial values.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Trainer::new`] and [`Trainer::restore`].
+    pub fn from_state(
+        device: &Device,
+        config: &Config,
+        options: TrainingOptions,
+        state: &State,
+    ) -> Result<Self, TrainingError> {
+        Self::with_weights(device, config, options, state.steps, |tensors, layout| {
+            Weights::from_state(device, tensors, layout, state)
+        })
+    }
+
+    /// Makes a model after some steps. The weights are made after all checks of options.
+    fn with_weights(
+        device: &Device,
+        config: &Config,
+        options: TrainingOptions,
+        steps: u32,
+        weights: impl FnOnce(&[Tensor], &ParameterLayout) -> Result<Weights, TrainingError>,
+    ) -> Result<Self, TrainingError> {
         options.check(config)?;
+        let optimizer = AdamW::resume(device, options.adamw, 0.0, steps)?;
         let model = Model::of(config);
         let layout = ParameterLayout::new(device, &parameters_of(&model, &options))?;
-        let weights = Weights::new(device, &layout, &initial::values(&model.tensors, &layout, seed))?;
         Ok(Self {
             device: device.clone(),
             stream: device.stream()?,
+            weights: weights(&model.tensors, &layout)?,
             memory: Memory::new(device, config, &options)?,
-            optimizer: AdamW::new(device, options.adamw, 0.0)?,
+            optimizer,
             config: config.clone(),
             step: None,
             evaluation: None,
             options,
             model,
             layout,
-            weights,
         })
     }
 
@@ -93,13 +127,12 @@ impl Trainer {
     /// # Errors
     ///
     /// [`TrainingError::Tokens`] and [`TrainingError::UnknownToken`], [`TrainingError::Rows`] for a
-    /// learning rate that is negative or not finite, and errors of the device. After the former the
-    /// parameters are as before.
+    /// learning rate that is negative or not finite, and errors of the device. After an invalid
+    /// argument the parameters are unchanged.
     pub fn step(&mut self, tokens: &[u32], learning_rate: f32) -> Result<StepReport, TrainingError> {
         let of = "micro-batches × sequences × (length + 1)";
         self.set_tokens(tokens, self.options.micro_batches, of)?;
         self.optimizer.set_learning_rate(&self.stream, learning_rate)?;
-        self.weights.gradients.fill_bytes(0)?;
         let graph = match self.step.take() {
             Some(graph) => graph,
             None => self.record_step()?,
@@ -142,12 +175,14 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// [`TrainingError::MissingTensor`], [`TrainingError::ExtraTensor`],
-    /// [`TrainingError::TensorShape`] and [`TrainingError::TensorLength`] for a state that does not
-    /// fit, after which nothing has changed; and errors of the device.
+    /// [`TrainingError::MissingTensor`], [`TrainingError::UnknownTensor`],
+    /// [`TrainingError::DuplicateTensor`], [`TrainingError::TensorShape`] and
+    /// [`TrainingError::TensorLength`] for a state that does not fit, after which nothing has
+    /// changed; and errors of the device.
     pub fn restore(&mut self, state: &State) -> Result<(), TrainingError> {
+        let optimizer = AdamW::resume(&self.device, self.options.adamw, 0.0, state.steps)?;
         self.weights.restore(&self.model.tensors, &self.layout, state)?;
-        self.optimizer = AdamW::resume(&self.device, self.options.adamw, 0.0, state.steps)?;
+        self.optimizer = optimizer;
         // It was recorded with the numbers of the old optimiser.
         self.step = None;
         Ok(())
@@ -180,7 +215,7 @@ impl Trainer {
         &self.options
     }
 
-    /// Returns the numbers of the model. A table that is also the matrix of logits counts once.
+    /// Returns the number of parameters. A table that is also the matrix of logits counts once.
     pub fn parameters(&self) -> usize {
         self.model.parameters()
     }
@@ -232,14 +267,16 @@ impl Trainer {
         Ok(loss[0])
     }
 
-    /// Records a step but for the learning rate and the gradients' zeros.
+    /// Records a step. The learning rate is queued before the graph.
     fn record_step(&mut self) -> Result<Graph, TrainingError> {
         let Self { device, stream, config, options, model, layout, weights, memory, optimizer, .. } = self;
         let (config, options, model, layout) = (&*config, &*options, &*model, &*layout);
         record(device, stream, |on| {
             let Weights { parameters, gradients, squares, .. } = &mut *weights;
-            let context = Context { config, options, model, layout, parameters };
+            clear_tables(on, model, layout, memory, gradients)?;
             for micro_batch in 0..options.micro_batches {
+                let accumulate = micro_batch > 0;
+                let context = Context { config, options, model, layout, parameters, accumulate };
                 forward(on, &context, memory, micro_batch)?;
                 losses_and_gradients(on, &context, memory, gradients, micro_batch)?;
                 backward(on, &context, memory, gradients, micro_batch)?;
@@ -254,7 +291,8 @@ impl Trainer {
     /// Records an evaluation of the first micro-batch.
     fn record_evaluation(&mut self) -> Result<Graph, TrainingError> {
         let Self { device, stream, config, options, model, layout, weights, memory, .. } = self;
-        let context = Context { config, options, model, layout, parameters: &weights.parameters };
+        let parameters = &weights.parameters;
+        let context = Context { config, options, model, layout, parameters, accumulate: false };
         record(device, stream, |on| {
             forward(on, &context, memory, 0)?;
             plain_loss(on, &context, memory)
@@ -269,6 +307,27 @@ fn parameters_of(model: &Model, options: &TrainingOptions) -> Vec<Parameter> {
         ..Parameter::new(tensor.len())
     };
     model.tensors.iter().map(of_tensor).collect()
+}
+
+/// Queues zeros for the gradients to which each micro-batch adds: those of the table of embeddings
+/// and of the matrix of logits.
+fn clear_tables(
+    on: &impl LaunchOn,
+    model: &Model,
+    layout: &ParameterLayout,
+    memory: &mut Memory,
+    gradients: &mut DeviceTensor<f32, 1>,
+) -> Result<(), TrainingError> {
+    let head = (model.head != model.embedding).then_some(&model.head);
+    for matrix in [&model.embedding].into_iter().chain(head) {
+        // A graph records kernels only. A GEMM over no rows of the operands writes zeros.
+        let [rows, columns] = matrix.shape;
+        let none = memory.ones.view();
+        let (a, b) = (none.with_strides([rows, 0], [1, 1])?, none.with_strides([0, columns], [1, 1])?);
+        let options = GemmOptions { workspace: Some(&mut memory.workspaces.gemm), ..GemmOptions::default() };
+        gemm(on, a, b, matrix_mut(gradients, layout, matrix)?, options)?;
+    }
+    Ok(())
 }
 
 /// Queues the update of parameters, from the sums of squares of their gradients.
