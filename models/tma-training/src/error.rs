@@ -9,7 +9,7 @@ use tma_kernels::gemm::GemmError;
 pub enum TrainingError {
     /// A configuration that no model can have.
     #[error(transparent)]
-    Config(#[from] tma_models::ModelError),
+    Config(Box<tma_models::ModelError>),
 
     /// A model with a part that has no gradient here.
     #[error("unsupported model: {name} {found}; training supports {wanted}")]

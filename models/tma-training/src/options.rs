@@ -88,7 +88,7 @@ impl TrainingOptions {
     /// optimiser checks its own.
     pub(crate) fn check(&self, config: &Config) -> Result<(), TrainingError> {
         self.check_numbers()?;
-        config.check()?;
+        config.check().map_err(|error| TrainingError::Config(Box::new(error)))?;
         check_model(config)?;
         let all = [self.sequences, self.length, self.micro_batches];
         let rows = all.iter().try_fold(1_usize, |rows, extent| rows.checked_mul(*extent));
