@@ -1,4 +1,5 @@
-//! The memory of a step, which is allocated once.
+//! The memory of a step: all of it but what GEMMs and sums of columns need, which grows in the first
+//! step.
 
 use tma_kernels::attention::AttentionWorkspace;
 use tma_kernels::gemm::Workspace;
