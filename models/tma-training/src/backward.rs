@@ -13,7 +13,7 @@ use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 use crate::TrainingError;
-use crate::context::{Context, MlpActivation, heads_of, mlp_activation, qkv_of, rotary_angles, rows_of};
+use crate::context::{Context, MlpActivation, heads_of, mlp_activation, qkv_of, rotary_angles};
 use crate::forward::layer_activations;
 use crate::linear::{NormGradients, WeightOperands, multiply_backward, normalise_backward, weight_gradients};
 use crate::memory::{Activations, Memory, ResultGradients};
@@ -26,7 +26,6 @@ pub(crate) fn backward(
     context: &Context<'_>,
     memory: &mut Memory,
     gradients: &mut DeviceTensor<f32, 1>,
-    micro_batch: usize,
 ) -> Result<(), TrainingError> {
     let layers = context.model.layers.len();
     let Memory { residuals, gradients: results, workspaces, .. } = &mut *memory;
@@ -46,7 +45,7 @@ pub(crate) fn backward(
         mlp_part_backward(on, context, memory, gradients, layer)?;
         attention_part_backward(on, context, memory, gradients, layer)?;
     }
-    embed_backward(on, context, memory, gradients, micro_batch)
+    embed_backward(on, context, memory, gradients)
 }
 
 /// Queues the gradients of an MLP and its norm. The gradient of the residual is that of the layer's
@@ -141,15 +140,13 @@ fn embed_backward(
     context: &Context<'_>,
     memory: &mut Memory,
     gradients: &mut DeviceTensor<f32, 1>,
-    micro_batch: usize,
 ) -> Result<(), TrainingError> {
     let Context { model, layout, .. } = *context;
     let Memory { tokens, gradients: results, workspaces, .. } = memory;
     let dy = &results.residual;
-    let tokens = tokens.view().slice([rows_of(context, micro_batch)])?;
     let table = matrix_mut(gradients, layout, &model.embedding)?;
     let workspace = Some(&mut workspaces.sums);
-    embedding_backward(on, dy, tokens, table, EmbeddingBackwardOptions { workspace, scale: 1.0 })?;
+    embedding_backward(on, dy, &*tokens, table, EmbeddingBackwardOptions { workspace, scale: 1.0 })?;
     let Some(table) = &model.positions else { return Ok(()) };
     // Each sequence has the same positions: the gradients of the table's first rows are sums over
     // sequences. Those of the others stay 0.

@@ -1,7 +1,5 @@
 //! The context that all passes read, and the division of rows.
 
-use std::ops::Range;
-
 use tma_kernels::cached::RotaryLayout;
 use tma_kernels::model::{Gate, RotaryAngles};
 use tma_kernels::optimizer::ParameterLayout;
@@ -23,12 +21,6 @@ pub(crate) struct Context<'a> {
     /// Whether gradients are added to those of the micro-batches before. The first one overwrites
     /// all that it alone writes.
     pub(crate) accumulate: bool,
-}
-
-/// Returns the rows of a micro-batch among those of all.
-pub(crate) fn rows_of(context: &Context<'_>, micro_batch: usize) -> Range<usize> {
-    let rows = context.options.rows();
-    micro_batch * rows..(micro_batch + 1) * rows
 }
 
 /// Returns the heads of queries, keys and values in a row.

@@ -1,14 +1,12 @@
 //! The forward pass: from tokens to the norm before the logits.
 
-#![allow(clippy::single_range_in_vec_init, reason = "views of one dimension are sliced by one range")]
-
 use tma_kernels::model::{embedding, gated, gated_packed, rotary_in_place};
 use tma_kernels::{AttentionOptions, attention};
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 use crate::TrainingError;
-use crate::context::{Context, MlpActivation, heads_of, mlp_activation, qkv_of, rotary_angles, rows_of};
+use crate::context::{Context, MlpActivation, heads_of, mlp_activation, qkv_of, rotary_angles};
 use crate::linear::{LinearOperands, NormOperands, multiply, normalise};
 use crate::memory::{Activations, Memory};
 use crate::views::{Qkv, matrix};
@@ -18,9 +16,8 @@ pub(crate) fn forward(
     on: &impl LaunchOn,
     context: &Context<'_>,
     memory: &mut Memory,
-    micro_batch: usize,
 ) -> Result<(), TrainingError> {
-    embed(on, context, memory, micro_batch)?;
+    embed(on, context, memory)?;
     for layer in 0..context.model.layers.len() {
         // The sum of embeddings of tokens and positions is normalised with them.
         if layer > 0 || context.model.positions.is_none() {
@@ -37,17 +34,11 @@ pub(crate) fn forward(
 
 /// Writes the embeddings of tokens to the first residual. Those of learned positions are added by
 /// the norm of the first layer, which adds its input to the residual.
-fn embed(
-    on: &impl LaunchOn,
-    context: &Context<'_>,
-    memory: &mut Memory,
-    micro_batch: usize,
-) -> Result<(), TrainingError> {
+fn embed(on: &impl LaunchOn, context: &Context<'_>, memory: &mut Memory) -> Result<(), TrainingError> {
     let Context { model, layout, parameters, .. } = *context;
     let Memory { tokens, positions, residuals, activations, .. } = memory;
-    let tokens = tokens.view().slice([rows_of(context, micro_batch)])?;
     let residual = &mut residuals[0];
-    embedding(on, matrix(parameters, layout, &model.embedding)?, tokens, &mut *residual, 1.0)?;
+    embedding(on, matrix(parameters, layout, &model.embedding)?, &*tokens, &mut *residual, 1.0)?;
     let Some(table) = &model.positions else { return Ok(()) };
     let Activations { normed, middle, .. } = &mut activations[0];
     embedding(on, matrix(parameters, layout, table)?, &*positions, &mut *middle, 1.0)?;

@@ -49,7 +49,7 @@ pub(crate) struct Workspaces {
 /// All memory of a step but that of parameters.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// The tokens of all micro-batches.
+    /// The tokens of a micro-batch.
     pub(crate) tokens: DeviceTensor<u32, 1>,
     /// The tokens that follow these.
     pub(crate) labels: DeviceTensor<u32, 1>,
@@ -64,8 +64,9 @@ pub(crate) struct Memory {
     pub(crate) last_normed: DeviceTensor<bf16, 2>,
     /// Some rows of logits, and then of their gradients.
     pub(crate) logits: DeviceTensor<bf16, 2>,
-    /// The losses of all micro-batches.
+    /// The losses of a micro-batch.
     pub(crate) losses: DeviceTensor<f32, 1>,
+    /// Their mean.
     pub(crate) mean: DeviceTensor<f32, 1>,
     /// The rows of a step, and of a micro-batch, which means are divided by.
     pub(crate) all_rows: DeviceTensor<u32, 1>,
@@ -90,8 +91,8 @@ impl Memory {
         let vocabulary = config.vocabulary.next_multiple_of(8); // rows begin at multiples of 16 bytes
         let residuals = (0..=layers).map(|_| device.zeros([rows, width])).collect::<Result<_, _>>()?;
         Ok(Self {
-            tokens: device.zeros([all_rows])?,
-            labels: device.zeros([all_rows])?,
+            tokens: device.zeros([rows])?,
+            labels: device.zeros([rows])?,
             positions: device.tensor(&positions, [rows])?,
             angles: angles(device, config, options.length)?,
             residuals,
@@ -100,7 +101,7 @@ impl Memory {
                 .collect::<Result<_, _>>()?,
             last_normed: device.zeros([rows, width])?,
             logits: device.zeros([options.rows_of_logits(vocabulary * size_of::<bf16>()), vocabulary])?,
-            losses: device.zeros([all_rows])?,
+            losses: device.zeros([rows])?,
             mean: device.zeros([1])?,
             all_rows: device.tensor(&[all_rows as u32], [1])?,
             rows: device.tensor(&[rows as u32], [1])?,

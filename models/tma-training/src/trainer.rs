@@ -1,7 +1,8 @@
 //! Steps of training.
 
+use std::iter;
+
 use tma_kernels::gemm::{GemmOptions, gemm};
-use tma_kernels::model::mean_loss;
 use tma_kernels::optimizer::{self, AdamW, Parameter, ParameterLayout, StepOptions, sum_squares};
 use tma_models::config::Config;
 use tma_runtime::launch::LaunchOn;
@@ -44,9 +45,20 @@ pub struct Trainer {
     memory: Memory,
     optimizer: AdamW,
     /// The launches of a step, recorded by the first one.
-    step: Option<Graph>,
+    step: Option<StepGraphs>,
     /// The launches of an evaluation.
     evaluation: Option<Graph>,
+}
+
+/// The graphs of a step. Tokens and labels of a micro-batch are copied before its graph.
+#[derive(Debug)]
+struct StepGraphs {
+    /// The passes of the first micro-batch, which begins the gradients.
+    first: Graph,
+    /// The passes of each other one, if there are any.
+    others: Option<Graph>,
+    /// The update of parameters.
+    update: Graph,
 }
 
 impl Trainer {
@@ -131,16 +143,34 @@ impl Trainer {
     /// argument the parameters are unchanged.
     pub fn step(&mut self, tokens: &[u32], learning_rate: f32) -> Result<StepReport, TrainingError> {
         let of = "micro-batches × sequences × (length + 1)";
-        self.set_tokens(tokens, self.options.micro_batches, of)?;
+        self.check_tokens(tokens, self.options.micro_batches, of)?;
         self.optimizer.set_learning_rate(&self.stream, learning_rate)?;
-        let graph = match self.step.take() {
-            Some(graph) => graph,
+        let graphs = match self.step.take() {
+            Some(graphs) => graphs,
             None => self.record_step()?,
         };
-        graph.launch(&self.stream)?;
-        self.step = Some(graph);
+        let losses = self.run_passes(&graphs, tokens)?;
+        graphs.update.launch(&self.stream)?;
+        self.step = Some(graphs);
         let gradient_norm = self.optimizer.norm()?;
-        Ok(StepReport { loss: self.loss()?, gradient_norm, skipped: !gradient_norm.is_finite() })
+        let loss = (losses + self.loss()?) / self.options.micro_batches as f32;
+        Ok(StepReport { loss, gradient_norm, skipped: !gradient_norm.is_finite() })
+    }
+
+    /// Queues the passes of all micro-batches. Returns the sum of the losses of all but the last one,
+    /// whose passes may still run.
+    fn run_passes(&mut self, graphs: &StepGraphs, tokens: &[u32]) -> Result<f32, TrainingError> {
+        let mut losses = 0.0;
+        let micro_batches = tokens.chunks(self.options.sequences * (self.options.length + 1));
+        let passes = iter::once(&graphs.first).chain(graphs.others.iter().cycle());
+        for (index, (tokens, passes)) in micro_batches.zip(passes).enumerate() {
+            if index > 0 {
+                losses += self.loss()?;
+            }
+            self.set_tokens(tokens)?;
+            passes.launch(&self.stream)?;
+        }
+        Ok(losses)
     }
 
     /// Returns the mean loss of sequences × (length + 1) tokens, and changes nothing. Label
@@ -150,7 +180,8 @@ impl Trainer {
     ///
     /// [`TrainingError::Tokens`] and [`TrainingError::UnknownToken`], and errors of the device.
     pub fn evaluate(&mut self, tokens: &[u32]) -> Result<f32, TrainingError> {
-        self.set_tokens(tokens, 1, "sequences × (length + 1)")?;
+        self.check_tokens(tokens, 1, "sequences × (length + 1)")?;
+        self.set_tokens(tokens)?;
         let graph = match self.evaluation.take() {
             Some(graph) => graph,
             None => self.record_evaluation()?,
@@ -231,10 +262,9 @@ impl Trainer {
         6.0 * self.model.multiplied() as f64 + attention as f64
     }
 
-    /// Checks tokens, and copies them and their labels to the device. Micro-batches that are left
-    /// out have zeros.
-    fn set_tokens(
-        &mut self,
+    /// Checks the number of tokens of some micro-batches, and that the vocabulary has them.
+    fn check_tokens(
+        &self,
         tokens: &[u32],
         micro_batches: usize,
         of: &'static str,
@@ -248,53 +278,66 @@ impl Trainer {
         if let Some(index) = tokens.iter().position(|token| *token as usize >= vocabulary) {
             return Err(TrainingError::UnknownToken { found: tokens[index], index, vocabulary });
         }
-        let all = self.options.all_rows();
-        let padded = |first: usize| {
-            let rows = tokens.chunks(length + 1).flat_map(|row| &row[first..first + length]);
-            let mut part: Vec<u32> = rows.copied().collect();
-            part.resize(all, 0);
-            part
-        };
-        self.memory.tokens.copy_from(&padded(0))?;
-        self.memory.labels.copy_from(&padded(1))?;
         Ok(())
     }
 
-    /// Waits, and returns the mean loss.
+    /// Waits, and copies the tokens and labels of a micro-batch to the device.
+    fn set_tokens(&mut self, tokens: &[u32]) -> Result<(), TrainingError> {
+        let length = self.options.length;
+        let part = |first: usize| {
+            let rows = tokens.chunks(length + 1).flat_map(|row| &row[first..first + length]);
+            rows.copied().collect::<Vec<u32>>()
+        };
+        self.memory.tokens.copy_from(&part(0))?;
+        self.memory.labels.copy_from(&part(1))?;
+        Ok(())
+    }
+
+    /// Waits, and returns the mean loss of the last micro-batch.
     fn loss(&self) -> Result<f32, TrainingError> {
         let mut loss = [0.0];
         self.memory.mean.copy_to(&mut loss)?;
         Ok(loss[0])
     }
 
-    /// Records a step. The learning rate is queued before the graph.
-    fn record_step(&mut self) -> Result<Graph, TrainingError> {
-        let Self { device, stream, config, options, model, layout, weights, memory, optimizer, .. } = self;
-        let (config, options, model, layout) = (&*config, &*options, &*model, &*layout);
+    /// Records a step. The learning rate is queued before the graphs.
+    fn record_step(&mut self) -> Result<StepGraphs, TrainingError> {
+        let others = (self.options.micro_batches > 1).then(|| self.record_passes(true)).transpose()?;
+        Ok(StepGraphs { first: self.record_passes(false)?, others, update: self.record_update()? })
+    }
+
+    /// Records the passes of a micro-batch: the first one of a step, or one that adds to the
+    /// gradients of those before.
+    fn record_passes(&mut self, accumulate: bool) -> Result<Graph, TrainingError> {
+        let Self { device, stream, config, options, model, layout, weights, memory, .. } = self;
+        let Weights { parameters, gradients, .. } = weights;
+        let context = Context { config, options, model, layout, parameters, accumulate };
         record(device, stream, |on| {
-            let Weights { parameters, gradients, squares, .. } = &mut *weights;
-            clear_tables(on, model, layout, memory, gradients)?;
-            for micro_batch in 0..options.micro_batches {
-                let accumulate = micro_batch > 0;
-                let context = Context { config, options, model, layout, parameters, accumulate };
-                forward(on, &context, memory, micro_batch)?;
-                losses_and_gradients(on, &context, memory, gradients, micro_batch)?;
-                backward(on, &context, memory, gradients, micro_batch)?;
+            if !accumulate {
+                clear_tables(on, &context, memory, gradients)?;
             }
-            let Memory { losses, all_rows, mean, .. } = &mut *memory;
-            mean_loss(on, &*losses, &*all_rows, mean)?;
-            sum_squares(on, layout, &*gradients, squares)?;
+            forward(on, &context, memory)?;
+            losses_and_gradients(on, &context, memory, gradients)?;
+            backward(on, &context, memory, gradients)
+        })
+    }
+
+    /// Records the update of parameters.
+    fn record_update(&mut self) -> Result<Graph, TrainingError> {
+        let Self { device, stream, options, layout, weights, optimizer, .. } = self;
+        record(device, stream, |on| {
+            sum_squares(on, layout, &weights.gradients, &mut weights.squares)?;
             update(on, layout, options, weights, optimizer)
         })
     }
 
-    /// Records an evaluation of the first micro-batch.
+    /// Records an evaluation of a micro-batch.
     fn record_evaluation(&mut self) -> Result<Graph, TrainingError> {
         let Self { device, stream, config, options, model, layout, weights, memory, .. } = self;
         let parameters = &weights.parameters;
         let context = Context { config, options, model, layout, parameters, accumulate: false };
         record(device, stream, |on| {
-            forward(on, &context, memory, 0)?;
+            forward(on, &context, memory)?;
             plain_loss(on, &context, memory)
         })
     }
@@ -313,14 +356,14 @@ fn parameters_of(model: &Model, options: &TrainingOptions) -> Vec<Parameter> {
 /// and of the matrix of logits.
 fn clear_tables(
     on: &impl LaunchOn,
-    model: &Model,
-    layout: &ParameterLayout,
+    context: &Context<'_>,
     memory: &mut Memory,
     gradients: &mut DeviceTensor<f32, 1>,
 ) -> Result<(), TrainingError> {
+    let Context { model, layout, .. } = *context;
     let head = (model.head != model.embedding).then_some(&model.head);
     for matrix in [&model.embedding].into_iter().chain(head) {
-        // A graph records kernels only. A GEMM over no rows of the operands writes zeros.
+        // A graph records kernels only, and a GEMM with K = 0 is one that writes zeros.
         let [rows, columns] = matrix.shape;
         let none = memory.ones.view();
         let (a, b) = (none.with_strides([rows, 0], [1, 1])?, none.with_strides([0, columns], [1, 1])?);
