@@ -6,28 +6,26 @@ use tma_kernels::attention::{
     AttentionBackwardOptions, AttentionForward, AttentionGradients, AttentionWorkspace, attention_backward,
 };
 use tma_kernels::model::{
-    EmbeddingBackwardOptions, activate_backward, embedding_backward, gated_packed_backward,
-    rotary_backward_in_place,
+    BiasBackwardOptions, EmbeddingBackwardOptions, activate_backward, bias_backward, embedding_backward,
+    gated_packed_backward, rotary_backward_in_place,
 };
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 use crate::TrainingError;
-use crate::context::{Context, gate_of, heads_of, qkv_of, rotary_angles, rows_of};
-use crate::forward::run_layer;
-use crate::linear::{
-    NormGradients, WeightOperands, add_weight_gradients, multiply_backward, normalise_backward,
-};
+use crate::context::{Context, MlpActivation, heads_of, mlp_activation, qkv_of, rotary_angles};
+use crate::forward::layer_activations;
+use crate::linear::{NormGradients, WeightOperands, multiply_backward, normalise_backward, weight_gradients};
 use crate::memory::{Activations, Memory, ResultGradients};
-use crate::views::{Qkv, matrix_mut};
+use crate::options::TrainingOptions;
+use crate::views::{Qkv, matrix_mut, vector_mut};
 
-/// Queues the backward pass of a micro-batch, which adds to the gradients of parameters.
+/// Queues the backward pass of a micro-batch, up to the gradients of parameters.
 pub(crate) fn backward(
     on: &impl LaunchOn,
     context: &Context<'_>,
     memory: &mut Memory,
     gradients: &mut DeviceTensor<f32, 1>,
-    micro_batch: usize,
 ) -> Result<(), TrainingError> {
     let layers = context.model.layers.len();
     let Memory { residuals, gradients: results, workspaces, .. } = &mut *memory;
@@ -42,12 +40,12 @@ pub(crate) fn backward(
     for layer in (0..layers).rev() {
         // The forward pass has left the activations of the last layer.
         if context.options.recompute && layer + 1 < layers {
-            run_layer(on, context, memory, layer)?;
+            layer_activations(on, context, memory, layer)?;
         }
         mlp_part_backward(on, context, memory, gradients, layer)?;
         attention_part_backward(on, context, memory, gradients, layer)?;
     }
-    embed_backward(on, context, memory, gradients, micro_batch)
+    embed_backward(on, context, memory, gradients)
 }
 
 /// Queues the gradients of an MLP and its norm. The gradient of the residual is that of the layer's
@@ -62,17 +60,17 @@ fn mlp_part_backward(
     let (layer, slot) = (&context.model.layers[index], memory.slot(index));
     let Memory { activations, gradients: results, workspaces, .. } = memory;
     let Activations { middle, normed_middle, up, activated, .. } = &activations[slot];
-    let ResultGradients { residual, normed, up: of_up, activated: of_activated, .. } = results;
+    let ResultGradients { residual, normed, up: d_up, activated: d_activated, .. } = results;
     let operands = WeightOperands { x: activated, dy: residual };
-    add_weight_gradients(on, context, &layer.down, operands, gradients, workspaces)?;
-    multiply_backward(on, context, &layer.down, residual, of_activated, &mut workspaces.gemm)?;
-    match gate_of(context.config.activation) {
-        (gate, true) => gated_packed_backward(on, gate, up, &*of_activated, &mut *of_up)?,
-        (gate, false) => activate_backward(on, gate, up, &*of_activated, &mut *of_up)?,
+    weight_gradients(on, context, &layer.down, operands, gradients, workspaces)?;
+    multiply_backward(on, context, &layer.down, residual, d_activated, &mut workspaces.gemm)?;
+    match mlp_activation(context.config) {
+        MlpActivation::Gated(gate) => gated_packed_backward(on, gate, up, &*d_activated, &mut *d_up)?,
+        MlpActivation::Plain(gate) => activate_backward(on, gate, up, &*d_activated, &mut *d_up)?,
     }
-    let operands = WeightOperands { x: normed_middle, dy: of_up };
-    add_weight_gradients(on, context, &layer.up, operands, gradients, workspaces)?;
-    multiply_backward(on, context, &layer.up, of_up, normed, &mut workspaces.gemm)?;
+    let operands = WeightOperands { x: normed_middle, dy: d_up };
+    weight_gradients(on, context, &layer.up, operands, gradients, workspaces)?;
+    multiply_backward(on, context, &layer.up, d_up, normed, &mut workspaces.gemm)?;
     let operands = NormGradients { x: middle, dy: normed, dx: residual, accumulate: true };
     normalise_backward(on, context, &layer.before_mlp, operands, gradients, &mut workspaces.sums)
 }
@@ -91,18 +89,18 @@ fn attention_part_backward(
     let activations = &activations[slot];
     let dy = &results.residual;
     let operands = WeightOperands { x: &activations.attended, dy };
-    add_weight_gradients(on, context, &layer.output, operands, gradients, workspaces)?;
-    let of_attended = &mut results.attended;
-    multiply_backward(on, context, &layer.output, dy, of_attended, &mut workspaces.gemm)?;
+    weight_gradients(on, context, &layer.output, operands, gradients, workspaces)?;
+    let d_attended = &mut results.attended;
+    multiply_backward(on, context, &layer.output, dy, d_attended, &mut workspaces.gemm)?;
     attend_backward(on, context, activations, results, &mut workspaces.attention)?;
-    let ResultGradients { residual, normed, qkv: of_qkv, .. } = results;
+    let ResultGradients { residual, normed, qkv: d_qkv, .. } = results;
     if let Some(angles) = angles {
-        let heads = qkv_of(context).rotated().rows_mut(of_qkv)?;
+        let heads = qkv_of(context).rotated().rows_mut(d_qkv)?;
         rotary_backward_in_place(on, heads, &*positions, rotary_angles(angles))?;
     }
-    let operands = WeightOperands { x: &activations.normed, dy: of_qkv };
-    add_weight_gradients(on, context, &layer.qkv, operands, gradients, workspaces)?;
-    multiply_backward(on, context, &layer.qkv, of_qkv, normed, &mut workspaces.gemm)?;
+    let operands = WeightOperands { x: &activations.normed, dy: d_qkv };
+    weight_gradients(on, context, &layer.qkv, operands, gradients, workspaces)?;
+    multiply_backward(on, context, &layer.qkv, d_qkv, normed, &mut workspaces.gemm)?;
     let operands = NormGradients { x: &residuals[index], dy: normed, dx: residual, accumulate: true };
     normalise_backward(on, context, &layer.before_attention, operands, gradients, &mut workspaces.sums)
 }
@@ -116,7 +114,8 @@ fn attend_backward(
     workspace: &mut AttentionWorkspace,
 ) -> Result<(), TrainingError> {
     let Activations { qkv, attended, lse, .. } = activations;
-    let parts @ Qkv { queries, keys, values } = qkv_of(context);
+    let parts = qkv_of(context);
+    let Qkv { queries, keys, values } = parts;
     let heads = heads_of(context);
     let forward = AttentionForward {
         q: queries.view(qkv)?,
@@ -135,24 +134,27 @@ fn attend_backward(
     Ok(attention_backward(on, forward, AttentionGradients { dq, dk, dv }, options)?)
 }
 
-/// Adds the gradients of the tables of tokens and positions.
+/// Queues the gradients of the tables of tokens, to which is added, and of positions.
 fn embed_backward(
     on: &impl LaunchOn,
     context: &Context<'_>,
     memory: &mut Memory,
     gradients: &mut DeviceTensor<f32, 1>,
-    micro_batch: usize,
 ) -> Result<(), TrainingError> {
     let Context { model, layout, .. } = *context;
-    let Memory { tokens, positions, gradients: results, workspaces, .. } = memory;
+    let Memory { tokens, gradients: results, workspaces, .. } = memory;
     let dy = &results.residual;
-    let tokens = tokens.view().slice([rows_of(context, micro_batch)])?;
     let table = matrix_mut(gradients, layout, &model.embedding)?;
     let workspace = Some(&mut workspaces.sums);
-    embedding_backward(on, dy, tokens, table, EmbeddingBackwardOptions { workspace, scale: 1.0 })?;
+    embedding_backward(on, dy, &*tokens, table, EmbeddingBackwardOptions { workspace, scale: 1.0 })?;
     let Some(table) = &model.positions else { return Ok(()) };
-    let table = matrix_mut(gradients, layout, table)?;
+    // Each sequence has the same positions: the gradients of the table's first rows are sums over
+    // sequences. Those of the others stay 0.
+    let TrainingOptions { sequences, length, .. } = *context.options;
+    let row = length * context.config.width;
+    let dy = dy.view().with_strides([sequences, row], [row, 1])?;
+    let dtable = vector_mut(gradients, layout, &table.tensors)?.slice([0..row])?;
     let workspace = Some(&mut workspaces.sums);
-    embedding_backward(on, dy, &*positions, table, EmbeddingBackwardOptions { workspace, scale: 1.0 })?;
+    bias_backward(on, dy, dtable, BiasBackwardOptions { accumulate: context.accumulate, workspace })?;
     Ok(())
 }

@@ -1,7 +1,5 @@
 //! The context that all passes read, and the division of rows.
 
-use std::ops::Range;
-
 use tma_kernels::cached::RotaryLayout;
 use tma_kernels::model::{Gate, RotaryAngles};
 use tma_kernels::optimizer::ParameterLayout;
@@ -20,12 +18,9 @@ pub(crate) struct Context<'a> {
     pub(crate) model: &'a Model,
     pub(crate) layout: &'a ParameterLayout,
     pub(crate) parameters: &'a DeviceTensor<bf16, 1>,
-}
-
-/// Returns the rows of a micro-batch among those of all.
-pub(crate) fn rows_of(context: &Context<'_>, micro_batch: usize) -> Range<usize> {
-    let rows = context.options.rows();
-    micro_batch * rows..(micro_batch + 1) * rows
+    /// Whether gradients are added to those of the micro-batches before. The first one overwrites
+    /// all that it alone writes.
+    pub(crate) accumulate: bool,
 }
 
 /// Returns the heads of queries, keys and values in a row.
@@ -47,11 +42,20 @@ pub(crate) fn rotary_angles(tables: &[DeviceTensor<f32, 2>; 2]) -> RotaryAngles<
     RotaryAngles { cos: cos.view(), sin: sin.view(), layout: RotaryLayout::Halves }
 }
 
-/// Returns the function of an MLP, and whether it is that of gates.
-pub(crate) fn gate_of(activation: Activation) -> (Gate, bool) {
-    match activation {
-        Activation::GatedSilu => (Gate::Silu, true),
-        Activation::GatedGeluTanh => (Gate::GeluTanh, true),
-        Activation::GeluTanh => (Gate::GeluTanh, false),
+/// The function of an MLP.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MlpActivation {
+    /// The function of the gates, which the other columns are multiplied by.
+    Gated(Gate),
+    /// The function of all columns.
+    Plain(Gate),
+}
+
+/// Returns the function of a model's MLPs.
+pub(crate) fn mlp_activation(config: &Config) -> MlpActivation {
+    match config.activation {
+        Activation::GatedSilu => MlpActivation::Gated(Gate::Silu),
+        Activation::GatedGeluTanh => MlpActivation::Gated(Gate::GeluTanh),
+        Activation::GeluTanh => MlpActivation::Plain(Gate::GeluTanh),
     }
 }

@@ -7,8 +7,12 @@ use tma_kernels::gemm::GemmError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainingError {
+    /// A configuration that no model can have.
+    #[error(transparent)]
+    Config(Box<tma_models::ModelError>),
+
     /// A model with a part that has no gradient here.
-    #[error("cannot train a model with this {name}: found {found}, wanted {wanted}")]
+    #[error("unsupported model: {name} {found}; training supports {wanted}")]
     Model {
         /// The setting of the configuration.
         name: &'static str,
@@ -19,7 +23,7 @@ pub enum TrainingError {
     },
 
     /// An option out of its range.
-    #[error("the option `{name}` is out of its range: found {found}, wanted {wanted}")]
+    #[error("the option `{name}` is out of its range: found {found}, expected {wanted}")]
     Option {
         /// The name of the option.
         name: &'static str,
@@ -30,7 +34,7 @@ pub enum TrainingError {
     },
 
     /// More or fewer tokens than a step takes.
-    #[error("wrong number of tokens: found {found}, wanted {wanted}, {of}")]
+    #[error("wrong number of tokens: found {found}, expected {wanted} ({of})")]
     Tokens {
         /// The number found.
         found: usize,
@@ -58,9 +62,16 @@ pub enum TrainingError {
         name: String,
     },
 
-    /// A state with a tensor that the model does not have, or has twice.
-    #[error("the state has more tensors than the model: `{name}` is unknown, or there twice")]
-    ExtraTensor {
+    /// A state with a tensor that the model does not have.
+    #[error("the model has no tensor `{name}`, which the state has: remove it from the state")]
+    UnknownTensor {
+        /// The name.
+        name: String,
+    },
+
+    /// A state with two tensors of the same name.
+    #[error("the state has two tensors `{name}`: remove one of them")]
+    DuplicateTensor {
         /// The name.
         name: String,
     },
@@ -86,6 +97,16 @@ pub enum TrainingError {
         /// The numbers found.
         found: usize,
         /// The product of the shape.
+        wanted: usize,
+    },
+
+    /// Tensors that are used as one matrix do not follow each other in memory. This is a mistake of
+    /// the package.
+    #[error("internal error: a matrix of {wanted} elements has {found} in memory; please report this")]
+    Layout {
+        /// The elements of the range of memory.
+        found: usize,
+        /// The product of the matrix's extents.
         wanted: usize,
     },
 

@@ -1,14 +1,12 @@
 //! The forward pass: from tokens to the norm before the logits.
 
-#![allow(clippy::single_range_in_vec_init, reason = "views of one dimension are sliced by one range")]
-
 use tma_kernels::model::{embedding, gated, gated_packed, rotary_in_place};
 use tma_kernels::{AttentionOptions, attention};
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 use crate::TrainingError;
-use crate::context::{Context, gate_of, heads_of, qkv_of, rotary_angles, rows_of};
+use crate::context::{Context, MlpActivation, heads_of, mlp_activation, qkv_of, rotary_angles};
 use crate::linear::{LinearOperands, NormOperands, multiply, normalise};
 use crate::memory::{Activations, Memory};
 use crate::views::{Qkv, matrix};
@@ -18,11 +16,14 @@ pub(crate) fn forward(
     on: &impl LaunchOn,
     context: &Context<'_>,
     memory: &mut Memory,
-    micro_batch: usize,
 ) -> Result<(), TrainingError> {
-    embed(on, context, memory, micro_batch)?;
+    embed(on, context, memory)?;
     for layer in 0..context.model.layers.len() {
-        run_layer(on, context, memory, layer)?;
+        // The sum of embeddings of tokens and positions is normalised with them.
+        if layer > 0 || context.model.positions.is_none() {
+            normalise_input(on, context, memory, layer)?;
+        }
+        normalised_layer_activations(on, context, memory, layer)?;
         finish_layer(on, context, memory, layer)?;
     }
     let Memory { residuals, last_normed, .. } = memory;
@@ -31,21 +32,14 @@ pub(crate) fn forward(
     normalise(on, context, &context.model.last_norm, operands)
 }
 
-/// Writes the embeddings of tokens to the first residual, and adds those of positions.
-fn embed(
-    on: &impl LaunchOn,
-    context: &Context<'_>,
-    memory: &mut Memory,
-    micro_batch: usize,
-) -> Result<(), TrainingError> {
+/// Writes the embeddings of tokens to the first residual. Those of learned positions are added by
+/// the norm of the first layer, which adds its input to the residual.
+fn embed(on: &impl LaunchOn, context: &Context<'_>, memory: &mut Memory) -> Result<(), TrainingError> {
     let Context { model, layout, parameters, .. } = *context;
     let Memory { tokens, positions, residuals, activations, .. } = memory;
-    let tokens = tokens.view().slice([rows_of(context, micro_batch)])?;
     let residual = &mut residuals[0];
-    embedding(on, matrix(parameters, layout, &model.embedding)?, tokens, &mut *residual, 1.0)?;
+    embedding(on, matrix(parameters, layout, &model.embedding)?, &*tokens, &mut *residual, 1.0)?;
     let Some(table) = &model.positions else { return Ok(()) };
-    // A norm adds its input to the residual. Its result is computed again by the first layer, as in
-    // all others.
     let Activations { normed, middle, .. } = &mut activations[0];
     embedding(on, matrix(parameters, layout, table)?, &*positions, &mut *middle, 1.0)?;
     let operands =
@@ -54,7 +48,32 @@ fn embed(
 }
 
 /// Queues a layer up to the input of its last matrix: all that its backward pass reads.
-pub(crate) fn run_layer(
+pub(crate) fn layer_activations(
+    on: &impl LaunchOn,
+    context: &Context<'_>,
+    memory: &mut Memory,
+    index: usize,
+) -> Result<(), TrainingError> {
+    normalise_input(on, context, memory, index)?;
+    normalised_layer_activations(on, context, memory, index)
+}
+
+/// Queues the norm of a layer's input.
+fn normalise_input(
+    on: &impl LaunchOn,
+    context: &Context<'_>,
+    memory: &mut Memory,
+    index: usize,
+) -> Result<(), TrainingError> {
+    let slot = memory.slot(index);
+    let Memory { residuals, activations, .. } = memory;
+    let (x, out) = (residuals[index].view(), activations[slot].normed.view_mut());
+    let operands = NormOperands { x, residual: None, out };
+    normalise(on, context, &context.model.layers[index].before_attention, operands)
+}
+
+/// Queues a layer from its normalised input up to the input of its last matrix.
+fn normalised_layer_activations(
     on: &impl LaunchOn,
     context: &Context<'_>,
     memory: &mut Memory,
@@ -64,7 +83,7 @@ pub(crate) fn run_layer(
     mlp_part(on, context, memory, index)
 }
 
-/// Queues attention, with its norm and its matrices. The result is the residual between attention
+/// Queues attention, with its matrices. The result is the residual between attention
 /// and MLP.
 fn attention_part(
     on: &impl LaunchOn,
@@ -75,9 +94,6 @@ fn attention_part(
     let (layer, slot) = (&context.model.layers[index], memory.slot(index));
     let Memory { residuals, activations, positions, angles, workspaces, .. } = memory;
     let Activations { normed, qkv, attended, lse, middle, .. } = &mut activations[slot];
-    let x = residuals[index].view();
-    let operands = NormOperands { x, residual: None, out: normed.view_mut() };
-    normalise(on, context, &layer.before_attention, operands)?;
     let operands = LinearOperands { x: normed.view(), residual: None, out: qkv.view_mut() };
     multiply(on, context, &layer.qkv, operands, &mut workspaces.gemm)?;
     if let Some(angles) = angles {
@@ -85,7 +101,8 @@ fn attention_part(
         rotary_in_place(on, heads, &*positions, rotary_angles(angles))?;
     }
     attend(on, context, qkv, attended, lse)?;
-    let operands = LinearOperands { x: attended.view(), residual: Some(x), out: middle.view_mut() };
+    let residual = Some(residuals[index].view());
+    let operands = LinearOperands { x: attended.view(), residual, out: middle.view_mut() };
     multiply(on, context, &layer.output, operands, &mut workspaces.gemm)
 }
 
@@ -105,9 +122,11 @@ fn mlp_part(
     multiply(on, context, &layer.up, operands, &mut workspaces.gemm)?;
     // The input of the function is kept for its gradient.
     let shape = activated.shape();
-    match gate_of(context.config.activation) {
-        (gate, true) => gated_packed(on, gate, &*up, activated)?,
-        (gate, false) => gated(on, gate, &*up, ones.view().with_strides(shape, [0, 1])?, activated)?,
+    match mlp_activation(context.config) {
+        MlpActivation::Gated(gate) => gated_packed(on, gate, &*up, activated)?,
+        MlpActivation::Plain(gate) => {
+            gated(on, gate, &*up, ones.view().with_strides(shape, [0, 1])?, activated)?;
+        }
     }
     Ok(())
 }

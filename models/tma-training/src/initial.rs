@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use rayon::prelude::*;
 use tma_kernels::optimizer::ParameterLayout;
 
-use crate::model::{Start, Tensor};
+use crate::model::{Init, Tensor};
 
 /// The numbers that a thread computes at a time; an even number.
 const CHUNK: usize = 1 << 14;
@@ -15,10 +15,10 @@ pub(crate) fn values(tensors: &[Tensor], layout: &ParameterLayout, seed: u64) ->
     let mut all = vec![0.0; layout.len()];
     for (tensor, range) in tensors.iter().zip(layout.ranges()) {
         let values = &mut all[range.clone()];
-        match tensor.start {
-            Start::Zeros => {}
-            Start::Ones => values.fill(1.0),
-            Start::Normal { deviation } => fill_normal(values, key_of(&tensor.name, seed), deviation),
+        match tensor.init {
+            Init::Zeros => {}
+            Init::Ones => values.fill(1.0),
+            Init::Normal { deviation } => fill_normal(values, key_of(&tensor.name, seed), deviation),
         }
     }
     all

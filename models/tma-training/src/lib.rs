@@ -1,5 +1,5 @@
 //! Training of language models on kernels of `tma-kernels`: the forward pass, the gradients and the
-//! optimiser, with nothing of the model on the host.
+//! optimiser, entirely on the device.
 //!
 //! ```
 //! use tma_models::config::Config;
@@ -29,18 +29,24 @@
 //! [`tma_models::config::Config`] describes the model. Those with the layers of Llama are trained
 //! (RMSNorm, rotary embeddings, grouped queries and gates, with or without biases, with a head of
 //! its own or the table of embeddings), and those of GPT-2 (LayerNorm, learned positions, GELU by
-//! `tanh`). Heads have 64 or 128 elements. Models with experts, sliding windows, limits of scores
-//! or logits, and norms of heads or of results are refused. There is no dropout.
+//! `tanh`). Heads have 64 or 128 elements. Models with experts, sliding windows, soft caps of scores
+//! or logits, and norms of heads or of results are refused. There is no dropout. A vocabulary that
+//! is a multiple of 64 is faster: pad that of GPT-2 from 50257 to 50304.
 //!
 //! Tensors have the names, shapes and layouts of Hugging Face, so that a [`State`] can be written
 //! as safetensors as it is.
 //!
 //! # Numbers
 //!
-//! Parameters that kernels read, activations and their gradients are `bf16`. Products, norms,
-//! softmax and losses are computed in `f32`. Gradients of parameters are summed in `f32`, over rows
-//! and over micro-batches, and the optimiser has parameters and moments in `f32`. The logits of at
-//! most 2048 positions are in memory at a time.
+//! Parameters that kernels read, activations and their gradients are `bf16`. GEMMs, norms, softmax
+//! and losses are computed in `f32`. Gradients of parameters are summed in `f32`, over rows and over
+//! micro-batches, and the optimiser has parameters and moments in `f32`.
+//!
+//! The residual stream and its gradient are `bf16` too: they are rounded at each addition, twice a
+//! layer. Autocast of PyTorch keeps both in `f32`, so losses differ slightly from its losses.
+//!
+//! The logits of some positions are in memory at a time
+//! ([`logit_rows`](TrainingOptions::logit_rows)).
 //!
 //! # Initial values
 //!
@@ -51,11 +57,13 @@
 //!
 //! # Steps
 //!
-//! The first step records all its launches as a graph, and each step launches it. It allocates
-//! nothing. Only tokens and the learning rate go to the device, and the loss and the norm of the
-//! gradients come back. All activations are allocated when a [`Trainer`] is made. With
-//! [`recompute`](TrainingOptions::recompute), all layers share those of one, beside the input of
-//! each layer.
+//! The first step records its launches as graphs, one for the passes of a micro-batch and one for
+//! the update, and each step launches them. Only tokens, labels
+//! and the learning rate go to the device, and the loss and the norm of the gradients come back.
+//! Activations are allocated when a [`Trainer`] is made, and memory of GEMMs and of sums in the
+//! first step and the first evaluation; later ones allocate nothing on the device. With
+//! [`recompute`](TrainingOptions::recompute), all layers share the activations of one, beside the
+//! input of each layer.
 
 mod backward;
 mod context;

@@ -69,8 +69,8 @@ pub(crate) struct WeightOperands<'a> {
     pub(crate) dy: &'a DeviceTensor<bf16, 2>,
 }
 
-/// Adds the gradients of a linear layer's matrix and bias.
-pub(crate) fn add_weight_gradients(
+/// Queues the gradients of a linear layer's matrix and bias.
+pub(crate) fn weight_gradients(
     on: &impl LaunchOn,
     context: &Context<'_>,
     linear: &Linear,
@@ -85,13 +85,14 @@ pub(crate) fn add_weight_gradients(
     };
     let options = GemmOptions {
         transpose_a: true,
-        beta: 1.0,
+        beta: if context.accumulate { 1.0 } else { 0.0 },
         workspace: Some(&mut workspaces.gemm),
         ..GemmOptions::default()
     };
     gemm(on, a, b, matrix_mut(gradients, layout, &linear.weight)?, options)?;
     let Some(bias) = &linear.bias else { return Ok(()) };
-    let options = BiasBackwardOptions { accumulate: true, workspace: Some(&mut workspaces.sums) };
+    let options =
+        BiasBackwardOptions { accumulate: context.accumulate, workspace: Some(&mut workspaces.sums) };
     Ok(bias_backward(on, dy, vector_mut(gradients, layout, bias)?, options)?)
 }
 
@@ -115,7 +116,6 @@ pub(crate) fn normalise(
     let options = NormOptions {
         weight: Some(vector(parameters, layout, &norm.weight)?),
         bias: norm.bias.as_ref().map(|bias| vector(parameters, layout, bias)).transpose()?,
-        one_plus_weight: config.norm == NormKind::RmsOnePlus,
         epsilon: config.epsilon,
         residual: operands.residual,
         ..NormOptions::default()
@@ -140,7 +140,7 @@ pub(crate) struct NormGradients<'a> {
     pub(crate) accumulate: bool,
 }
 
-/// Queues the gradient of a norm's input, and adds those of its weight and bias.
+/// Queues the gradients of a norm's input, weight and bias.
 pub(crate) fn normalise_backward(
     on: &impl LaunchOn,
     context: &Context<'_>,
@@ -160,13 +160,13 @@ pub(crate) fn normalise_backward(
     };
     let options = NormBackwardOptions {
         weight: Some(vector(parameters, layout, &norm.weight)?),
-        one_plus_weight: config.norm == NormKind::RmsOnePlus,
         epsilon: config.epsilon,
         accumulate,
         dweight: Some(dweight),
         dbias,
-        accumulate_weights: true,
+        accumulate_weights: context.accumulate,
         workspace: Some(workspace),
+        ..NormBackwardOptions::default()
     };
     match config.norm {
         NormKind::Layer => layer_norm_backward(on, x, dy, dx, options)?,

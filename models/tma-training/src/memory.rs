@@ -1,4 +1,5 @@
-//! The memory of a step, which is allocated once.
+//! The memory of a step: all of it but what GEMMs and sums of columns need, which grows in the first
+//! step.
 
 use tma_kernels::attention::AttentionWorkspace;
 use tma_kernels::gemm::Workspace;
@@ -9,11 +10,7 @@ use tma_runtime::prelude::*;
 use crate::TrainingError;
 use crate::options::TrainingOptions;
 
-/// The rows whose logits are in memory at a time.
-const ROWS_OF_LOGITS: usize = 2048;
-
-/// Results within a layer that its backward pass reads, each rows × columns if nothing else is
-/// said.
+/// Results within a layer that its backward pass reads, each rows × columns unless noted.
 #[derive(Debug)]
 pub(crate) struct Activations {
     pub(crate) normed: DeviceTensor<bf16, 2>,
@@ -52,7 +49,7 @@ pub(crate) struct Workspaces {
 /// All memory of a step but that of parameters.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// The tokens of all micro-batches.
+    /// The tokens of a micro-batch.
     pub(crate) tokens: DeviceTensor<u32, 1>,
     /// The tokens that follow these.
     pub(crate) labels: DeviceTensor<u32, 1>,
@@ -67,8 +64,9 @@ pub(crate) struct Memory {
     pub(crate) last_normed: DeviceTensor<bf16, 2>,
     /// Some rows of logits, and then of their gradients.
     pub(crate) logits: DeviceTensor<bf16, 2>,
-    /// The losses of all micro-batches.
+    /// The losses of a micro-batch.
     pub(crate) losses: DeviceTensor<f32, 1>,
+    /// Their mean.
     pub(crate) mean: DeviceTensor<f32, 1>,
     /// The rows of a step, and of a micro-batch, which means are divided by.
     pub(crate) all_rows: DeviceTensor<u32, 1>,
@@ -89,11 +87,12 @@ impl Memory {
         let layers = config.layers();
         let kept = if options.recompute { 1 } else { layers };
         let positions: Vec<u32> = (0..rows).map(|row| (row % options.length) as u32).collect();
+        let queries = [options.sequences, config.heads, options.length, config.depth];
         let vocabulary = config.vocabulary.next_multiple_of(8); // rows begin at multiples of 16 bytes
         let residuals = (0..=layers).map(|_| device.zeros([rows, width])).collect::<Result<_, _>>()?;
         Ok(Self {
-            tokens: device.zeros([all_rows])?,
-            labels: device.zeros([all_rows])?,
+            tokens: device.zeros([rows])?,
+            labels: device.zeros([rows])?,
             positions: device.tensor(&positions, [rows])?,
             angles: angles(device, config, options.length)?,
             residuals,
@@ -101,8 +100,8 @@ impl Memory {
                 .map(|_| Activations::new(device, config, options))
                 .collect::<Result<_, _>>()?,
             last_normed: device.zeros([rows, width])?,
-            logits: device.zeros([rows.min(ROWS_OF_LOGITS), vocabulary])?,
-            losses: device.zeros([all_rows])?,
+            logits: device.zeros([options.rows_of_logits(vocabulary * size_of::<bf16>()), vocabulary])?,
+            losses: device.zeros([rows])?,
             mean: device.zeros([1])?,
             all_rows: device.tensor(&[all_rows as u32], [1])?,
             rows: device.tensor(&[rows as u32], [1])?,
@@ -110,7 +109,7 @@ impl Memory {
             ones: device.tensor(&vec![bf16::ONE; config.mlp_width], [config.mlp_width])?,
             workspaces: Workspaces {
                 gemm: Workspace::new(device)?,
-                attention: AttentionWorkspace::new(device)?,
+                attention: AttentionWorkspace::for_queries(device, queries)?,
                 sums: GradientWorkspace::for_embedding(device, [rows, width])?,
             },
         })

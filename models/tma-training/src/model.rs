@@ -10,7 +10,7 @@ const DEVIATION: f32 = 0.02;
 
 /// The values that a tensor begins with.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Start {
+pub(crate) enum Init {
     Ones,
     Zeros,
     Normal { deviation: f32 },
@@ -21,7 +21,7 @@ pub(crate) enum Start {
 pub(crate) struct Tensor {
     pub(crate) name: String,
     pub(crate) shape: Vec<usize>,
-    pub(crate) start: Start,
+    pub(crate) init: Init,
 }
 
 impl Tensor {
@@ -47,11 +47,12 @@ pub(crate) enum Stored {
     InputsFirst,
 }
 
-/// A linear layer. A bias is a row of tensors, one for each output.
+/// A linear layer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Linear {
     pub(crate) weight: Matrix,
     pub(crate) stored: Stored,
+    /// The biases of the joined matrices, contiguous in memory.
     pub(crate) bias: Option<Range<usize>>,
 }
 
@@ -93,7 +94,7 @@ impl Model {
         let names = Names::of(config.family);
         let Config { vocabulary, width, .. } = *config;
         let mut builder = Builder { config, names, tensors: vec![] };
-        let normal = Start::Normal { deviation: DEVIATION };
+        let normal = Init::Normal { deviation: DEVIATION };
         let embedding = builder.matrix(&[(names.embedding.into(), [vocabulary, width])], normal);
         let positions = match config.positions {
             Positions::Learned => {
@@ -200,26 +201,26 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Adds tensors of one row of memory each, or of several.
-    fn add(&mut self, parts: impl IntoIterator<Item = (String, Vec<usize>)>, start: Start) -> Range<usize> {
+    /// Appends tensors and returns their indices.
+    fn add(&mut self, parts: impl IntoIterator<Item = (String, Vec<usize>)>, init: Init) -> Range<usize> {
         let first = self.tensors.len();
-        self.tensors.extend(parts.into_iter().map(|(name, shape)| Tensor { name, shape, start }));
+        self.tensors.extend(parts.into_iter().map(|(name, shape)| Tensor { name, shape, init }));
         first..self.tensors.len()
     }
 
     /// Adds matrices that have the same columns, and are used as one.
-    fn matrix(&mut self, parts: &[(String, [usize; 2])], start: Start) -> Matrix {
+    fn matrix(&mut self, parts: &[(String, [usize; 2])], init: Init) -> Matrix {
         let rows = parts.iter().map(|(_, [rows, _])| rows).sum();
         let columns = parts.first().map_or(0, |(_, [_, columns])| *columns);
-        let tensors = self.add(parts.iter().map(|(name, shape)| (name.clone(), shape.to_vec())), start);
+        let tensors = self.add(parts.iter().map(|(name, shape)| (name.clone(), shape.to_vec())), init);
         Matrix { tensors, shape: [rows, columns] }
     }
 
     fn norm(&mut self, name: &str) -> Norm {
         let shape = vec![self.config.width];
-        let weight = self.add([(format!("{name}.weight"), shape.clone())], Start::Ones);
+        let weight = self.add([(format!("{name}.weight"), shape.clone())], Init::Ones);
         let bias = match self.config.norm {
-            NormKind::Layer => Some(self.add([(format!("{name}.bias"), shape)], Start::Zeros)),
+            NormKind::Layer => Some(self.add([(format!("{name}.bias"), shape)], Init::Zeros)),
             NormKind::Rms | NormKind::RmsOnePlus => None,
         };
         Norm { weight, bias }
@@ -234,29 +235,29 @@ impl Builder<'_> {
             Stored::InputsFirst => [inputs, outputs],
         };
         let parts: Vec<_> = named("weight").into_iter().zip(outputs.iter().map(shape_of)).collect();
-        let weight = self.matrix(&parts, Start::Normal { deviation });
+        let weight = self.matrix(&parts, Init::Normal { deviation });
         let of_bias = named("bias").into_iter().zip(outputs.iter().map(|outputs| vec![*outputs]));
-        let bias = has_bias.then(|| self.add(of_bias, Start::Zeros));
+        let bias = has_bias.then(|| self.add(of_bias, Init::Zeros));
         Linear { weight, stored, bias }
     }
 
     fn layer(&mut self, index: usize) -> Layer {
         let (config, names) = (self.config, self.names);
         let prefix = format!("{}{index}.", names.layers);
-        let [of_queries, of_keys] = [config.heads, config.key_heads].map(|heads| heads * config.depth);
+        let [query_columns, key_columns] = [config.heads, config.key_heads].map(|heads| heads * config.depth);
         let qkv = match names.qkv {
             [_] => vec![config.qkv_columns()],
-            [..] => vec![of_queries, of_keys, of_keys],
+            [..] => vec![query_columns, key_columns, key_columns],
         };
         let (inputs, deviation) = (config.width, DEVIATION);
         // Each layer adds two results to the residual.
-        let of_results = DEVIATION / ((2 * config.layers()) as f32).sqrt();
+        let result_deviation = DEVIATION / ((2 * config.layers()) as f32).sqrt();
         let result = |name, inputs, has_bias| NewLinear {
             names: std::slice::from_ref(name),
             outputs: vec![config.width],
             inputs,
             has_bias,
-            deviation: of_results,
+            deviation: result_deviation,
         };
         let up = vec![config.mlp_width; names.up.len()];
         Layer {
@@ -271,7 +272,7 @@ impl Builder<'_> {
                     deviation,
                 },
             ),
-            output: self.linear(&prefix, result(&names.output, of_queries, config.has_output_bias)),
+            output: self.linear(&prefix, result(&names.output, query_columns, config.has_output_bias)),
             before_mlp: self.norm(&format!("{prefix}{}", names.before_mlp)),
             up: self.linear(
                 &prefix,

@@ -8,6 +8,9 @@ use crate::TrainingError;
 /// The rows of all micro-batches must be fewer.
 const MOST_ROWS: usize = 1 << 31;
 
+/// The bytes of logits in memory at a time, unless the options say how many rows.
+const LOGIT_BYTES: usize = 1 << 30;
+
 /// Options of a [`Trainer`](crate::Trainer).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainingOptions {
@@ -21,6 +24,10 @@ pub struct TrainingOptions {
     /// the layer again. The results have the same bits, except where those of the backward pass
     /// differ between runs ([`Trainer::step`](crate::Trainer::step)).
     pub recompute: bool,
+    /// The rows whose logits are in memory at a time. 0 stands for the default: as many as fit into
+    /// 1 GiB, in pieces of the same size. Each piece reads and writes the whole gradient of the
+    /// matrix of logits, so fewer pieces are faster.
+    pub logit_rows: usize,
     /// The weight decay of matrices and tables. Vectors, the weights of norms and biases, have
     /// none.
     pub weight_decay: f32,
@@ -45,6 +52,7 @@ impl Default for TrainingOptions {
             length: 1024,
             micro_batches: 1,
             recompute: false,
+            logit_rows: 0,
             weight_decay: 0.1,
             max_norm: 1.0,
             adamw: AdamWOptions { beta2: 0.95, ..AdamWOptions::default() },
@@ -65,18 +73,30 @@ impl TrainingOptions {
         self.micro_batches * self.rows()
     }
 
+    /// Returns the rows whose logits are in memory at a time, of which each takes so many bytes.
+    pub(crate) fn rows_of_logits(&self, row_bytes: usize) -> usize {
+        let rows = self.rows();
+        if self.logit_rows > 0 {
+            return rows.min(self.logit_rows);
+        }
+        let pieces = rows.div_ceil((LOGIT_BYTES / row_bytes).max(1));
+        // Whole tiles of GEMMs.
+        rows.min(rows.div_ceil(pieces).next_multiple_of(128))
+    }
+
     /// Checks that the options are in their ranges, and that a model can be trained with them. The
     /// optimiser checks its own.
     pub(crate) fn check(&self, config: &Config) -> Result<(), TrainingError> {
         self.check_numbers()?;
+        config.check().map_err(|error| TrainingError::Config(Box::new(error)))?;
         check_model(config)?;
         let all = [self.sequences, self.length, self.micro_batches];
         let rows = all.iter().try_fold(1_usize, |rows, extent| rows.checked_mul(*extent));
         if rows.is_none_or(|rows| rows >= MOST_ROWS) {
             let [sequences, length, micro_batches] = all;
             return Err(TrainingError::Option {
-                name: "sequences",
-                found: format!("{micro_batches} micro-batches of {sequences} × {length} tokens"),
+                name: "micro_batches × sequences × length",
+                found: format!("{micro_batches} × {sequences} × {length}"),
                 wanted: "fewer than 2^31 tokens in a step".into(),
             });
         }
@@ -125,57 +145,56 @@ fn check_model(config: &Config) -> Result<(), TrainingError> {
     let window = config.windows.iter().flatten().next();
     let experts = config.mixture.as_ref().map(|mixture| mixture.experts);
     let found = |number: Option<String>| number.unwrap_or_default();
+    let cap = |cap: Option<f32>| found(cap.map(|cap| cap.to_string()));
     let joined_biases = config.activation.is_gated() && config.has_mlp_bias;
     let rules = [
-        ("number of experts", experts.is_none(), found(experts.map(|all| all.to_string())), "no experts"),
+        ("experts", experts.is_none(), found(experts.map(|all| all.to_string())), "none"),
         (
             "sliding window",
             window.is_none(),
-            found(window.map(|keys| format!("{keys} keys"))),
-            "all keys before a query",
+            found(window.map(|keys| format!("of {keys} keys"))),
+            "attention to all earlier positions",
         ),
-        (
-            "limit of scores",
-            config.score_cap.is_none(),
-            found(config.score_cap.map(|cap| cap.to_string())),
-            "none",
-        ),
-        (
-            "limit of logits",
-            config.logit_cap.is_none(),
-            found(config.logit_cap.map(|cap| cap.to_string())),
-            "none",
-        ),
+        ("attention soft cap", config.score_cap.is_none(), cap(config.score_cap), "none"),
+        ("logit soft cap", config.logit_cap.is_none(), cap(config.logit_cap), "none"),
         (
             "norm",
             config.norm != NormKind::RmsOnePlus,
-            "a factor of 1 + weight".into(),
+            "with a factor of 1 + weight".into(),
             "a factor of weight, as in Llama and GPT-2",
         ),
-        (
-            "norm of results",
-            !config.norms_results,
-            "norms after attention and MLP".into(),
-            "norms before them only",
-        ),
-        ("norm of heads", !config.norms_heads, "norms of queries and keys".into(), "none"),
-        (
-            "head size",
-            [64, 128].contains(&config.depth),
-            config.depth.to_string(),
-            "64 or 128 elements of a head",
-        ),
-        ("scale of embeddings", config.embedding_scale == 1.0, config.embedding_scale.to_string(), "1"),
+        ("norm", !config.norms_results, "after attention and MLP".into(), "norms before them"),
+        ("norm", !config.norms_heads, "of queries and keys".into(), "none of heads"),
+        ("head size", [64, 128].contains(&config.depth), config.depth.to_string(), "64 and 128"),
+        ("embedding scale", config.embedding_scale == 1.0, config.embedding_scale.to_string(), "1"),
         (
             // The two biases are used as one, and each begins at a multiple of 64 elements.
-            "size of the MLP",
+            "MLP size",
             !joined_biases || config.mlp_width.is_multiple_of(64),
             config.mlp_width.to_string(),
-            "a multiple of 64 if gates have a bias",
+            "multiples of 64 if gates have a bias",
         ),
     ];
     match rules.into_iter().find(|(_, holds, ..)| !holds) {
         None => Ok(()),
         Some((name, _, found, wanted)) => Err(TrainingError::Model { name, found, wanted }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_logits_have_the_same_size() {
+        let options = TrainingOptions { sequences: 32, ..TrainingOptions::default() };
+        // GPT-2: 1 GiB has 10680 rows. Llama 3: 4186 rows.
+        assert_eq!(options.rows_of_logits(2 * 50264), 8192);
+        assert_eq!(options.rows_of_logits(2 * 128_256), 4096);
+        assert_eq!(options.rows_of_logits(2), 32 * 1024);
+        assert_eq!(options.rows_of_logits(usize::MAX), 128);
+        assert_eq!(TrainingOptions { logit_rows: 20, ..options }.rows_of_logits(2), 20);
+        let small = TrainingOptions { sequences: 1, length: 24, logit_rows: 0, ..options };
+        assert_eq!(small.rows_of_logits(usize::MAX), 24);
     }
 }

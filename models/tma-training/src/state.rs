@@ -1,5 +1,7 @@
 //! The state of training: what is kept to continue later, or elsewhere.
 
+use std::collections::HashMap;
+
 use tma_kernels::optimizer::ParameterLayout;
 use tma_runtime::prelude::*;
 
@@ -72,23 +74,41 @@ impl Weights {
         })
     }
 
+    /// Makes parameters and moments with the values of a state.
+    pub(crate) fn from_state(
+        device: &Device,
+        tensors: &[Tensor],
+        layout: &ParameterLayout,
+        state: &State,
+    ) -> Result<Self, TrainingError> {
+        let matched = matched(tensors, state)?;
+        let masters = gathered(layout, &matched, |tensor| &tensor.master);
+        let mut weights = Self::new(device, layout, &masters)?;
+        drop(masters);
+        weights.firsts.copy_from(&gathered(layout, &matched, |tensor| &tensor.first))?;
+        weights.seconds.copy_from(&gathered(layout, &matched, |tensor| &tensor.second))?;
+        Ok(weights)
+    }
+
     /// Copies all tensors to the host.
     pub(crate) fn tensors(
         &self,
         tensors: &[Tensor],
         layout: &ParameterLayout,
     ) -> Result<Vec<StateTensor>, TrainingError> {
-        let (masters, firsts, seconds) =
-            (self.masters.to_vec()?, self.firsts.to_vec()?, self.seconds.to_vec()?);
-        let ranges = layout.ranges().iter().cloned();
-        let state = tensors.iter().zip(ranges).map(|(tensor, range)| StateTensor {
-            name: tensor.name.clone(),
-            shape: tensor.shape.clone(),
-            master: masters[range.clone()].to_vec(),
-            first: firsts[range.clone()].to_vec(),
-            second: seconds[range].to_vec(),
-        });
-        Ok(state.collect())
+        let mut state: Vec<StateTensor> = tensors.iter().map(StateTensor::without_values).collect();
+        // One array after the other, of which a copy is on the host.
+        let mut copy = |all: &DeviceTensor<f32, 1>, part: fn(&mut StateTensor) -> &mut Vec<f32>| {
+            let all = all.to_vec()?;
+            for (tensor, range) in state.iter_mut().zip(layout.ranges()) {
+                *part(tensor) = all[range.clone()].to_vec();
+            }
+            Ok::<_, TrainingError>(())
+        };
+        copy(&self.masters, |tensor| &mut tensor.master)?;
+        copy(&self.firsts, |tensor| &mut tensor.first)?;
+        copy(&self.seconds, |tensor| &mut tensor.second)?;
+        Ok(state)
     }
 
     /// Replaces all tensors. After an error of the state nothing has changed.
@@ -98,21 +118,35 @@ impl Weights {
         layout: &ParameterLayout,
         state: &State,
     ) -> Result<(), TrainingError> {
-        let found = matched(tensors, state)?;
-        let gathered = |part: fn(&StateTensor) -> &[f32]| {
-            let mut all = vec![0.0; layout.len()];
-            for (tensor, range) in found.iter().zip(layout.ranges()) {
-                all[range.clone()].copy_from_slice(part(tensor));
-            }
-            all
-        };
-        let masters = gathered(|tensor| &tensor.master);
+        let matched = matched(tensors, state)?;
+        let masters = gathered(layout, &matched, |tensor| &tensor.master);
         self.parameters.copy_from(&rounded(&masters))?;
         self.masters.copy_from(&masters)?;
-        self.firsts.copy_from(&gathered(|tensor| &tensor.first))?;
-        self.seconds.copy_from(&gathered(|tensor| &tensor.second))?;
+        drop(masters);
+        self.firsts.copy_from(&gathered(layout, &matched, |tensor| &tensor.first))?;
+        self.seconds.copy_from(&gathered(layout, &matched, |tensor| &tensor.second))?;
         Ok(())
     }
+}
+
+impl StateTensor {
+    fn without_values(tensor: &Tensor) -> Self {
+        let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
+        Self { name, shape, master: vec![], first: vec![], second: vec![] }
+    }
+}
+
+/// Returns a part of all tensors in the order of the layout.
+fn gathered(
+    layout: &ParameterLayout,
+    tensors: &[&StateTensor],
+    part: fn(&StateTensor) -> &[f32],
+) -> Vec<f32> {
+    let mut all = vec![0.0; layout.len()];
+    for (tensor, range) in tensors.iter().zip(layout.ranges()) {
+        all[range.clone()].copy_from_slice(part(tensor));
+    }
+    all
 }
 
 /// Returns numbers rounded to the nearest of `bf16`.
@@ -123,22 +157,22 @@ fn rounded(numbers: &[f32]) -> Vec<bf16> {
 /// Returns the tensors of a state in the order of the model's, after a check that it has these and
 /// no others.
 fn matched<'a>(tensors: &[Tensor], state: &'a State) -> Result<Vec<&'a StateTensor>, TrainingError> {
-    let mut left: std::collections::HashMap<&str, &StateTensor> = Default::default();
+    let mut remaining: HashMap<&str, &StateTensor> = HashMap::new();
     for tensor in &state.tensors {
-        if left.insert(&tensor.name, tensor).is_some() {
-            return Err(TrainingError::ExtraTensor { name: tensor.name.clone() });
+        if remaining.insert(&tensor.name, tensor).is_some() {
+            return Err(TrainingError::DuplicateTensor { name: tensor.name.clone() });
         }
     }
-    let mut found = Vec::with_capacity(tensors.len());
+    let mut matched = Vec::with_capacity(tensors.len());
     for wanted in tensors {
         let missing = || TrainingError::MissingTensor { name: wanted.name.clone() };
-        let tensor = left.remove(wanted.name.as_str()).ok_or_else(missing)?;
+        let tensor = remaining.remove(wanted.name.as_str()).ok_or_else(missing)?;
         check(tensor, wanted)?;
-        found.push(tensor);
+        matched.push(tensor);
     }
-    match state.tensors.iter().find(|tensor| left.contains_key(tensor.name.as_str())) {
-        None => Ok(found),
-        Some(tensor) => Err(TrainingError::ExtraTensor { name: tensor.name.clone() }),
+    match state.tensors.iter().find(|tensor| remaining.contains_key(tensor.name.as_str())) {
+        None => Ok(matched),
+        Some(tensor) => Err(TrainingError::UnknownTensor { name: tensor.name.clone() }),
     }
 }
 

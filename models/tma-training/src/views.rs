@@ -17,13 +17,20 @@ fn elements(layout: &ParameterLayout, tensors: &Range<usize>) -> Range<usize> {
     start..ranges.last().map_or(start, |range| range.end)
 }
 
+/// Returns the elements of a matrix, after a check that its tensors have no gap between them.
+fn elements_of(layout: &ParameterLayout, matrix: &Matrix) -> Result<Range<usize>, TrainingError> {
+    let elements = elements(layout, &matrix.tensors);
+    let (found, wanted) = (elements.len(), matrix.shape[0] * matrix.shape[1]);
+    if found == wanted { Ok(elements) } else { Err(TrainingError::Layout { found, wanted }) }
+}
+
 /// Returns a matrix.
 pub(crate) fn matrix<'a, T: Scalar>(
     all: &'a DeviceTensor<T, 1>,
     layout: &ParameterLayout,
     matrix: &Matrix,
 ) -> Result<TensorView<'a, T, 2>, TrainingError> {
-    let elements = elements(layout, &matrix.tensors);
+    let elements = elements_of(layout, matrix)?;
     Ok(all.view().slice([elements])?.with_strides(matrix.shape, [matrix.shape[1], 1])?)
 }
 
@@ -33,7 +40,7 @@ pub(crate) fn matrix_mut<'a, T: Scalar>(
     layout: &ParameterLayout,
     matrix: &Matrix,
 ) -> Result<TensorViewMut<'a, T, 2>, TrainingError> {
-    let elements = elements(layout, &matrix.tensors);
+    let elements = elements_of(layout, matrix)?;
     Ok(all.view_mut().slice([elements])?.with_strides(matrix.shape, [matrix.shape[1], 1])?)
 }
 
@@ -55,17 +62,18 @@ pub(crate) fn vector_mut<'a, T: Scalar>(
     Ok(all.view_mut().slice([elements(layout, tensors)])?)
 }
 
-/// Returns a vector and another one that has none of its tensors, to be written by one launch.
+/// Returns two vectors, of which the second follows the first in memory, to be written by one
+/// launch.
 pub(crate) fn vectors_mut<'a, T: Scalar>(
     all: &'a mut DeviceTensor<T, 1>,
     layout: &ParameterLayout,
     first: &Range<usize>,
     second: &Range<usize>,
 ) -> Result<[TensorViewMut<'a, T, 1>; 2], TrainingError> {
-    assert!(first.end <= second.start || second.end <= first.start, "vectors of different tensors");
-    // SAFETY: the ranges of different tensors have no element in common, as the layout makes them.
-    let [of_first, of_second] = unsafe { all.view_mut().alias() };
-    Ok([of_first.slice([elements(layout, first)])?, of_second.slice([elements(layout, second)])?])
+    let [first, second] = [elements(layout, first), elements(layout, second)];
+    let split = second.start;
+    let [before, after] = all.view_mut().split_at(0, split)?;
+    Ok([before.slice([first])?, after.slice([0..second.len()])?])
 }
 
 /// Heads within rows.
@@ -136,8 +144,10 @@ impl Qkv {
         self,
         rows: &mut DeviceTensor<bf16, 2>,
     ) -> Result<[TensorViewMut<'_, bf16, 4>; 3], TrainingError> {
-        // SAFETY: the columns of queries, keys and values follow each other, so that each element
-        // is written through one of the views.
+        // `split_at` does not do: the gradient of attention takes each view as flat memory, gaps
+        // included.
+        // SAFETY: all three are passed to one launch of that gradient. The columns of queries, keys
+        // and values follow each other, so that it writes each element through one of the views.
         let [q, others] = unsafe { rows.view_mut().alias() };
         // SAFETY: as above.
         let [k, v] = unsafe { others.alias() };
@@ -176,6 +186,9 @@ mod tests {
                 assert_eq!(elements(&layout, &weight.tensors).len(), outputs * inputs);
                 assert!(bias.as_ref().is_none_or(|bias| elements(&layout, bias).len() == outputs));
             }
+            let gap = Matrix { shape: [5 * 64, 71], ..layer.qkv.weight.clone() };
+            let message = elements_of(&layout, &gap).unwrap_err().to_string();
+            assert!(message.contains("a matrix of 22720 elements has 23040"), "{message}");
             assert_eq!(layer.qkv.weight.shape, [5 * 64, 72]);
             assert_eq!(layer.qkv.bias, Some(layer.qkv.weight.tensors.end..layer.qkv.weight.tensors.end + 3));
         }

@@ -2,8 +2,8 @@
 
 use anyhow::ensure;
 use tma_kernels::model::{
-    EmbeddingBackwardOptions, Gate, NormBackwardOptions, SoftmaxOptions, embedding_backward,
-    gated_packed_backward, layer_norm_backward, rms_norm_backward, softmax_backward,
+    BiasBackwardOptions, EmbeddingBackwardOptions, Gate, NormBackwardOptions, SoftmaxOptions, bias_backward,
+    embedding_backward, gated_packed_backward, layer_norm_backward, rms_norm_backward, softmax_backward,
 };
 use tma_runtime::prelude::*;
 
@@ -30,6 +30,11 @@ pub fn tests() -> Vec<Test> {
                 .try_for_each(|shape| probabilities(device, shape))
         }),
         test("embedding_backward", table),
+        test("bias_backward", |device| {
+            [[3001, 4096], [20_001, 128], [701, 1001], [5, 40_000]]
+                .into_iter()
+                .try_for_each(|shape| bias(device, shape))
+        }),
     ]
 }
 
@@ -195,6 +200,32 @@ fn table(device: &Device) -> anyhow::Result<()> {
             let error = (f64::from(*found) - wanted).abs();
             ensure!(error <= size * 2f64.powi(-18), "element {i} is {found}, not {wanted}");
         }
+    }
+    Ok(())
+}
+
+/// Adds up columns twice: the bits are the same.
+fn bias(device: &Device, shape: [usize; 2]) -> anyhow::Result<()> {
+    let [rows, columns] = shape;
+    let dy = numbers(31, rows * columns, 2.0);
+    let of_dy = device.tensor(&dy, shape)?;
+    let mut found = vec![];
+    for _ in 0..2 {
+        let mut dbias = device.tensor(&vec![3.0_f32; columns], [columns])?;
+        let options = BiasBackwardOptions { accumulate: true, workspace: None };
+        bias_backward(device, &of_dy, &mut dbias, options)?;
+        found.push(dbias.to_vec()?);
+    }
+    ensure!(found[0] == found[1], "other bits the second time");
+    let mut wanted = vec![[3.0_f64; 2]; columns];
+    for row in dy.chunks(columns) {
+        for (sum, dy) in wanted.iter_mut().zip(row) {
+            *sum = [sum[0] + dy.to_f64(), sum[1] + dy.to_f64().abs()];
+        }
+    }
+    for (column, (found, [wanted, size])) in found[0].iter().zip(&wanted).enumerate() {
+        let error = (f64::from(*found) - wanted).abs();
+        ensure!(error <= size * 2f64.powi(-18), "column {column} is {found}, not {wanted}");
     }
     Ok(())
 }

@@ -21,6 +21,12 @@ pub fn tests() -> Vec<Test> {
                 .into_iter()
                 .try_for_each(|shape| losses(device, shape))
         }),
+        // Enough rows to stay in shared memory, of one block and of clusters of two, four and eight.
+        test("cross_entropy::many_rows", |device| {
+            [[600, 32_000], [270, 50_257], [140, 131_072], [70, 151_936]]
+                .into_iter()
+                .try_for_each(|shape| losses(device, shape))
+        }),
     ]
 }
 

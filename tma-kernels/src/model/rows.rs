@@ -307,14 +307,16 @@ impl Staging {
     }
 
     /// Returns the staging of rows whose columns are summed as well, and the tile: the first one that
-    /// has room for a row.
+    /// has room for a row. The longest rows have registers for one kind of sums.
     pub(super) fn of_sums<T: Scalar>(
         rows: Rows,
         all: &[Strides],
+        kinds: u32,
         multiprocessors: u32,
     ) -> Option<(Tile, Self)> {
+        let tiles = if kinds < 2 { &[SHORT, MEDIUM, LONG][..] } else { &[SHORT, MEDIUM][..] };
         let width = |tile: Tile| (rows.columns as usize).div_ceil(tile.columns::<T>(1)).next_power_of_two();
-        let tile = [SHORT, MEDIUM, LONG].into_iter().find(|tile| width(*tile) <= tile.threads as usize)?;
+        let tile = tiles.iter().copied().find(|tile| width(*tile) <= tile.threads as usize)?;
         Some((tile, Self::with::<T>(tile, width(tile) as u32, rows, all, multiprocessors)?))
     }
 

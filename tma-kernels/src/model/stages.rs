@@ -45,12 +45,26 @@ pub mod of_stages {
         to: SharedArray<T, N>,
         full: Barrier,
     ) {
+        load_part(from, strides, 0, batches, batch, to, full);
+    }
+
+    /// Starts the loads of a batch whose rows begin at this element of longer ones.
+    #[tma_device]
+    pub fn load_part<T: TileElement, const N: u32>(
+        from: Global<T>,
+        strides: Strides,
+        first: u64,
+        batches: Batches,
+        batch: u32,
+        to: SharedArray<T, N>,
+        full: Barrier,
+    ) {
         let height = height_of(batches, batch);
         let mut row = 0;
         while row < height {
             let count = min(batches.run, height - row) * batches.columns;
             let start = row_start(strides, row_index(batch * batches.height + row, batches.inner));
-            from.bulk_load(to, row * batches.columns, count, start, full);
+            from.bulk_load(to, row * batches.columns, count, start + first, full);
             row += batches.run;
         }
     }
@@ -64,12 +78,25 @@ pub mod of_stages {
         batch: u32,
         from: SharedArray<T, N>,
     ) {
+        store_part(to, strides, 0, batches, batch, from);
+    }
+
+    /// Starts the stores of a batch whose rows begin at this element of longer ones.
+    #[tma_device]
+    pub fn store_part<T: TileElement, const N: u32>(
+        to: Global<T>,
+        strides: Strides,
+        first: u64,
+        batches: Batches,
+        batch: u32,
+        from: SharedArray<T, N>,
+    ) {
         let height = height_of(batches, batch);
         let mut row = 0;
         while row < height {
             let count = min(batches.run, height - row) * batches.columns;
             let start = row_start(strides, row_index(batch * batches.height + row, batches.inner));
-            to.bulk_store(start, from, row * batches.columns, count);
+            to.bulk_store(start + first, from, row * batches.columns, count);
             row += batches.run;
         }
     }

@@ -204,12 +204,32 @@ pub mod of_rows {
     /// the slots 0 and 1 in turn. `sums` has two slots, each with two elements for each warp.
     ///
     /// A call has one barrier: a thread that writes a slot has passed the barrier of the call
-    /// before, which the others reach after they have read the slot.
+    /// before, which the others reach after they have read the slot. The halves of a warp add up one
+    /// of the sums each, which takes half of the shuffles.
     #[tma_device]
     pub fn row_sums<const LEN: u32>(x: Sums, width: u32, slot: u32, sums: SharedArray<f32, LEN>) -> Sums {
         let mut all = x;
         if width >= 32 {
-            all = Sums { first: warp_reduce_add(x.first), second: warp_reduce_add(x.second) };
+            let is_first = lane_idx() < 16;
+            let mut mine = if is_first { x.first } else { x.second };
+            mine += shuffle_xor(if is_first { x.second } else { x.first }, 16);
+            mine = half_sum(mine);
+            if width > 32 {
+                // A row has at most 16 warps: those of each sum are one half's.
+                let start = slot * (LEN / 2);
+                let lane = lane_idx() & 15;
+                if lane == 0 {
+                    sums.set(start + 2 * warp_idx() + lane_idx() / 16, mine);
+                }
+                sync_threads();
+                let warps = width / 32;
+                mine = 0.0;
+                if lane < warps {
+                    mine = sums.get(start + 2 * ((warp_idx() & !(warps - 1)) + lane) + lane_idx() / 16);
+                }
+                mine = half_sum(mine);
+            }
+            all = Sums { first: shuffle_idx(mine, 0), second: shuffle_idx(mine, 16) };
         } else {
             for step in unroll(0..4u32) {
                 let mask = 8u32 >> step;
@@ -219,20 +239,17 @@ pub mod of_rows {
                 }
             }
         }
-        if width > 32 {
-            let start = slot * (LEN / 2);
-            if lane_idx() == 0 {
-                sums.set_vec(start + 2 * warp_idx(), [all.first, all.second]);
-            }
-            sync_threads();
-            let warps = width / 32;
-            let mut of_lane = [0.0f32; 2];
-            if lane_idx() < warps {
-                of_lane = sums.get_vec::<2>(start + 2 * ((warp_idx() & !(warps - 1)) + lane_idx()));
-            }
-            all = Sums { first: warp_reduce_add(of_lane[0]), second: warp_reduce_add(of_lane[1]) };
-        }
         all
+    }
+
+    /// Returns the sum over the 16 lanes of half a warp.
+    #[tma_device]
+    pub fn half_sum(x: f32) -> f32 {
+        let mut sum = x;
+        for step in unroll(0..4u32) {
+            sum += shuffle_xor(sum, 8 >> step);
+        }
+        sum
     }
 
     /// Returns the greatest number of the `width` threads of a row, like [`row_sum`]. NaNs do not

@@ -224,7 +224,7 @@ fn every_shape_and_type() -> Result<(), ModelError> {
 #[test]
 fn rows_in_shared_memory() -> Result<(), ModelError> {
     let all = Constants { smoothing: 0.1, z_loss: 1e-3, factor: 0.5, is_mean: true };
-    for shape in [shape(9, 2048, 0), shape(17, 2501, 0), shape(12, 9000, 8), shape(8, 50_257, 0)] {
+    for shape in [shape(18, 2048, 0), shape(17, 2501, 0), shape(16, 9000, 8), shape(8, 50_257, 0)] {
         all_forms(&Case::<bf16>::new(shape, 8.0)?, PLAIN)?;
         all_forms(&Case::<f16>::new(shape, 8.0)?, Constants { factor: 1024.0, ..all })?;
         all_forms(&Case::<f32>::new(shape, 20.0)?, all)?;
@@ -232,7 +232,7 @@ fn rows_in_shared_memory() -> Result<(), ModelError> {
     // Clusters of two, four and eight.
     all_forms(&Case::<bf16>::new(shape(5, 100_003, 0), 8.0)?, all)?;
     all_forms(&Case::<f32>::new(shape(3, 66_001, 3), 8.0)?, PLAIN)?;
-    all_forms(&Case::<f32>::new(shape(3, 150_001, 0), 8.0)?, all)
+    all_forms(&Case::<f32>::new(shape(3, 130_003, 0), 8.0)?, all)
 }
 
 /// Special values in rows that stay in shared memory.
@@ -241,15 +241,15 @@ fn special_values_in_shared_memory() -> Result<(), ModelError> {
     let device = Device::simulator();
     let columns = 2056;
     let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.0, 1e30];
-    let mut x = vec![0.0_f32; 10 * columns];
+    let mut x = vec![0.0_f32; 20 * columns];
     for (row, special) in special.into_iter().enumerate() {
         x[row * columns + 300] = special;
     }
     x[5 * columns..6 * columns].fill(f32::NEG_INFINITY);
     x[6 * columns..7 * columns].fill(f32::NAN);
-    let labels = [0, 0, 300, columns as u32, 0, 0, IGNORED, 1, 2, 3];
-    let (mut x, labels) = (device.tensor(&x, [10, columns])?, device.tensor(&labels, [10])?);
-    let mut losses = device.zeros([10])?;
+    let labels = [vec![0, 0, 300, columns as u32, 0, 0, IGNORED], vec![1; 13]].concat();
+    let (mut x, labels) = (device.tensor(&x, [20, columns])?, device.tensor(&labels, [20])?);
+    let mut losses = device.zeros([20])?;
     cross_entropy_in_place(&device, &mut x, &labels, &mut losses, CrossEntropyOptions::default())?;
     let (losses, gradients) = (losses.to_vec()?, x.to_vec()?);
     for row in [0, 1, 3, 5] {

@@ -109,6 +109,9 @@ fn many_tokens() -> Result<(), ModelError> {
     differentiates::<f32, f32>(case(1, 4), &[0; 100])?;
     differentiates::<f32, f32>(case(70_000, 4), &[69_999; 600])?;
     differentiates::<f32, f32>(case(2, 4), &[2; 70])?;
+    // All are of one block, which has more than one for each thread.
+    let same_bits: Vec<u32> = (0..2200).map(|i| i * 7919 % 300 * 8).collect();
+    differentiates::<f32, f32>(case(2400, 4), &same_bits)?;
     let alternating: Vec<u32> = (0..640).map(|i| i % 3).collect();
     differentiates::<f32, f32>(case(3, 4), &alternating)
 }

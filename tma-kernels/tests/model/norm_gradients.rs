@@ -185,6 +185,10 @@ fn many_rows() {
         checks::<bf16, f32>(layout, ADDED);
         checks::<f16, f32>(layout, RMS);
     }
+    // Rows of four vectors for each thread.
+    let long = Layout { shape: [1, 9, 16384], apart: 8 };
+    checks::<bf16, f32>(long, Case { accumulate: true, one_plus_weight: true, ..RMS });
+    checks::<f32, f32>(Layout { shape: [1, 9, 8188], apart: 0 }, Case { bias: false, ..LAYER });
     checks::<f32, bf16>(Layout { shape: [3, 17, 1028], apart: 4 }, LAYER);
     checks::<f32, f32>(Layout { shape: [1, 70, 65], apart: 0 }, ADDED);
     checks::<bf16, f32>(Layout { shape: [1, 3, 4104], apart: 0 }, LAYER);

@@ -100,6 +100,19 @@ fn every_gate_type_and_layout() -> Result<(), ModelError> {
     Ok(())
 }
 
+/// Rows enough to pass through shared memory, of which packed ones are a copy each.
+#[test]
+fn gates_of_many_rows() -> Result<(), ModelError> {
+    for gate in GATES {
+        for layout in BATCHES {
+            differentiates::<bf16>(gate, layout, 12.0)?;
+        }
+        differentiates::<f16>(gate, Layout { shape: [1, 21, 2056], apart: 0 }, 6.0)?;
+        differentiates::<f32>(gate, Layout { shape: [1, 11, 2052], apart: 0 }, 30.0)?;
+    }
+    limits::<bf16>(BATCHES[0], 30.0)
+}
+
 #[test]
 fn special_gates() -> Result<(), ModelError> {
     let device = Device::simulator();

@@ -84,11 +84,12 @@ pub enum ViewError {
         reached: u128,
     },
 
-    /// New strides for a view with gaps that was made from an address. The extent of the memory of
-    /// such a view is unknown.
+    /// New strides for a view with gaps that was made from an address, or by `split_at`. The memory
+    /// between the elements of such a view is unknown, or belongs to another one.
     #[error(
-        "the memory between the elements of this view is unknown: the view was made from an address, and \
-         has gaps; pass the final shape and strides to `from_raw`, or all of the memory without gaps"
+        "the memory between the elements of this view is not known to be its own: the view was made from an \
+         address, or by `split_at`, and has gaps; pass the final shape and strides to `from_raw`, or all of \
+         the memory without gaps; before a split, call `with_strides` first"
     )]
     UnknownMemory,
 }

@@ -242,8 +242,12 @@ impl Config {
         self.mlp_width * if self.activation.is_gated() { 2 } else { 1 }
     }
 
-    /// Checks what the kernels require.
-    fn check(&self) -> Result<(), ModelError> {
+    /// Checks what the kernels require. A configuration that is read has been checked.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Setting`], with the first setting that is not supported.
+    pub fn check(&self) -> Result<(), ModelError> {
         let is_whole = self.key_heads > 0 && self.heads.is_multiple_of(self.key_heads);
         let rules = [
             ("num_attention_heads", self.heads > 0, self.heads, "at least 1"),

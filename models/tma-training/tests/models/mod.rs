@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use tma_kernels::optimizer::AdamWOptions;
 use tma_models::config::Config;
+use tma_runtime::prelude::*;
 use tma_training::{State, StateTensor, TrainingOptions};
 
 pub(crate) const SEQUENCES: usize = 2;
@@ -16,12 +17,18 @@ pub(crate) const OPTIONS: TrainingOptions = TrainingOptions {
     length: LENGTH,
     micro_batches: 2,
     recompute: false,
+    logit_rows: 0,
     weight_decay: 0.1,
     max_norm: f32::INFINITY,
     adamw: AdamWOptions { beta1: 0.9, beta2: 0.95, epsilon: 1e-8 },
     label_smoothing: 0.0,
     z_loss: 0.0,
 };
+
+/// Returns the simulator, or the GPU that the environment variable `TMA_DEVICE` names.
+pub(crate) fn device() -> Result<Device> {
+    Ok(Device::open()?)
+}
 
 /// Returns a Llama. With biases, its head is the table of embeddings.
 pub(crate) fn llama(has_bias: bool) -> Result<Config> {

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use tma_kernels::cached::RotaryLayout;
 use tma_kernels::model::{
-    BiasBackwardOptions, EmbeddingBackwardOptions, Gate, GradientWorkspace, NormBackwardOptions, RotaryAngles, RotaryScaling,
-    SoftmaxOptions, activate_backward, bias_backward, embedding_backward, gated_packed_backward, layer_norm_backward,
-    rms_norm_backward, rotary_backward, rotary_tables, softmax_backward,
+    BiasBackwardOptions, EmbeddingBackwardOptions, Gate, GradientWorkspace, NormBackwardOptions,
+    RotaryAngles, RotaryScaling, SoftmaxOptions, activate_backward, bias_backward, embedding_backward,
+    gated_packed_backward, layer_norm_backward, rms_norm_backward, rotary_backward, rotary_tables,
+    softmax_backward,
 };
 use tma_runtime::prelude::*;
 

@@ -15,6 +15,7 @@ pub mod host_time;
 pub mod kernels;
 pub mod launches;
 pub mod libraries;
+pub mod linear_loss;
 pub mod measure;
 pub mod model;
 pub mod products;
@@ -106,6 +107,12 @@ const BENCHMARKS: &[Benchmark] = &[
         contestants: few_rows::names,
         run: few_rows::run,
         check: Some(few_rows::run),
+    },
+    Benchmark {
+        name: "linear_loss",
+        contestants: linear_loss::names,
+        run: linear_loss::run,
+        check: Some(linear_loss::check),
     },
     Benchmark { name: "model", contestants: model::names, run: model::run, check: None },
 ];

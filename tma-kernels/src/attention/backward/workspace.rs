@@ -42,6 +42,16 @@ impl AttentionWorkspace {
         Self::with_blocks(device, 0)
     }
 
+    /// Makes a workspace for calls with queries of this shape, batch × heads × queries × depth, which
+    /// then allocate nothing. It grows if a call needs more.
+    ///
+    /// # Errors
+    ///
+    /// [`AttentionError::BackwardDepth`], and the errors of [`new`](Self::new).
+    pub fn for_queries(device: &Device, queries: [usize; 4]) -> Result<Self, AttentionError> {
+        Self::with_blocks(device, Blocks::of(queries, 0)?.count())
+    }
+
     fn with_blocks(device: &Device, blocks: usize) -> Result<Self, AttentionError> {
         let rows = blocks.saturating_mul(ROWS);
         let [exponents, deltas] = [device.zeros([rows])?, device.zeros([rows])?];

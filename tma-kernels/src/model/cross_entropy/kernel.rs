@@ -26,7 +26,7 @@ pub mod rows {
     const MANY_WARPS: u32 = 32;
 
     /// log2(e).
-    const LOG2_E: f32 = 12_102_203.0 / 8_388_608.0;
+    pub const LOG2_E: f32 = 12_102_203.0 / 8_388_608.0;
 
     /// ln(2).
     pub const LN_2: f32 = 11_629_080.0 / 16_777_216.0;

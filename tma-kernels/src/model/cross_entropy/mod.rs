@@ -9,7 +9,7 @@ use tma_runtime::prelude::*;
 
 use self::kernel::rows::{self, KEPT, THREADS};
 pub use self::linear::{LinearGradients, LinearMemory, LinearOperands, linear_cross_entropy};
-use self::staged::pieces::{MOST_PIECES, VECTORS, losses_staged};
+use self::staged::pieces::{BLOCKS, MOST_PIECES, VECTORS, losses_staged};
 use super::rows::{Rows, Strides, VECTOR_BYTES, fits, flat, flat_mut, without_instance};
 use super::sample::per_row;
 use super::{ModelElement, ModelError};
@@ -261,17 +261,12 @@ impl Shares {
         let pieces_of = |blocks: u32| vectors.div_ceil(blocks).div_ceil(VECTORS);
         let blocks = [1, 2, 4, 8].into_iter().find(|&blocks| pieces_of(blocks) <= MOST_PIECES)?;
         let pieces = pieces_of(blocks);
-        // Larger clusters leave multiprocessors free where their number in a group of 16 or 18 is no
-        // multiple: another cluster would wait for the end of the others.
-        let usable = if blocks > 2 { multiprocessors / 16 * 16 } else { multiprocessors };
-        let clusters = (usable / blocks).max(1);
+        // The largest clusters leave multiprocessors free where their number in a group of 16 or 18
+        // is no multiple: another cluster would wait for the end of the others.
+        let usable = if blocks == 8 { multiprocessors / 16 * 16 } else { multiprocessors };
+        let clusters = (usable * BLOCKS / blocks).max(1);
         let is_enough = vectors >= LEAST_VECTORS && rows.count >= 2 * clusters;
-        is_enough.then(|| Self {
-            blocks,
-            clusters,
-            pieces,
-            vectors: vectors.div_ceil(blocks).div_ceil(pieces),
-        })
+        is_enough.then(|| Self { blocks, clusters, pieces, vectors: vectors.div_ceil(blocks).min(VECTORS) })
     }
 }
 
@@ -354,11 +349,12 @@ mod tests {
     #[test]
     fn the_smallest_cluster_keeps_a_row() -> Result<(), ModelError> {
         let of = |blocks, clusters, pieces, vectors| Some(Shares { blocks, clusters, pieces, vectors });
-        assert_eq!(shares::<bf16>([4096, 50_257])?, of(1, 132, 7, 898));
-        assert_eq!(shares::<bf16>([2048, 131_072])?, of(2, 66, 8, 1024));
-        assert_eq!(shares::<f32>([2048, 131_072])?, of(4, 32, 8, 1024));
-        assert_eq!(shares::<f32>([2048, 262_144])?, of(8, 16, 8, 1024));
-        assert_eq!(shares::<f32>([2048, 300_000])?, None);
+        assert_eq!(shares::<bf16>([4096, 4096])?, of(1, 264, 1, 512));
+        assert_eq!(shares::<bf16>([4096, 32_000])?, of(1, 264, 4, 1024));
+        assert_eq!(shares::<bf16>([4096, 50_257])?, of(2, 132, 4, 1024));
+        assert_eq!(shares::<bf16>([2048, 131_072])?, of(4, 66, 4, 1024));
+        assert_eq!(shares::<f32>([2048, 131_072])?, of(8, 32, 4, 1024));
+        assert_eq!(shares::<f32>([2048, 131_076])?, None);
         assert_eq!(shares::<bf16>([131, 131_072])?, None);
         assert_eq!(shares::<bf16>([4096, 1000])?, None);
         Ok(())

@@ -16,7 +16,7 @@ pub mod pieces {
     use tma_runtime::prelude::*;
 
     use crate::model::cross_entropy::kernel::rows::{
-        LN_2, Row, base_of, distance_below, logit, power, row_at,
+        LN_2, LOG2_E, Row, base_of, distance_below, logit, power, row_at,
     };
     use crate::model::stages::of_stages::{rounded, unpacked};
 
@@ -29,11 +29,17 @@ pub mod pieces {
     /// Vectors of a piece at most: four for each thread.
     pub const VECTORS: u32 = 1024;
 
-    /// Slots of a block.
-    const SLOTS: u32 = 13;
+    /// The blocks of a multiprocessor, which hide each other's barriers.
+    pub const BLOCKS: u32 = 2;
 
-    /// Pieces of a share at most. The others have the next row.
-    pub const MOST_PIECES: u32 = 8;
+    /// Slots of a block.
+    const SLOTS: u32 = 6;
+
+    /// Pieces of a share at most. The other slots have the next row.
+    pub const MOST_PIECES: u32 = 4;
+
+    /// Elements of less than this size have their exponents from one instruction.
+    const MODERATE: f32 = 32768.0;
 
     /// How a row is divided.
     #[derive(Clone, Copy)]
@@ -59,6 +65,8 @@ pub mod pieces {
         pub column: u32,
         /// The number of columns: whole vectors.
         pub count: u32,
+        /// The columns from the first one to the end of the block's share or of the row.
+        pub left: u32,
     }
 
     /// Orders this thread's accesses to the block's slots before those of copies. In a kernel that
@@ -76,7 +84,8 @@ pub mod pieces {
     pub fn piece_of(shares: Shares, row: Row, piece: u32, vector: u32) -> Piece {
         let of_piece = shares.vectors * vector;
         let column = min(row.head + (cluster_rank() * shares.pieces + piece) * of_piece, row.end);
-        Piece { column, count: min(of_piece, row.end - column) }
+        let left = min((shares.pieces - piece) * of_piece, row.end - column);
+        Piece { column, count: min(of_piece, left), left }
     }
 
     /// The next piece that is to be loaded, and its slot.
@@ -160,9 +169,45 @@ pub mod pieces {
         pub elements: f32,
     }
 
-    /// Adds elements to sums. Those of vectors from `end` on do not exist, and are -∞.
+    /// Returns the exponent that powers are relative to: the rounded one of a moderate base, of which
+    /// `excess` returns the rest.
     #[tma_device]
-    pub fn add<const N: usize, const K: usize>(
+    pub fn exponent(base: f32) -> f32 {
+        base * LOG2_E
+    }
+
+    /// Returns the factor that makes powers relative to a base, instead of to its exponent.
+    #[tma_device]
+    pub fn excess(base: f32) -> f32 {
+        let mut factor = 1.0f32;
+        if abs(base) < MODERATE {
+            factor = exp2_ftz(-fma(base, LOG2_E, -exponent(base)));
+        }
+        factor
+    }
+
+    /// Returns the powers of a vector: relative to the base's exponent if that is moderate, and
+    /// otherwise to the base, from whose distance the exponent is computed.
+    #[tma_device]
+    pub fn powers<const N: usize>(x: [f32; N], base: f32) -> [f32; N] {
+        let mut y = x;
+        if abs(base) < MODERATE {
+            let offset = -exponent(base);
+            for i in unroll(0..N) {
+                y[i] = exp2_ftz(fma(x[i], LOG2_E, offset));
+            }
+        } else {
+            for i in unroll(0..N) {
+                y[i] = power(x[i], base);
+            }
+        }
+        y
+    }
+
+    /// Adds elements to sums. Those of vectors from `end` on do not exist, and are -∞, unless `WHOLE`
+    /// is 1.
+    #[tma_device]
+    pub fn add<const N: usize, const K: usize, const WHOLE: u32>(
         to: Running,
         x: [[f32; N]; K],
         vector: u32,
@@ -178,24 +223,29 @@ pub mod pieces {
         }
         let base = base_of(all.most);
         if all.most > to.most {
-            all.sum *= power(to.most, base);
+            all.sum *= powers::<1>([to.most; 1], base)[0];
         }
-        if to.elements == 0.0 {
-            all.origin = base;
-        }
-        for k in unroll(0..K) {
-            if vector + k as u32 * THREADS < end {
-                if has_distances {
+        if has_distances {
+            if to.elements == 0.0 {
+                all.origin = base;
+            }
+            for k in unroll(0..K) {
+                if WHOLE == 1 || vector + k as u32 * THREADS < end {
                     for i in unroll(0..N) {
                         all.distance += distance_below(x[k][i], all.origin, share);
                     }
+                    all.elements += N as f32;
                 }
-                all.elements += N as f32;
-                let mut powers = 0.0f32;
+            }
+        }
+        for k in unroll(0..K) {
+            if WHOLE == 1 || vector + k as u32 * THREADS < end {
+                let of_vector = powers::<N>(x[k], base);
+                let mut sum = 0.0f32;
                 for i in unroll(0..N) {
-                    powers += power(x[k][i], base);
+                    sum += of_vector[i];
                 }
-                all.sum += powers;
+                all.sum += sum;
             }
         }
         all
@@ -203,7 +253,7 @@ pub mod pieces {
 
     /// Computes what [`losses`](super::super::kernel::rows::losses) does, of rows whose shares fit
     /// in shared memory.
-    #[tma_kernel(threads = THREADS, min_blocks = 1, cluster = launch, unchecked, instances(
+    #[tma_kernel(threads = THREADS, min_blocks = BLOCKS, cluster = launch, unchecked, instances(
         (T, FORM) in [bf16 = (bf16, 1), f16 = (f16, 0), f32 = (f32, 0)],
         IN_PLACE in [apart = 0, in_place = 1],
         let V = 16 / size_of::<T>(),
@@ -247,6 +297,7 @@ pub mod pieces {
         let counts: Stages<SharedArray<f32, WARPS>, 2> = shared();
         let label_logit: SharedArray<f32, WARPS> = shared();
         let leader = thread_idx().x == 0;
+        let loader = thread_idx().x == 32; // another warp, so that both work at a time
         let blocks = cluster_dim().x;
         let clusters = grid_dim().x / blocks;
         let shares = Shares { rows, columns, pieces, vectors, stride: logits_row, ignored };
@@ -270,7 +321,7 @@ pub mod pieces {
         }
         let mut index = block_idx().x / blocks;
         let mut ahead = Cursor { row: index, piece: 0, slot: 0 };
-        if leader {
+        if loader {
             ahead.row = counted(labels, shares, index);
             for _ in 0..SLOTS - 1 {
                 ahead =
@@ -322,21 +373,33 @@ pub mod pieces {
                 let mut mine =
                     Running { most: f32::NEG_INFINITY, sum: 0.0, origin: 0.0, distance: 0.0, elements: 0.0 };
                 let mut current = slot;
-                for piece in 0..pieces {
-                    let end = piece_of(shares, row, piece, V as u32).count / V as u32;
+                let mut left = piece_of(shares, row, 0, V as u32).left / V as u32;
+                for _ in 0..pieces {
+                    let end = min(left, vectors);
+                    left -= end;
                     full[current].wait(parity);
-                    let mut x = [[f32::NEG_INFINITY; V]; 4];
-                    for k in unroll(0..4u32) {
-                        let vector = thread_idx().x + k * THREADS;
-                        if vector < end {
+                    if end == VECTORS {
+                        // Without conditions, which take as many instructions as the sums.
+                        let mut x = [[0.0f32; V]; 4];
+                        for k in unroll(0..4u32) {
+                            let vector = thread_idx().x + k * THREADS;
                             x[k as usize] = unpacked::<FORM, V>(words[current].get_vec::<4>(vector * 4));
                         }
+                        mine = add::<V, 4, 1>(mine, x, thread_idx().x, end, share, smoothing > 0.0);
+                    } else if thread_idx().x < end {
+                        let mut x = [[f32::NEG_INFINITY; V]; 4];
+                        for k in unroll(0..4u32) {
+                            let vector = thread_idx().x + k * THREADS;
+                            if vector < end {
+                                x[k as usize] = unpacked::<FORM, V>(words[current].get_vec::<4>(vector * 4));
+                            }
+                        }
+                        mine = add::<V, 4, 0>(mine, x, thread_idx().x, end, share, smoothing > 0.0);
                     }
-                    mine = add::<V, 4>(mine, x, thread_idx().x, end, share, smoothing > 0.0);
                     if gradient.is_none() {
                         fence_slots(); // the next piece replaces what was read
                         sync_threads();
-                        if leader {
+                        if loader {
                             ahead = load_next::<T, LEN, V, IN_PLACE>(
                                 logits, gradient, labels, shares, ahead, slots, full,
                             );
@@ -349,7 +412,7 @@ pub mod pieces {
                     }
                 }
                 if is_edge {
-                    mine = add::<1, 1>(mine, [[edge; 1]; 1], 0, 1, share, smoothing > 0.0);
+                    mine = add::<1, 1, 1>(mine, [[edge; 1]; 1], 0, 1, share, smoothing > 0.0);
                 }
 
                 // The gradient may replace the logit after the barrier. What is in shared memory has
@@ -361,42 +424,51 @@ pub mod pieces {
                 // All warps of the cluster exchange their numbers.
                 let of_warp = warp_reduce_max(mine.most);
                 let warp_base = base_of(of_warp);
-                let warp_sum = warp_reduce_add(mine.sum * power(mine.most, warp_base));
-                let moved_to_warp = distance_below(mine.origin, warp_base, mine.elements * share);
-                let warp_distance = warp_reduce_add(mine.distance + moved_to_warp);
-                let warp_elements = warp_reduce_add(mine.elements);
+                let of_thread = mine.sum * excess(base_of(mine.most));
+                let warp_sum = warp_reduce_add(of_thread * power(mine.most, warp_base));
                 if lane_idx() == 0 {
                     maxima[side].set(warp_idx(), of_warp);
                     sums[side].set(warp_idx(), warp_sum);
-                    distances[side].set(warp_idx(), warp_distance);
-                    counts[side].set(warp_idx(), warp_elements);
+                }
+                if smoothing > 0.0 {
+                    let moved_to_warp = distance_below(mine.origin, warp_base, mine.elements * share);
+                    let warp_distance = warp_reduce_add(mine.distance + moved_to_warp);
+                    let warp_elements = warp_reduce_add(mine.elements);
+                    if lane_idx() == 0 {
+                        distances[side].set(warp_idx(), warp_distance);
+                        counts[side].set(warp_idx(), warp_elements);
+                    }
                 }
                 sync_cluster();
                 let mut of_lane = [f32::NEG_INFINITY; 2];
                 let mut lane_sums = [0.0f32; 2];
-                let mut lane_distances = [0.0f32; 2];
-                let mut lane_elements = [0.0f32; 2];
                 for part in unroll(0..2usize) {
                     let warp = lane_idx() + 32 * part as u32;
                     if warp < blocks * WARPS {
                         of_lane[part] = remote(maxima[side], warp / WARPS).get(warp % WARPS);
                         lane_sums[part] = remote(sums[side], warp / WARPS).get(warp % WARPS);
-                        lane_distances[part] = remote(distances[side], warp / WARPS).get(warp % WARPS);
-                        lane_elements[part] = remote(counts[side], warp / WARPS).get(warp % WARPS);
                     }
                 }
-                side ^= 1;
                 let of_row = base_of(warp_reduce_max(max(of_lane[0], of_lane[1])));
                 let mut scaled = 0.0f32;
-                let mut moved = 0.0f32;
                 for part in unroll(0..2usize) {
                     scaled += lane_sums[part] * power(of_lane[part], of_row);
-                    let origin = base_of(of_lane[part]);
-                    moved +=
-                        lane_distances[part] + distance_below(origin, of_row, lane_elements[part] * share);
                 }
                 let total = warp_reduce_add(scaled);
-                let mean_distance = warp_reduce_add(moved);
+                let mut mean_distance = 0.0f32;
+                if smoothing > 0.0 {
+                    let mut moved = 0.0f32;
+                    for part in unroll(0..2usize) {
+                        let warp = lane_idx() + 32 * part as u32;
+                        if warp < blocks * WARPS {
+                            let elements = remote(counts[side], warp / WARPS).get(warp % WARPS);
+                            moved += remote(distances[side], warp / WARPS).get(warp % WARPS);
+                            moved += distance_below(base_of(of_lane[part]), of_row, elements * share);
+                        }
+                    }
+                    mean_distance = warp_reduce_add(moved);
+                }
+                side ^= 1;
 
                 let log_sum = log2(total) * LN_2;
                 let log_sum_exp = of_row + log_sum;
@@ -425,6 +497,7 @@ pub mod pieces {
                     }
                     let at_label = (1.0 - smoothing) * of_row_factor;
                     let of_all = -(smoothing * of_row_factor / cast::<f32>(columns));
+                    let of_vectors = of_power * excess(of_row);
                     if is_edge {
                         let mut y = fma(power(edge, of_row), of_power, of_all);
                         if edge_column == label {
@@ -439,8 +512,9 @@ pub mod pieces {
                             let column = of_piece.column + vector * V as u32;
                             if vector * (V as u32) < of_piece.count {
                                 let mut y = unpacked::<FORM, V>(words[slot].get_vec::<4>(vector * 4));
+                                y = powers::<V>(y, of_row);
                                 for i in unroll(0..V) {
-                                    y[i] = fma(power(y[i], of_row), of_power, of_all);
+                                    y[i] = fma(y[i], of_vectors, of_all);
                                 }
                                 if column <= label && label < column + V as u32 {
                                     for i in unroll(0..V) {
@@ -453,6 +527,10 @@ pub mod pieces {
                             }
                         }
                         fence_slots();
+                        if leader {
+                            // The stores of the previous piece, whose slot is next, have read it.
+                            bulk_wait_group_read::<0>();
+                        }
                         sync_threads();
                         if leader {
                             if of_piece.count > 0 {
@@ -460,8 +538,8 @@ pub mod pieces {
                                 out.bulk_store(start, slots[slot], 0, of_piece.count);
                             }
                             bulk_commit_group();
-                            // The stores of the previous piece, whose slot is next, have read it.
-                            bulk_wait_group_read::<1>();
+                        }
+                        if loader {
                             ahead = load_next::<T, LEN, V, IN_PLACE>(
                                 logits, gradient, labels, shares, ahead, slots, full,
                             );

@@ -93,7 +93,8 @@ pub mod tokens {
     /// its own, and the number of those before them. It sorts them by the other bits, from the
     /// lowest on, in `passes` of a digit: each thread has a run of positions, and counters of
     /// digits that come after those of the threads before it, so that positions with one digit keep
-    /// their order.
+    /// their order. If there is one for each thread at most, a thread counts those before its own
+    /// instead, which takes less time than the barriers of passes.
     #[tma_kernel(threads = THREADS, unchecked)]
     pub fn sort(
         tokens: Global<u32>,
@@ -108,6 +109,8 @@ pub mod tokens {
         grid_dependency_wait();
         let counters: SharedArray<u32, COUNTERS> = shared();
         let sums: SharedArray<u32, WARPS> = shared();
+        let own_tokens: SharedArray<u32, THREADS> = shared();
+        let own_positions: SharedArray<u32, THREADS> = shared();
         let thread = thread_idx().x;
         let mask = (1u32 << bits) - 1;
         let bucket = block_idx().x;
@@ -131,23 +134,47 @@ pub mod tokens {
         let total = of_block.all;
         // The last pass writes the first half.
         let mut from = if passes & 1 == 1 { count as u64 } else { 0 };
+        let is_short = total <= THREADS;
         let mut to = start + from + of_block.before as u64;
+        let mut to_own = of_block.before;
+        own_tokens.set(thread, NONE);
+        sync_threads();
         for some in (begin..end).step_by(TOKENS as usize) {
             let all = some_tokens(tokens, some, end, token_step);
             for k in unroll(0..TOKENS) {
                 let token = all[k as usize];
                 if token < vocabulary && token & mask == bucket {
-                    order.set(to, some + k);
-                    to += 1;
+                    if is_short {
+                        own_tokens.set(to_own, token);
+                        own_positions.set(to_own, some + k);
+                        to_own += 1;
+                    } else {
+                        order.set(to, some + k);
+                        to += 1;
+                    }
                 }
             }
+        }
+
+        sync_threads();
+        if is_short && thread < total {
+            let token = own_tokens.get(thread);
+            let mut rank = 0u32;
+            for some in (0..total).step_by(4) {
+                let four = own_tokens.get_vec::<4>(some);
+                for k in unroll(0..4u32) {
+                    let other = four[k as usize];
+                    rank += if other < token || other == token && some + k < thread { 1 } else { 0 };
+                }
+            }
+            order.set(start + rank as u64, own_positions.get(thread));
         }
 
         let each = total.div_ceil(THREADS);
         let begin = min(thread * each, total);
         let end = min(begin + each, total);
         let mut shift = bits;
-        for _pass in 0..passes {
+        for _pass in 0..if is_short { 0 } else { passes } {
             let next = count as u64 - from;
             for digit in 0..DIGITS {
                 counters.set(digit * THREADS + thread, 0);
@@ -433,12 +460,15 @@ pub mod tokens {
             return;
         }
         let mut last = mine.row * CHUNK + CHUNK - 1;
-        let token = token_at(tokens, order, last, count, token_step);
-        let mut continues = token_at(tokens, order, last + 1, count, token_step) == token && token != NONE;
+        // All positions are loaded before a token is, and all tokens before one is compared.
+        let position = position_at(order, last, count);
+        let following = position_at(order, last + 1, count);
+        let before = if mine.row > 0 { position_at(order, last - CHUNK, count) } else { NONE };
+        let token = token_of(tokens, position, token_step);
+        let next = token_of(tokens, following, token_step);
+        let previous = token_of(tokens, before, token_step);
         // A token that has the whole chunk and the last position before it began there.
-        if mine.row > 0 && token_at(tokens, order, last - CHUNK, count, token_step) == token {
-            continues = false;
-        }
+        let mut continues = next == token && token != NONE && previous != token;
         if !continues {
             return;
         }

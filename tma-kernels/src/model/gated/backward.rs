@@ -5,18 +5,13 @@ use tma_runtime::prelude::*;
 
 use super::Gate;
 use super::gradient::rows::slopes;
+use super::gradient_staged::batches::slopes_staged;
 use crate::dependent::dependent;
-use crate::model::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
+use crate::model::rows::{Division, Rows, Staging, Strides, Tile, fits, flat, flat_mut, without_instance};
 use crate::model::{ModelElement, ModelError};
 
-/// The vectors that a thread has of each tensor at a time: with those of the next part, registers
-/// have room for two of two tensors, or one of three.
-const VECTORS: usize = 2;
-const GATED_VECTORS: usize = 1;
+/// The vectors of a thread if rows are not aligned.
 const ODD_VECTORS: usize = 4;
-
-/// The blocks of a multiprocessor, times the rounds of blocks that hide the last one.
-const ENOUGH_BLOCKS: u32 = 3 * 8;
 
 /// The results of [`gated_backward`], in the caller's memory.
 #[derive(Debug)]
@@ -167,25 +162,59 @@ pub(in crate::model) fn queue<T: ModelElement, const N: usize>(
     if rows.is_empty() {
         return Ok(());
     }
-    let mut tile = Tile::of_elements::<T>(rows, &all, ODD_VECTORS);
-    let gated = usize::from(tile.wide == 0 || up.is_some());
-    if tile.wide == 1 {
-        tile.vectors = if up.is_some() { GATED_VECTORS } else { VECTORS };
+    let (gate, dy) = (flat(gate, of_gate)?, flat(dy, of_dy)?);
+    let up = up.map(|up| flat(up, of_up)).transpose()?;
+    let dgate = flat_mut(dgate, of_dgate)?;
+    let dup = dup.map(|dup| flat_mut(dup, of_dup)).transpose()?;
+    if let Some(staging) = Staging::of::<T>(rows, &all, 1, on.device().multiprocessors()) {
+        // Twice as many threads, with half as many vectors.
+        let key = slopes_staged::Key { form: T::FORM, threads: 2 * staging.threads };
+        slopes_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
+            dependent(on),
+            Grid::x(staging.blocks),
+            gate,
+            up,
+            dy,
+            dgate,
+            dup,
+            rows.count,
+            rows.inner,
+            rows.columns,
+            2 * staging.width,
+            staging.height,
+            staging.run,
+            function.form,
+            function.cap,
+            is_packed,
+            up_start as u64,
+            of_gate.outer,
+            of_gate.inner,
+            of_up.outer,
+            of_up.inner,
+            of_dy.outer,
+            of_dy.inner,
+            of_dgate.outer,
+            of_dgate.inner,
+            of_dup.outer,
+            of_dup.inner,
+        )?;
+        return Ok(());
+    }
+    let mut tile = Tile::of_elements::<T>(rows, &all, 1);
+    if tile.wide == 0 {
+        tile.vectors = ODD_VECTORS;
     }
     let division = Division::of::<T>(tile, rows);
     division.check(&shape)?;
-    // A block has whole rows, so that the next part arrives while it computes one.
-    let enough = ENOUGH_BLOCKS * on.device().multiprocessors();
-    let parts = if division.blocks >= enough { 1 } else { division.parts };
-    let key = slopes::Key { k: tile.vectors, wide: tile.wide, gated };
+    let key = slopes::Key { k: tile.vectors, wide: tile.wide };
     slopes::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
-        Grid::new(division.blocks, parts, 1),
-        flat(gate, of_gate)?,
-        up.map(|up| flat(up, of_up)).transpose()?,
-        flat(dy, of_dy)?,
-        flat_mut(dgate, of_dgate)?,
-        dup.map(|dup| flat_mut(dup, of_dup)).transpose()?,
+        Grid::new(division.blocks, division.parts, 1),
+        gate,
+        up,
+        dy,
+        dgate,
+        dup,
         rows.count,
         rows.inner,
         rows.columns,

@@ -2,6 +2,7 @@
 
 pub(super) mod backward;
 pub mod gradient;
+pub mod gradient_staged;
 pub mod kernel;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};

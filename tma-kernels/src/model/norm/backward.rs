@@ -205,7 +205,7 @@ fn queue<T: ModelElement, G: ModelElement, const N: usize>(
     }
     let multiprocessors = on.device().multiprocessors();
     let all = [of_x, of_dy, of_dx];
-    let staging = Staging::of_sums::<T>(rows, &all, multiprocessors);
+    let staging = Staging::of_sums::<T>(rows, &all, kinds, multiprocessors);
     let tile = Tile::of_sums::<T>(rows, &all);
     let division = tile.map(|tile| Division::of::<T>(tile, rows));
     let blocks = match (staging, tile, division) {
@@ -220,7 +220,8 @@ fn queue<T: ModelElement, G: ModelElement, const N: usize>(
     let sums = (kinds > 0).then_some(&mut workspace.sums);
     let (x, dy, dx) = (flat(x, of_x)?, flat(dy, of_dy)?, flat_mut(dx, of_dx)?);
     if let Some((tile, staging)) = staging {
-        let key = differentiate_staged::Key { form: T::FORM, threads: tile.threads, k: tile.vectors };
+        let bias = u32::from(tile.vectors < 4);
+        let key = differentiate_staged::Key { form: T::FORM, threads: tile.threads, k: tile.vectors, bias };
         differentiate_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
             dependent(on),
             Grid::x(blocks),

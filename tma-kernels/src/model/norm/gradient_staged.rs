@@ -26,11 +26,10 @@ pub mod batches {
         pub dy: Strides,
         /// The gradients of the rows.
         pub dx: Strides,
-        /// Whether those are added to what is there, which is loaded as well.
-        pub adds: bool,
     }
 
-    /// Starts the loads of a batch into adjacent buffers. One thread calls it.
+    /// Starts the loads of a batch into adjacent buffers: each of the loaders calls it, and loads its
+    /// tensor.
     #[tma_device]
     pub fn load_all<T: TileElement, const LEN: u32, const BUFFERS: u32>(
         x: Global<T>,
@@ -44,10 +43,12 @@ pub mod batches {
         full: Barrier,
     ) {
         let of_tensor = height_of(batches, batch) * batches.columns * size_of::<T>() as u32;
-        full.arrive_expect_tx(if sources.adds { 3 * of_tensor } else { 2 * of_tensor });
-        load_batch(x, sources.x, batches, batch, buffers[first], full);
-        load_batch(dy, sources.dy, batches, batch, buffers[first + 1], full);
-        if sources.adds {
+        full.arrive_expect_tx(of_tensor);
+        if warp_idx() == 1 {
+            load_batch(x, sources.x, batches, batch, buffers[first], full);
+        } else if warp_idx() == 2 {
+            load_batch(dy, sources.dy, batches, batch, buffers[first + 1], full);
+        } else {
             load_batch(dx, sources.dx, batches, batch, buffers[first + 2], full);
         }
     }
@@ -72,13 +73,32 @@ pub mod batches {
         h
     }
 
+    /// Returns a vector of a row and, weighted, that of the gradient.
+    #[tma_device]
+    pub fn pair_at<const FORM: u32, const V: usize, const WORDS: u32>(
+        x: SharedArray<u32, WORDS>,
+        dy: SharedArray<u32, WORDS>,
+        at: u32,
+        factors: SharedArray<u32, WORDS>,
+        column: u32,
+        has_weight: bool,
+        one_plus_weight: bool,
+    ) -> [[f32; V]; 2] {
+        let mut h = unpacked::<FORM, V>(dy.get_vec::<4>(at));
+        if has_weight {
+            h = weighted::<FORM, V, WORDS>(h, factors, column, one_plus_weight);
+        }
+        [unpacked::<FORM, V>(x.get_vec::<4>(at)), h]
+    }
+
     /// Computes gradients as [`differentiate`](super::super::gradient::rows::differentiate) does.
     /// `width` threads have a row of each batch, of which each has `K` vectors. Each batch has a
     /// buffer for each tensor, and its gradient replaces the rows. Threads with four vectors have no
-    /// registers for them beside the sums of columns, and read them again in each pass.
+    /// registers for them beside the sums of columns, and read them again in each pass. They have no
+    /// sums of biases either.
     #[tma_kernel(threads = THREADS, min_blocks = 512 / THREADS, unchecked, instances(
         (T, FORM) in [bf16 = (bf16, 1), f16 = (f16, 0), f32 = (f32, 0)],
-        (THREADS, K) in [short = (256, 2), medium = (512, 2), long = (512, 4)],
+        (THREADS, K, BIAS) in [short = (256, 2, 1), medium = (512, 2, 1), long = (512, 4, 0)],
         let BUFFERS = if K < 4 { 9 } else { 6 },
         let V = 16 / size_of::<T>(),
         let LEN = THREADS * (K * V) as u32,
@@ -90,6 +110,7 @@ pub mod batches {
         const FORM: u32,
         const THREADS: u32,
         const K: usize,
+        const BIAS: u32,
         const BUFFERS: u32,
         const V: usize,
         const LEN: u32,
@@ -135,13 +156,15 @@ pub mod batches {
             x: Strides { outer: x_outer, inner: x_inner },
             dy: Strides { outer: dy_outer, inner: dy_inner },
             dx: Strides { outer: dx_outer, inner: dx_inner },
-            adds,
         };
         let in_each = if adds { 3 } else { 2 };
         let slots = BUFFERS / in_each;
+        // Each tensor of a batch is loaded by a warp of its own, and results are stored by the first
+        // one: in a single thread, these instructions would take as long as the others have for a row.
+        let is_loader = lane_idx() == 0 && warp_idx() >= 1 && warp_idx() <= in_each;
         if leader {
             for i in 0..BUFFERS {
-                full[i].init(1);
+                full[i].init(in_each);
             }
             fence_barrier_init();
         }
@@ -151,7 +174,7 @@ pub mod batches {
 
         let mut ahead = block_idx().x;
         for i in 0..slots - 1 {
-            if leader && ahead < count {
+            if is_loader && ahead < count {
                 load_all(x, dy, dx, sources, batches, ahead, buffers, i * in_each, full[i]);
             }
             ahead += grid_dim().x;
@@ -174,68 +197,99 @@ pub mod batches {
             let of_dy = of_x + 1;
             full[slot].wait(parity);
             let end = if mine.row < height_of(batches, batch) { columns } else { 0 };
+            let has_weight = weight.is_some();
             let mut of_row = [[0.0f32; V]; K];
             let mut h = [[0.0f32; V]; K];
-            let mut mean = Sums { first: 0.0, second: 0.0 };
-            if centred || K < 4 {
-                let mut totals = Sums { first: 0.0, second: 0.0 };
+            if K < 4 {
                 for k in unroll(0..K as u32) {
                     let column = mine.column + k * mine.step;
                     if column < end {
                         let at = (mine.vector + k * width) * 4;
-                        let vector = unpacked::<FORM, V>(words[of_x].get_vec::<4>(at));
-                        let mut of_vector = unpacked::<FORM, V>(words[of_dy].get_vec::<4>(at));
-                        if weight.is_some() {
-                            of_vector =
-                                weighted::<FORM, V, WORDS>(of_vector, factor_words, column, one_plus_weight);
+                        [of_row[k as usize], h[k as usize]] = pair_at::<FORM, V, WORDS>(
+                            words[of_x],
+                            words[of_dy],
+                            at,
+                            factor_words,
+                            column,
+                            has_weight,
+                            one_plus_weight,
+                        );
+                    }
+                }
+            }
+            let mut mean = Sums { first: 0.0, second: 0.0 };
+            if centred {
+                let mut totals = Sums { first: 0.0, second: 0.0 };
+                if K < 4 {
+                    for k in unroll(0..K) {
+                        for i in unroll(0..V) {
+                            totals.first += of_row[k][i];
+                            totals.second += h[k][i];
                         }
-                        if centred {
+                    }
+                } else {
+                    for k in 0..4u32 {
+                        let column = mine.column + k * mine.step;
+                        if column < end {
+                            let at = (mine.vector + k * width) * 4;
+                            let [vector, of_vector] = pair_at::<FORM, V, WORDS>(
+                                words[of_x],
+                                words[of_dy],
+                                at,
+                                factor_words,
+                                column,
+                                has_weight,
+                                one_plus_weight,
+                            );
                             for i in unroll(0..V) {
                                 totals.first += vector[i];
                                 totals.second += of_vector[i];
                             }
                         }
-                        if K < 4 {
-                            of_row[k as usize] = vector;
-                            h[k as usize] = of_vector;
-                        }
                     }
                 }
-                if centred {
-                    totals = row_sums(totals, width, side, of_warps);
-                    side ^= 1;
-                    mean = Sums { first: totals.first / cast::<f32>(columns), second: totals.second * share };
-                }
+                totals = row_sums(totals, width, side, of_warps);
+                side ^= 1;
+                mean = Sums { first: totals.first * share, second: totals.second * share };
             }
+            // Elements beyond the row have a distance from the mean as well.
             let mut both = Sums { first: 0.0, second: 0.0 };
-            for k in unroll(0..K as u32) {
-                let column = mine.column + k * mine.step;
-                // Elements beyond the row have a distance from the mean as well.
-                if column < end {
-                    let mut vector = of_row[k as usize];
-                    let mut of_vector = h[k as usize];
-                    if K == 4 {
-                        let at = (mine.vector + k * width) * 4;
-                        vector = unpacked::<FORM, V>(words[of_x].get_vec::<4>(at));
-                        of_vector = unpacked::<FORM, V>(words[of_dy].get_vec::<4>(at));
-                        if weight.is_some() {
-                            of_vector =
-                                weighted::<FORM, V, WORDS>(of_vector, factor_words, column, one_plus_weight);
+            if K < 4 {
+                for k in unroll(0..K as u32) {
+                    if mine.column + k * mine.step < end {
+                        for i in unroll(0..V) {
+                            of_row[k as usize][i] -= mean.first;
+                            let distance = of_row[k as usize][i];
+                            both.first = fma(distance, distance, both.first);
+                            both.second = fma(h[k as usize][i], distance, both.second);
                         }
                     }
-                    for i in unroll(0..V) {
-                        vector[i] -= mean.first;
-                        both.first = fma(vector[i], vector[i], both.first);
-                        both.second = fma(of_vector[i], vector[i], both.second);
-                    }
-                    if K < 4 {
-                        of_row[k as usize] = vector;
+                }
+            } else {
+                for k in 0..4u32 {
+                    let column = mine.column + k * mine.step;
+                    if column < end {
+                        let at = (mine.vector + k * width) * 4;
+                        let [vector, of_vector] = pair_at::<FORM, V, WORDS>(
+                            words[of_x],
+                            words[of_dy],
+                            at,
+                            factor_words,
+                            column,
+                            has_weight,
+                            one_plus_weight,
+                        );
+                        for i in unroll(0..V) {
+                            let distance = vector[i] - mean.first;
+                            both.first = fma(distance, distance, both.first);
+                            both.second = fma(of_vector[i], distance, both.second);
+                        }
                     }
                 }
             }
             both = row_sums(both, width, side, of_warps);
             side ^= 1;
-            let factor = recip(sqrt(both.first * share + epsilon));
+            let factor = rsqrt(fma(both.first, share, epsilon));
             let pull = -(both.second * share * factor * factor);
             let shift = -(mean.second * factor);
             for k in unroll(0..K as u32) {
@@ -260,7 +314,7 @@ pub mod batches {
                         of_weight[k as usize][i] = fma(gradient[i], normal, of_weight[k as usize][i]);
                         y[i] = fma(y[i], factor, fma(normal, pull, shift));
                     }
-                    if has_bias {
+                    if BIAS == 1 && has_bias {
                         for i in unroll(0..V) {
                             of_bias[k as usize][i] += gradient[i];
                         }
@@ -275,16 +329,18 @@ pub mod batches {
                 }
             }
             fence_proxy_async();
+            if leader {
+                // The stores of the previous batch, whose buffers are next, have read them.
+                bulk_wait_group_read::<0>();
+            }
             sync_threads();
             if leader {
                 store_batch(dx, sources.dx, batches, batch, buffers[of_x]);
                 bulk_commit_group();
-                if ahead < count {
-                    // The stores of the previous batch, whose buffers are next, have read them.
-                    bulk_wait_group_read::<1>();
-                    let next = if slot == 0 { slots - 1 } else { slot - 1 };
-                    load_all(x, dy, dx, sources, batches, ahead, buffers, next * in_each, full[next]);
-                }
+            }
+            if is_loader && ahead < count {
+                let next = if slot == 0 { slots - 1 } else { slot - 1 };
+                load_all(x, dy, dx, sources, batches, ahead, buffers, next * in_each, full[next]);
             }
             ahead += grid_dim().x;
             batch += grid_dim().x;
@@ -303,7 +359,7 @@ pub mod batches {
             let span = K as u32 * mine.step;
             let all = Part { row: 0, exists: true, column: mine.column, step: mine.step };
             let start = block_idx().x as u64 * columns as u64;
-            if has_bias {
+            if BIAS == 1 && has_bias {
                 let start = start + grid_dim().x as u64 * columns as u64;
                 leave(of_groups, mine.row * span, all, of_bias, true);
                 add_groups(of_groups, span, height, columns, sums, start, THREADS);

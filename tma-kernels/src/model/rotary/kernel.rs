@@ -12,7 +12,7 @@ pub mod rows {
     };
 
     /// Threads of a block.
-    pub const THREADS: u32 = 256;
+    pub const THREADS: u32 = 128;
 
     /// Heads of a thread, which have the same angles.
     pub const HEADS: u32 = 2;
@@ -107,7 +107,7 @@ pub mod rows {
     /// are `items` of them: tokens × groups of heads × `slots`. Without `x`, `out` is rotated in
     /// place. Tokens whose position is beyond the angles are not written. If `inverse`, columns are
     /// rotated by the opposite angles.
-    #[tma_kernel(threads = THREADS, min_blocks = 3, unchecked, instances(
+    #[tma_kernel(threads = THREADS, min_blocks = 7, unchecked, instances(
         T in [bf16, f16],
         PAIRS in [halves = false, pairs = true],
     ))]

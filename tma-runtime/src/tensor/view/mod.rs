@@ -23,6 +23,9 @@ struct RawView<'a, const N: usize> {
     /// The number of elements from the first one on that may be used, if the view was made from a
     /// contiguous one of another crate's memory.
     available: Option<u64>,
+    /// Whether the memory between the elements belongs to another view, since both were split from
+    /// one.
+    is_split: bool,
 }
 
 macro_rules! view {
@@ -98,15 +101,16 @@ macro_rules! view {
                 shape: [usize; N],
                 strides: [usize; N],
             ) -> Self {
-                let raw = RawView { device, address, shape, strides, memory: None, available: None };
+                let (memory, available, is_split) = (None, None, false);
+                let raw = RawView { device, address, shape, strides, memory, available, is_split };
                 Self { raw, elements: PhantomData }
             }
 
             /// Returns a view of a whole allocation, in row-major order.
             pub(crate) fn owned(memory: &'a Arc<Memory>, shape: [usize; N]) -> Self {
                 let (device, strides) = (memory.device.id(), row_major_strides(shape));
-                let (address, memory) = (memory.address, Some(memory));
-                let raw = RawView { device, address, shape, strides, memory, available: None };
+                let (address, memory, available) = (memory.address, Some(memory), None);
+                let raw = RawView { device, address, shape, strides, memory, available, is_split: false };
                 Self { raw, elements: PhantomData }
             }
 

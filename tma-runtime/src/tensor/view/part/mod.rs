@@ -75,8 +75,8 @@ macro_rules! parts {
             /// # Errors
             ///
             /// [`ViewError::Reach`] if the result would extend further,
-            /// [`ViewError::UnknownMemory`] if it comes from an address whose view had gaps, and
-            /// [`ViewError::Overlap`] if it is mutable and two elements might share memory.
+            /// [`ViewError::UnknownMemory`] if it comes from an address whose view had gaps, or from a
+            /// split with gaps, and [`ViewError::Overlap`] if it is mutable and two elements might share memory.
             pub fn with_strides<const M: usize>(
                 self,
                 shape: [usize; M],
@@ -104,6 +104,7 @@ macro_rules! parts {
             /// Returns the number of elements of the memory from the view's first one on.
             fn available(&self) -> Option<u64> {
                 match self.raw.memory {
+                    _ if self.raw.is_split => self.layout().contiguous_len(),
                     Some(memory) => {
                         let before = self.raw.address.saturating_sub(memory.address);
                         Some(memory.bytes.saturating_sub(before) / size_of::<T>() as u64)
@@ -160,6 +161,43 @@ parts!(
      ```"
 );
 
+impl<T: Scalar, const N: usize> TensorViewMut<'_, T, N> {
+    /// Splits the view in two along a dimension, such as the columns of a matrix: the elements
+    /// before `index`, and the others. Both may be written at the same time.
+    ///
+    /// If a part has gaps, the other one may be within them, and
+    /// [`with_strides`](Self::with_strides) refuses the part. Change shape and strides before the
+    /// split.
+    ///
+    /// ```
+    /// # use tma_runtime::prelude::*;
+    /// # fn main() -> Result<(), Error> {
+    /// # let device = Device::simulator();
+    /// let mut rows = device.zeros::<f32, 2>([64, 32])?;
+    /// let [left, right] = rows.view_mut().split_at(1, 8)?;
+    /// assert_eq!((left.shape(), right.shape()), ([64, 8], [64, 24]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ViewError::Slice`] if there is no such dimension, or the index is beyond its extent.
+    pub fn split_at(self, dimension: usize, index: usize) -> Result<[Self; 2], Error> {
+        let Some(&extent) = self.raw.shape.get(dimension) else {
+            return Err(ViewError::Slice { dimension, rank: N, start: 0, end: index, extent: 0 }.into());
+        };
+        let available = self.available();
+        let part = |range: Range<usize>| -> Result<Self, Error> {
+            let mut ranges = self.raw.shape.map(|extent| 0..extent);
+            ranges[dimension] = range;
+            let raw = RawView { available, is_split: true, ..self.raw }.sliced(ranges, size_of::<T>())?;
+            Ok(Self { raw, elements: PhantomData })
+        };
+        Ok([part(0..index)?, part(index..extent)?])
+    }
+}
+
 impl<const N: usize> RawView<'_, N> {
     fn sliced(mut self, ranges: [Range<usize>; N], bytes: usize) -> Result<Self, ViewError> {
         let mut first = 0usize;
@@ -198,13 +236,13 @@ impl<'a, const N: usize> RawView<'a, N> {
         strides: [usize; M],
         available: u64,
     ) -> Result<RawView<'a, M>, ViewError> {
-        let Self { device, address, memory, available: of_self, .. } = self;
+        let Self { device, address, memory, available: of_self, is_split, .. } = self;
         let reached = if shape.contains(&0) { 0 } else { reach(shape.into_iter().zip(strides)) };
         if reached > u128::from(available) {
             let (shape, strides) = (shape.to_vec(), strides.to_vec());
             return Err(ViewError::Reach { shape, strides, reached, available });
         }
-        Ok(RawView { device, address, shape, strides, memory, available: of_self })
+        Ok(RawView { device, address, shape, strides, memory, available: of_self, is_split })
     }
 }
 

@@ -39,6 +39,44 @@ fn tma0540_a_slice_is_within_the_view() {
 }
 
 #[test]
+fn a_split_gives_each_element_to_one_part() {
+    let mut tensor = tensor();
+    let address = tensor.as_ptr();
+    let [left, right] = tensor.view_mut().split_at(2, 3).expect("it lies within");
+    assert_eq!((left.shape(), left.strides(), left.as_ptr()), ([4, 6, 3], [48, 8, 1], address));
+    assert_eq!((right.shape(), right.strides(), right.as_ptr()), ([4, 6, 5], [48, 8, 1], address + 6));
+    let [upper, lower] = right.split_at(0, 1).expect("so does a part of it");
+    assert_eq!((upper.shape(), lower.shape()), ([1, 6, 5], [3, 6, 5]));
+    assert_eq!(lower.as_ptr(), address + 2 * (48 + 3));
+    let [all, none] = tensor.view_mut().split_at(1, 6).expect("the end is an index too");
+    assert_eq!((all.shape(), none.shape()), ([4, 6, 8], [4, 0, 8]));
+}
+
+#[test]
+fn tma0540_a_split_is_within_the_view() {
+    let mut tensor = tensor();
+    assert_eq!(code(tensor.view_mut().split_at(1, 7)), Some("TMA0540"));
+    assert_eq!(code(tensor.view_mut().split_at(3, 0)), Some("TMA0540"));
+}
+
+/// New strides do not lead into the other part.
+#[test]
+fn tma0544_a_part_of_a_split_stays_within() {
+    let mut tensor = tensor();
+    let [left, _] = tensor.view_mut().split_at(2, 3).expect("it lies within");
+    assert_eq!(code(left.with_strides([4], [1])), Some("TMA0544"));
+    let [left, right] = tensor.view_mut().split_at(2, 3).expect("it lies within");
+    assert_eq!(code(left.with_strides([4, 1, 6, 3], [48, 7, 8, 1])), None);
+    assert_eq!(code(right.as_view().with_strides([8], [1])), Some("TMA0544"));
+    let whole_rows = |tensor: &mut DeviceTensor<u16, 3>, extent: usize| {
+        let [upper, _] = tensor.view_mut().split_at(0, 1).expect("it lies within");
+        code(upper.with_strides([extent], [1]))
+    };
+    assert_eq!(whole_rows(&mut tensor, 48), None);
+    assert_eq!(whole_rows(&mut tensor, 49), Some("TMA0542"));
+}
+
+#[test]
 fn a_permutation_takes_extents_and_strides_along() {
     let tensor = tensor();
     let turned = tensor.view().permute([2, 0, 1]).expect("each dimension once");
