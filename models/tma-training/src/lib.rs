@@ -58,10 +58,12 @@
 //! # Steps
 //!
 //! The first step records its launches as graphs, one for the passes of a micro-batch and one for
-//! the update, and each step launches them. Only tokens, labels
-//! and the learning rate go to the device, and the loss and the norm of the gradients come back.
+//! the update, and each step launches them. Only tokens, labels and the learning rate go to the
+//! device, and the losses and the norm of the gradients come back.
+//!
 //! Activations are allocated when a [`Trainer`] is made, and memory of GEMMs and of sums in the
-//! first step and the first evaluation; later ones allocate nothing on the device. With
+//! first step and the first evaluation. Later ones allocate nothing on the device, except the first
+//! step after [`Trainer::restore`], which records again. With
 //! [`recompute`](TrainingOptions::recompute), all layers share the activations of one, beside the
 //! input of each layer.
 
