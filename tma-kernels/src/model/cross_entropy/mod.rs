@@ -2,6 +2,7 @@
 
 pub mod kernel;
 mod linear;
+pub mod running;
 pub mod staged;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};

@@ -96,8 +96,8 @@ pub mod rows {
         if x == f32::NEG_INFINITY { 0.0 } else { x * factor }
     }
 
-    /// Returns the values and the slopes of a vector. `form` is 0 for the swish, 1 for the Gaussian error function,
-    /// 2 for its approximation and 3 for the limit `cap`.
+    /// Returns the values and the slopes of a vector. `form` is 0 for the swish, 1 for the Gaussian
+    /// error function, 2 for its approximation and 3 for the limit `cap`.
     #[tma_device]
     pub fn slopes_of<const V: usize>(x: [f32; V], form: u32, cap: f32) -> [[f32; V]; 2] {
         let mut all = [[0.0f32; V]; 2];

@@ -60,8 +60,8 @@ pub mod batches {
 
     /// Multiplies gradients by slopes as [`slopes`](super::super::gradient::rows::slopes) does.
     /// `width` threads have a row of each batch, with two vectors each: functions take so many
-    /// instructions that all warps of a multiprocessor are needed. Gradients replace gates and other columns in their
-    /// buffers.
+    /// instructions that all warps of a multiprocessor are needed. Gradients replace gates and other
+    /// columns in their buffers.
     #[tma_kernel(threads = THREADS, min_blocks = 1024 / THREADS, unchecked, instances(
         (T, FORM) in [bf16 = (bf16, 1), f16 = (f16, 0), f32 = (f32, 0)],
         THREADS in [short = 512, long = 1024],
