@@ -91,7 +91,7 @@ fn every_instance_is_assembled_as_expected() {
     let gradients = gradients.chain(&gated::gradient::rows::slopes::INSTANCES);
     let gradients = gradients.chain(&gated::gradient_staged::batches::slopes_staged::INSTANCES);
     let gradients = gradients.chain(&softmax::gradient::rows::softmax_slopes::INSTANCES);
-    let gradients = gradients.chain([&embedding::gradient::tokens::sort::SPEC]);
+    let gradients = gradients.chain([&embedding::order::positions::sort::SPEC]);
     let gradients = gradients.chain(&embedding::gradient::tokens::add_rows::INSTANCES);
     let gradients = gradients.chain(&embedding::gradient::tokens::join::INSTANCES);
     let gradients = gradients.chain(&sums::blocks::add_up::INSTANCES);

@@ -2,6 +2,7 @@
 
 pub mod kernel;
 mod linear;
+pub mod running;
 pub mod staged;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
@@ -253,18 +254,16 @@ struct Shares {
 }
 
 impl Shares {
-    /// Returns the shares of rows, in the smallest cluster that has room for a row. There are none
-    /// if rows are too long, too short to keep the threads of a block busy, or so few that the
+    /// Returns the shares of rows, in one block if it has room for a row, or in a cluster of two.
+    /// There are none if rows are longer: larger clusters are slower than those that keep rows in
+    /// registers. Nor are there any if rows are too short to keep the threads of a block busy, or so few that the
     /// memory would wait for the first ones.
     fn of<T: ModelElement>(rows: Rows, multiprocessors: u32) -> Option<Self> {
         let vectors = rows.columns / (VECTOR_BYTES / size_of::<T>()) as u32;
         let pieces_of = |blocks: u32| vectors.div_ceil(blocks).div_ceil(VECTORS);
-        let blocks = [1, 2, 4, 8].into_iter().find(|&blocks| pieces_of(blocks) <= MOST_PIECES)?;
+        let blocks = [1, 2].into_iter().find(|&blocks| pieces_of(blocks) <= MOST_PIECES)?;
         let pieces = pieces_of(blocks);
-        // The largest clusters leave multiprocessors free where their number in a group of 16 or 18
-        // is no multiple: another cluster would wait for the end of the others.
-        let usable = if blocks == 8 { multiprocessors / 16 * 16 } else { multiprocessors };
-        let clusters = (usable * BLOCKS / blocks).max(1);
+        let clusters = (multiprocessors * BLOCKS / blocks).max(1);
         let is_enough = vectors >= LEAST_VECTORS && rows.count >= 2 * clusters;
         is_enough.then(|| Self { blocks, clusters, pieces, vectors: vectors.div_ceil(blocks).min(VECTORS) })
     }
@@ -352,10 +351,10 @@ mod tests {
         assert_eq!(shares::<bf16>([4096, 4096])?, of(1, 264, 1, 512));
         assert_eq!(shares::<bf16>([4096, 32_000])?, of(1, 264, 4, 1024));
         assert_eq!(shares::<bf16>([4096, 50_257])?, of(2, 132, 4, 1024));
-        assert_eq!(shares::<bf16>([2048, 131_072])?, of(4, 66, 4, 1024));
-        assert_eq!(shares::<f32>([2048, 131_072])?, of(8, 32, 4, 1024));
-        assert_eq!(shares::<f32>([2048, 131_076])?, None);
-        assert_eq!(shares::<bf16>([131, 131_072])?, None);
+        assert_eq!(shares::<bf16>([2048, 65_536])?, of(2, 132, 4, 1024));
+        assert_eq!(shares::<bf16>([2048, 65_544])?, None);
+        assert_eq!(shares::<f32>([2048, 32_772])?, None);
+        assert_eq!(shares::<bf16>([263, 50_257])?, None);
         assert_eq!(shares::<bf16>([4096, 1000])?, None);
         Ok(())
     }

@@ -16,8 +16,9 @@ pub mod pieces {
     use tma_runtime::prelude::*;
 
     use crate::model::cross_entropy::kernel::rows::{
-        LN_2, LOG2_E, Row, base_of, distance_below, logit, power, row_at,
+        LN_2, Row, base_of, distance_below, logit, power, row_at,
     };
+    use crate::model::cross_entropy::running::sums::{Running, add, excess, powers};
     use crate::model::stages::of_stages::{rounded, unpacked};
 
     /// Threads of a block.
@@ -37,9 +38,6 @@ pub mod pieces {
 
     /// Pieces of a share at most. The other slots have the next row.
     pub const MOST_PIECES: u32 = 4;
-
-    /// Elements of less than this size have their exponents from one instruction.
-    const MODERATE: f32 = 32768.0;
 
     /// How a row is divided.
     #[derive(Clone, Copy)]
@@ -152,103 +150,6 @@ pub mod pieces {
             }
         }
         next
-    }
-
-    /// Sums of a thread, relative to its greatest element.
-    #[derive(Clone, Copy)]
-    pub struct Running {
-        /// The greatest element.
-        pub most: f32,
-        /// The sum of powers.
-        pub sum: f32,
-        /// The number that distances are relative to.
-        pub origin: f32,
-        /// The sum of distances.
-        pub distance: f32,
-        /// The number of elements.
-        pub elements: f32,
-    }
-
-    /// Returns the exponent that powers are relative to: the rounded one of a moderate base, of which
-    /// `excess` returns the rest.
-    #[tma_device]
-    pub fn exponent(base: f32) -> f32 {
-        base * LOG2_E
-    }
-
-    /// Returns the factor that makes powers relative to a base, instead of to its exponent.
-    #[tma_device]
-    pub fn excess(base: f32) -> f32 {
-        let mut factor = 1.0f32;
-        if abs(base) < MODERATE {
-            factor = exp2_ftz(-fma(base, LOG2_E, -exponent(base)));
-        }
-        factor
-    }
-
-    /// Returns the powers of a vector: relative to the base's exponent if that is moderate, and
-    /// otherwise to the base, from whose distance the exponent is computed.
-    #[tma_device]
-    pub fn powers<const N: usize>(x: [f32; N], base: f32) -> [f32; N] {
-        let mut y = x;
-        if abs(base) < MODERATE {
-            let offset = -exponent(base);
-            for i in unroll(0..N) {
-                y[i] = exp2_ftz(fma(x[i], LOG2_E, offset));
-            }
-        } else {
-            for i in unroll(0..N) {
-                y[i] = power(x[i], base);
-            }
-        }
-        y
-    }
-
-    /// Adds elements to sums. Those of vectors from `end` on do not exist, and are -∞, unless `WHOLE`
-    /// is 1.
-    #[tma_device]
-    pub fn add<const N: usize, const K: usize, const WHOLE: u32>(
-        to: Running,
-        x: [[f32; N]; K],
-        vector: u32,
-        end: u32,
-        share: f32,
-        has_distances: bool,
-    ) -> Running {
-        let mut all = to;
-        for k in unroll(0..K) {
-            for i in unroll(0..N) {
-                all.most = max(all.most, x[k][i]);
-            }
-        }
-        let base = base_of(all.most);
-        if all.most > to.most {
-            all.sum *= powers::<1>([to.most; 1], base)[0];
-        }
-        if has_distances {
-            if to.elements == 0.0 {
-                all.origin = base;
-            }
-            for k in unroll(0..K) {
-                if WHOLE == 1 || vector + k as u32 * THREADS < end {
-                    for i in unroll(0..N) {
-                        all.distance += distance_below(x[k][i], all.origin, share);
-                    }
-                    all.elements += N as f32;
-                }
-            }
-        }
-        for k in unroll(0..K) {
-            if WHOLE == 1 || vector + k as u32 * THREADS < end {
-                let of_vector = powers::<N>(x[k], base);
-                let mut sum = 0.0f32;
-                for i in unroll(0..N) {
-                    sum += of_vector[i];
-                }
-                all.sum += sum;
-            }
-        }
-        all
     }
 
     /// Computes what [`losses`](super::super::kernel::rows::losses) does, of rows whose shares fit
@@ -385,7 +286,7 @@ pub mod pieces {
                             let vector = thread_idx().x + k * THREADS;
                             x[k as usize] = unpacked::<FORM, V>(words[current].get_vec::<4>(vector * 4));
                         }
-                        mine = add::<V, 4, 1>(mine, x, thread_idx().x, end, share, smoothing > 0.0);
+                        mine = add::<V, 4, 1>(mine, x, thread_idx().x, THREADS, end, share, smoothing > 0.0);
                     } else if thread_idx().x < end {
                         let mut x = [[f32::NEG_INFINITY; V]; 4];
                         for k in unroll(0..4u32) {
@@ -394,7 +295,7 @@ pub mod pieces {
                                 x[k as usize] = unpacked::<FORM, V>(words[current].get_vec::<4>(vector * 4));
                             }
                         }
-                        mine = add::<V, 4, 0>(mine, x, thread_idx().x, end, share, smoothing > 0.0);
+                        mine = add::<V, 4, 0>(mine, x, thread_idx().x, THREADS, end, share, smoothing > 0.0);
                     }
                     if gradient.is_none() {
                         fence_slots(); // the next piece replaces what was read
@@ -412,7 +313,7 @@ pub mod pieces {
                     }
                 }
                 if is_edge {
-                    mine = add::<1, 1, 1>(mine, [[edge; 1]; 1], 0, 1, share, smoothing > 0.0);
+                    mine = add::<1, 1, 1>(mine, [[edge; 1]; 1], 0, 1, 1, share, smoothing > 0.0);
                 }
 
                 // The gradient may replace the logit after the barrier. What is in shared memory has

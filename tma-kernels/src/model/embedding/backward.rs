@@ -4,7 +4,8 @@ use tma_runtime::Error;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
-use super::gradient::tokens::{CHUNK, DIGIT_BITS, add_rows, join, sort};
+use super::gradient::tokens::{CHUNK, add_rows, join};
+use super::order::positions::{DIGIT_BITS, sort};
 use crate::dependent::dependent;
 use crate::model::rows::{Division, Rows, Strides, Tile, fits, flat, flat_mut, without_instance};
 use crate::model::{GradientWorkspace, ModelElement, ModelError};

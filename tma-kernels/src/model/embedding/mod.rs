@@ -3,6 +3,7 @@
 mod backward;
 pub mod gradient;
 pub mod kernel;
+pub mod order;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;

@@ -10,8 +10,13 @@ use crate::dependent::dependent;
 use crate::model::rows::{Division, Rows, Staging, Strides, Tile, fits, flat, flat_mut, without_instance};
 use crate::model::{ModelElement, ModelError};
 
-/// The vectors of a thread if rows are not aligned.
+/// The vectors that a thread has of each tensor at a time.
+const VECTORS: usize = 2;
+const GATED_VECTORS: usize = 1;
 const ODD_VECTORS: usize = 4;
+
+/// The blocks of a multiprocessor, times the rounds of blocks that hide the last one.
+const ENOUGH_BLOCKS: u32 = 3 * 8;
 
 /// The results of [`gated_backward`], in the caller's memory.
 #[derive(Debug)]
@@ -166,17 +171,17 @@ pub(in crate::model) fn queue<T: ModelElement, const N: usize>(
     let up = up.map(|up| flat(up, of_up)).transpose()?;
     let dgate = flat_mut(dgate, of_dgate)?;
     let dup = dup.map(|dup| flat_mut(dup, of_dup)).transpose()?;
-    if let Some(staging) = Staging::of::<T>(rows, &all, 1, on.device().multiprocessors()) {
+    let multiprocessors = on.device().multiprocessors();
+    let staging = Staging::of::<T>(rows, &all, 1, multiprocessors).filter(|_| up.is_none());
+    if let Some(staging) = staging {
         // Twice as many threads, with half as many vectors.
         let key = slopes_staged::Key { form: T::FORM, threads: 2 * staging.threads };
         slopes_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
             dependent(on),
             Grid::x(staging.blocks),
             gate,
-            up,
             dy,
             dgate,
-            dup,
             rows.count,
             rows.inner,
             rows.columns,
@@ -185,31 +190,28 @@ pub(in crate::model) fn queue<T: ModelElement, const N: usize>(
             staging.run,
             function.form,
             function.cap,
-            is_packed,
-            up_start as u64,
             of_gate.outer,
             of_gate.inner,
-            of_up.outer,
-            of_up.inner,
             of_dy.outer,
             of_dy.inner,
             of_dgate.outer,
             of_dgate.inner,
-            of_dup.outer,
-            of_dup.inner,
         )?;
         return Ok(());
     }
-    let mut tile = Tile::of_elements::<T>(rows, &all, 1);
-    if tile.wide == 0 {
-        tile.vectors = ODD_VECTORS;
+    let mut tile = Tile::of_elements::<T>(rows, &all, ODD_VECTORS);
+    let gated = usize::from(tile.wide == 0 || up.is_some());
+    if tile.wide == 1 {
+        tile.vectors = if up.is_some() { GATED_VECTORS } else { VECTORS };
     }
     let division = Division::of::<T>(tile, rows);
     division.check(&shape)?;
-    let key = slopes::Key { k: tile.vectors, wide: tile.wide };
+    // A block has whole rows, so that a row's parts share what is computed once.
+    let parts = if division.blocks >= ENOUGH_BLOCKS * multiprocessors { 1 } else { division.parts };
+    let key = slopes::Key { k: tile.vectors, wide: tile.wide, gated };
     slopes::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
-        Grid::new(division.blocks, division.parts, 1),
+        Grid::new(division.blocks, parts, 1),
         gate,
         up,
         dy,

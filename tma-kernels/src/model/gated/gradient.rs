@@ -96,8 +96,8 @@ pub mod rows {
         if x == f32::NEG_INFINITY { 0.0 } else { x * factor }
     }
 
-    /// Returns the values and the slopes of a vector. `form` is 0 for the swish, 1 for the Gaussian error function,
-    /// 2 for its approximation and 3 for the limit `cap`.
+    /// Returns the values and the slopes of a vector. `form` is 0 for the swish, 1 for the Gaussian
+    /// error function, 2 for its approximation and 3 for the limit `cap`.
     #[tma_device]
     pub fn slopes_of<const V: usize>(x: [f32; V], form: u32, cap: f32) -> [[f32; V]; 2] {
         let mut all = [[0.0f32; V]; 2];
@@ -136,13 +136,13 @@ pub mod rows {
     ///
     /// Rows of `up` begin at its element `up_start`. If rows are packed, `dgate` has both gradients,
     /// and that of `up` begins at `up_start` as well.
-    #[tma_kernel(threads = 256, min_blocks = 4, unchecked, instances(
+    #[tma_kernel(threads = 256, min_blocks = 3, unchecked, instances(
         T in [bf16, f16, f32],
-        (K, WIDE) in [wide = (1, 1), odd = (4, 0)],
+        (K, WIDE, GATED) in [alone = (2, 1, 0), gated = (1, 1, 1), odd = (4, 0, 1)],
         let V = 1 + WIDE * (16 / size_of::<T>() - 1),
         let W = V + (1 - WIDE),
     ))]
-    pub fn slopes<T, const K: usize, const WIDE: usize, const V: usize, const W: usize>(
+    pub fn slopes<T, const K: usize, const WIDE: usize, const GATED: usize, const V: usize, const W: usize>(
         gate: Global<T>,
         up: Option<Global<T>>,
         dy: Global<T>,
@@ -172,7 +172,8 @@ pub mod rows {
         grid_dependency_launch();
         grid_dependency_wait();
         let first = part(256, width, V as u32, rows);
-        let mine = shifted(first, block_idx().y * (K as u32 * first.step));
+        let span = K as u32 * first.step;
+        let mut mine = shifted(first, block_idx().y * span);
         if !mine.exists || mine.column >= columns {
             return;
         }
@@ -182,37 +183,55 @@ pub mod rows {
         let of_up = row_start(Strides { outer: up_outer, inner: up_inner }, row) + up_start;
         let to = row_start(Strides { outer: dgate_outer, inner: dgate_inner }, row);
         let to_up = row_start(Strides { outer: dup_outer, inner: dup_inner }, row);
-        let raw = fetch::<T, K, V, W>(gate, of_gate, mine, columns);
-        let gradient = fetch::<T, K, V, W>(dy, of_dy, mine, columns);
+        let mut raw = fetch::<T, K, V, W>(gate, of_gate, mine, columns);
+        let mut gradient = fetch::<T, K, V, W>(dy, of_dy, mine, columns);
         let mut other = [[cast::<T>(0.0f32); W]; K];
-        if let Some(up) = up {
-            other = fetch::<T, K, V, W>(up, of_up, mine, columns);
-        }
-        let x = converted::<T, K, V, W>(raw);
-        let factors = converted::<T, K, V, W>(gradient);
-        let mut value = [[0.0f32; V]; K];
-        let mut slope = [[0.0f32; V]; K];
-        for k in unroll(0..K) {
-            let slopes = slopes_of::<V>(x[k], form, cap);
-            for i in unroll(0..V) {
-                value[k][i] = slopes[0][i] * factors[k][i];
-                slope[k][i] = slopes[1][i] * factors[k][i];
+        if GATED == 1 {
+            if let Some(up) = up {
+                other = fetch::<T, K, V, W>(up, of_up, mine, columns);
             }
         }
-        if up.is_some() {
-            let others = converted::<T, K, V, W>(other);
-            for k in unroll(0..K) {
-                for i in unroll(0..V) {
-                    slope[k][i] *= others[k][i];
+        while mine.column < columns {
+            // The next vectors arrive while these are computed.
+            let next = shifted(mine, grid_dim().y * span);
+            let next_raw = fetch::<T, K, V, W>(gate, of_gate, next, columns);
+            let next_gradient = fetch::<T, K, V, W>(dy, of_dy, next, columns);
+            let mut next_other = [[cast::<T>(0.0f32); W]; K];
+            if GATED == 1 {
+                if let Some(up) = up {
+                    next_other = fetch::<T, K, V, W>(up, of_up, next, columns);
                 }
             }
-            if is_packed {
-                store::<T, K, V, W>(dgate, to + up_start, mine, columns, value);
+            let factors = converted::<T, K, V, W>(gradient);
+            let mut value = [[0.0f32; V]; K];
+            let mut slope = [[0.0f32; V]; K];
+            let x = converted::<T, K, V, W>(raw);
+            for k in unroll(0..K) {
+                let slopes = slopes_of::<V>(x[k], form, cap);
+                for i in unroll(0..V) {
+                    value[k][i] = slopes[0][i] * factors[k][i];
+                    slope[k][i] = slopes[1][i] * factors[k][i];
+                }
             }
-            if let Some(dup) = dup {
-                store::<T, K, V, W>(dup, to_up, mine, columns, value);
+            if GATED == 1 && up.is_some() {
+                let factors = converted::<T, K, V, W>(other);
+                for k in unroll(0..K) {
+                    for i in unroll(0..V) {
+                        slope[k][i] *= factors[k][i];
+                    }
+                }
+                if is_packed {
+                    store::<T, K, V, W>(dgate, to + up_start, mine, columns, value);
+                }
+                if let Some(dup) = dup {
+                    store::<T, K, V, W>(dup, to_up, mine, columns, value);
+                }
             }
+            store::<T, K, V, W>(dgate, to, mine, columns, slope);
+            mine = next;
+            raw = next_raw;
+            gradient = next_gradient;
+            other = next_other;
         }
-        store::<T, K, V, W>(dgate, to, mine, columns, slope);
     }
 }

@@ -11,33 +11,28 @@ pub mod batches {
 
     use crate::model::gated::gradient::rows::slopes_of;
     use crate::model::stages::of_stages::{
-        Batches, height_of, load_batch, load_part, place, rounded, store_batch, store_part, unpacked,
+        Batches, height_of, load_batch, place, rounded, store_batch, unpacked,
     };
     use crate::model::vectors::of_rows::Strides;
 
-    /// The buffers of a block: three batches of two tensors, or two of three.
+    /// The buffers of a block: three batches of two tensors.
     const BUFFERS: u32 = 6;
 
     /// The rows that a batch is loaded from.
     #[derive(Clone, Copy)]
     pub struct Sources {
-        /// The gates.
-        pub gate: Strides,
+        /// The elements that were activated.
+        pub x: Strides,
         /// The gradients of the results.
         pub dy: Strides,
-        /// The other columns.
-        pub up: Strides,
-        /// The element of `up` where rows begin.
-        pub up_start: u64,
     }
 
     /// Starts the loads of a batch into adjacent buffers: each of the loaders calls it, and loads its
     /// tensor.
     #[tma_device]
     pub fn load_all<T: TileElement, const LEN: u32>(
-        gate: Global<T>,
+        x: Global<T>,
         dy: Global<T>,
-        up: Option<Global<T>>,
         sources: Sources,
         batches: Batches,
         batch: u32,
@@ -48,20 +43,16 @@ pub mod batches {
         let of_tensor = height_of(batches, batch) * batches.columns * size_of::<T>() as u32;
         full.arrive_expect_tx(of_tensor);
         if warp_idx() == 1 {
-            load_batch(gate, sources.gate, batches, batch, buffers[first], full);
-        } else if warp_idx() == 2 {
-            load_batch(dy, sources.dy, batches, batch, buffers[first + 1], full);
+            load_batch(x, sources.x, batches, batch, buffers[first], full);
         } else {
-            if let Some(up) = up {
-                load_part(up, sources.up, sources.up_start, batches, batch, buffers[first + 2], full);
-            }
+            load_batch(dy, sources.dy, batches, batch, buffers[first + 1], full);
         }
     }
 
-    /// Multiplies gradients by slopes as [`slopes`](super::super::gradient::rows::slopes) does.
-    /// `width` threads have a row of each batch, with two vectors each: functions take so many
-    /// instructions that all warps of a multiprocessor are needed. Gradients replace gates and other columns in their
-    /// buffers.
+    /// Multiplies gradients by slopes as [`slopes`](super::super::gradient::rows::slopes) does,
+    /// without other columns. `width` threads have a row of each batch, with two vectors each:
+    /// functions take so many instructions that all warps of a multiprocessor are needed. Results
+    /// replace elements in their buffers.
     #[tma_kernel(threads = THREADS, min_blocks = 1024 / THREADS, unchecked, instances(
         (T, FORM) in [bf16 = (bf16, 1), f16 = (f16, 0), f32 = (f32, 0)],
         THREADS in [short = 512, long = 1024],
@@ -77,11 +68,9 @@ pub mod batches {
         const LEN: u32,
         const WORDS: u32,
     >(
-        gate: Global<T>,
-        up: Option<Global<T>>,
+        x: Global<T>,
         dy: Global<T>,
-        dgate: Global<T>,
-        dup: Option<Global<T>>,
+        dx: Global<T>,
         rows: u32,
         inner: u32,
         columns: u32,
@@ -90,18 +79,12 @@ pub mod batches {
         run: u32,
         function: u32,
         cap: f32,
-        is_packed: bool,
-        up_start: u64,
-        gate_outer: u64,
-        gate_inner: u64,
-        up_outer: u64,
-        up_inner: u64,
+        x_outer: u64,
+        x_inner: u64,
         dy_outer: u64,
         dy_inner: u64,
-        dgate_outer: u64,
-        dgate_inner: u64,
-        dup_outer: u64,
-        dup_inner: u64,
+        dx_outer: u64,
+        dx_inner: u64,
     ) where
         T: TileElement + Number,
     {
@@ -112,21 +95,17 @@ pub mod batches {
         let batches = Batches { rows, inner, columns, height, run };
         let count = rows.div_ceil(height);
         let sources = Sources {
-            gate: Strides { outer: gate_outer, inner: gate_inner },
+            x: Strides { outer: x_outer, inner: x_inner },
             dy: Strides { outer: dy_outer, inner: dy_inner },
-            up: Strides { outer: up_outer, inner: up_inner },
-            up_start,
         };
-        let of_dgate = Strides { outer: dgate_outer, inner: dgate_inner };
-        let of_dup = Strides { outer: dup_outer, inner: dup_inner };
-        let in_each = if up.is_some() { 3 } else { 2 };
-        let slots = BUFFERS / in_each;
+        let of_dx = Strides { outer: dx_outer, inner: dx_inner };
+        let slots = BUFFERS / 2;
         // Each tensor of a batch is loaded by a warp of its own, and results are stored by the first
         // one, so that no thread keeps the others waiting for long.
-        let is_loader = lane_idx() == 0 && warp_idx() >= 1 && warp_idx() <= in_each;
+        let is_loader = lane_idx() == 0 && warp_idx() >= 1 && warp_idx() <= 2;
         if leader {
             for i in 0..BUFFERS {
-                full[i].init(in_each);
+                full[i].init(2);
             }
             fence_barrier_init();
         }
@@ -137,7 +116,7 @@ pub mod batches {
         let mut ahead = block_idx().x;
         for i in 0..slots - 1 {
             if is_loader && ahead < count {
-                load_all(gate, dy, up, sources, batches, ahead, buffers, i * in_each, full[i]);
+                load_all(x, dy, sources, batches, ahead, buffers, i * 2, full[i]);
             }
             ahead += grid_dim().x;
         }
@@ -147,27 +126,19 @@ pub mod batches {
         let mut parity = 0;
         let mut batch = block_idx().x;
         while batch < count {
-            let of_gate = slot * in_each;
+            let of_x = slot * 2;
             full[slot].wait(parity);
             let end = if mine.row < height_of(batches, batch) { columns } else { 0 };
             for k in unroll(0..2u32) {
                 if mine.column + k * mine.step < end {
                     let vector = mine.vector + k * width;
-                    let x = unpacked::<FORM, V>(words[of_gate].get_vec::<4>(vector * 4));
-                    let factors = unpacked::<FORM, V>(words[of_gate + 1].get_vec::<4>(vector * 4));
-                    let [mut value, mut slope] = slopes_of::<V>(x, function, cap);
+                    let elements = unpacked::<FORM, V>(words[of_x].get_vec::<4>(vector * 4));
+                    let factors = unpacked::<FORM, V>(words[of_x + 1].get_vec::<4>(vector * 4));
+                    let mut slope = slopes_of::<V>(elements, function, cap)[1];
                     for i in unroll(0..V) {
                         slope[i] *= factors[i];
                     }
-                    if up.is_some() {
-                        let others = unpacked::<FORM, V>(words[of_gate + 2].get_vec::<4>(vector * 4));
-                        for i in unroll(0..V) {
-                            slope[i] *= others[i];
-                            value[i] *= factors[i];
-                        }
-                        buffers[of_gate + 2].set_vec(vector * V as u32, rounded::<T, V>(value));
-                    }
-                    buffers[of_gate].set_vec(vector * V as u32, rounded::<T, V>(slope));
+                    buffers[of_x].set_vec(vector * V as u32, rounded::<T, V>(slope));
                 }
             }
             fence_proxy_async();
@@ -177,18 +148,12 @@ pub mod batches {
             }
             sync_threads();
             if leader {
-                store_batch(dgate, of_dgate, batches, batch, buffers[of_gate]);
-                if is_packed {
-                    store_part(dgate, of_dgate, up_start, batches, batch, buffers[of_gate + 2]);
-                }
-                if let Some(dup) = dup {
-                    store_batch(dup, of_dup, batches, batch, buffers[of_gate + 2]);
-                }
+                store_batch(dx, of_dx, batches, batch, buffers[of_x]);
                 bulk_commit_group();
             }
             if is_loader && ahead < count {
                 let next = if slot == 0 { slots - 1 } else { slot - 1 };
-                load_all(gate, dy, up, sources, batches, ahead, buffers, next * in_each, full[next]);
+                load_all(x, dy, sources, batches, ahead, buffers, next * 2, full[next]);
             }
             ahead += grid_dim().x;
             batch += grid_dim().x;
