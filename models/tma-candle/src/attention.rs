@@ -25,7 +25,7 @@ const DEPTHS: [usize; 2] = [64, 128];
 /// keys.
 ///
 /// Heads that share keys are always computed together, if there are few queries; `use_gqa_packing`
-/// has no effect.
+/// has no effect. With a depth of 64 or 128, `q`, `k` and `v` have gradients.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub fn flash_attn(
 /// Returns the same with a window: a query sees so many keys before its own position and after it.
 ///
 /// `None` for the left and 0 for the right is a causal mask. With a window, the depth is at most
-/// 128. Without one, it may also be 256.
+/// 128, and there are no gradients. Without one, it may also be 256.
 ///
 /// # Errors
 ///

@@ -188,11 +188,16 @@ impl Locks<'_> {
         let Some(((key, argument), storages)) = self.storages.split_first() else { return (self.launch)() };
         let operation = self.call.operation;
         let rest = Self { storages, ..self };
+        // candle refuses to change a tensor without elements, since its strides may be 0.
+        let is_written =
+            |((_, tensor), of_tensor): &(&Argument<'_>, &usize)| *of_tensor == key && tensor.elem_count() > 0;
         let mut updated = operation.updated.iter().zip(&self.keys[operation.inputs.len()..]);
-        if let Some(((_, tensor), _)) = updated.find(|(_, of_tensor)| *of_tensor == key) {
+        if let Some(((_, tensor), _)) = updated.find(is_written) {
             return tensor.inplace_op1(&Written { key: *key, rest });
         }
-        let (_, tensor) = operation.inputs[*argument];
+        let Some((_, tensor)) = operation.arguments().nth(*argument) else {
+            bail!("{}: a storage has no tensor", operation.name)
+        };
         let (storage, _) = tensor.storage_and_layout();
         match &*storage {
             Storage::Cpu(storage) => {

@@ -1,6 +1,6 @@
 //! Refused arguments, and each message.
 
-use candle_core::{DType, Device, Error, Module, Result, Tensor, Var};
+use candle_core::{DType, Device, Error, Module, Result, Tensor, Var, bail};
 use tma_candle::{
     Gate, KvCache, Linear, ScaledLinear, flash_attn, flash_attn_varlen, flash_attn_varlen_windowed,
     flash_attn_windowed, ops, rotary_emb,
@@ -133,6 +133,28 @@ fn tensors_without_elements_have_results() -> Result<()> {
     assert_eq!(flash_attn(&heads, &heads, &heads, 1.0, true, false)?.dims(), [2, 0, 4, 64]);
     let empty = ones(&[1, 64], DType::BF16)?.narrow(0, 1, 0)?;
     assert_eq!(ops::silu(&empty)?.dims(), [0, 64]);
+    Ok(())
+}
+
+/// Weights that no row was multiplied by, and keys that no query saw, have gradients of 0.
+#[test]
+fn tensors_without_elements_have_gradients() -> Result<()> {
+    let variable = |shape: &[usize]| Var::from_tensor(&ones(shape, DType::BF16)?);
+    let (x, weight, bias, gain) =
+        (variable(&[0, 64])?, variable(&[16, 64])?, variable(&[16])?, variable(&[64])?);
+    let layer = Linear::new(weight.as_tensor().clone(), Some(bias.as_tensor().clone()));
+    let y = layer.forward(&ops::rms_norm(&x, &gain, 1e-5)?)?;
+    let gradients = y.sum_all()?.backward()?;
+    let (q, keys) = (variable(&[1, 0, 2, 64])?, variable(&[1, 4, 2, 64])?);
+    let of_attention = flash_attn(&q, &keys, &keys, 1.0, false, false)?.sum_all()?.backward()?;
+    for (gradients, variable) in
+        [(&gradients, &weight), (&gradients, &bias), (&gradients, &gain), (&of_attention, &keys)]
+    {
+        let Some(gradient) = gradients.get(variable) else { bail!("{:?} has no gradient", variable.dims()) };
+        assert_eq!(gradient.dims(), variable.dims());
+        assert_eq!(gradient.abs()?.sum_all()?.to_dtype(DType::F32)?.to_scalar::<f32>()?, 0.0);
+    }
+    assert_eq!(gradients.get(&x).map(|gradient| gradient.dims().to_vec()), Some(vec![0, 64]));
     Ok(())
 }
 

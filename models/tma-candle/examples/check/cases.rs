@@ -47,7 +47,24 @@ pub(crate) const CASES: &[Case] = &[
         has_gradient: true,
     },
     Case { name: "embedding", run: embedding, has_f32: true, has_gradient: true },
-    Case { name: "linear", run: linear, has_f32: false, has_gradient: true },
+    Case {
+        name: "linear, GELU",
+        run: |r| linear(r, Activation::Gelu, Tensor::gelu),
+        has_f32: false,
+        has_gradient: true,
+    },
+    Case {
+        name: "linear, SiLU",
+        run: |r| linear(r, Activation::Silu, Tensor::silu),
+        has_f32: false,
+        has_gradient: true,
+    },
+    Case {
+        name: "linear, ReLU",
+        run: |r| linear(r, Activation::Relu, Tensor::relu),
+        has_f32: false,
+        has_gradient: true,
+    },
     Case { name: "linear, of a part of columns", run: linear_of_part, has_f32: false, has_gradient: true },
     Case {
         name: "rope",
@@ -148,10 +165,15 @@ fn embedding(random: &mut Random) -> Result<Pair> {
     Ok((found, candle_nn::Embedding::new(of_table, 24).forward(&tokens)?))
 }
 
-fn linear(random: &mut Random) -> Result<Pair> {
+fn linear(
+    random: &mut Random,
+    activation: Activation,
+    of_candle: fn(&Tensor) -> Result<Tensor>,
+) -> Result<Pair> {
     let ([x, w, b], [of_x, of_w, of_b]) = random.pairs([&[2, 3, 64], &[40, 64], &[40]])?;
-    let layer = Linear::new(w, Some(b)).with_activation(Activation::Gelu);
-    Ok((layer.forward(&x)?, candle_nn::Linear::new(of_w, Some(of_b)).forward(&of_x)?.gelu()?))
+    let layer = Linear::new(w, Some(b)).with_activation(activation);
+    let of_y = candle_nn::Linear::new(of_w, Some(of_b)).forward(&of_x)?;
+    Ok((layer.forward(&x)?, of_candle(&of_y)?))
 }
 
 fn linear_of_part(random: &mut Random) -> Result<Pair> {
