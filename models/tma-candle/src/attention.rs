@@ -1,10 +1,11 @@
 //! Attention, with the functions of `candle-flash-attn-v3`.
 
-use candle_core::{Tensor, bail};
+use candle_core::{DType, Tensor, bail};
 use tma_kernels::cached::{CachedAttentionOptions, KeyValueCache, cached_attention};
 use tma_kernels::{AttentionOptions, Lengths, attention};
 use tma_runtime::prelude::*;
 
+use crate::backward::Backward;
 use crate::by_element;
 use crate::error::{Refused, Result};
 use crate::memory::Element;
@@ -12,6 +13,9 @@ use crate::operation::{Argument, Call, Operation};
 
 /// The number of queries up to which the keys of a head are divided among blocks.
 const FEW_QUERIES: usize = 16;
+
+/// The depths of heads with gradients.
+const DEPTHS: [usize; 2] = [64, 128];
 
 /// Returns `softmax(q · kᵀ · softmax_scale) · v`, without writing the scores to memory.
 ///
@@ -21,7 +25,7 @@ const FEW_QUERIES: usize = 16;
 /// keys.
 ///
 /// Heads that share keys are always computed together, if there are few queries; `use_gqa_packing`
-/// has no effect.
+/// has no effect. With a depth of 64 or 128, `q`, `k` and `v` have gradients.
 ///
 /// # Errors
 ///
@@ -40,7 +44,7 @@ pub fn flash_attn(
 /// Returns the same with a window: a query sees so many keys before its own position and after it.
 ///
 /// `None` for the left and 0 for the right is a causal mask. With a window, the depth is at most
-/// 128. Without one, it may also be 256.
+/// 128, and there are no gradients. Without one, it may also be 256.
 ///
 /// # Errors
 ///
@@ -57,8 +61,11 @@ pub fn flash_attn_windowed(
     let mask = Mask { scale: softmax_scale, left: window_size_left, right: window_size_right };
     Operation::new("flash-attn", &[("q", q)]).check_rank("q", &AXES)?;
     let (_, queries, _, depth) = q.dims4()?;
+    // The kernel for few queries has no gradient.
+    let is_tracked = [q, k, v].iter().any(|tensor| tensor.track_op());
+    let has_many = queries > FEW_QUERIES || is_tracked;
     match mask.is_causal() {
-        Some(causal) if depth > 128 || queries > FEW_QUERIES && [64, 128].contains(&depth) => {
+        Some(causal) if depth > 128 || has_many && DEPTHS.contains(&depth) => {
             many_queries(Tensors { q, k, v }, mask.scale, causal, None)
         }
         Some(_) | None => few_queries(Tensors { q, k, v }, mask, None),
@@ -254,9 +261,12 @@ fn many_queries(
         Some(_) => ("flash-attn-varlen", &AXES[1..]),
         None => ("flash-attn", &AXES[..]),
     };
-    // Nothing is stored to the rows of packed queries that belong to no sequence.
-    let operation = Operation { is_partial: packed.is_some(), ..Operation::new(name, &inputs) };
+    let operation = Operation::new(name, &inputs);
     ["q", "k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, axes))?;
+    let (backward, lse) = differentiated(tensors, scale, causal, packed)?;
+    let updated: Vec<Argument<'_>> = lse.as_ref().map(|lse| ("lse", lse)).into_iter().collect();
+    // Nothing is stored to the rows of packed queries that belong to no sequence.
+    let operation = Operation { is_partial: packed.is_some(), updated: &updated, backward, ..operation };
     by_element!(operation.name, "q", q, [bf16, f16], T => operation.run::<T>(q.shape(), |call| {
         let lengths = match packed {
             None => None,
@@ -264,17 +274,40 @@ fn many_queries(
                 Some(Lengths { queries: call.input("seqlens_q")?, keys: call.input("seqlens_k")?, longest })
             }
         };
-        let options = AttentionOptions { causal, scale: Some(scale), lengths, ..AttentionOptions::default() };
+        let lse = lse.as_ref().map(|_| call.updated("lse")).transpose()?;
+        let options = AttentionOptions { causal, scale: Some(scale), lengths, lse, ..AttentionOptions::default() };
         let o = call.output::<T, 4>()?.permute(HEADS_FIRST)?;
         Ok(attention(call.on(), heads::<T>(call, "q")?, heads(call, "k")?, heads(call, "v")?, o, options)?)
     }))
+}
+
+/// Returns how gradients are computed, and memory for the logarithms that they need, if the result
+/// has some.
+fn differentiated(
+    tensors: Tensors<'_>,
+    scale: f32,
+    causal: bool,
+    packed: Option<Packed<'_>>,
+) -> Result<(Backward, Option<Tensor>)> {
+    let Tensors { q, k, v } = tensors;
+    match (packed, q.dims()) {
+        (Some(_), _) => Ok((Backward::Unsupported("sequences are packed; use `flash_attn` for each"), None)),
+        (None, &[batch, queries, heads, depth]) if DEPTHS.contains(&depth) => {
+            let is_tracked = [q, k, v].iter().any(|tensor| tensor.track_op());
+            let zeros = || Tensor::zeros((batch, heads, queries), DType::F32, q.device());
+            let lse = is_tracked.then(zeros).transpose()?;
+            Ok((Backward::Attention { scale, causal, lse: lse.clone() }, lse))
+        }
+        (None, _) => Ok((Backward::Unsupported("the depth of heads is neither 64 nor 128"), None)),
+    }
 }
 
 fn few_queries(tensors: Tensors<'_>, mask: Mask, slopes: Option<&Tensor>) -> Result<Tensor> {
     let Tensors { q, k, v } = tensors;
     let mut inputs: Vec<Argument<'_>> = vec![("q", q), ("k", k), ("v", v)];
     inputs.extend(slopes.map(|slopes| ("alibi_slopes", slopes)));
-    let operation = Operation::new("flash-attn", &inputs);
+    let reason = "it has a window or slopes, or heads of another depth than 64 and 128";
+    let operation = Operation::new("flash-attn", &inputs).with_backward(Backward::Unsupported(reason));
     ["q", "k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, &AXES))?;
     by_element!(operation.name, "q", q, [bf16, f16], T => operation.run::<T>(q.shape(), |call| {
         let options = CachedAttentionOptions {

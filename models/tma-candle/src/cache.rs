@@ -8,6 +8,7 @@ use tma_kernels::cached::{
 use tma_runtime::prelude::*;
 
 use crate::attention::{AXES, HEADS_FIRST, Mask, heads};
+use crate::backward::Backward;
 use crate::by_element;
 use crate::error::{Refused, Result};
 use crate::operation::{Argument, Call, Operation};
@@ -66,8 +67,7 @@ impl KvCache {
     /// Tensors that do not match.
     pub fn append(&self, k: &Tensor, v: &Tensor, lengths: &Tensor) -> Result<Tensor> {
         let inputs = self.with_table([("k", k), ("v", v), ("lengths", lengths)]);
-        let operation =
-            Operation { name: "append", inputs: &inputs, updated: &self.written(), is_partial: false };
+        let operation = Operation { updated: &self.written(), ..Operation::new("append", &inputs) };
         ["k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, &AXES))?;
         by_element!(operation.name, "k", k, [bf16, f16], T => operation.run::<u32>(lengths.shape(), |call| {
             let options = AppendOptions { new_lengths: Some(call.output()?), ..AppendOptions::default() };
@@ -102,8 +102,7 @@ impl KvCache {
             ("sin", rotation.sin),
         ]);
         let updated = [&self.written()[..], &[("rotated", &rotated)]].concat();
-        let operation =
-            Operation { name: "append-rotated", inputs: &inputs, updated: &updated, is_partial: false };
+        let operation = Operation { updated: &updated, ..Operation::new("append-rotated", &inputs) };
         ["q", "k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, &AXES))?;
         let lengths = by_element!(operation.name, "k", k, [bf16, f16], T => {
             operation.run::<u32>(lengths.shape(), |call| {
@@ -146,7 +145,8 @@ impl KvCache {
         let mask = Mask { scale: softmax_scale, left: window_size_left, right: window_size_right };
         let inputs =
             self.with_table([("q", q), ("lengths", lengths), ("keys", &self.keys), ("values", &self.values)]);
-        let operation = Operation::new("cached-attention", &inputs);
+        let operation = Operation::new("cached-attention", &inputs)
+            .with_backward(Backward::Unsupported("it is for caches; use `flash_attn`"));
         ["q", "keys", "values"].iter().try_for_each(|tensor| operation.check_rank(tensor, &AXES))?;
         by_element!(operation.name, "q", q, [bf16, f16], T => operation.run::<T>(q.shape(), |call| {
             let (keys, values) = (heads::<T>(call, "keys")?, heads(call, "values")?);

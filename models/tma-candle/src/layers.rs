@@ -6,6 +6,7 @@ use candle_nn::layer_norm::LayerNormConfig;
 use tma_kernels::model;
 use tma_runtime::prelude::*;
 
+use crate::backward::Backward;
 use crate::by_element;
 use crate::operation::Operation;
 use crate::ops::{self, Norm};
@@ -125,7 +126,7 @@ impl Module for Embedding {
     /// Returns the rows of numbers in U32, of any shape. A number beyond the table produces zeros.
     fn forward(&self, indexes: &Tensor) -> Result<Tensor> {
         let inputs = [("indexes", indexes), ("embeddings", &self.table)];
-        let operation = Operation::new("embedding", &inputs);
+        let operation = Operation::new("embedding", &inputs).with_backward(Backward::Embedding);
         operation.check_rank("embeddings", &["vocabulary", "columns"])?;
         let shape = [indexes.dims(), &[self.columns]].concat();
         by_element!(operation.name, "embeddings", &self.table, [bf16, f16, f32], T => {

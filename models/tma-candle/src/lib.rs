@@ -31,10 +31,11 @@
 //! Tensors on a GPU (feature `cuda`) are used where they are, on candle's stream, and results are
 //! allocated by candle. Tensors on the CPU are copied to a simulated device and back, which is for
 //! tests. Elements are BF16 or F16, and F32 where a kernel has it. Tensors need not be contiguous
-//! if a kernel takes their strides; otherwise an error asks for `contiguous`. A result has no
-//! gradient: candle's backward pass returns an error that names the operation.
+//! if a kernel takes their strides; otherwise an error asks for `contiguous`. `Tensor::backward`
+//! uses the kernels of gradients; operations without one return an error that names them.
 
 mod attention;
+mod backward;
 mod cache;
 mod error;
 mod layers;

@@ -5,6 +5,7 @@ use candle_nn::VarBuilder;
 use tma_kernels::gemm::{Activation, GemmOptions, QuantizedOptions, gemm, gemm_quantized};
 use tma_runtime::prelude::*;
 
+use crate::backward::Backward;
 use crate::by_element;
 use crate::operation::{Argument, Operation};
 
@@ -57,7 +58,7 @@ impl Module for Linear {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let mut inputs: Vec<Argument<'_>> = vec![("x", x), ("weight", &self.weight)];
         inputs.extend(self.bias.as_ref().map(|bias| ("bias", bias)));
-        let operation = Operation::new("linear", &inputs);
+        let operation = Operation::new("linear", &inputs).with_backward(Backward::Linear(self.activation));
         let shape = shape_of_product(operation.name, x, &self.weight)?;
         by_element!(operation.name, "x", x, [bf16, f16], T => operation.run::<T>(shape, |call| {
             let (x, weight) = (call.input::<T, 2>("x")?, call.input::<T, 2>("weight")?);
@@ -96,7 +97,8 @@ impl Module for ScaledLinear {
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let mut inputs: Vec<Argument<'_>> = vec![("x", x), ("weight", &self.weight)];
         inputs.extend(self.scales.as_ref().map(|scales| ("scales", scales)));
-        let operation = Operation::new("scaled-linear", &inputs);
+        let operation = Operation::new("scaled-linear", &inputs)
+            .with_backward(Backward::Unsupported("its weights have 8 bits; use `Linear`"));
         let shape = shape_of_product(operation.name, x, &self.weight)?;
         operation.run::<bf16>(shape, |call| {
             let (x, weight) = (call.input("x")?, call.input::<e4m3, 2>("weight")?);

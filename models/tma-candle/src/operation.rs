@@ -6,16 +6,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Mutex;
 
+#[cfg(feature = "cuda")]
+use candle_core::CudaStorage;
 use candle_core::layout::LayoutRelation;
 use candle_core::op::BackpropOp;
 use candle_core::{
-    CpuStorage, CudaStorage, CustomOp1, Device as CandleDevice, Error, InplaceOp1, Layout, Shape, Storage,
-    Tensor, bail,
+    CpuStorage, Device as CandleDevice, Error, InplaceOp1, Layout, Shape, Storage, Tensor, bail,
 };
 use tma_runtime::prelude::*;
 
+use crate::backward::{Backward, Finished};
 use crate::error::{Refused, Result};
 use crate::memory::{Block, Copied, Element, collapsed, is_supported};
 use crate::queue::Queue;
@@ -32,12 +33,20 @@ pub(crate) struct Operation<'a> {
     pub(crate) updated: &'a [Argument<'a>],
     /// Whether kernels may leave elements of the result, which are zeros then.
     pub(crate) is_partial: bool,
+    /// The gradients of the inputs.
+    pub(crate) backward: Backward,
 }
 
 impl<'a> Operation<'a> {
-    /// Returns an operation that changes none of its tensors.
+    /// Returns an operation that changes none of its tensors, and has no gradient.
     pub(crate) fn new(name: &'static str, inputs: &'a [Argument<'a>]) -> Self {
-        Self { name, inputs, updated: &[], is_partial: false }
+        let backward = Backward::Unsupported("it is for inference");
+        Self { name, inputs, updated: &[], is_partial: false, backward }
+    }
+
+    /// Sets the gradients of the inputs, of which there are at most three.
+    pub(crate) fn with_backward(self, backward: Backward) -> Self {
+        Self { backward, ..self }
     }
 
     /// Checks the number of dimensions of an input.
@@ -55,7 +64,7 @@ impl<'a> Operation<'a> {
 
     /// Queues the kernels of `queue`, and returns their result, a contiguous tensor of this shape.
     ///
-    /// The result has no gradient: candle's backward pass returns an error for it.
+    /// If one of the tensors has a gradient, so has the result, by [`Operation::backward`].
     pub(crate) fn run<T: Element>(
         &self,
         shape: impl Into<Shape>,
@@ -85,10 +94,9 @@ impl<'a> Operation<'a> {
         };
         Locks { call: &call, keys: &keys, storages: &storages, launch: &launch }.take()?;
         let Some(storage) = result.take() else { bail!("{}: the result was not computed", self.name) };
-        match self.arguments().find(|(_, tensor)| tensor.track_op()) {
+        match self.inputs.iter().find(|(_, tensor)| tensor.track_op()) {
             None => Ok(Tensor::from_storage(storage, shape, BackpropOp::none(), false)),
-            Some((_, tensor)) => tensor
-                .apply_op1(Finished { name: self.name, result: Mutex::new(Some((storage, shape.clone()))) }),
+            Some(tracked) => Finished::new(self, (storage, shape)).of(self.inputs, tracked),
         }
     }
 
@@ -116,14 +124,18 @@ impl<'a> Operation<'a> {
         Ok(device.clone())
     }
 
-    /// Checks that no gradient is wanted of an operation that changes tensors where they are, of
-    /// which candle would know nothing.
+    /// Checks that no gradient is wanted of tensors that are changed where they are, of which
+    /// candle would know nothing, or of an operation without gradients that changes some.
     fn check_gradients(&self) -> Result<()> {
-        match self.arguments().find(|(_, tensor)| tensor.track_op()) {
-            Some((name, _)) if !self.updated.is_empty() => {
+        let inputs = match self.backward {
+            Backward::Unsupported(_) if !self.updated.is_empty() => self.inputs,
+            _ => &[],
+        };
+        match inputs.iter().chain(self.updated).find(|(_, tensor)| tensor.track_op()) {
+            Some((name, _)) => {
                 bail!("{}: `{name}` has a gradient, and the operation has none; call `detach`", self.name)
             }
-            Some(_) | None => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -176,11 +188,16 @@ impl Locks<'_> {
         let Some(((key, argument), storages)) = self.storages.split_first() else { return (self.launch)() };
         let operation = self.call.operation;
         let rest = Self { storages, ..self };
+        // candle refuses to change a tensor without elements, since its strides may be 0.
+        let is_written =
+            |((_, tensor), of_tensor): &(&Argument<'_>, &usize)| *of_tensor == key && tensor.elem_count() > 0;
         let mut updated = operation.updated.iter().zip(&self.keys[operation.inputs.len()..]);
-        if let Some(((_, tensor), _)) = updated.find(|(_, of_tensor)| *of_tensor == key) {
+        if let Some(((_, tensor), _)) = updated.find(is_written) {
             return tensor.inplace_op1(&Written { key: *key, rest });
         }
-        let (_, tensor) = operation.inputs[*argument];
+        let Some((_, tensor)) = operation.arguments().nth(*argument) else {
+            bail!("{}: a storage has no tensor", operation.name)
+        };
         let (storage, _) = tensor.storage_and_layout();
         match &*storage {
             Storage::Cpu(storage) => {
@@ -271,45 +288,6 @@ fn allocate<T: Element>(
         #[cfg(not(feature = "cuda"))]
         CandleDevice::Cuda(_) => Err(Error::NotCompiledWithCudaSupport),
         CandleDevice::Metal(_) => Err(Error::NotCompiledWithMetalSupport),
-    }
-}
-
-/// A result whose tensor knows that it was computed from others.
-struct Finished {
-    name: &'static str,
-    result: Mutex<Option<(Storage, Shape)>>,
-}
-
-impl Finished {
-    fn take(&self) -> Result<(Storage, Shape)> {
-        match self.result.lock().map(|mut result| result.take()) {
-            Ok(Some(result)) => Ok(result),
-            Ok(None) | Err(_) => bail!("{}: the result was taken before", self.name),
-        }
-    }
-}
-
-impl CustomOp1 for Finished {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn cpu_fwd(&self, _storage: &CpuStorage, _layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        match self.take()? {
-            (Storage::Cpu(storage), shape) => Ok((storage, shape)),
-            (Storage::Cuda(_) | Storage::Metal(_), _) => {
-                bail!("{}: the result is on another device", self.name)
-            }
-        }
-    }
-
-    fn cuda_fwd(&self, _storage: &CudaStorage, _layout: &Layout) -> Result<(CudaStorage, Shape)> {
-        match self.take()? {
-            (Storage::Cuda(storage), shape) => Ok((storage, shape)),
-            (Storage::Cpu(_) | Storage::Metal(_), _) => {
-                bail!("{}: the result is on another device", self.name)
-            }
-        }
     }
 }
 

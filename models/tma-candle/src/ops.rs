@@ -4,6 +4,7 @@ use candle_core::{D, Result, Tensor, bail};
 use tma_kernels::model::{self, NormOptions, SoftmaxOptions};
 use tma_runtime::prelude::*;
 
+use crate::backward::Backward;
 use crate::operation::{Argument, Operation};
 use crate::{Gate, by_element};
 
@@ -69,7 +70,11 @@ impl Norm<'_> {
         inputs.extend(self.bias.map(|bias| ("bias", bias)));
         let updated: Vec<Argument<'_>> =
             residual.map(|residual| ("residual", residual)).into_iter().collect();
-        let operation = Operation { name: self.name, inputs: &inputs, updated: &updated, is_partial: false };
+        let operation = Operation { updated: &updated, ..Operation::new(self.name, &inputs) };
+        let operation = match residual {
+            None => operation.with_backward(Backward::Norm { is_centred: self.is_centred, eps: self.eps }),
+            Some(_) => operation,
+        };
         by_element!(self.name, "x", x, [bf16, f16, f32], T => operation.run::<T>(x.shape(), |call| {
             let options = NormOptions {
                 weight: Some(call.input("weight")?),
@@ -108,7 +113,8 @@ pub fn log_softmax_last_dim(x: &Tensor) -> Result<Tensor> {
 
 fn softmax(name: &'static str, x: &Tensor, options: SoftmaxOptions) -> Result<Tensor> {
     let inputs = [("x", x)];
-    by_element!(name, "x", x, [bf16, f16, f32], T => Operation::new(name, &inputs).run::<T>(x.shape(), |call| {
+    let operation = Operation::new(name, &inputs).with_backward(Backward::Softmax { is_log: options.log });
+    by_element!(name, "x", x, [bf16, f16, f32], T => operation.run::<T>(x.shape(), |call| {
         Ok(model::softmax(call.on(), call.input::<T, 3>("x")?, call.output()?, options)?)
     }))
 }
@@ -169,13 +175,20 @@ pub fn gelu_erf(x: &Tensor) -> Result<Tensor> {
 /// Returns the activation times a row of ones, which all rows share.
 fn activated(name: &'static str, activation: Gate, x: &Tensor) -> Result<Tensor> {
     let ones = Tensor::ones(x.dim(D::Minus1)?, x.dtype(), x.device())?;
-    gated_as(name, activation, x, &ones.broadcast_as(x.shape())?)
+    let ones = ones.broadcast_as(x.shape())?;
+    let inputs = [("gate", x), ("up", &ones)];
+    queue_gated(Operation::new(name, &inputs).with_backward(Backward::Activated(activation)), activation)
 }
 
 fn gated_as(name: &'static str, activation: Gate, gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     let inputs = [("gate", gate), ("up", up)];
-    let operation = Operation::new(name, &inputs);
-    by_element!(name, "gate", gate, [bf16, f16, f32], T => operation.run::<T>(gate.shape(), |call| {
+    queue_gated(Operation::new(name, &inputs).with_backward(Backward::Gated(activation)), activation)
+}
+
+/// Queues a gate of the inputs `gate` and `up`, the first of which has the shape of the result.
+fn queue_gated(operation: Operation<'_>, activation: Gate) -> Result<Tensor> {
+    let gate = operation.inputs[0].1;
+    by_element!(operation.name, "gate", gate, [bf16, f16, f32], T => operation.run::<T>(gate.shape(), |call| {
         let (gate, up) = (call.input::<T, 3>("gate")?, call.input("up")?);
         Ok(model::gated(call.on(), activation, gate, up, call.output()?)?)
     }))
@@ -189,7 +202,8 @@ fn gated_as(name: &'static str, activation: Gate, gate: &Tensor, up: &Tensor) ->
 /// A tensor of other elements than BF16, F16 and F32, or rows without elements.
 pub fn argmax_last_dim(x: &Tensor) -> Result<Tensor> {
     let inputs = [("x", x)];
-    let operation = Operation::new("argmax-last-dim", &inputs);
+    let operation = Operation::new("argmax-last-dim", &inputs)
+        .with_backward(Backward::Unsupported("the result is an index"));
     let shape = x.dims().split_last().map_or(&[][..], |(_, outer)| outer);
     by_element!(operation.name, "x", x, [bf16, f16, f32], T => operation.run::<u32>(shape, |call| {
         Ok(model::arg_max(call.on(), call.input::<T, 2>("x")?, call.output()?)?)

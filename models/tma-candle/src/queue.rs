@@ -5,8 +5,10 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 
 use candle_core::{Device as CandleDevice, bail};
+use tma_kernels::attention::AttentionWorkspace;
 use tma_kernels::cached::CacheWorkspace;
 use tma_kernels::gemm::Workspace;
+use tma_kernels::model::GradientWorkspace;
 use tma_runtime::prelude::*;
 
 use crate::error::{Refused, Result};
@@ -29,6 +31,8 @@ pub struct Queue {
     stream: Stream,
     gemm: RefCell<Workspace>,
     cached: RefCell<CacheWorkspace>,
+    sums: RefCell<GradientWorkspace>,
+    attention: RefCell<AttentionWorkspace>,
     /// The numbers from 0 on.
     counted: RefCell<Rc<DeviceTensor<u32, 1>>>,
     /// Keeps the stream alive. `None` on the simulator.
@@ -109,6 +113,16 @@ impl Queue {
         self.cached.borrow_mut()
     }
 
+    /// Returns the memory for gradients of norms, biases and embeddings.
+    pub(crate) fn gradient_workspace(&self) -> RefMut<'_, GradientWorkspace> {
+        self.sums.borrow_mut()
+    }
+
+    /// Returns the memory for gradients of attention.
+    pub(crate) fn attention_workspace(&self) -> RefMut<'_, AttentionWorkspace> {
+        self.attention.borrow_mut()
+    }
+
     /// Returns a tensor of the numbers from 0 on, so many of them or more.
     pub(crate) fn counted(&self, least: usize) -> Result<Rc<DeviceTensor<u32, 1>>, Refused> {
         let mut counted = self.counted.borrow_mut();
@@ -136,6 +150,8 @@ impl Queue {
         Ok(Self {
             gemm: RefCell::new(Workspace::empty(device)?),
             cached: RefCell::new(CacheWorkspace::new(device)?),
+            sums: RefCell::new(GradientWorkspace::new(device)?),
+            attention: RefCell::new(AttentionWorkspace::new(device)?),
             counted: RefCell::new(Rc::new(device.zeros([0])?)),
             stream,
             #[cfg(feature = "cuda")]

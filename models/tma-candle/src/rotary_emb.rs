@@ -2,10 +2,11 @@
 
 use candle_core::{DType, Tensor, bail};
 use tma_kernels::cached::RotaryLayout;
-use tma_kernels::model::{RotaryAngles, rotary};
+use tma_kernels::model::{RotaryAngles, rotary, rotary_backward};
 use tma_runtime::prelude::*;
 
 use crate::attention::AXES;
+use crate::backward::Backward;
 use crate::by_element;
 use crate::error::Result;
 use crate::operation::Operation;
@@ -20,7 +21,7 @@ use crate::operation::Operation;
 ///
 /// Tensors that do not match.
 pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    rotated("rope", x, [cos, sin], Axes { layout: RotaryLayout::Halves, tokens: 2, heads: 1 })
+    rotated("rope", x, [cos, sin], Axes::heads_first(RotaryLayout::Halves))
 }
 
 /// Rotates columns `2 * i` and `2 * i + 1` of heads, as in GPT-J. Otherwise it is like [`rope`],
@@ -30,7 +31,7 @@ pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
 ///
 /// Tensors that do not match.
 pub fn rope_i(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    rotated("rope-i", x, [cos, sin], Axes { layout: RotaryLayout::Pairs, tokens: 2, heads: 1 })
+    rotated("rope-i", x, [cos, sin], Axes::heads_first(RotaryLayout::Pairs))
 }
 
 /// Rotates like [`rope`] a tensor of batch × positions × heads × depth.
@@ -39,15 +40,39 @@ pub fn rope_i(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
 ///
 /// Tensors that do not match.
 pub fn rope_thd(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    rotated("rope-thd", x, [cos, sin], Axes { layout: RotaryLayout::Halves, tokens: 1, heads: 2 })
+    rotated("rope-thd", x, [cos, sin], Axes::tokens_first(RotaryLayout::Halves))
 }
 
 /// The columns that are rotated together, and the dimensions of tokens and heads.
-#[derive(Clone, Copy)]
-struct Axes {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axes {
     layout: RotaryLayout,
     tokens: usize,
     heads: usize,
+    /// Whether columns are rotated by the opposite angles.
+    is_inverse: bool,
+}
+
+impl Axes {
+    /// Returns those of batch × heads × positions × depth.
+    fn heads_first(layout: RotaryLayout) -> Self {
+        Self { layout, tokens: 2, heads: 1, is_inverse: false }
+    }
+
+    /// Returns those of batch × positions × heads × depth.
+    fn tokens_first(layout: RotaryLayout) -> Self {
+        Self { layout, tokens: 1, heads: 2, is_inverse: false }
+    }
+}
+
+/// Returns the gradient of `x` from that of the result: a rotation by the opposite angles.
+pub(crate) fn rotated_back(
+    name: &'static str,
+    dy: &Tensor,
+    angles: [&Tensor; 2],
+    axes: Axes,
+) -> Result<Tensor> {
+    rotated(name, dy, angles, Axes { is_inverse: !axes.is_inverse, ..axes })
 }
 
 fn rotated(name: &'static str, x: &Tensor, angles: [&Tensor; 2], axes: Axes) -> Result<Tensor> {
@@ -71,7 +96,7 @@ fn rotated(name: &'static str, x: &Tensor, angles: [&Tensor; 2], axes: Axes) -> 
         }
     }
     let inputs = [("x", x), ("cos", &cos), ("sin", &sin)];
-    let operation = Operation::new(name, &inputs);
+    let operation = Operation::new(name, &inputs).with_backward(Backward::Rotary(axes));
     by_element!(name, "x", x, [bf16, f16], T => operation.run::<T>(shape, |call| {
         let order = [0, axes.tokens, axes.heads, 3];
         let x = call.input::<T, 4>("x")?.permute(order)?;
@@ -95,13 +120,13 @@ fn rotated(name: &'static str, x: &Tensor, angles: [&Tensor; 2], axes: Axes) -> 
             let box_of = [whole(i, batch), 0..shape[1], 0..shape[2], 0..shape[3]];
             let (cos, sin) = (of_sequence(cos, i, known)?, of_sequence(sin, i, known)?);
             let angles = RotaryAngles { cos, sin, layout: axes.layout };
-            rotary(
-                call.on(),
-                x.slice(box_of.clone())?.with_strides(of_part, of_x)?,
-                positions.view().with_strides([of_part[0]], [1])?,
-                out.reborrow().slice(box_of)?.with_strides(of_part, of_out)?,
-                angles,
-            )?;
+            let x = x.slice(box_of.clone())?.with_strides(of_part, of_x)?;
+            let positions = positions.view().with_strides([of_part[0]], [1])?;
+            let out = out.reborrow().slice(box_of)?.with_strides(of_part, of_out)?;
+            match axes.is_inverse {
+                false => rotary(call.on(), x, positions, out, angles)?,
+                true => rotary_backward(call.on(), x, positions, out, angles)?,
+            }
         }
         Ok(())
     }))

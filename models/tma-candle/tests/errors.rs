@@ -1,8 +1,9 @@
 //! Refused arguments, and each message.
 
-use candle_core::{D, DType, Device, Error, Module, Result, Tensor, Var};
+use candle_core::{DType, Device, Error, Module, Result, Tensor, Var, bail};
 use tma_candle::{
-    Gate, KvCache, Linear, ScaledLinear, flash_attn, flash_attn_varlen_windowed, ops, rotary_emb,
+    Gate, KvCache, Linear, ScaledLinear, flash_attn, flash_attn_varlen, flash_attn_varlen_windowed,
+    flash_attn_windowed, ops, rotary_emb,
 };
 
 /// Returns the message of an error.
@@ -90,16 +91,36 @@ fn each_message_names_the_operation_the_tensor_and_the_remedy() -> Result<()> {
     Ok(())
 }
 
-/// The backward pass reports the operation, whichever of its tensors is a variable.
+/// The backward pass reports operations without gradients, and tensors that have none.
 #[test]
-fn there_is_no_backward_pass() -> Result<()> {
-    let x = ones(&[4, 64], DType::BF16)?;
-    let weight = Var::from_tensor(&ones(&[8, 64], DType::BF16)?)?;
-    let y = Linear::new(weight.as_tensor().clone(), None).forward(&x)?;
-    assert_eq!(y.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?, [64.0; 32]);
-    assert_eq!(message(y.sum_all()?.backward()), "backward is not supported for linear");
-    let y = ops::silu(&Var::from_tensor(&x)?.as_tensor().narrow(D::Minus1, 0, 32)?)?;
-    assert_eq!(message(y.sum_all()?.backward()), "backward is not supported for silu");
+fn operations_without_gradients_name_the_reason() -> Result<()> {
+    let variable = |shape: &[usize]| Var::from_tensor(&ones(shape, DType::BF16)?);
+    let backward = |y: Result<Tensor>| message(y.and_then(|y| y.sum_all()?.backward()));
+    let x = variable(&[1, 4, 2, 64])?;
+    let layer = ScaledLinear::new(ones(&[16, 64], DType::BF16)?.to_dtype(DType::F8E4M3)?, None);
+    assert_eq!(
+        backward(layer.forward(&x)),
+        "scaled-linear: there is no gradient: its weights have 8 bits; use `Linear`"
+    );
+    assert_eq!(
+        backward(flash_attn_windowed(&x, &x, &x, 1.0, Some(2), Some(0), false)),
+        "flash-attn: there is no gradient: it has a window or slopes, or heads of another depth than 64 and 128"
+    );
+    let (packed, lengths) = (x.squeeze(0)?, Tensor::new(&[0_u32, 4], &Device::Cpu)?);
+    assert_eq!(
+        backward(flash_attn_varlen(&packed, &packed, &packed, &lengths, &lengths, 4, 4, 1.0, true, false)),
+        "flash-attn-varlen: there is no gradient: sequences are packed; use `flash_attn` for each"
+    );
+    let cache = KvCache::contiguous(x.detach(), x.detach());
+    assert_eq!(
+        backward(cache.attend(&x, &Tensor::new(&[4_u32], &Device::Cpu)?, 1.0, None, Some(0))),
+        "cached-attention: there is no gradient: it is for caches; use `flash_attn`"
+    );
+    let (cos, sin) = (Var::ones((4, 32), DType::F32, &Device::Cpu)?, ones(&[4, 32], DType::F32)?);
+    assert_eq!(
+        backward(rotary_emb::rope_thd(&x, &cos, &sin)),
+        "rope-thd: `cos` has no gradient; call `detach` on it"
+    );
     Ok(())
 }
 
@@ -112,6 +133,28 @@ fn tensors_without_elements_have_results() -> Result<()> {
     assert_eq!(flash_attn(&heads, &heads, &heads, 1.0, true, false)?.dims(), [2, 0, 4, 64]);
     let empty = ones(&[1, 64], DType::BF16)?.narrow(0, 1, 0)?;
     assert_eq!(ops::silu(&empty)?.dims(), [0, 64]);
+    Ok(())
+}
+
+/// Weights that no row was multiplied by, and keys that no query saw, have gradients of 0.
+#[test]
+fn tensors_without_elements_have_gradients() -> Result<()> {
+    let variable = |shape: &[usize]| Var::from_tensor(&ones(shape, DType::BF16)?);
+    let (x, weight, bias, gain) =
+        (variable(&[0, 64])?, variable(&[16, 64])?, variable(&[16])?, variable(&[64])?);
+    let layer = Linear::new(weight.as_tensor().clone(), Some(bias.as_tensor().clone()));
+    let y = layer.forward(&ops::rms_norm(&x, &gain, 1e-5)?)?;
+    let gradients = y.sum_all()?.backward()?;
+    let (q, keys) = (variable(&[1, 0, 2, 64])?, variable(&[1, 4, 2, 64])?);
+    let of_attention = flash_attn(&q, &keys, &keys, 1.0, false, false)?.sum_all()?.backward()?;
+    for (gradients, variable) in
+        [(&gradients, &weight), (&gradients, &bias), (&gradients, &gain), (&of_attention, &keys)]
+    {
+        let Some(gradient) = gradients.get(variable) else { bail!("{:?} has no gradient", variable.dims()) };
+        assert_eq!(gradient.dims(), variable.dims());
+        assert_eq!(gradient.abs()?.sum_all()?.to_dtype(DType::F32)?.to_scalar::<f32>()?, 0.0);
+    }
+    assert_eq!(gradients.get(&x).map(|gradient| gradient.dims().to_vec()), Some(vec![0, 64]));
     Ok(())
 }
 

@@ -18,44 +18,84 @@ pub(crate) struct Case {
     pub(crate) run: fn(&mut Random) -> Result<Pair>,
     /// Whether its kernel has F32.
     pub(crate) has_f32: bool,
+    /// Whether its tensors have gradients.
+    pub(crate) has_gradient: bool,
 }
 
 /// The operations.
 pub(crate) const CASES: &[Case] = &[
-    Case { name: "rms_norm", run: rms_norm, has_f32: true },
-    Case { name: "rms_norm_residual", run: rms_norm_residual, has_f32: true },
-    Case { name: "layer_norm", run: layer_norm, has_f32: true },
-    Case { name: "layer_norm, of a part of columns", run: layer_norm_of_part, has_f32: true },
-    Case { name: "softmax_last_dim", run: softmax, has_f32: true },
-    Case { name: "log_softmax_last_dim", run: log_softmax, has_f32: true },
-    Case { name: "argmax_last_dim", run: argmax, has_f32: true },
-    Case { name: "gated", run: gated, has_f32: true },
-    Case { name: "swiglu", run: swiglu, has_f32: true },
-    Case { name: "silu", run: |r| activated(r, ops::silu, Tensor::silu), has_f32: true },
-    Case { name: "gelu", run: |r| activated(r, ops::gelu, Tensor::gelu), has_f32: true },
-    Case { name: "gelu_erf", run: |r| activated(r, ops::gelu_erf, Tensor::gelu_erf), has_f32: true },
-    Case { name: "embedding", run: embedding, has_f32: true },
-    Case { name: "linear", run: linear, has_f32: false },
-    Case { name: "linear, of a part of columns", run: linear_of_part, has_f32: false },
-    Case { name: "rope", run: |r| rope(r, rotary_emb::rope, candle_nn::rotary_emb::rope), has_f32: false },
+    Case { name: "rms_norm", run: rms_norm, has_f32: true, has_gradient: true },
+    Case { name: "rms_norm_residual", run: rms_norm_residual, has_f32: true, has_gradient: false },
+    Case { name: "layer_norm", run: layer_norm, has_f32: true, has_gradient: true },
+    Case {
+        name: "layer_norm, of a part of columns",
+        run: layer_norm_of_part,
+        has_f32: true,
+        has_gradient: true,
+    },
+    Case { name: "softmax_last_dim", run: softmax, has_f32: true, has_gradient: true },
+    Case { name: "log_softmax_last_dim", run: log_softmax, has_f32: true, has_gradient: true },
+    Case { name: "argmax_last_dim", run: argmax, has_f32: true, has_gradient: false },
+    Case { name: "gated", run: gated, has_f32: true, has_gradient: true },
+    Case { name: "swiglu", run: swiglu, has_f32: true, has_gradient: true },
+    Case { name: "silu", run: |r| activated(r, ops::silu, Tensor::silu), has_f32: true, has_gradient: true },
+    Case { name: "gelu", run: |r| activated(r, ops::gelu, Tensor::gelu), has_f32: true, has_gradient: true },
+    Case {
+        name: "gelu_erf",
+        run: |r| activated(r, ops::gelu_erf, Tensor::gelu_erf),
+        has_f32: true,
+        has_gradient: true,
+    },
+    Case { name: "embedding", run: embedding, has_f32: true, has_gradient: true },
+    Case {
+        name: "linear, GELU",
+        run: |r| linear(r, Activation::Gelu, Tensor::gelu),
+        has_f32: false,
+        has_gradient: true,
+    },
+    Case {
+        name: "linear, SiLU",
+        run: |r| linear(r, Activation::Silu, Tensor::silu),
+        has_f32: false,
+        has_gradient: true,
+    },
+    Case {
+        name: "linear, ReLU",
+        run: |r| linear(r, Activation::Relu, Tensor::relu),
+        has_f32: false,
+        has_gradient: true,
+    },
+    Case { name: "linear, of a part of columns", run: linear_of_part, has_f32: false, has_gradient: true },
+    Case {
+        name: "rope",
+        run: |r| rope(r, rotary_emb::rope, candle_nn::rotary_emb::rope_slow),
+        has_f32: false,
+        has_gradient: true,
+    },
     Case {
         name: "rope_i",
-        run: |r| rope(r, rotary_emb::rope_i, candle_nn::rotary_emb::rope_i),
+        run: |r| rope(r, rotary_emb::rope_i, candle_nn::rotary_emb::rope_i_slow),
         has_f32: false,
+        has_gradient: true,
     },
-    Case { name: "rope_thd", run: rope_thd, has_f32: false },
-    Case { name: "rope, of transposed heads", run: rope_of_transposed, has_f32: false },
-    Case { name: "rope_thd, of sequences apart", run: rope_of_sequences, has_f32: false },
-    Case { name: "rope_thd, part of angles", run: rope_of_part_of_angles, has_f32: false },
-    Case { name: "flash_attn", run: flash_attn, has_f32: false },
-    Case { name: "flash_attn, one query", run: flash_attn_one_query, has_f32: false },
-    Case { name: "flash_attn, depth 80", run: flash_attn_depth_80, has_f32: false },
-    Case { name: "flash_attn_windowed", run: flash_attn_windowed, has_f32: false },
-    Case { name: "flash_attn_alibi", run: flash_attn_alibi, has_f32: false },
-    Case { name: "flash_attn_varlen", run: flash_attn_varlen, has_f32: false },
-    Case { name: "cache", run: cache, has_f32: false },
-    Case { name: "cache in pages", run: paged_cache, has_f32: false },
-    Case { name: "cache, rotated", run: rotated_cache, has_f32: false },
+    Case { name: "rope_thd", run: rope_thd, has_f32: false, has_gradient: true },
+    Case { name: "rope, of transposed heads", run: rope_of_transposed, has_f32: false, has_gradient: true },
+    Case { name: "rope_thd, of sequences apart", run: rope_of_sequences, has_f32: false, has_gradient: true },
+    Case {
+        name: "rope_thd, part of angles",
+        run: rope_of_part_of_angles,
+        has_f32: false,
+        has_gradient: true,
+    },
+    Case { name: "flash_attn", run: flash_attn, has_f32: false, has_gradient: true },
+    Case { name: "flash_attn, one query", run: flash_attn_one_query, has_f32: false, has_gradient: true },
+    Case { name: "flash_attn, depth 80", run: flash_attn_depth_80, has_f32: false, has_gradient: false },
+    Case { name: "flash_attn_windowed", run: flash_attn_windowed, has_f32: false, has_gradient: false },
+    Case { name: "flash_attn_alibi", run: flash_attn_alibi, has_f32: false, has_gradient: false },
+    Case { name: "flash_attn_varlen", run: flash_attn_varlen, has_f32: false, has_gradient: false },
+    Case { name: "cache", run: cache, has_f32: false, has_gradient: false },
+    Case { name: "cache in pages", run: paged_cache, has_f32: false, has_gradient: false },
+    Case { name: "cache, rotated", run: rotated_cache, has_f32: false, has_gradient: false },
 ];
 
 fn rms_norm(random: &mut Random) -> Result<Pair> {
@@ -125,10 +165,15 @@ fn embedding(random: &mut Random) -> Result<Pair> {
     Ok((found, candle_nn::Embedding::new(of_table, 24).forward(&tokens)?))
 }
 
-fn linear(random: &mut Random) -> Result<Pair> {
+fn linear(
+    random: &mut Random,
+    activation: Activation,
+    of_candle: fn(&Tensor) -> Result<Tensor>,
+) -> Result<Pair> {
     let ([x, w, b], [of_x, of_w, of_b]) = random.pairs([&[2, 3, 64], &[40, 64], &[40]])?;
-    let layer = Linear::new(w, Some(b)).with_activation(Activation::Gelu);
-    Ok((layer.forward(&x)?, candle_nn::Linear::new(of_w, Some(of_b)).forward(&of_x)?.gelu()?))
+    let layer = Linear::new(w, Some(b)).with_activation(activation);
+    let of_y = candle_nn::Linear::new(of_w, Some(of_b)).forward(&of_x)?;
+    Ok((layer.forward(&x)?, of_candle(&of_y)?))
 }
 
 fn linear_of_part(random: &mut Random) -> Result<Pair> {
@@ -147,13 +192,13 @@ fn rope(random: &mut Random, ours: Rope, of_candle: Rope) -> Result<Pair> {
 }
 
 fn rope_thd(random: &mut Random) -> Result<Pair> {
-    rope(random, rotary_emb::rope_thd, candle_nn::rotary_emb::rope_thd)
+    rope(random, rotary_emb::rope_thd, reference::rope_thd)
 }
 
 fn rope_of_transposed(random: &mut Random) -> Result<Pair> {
     let ([x], [of_x]) = random.pairs([&[2, 5, 3, 32]])?;
     let (cos, sin) = reference::angles(&[5, 16])?;
-    let wanted = candle_nn::rotary_emb::rope(&of_x.transpose(1, 2)?.contiguous()?, &cos, &sin)?;
+    let wanted = candle_nn::rotary_emb::rope_slow(&of_x.transpose(1, 2)?.contiguous()?, &cos, &sin)?;
     let [cos, sin] = [cos, sin].map(|angles| angles.to_device(x.device()));
     Ok((rotary_emb::rope(&x.transpose(1, 2)?, &cos?, &sin?)?, wanted))
 }
@@ -161,7 +206,7 @@ fn rope_of_transposed(random: &mut Random) -> Result<Pair> {
 fn rope_of_sequences(random: &mut Random) -> Result<Pair> {
     let ([x], [of_x]) = random.pairs([&[3, 1, 4, 64]])?;
     let (cos, sin) = reference::angles(&[3, 1, 32])?;
-    let wanted = candle_nn::rotary_emb::rope_thd(&of_x, &cos, &sin)?;
+    let wanted = reference::rope_thd(&of_x, &cos, &sin)?;
     let [cos, sin] = [cos, sin].map(|angles| angles.to_device(x.device()));
     Ok((rotary_emb::rope_thd(&x, &cos?, &sin?)?, wanted))
 }
@@ -170,8 +215,7 @@ fn rope_of_part_of_angles(random: &mut Random) -> Result<Pair> {
     let ([x], [of_x]) = random.pairs([&[2, 3, 4, 32]])?;
     let (cos, sin) = reference::angles(&[2, 8, 16])?;
     let part = |angles: &Tensor| angles.narrow(1, 2, 3);
-    let wanted =
-        candle_nn::rotary_emb::rope_thd(&of_x, &part(&cos)?.contiguous()?, &part(&sin)?.contiguous()?)?;
+    let wanted = reference::rope_thd(&of_x, &part(&cos)?, &part(&sin)?)?;
     let [cos, sin] = [cos, sin].map(|angles| angles.to_device(x.device()));
     Ok((rotary_emb::rope_thd(&x, &part(&cos?)?, &part(&sin?)?)?, wanted))
 }

@@ -1,18 +1,30 @@
 //! Random tensors, and attention in F32.
 
-use candle_core::{D, DType, Device, Result, Tensor};
+use candle_core::{D, DType, Device, Result, Tensor, Var};
 
 /// A source of tensors of one type on one device.
 pub(crate) struct Random {
     device: Device,
     dtype: DType,
     state: u64,
+    /// The variables of both, if tensors are variables.
+    variables: Option<Vec<[Var; 2]>>,
 }
 
 impl Random {
     /// Makes a source, which always produces the same numbers.
     pub(crate) fn new(device: &Device, dtype: DType) -> Self {
-        Self { device: device.clone(), dtype, state: 42 }
+        Self { device: device.clone(), dtype, state: 42, variables: None }
+    }
+
+    /// Makes a source of the same numbers, whose tensors are variables.
+    pub(crate) fn of_variables(device: &Device, dtype: DType) -> Self {
+        Self { variables: Some(vec![]), ..Self::new(device, dtype) }
+    }
+
+    /// Returns the variables so far, each with that of the reference. Later tensors are none.
+    pub(crate) fn take_variables(&mut self) -> Vec<[Var; 2]> {
+        self.variables.take().unwrap_or_default()
     }
 
     /// Returns the device.
@@ -29,8 +41,15 @@ impl Random {
         for shape in shapes {
             let numbers: Vec<f32> = (0..shape.iter().product()).map(|_| self.number()).collect();
             let rounded = Tensor::from_vec(numbers, shape, &Device::Cpu)?.to_dtype(self.dtype)?;
-            ours.push(rounded.copy()?.to_device(&self.device)?);
-            references.push(rounded.to_dtype(DType::F32)?);
+            let mut pair = [rounded.copy()?.to_device(&self.device)?, rounded.to_dtype(DType::F32)?];
+            if let Some(variables) = &mut self.variables {
+                let both = [Var::from_tensor(&pair[0])?, Var::from_tensor(&pair[1])?];
+                pair = both.each_ref().map(|variable| variable.as_tensor().clone());
+                variables.push(both);
+            }
+            let [our, reference] = pair;
+            ours.push(our);
+            references.push(reference);
         }
         let counted = |_| candle_core::Error::msg("the number of tensors");
         Ok((ours.try_into().map_err(counted)?, references.try_into().map_err(counted)?))
@@ -68,6 +87,16 @@ pub(crate) fn angles(shape: &[usize]) -> Result<(Tensor, Tensor)> {
         .collect();
     let angles = Tensor::from_vec(angles, shape, &Device::Cpu)?;
     Ok((angles.cos()?, angles.sin()?))
+}
+
+/// Returns what `candle_nn::rotary_emb::rope_thd` does, whose operation has no gradient.
+pub(crate) fn rope_thd(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    let heads_first = |x: &Tensor| x.transpose(1, 2)?.contiguous();
+    if cos.rank() == 2 {
+        return heads_first(&candle_nn::rotary_emb::rope_slow(&heads_first(x)?, cos, sin)?);
+    }
+    let sequences = (0..x.dim(0)?).map(|i| rope_thd(&x.narrow(0, i, 1)?, &cos.get(i)?, &sin.get(i)?));
+    Tensor::cat(&sequences.collect::<Result<Vec<_>>>()?, 0)
 }
 
 /// Returns attention of queries, keys and values, batch × sequence × heads × depth, with a window.
