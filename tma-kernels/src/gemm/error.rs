@@ -182,8 +182,8 @@ impl GemmError {
             ),
             (true, _, _) => (
                 "these layouts",
-                "pass an A of M × K, since only an A and B of 16 bits support `transpose_a`, or remove \
-                 `choice`, since not every tile has every layout",
+                "pass an A of M × K, since only an A and B of 16 bits support `transpose_a`, and with a C of \
+                 `f32` only without `transpose_b`; or remove `choice`, since not every tile has every layout",
             ),
         };
         Self::Instance { types, what, instead }

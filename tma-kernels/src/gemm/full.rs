@@ -200,9 +200,14 @@ pub mod with_options {
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256), t128x128_cluster2x1 = (2, 1, 2, 128), t64x64 = (1, 1, 1, 64)],
         (MN_A, MN_B) in [nt = (false, false), nn = (false, true)];
 
-        (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16), bf16_f32 = (bf16, f32), f16_f32 = (f16, f32)],
+        (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256)],
         (MN_A, MN_B) in [tt = (true, false), tn = (true, true)];
+
+        // ptxas spills sums of the other layout.
+        (AB, C) in [bf16_f32 = (bf16, f32), f16_f32 = (f16, f32)],
+        (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x256_cluster2x1 = (2, 1, 2, 256)],
+        (MN_A, MN_B) in [tn = (true, true)];
 
         (AB, C) in [bf16 = (bf16, bf16), f16 = (f16, f16)],
         (CLUSTER_M, CLUSTER_N, WARPGROUPS, BN) in [t128x128_cluster1x2 = (1, 2, 2, 128), t128x64_cluster1x2 = (1, 2, 2, 64), t64x128 = (1, 1, 1, 128)],

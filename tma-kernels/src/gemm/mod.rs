@@ -91,7 +91,8 @@ pub enum Sums {
 /// The layout of A and B, and the operations on their product.
 #[derive(Debug)]
 pub struct GemmOptions<'a, C: Scalar, const N: usize> {
-    /// Whether A is stored K × M, not M × K. Only for elements of 16 bits.
+    /// Whether A is stored K × M, not M × K. Only for elements of 16 bits; with a C of `f32`, only
+    /// without `transpose_b`.
     pub transpose_a: bool,
     /// Whether B is stored N × K, not K × N. Required unless elements have 16 bits.
     pub transpose_b: bool,

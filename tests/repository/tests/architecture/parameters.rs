@@ -42,6 +42,7 @@ fn long_lists_of_parameters_are_found() {
         pub fn word(a: u32, b: u32, c: u32, d: u32, e: u32, f: u32, g: u32) {}
         impl A { fn six(&self, b: u32, c: u32, d: u32, e: u32, f: u32) {} }
         trait B { fn seven(&self, b: u32, c: u32, d: u32, e: u32, f: u32, g: u32); }
+        impl B for A { fn given(&self, b: u32, c: u32, d: u32, e: u32, f: u32, g: u32) {} }
         fn outer() { fn inner(a: u32, b: u32, c: u32, d: u32, e: u32, f: u32, g: u32) {} }";
     let found =
         too_many_parameters(&[planted("a/src/lib.rs", text), planted(&format!("{WORDS}map.rs"), text)]);
@@ -122,7 +123,7 @@ fn is_taken_apart(pattern: &Pat) -> bool {
 fn too_many_parameters(files: &[File]) -> Vec<String> {
     let mut found = vec![];
     for file in sources(files) {
-        let mut signatures = Signatures { path: &file.path, found: vec![] };
+        let mut signatures = Signatures { path: &file.path, is_of_trait: false, found: vec![] };
         signatures.visit_file(&parse(file, &file.text));
         found.append(&mut signatures.found);
     }
@@ -131,6 +132,8 @@ fn too_many_parameters(files: &[File]) -> Vec<String> {
 
 struct Signatures<'f> {
     path: &'f str,
+    /// Whether the functions are those of a trait's implementation.
+    is_of_trait: bool,
     found: Vec<String>,
 }
 
@@ -154,9 +157,17 @@ impl<'ast> Visit<'ast> for Signatures<'_> {
         visit::visit_item_fn(self, function);
     }
 
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        // The parameters of a trait's functions are those of its definition.
+        let is_of_trait = self.is_of_trait;
+        self.is_of_trait = item.trait_.is_some();
+        visit::visit_item_impl(self, item);
+        self.is_of_trait = is_of_trait;
+    }
+
     fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
         let is_word = self.path.starts_with(WORDS) && matches!(function.vis, syn::Visibility::Public(_));
-        if !is_word {
+        if !is_word && !self.is_of_trait {
             self.judge(&function.sig);
         }
         visit::visit_impl_item_fn(self, function);

@@ -279,7 +279,7 @@ pub mod tokens {
         let old = load_table::<G, V, W>(table, at);
         while continues {
             // Whether the token continues after each of the next chunks. Loads do not wait for each
-            // other, and those beyond its last chunk are in vain.
+            // other, and those beyond its last chunk are not used.
             let mut ends = [NONE; 8];
             let mut nexts = [NONE; 8];
             for i in unroll(0..AHEAD) {
