@@ -120,6 +120,13 @@ fn errors_of_a_linear_layer() -> Result<(), GemmError> {
         let result = linear_cross_entropy(&device, operands, &mut losses, NO_GRADIENTS, memory, options);
         assert_eq!(result.expect_err("another shape").code(), "TMA0575");
     }
+    // Options are checked before anything is launched.
+    let mut untouched = device.filled_bytes::<bf16, 2>([3, 24], 0xff)?;
+    let memory = LinearMemory { logits: untouched.view_mut(), workspace: &mut workspace };
+    let options = CrossEntropyOptions { label_smoothing: 1.5, ..CrossEntropyOptions::default() };
+    let result = linear_cross_entropy(&device, operands, &mut losses, NO_GRADIENTS, memory, options);
+    assert_eq!(result.expect_err("more than 1").code(), "TMA0578");
+    assert!(untouched.to_vec()?.iter().all(|logit| logit.is_nan()));
     // Losses alone.
     let memory = LinearMemory { logits: logits.view_mut(), workspace: &mut workspace };
     linear_cross_entropy(

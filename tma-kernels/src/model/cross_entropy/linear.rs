@@ -72,6 +72,7 @@ pub fn linear_cross_entropy<T: ModelElement + Product<T> + Product<G>, G: Scalar
     fits("weight", &weight.shape(), &[columns, depth])?;
     fits("labels", &labels.shape(), &[tokens])?;
     fits("losses", &losses.shape(), &[tokens])?;
+    super::check(&options)?; // before the first launch, which changes the logits
     let mut log_sums = options.log_sums.take();
     if let Some(log_sums) = &log_sums {
         fits("log_sums", &log_sums.shape(), &[tokens])?;

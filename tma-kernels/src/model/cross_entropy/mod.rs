@@ -179,15 +179,10 @@ fn queue<T: ModelElement>(
     }
     let labels = per_row("labels", labels, count)?;
     let losses = per_row_mut("losses", losses, count)?;
+    check(&options)?;
     let CrossEntropyOptions { label_smoothing, z_loss, ignored, log_sums, count: valid, gradient_factor } =
         options;
     let log_sums = log_sums.map(|log_sums| per_row_mut("log_sums", log_sums, count)).transpose()?;
-    if let Some(valid) = &valid {
-        fits("count", &valid.shape(), &[1])?;
-    }
-    within("label_smoothing", label_smoothing, 0.0..=1.0, "from 0 to 1")?;
-    within("z_loss", z_loss, 0.0..=f32::MAX, "finite and not negative")?;
-    within("gradient_factor", gradient_factor, f32::MIN..=f32::MAX, "finite")?;
     if rows.is_empty() {
         return Ok(());
     }
@@ -322,6 +317,17 @@ fn per_row_mut<'a>(
     fits(name, &tensor.shape(), &[rows])?;
     let strides = Strides::of(name, &tensor.shape(), &tensor.strides())?;
     Ok(flat_mut(tensor, strides)?)
+}
+
+/// Checks the options that do not depend on the rows.
+fn check(options: &CrossEntropyOptions<'_>) -> Result<(), ModelError> {
+    let &CrossEntropyOptions { label_smoothing, z_loss, gradient_factor, ref count, .. } = options;
+    if let Some(count) = count {
+        fits("count", &count.shape(), &[1])?;
+    }
+    within("label_smoothing", label_smoothing, 0.0..=1.0, "from 0 to 1")?;
+    within("z_loss", z_loss, 0.0..=f32::MAX, "finite and not negative")?;
+    within("gradient_factor", gradient_factor, f32::MIN..=f32::MAX, "finite")
 }
 
 /// Checks that a number is in its range. NaN is not.
