@@ -288,7 +288,7 @@ impl Encoder {
             let [q, k, v] = [0, heads, 2 * heads].map(|first| at(first).view(qkv));
             let keys = KeyValueCache::contiguous(k?, v?).with_lengths(texts.lengths);
             let options = CachedAttentionOptions { workspace: Some(attention), ..Default::default() };
-            cached_attention(on, q?, keys, at(0).view_mut(attended)?, options)?;
+            cached_attention(on, q?, keys, at(0).view_mut(attended.view_mut())?, options)?;
             let (x, out) = (first_rows(attended, rows)?, first_rows_mut(result, rows)?);
             multiply(on, (&layer.output).into(), x, out, products)?;
             self.add_and_norm(on, &layer.after_attention, [&mut *result, &mut *hidden, &mut *sum], rows)?;

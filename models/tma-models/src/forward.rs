@@ -129,7 +129,7 @@ impl<L: LaunchOn> Pass<'_, L> {
         let mut q_and_k = &*qkv;
         if let Some(norms) = norms {
             for (norm, heads) in norms.iter().zip([of_q, of_k]) {
-                let out = heads.view_mut(normed_heads)?.permute([0, 2, 1, 3])?;
+                let out = heads.view_mut(normed_heads.view_mut())?.permute([0, 2, 1, 3])?;
                 normalise(on, config, norm, heads.view(qkv)?.permute([0, 2, 1, 3])?, out, None)?;
             }
             q_and_k = normed_heads;
@@ -142,8 +142,10 @@ impl<L: LaunchOn> Pass<'_, L> {
             Some([cos, sin]) => {
                 // Keys are rotated for the cache, and also beside the queries if it is not read.
                 let heads = at(0, if has_only_these { heads + key_heads } else { heads });
-                let queries =
-                    RotaryQueries::To { q: heads.view(q_and_k)?, rotated: heads.view_mut(rotated)? };
+                let queries = RotaryQueries::To {
+                    q: heads.view(q_and_k)?,
+                    rotated: heads.view_mut(rotated.view_mut())?,
+                };
                 let (cos, sin) = (cos.view(), sin.view());
                 Some(Rotary { cos, sin, layout: RotaryLayout::Halves, queries: Some(queries) })
             }
@@ -160,7 +162,7 @@ impl<L: LaunchOn> Pass<'_, L> {
             q_and_k = rotated;
         }
 
-        let (q, out) = (of_q.view(q_and_k)?, of_q.view_mut(attended)?);
+        let (q, out) = (of_q.view(q_and_k)?, of_q.view_mut(attended.view_mut())?);
         if has_only_these {
             let scale = Some(config.score_scale);
             let options = AttentionOptions { causal: true, scale, ..Default::default() };

@@ -4,33 +4,51 @@ use std::ops::Range;
 
 use tma_runtime::prelude::*;
 
-use crate::ModelError;
-
 /// Heads within rows.
-#[derive(Clone, Copy)]
-pub(crate) struct Heads {
-    pub(crate) sequences: usize,
-    pub(crate) tokens: usize,
+#[derive(Clone, Copy, Debug)]
+pub struct Heads {
+    /// The number of sequences.
+    pub sequences: usize,
+    /// The rows of a sequence.
+    pub tokens: usize,
     /// The first head of a row.
-    pub(crate) first: usize,
+    pub first: usize,
     /// The number of heads.
-    pub(crate) count: usize,
-    pub(crate) depth: usize,
+    pub count: usize,
+    /// The elements of a head.
+    pub depth: usize,
 }
 
 impl Heads {
     /// Returns a view of sequences × heads × tokens × depth.
-    pub(crate) fn view(self, rows: &DeviceTensor<bf16, 2>) -> Result<TensorView<'_, bf16, 4>, ModelError> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::View`] if the rows have other extents.
+    pub fn view(self, rows: &DeviceTensor<bf16, 2>) -> Result<TensorView<'_, bf16, 4>, Error> {
         let [_, columns] = rows.shape();
-        Ok(rows.view().slice(self.part())?.with_strides(self.shape(), self.strides(columns))?)
+        rows.view().slice(self.part())?.with_strides(self.shape(), self.strides(columns))
     }
 
-    pub(crate) fn view_mut(
-        self,
-        rows: &mut DeviceTensor<bf16, 2>,
-    ) -> Result<TensorViewMut<'_, bf16, 4>, ModelError> {
+    /// Returns the same, to be written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::View`] if the rows have other extents.
+    pub fn view_mut(self, rows: TensorViewMut<'_, bf16, 2>) -> Result<TensorViewMut<'_, bf16, 4>, Error> {
         let [_, columns] = rows.shape();
-        Ok(rows.view_mut().slice(self.part())?.with_strides(self.shape(), self.strides(columns))?)
+        rows.slice(self.part())?.with_strides(self.shape(), self.strides(columns))
+    }
+
+    /// Returns a view of rows × heads × depth, to be written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::View`] if the rows have other extents.
+    pub fn rows_mut(self, rows: &mut DeviceTensor<bf16, 2>) -> Result<TensorViewMut<'_, bf16, 3>, Error> {
+        let [count, columns] = rows.shape();
+        let (shape, strides) = ([count, self.count, self.depth], [columns, self.depth, 1]);
+        rows.view_mut().slice(self.part())?.with_strides(shape, strides)
     }
 
     /// Returns the rows and columns of the heads.

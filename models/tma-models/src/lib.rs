@@ -8,6 +8,8 @@
 //! | [`cache`] | keys and values in pages |
 //! | [`encoder`] | hidden states of whole texts, as BERT computes them |
 //! | [`sentences`] | embeddings of sentences, by an encoder |
+//! | [`heads`] | views of the heads within rows |
+//! | [`random`] | numbers from counters |
 //! | [`engine`] | texts for several requests at a time |
 //! | [`text`] | tokens of texts, and texts of tokens |
 
@@ -20,13 +22,14 @@ pub mod encoder;
 pub mod engine;
 mod error;
 mod forward;
-mod heads;
+pub mod heads;
 mod json;
 mod linear;
 mod loader;
 mod mixture;
 mod noise;
 mod quantized;
+pub mod random;
 pub mod sentences;
 pub mod text;
 mod views;

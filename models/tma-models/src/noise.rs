@@ -2,6 +2,8 @@
 
 use tma_runtime::prelude::bf16;
 
+use crate::random::mixed;
+
 /// The numbers that matrices repeat; no multiple of a row.
 const NUMBERS: usize = 1_000_003;
 
@@ -22,12 +24,4 @@ pub(crate) fn append(name: &str, shape: &[usize], to: &mut Vec<bf16>) {
     while to.len() < end {
         to.extend_from_slice(&numbers[..NUMBERS.min(end - to.len())]);
     }
-}
-
-/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-fn mixed(word: u64) -> u64 {
-    let word = word.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    word ^ (word >> 31)
 }

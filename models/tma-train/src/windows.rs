@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use tma_models::random::mixed;
+
 use crate::error::TrainError;
 use crate::stream::TokenFile;
 
@@ -73,12 +75,4 @@ pub fn spaced(text: &TokenFile, part: &Range<usize>, windows: usize, window: usi
 fn drawn(seed: u64, step: u32, index: u64, limit: u64) -> u64 {
     let word = mixed(mixed(mixed(seed) ^ u64::from(step)) ^ index);
     ((u128::from(word) * u128::from(limit)) >> 64) as u64
-}
-
-/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-fn mixed(word: u64) -> u64 {
-    let word = word.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    word ^ (word >> 31)
 }

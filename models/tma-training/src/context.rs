@@ -4,11 +4,12 @@ use tma_kernels::cached::RotaryLayout;
 use tma_kernels::model::{Gate, RotaryAngles};
 use tma_kernels::optimizer::ParameterLayout;
 use tma_models::config::{Activation, Config};
+use tma_models::heads::Heads;
 use tma_runtime::prelude::*;
 
 use crate::model::Model;
 use crate::options::TrainingOptions;
-use crate::views::{Heads, Qkv};
+use crate::views::Qkv;
 
 /// A model, its parameters, and the options of training.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +27,8 @@ pub(crate) struct Context<'a> {
 /// Returns the heads of queries, keys and values in a row.
 pub(crate) fn qkv_of(context: &Context<'_>) -> Qkv {
     let Config { heads, key_heads, depth, .. } = *context.config;
-    let (sequences, length) = (context.options.sequences, context.options.length);
-    let at = |first, count| Heads { sequences, length, first, count, depth };
+    let (sequences, tokens) = (context.options.sequences, context.options.length);
+    let at = |first, count| Heads { sequences, tokens, first, count, depth };
     Qkv { queries: at(0, heads), keys: at(heads, key_heads), values: at(heads + key_heads, key_heads) }
 }
 

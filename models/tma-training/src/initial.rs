@@ -4,6 +4,7 @@ use std::f64::consts::TAU;
 
 use rayon::prelude::*;
 use tma_kernels::optimizer::ParameterLayout;
+use tma_models::random::mixed;
 
 use crate::model::{Init, Tensor};
 
@@ -50,14 +51,6 @@ fn normal_pair(counter: u64) -> [f64; 2] {
     let radius = (-2.0 * libm::log(((word >> 32) + 1) as f64 * unit)).sqrt();
     let angle = TAU * (word & u64::from(u32::MAX)) as f64 * unit;
     [radius * libm::cos(angle), radius * libm::sin(angle)]
-}
-
-/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-fn mixed(word: u64) -> u64 {
-    let word = word.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    word ^ (word >> 31)
 }
 
 #[cfg(test)]

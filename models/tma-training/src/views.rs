@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use tma_kernels::optimizer::ParameterLayout;
+use tma_models::heads::Heads;
 use tma_runtime::prelude::*;
 
 use crate::TrainingError;
@@ -74,60 +75,6 @@ pub(crate) fn vectors_mut<'a, T: Scalar>(
     let split = second.start;
     let [before, after] = all.view_mut().split_at(0, split)?;
     Ok([before.slice([first])?, after.slice([0..second.len()])?])
-}
-
-/// Heads within rows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Heads {
-    pub(crate) sequences: usize,
-    /// The rows of a sequence.
-    pub(crate) length: usize,
-    /// The first head of a row.
-    pub(crate) first: usize,
-    /// The number of heads.
-    pub(crate) count: usize,
-    /// The elements of a head.
-    pub(crate) depth: usize,
-}
-
-impl Heads {
-    /// Returns a view of sequences × heads × rows of a sequence × elements of a head.
-    pub(crate) fn view(self, rows: &DeviceTensor<bf16, 2>) -> Result<TensorView<'_, bf16, 4>, TrainingError> {
-        let [_, columns] = rows.shape();
-        Ok(rows.view().slice(self.part())?.with_strides(self.shape(), self.strides(columns))?)
-    }
-
-    pub(crate) fn view_mut(
-        self,
-        rows: TensorViewMut<'_, bf16, 2>,
-    ) -> Result<TensorViewMut<'_, bf16, 4>, TrainingError> {
-        let [_, columns] = rows.shape();
-        Ok(rows.slice(self.part())?.with_strides(self.shape(), self.strides(columns))?)
-    }
-
-    /// Returns a view of rows × heads × elements of a head.
-    pub(crate) fn rows_mut(
-        self,
-        rows: &mut DeviceTensor<bf16, 2>,
-    ) -> Result<TensorViewMut<'_, bf16, 3>, TrainingError> {
-        let [count, columns] = rows.shape();
-        let (shape, strides) = ([count, self.count, self.depth], [columns, self.depth, 1]);
-        Ok(rows.view_mut().slice(self.part())?.with_strides(shape, strides)?)
-    }
-
-    /// Returns the rows and columns of the heads.
-    fn part(self) -> [Range<usize>; 2] {
-        let columns = self.first * self.depth..(self.first + self.count) * self.depth;
-        [0..self.sequences * self.length, columns]
-    }
-
-    fn shape(self) -> [usize; 4] {
-        [self.sequences, self.count, self.length, self.depth]
-    }
-
-    fn strides(self, columns: usize) -> [usize; 4] {
-        [self.length * columns, self.depth, columns, 1]
-    }
 }
 
 /// The heads of queries, keys and values within rows of all three.
