@@ -51,10 +51,12 @@ pub enum AttentionError {
         sequences: usize,
     },
 
-    /// A scale that is not a positive, finite number.
-    Scale {
-        /// The scale that was passed.
-        scale: f32,
+    /// A factor of scores that is not a positive, finite number.
+    Factor {
+        /// The name of the option.
+        option: &'static str,
+        /// The number.
+        number: f32,
     },
 
     /// Cumulative lengths that do not match the tensors.
@@ -94,7 +96,7 @@ impl AttentionError {
         match self {
             Self::Depth { .. } | Self::BackwardDepth { .. } => "TMA0550",
             Self::Shape { .. } | Self::Heads { .. } | Self::TooLarge { .. } => "TMA0551",
-            Self::Scale { .. } => "TMA0552",
+            Self::Factor { .. } => "TMA0552",
             Self::Lengths { .. } => "TMA0553",
             Self::Rows { .. } => "TMA0569",
             Self::Workspace { .. } => "TMA0570",
@@ -151,10 +153,10 @@ impl std::fmt::Display for AttentionError {
                  than 2^31, and so must the queries of all heads to compute gradients: there are {queries} \
                  queries and {keys} keys, with {heads} heads and {sequences} sequences; split the batch"
             ),
-            Self::Scale { scale } => write!(
+            Self::Factor { option, number } => write!(
                 f,
-                "{code}: the scale must be above 0 and below 2.3e38: it is {scale}; negate `q` for a negative \
-                 scale, or pass `None` for 1 / sqrt(depth)"
+                "{code}: `{option}` must be above 0 and below 2.3e38: it is {number}; negate `q` for a negative \
+                 scale, or pass `None` for 1 / sqrt(depth) and no cap"
             ),
             Self::Lengths { batch, starts: [of_queries, of_keys] } => write!(
                 f,
@@ -190,7 +192,7 @@ impl std::error::Error for AttentionError {
             | Self::Shape { .. }
             | Self::Heads { .. }
             | Self::TooLarge { .. }
-            | Self::Scale { .. }
+            | Self::Factor { .. }
             | Self::Lengths { .. }
             | Self::Rows { .. }
             | Self::Workspace { .. } => None,
@@ -216,7 +218,7 @@ mod tests {
             AttentionError::Shape { tensor: "v", found: vec![1, 4, 7, 64], wanted: vec![1, 4, 8, 64] },
             AttentionError::Heads { queries: 6, keys: 4 },
             AttentionError::TooLarge { queries: 1 << 31, keys: 8, heads: 1, sequences: 1 },
-            AttentionError::Scale { scale: -0.125 },
+            AttentionError::Factor { option: "scale", number: -0.125 },
             AttentionError::Lengths { batch: 2, starts: [3, 4] },
             AttentionError::BackwardDepth { depth: 96 },
             AttentionError::BackwardDepth { depth: 256 },

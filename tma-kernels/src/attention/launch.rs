@@ -1,12 +1,11 @@
 //! Arguments of the kernel, and selection of the instance.
 
-use std::f32::consts::LOG2_E;
-
 use tma_runtime::Scalar;
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 use super::kernel::forward::attention as kernel;
+use super::mask::Mask;
 use super::shape::Problem;
 use super::{AttentionError, AttentionOptions};
 
@@ -64,7 +63,7 @@ pub(super) fn queue<T: AttentionElement>(
         [nothing.view(); 2]
     };
 
-    let AttentionOptions { causal, lengths, lse, blocks, .. } = options;
+    let AttentionOptions { lengths, lse, blocks, .. } = options;
     let [_, head_stride, row_stride, _] = o.strides();
     let reach = (problem.heads - 1) * head_stride + (problem.queries - 1) * row_stride + problem.depth;
     // SAFETY: both views go to this launch, whose kernel stores each tile either by copies or by
@@ -86,7 +85,7 @@ pub(super) fn queue<T: AttentionElement>(
     // Extents are below 2^31, which the problem has checked. A stride beyond 2^32 has no second
     // row.
     let count = |value: usize| value as u32;
-    let instance = instance::<T>(problem.depth, causal, lengths.is_some());
+    let instance = instance::<T>(problem.depth, problem.mask == Mask::Causal, lengths.is_some());
     let kernel = instance.ok_or(AttentionError::Depth { depth: problem.depth })?;
     Ok(kernel.launch(
         on,
@@ -107,7 +106,7 @@ pub(super) fn queue<T: AttentionElement>(
         count(problem.units),
         count(row_stride),
         head_stride as u64,
-        problem.scale * LOG2_E,
+        problem.scores.exponent_scale(),
     )?)
 }
 

@@ -4,6 +4,7 @@ pub mod backward;
 mod error;
 pub mod kernel;
 mod launch;
+mod mask;
 pub(crate) mod shape;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};

@@ -1,7 +1,6 @@
 //! Checks of the tensors' shapes, and the division of the work.
 
-use std::f32::consts::LOG2_E;
-
+use super::mask::{Mask, Scores};
 use super::{AttentionError, AttentionOptions};
 
 /// Queries per tile, as in the kernel.
@@ -36,11 +35,7 @@ pub(crate) fn reach<const RANK: usize>(shape: [usize; RANK], strides: [usize; RA
 
 /// Returns the factor of scores: the given one, or that of the depth.
 pub(super) fn checked_scale(given: Option<f32>, depth: usize) -> Result<f32, AttentionError> {
-    let scale = given.unwrap_or(1.0 / (depth as f32).sqrt());
-    match scale > 0.0 && (scale * LOG2_E).is_finite() {
-        true => Ok(scale),
-        false => Err(AttentionError::Scale { scale }),
-    }
+    Ok(Scores::of(given, None, depth)?.scale)
 }
 
 /// The extents of a launch, derived from its tensors.
@@ -57,7 +52,8 @@ pub(super) struct Problem {
     pub(super) tiles: usize,
     /// Work units of blocks: tiles, or pairs of them with a causal mask.
     pub(super) units: usize,
-    pub(super) scale: f32,
+    pub(super) mask: Mask,
+    pub(super) scores: Scores,
 }
 
 impl Problem {
@@ -81,7 +77,8 @@ impl Problem {
             fits("lse", &lse.shape(), &[batch, heads, queries])?;
         }
         let group = group(heads, k[1])?;
-        let scale = checked_scale(options.scale, depth)?;
+        let scores = Scores::of(options.scale, None, depth)?;
+        let mask = Mask::of(options.causal, None, None, [queries, k[2]]);
         let (sequences, longest) = match &options.lengths {
             None => (batch, queries),
             Some(lengths) => {
@@ -93,10 +90,10 @@ impl Problem {
             }
         };
         let tiles = longest.div_ceil(QUERIES);
-        let of_head = if options.causal { tiles.div_ceil(2) } else { tiles };
+        let of_head = if mask == Mask::Causal { tiles.div_ceil(2) } else { tiles };
         let units = sequences.checked_mul(heads).and_then(|all| all.checked_mul(of_head));
         let units = units.filter(|&units| units < MOST && queries < MOST && k[2] < MOST);
         let units = units.ok_or(AttentionError::TooLarge { queries, keys: k[2], heads, sequences })?;
-        Ok(Self { depth, heads, group, queries, keys: k[2], tiles, units, scale })
+        Ok(Self { depth, heads, group, queries, keys: k[2], tiles, units, mask, scores })
     }
 }
