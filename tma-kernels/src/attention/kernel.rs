@@ -7,19 +7,14 @@ use tma_runtime::prelude::*;
 pub mod forward {
     use tma_runtime::prelude::*;
 
+    pub use crate::attention::softmax::online::first_row;
+    use crate::attention::softmax::online::{Softmax, no_scores, note, positive_or_nan, row_total, softmax};
+
     /// Queries per block: 64 for each of the two warpgroups that multiply.
     const QUERIES: u32 = 128;
 
     /// The named barrier at which both warpgroups have cleared their half of a block of values.
     const CLEARED: u32 = 1;
-
-    /// The largest sum of a thread's weights of one row and block, times 2^`SHIFT`, for which the
-    /// row's maximum is kept. No weight is greater than that sum, so each of them fits in an `f16`.
-    const MOST: f32 = 1024.0;
-
-    /// The largest exponent that `top` holds. Adjacent `f32` values are 1/8 apart there: rounding a
-    /// larger exponent could scale weights by 2^(1/16).
-    const FAR: f32 = 1_048_576.0;
 
     /// Returns the start of a sequence of the batch along its tensor, and its length.
     #[tma_device]
@@ -32,22 +27,32 @@ pub mod forward {
         }
     }
 
-    /// Returns a block's next tile: twice its unit, plus one for a unit's second tile. With a
-    /// causal mask a unit is the n-th tile of queries from the end and the n-th from the start,
-    /// which together see as many keys as those of any other unit. Otherwise a unit is one tile.
+    /// Returns whether a unit is the n-th tile of queries from the end and the n-th from the start:
+    /// with a causal mask, they see together as many keys as those of any other unit. Otherwise a
+    /// unit is one tile.
+    #[tma_device(open)]
+    fn pairs<const CAUSAL: bool>() -> bool {
+        CAUSAL
+    }
+
+    /// Returns a block's next tile: twice its unit, plus one for a unit's second tile.
     #[tma_device]
     fn following<const CAUSAL: bool>(at: u32, tiles: u32) -> u32 {
         let short = at / 2 % tiles.div_ceil(2);
-        if CAUSAL && at % 2 == 0 && tiles - 1 - short != short { at + 1 } else { (at / 2 + grid_dim().x) * 2 }
+        if pairs::<CAUSAL>() && at % 2 == 0 && tiles - 1 - short != short {
+            at + 1
+        } else {
+            (at / 2 + grid_dim().x) * 2
+        }
     }
 
     /// Returns the head, counted through the batch, and the first query. Units of a head are
     /// adjacent, so that blocks that run at the same time read the same keys and values.
     #[tma_device]
     fn place<const CAUSAL: bool>(at: u32, tiles: u32) -> [u32; 2] {
-        let units = if CAUSAL { tiles.div_ceil(2) } else { tiles };
+        let units = if pairs::<CAUSAL>() { tiles.div_ceil(2) } else { tiles };
         let short = at / 2 % units;
-        [at / 2 / units, QUERIES * if CAUSAL && at % 2 == 0 { tiles - 1 - short } else { short }]
+        [at / 2 / units, QUERIES * if pairs::<CAUSAL>() && at % 2 == 0 { tiles - 1 - short } else { short }]
     }
 
     /// Returns the next tile from `from` on that has queries. Short sequences have fewer tiles.
@@ -75,28 +80,45 @@ pub mod forward {
         at
     }
 
-    /// Returns how many keys the query `row` sees, which may be negative: with a causal mask, query
-    /// `i` sees the keys up to `i + keys - queries`.
+    /// The keys that a query sees: those of its sequence from `first` on and before `end`. Both may
+    /// be negative.
+    #[derive(Clone, Copy)]
+    struct Sight {
+        first: i32,
+        end: i32,
+    }
+
+    /// Returns the keys that the query `row` sees. With a causal mask, query `i` sees the keys up to
+    /// `i + keys - queries`. [`hide`] derives from them those of the 63 queries after it.
+    #[tma_device(open)]
+    fn sight<const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> Sight {
+        let end =
+            if CAUSAL { min((row + 1 + keys) as i32 - queries as i32, keys as i32) } else { keys as i32 };
+        Sight { first: 0, end }
+    }
+
+    /// Returns the first key that a tile of queries from `row` on processes.
     #[tma_device]
-    fn sight<const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> i32 {
-        if CAUSAL { min((row + 1 + keys) as i32 - queries as i32, keys as i32) } else { keys as i32 }
+    fn first_key<const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> u32 {
+        max(sight::<CAUSAL>(row, queries, keys).first, 0) as u32
     }
 
     /// Returns how many blocks of keys a tile of queries from `row` on processes: at least one, so
     /// that each tile has a softmax.
     #[tma_device]
     fn blocks<const KEYS: u32, const CAUSAL: bool>(row: u32, queries: u32, keys: u32) -> u32 {
-        (max(sight::<CAUSAL>(row + QUERIES - 1, queries, keys), 1) as u32).div_ceil(KEYS)
+        let end = sight::<CAUSAL>(row + QUERIES - 1, queries, keys).end;
+        (max(end - first_key::<CAUSAL>(row, queries, keys) as i32, 1) as u32).div_ceil(KEYS)
     }
 
-    /// Masks the scores of keys that a query does not see, in a block of keys that begins at
-    /// `first`. The first of the warpgroup's queries sees `sight` keys. With a causal mask, each
-    /// query after it sees one more, up to all `keys`.
+    /// Masks the scores of keys after those that a query sees, in a block of keys that begins at
+    /// `first`. The first of the warpgroup's queries sees the keys before `end`. With a causal mask,
+    /// each query after it sees one more, up to all `keys`.
     #[tma_device]
     fn hide<const KEYS: u32, const CAUSAL: bool>(
         scores: &mut Accumulator<f32, 64, KEYS>,
         first: u32,
-        sight: i32,
+        end: i32,
         keys: u32,
     ) {
         // Columns are compared as constants: offsets from the thread's first one.
@@ -104,7 +126,7 @@ pub mod forward {
         let mut limit = Rows::<i32, 64>::filled(0);
         for r in unroll(0..limit.len()) {
             let more = if CAUSAL { scores.at(2 * r)[0] as i32 } else { 0 };
-            limit[r] = min(sight + more, keys as i32) - (first + own) as i32;
+            limit[r] = min(end + more, keys as i32) - (first + own) as i32;
         }
         for i in unroll(0..scores.len()) {
             if (scores.at(i)[1] - own) as i32 >= limit[scores.row(i)] {
@@ -113,152 +135,45 @@ pub mod forward {
         }
     }
 
-    /// Computes the weights of scores, `exp2(score * scale - top)`, and adds up a thread's own.
-    #[tma_device]
-    fn weigh<const KEYS: u32>(
-        scores: &Accumulator<f32, 64, KEYS>,
-        weights: &mut Accumulator<f32, 64, KEYS>,
-        sums: &mut Rows<f32, 64>,
-        top: &Rows<f32, 64>,
-        scale: f32,
-    ) {
-        for i in unroll(0..scores.len()) {
-            weights[i] = exp2_ftz(fma(scores[i], scale, -top[scores.row(i)]));
-            sums[scores.row(i)] += weights[i];
-        }
-    }
-
-    /// Converts scores to weights, `exp2(score * scale - top)`, and adds this thread's to `total`.
-    ///
-    /// At first `top` is the value from before this block. The block's maximum is only computed if
-    /// a thread's weights of a row then add up to more than [`MOST`], and in the `FIRST` block of a
-    /// row. `top` rises to that maximum, and the weights are computed again with it. In this case
-    /// the result is true, and sums of earlier blocks must be multiplied by `shrink`.
-    ///
-    /// If the maximum is computed, the greatest weight is 2^-`SHIFT`, and later ones are at most
-    /// [`MOST`] times that: sums of weights times values do not overflow unless their mean does.
-    ///
-    /// A row whose maximum is beyond [`FAR`] is *far*: rounding of score times scale is too coarse
-    /// there. From then on its greatest score, `peak`, is subtracted first: its weights are
-    /// `exp2((score - peak) * scale - SHIFT)`. While a row of the warp `is_far`, weights are
-    /// computed in this longer way in every block. The `peak` of other rows is -∞. A row that has
-    /// seen no key has the least number as its `top`: with it, the weight of a score of -∞ is 0,
-    /// and that of any other score infinite.
-    #[tma_device]
-    fn softmax<const KEYS: u32, const FIRST: bool, const SHIFT: u32>(
+    /// Masks the scores of keys that a query does not see, in a block of keys that begins at
+    /// `first`. `seen` are those of the first of the warpgroup's queries.
+    #[tma_device(open)]
+    fn mask<const KEYS: u32, const CAUSAL: bool>(
         scores: &mut Accumulator<f32, 64, KEYS>,
-        top: &mut Rows<f32, 64>,
-        peak: &mut Rows<f32, 64>,
-        is_far: &mut bool,
-        total: &mut Rows<f32, 64>,
-        shrink: &mut Rows<f32, 64>,
-        scale: f32,
-    ) -> bool {
-        trace_span!("softmax");
-        let mut weights = Accumulator::<f32, 64, KEYS>::zero();
-        let mut sums = Rows::<f32, 64>::filled(0.0);
-        let mut rises = FIRST;
-        if !FIRST {
-            weigh::<KEYS>(scores, &mut weights, &mut sums, top, scale);
-            let most = MOST / (1u64 << SHIFT) as f32;
-            rises = vote_any(max(sums[0], sums[1]) > most) || *is_far;
-        }
-        if rises {
-            let greatest = scores.row_max();
-            // The amounts subtracted from scores, and from exponents.
-            let mut of_scores = Rows::<f32, 64>::filled(0.0);
-            let mut of_exponents = Rows::<f32, 64>::filled(SHIFT as f32);
-            let mut is_any_far = false;
-            for r in unroll(0..top.len()) {
-                let exponent = max(top[r], fma(greatest[r], scale, SHIFT as f32));
-                let was_far = peak[r] > f32::NEG_INFINITY;
-                let is_beyond = was_far || abs(exponent) > FAR && greatest[r] > f32::NEG_INFINITY;
-                let exponent_before = if top[r] > f32::MIN { top[r] } else { f32::NEG_INFINITY };
-                let before = [
-                    if was_far { peak[r] } else { 0.0 },
-                    if was_far { SHIFT as f32 } else { exponent_before },
-                ];
-                if is_beyond {
-                    peak[r] = max(peak[r], greatest[r]);
-                    top[r] = f32::MAX;
-                    of_scores[r] = peak[r];
-                } else {
-                    top[r] = exponent;
-                    of_exponents[r] = exponent;
-                }
-                is_any_far |= is_beyond;
-                shrink[r] = exp2_ftz(fma(before[0] - of_scores[r], scale, before[1] - of_exponents[r]));
-                total[r] *= shrink[r];
-                sums[r] = 0.0;
-            }
-            *is_far = vote_any(is_any_far);
-            if *is_far {
-                for i in unroll(0..scores.len()) {
-                    scores[i] -= of_scores[scores.row(i)];
-                }
-            }
-            weigh::<KEYS>(scores, &mut weights, &mut sums, &of_exponents, scale);
-        }
-        for r in unroll(0..total.len()) {
-            total[r] += sums[r];
-        }
-        for i in unroll(0..scores.len()) {
-            scores[i] = weights[i];
-        }
-        rises
-    }
-
-    /// Returns the first of this thread's two rows of a warpgroup's 64. The other is 8 further.
-    #[tma_device]
-    pub fn first_row() -> u32 {
-        warp_idx() % 4 * 16 + lane_idx() / 4
-    }
-
-    /// Sums `total` over the threads of a row, and computes `share`, its inverse. It stays
-    /// unchanged for rows that see no key. The first of the warpgroup's queries sees `sight` keys.
-    ///
-    /// If all weights are zero, the scores of all keys that a row sees are beyond an `f32`: a NaN.
-    #[tma_device]
-    fn shares<const CAUSAL: bool>(total: &mut Rows<f32, 64>, share: &mut Rows<f32, 64>, sight: i32) {
-        for r in unroll(0..total.len()) {
-            total[r] += shuffle_xor(total[r], 1);
-            total[r] += shuffle_xor(total[r], 2);
-            let more = if CAUSAL { (first_row() + 8 * r as u32) as i32 } else { 0 };
-            if sight + more > 0 {
-                total[r] = if total[r] == 0.0 { f32::NAN } else { total[r] };
-                share[r] = recip(total[r]);
-            }
-        }
-    }
-
-    /// Writes the logarithm of each row's sum of exponentials, for the `rows` rows from `first` on.
-    #[tma_device]
-    fn note<const SHIFT: u32>(
-        lse: Global<f32>,
-        first: u64,
-        rows: u32,
-        top: [f32; 2],
-        peak: [f32; 2],
-        total: [f32; 2],
-        scale: f32,
+        first: u32,
+        seen: Sight,
+        keys: u32,
     ) {
-        let r = lane_idx() % 4;
-        let row = first_row() + 8 * r;
-        // Compared here to avoid the trap of an access, for which ptxas spills accumulators.
-        let index = first + row as u64;
-        if r < 2 && row < rows && index < lse.len() {
-            let of_row = log2((if r == 0 { total[0] } else { total[1] }) * (1u64 << SHIFT) as f32);
-            let peak = if r == 0 { peak[0] } else { peak[1] };
-            let top = (if r == 0 { top[0] } else { top[1] }) - SHIFT as f32;
-            let is_far = peak > f32::NEG_INFINITY;
-            lse.set(
-                index,
-                if is_far {
-                    fma(peak, scale * log(2.0), of_row * log(2.0))
-                } else {
-                    (top + of_row) * log(2.0)
-                },
-            );
+        if seen.end < (first + KEYS) as i32 {
+            hide::<KEYS, CAUSAL>(scores, first, seen.end, keys);
+        }
+    }
+
+    /// Returns how many columns of a tile `o` has.
+    #[tma_device(open)]
+    fn stored_columns<const DEPTH: u32>() -> u32 {
+        DEPTH
+    }
+
+    /// Sums weights over the threads of a row, and computes `share`, the inverse of that sum. It
+    /// stays unchanged for rows that see no key. `seen` are the keys that the first of the
+    /// warpgroup's queries sees, of all `_keys`.
+    #[tma_device(open)]
+    fn shares<const CAUSAL: bool, const SHIFT: u32>(
+        softmax: &mut Softmax,
+        share: &mut [f32; 2],
+        seen: Sight,
+        _keys: u32,
+        _head: u32,
+        _scale: f32,
+    ) {
+        for r in unroll(0..2usize) {
+            softmax.total[r] = row_total(softmax.total[r]);
+            let more = if CAUSAL { (first_row() + 8 * r as u32) as i32 } else { 0 };
+            if seen.end + more > 0 {
+                softmax.total[r] = positive_or_nan(softmax.total[r]);
+                share[r] = recip(softmax.total[r]);
+            }
         }
     }
 
@@ -340,11 +255,12 @@ pub mod forward {
                     let here = place::<CAUSAL>(at, tiles);
                     let of_q = sequence::<RAGGED>(starts_q, here[0] / heads, all_queries);
                     let of_k = sequence::<RAGGED>(starts_k, here[0] / heads, all_keys);
-                    let end = of_k[0] + KEYS * blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
+                    let start = of_k[0] + first_key::<CAUSAL>(here[1], of_q[1], of_k[1]);
+                    let end = start + KEYS * blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
                     let batch = if RAGGED { 0 } else { here[0] / heads };
                     let head = here[0] % heads;
                     q.load(queries[stage], [batch, head, of_q[0] + here[1], 0], loaded[stage]);
-                    for first in (of_k[0]..end).step_by(KEYS as usize) {
+                    for first in (start..end).step_by(KEYS as usize) {
                         let slot = next_keys.acquire();
                         k.load(slot.0, [batch, head / group, first, 0], slot.barrier());
                         let slot = next_values.acquire();
@@ -369,16 +285,14 @@ pub mod forward {
                 let mut next_key = key_ring.consumer();
                 let mut next_value = value_ring.consumer();
 
-                let mut top = Rows::<f32, 64>::filled(f32::MIN);
-                let mut peak = Rows::<f32, 64>::filled(f32::NEG_INFINITY);
-                let mut is_far = false;
-                let mut total = Rows::<f32, 64>::filled(0.0);
-                let mut shrink = Rows::<f32, 64>::filled(1.0);
+                let mut state = no_scores();
+                let mut shrink = [1.0; 2];
                 let mut here = place::<CAUSAL>(at, tiles);
                 let mut of_q = sequence::<RAGGED>(starts_q, here[0] / heads, all_queries);
                 let mut of_k = sequence::<RAGGED>(starts_k, here[0] / heads, all_keys);
                 let mut row = here[1] + 64 * me;
                 let mut seen = sight::<CAUSAL>(row, of_q[1], of_k[1]);
+                let mut start = first_key::<CAUSAL>(here[1], of_q[1], of_k[1]);
                 let mut last = blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
 
                 // The first scores. Each iteration computes the next ones beside a sum.
@@ -389,18 +303,8 @@ pub mod forward {
                 if elect_one() {
                     done.release();
                 }
-                if seen < KEYS as i32 {
-                    hide::<KEYS, CAUSAL>(&mut scores, 0, seen, of_k[1]);
-                }
-                softmax::<KEYS, true, SHIFT>(
-                    &mut scores,
-                    &mut top,
-                    &mut peak,
-                    &mut is_far,
-                    &mut total,
-                    &mut shrink,
-                    scale,
-                );
+                mask::<KEYS, CAUSAL>(&mut scores, start, seen, of_k[1]);
+                softmax::<KEYS, true, SHIFT>(&mut scores, &mut state, &mut shrink, scale);
                 let mut weights = scores.pack::<T>();
                 let mut out = Accumulator::<f32, 64, DEPTH>::zero();
                 for i in unroll(0..out.len()) {
@@ -419,22 +323,13 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        if seen < (block * KEYS + KEYS) as i32 {
-                            hide::<KEYS, CAUSAL>(&mut scores, block * KEYS, seen, of_k[1]);
-                        }
+                        mask::<KEYS, CAUSAL>(&mut scores, start + block * KEYS, seen, of_k[1]);
                         let done = sum.wait();
                         if elect_one() {
                             done.release();
                         }
-                        let rises = softmax::<KEYS, false, SHIFT>(
-                            &mut scores,
-                            &mut top,
-                            &mut peak,
-                            &mut is_far,
-                            &mut total,
-                            &mut shrink,
-                            scale,
-                        );
+                        let rises =
+                            softmax::<KEYS, false, SHIFT>(&mut scores, &mut state, &mut shrink, scale);
                         weights = scores.pack::<T>();
                         if rises {
                             for i in unroll(0..out.len()) {
@@ -457,27 +352,15 @@ pub mod forward {
                     } else {
                         of_q
                     };
-                    let valid = of_k[1] - min(last * KEYS - KEYS, of_k[1]);
-                    let mut share = Rows::<f32, 64>::filled(0.0);
-                    shares::<CAUSAL>(&mut total, &mut share, seen);
+                    let valid = of_k[1] - min(start + last * KEYS - KEYS, of_k[1]);
+                    let mut share = [0.0; 2];
+                    shares::<CAUSAL, SHIFT>(&mut state, &mut share, seen, of_k[1], head, scale);
                     if lse.len() > 0 {
                         let first =
                             (batch * heads + head) as u64 * all_queries as u64 + (of_o[0] + to) as u64;
-                        note::<SHIFT>(
-                            lse,
-                            first,
-                            of_o[1] - min(to, of_o[1]),
-                            [top[0], top[1]],
-                            [peak[0], peak[1]],
-                            [total[0], total[1]],
-                            scale,
-                        );
+                        note::<SHIFT>(lse, first, of_o[1] - min(to, of_o[1]), state, scale);
                     }
-                    for r in unroll(0..top.len()) {
-                        top[r] = f32::MIN;
-                        peak[r] = f32::NEG_INFINITY;
-                        total[r] = 0.0;
-                    }
+                    state = Softmax { is_far: state.is_far, ..no_scores() };
                     at = settle::<CAUSAL, RAGGED>(
                         following::<CAUSAL>(at, tiles),
                         tiles,
@@ -512,6 +395,7 @@ pub mod forward {
                         of_k = sequence::<RAGGED>(starts_k, here[0] / heads, all_keys);
                         row = here[1] + 64 * me;
                         seen = sight::<CAUSAL>(row, of_q[1], of_k[1]);
+                        start = first_key::<CAUSAL>(here[1], of_q[1], of_k[1]);
                         last = blocks::<KEYS, CAUSAL>(here[1], of_q[1], of_k[1]);
                         turn += 1;
                         loaded[turn % STAGES].wait((turn / STAGES) & 1);
@@ -524,22 +408,12 @@ pub mod forward {
                         if elect_one() {
                             done.release();
                         }
-                        if seen < KEYS as i32 {
-                            hide::<KEYS, CAUSAL>(&mut scores, 0, seen, of_k[1]);
-                        }
+                        mask::<KEYS, CAUSAL>(&mut scores, start, seen, of_k[1]);
                         let done = sum.wait();
                         if elect_one() {
                             done.release();
                         }
-                        softmax::<KEYS, true, SHIFT>(
-                            &mut scores,
-                            &mut top,
-                            &mut peak,
-                            &mut is_far,
-                            &mut total,
-                            &mut shrink,
-                            scale,
-                        );
+                        softmax::<KEYS, true, SHIFT>(&mut scores, &mut state, &mut shrink, scale);
                         weights = scores.pack::<T>();
                     }
 
@@ -548,7 +422,10 @@ pub mod forward {
                     }
                     if RAGGED && to + 64 > of_o[1] {
                         let first = head as u64 * head_stride + of_o[0] as u64 * row_stride as u64;
-                        out.store_to(rows.matrix(first, [of_o[1], DEPTH], row_stride), [to, 0]);
+                        out.store_to(
+                            rows.matrix(first, [of_o[1], stored_columns::<DEPTH>()], row_stride),
+                            [to, 0],
+                        );
                     } else if to < of_o[1] {
                         for j in unroll(0..DEPTH / PIECE) {
                             if thread == 0 {

@@ -6,6 +6,7 @@ pub mod kernel;
 mod launch;
 mod mask;
 pub(crate) mod shape;
+pub mod softmax;
 
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
