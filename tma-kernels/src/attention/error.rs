@@ -112,14 +112,15 @@ impl std::fmt::Display for AttentionError {
             Self::Depth { depth } => {
                 let instead = match depth {
                     0..=256 => {
-                        "pad the innermost dimension of all tensors with zeros, and pass the scale of the \
-                         unpadded depth"
+                        "pad the innermost dimension of all tensors with zeros to such a multiple, and pass the \
+                         scale of the unpadded depth"
                     }
                     _ => "reduce the depth to at most 256",
                 };
                 write!(
                     f,
-                    "{code}: heads must have 64, 128 or 256 elements: those of `q` have {depth}; {instead}"
+                    "{code}: heads must have at most 256 elements, a multiple of 8: those of `q` have {depth}; \
+                     {instead}"
                 )
             }
             Self::BackwardDepth { depth } => {
@@ -139,7 +140,8 @@ impl std::fmt::Display for AttentionError {
             Self::Shape { tensor, found, wanted } => write!(
                 f,
                 "{code}: tensors must be batch x heads x sequence x depth, with `o` like `q`, `v` like `k` and \
-                 each gradient like its tensor, and `lse` batch x heads x queries: `{tensor}` is {found:?}, but must be {wanted:?}; pass a \
+                 each gradient like its tensor, `lse` batch x heads x queries, and `sinks` one number per head of \
+                 `q`: `{tensor}` is {found:?}, but must be {wanted:?}; pass a \
                  view of that shape"
             ),
             Self::Heads { queries, keys } => write!(
@@ -213,7 +215,7 @@ mod tests {
     #[test]
     fn each_message_names_code_rule_finding_and_remedy() {
         let errors = [
-            AttentionError::Depth { depth: 96 },
+            AttentionError::Depth { depth: 100 },
             AttentionError::Depth { depth: 512 },
             AttentionError::Shape { tensor: "v", found: vec![1, 4, 7, 64], wanted: vec![1, 4, 8, 64] },
             AttentionError::Heads { queries: 6, keys: 4 },

@@ -27,6 +27,19 @@ pub mod forward {
         }
     }
 
+    /// Lowers the registers of the warpgroup that loads, for `raise_registers`: all three begin with
+    /// 168 per thread.
+    #[tma_device(open)]
+    fn lower_registers() {
+        setmaxnreg_dec::<24>();
+    }
+
+    /// Raises the registers of a warpgroup that multiplies.
+    #[tma_device(open)]
+    fn raise_registers() {
+        setmaxnreg_inc::<240>();
+    }
+
     /// Returns whether a unit is the n-th tile of queries from the end and the n-th from the start:
     /// with a causal mask, they see together as many keys as those of any other unit. Otherwise a
     /// unit is one tile.
@@ -149,10 +162,20 @@ pub mod forward {
         }
     }
 
-    /// Returns how many columns of a tile `o` has.
+    /// Stores the rows of a warpgroup's result that are in its sequence: those from `to` on, of the
+    /// `count` rows that begin at element `first` of `rows`.
     #[tma_device(open)]
-    fn stored_columns<const DEPTH: u32>() -> u32 {
-        DEPTH
+    fn store_rows<T: TileElement, const DEPTH: u32>(
+        out: &Accumulator<f32, 64, DEPTH>,
+        rows: Global<T>,
+        first: u64,
+        count: u32,
+        stride: u32,
+        to: u32,
+    ) where
+        f32: StoreAs<T>,
+    {
+        out.store_to(rows.matrix(first, [count, DEPTH], stride), [to, 0]);
     }
 
     /// Sums weights over the threads of a row, and computes `share`, the inverse of that sum. It
@@ -244,7 +267,7 @@ pub mod forward {
         let mut at = settle::<CAUSAL, RAGGED>(2 * block_idx().x, tiles, units, heads, starts_q);
         let mut turn = 0;
         if warpgroup_idx() == 0 {
-            setmaxnreg_dec::<24>();
+            lower_registers();
             if warp_idx() == 0 && elect_one() {
                 let mut next_keys = key_ring.producer();
                 let mut next_values = value_ring.producer();
@@ -277,7 +300,7 @@ pub mod forward {
                 }
             }
         } else {
-            setmaxnreg_inc::<240>();
+            raise_registers();
             // Inside, because ptxas else takes the register count before it for the whole kernel.
             if at / 2 < units {
                 let me = warpgroup_idx() - 1;
@@ -422,10 +445,7 @@ pub mod forward {
                     }
                     if RAGGED && to + 64 > of_o[1] {
                         let first = head as u64 * head_stride + of_o[0] as u64 * row_stride as u64;
-                        out.store_to(
-                            rows.matrix(first, [of_o[1], stored_columns::<DEPTH>()], row_stride),
-                            [to, 0],
-                        );
+                        store_rows::<T, DEPTH>(&out, rows, first, of_o[1], row_stride, to);
                     } else if to < of_o[1] {
                         for j in unroll(0..DEPTH / PIECE) {
                             if thread == 0 {

@@ -1,9 +1,10 @@
 //! Arguments of the kernel, and selection of the instance.
 
 use tma_runtime::Scalar;
-use tma_runtime::launch::LaunchOn;
+use tma_runtime::launch::{GlobalSlice, LaunchOn};
 use tma_runtime::prelude::*;
 
+use super::general::kernel::attention as general;
 use super::kernel::forward::attention as kernel;
 use super::mask::Mask;
 use super::shape::Problem;
@@ -34,13 +35,11 @@ pub trait AttentionElement: Scalar + sealed::Sealed {}
 impl AttentionElement for bf16 {}
 impl AttentionElement for f16 {}
 
-/// Returns the instance for a depth, a mask and lengths, if there is one.
-fn instance<T: AttentionElement>(
-    depth: usize,
-    causal: bool,
-    ragged: bool,
-) -> Option<kernel::Launcher<'static, T>> {
-    kernel::find(kernel::Key { shift: T::SHIFT, depth: depth as u32, causal, ragged })
+/// Returns the key of the instance for a problem, whose sequences may have several lengths.
+fn key<T: AttentionElement>(problem: &Problem, ragged: bool) -> kernel::Key {
+    // The general instances have masks that are known at run time, in place of a causal one.
+    let causal = problem.is_general || problem.mask == Mask::Causal;
+    kernel::Key { shift: T::SHIFT, depth: problem.kernel_depth() as u32, causal, ragged }
 }
 
 /// Queues the kernel, unless there is nothing to compute.
@@ -63,7 +62,7 @@ pub(super) fn queue<T: AttentionElement>(
         [nothing.view(); 2]
     };
 
-    let AttentionOptions { lengths, lse, blocks, .. } = options;
+    let AttentionOptions { lengths, lse, blocks, sinks, .. } = options;
     let [_, head_stride, row_stride, _] = o.strides();
     let reach = (problem.heads - 1) * head_stride + (problem.queries - 1) * row_stride + problem.depth;
     // SAFETY: both views go to this launch, whose kernel stores each tile either by copies or by
@@ -71,6 +70,7 @@ pub(super) fn queue<T: AttentionElement>(
     let [o, rows] = unsafe { o.alias() };
     let rows = rows.with_strides([if lengths.is_some() { reach } else { 0 }], [1])?;
     let (mut none_f32, none_u32) = (on.device().zeros([0; 3])?, on.device().zeros([0])?);
+    let no_sinks = on.device().zeros::<f32, 1>([0])?;
     let lse = lse.unwrap_or_else(|| none_f32.view_mut());
     let [of_queries, of_keys] =
         lengths.map_or([none_u32.view(); 2], |lengths| [lengths.queries, lengths.keys]);
@@ -85,8 +85,18 @@ pub(super) fn queue<T: AttentionElement>(
     // Extents are below 2^31, which the problem has checked. A stride beyond 2^32 has no second
     // row.
     let count = |value: usize| value as u32;
-    let instance = instance::<T>(problem.depth, problem.mask == Mask::Causal, lengths.is_some());
-    let kernel = instance.ok_or(AttentionError::Depth { depth: problem.depth })?;
+    let [left, right] = problem.mask.bounds();
+    let general = general::table_of::<T>(
+        left,
+        right,
+        problem.has_pairs(),
+        problem.scores.cap_scale(),
+        sinks.map_or(no_sinks.slice(), GlobalSlice::new),
+        count(problem.depth),
+    );
+    let key = key::<T>(&problem, lengths.is_some());
+    let kernel = if problem.is_general { general.find(key) } else { kernel::find(key) };
+    let kernel = kernel.ok_or(AttentionError::Depth { depth: problem.depth })?;
     Ok(kernel.launch(
         on,
         Grid::x(count(blocks)),
@@ -117,21 +127,51 @@ mod tests {
     use std::{env, fs};
 
     use super::*;
+    use tma_runtime::launch::KernelSpec;
+
+    use crate::attention::mask::Scores;
+    use crate::attention::shape::DEPTHS;
+
+    /// Returns a problem of this depth and mask, and whether it needs the general kernel.
+    fn problem(depth: usize, mask: Mask, is_general: bool) -> Problem {
+        let scores = Scores { scale: 1.0, soft_cap: None };
+        Problem {
+            depth,
+            heads: 1,
+            group: 1,
+            queries: 1,
+            keys: 1,
+            tiles: 1,
+            units: 1,
+            mask,
+            scores,
+            is_general,
+        }
+    }
 
     #[test]
     fn every_instance_is_found() {
-        let mut found = vec![];
-        for depth in [64, 128, 256] {
-            for (causal, ragged) in [(false, false), (false, true), (true, false), (true, true)] {
-                found.extend(instance::<bf16>(depth, causal, ragged).map(|kernel| kernel.spec().name));
-                found.extend(instance::<f16>(depth, causal, ragged).map(|kernel| kernel.spec().name));
+        fn found<T: AttentionElement>() -> Vec<*const KernelSpec> {
+            let none = Device::simulator().zeros::<f32, 1>([0]).expect("the simulator has memory");
+            let general = general::table_of::<T>(0, 0, false, 0.0, none.slice(), 0);
+            let mut found = vec![];
+            for (depth, ragged) in DEPTHS.iter().flat_map(|&depth| [(depth, false), (depth, true)]) {
+                for mask in [Mask::Full, Mask::Causal] {
+                    let key = key::<T>(&problem(depth - 8, mask, false), ragged);
+                    found.extend(kernel::find::<T>(key).map(|kernel| &raw const *kernel.spec()));
+                }
+                let key = key::<T>(&problem(depth, Mask::Full, true), ragged);
+                let kernel: Option<kernel::Launcher<'_, T>> = general.find(key);
+                found.extend(kernel.map(|kernel| &raw const *kernel.spec()));
             }
+            found
         }
+        let mut found = [found::<bf16>(), found::<f16>()].concat();
         found.sort_unstable();
         found.dedup();
-        assert_eq!(found.len(), kernel::INSTANCES.len());
-        let name = instance::<f16>(128, true, false).map(|kernel| kernel.spec().name);
-        assert_eq!(name, Some("attention::f16_d128_causal_even"));
+        assert_eq!(found.len(), kernel::INSTANCES.len() + general::INSTANCES.len());
+        let name = kernel::find::<f16>(key::<f16>(&problem(104, Mask::Causal, false), false));
+        assert_eq!(name.map(|kernel| kernel.spec().name), Some("attention::f16_d128_causal_even"));
     }
 
     /// NVIDIA's assembler accepts every instance: no spills, no local memory, and no note that it
@@ -143,7 +183,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let ptxas = env::var_os("TMA_PTXAS").map_or_else(|| root.join("target/tools/ptxas"), Into::into);
         assert!(ptxas.is_file(), "there is no ptxas at {}: run `cargo xtask setup`", ptxas.display());
-        for spec in &kernel::INSTANCES {
+        for spec in kernel::INSTANCES.iter().chain(&general::INSTANCES) {
             let file = env::temp_dir().join(format!("{}-{}.ptx", spec.entry, std::process::id()));
             fs::write(&file, spec.ptx).expect("the folder for temporary files can be written to");
             let output = Command::new(&ptxas)

@@ -2,6 +2,7 @@
 
 pub mod backward;
 mod error;
+pub mod general;
 pub mod kernel;
 mod launch;
 mod mask;
@@ -20,19 +21,30 @@ pub use self::launch::AttentionElement;
 /// Options of [`attention`] beyond softmax(Q · Kᵀ / √depth) · V.
 #[derive(Debug, Default)]
 pub struct AttentionOptions<'a> {
-    /// Whether a query sees only the keys up to its own position. The last query sees all keys:
-    /// with `queries` queries and `keys` keys, query `i` sees the keys up to `i + keys - queries`.
-    /// The result of a query that sees none is zero.
+    /// Whether a query sees only the keys up to its own position. The last query is at the position
+    /// of the last key: with `queries` queries and `keys` keys, query `i` is at position
+    /// `i + keys - queries`. The result of a query that sees no key is zero.
     pub causal: bool,
+    /// The number of keys before its own position that a query sees. `None` stands for all of them.
+    pub window: Option<usize>,
+    /// The number of keys after its own position that a query sees, unless `causal` hides them all.
+    /// `None` stands for all of them.
+    pub window_after: Option<usize>,
     /// The factor of the scores, which must be positive. `None` stands for 1 / √depth.
     pub scale: Option<f32>,
+    /// The limit of scores: a score `x`, after the scale, becomes `cap * tanh(x / cap)`.
+    pub soft_cap: Option<f32>,
+    /// The sink of each head of queries: a score that takes part in the softmax without a value. It
+    /// is not scaled or limited.
+    pub sinks: Option<TensorView<'a, f32, 1>>,
     /// The lengths of sequences that are packed one after the other.
     pub lengths: Option<Lengths<'a>>,
     /// The maximum number of blocks that run at the same time, for a GPU that is shared with other
     /// work. `None` stands for the number of multiprocessors.
     pub blocks: Option<usize>,
     /// The destination of the logarithm of each row's sum of exponentials, for merging results and
-    /// for gradients: batch × heads × queries. The value is -∞ for a query that sees no key.
+    /// for gradients: batch × heads × queries. It includes the exponential of the sink. For a query
+    /// that sees no key, the value is that of its sink, or -∞ without sinks.
     pub lse: Option<TensorViewMut<'a, f32, 3>>,
 }
 
@@ -55,7 +67,7 @@ pub struct Lengths<'a> {
 /// Queues `o = softmax(q · kᵀ · scale) · v`.
 ///
 /// `q` and `o` are batch × heads × queries × depth, `k` and `v` batch × heads × keys × depth, with
-/// a depth of 64, 128 or 256. There may be fewer heads of keys and values: each of them is then
+/// a depth of at most 256, a multiple of 8. There may be fewer heads of keys and values: each of them is then
 /// shared by the same number of adjacent heads of queries. Views need not be contiguous: a tensor
 /// of batch × sequence × heads × depth is passed as `tensor.view().permute([0, 2, 1, 3])`. If there
 /// are no keys, `o` is zero.

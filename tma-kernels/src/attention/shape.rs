@@ -54,7 +54,16 @@ pub(super) struct Problem {
     pub(super) units: usize,
     pub(super) mask: Mask,
     pub(super) scores: Scores,
+    /// Whether the general kernel computes it: for what the others have no instances.
+    pub(super) is_general: bool,
 }
+
+/// The depths for which kernels are compiled.
+pub(super) const DEPTHS: [usize; 3] = [64, 128, 256];
+
+/// The number of which a depth is a multiple: rows begin at multiples of 16 bytes. Source: CUDA
+/// driver API, `cuTensorMapEncodeTiled`, `globalStrides`.
+const DEPTH_MULTIPLE: usize = 8;
 
 impl Problem {
     /// Returns the problem for tensors of these shapes: `q`, `k`, `v` and `o`.
@@ -67,7 +76,7 @@ impl Problem {
         options: &AttentionOptions<'_>,
     ) -> Result<Self, AttentionError> {
         let [batch, heads, queries, depth] = q;
-        if ![64, 128, 256].contains(&depth) {
+        if depth == 0 || depth > 256 || !depth.is_multiple_of(DEPTH_MULTIPLE) {
             return Err(AttentionError::Depth { depth });
         }
         fits("k", &k, &[batch, k[1], k[2], depth])?;
@@ -77,8 +86,11 @@ impl Problem {
             fits("lse", &lse.shape(), &[batch, heads, queries])?;
         }
         let group = group(heads, k[1])?;
-        let scores = Scores::of(options.scale, None, depth)?;
-        let mask = Mask::of(options.causal, None, None, [queries, k[2]]);
+        if let Some(sinks) = &options.sinks {
+            fits("sinks", &sinks.shape(), &[heads])?;
+        }
+        let scores = Scores::of(options.scale, options.soft_cap, depth)?;
+        let mask = Mask::of(options.causal, options.window, options.window_after, [queries, k[2]]);
         let (sequences, longest) = match &options.lengths {
             None => (batch, queries),
             Some(lengths) => {
@@ -94,6 +106,26 @@ impl Problem {
         let units = sequences.checked_mul(heads).and_then(|all| all.checked_mul(of_head));
         let units = units.filter(|&units| units < MOST && queries < MOST && k[2] < MOST);
         let units = units.ok_or(AttentionError::TooLarge { queries, keys: k[2], heads, sequences })?;
-        Ok(Self { depth, heads, group, queries, keys: k[2], tiles, units, mask, scores })
+        // Threads of the other kernels store rows of the compiled depth.
+        let is_partial = options.lengths.is_some() && !DEPTHS.contains(&depth);
+        let is_window = matches!(mask, Mask::Window { .. });
+        let is_general = is_window || is_partial || options.soft_cap.is_some() || options.sinks.is_some();
+        Ok(Self { depth, heads, group, queries, keys: k[2], tiles, units, mask, scores, is_general })
+    }
+
+    /// Returns the depth of the kernel that computes this one: loads fill the columns beyond with
+    /// zeros, and stores omit them.
+    pub(super) fn kernel_depth(&self) -> usize {
+        match self.depth {
+            0..=64 => 64,
+            65..=128 => 128,
+            _ => 256,
+        }
+    }
+
+    /// Returns whether a work unit is two tiles of queries, which see together as many keys as those
+    /// of any other unit.
+    pub(super) fn has_pairs(&self) -> bool {
+        self.mask == Mask::Causal
     }
 }
