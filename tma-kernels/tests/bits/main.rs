@@ -65,12 +65,13 @@ pub(crate) fn hash<T: Element>(elements: &[T]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Returns a simulator under `seed`, and the names of the kernels that it runs from now on.
+/// Returns a simulator under `seed`, and the PTX of the kernels that it runs from now on. Kernels of
+/// modules that are made from others have the names of those.
 pub(crate) fn recording(seed: u64) -> (Device, Arc<Mutex<BTreeSet<&'static str>>>) {
     let launched = Arc::new(Mutex::new(BTreeSet::new()));
     let record = Arc::clone(&launched);
     let device = Device::simulator().seed(seed).rewriting(move |kernel| {
-        record.lock().unwrap_or_else(PoisonError::into_inner).insert(kernel.name);
+        record.lock().unwrap_or_else(PoisonError::into_inner).insert(kernel.ptx);
         None
     });
     (device, launched)
@@ -83,7 +84,7 @@ pub(crate) fn expect_all<'k>(
     instances: impl IntoIterator<Item = &'k KernelSpec>,
 ) {
     let launched = launched.lock().unwrap_or_else(PoisonError::into_inner);
-    let missing: Vec<_> =
-        instances.into_iter().map(|kernel| kernel.name).filter(|name| !launched.contains(name)).collect();
+    let missing = instances.into_iter().filter(|kernel| !launched.contains(kernel.ptx));
+    let missing: Vec<_> = missing.map(|kernel| kernel.name).collect();
     assert!(missing.is_empty(), "not launched: {missing:?}");
 }
