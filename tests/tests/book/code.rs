@@ -335,6 +335,15 @@ fn attention_averages_equal_values() -> anyhow::Result<()> {
     let options = AttentionOptions { causal: true, ..Default::default() };
     attention(&device, &q, &k, &v, &mut o, options)?;
     assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 1.0));
+
+    // Each query sees the 32 keys up to its own position, and the sink of its head.
+    let sinks = device.tensor(&[0.0], [1])?;
+    let options =
+        AttentionOptions { causal: true, window: Some(31), sinks: Some(sinks.view()), ..Default::default() };
+    attention(&device, &q, &k, &v, &mut o, options)?;
+    // All scores are 8, and the sink is 0.
+    let last = o.to_vec()?[63 * 64].to_f64();
+    assert!((last - 1.0 / (1.0 + (-8f64).exp() / 32.0)).abs() < 0.01);
     Ok(())
 }
 

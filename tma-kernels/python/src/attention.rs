@@ -9,9 +9,9 @@ operator! {
     /// Returns softmax(q · kᵀ · scale) · v, without writing the scores to memory.
     ///
     /// `q` is batch × heads × queries × depth, `k` and `v` are batch × heads × keys × depth, of
-    /// bfloat16 or float16, with a depth of 64, 128 or 256. There may be fewer heads of keys and
-    /// values, each for as many adjacent heads of queries. With `causal`, query i sees the keys up
-    /// to i + keys - queries. The default of `scale` is 1 / √depth. It has no gradient.
+    /// bfloat16 or float16, with a depth of at most 256, a multiple of 8. There may be fewer heads of
+    /// keys and values, each for as many adjacent heads of queries. With `causal`, query i sees the
+    /// keys up to i + keys - queries. The default of `scale` is 1 / √depth. It has no gradient.
     pub struct Attention<'a>("attention") {
         q: Tensor<'a>,
         k: Tensor<'a>,

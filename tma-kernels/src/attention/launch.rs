@@ -89,7 +89,7 @@ pub(super) fn queue<T: AttentionElement>(
     let general = general::table_of::<T>(
         left,
         right,
-        problem.has_pairs(),
+        problem.mask.has_pairs(),
         problem.scores.cap_scale(),
         sinks.map_or(no_sinks.slice(), GlobalSlice::new),
         count(problem.depth),

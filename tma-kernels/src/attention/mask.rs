@@ -48,6 +48,16 @@ impl Mask {
         }
     }
 
+    /// Returns whether late queries see more keys than early ones. A work unit is then two tiles, one
+    /// from each end of a sequence, which see together as many keys as those of any other unit.
+    pub(super) fn has_pairs(self) -> bool {
+        match self {
+            Self::Full => false,
+            Self::Causal => true,
+            Self::Window { left, .. } => left == UNBOUNDED,
+        }
+    }
+
     /// Returns the numbers of keys before and after a query's position that it sees, below 2^31.
     pub(super) fn bounds(self) -> [u32; 2] {
         match self {
@@ -149,6 +159,7 @@ mod tests {
         assert_eq!(mask(false, None, Some(0)), Mask::Causal);
         assert_eq!(mask(true, Some(4), None), Mask::Window { left: 4, right: 0 });
         assert_eq!(mask(false, Some(5), Some(2)), Mask::Window { left: UNBOUNDED, right: 2 });
+        assert!(mask(false, None, Some(2)).has_pairs() && !mask(true, Some(4), None).has_pairs());
     }
 
     #[test]

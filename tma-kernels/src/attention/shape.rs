@@ -102,7 +102,7 @@ impl Problem {
             }
         };
         let tiles = longest.div_ceil(QUERIES);
-        let of_head = if mask == Mask::Causal { tiles.div_ceil(2) } else { tiles };
+        let of_head = if mask.has_pairs() { tiles.div_ceil(2) } else { tiles };
         let units = sequences.checked_mul(heads).and_then(|all| all.checked_mul(of_head));
         let units = units.filter(|&units| units < MOST && queries < MOST && k[2] < MOST);
         let units = units.ok_or(AttentionError::TooLarge { queries, keys: k[2], heads, sequences })?;
@@ -123,9 +123,4 @@ impl Problem {
         }
     }
 
-    /// Returns whether a work unit is two tiles of queries, which see together as many keys as those
-    /// of any other unit.
-    pub(super) fn has_pairs(&self) -> bool {
-        self.mask == Mask::Causal
-    }
 }
