@@ -2,8 +2,11 @@
 //! that can be loaded: `tests/rivals` starts them, and requests [slices in
 //! alternation](super::serve) from this program.
 //!
-//! Queries, keys and values are `bf16`, normally distributed. There are 16 × 16384 queries in
+//! Besides masks there are windows, soft caps and sinks, and heads of other depths than those of the
+//! compiled kernels. Queries, keys and values are `bf16`, normally distributed. There are 16 × 16384 queries in
 //! total, in one sequence or in several.
+
+use std::ops::Range;
 
 use anyhow::ensure;
 use serde_json::json;
@@ -21,7 +24,9 @@ const QUERIES: usize = 16 * 16384;
 /// The lengths of a sequence, which has equally many queries and keys.
 const LENGTHS: [usize; 6] = [512, 1024, 2048, 4096, 8192, 16384];
 /// The number of elements of a head.
-const DEPTHS: [usize; 3] = [64, 128, 256];
+const DEPTHS: [usize; 6] = [64, 80, 96, 128, 192, 256];
+/// The limit of scores, whose standard deviation is 1.
+const SOFT_CAP: f32 = 2.0;
 /// The number of rows of the result that the host computes.
 const ROWS: usize = 24;
 /// The largest absolute error of an element. Elements are about 1/√keys, and rounded to `bf16`.
@@ -44,68 +49,119 @@ impl Mask {
             Self::Causal => "causal",
         }
     }
+}
 
-    /// Returns how many of the keys query `i` sees.
-    fn seen(self, i: usize, keys: usize) -> usize {
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Attention with a mask.
+    Masked(Mask),
+    /// With a causal mask that also hides keys which are far away.
+    Window,
+    /// With a causal mask and capped scores.
+    SoftCap,
+    /// With a causal mask and a sink per head.
+    Sinks,
+}
+
+impl Form {
+    /// Returns the name in results.
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Full => keys,
-            Self::Causal => i + 1,
+            Self::Masked(mask) => mask.name(),
+            Self::Window => "window",
+            Self::SoftCap => "soft_cap",
+            Self::Sinks => "sinks",
+        }
+    }
+
+    /// Returns which of the keys query `i` sees.
+    fn seen(self, i: usize, keys: usize) -> Range<usize> {
+        match self {
+            Self::Masked(Mask::Full) => 0..keys,
+            Self::Masked(Mask::Causal) | Self::SoftCap | Self::Sinks => 0..i + 1,
+            Self::Window => i.saturating_sub(window(keys))..i + 1,
+        }
+    }
+
+    /// Returns the limit of scores.
+    fn soft_cap(self) -> Option<f32> {
+        match self {
+            Self::SoftCap => Some(SOFT_CAP),
+            Self::Masked(_) | Self::Window | Self::Sinks => None,
         }
     }
 }
 
-/// A kernel of attention with one mask.
+/// Returns how many keys before its own position a query sees through a window.
+const fn window(keys: usize) -> usize {
+    keys / 4
+}
+
+/// A kernel of attention in one form.
 pub struct Contestant {
     /// The name in results.
     pub name: &'static str,
-    /// The mask that the kernel applies.
-    pub mask: Mask,
+    /// What the kernel computes.
+    pub form: Form,
     /// The numbers of elements that its heads may have.
     pub depths: &'static [usize],
     /// Queues the kernel.
-    queue: fn(&Stream, &mut Heads) -> anyhow::Result<()>,
+    queue: fn(&Stream, &mut Heads, Form) -> anyhow::Result<()>,
 }
 
-/// All kernels. To add one, add a line for each of its masks.
+/// All kernels. To add one, add a line for each of its forms.
 #[rustfmt::skip]
-pub const CONTESTANTS: [Contestant; 4] = [
-    Contestant { name: "example", mask: Mask::Full, depths: &[128], queue: example::<false> },
-    Contestant { name: "example", mask: Mask::Causal, depths: &[128], queue: example::<true> },
-    Contestant { name: "tma_kernels", mask: Mask::Full, depths: &DEPTHS, queue: library::<false> },
-    Contestant { name: "tma_kernels", mask: Mask::Causal, depths: &DEPTHS, queue: library::<true> },
+pub const CONTESTANTS: [Contestant; 7] = [
+    Contestant { name: "example", form: Form::Masked(Mask::Full), depths: &[128], queue: example::<false> },
+    Contestant { name: "example", form: Form::Masked(Mask::Causal), depths: &[128], queue: example::<true> },
+    Contestant { name: "tma_kernels", form: Form::Masked(Mask::Full), depths: &DEPTHS, queue: library },
+    Contestant { name: "tma_kernels", form: Form::Masked(Mask::Causal), depths: &DEPTHS, queue: library },
+    Contestant { name: "tma_kernels", form: Form::Window, depths: &[64, 128, 256], queue: library },
+    Contestant { name: "tma_kernels", form: Form::SoftCap, depths: &[64, 128, 256], queue: library },
+    Contestant { name: "tma_kernels", form: Form::Sinks, depths: &[64, 128, 256], queue: library },
 ];
 
-fn library<const CAUSAL: bool>(stream: &Stream, Heads { q, k, v, o }: &mut Heads) -> anyhow::Result<()> {
+fn library(stream: &Stream, heads: &mut Heads, form: Form) -> anyhow::Result<()> {
+    let Heads { q, k, v, o, sinks } = heads;
     let [heads, length, depth] = q.shape();
     let (shape, head) = ([1, heads, length, depth], length * depth);
     let strides = [heads * head, head, depth, 1];
     let [q, k, v] = [&*q, &*k, &*v].map(|tensor| tensor.view().with_strides(shape, strides));
-    let options = AttentionOptions { causal: CAUSAL, ..AttentionOptions::default() };
+    let options = AttentionOptions {
+        causal: form != Form::Masked(Mask::Full),
+        window: (form == Form::Window).then_some(window(length)),
+        soft_cap: form.soft_cap(),
+        sinks: (form == Form::Sinks).then_some(sinks.view()),
+        ..AttentionOptions::default()
+    };
     Ok(attention(stream, q?, k?, v?, o.view_mut().with_strides(shape, strides)?, options)?)
 }
 
-fn example<const CAUSAL: bool>(stream: &Stream, heads: &mut Heads) -> anyhow::Result<()>
+fn example<const CAUSAL: bool>(stream: &Stream, heads: &mut Heads, _form: Form) -> anyhow::Result<()>
 where
     forward::attention::Instance<bf16, CAUSAL>: forward::attention::Compiled,
 {
-    let Heads { q, k, v, o } = heads;
+    let Heads { q, k, v, o, .. } = heads;
     let [heads, queries, depth] = q.shape();
     let grid = Grid::new(u32::try_from(queries.div_ceil(128))?, u32::try_from(heads)?, 1);
     let (keys, scale) = (u32::try_from(k.shape()[1])?, std::f32::consts::LOG2_E / (depth as f32).sqrt());
     Ok(forward::attention::launch::<bf16, CAUSAL>(stream, grid, &*q, &*k, &*v, o, keys, 0, scale)?)
 }
 
-/// Returns `attention/MASK/KERNEL`, as in results.
+/// Returns `attention/FORM/KERNEL`, as in results.
 pub fn name(contestant: &Contestant) -> String {
-    format!("attention/{}/{}", contestant.mask.name(), contestant.name)
+    format!("attention/{}/{}", contestant.form.name(), contestant.name)
 }
 
-/// Queries, keys, values and the result, each of heads of all sequences × length × depth.
+/// Queries, keys, values and the result, each of heads of all sequences × length × depth, and a sink
+/// per head.
 pub struct Heads {
     q: DeviceTensor<bf16, 3>,
     k: DeviceTensor<bf16, 3>,
     v: DeviceTensor<bf16, 3>,
     o: DeviceTensor<bf16, 3>,
+    sinks: DeviceTensor<f32, 1>,
 }
 
 impl Heads {
@@ -117,14 +173,15 @@ impl Heads {
     pub fn new(device: &Device, shape: [usize; 3]) -> Result<Self, Error> {
         let tensor = |seed| device.tensor(&numbers(seed, shape.iter().product()), shape);
         let (q, k, v) = (tensor(Q)?, tensor(K)?, tensor(V)?);
-        Ok(Self { q, k, v, o: device.filled_bytes(shape, 0xff)? })
+        let sinks = device.tensor(&sinks(shape[0]), [shape[0]])?;
+        Ok(Self { q, k, v, o: device.filled_bytes(shape, 0xff)?, sinks })
     }
 
     /// Returns the number of operations: 4 for each element of each pair of a query and a key it
     /// sees.
-    pub fn operations(&self, mask: Mask) -> f64 {
+    pub fn operations(&self, form: Form) -> f64 {
         let [heads, length, depth] = self.q.shape();
-        let pairs: usize = (0..length).map(|i| mask.seen(i, length)).sum();
+        let pairs: usize = (0..length).map(|i| form.seen(i, length).len()).sum();
         4.0 * (heads * pairs * depth) as f64
     }
 
@@ -144,11 +201,17 @@ impl Heads {
         stream.synchronize()?;
         let found = self.o.to_vec()?;
         let [q, k, v] = [Q, K, V].map(|seed| numbers(seed, heads * length * depth));
+        let sinks = sinks(heads);
         for sample in 0..ROWS as u64 {
             let row = (hash(94, sample) % (heads * length) as u64) as usize;
-            let (first, seen) = (row / length * length, contestant.mask.seen(row % length, length));
-            let [k, v] = [&k, &v].map(|all| &all[first * depth..][..seen * depth]);
-            let wanted = reference(&q[row * depth..][..depth], k, v);
+            let (head, seen) = (row / length, contestant.form.seen(row % length, length));
+            let first = head * length + seen.start;
+            let [k, v] = [&k, &v].map(|all| &all[first * depth..][..seen.len() * depth]);
+            let softmax = Softmax {
+                soft_cap: contestant.form.soft_cap().map(f64::from),
+                sink: (contestant.form == Form::Sinks).then_some(f64::from(sinks[head])),
+            };
+            let wanted = reference_of(&q[row * depth..][..depth], k, v, softmax);
             let found = found[row * depth..].iter().zip(&wanted);
             let is_right = found.clone().all(|(found, wanted)| (found.to_f64() - wanted).abs() <= TOLERANCE);
             ensure!(is_right, "row {row} of {heads} × {length} is wrong");
@@ -162,7 +225,7 @@ impl Heads {
     ///
     /// Errors of the launch.
     pub fn queue(&mut self, contestant: &Contestant, stream: &Stream) -> anyhow::Result<()> {
-        (contestant.queue)(stream, self)
+        (contestant.queue)(stream, self, contestant.form)
     }
 }
 
@@ -170,6 +233,12 @@ impl Heads {
 const Q: u64 = 95;
 const K: u64 = 96;
 const V: u64 = 97;
+const SINKS: u64 = 98;
+
+/// Returns a sink per head. A row of 1000 keys has a logarithm of its sum of about 7.
+fn sinks(heads: usize) -> Vec<f32> {
+    noise_of(heads, |i| 7.0 + normal(SINKS, i) as f32)
+}
 
 fn numbers(seed: u64, len: usize) -> Vec<bf16> {
     noise_of(len, |i| bf16::from_f64(normal(seed, i)))
@@ -177,12 +246,28 @@ fn numbers(seed: u64, len: usize) -> Vec<bf16> {
 
 /// Computes a row of the result in `f64`.
 pub(super) fn reference(query: &[bf16], keys: &[bf16], values: &[bf16]) -> Vec<f64> {
+    reference_of(query, keys, values, Softmax { soft_cap: None, sink: None })
+}
+
+/// Options of a softmax.
+#[derive(Clone, Copy)]
+struct Softmax {
+    /// The limit of scores.
+    soft_cap: Option<f64>,
+    /// A score without a value.
+    sink: Option<f64>,
+}
+
+/// Computes a row of the result in `f64`, with options.
+fn reference_of(query: &[bf16], keys: &[bf16], values: &[bf16], softmax: Softmax) -> Vec<f64> {
+    let capped = |score: f64| softmax.soft_cap.map_or(score, |cap| cap * (score / cap).tanh());
+    let sink = softmax.sink.unwrap_or(f64::NEG_INFINITY);
     let dot = |key: &[bf16]| query.iter().zip(key).map(|(a, b)| a.to_f64() * b.to_f64()).sum::<f64>();
     let scores: Vec<f64> =
-        keys.chunks(query.len()).map(|key| dot(key) / (query.len() as f64).sqrt()).collect();
-    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        keys.chunks(query.len()).map(|key| capped(dot(key) / (query.len() as f64).sqrt())).collect();
+    let top = scores.iter().copied().fold(sink, f64::max);
     let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
-    let total: f64 = weights.iter().sum();
+    let total = weights.iter().sum::<f64>() + (sink - top).exp();
     let weighted = |column: usize| {
         let values = values.chunks(query.len()).map(|value: &[bf16]| value[column].to_f64());
         values.zip(&weights).map(|(value, weight)| value * weight).sum::<f64>() / total
@@ -190,7 +275,7 @@ pub(super) fn reference(query: &[bf16], keys: &[bf16], values: &[bf16]) -> Vec<f
     (0..query.len()).map(weighted).collect()
 }
 
-/// Returns the names of the contestants: mask and kernel.
+/// Returns the names of the contestants: form and kernel.
 pub fn names() -> Vec<String> {
     let names = CONTESTANTS.iter().map(name);
     names.map(|name| name.trim_start_matches("attention/").to_owned()).collect()
@@ -257,7 +342,7 @@ fn rounds(
     heads: &mut Heads,
     contestant: &Contestant,
 ) -> anyhow::Result<Vec<Measured>> {
-    let operations = heads.operations(contestant.mask);
+    let operations = heads.operations(contestant.form);
     let mut queue = || heads.queue(contestant, slices.stream);
     let slice = slices.prepare(&mut queue)?;
     // SAFETY: `heads` are the tensors of the slice, and are borrowed.
@@ -271,13 +356,13 @@ mod tests {
     #[test]
     fn every_kernel_is_right_on_the_simulator() {
         let plan = Plan { check_only: true, ..Plan::default() };
-        assert_eq!(check(&Device::simulator(), &plan).unwrap(), [true; 8]);
+        assert_eq!(check(&Device::simulator(), &plan).unwrap(), [true; 23]);
     }
 
     #[test]
     fn a_mask_halves_the_work() {
         let heads = Heads::new(&Device::simulator(), [1, 128, 64]).unwrap();
-        assert_eq!(heads.operations(Mask::Full), 4.0 * 64.0 * 128.0 * 128.0);
-        assert_eq!(heads.operations(Mask::Causal), 4.0 * 64.0 * (128.0 * 129.0 / 2.0));
+        assert_eq!(heads.operations(Form::Masked(Mask::Full)), 4.0 * 64.0 * 128.0 * 128.0);
+        assert_eq!(heads.operations(Form::Masked(Mask::Causal)), 4.0 * 64.0 * (128.0 * 129.0 / 2.0));
     }
 }

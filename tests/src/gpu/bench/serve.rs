@@ -2,7 +2,7 @@
 //! kernels of this process, one line of the standard input at a time.
 //!
 //! A line is `BENCHMARK/CONTESTANT SHAPE`, as in results: `products/bf16/NAME 4096x8192x1024`,
-//! `attention/MASK/NAME 16x4096x128`, `attention_backward/MASK/NAME 16x4096x128`,
+//! `attention/FORM/NAME 16x4096x128`, `attention_backward/MASK/NAME 16x4096x128`,
 //! `grouped/bf16/tma_kernels 8x4096x7168`, `few_rows/cold/scaled 8x7168x2048` or `decode/CACHE/NAME
 //! 16x32x8x8192`. The response is a JSON line, with `tflops` and the state of the GPU, or with
 //! `error`. For `decode` and `few_rows`, `tflops` are terabytes per second. The contestant and its
@@ -110,7 +110,7 @@ fn of_attention<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> an
     let kernel = kernel.with_context(|| format!("there is no kernel `{name}`"))?;
     let mut tensors = Heads::new(slices.stream.device(), shape)?;
     tensors.check(kernel, slices.stream)?;
-    let operations = tensors.operations(kernel.mask);
+    let operations = tensors.operations(kernel.form);
     let slice = slices.prepare(&mut || tensors.queue(kernel, slices.stream))?;
     Ok(Box::new(move || {
         let mut queue = || tensors.queue(kernel, slices.stream);
