@@ -3,14 +3,13 @@
 use tma_runtime::tma_module;
 
 /// [`forward`](super::kernel::forward) with run-time masks. It is made from the instances with a
-/// causal mask: a query sees one key more, and one less, than the query before it.
+/// causal mask: the window of a query begins and ends one key after that of the query before it.
 #[tma_module(from = crate::attention::kernel::forward, only = ["*_causal_*"])]
 pub mod kernel {
     /// The factor from natural to base-2 logarithms: the nearest `f32`.
     const LOG2_E: f32 = 12_102_203.0 / 8_388_608.0;
 
-    /// Lowers the registers of the warpgroup that loads. It takes more than 24 for a mask that is
-    /// known at run time.
+    /// Lowers the registers of the warpgroup that loads. The bounds of windows need more than 24.
     #[tma_device]
     fn lower_registers() {
         setmaxnreg_dec::<40>();
@@ -29,12 +28,11 @@ pub mod kernel {
     }
 
     /// Returns the keys that a query sees: `left` before its position, which is
-    /// `row + keys - queries`, and `right` after it. Both are below 2^31, and so no difference is
-    /// below -2^31.
+    /// `row + keys - queries`, and `right` after it. Both are below 2^31. No difference overflows.
     #[tma_device]
     fn sight<const CAUSAL: bool>(row: u32, queries: u32, keys: u32, left: u32, right: u32) -> Sight {
         let position = (row + keys) as i32 - queries as i32;
-        // No query of a tile whose first one begins before `-QUERIES` is past its window's start.
+        // If this is at most `-QUERIES`, all queries of the tile see the first key.
         let first = max(position, left as i32 - QUERIES as i32) - left as i32;
         let end = min(position, keys as i32 - 1 - right as i32) + right as i32 + 1;
         Sight { first, end }
@@ -92,8 +90,8 @@ pub mod kernel {
     ) where
         f32: StoreAs<T>,
     {
-        // Known only here: its product with a thread's row would take registers from the loop over
-        // keys, and ptxas would move other values to local memory.
+        // Not known before this point. Otherwise its product with a thread's row would take two
+        // registers through the loop over keys, which has none left.
         let stride = if count > 0 { stride } else { 0 };
         out.store_to(rows.matrix(first, [count, depth], stride), [to, 0]);
     }
