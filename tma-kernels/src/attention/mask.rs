@@ -27,13 +27,14 @@ const UNBOUNDED: u32 = i32::MAX as u32;
 impl Mask {
     /// Returns the mask of options: `window` keys before a query's position and `window_after`
     /// keys after it, each of which may be absent, and none after it if `causal`. Bounds beyond
-    /// the ends of all sequences, which have at most so many queries and keys, hide nothing.
+    /// the ends of all sequences, which have at most `most` queries and keys, hide nothing.
     pub(super) fn of(
         causal: bool,
         window: Option<usize>,
         window_after: Option<usize>,
-        [queries, keys]: [usize; 2],
+        most: [usize; 2],
     ) -> Self {
+        let [queries, keys] = most;
         // The last query is at position `keys - 1`, the first one at `keys - queries`.
         let left = window.filter(|&left| left.saturating_add(1) < keys);
         let right = if causal { Some(0) } else { window_after };
