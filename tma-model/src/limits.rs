@@ -89,7 +89,7 @@ pub const PARAM_BYTES: u64 = 4096;
 /// Maximum ranks of a team, the devices that run one kernel together: the GPUs that NVLink joins in
 /// one host. Source: NVIDIA DGX H100/H200 User Guide, "Introduction to NVIDIA DGX H100/H200
 /// Systems".
-pub const TEAM_RANKS: usize = 8;
+pub const TEAM_RANKS: u32 = 8;
 
 /// Maximum dimensions of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`,
 /// `tensorRank`.

@@ -55,6 +55,9 @@ impl Error {
             Self::Trace { .. } => "TMA0631",
             Self::Deadlock { .. } => "TMA0632",
             Self::Unwatched { .. } => "TMA0633",
+            Self::TeamSize { .. } => "TMA0634",
+            Self::NoPeerAccess { .. } => "TMA0635",
+            Self::NoRank { .. } | Self::RankCount { .. } => "TMA0636",
             Self::PtxNotKept { .. } => "TMA0560",
         }
     }

@@ -5,6 +5,7 @@
 use super::status::KernelNames;
 use super::{ArgumentKind, Error};
 use std::fmt;
+use tma_model::limits::TEAM_RANKS;
 use tma_model::rule::Rule;
 
 impl fmt::Display for Error {
@@ -263,6 +264,32 @@ impl fmt::Display for Error {
                  PTX declares {}; rebuild the package, or correct the `params` of a hand-written entry",
                 parameters(wanted),
                 parameters(found)
+            ),
+            Self::TeamSize { found } => write!(
+                f,
+                "a team has 1 to {TEAM_RANKS} ranks: {found} were requested; use the GPUs that NVLink joins in \
+                 one host, at most {TEAM_RANKS}"
+            ),
+            Self::NoPeerAccess { from, to, status } => {
+                write!(
+                    f,
+                    "the devices of a team must access each other's memory: {from} cannot access {to}"
+                )?;
+                match status {
+                    Some(status) => write!(f, ": {status}")?,
+                    None => {}
+                }
+                f.write_str(
+                    "; choose GPUs that NVLink or a common PCIe switch joins (`nvidia-smi topo -p2p r` lists them)",
+                )
+            }
+            Self::NoRank { rank, ranks } => {
+                write!(f, "the team has no rank {rank}: it has {}, numbered from 0", counted(*ranks, "rank"))
+            }
+            Self::RankCount { what, found, ranks } => write!(
+                f,
+                "wrong number of {what}: {found} were passed, but the team has {}; pass one for each rank",
+                counted(*ranks, "rank")
             ),
             Self::Driver { operation, status } => write!(f, "the driver failed to {operation}: {status}"),
         }

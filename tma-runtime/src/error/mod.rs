@@ -426,6 +426,40 @@ pub enum Error {
         wanted: Vec<Option<u64>>,
     },
 
+    /// A team would have no ranks, or too many.
+    TeamSize {
+        /// The requested number of ranks.
+        found: usize,
+    },
+
+    /// A GPU of a team cannot access the memory of another.
+    NoPeerAccess {
+        /// The GPU that would access the memory.
+        from: DeviceId,
+        /// The GPU whose memory it is.
+        to: DeviceId,
+        /// The driver's status; `None` if the driver says that there is no access.
+        status: Option<DriverStatus>,
+    },
+
+    /// A team has no rank of this number.
+    NoRank {
+        /// The requested rank, from 0.
+        rank: usize,
+        /// The number of ranks.
+        ranks: usize,
+    },
+
+    /// A call with something for each rank of a team has another number of them.
+    RankCount {
+        /// What each rank takes one of, in the plural.
+        what: &'static str,
+        /// The number that was passed.
+        found: usize,
+        /// The number of ranks.
+        ranks: usize,
+    },
+
     /// Any other driver call failed.
     Driver {
         /// The operation that failed.

@@ -3,6 +3,11 @@
 use super::Error;
 
 impl Error {
+    /// Returns whether there is no GPU, no driver, or no backend for them.
+    pub(crate) const fn is_absence(&self) -> bool {
+        matches!(self, Self::NoBackend | Self::NoDriver { .. } | Self::NoDevice { .. })
+    }
+
     /// Returns whether a launch was refused because of the kernel's requirements or the launch's
     /// options, so that another instance or other options may succeed. Nothing has run in that
     /// case. Wrong arguments do not count, nor does anything that a kernel does.
@@ -56,6 +61,10 @@ impl Error {
             | Self::Trace { .. }
             | Self::Deadlock { .. }
             | Self::Unwatched { .. }
+            | Self::TeamSize { .. }
+            | Self::NoPeerAccess { .. }
+            | Self::NoRank { .. }
+            | Self::RankCount { .. }
             | Self::HostMemory { .. }
             | Self::PtxNotKept { .. } => false,
         }

@@ -179,6 +179,15 @@ fn every_error() -> Vec<Error> {
             kernel,
             why: "the PTX has no kernel `copy`; compile it with this project's build script".to_owned(),
         },
+        Error::TeamSize { found: 9 },
+        Error::NoPeerAccess { from: DeviceId::Cuda(0), to: DeviceId::Cuda(2), status: None },
+        Error::NoPeerAccess {
+            from: DeviceId::Cuda(2),
+            to: DeviceId::Cuda(0),
+            status: Some(status(711, "CUDA_ERROR_TOO_MANY_PEERS")),
+        },
+        Error::NoRank { rank: 2, ranks: 2 },
+        Error::RankCount { what: "lists of arguments", found: 3, ranks: 2 },
         Error::NoSimulator,
     ]
 }
@@ -204,7 +213,8 @@ fn messages_begin_with_their_code() {
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
         "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619", "TMA0620",
         "TMA0621", "TMA0622", "TMA0623", "TMA0624", "TMA0625", "TMA0626", "TMA0627", "TMA0628",
-        "TMA0629", "TMA0630", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0632", "TMA0633", "TMA0906",
+        "TMA0629", "TMA0630", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0632", "TMA0633",
+        "TMA0634", "TMA0635", "TMA0635", "TMA0636", "TMA0636", "TMA0906",
     ];
     assert_eq!(codes, wanted);
 }

@@ -119,6 +119,19 @@ impl Context {
         Self::keep(&mut opened, context)
     }
 
+    /// Lets kernels of this context access all memory of the other one.
+    pub(crate) fn enable_peer(&self, peer: &Self) -> Result<(), Error> {
+        let refused = |status| Error::NoPeerAccess { from: self.id, to: peer.id, status };
+        let failed = |code| refused(Some(self.driver.status(code)));
+        let [from, to] = [self, peer].map(|context| self.driver.device(context.ordinal).map_err(failed));
+        if !self.driver.can_access_peer(from?, to?).map_err(failed)? {
+            return Err(refused(None));
+        }
+        let _current = self.make_current()?;
+        // SAFETY: contexts are kept until the process ends.
+        unsafe { self.driver.enable_peer_access(peer.raw) }.map_err(failed)
+    }
+
     /// Returns the number of GPUs that the driver sees.
     pub(crate) fn count() -> Result<u32, Error> {
         let driver = driver::driver()?;
