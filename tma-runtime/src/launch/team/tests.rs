@@ -5,6 +5,7 @@ use crate::launch::{GlobalSlice, GlobalSliceMut, KernelParts, ParamKind, ParamSp
 use crate::spec::{Cluster, Scalar};
 use crate::tensor::symmetric::SymmetricTensor;
 use std::ops::Range;
+use tma_model::limits::TEAM_RANKS;
 
 /// The seeds of each test.
 const SEEDS: Range<u64> = 0..8;
@@ -120,17 +121,39 @@ impl Tensors {
     }
 }
 
+/// Launches the kernel on a team, and checks the results of all ranks.
+fn check(team: &Team) -> Result<(), Error> {
+    let mut tensors = Tensors::new(team)?;
+    tensors.launch(team)?;
+    let sum = |element| (0..team.ranks()).map(|rank| 2 * value(rank, element)).sum();
+    let wanted: Vec<u32> = (0..LEN).map(sum).collect();
+    assert_eq!(tensors.out.to_vecs()?, vec![wanted; team.ranks()], "{team:?}");
+    Ok(())
+}
+
 #[test]
 fn all_ranks_add_up_the_data_of_all() -> Result<(), Error> {
     for ranks in 1..=4 {
         for seed in SEEDS {
-            let team = Team::simulator(ranks)?.seed(seed);
-            let mut tensors = Tensors::new(&team)?;
-            tensors.launch(&team)?;
-            let sum = |element| (0..ranks).map(|rank| 2 * value(rank, element)).sum();
-            let wanted: Vec<u32> = (0..LEN).map(sum).collect();
-            assert_eq!(tensors.out.to_vecs()?, vec![wanted; ranks], "{ranks} ranks, seed {seed}");
+            check(&Team::simulator(ranks)?.seed(seed))?;
         }
+    }
+    Ok(())
+}
+
+/// Runs on the GPUs of the machine, each with a rank and the first one with two. Without GPUs there
+/// is no such team.
+#[test]
+fn ranks_run_on_gpus_of_their_own_or_share_one() -> Result<(), Error> {
+    let gpus = Device::all_cuda()?.len() as u32;
+    if gpus == 0 {
+        assert!(Team::cuda(&[0, 0]).is_err_and(|error| error.is_absence()));
+        return Ok(());
+    }
+    let all: Vec<u32> = (0..gpus.min(TEAM_RANKS)).collect();
+    for team in [Team::cuda(&[0, 0])?, Team::cuda(&all)?] {
+        (0..20).try_for_each(|_| check(&team))?;
+        team.synchronize()?;
     }
     Ok(())
 }
