@@ -59,7 +59,9 @@ fn residents(
     if config.cooperative {
         return Some(count);
     }
-    let picks = config.seed % 2 == 1 && config.host_threads == 0 && context.program.shares_memory();
+    // Ranks of a team are interleaved on one thread of the host in any case.
+    let is_interleaved = config.host_threads == 0 || clusters.contexts.len() > 1;
+    let picks = config.seed % 2 == 1 && is_interleaved && context.program.shares_memory();
     let blocks = config.cluster.iter().product::<u32>().max(1);
     let most = u64::from(MOST_BLOCKS / blocks).min(count);
     let concurrent = || 2 + Random::new(config.seed.wrapping_add(rank) ^ RESIDENTS).below(most - 1);

@@ -48,7 +48,7 @@ pub struct LaunchConfig {
     /// The checks beyond those of bounds and alignment.
     pub checks: Checks,
     /// The number of clusters that run at a time, 256 at most. A cooperative launch ignores it and
-    /// interleaves all its clusters.
+    /// interleaves all its clusters. So does a team of several ranks, with some of their clusters.
     ///
     /// 0, the default, means one for each core of the host, unless the number could matter to the
     /// kernel ([`Kernel::shares_memory`](crate::Kernel::shares_memory)). Such a kernel runs one

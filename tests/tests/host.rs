@@ -5,7 +5,7 @@
 use std::ops::Mul;
 use std::path::Path;
 
-use tma_runtime::launch::Instances;
+use tma_runtime::launch::{Arg, GlobalSlice, GlobalSliceMut, Instances, launch_team};
 use tma_runtime::prelude::*;
 use tma_runtime::tune::{Cache, Tuner, candidates};
 use tma_tests::sources::code_blocks;
@@ -309,6 +309,22 @@ fn tuned_sum(folder: &Path) -> Result<Cache, Error> {
     stream.synchronize()?;
     assert_eq!(total.to_vec()?, [4096.0]);
     Ok(tuned.cache)
+}
+
+#[test]
+fn teams() -> Result<(), Error> {
+    let team = Team::open()?;
+    let of_ranks: Vec<_> = (0..team.ranks()).map(|rank| vec![rank as f32; 128]).collect();
+    let values = team.tensors(&of_ranks, [128])?;
+    let mut totals = team.zeros::<f32, 1>([1])?;
+    let args = values.views().zip(totals.views_mut()).map(|(values, total)| {
+        vec![Arg::global(GlobalSlice::new(values)), Arg::global_mut(GlobalSliceMut::new(total))]
+    });
+    launch_team(&team, &sum::SPEC, Grid::x(1), &args.collect::<Vec<_>>())?;
+    for (rank, total) in totals.to_vecs()?.into_iter().enumerate() {
+        assert_eq!(total, [128.0 * rank as f32]);
+    }
+    Ok(())
 }
 
 #[test]

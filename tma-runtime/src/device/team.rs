@@ -1,6 +1,6 @@
 //! Teams: devices that run one kernel together.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tma_model::limits::TEAM_RANKS;
 
@@ -15,7 +15,8 @@ const SIMULATED: usize = 2;
 /// Devices that run one kernel together, each of which can access the memory of the others: 1 to 8
 /// GPUs of one host, or simulated devices. A device is identified by its *rank*, from 0.
 ///
-/// A team is cheap to clone and may be shared between threads.
+/// A team is cheap to clone and may be shared between threads. Launches of several threads are
+/// queued in the same order on all ranks.
 ///
 /// Launches on the team are queued on a stream of each rank, [`stream`](Self::stream), and run in
 /// order there. Ranks are not ordered with each other, except as their kernels synchronise: a rank
@@ -37,8 +38,15 @@ const SIMULATED: usize = 2;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Team {
+    ranks: Arc<Ranks>,
+}
+
+#[derive(Debug)]
+struct Ranks {
     /// The stream of each rank.
-    streams: Arc<[Stream]>,
+    streams: Vec<Stream>,
+    /// Held while a launch is queued on all streams.
+    queueing: Mutex<()>,
 }
 
 /// Asserts that teams may be used from any thread.
@@ -108,12 +116,13 @@ impl Team {
 
     fn new(backends: impl Iterator<Item = Backend>) -> Result<Self, Error> {
         let streams = backends.map(|backend| Device { backend }.stream());
-        Ok(Self { streams: streams.collect::<Result<Vec<_>, _>>()?.into() })
+        let streams = streams.collect::<Result<_, _>>()?;
+        Ok(Self { ranks: Arc::new(Ranks { streams, queueing: Mutex::default() }) })
     }
 
     /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
-        self.streams.len()
+        self.ranks.streams.len()
     }
 
     /// Returns the device of a rank.
@@ -127,7 +136,7 @@ impl Team {
 
     /// Returns the devices of all ranks, in order.
     pub fn devices(&self) -> impl ExactSizeIterator<Item = &Device> {
-        self.streams.iter().map(Stream::device)
+        self.streams().map(Stream::device)
     }
 
     /// Returns the stream of a rank, on which launches of the team are queued.
@@ -136,12 +145,18 @@ impl Team {
     ///
     /// [`Error::NoRank`].
     pub fn stream(&self, rank: usize) -> Result<&Stream, Error> {
-        self.streams.get(rank).ok_or(Error::NoRank { rank, ranks: self.ranks() })
+        self.ranks.streams.get(rank).ok_or(Error::NoRank { rank, ranks: self.ranks() })
     }
 
     /// Returns the streams of all ranks, in order.
     pub(crate) fn streams(&self) -> impl ExactSizeIterator<Item = &Stream> {
-        self.streams.iter()
+        self.ranks.streams.iter()
+    }
+
+    /// Lets no other thread queue a launch on the team until the result is dropped: launches must
+    /// have the same order on all ranks, or two of them would wait for each other.
+    pub(crate) fn queue_alone(&self) -> MutexGuard<'_, ()> {
+        self.ranks.queueing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until everything queued on the devices of all ranks has run.

@@ -247,7 +247,11 @@ impl Context {
         let Some(Launch { spec, shape, module, .. }) = launches.first() else { return Ok(()) };
         speed::warn_if_slow();
         let watch = self.hooks.watch();
-        let config = self.config(spec, *shape, watch.as_ref().map(|(events, _)| *events));
+        let mut config = self.config(spec, *shape, watch.as_ref().map(|(events, _)| *events));
+        if launches.len() > 1 {
+            // The ranks access each other's memory, even if no strong access shows it.
+            config.checks.global_order = ptx_sim::GlobalOrder::Always;
+        }
         let kernel = spec.name;
         let refused = |error| match error {
             ptx_sim::Error::Blocks { found, limit } => {

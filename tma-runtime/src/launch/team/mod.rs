@@ -122,6 +122,7 @@ pub(crate) fn share(team: &Team, args: &[Arg<'_>]) {
 /// Queues the launch of each rank.
 fn queue(team: &Team, launches: Vec<RankLaunch>) -> Result<(), Error> {
     let mut simulated = Vec::new();
+    let alone = team.queue_alone();
     for (stream, launch) in team.streams().zip(launches) {
         match launch {
             RankLaunch::Cuda(context, launch) => {
@@ -130,6 +131,8 @@ fn queue(team: &Team, launches: Vec<RankLaunch>) -> Result<(), Error> {
             RankLaunch::Sim(launch) => simulated.push(launch),
         }
     }
+    // The simulator calls functions of the program, which may launch on the team.
+    drop(alone);
     match team.devices().next().map(Device::backend) {
         Some(Backend::Sim(context)) => context.run_team(&simulated),
         Some(Backend::Cuda(_)) | None => Ok(()),
