@@ -147,7 +147,7 @@ pub use device::stream::{Event, Stream};
 pub use device::team::Team;
 pub use error::{
     ArgumentKind, ClusterError, DeadlockReport, DriverStatus, Error, ForeignError, MapError, PictureError,
-    TraceError, TuneError, ViewError,
+    TeamError, TraceError, TuneError, ViewError,
 };
 pub use launch::graph::{Capture, Graph};
 pub use launch::prepared::Prepared;

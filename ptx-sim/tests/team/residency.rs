@@ -1,4 +1,4 @@
-//! Which clusters of a team run at a time, and the teams that are refused.
+//! The clusters of a team that run at a time, and the teams that are refused.
 
 use super::{Lab, SEEDS, SIGNAL, SUM, WAIT, WRITE, kernel, sum};
 use ptx_sim::{Error, FindingKind, Module, Rank, launch_team};

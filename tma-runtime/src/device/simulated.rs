@@ -151,7 +151,7 @@ impl Team {
     ///
     /// # Errors
     ///
-    /// [`Error::TeamSize`].
+    /// [`TeamError::Size`](crate::TeamError::Size).
     pub fn simulator(ranks: usize) -> Result<Self, Error> {
         Self::simulated(ranks)
     }

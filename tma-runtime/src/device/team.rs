@@ -7,7 +7,7 @@ use tma_model::limits::TEAM_RANKS;
 use crate::backend::{Backend, cuda, sim};
 use crate::device::stream::Stream;
 use crate::device::{Device, Requested};
-use crate::error::Error;
+use crate::error::{Error, TeamError};
 
 /// The number of simulated devices of [`Team::open`].
 const SIMULATED: usize = 2;
@@ -94,7 +94,7 @@ impl Team {
     ///
     /// # Errors
     ///
-    /// [`Error::TeamSize`], [`Error::NoPeerAccess`] if a GPU cannot access the memory of another,
+    /// [`TeamError::Size`], [`TeamError::NoPeerAccess`] if a GPU cannot access the memory of another,
     /// and the errors of [`Device::cuda`].
     pub fn cuda(ordinals: &[u32]) -> Result<Self, Error> {
         check_size(ordinals.len())?;
@@ -129,7 +129,7 @@ impl Team {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRank`].
+    /// [`TeamError::NoRank`].
     pub fn device(&self, rank: usize) -> Result<&Device, Error> {
         self.stream(rank).map(Stream::device)
     }
@@ -143,9 +143,9 @@ impl Team {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRank`].
+    /// [`TeamError::NoRank`].
     pub fn stream(&self, rank: usize) -> Result<&Stream, Error> {
-        self.ranks.streams.get(rank).ok_or(Error::NoRank { rank, ranks: self.ranks() })
+        self.ranks.streams.get(rank).ok_or_else(|| TeamError::NoRank { rank, ranks: self.ranks() }.into())
     }
 
     /// Returns the streams of all ranks, in order.
@@ -170,7 +170,7 @@ impl Team {
 }
 
 fn check_size(found: usize) -> Result<(), Error> {
-    if (1..=TEAM_RANKS as usize).contains(&found) { Ok(()) } else { Err(Error::TeamSize { found }) }
+    if (1..=TEAM_RANKS as usize).contains(&found) { Ok(()) } else { Err(TeamError::Size { found }.into()) }
 }
 
 #[cfg(test)]

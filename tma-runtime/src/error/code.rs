@@ -1,6 +1,6 @@
 //! The codes of the host's errors. No other module defines any.
 
-use super::{ClusterError, Error, ForeignError, MapError, PictureError, TuneError, ViewError};
+use super::{ClusterError, Error, ForeignError, MapError, PictureError, TeamError, TuneError, ViewError};
 
 impl Error {
     /// Returns the error's code, such as `TMA0501`, which is also the name of its page in
@@ -10,6 +10,7 @@ impl Error {
             Self::Map(error) => error.code(),
             Self::View(error) => error.code(),
             Self::Foreign(error) => error.code(),
+            Self::Team(error) => error.code(),
             Self::Picture(error) => error.code(),
             Self::Tune(error) => error.code(),
             Self::RankMismatch { .. } => "TMA0506",
@@ -55,9 +56,6 @@ impl Error {
             Self::Trace { .. } => "TMA0631",
             Self::Deadlock { .. } => "TMA0632",
             Self::Unwatched { .. } => "TMA0633",
-            Self::TeamSize { .. } => "TMA0634",
-            Self::NoPeerAccess { .. } => "TMA0635",
-            Self::NoRank { .. } | Self::RankCount { .. } => "TMA0636",
             Self::PtxNotKept { .. } => "TMA0560",
         }
     }
@@ -117,6 +115,18 @@ impl ForeignError {
             | Self::NotPrimary { .. }
             | Self::Shared { .. }
             | Self::Borrowed { .. } => "TMA0564",
+        }
+    }
+}
+
+impl TeamError {
+    /// Returns the error's code, such as `TMA0634`, which is also the name of its page in
+    /// `docs/errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Size { .. } => "TMA0634",
+            Self::NoPeerAccess { .. } => "TMA0635",
+            Self::NoRank { .. } | Self::Count { .. } => "TMA0636",
         }
     }
 }

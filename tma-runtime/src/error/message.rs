@@ -5,7 +5,6 @@
 use super::status::KernelNames;
 use super::{ArgumentKind, Error};
 use std::fmt;
-use tma_model::limits::TEAM_RANKS;
 use tma_model::rule::Rule;
 
 impl fmt::Display for Error {
@@ -15,6 +14,7 @@ impl fmt::Display for Error {
             Self::Map(why) => why.fmt(f),
             Self::View(why) => why.fmt(f),
             Self::Foreign(why) => why.fmt(f),
+            Self::Team(why) => why.fmt(f),
             Self::Picture(why) => why.fmt(f),
             Self::Tune(why) => why.fmt(f),
             Self::RankMismatch { tensor, found, wanted } => write!(
@@ -264,32 +264,6 @@ impl fmt::Display for Error {
                  PTX declares {}; rebuild the package, or correct the `params` of a hand-written entry",
                 parameters(wanted),
                 parameters(found)
-            ),
-            Self::TeamSize { found } => write!(
-                f,
-                "a team has 1 to {TEAM_RANKS} ranks: {found} were requested; use the GPUs that NVLink joins in \
-                 one host, at most {TEAM_RANKS}"
-            ),
-            Self::NoPeerAccess { from, to, status } => {
-                write!(
-                    f,
-                    "the devices of a team must access each other's memory: {from} cannot access {to}"
-                )?;
-                match status {
-                    Some(status) => write!(f, ": {status}")?,
-                    None => {}
-                }
-                f.write_str(
-                    "; choose GPUs that NVLink or a common PCIe switch joins (`nvidia-smi topo -p2p r` lists them)",
-                )
-            }
-            Self::NoRank { rank, ranks } => {
-                write!(f, "the team has no rank {rank}: it has {}, numbered from 0", counted(*ranks, "rank"))
-            }
-            Self::RankCount { what, found, ranks } => write!(
-                f,
-                "wrong number of {what}: {found} were passed, but the team has {}; pass one for each rank",
-                counted(*ranks, "rank")
             ),
             Self::Driver { operation, status } => write!(f, "the driver failed to {operation}: {status}"),
         }

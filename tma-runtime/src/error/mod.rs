@@ -13,6 +13,7 @@ mod message;
 mod picture;
 mod refusal;
 mod status;
+mod team;
 mod trace;
 mod tune;
 mod view;
@@ -29,6 +30,7 @@ pub use foreign::ForeignError;
 pub use map::MapError;
 pub use picture::PictureError;
 pub use status::DriverStatus;
+pub use team::TeamError;
 use tma_model::TensorMap;
 pub use trace::TraceError;
 pub use tune::TuneError;
@@ -46,6 +48,9 @@ pub enum Error {
 
     /// An object of another library cannot be used.
     Foreign(ForeignError),
+
+    /// A team, or something for each of its ranks, breaks a rule.
+    Team(TeamError),
 
     /// A layout cannot be drawn.
     Picture(PictureError),
@@ -426,40 +431,6 @@ pub enum Error {
         wanted: Vec<Option<u64>>,
     },
 
-    /// A team would have no ranks, or too many.
-    TeamSize {
-        /// The requested number of ranks.
-        found: usize,
-    },
-
-    /// A GPU of a team cannot access the memory of another.
-    NoPeerAccess {
-        /// The GPU that would access the memory.
-        from: DeviceId,
-        /// The GPU whose memory it is.
-        to: DeviceId,
-        /// The driver's status; `None` if the driver says that there is no access.
-        status: Option<DriverStatus>,
-    },
-
-    /// A team has no rank of this number.
-    NoRank {
-        /// The requested rank, from 0.
-        rank: usize,
-        /// The number of ranks.
-        ranks: usize,
-    },
-
-    /// A call with something for each rank of a team has another number of them.
-    RankCount {
-        /// What each rank takes one of, in the plural.
-        what: &'static str,
-        /// The number that was passed.
-        found: usize,
-        /// The number of ranks.
-        ranks: usize,
-    },
-
     /// Any other driver call failed.
     Driver {
         /// The operation that failed.
@@ -480,6 +451,12 @@ impl From<MapError> for Error {
 impl From<ForeignError> for Error {
     fn from(error: ForeignError) -> Self {
         Self::Foreign(error)
+    }
+}
+
+impl From<TeamError> for Error {
+    fn from(error: TeamError) -> Self {
+        Self::Team(error)
     }
 }
 

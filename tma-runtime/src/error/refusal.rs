@@ -25,6 +25,7 @@ impl Error {
             | Self::NeverWaits { .. } => true,
             Self::View(_)
             | Self::Foreign(_)
+            | Self::Team(_)
             | Self::Picture(_)
             | Self::Tune(_)
             | Self::RankMismatch { .. }
@@ -61,10 +62,6 @@ impl Error {
             | Self::Trace { .. }
             | Self::Deadlock { .. }
             | Self::Unwatched { .. }
-            | Self::TeamSize { .. }
-            | Self::NoPeerAccess { .. }
-            | Self::NoRank { .. }
-            | Self::RankCount { .. }
             | Self::HostMemory { .. }
             | Self::PtxNotKept { .. } => false,
         }

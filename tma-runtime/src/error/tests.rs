@@ -179,15 +179,16 @@ fn every_error() -> Vec<Error> {
             kernel,
             why: "the PTX has no kernel `copy`; compile it with this project's build script".to_owned(),
         },
-        Error::TeamSize { found: 9 },
-        Error::NoPeerAccess { from: DeviceId::Cuda(0), to: DeviceId::Cuda(2), status: None },
-        Error::NoPeerAccess {
+        TeamError::Size { found: 9 }.into(),
+        TeamError::NoPeerAccess { from: DeviceId::Cuda(0), to: DeviceId::Cuda(2), status: None }.into(),
+        TeamError::NoPeerAccess {
             from: DeviceId::Cuda(2),
             to: DeviceId::Cuda(0),
             status: Some(status(711, "CUDA_ERROR_TOO_MANY_PEERS")),
-        },
-        Error::NoRank { rank: 2, ranks: 2 },
-        Error::RankCount { what: "lists of arguments", found: 3, ranks: 2 },
+        }
+        .into(),
+        TeamError::NoRank { rank: 2, ranks: 2 }.into(),
+        TeamError::Count { what: "lists of arguments", found: 3, ranks: 2 }.into(),
         Error::NoSimulator,
     ]
 }

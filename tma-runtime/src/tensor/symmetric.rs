@@ -1,7 +1,7 @@
 //! Tensors of a team: one of the same shape on each rank.
 
 use crate::device::team::Team;
-use crate::error::Error;
+use crate::error::{Error, TeamError};
 use crate::scalar::Scalar;
 use crate::tensor::DeviceTensor;
 use crate::tensor::view::{TensorView, TensorViewMut};
@@ -62,7 +62,7 @@ impl Team {
     ///
     /// # Errors
     ///
-    /// [`Error::RankCount`] if there is not one slice for each rank, and the errors of
+    /// [`TeamError::Count`] if there is not one slice for each rank, and the errors of
     /// [`Device::tensor`](crate::Device::tensor).
     pub fn tensors<T: Scalar, const N: usize>(
         &self,
@@ -70,7 +70,7 @@ impl Team {
         shape: [usize; N],
     ) -> Result<SymmetricTensor<T, N>, Error> {
         if host.len() != self.ranks() {
-            return Err(Error::RankCount { what: "slices", found: host.len(), ranks: self.ranks() });
+            return Err(TeamError::Count { what: "slices", found: host.len(), ranks: self.ranks() }.into());
         }
         let ranks = self.devices().zip(host).map(|(device, host)| device.tensor(host.as_ref(), shape));
         Ok(SymmetricTensor { team: self.clone(), ranks: ranks.collect::<Result<_, _>>()?, shape })
@@ -92,19 +92,19 @@ impl<T: Scalar, const N: usize> SymmetricTensor<T, N> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRank`].
+    /// [`TeamError::NoRank`].
     pub fn rank(&self, rank: usize) -> Result<&DeviceTensor<T, N>, Error> {
-        self.ranks.get(rank).ok_or(Error::NoRank { rank, ranks: self.ranks.len() })
+        self.ranks.get(rank).ok_or_else(|| TeamError::NoRank { rank, ranks: self.ranks.len() }.into())
     }
 
     /// Returns the tensor of a rank, to overwrite it or to launch on its device alone.
     ///
     /// # Errors
     ///
-    /// [`Error::NoRank`].
+    /// [`TeamError::NoRank`].
     pub fn rank_mut(&mut self, rank: usize) -> Result<&mut DeviceTensor<T, N>, Error> {
         let ranks = self.ranks.len();
-        self.ranks.get_mut(rank).ok_or(Error::NoRank { rank, ranks })
+        self.ranks.get_mut(rank).ok_or_else(|| TeamError::NoRank { rank, ranks }.into())
     }
 
     /// Returns the tensors of all ranks, in order.

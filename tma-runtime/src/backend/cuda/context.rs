@@ -6,7 +6,7 @@ use super::kernel::Kernels;
 use super::non_blocking::NonBlockingStreams;
 use super::watch::Watch;
 use crate::backend::properties::Properties;
-use crate::error::{DriverStatus, Error, ForeignError};
+use crate::error::{DriverStatus, Error, ForeignError, TeamError};
 use crate::layout::DeviceId;
 use crate::map::{Descriptor, MapParams};
 use ptx_probe::print::Progress;
@@ -121,7 +121,7 @@ impl Context {
 
     /// Lets kernels of this context access all memory of the other one.
     pub(crate) fn enable_peer(&self, peer: &Self) -> Result<(), Error> {
-        let refused = |status| Error::NoPeerAccess { from: self.id, to: peer.id, status };
+        let refused = |status| Error::from(TeamError::NoPeerAccess { from: self.id, to: peer.id, status });
         let failed = |code| refused(Some(self.driver.status(code)));
         let [from, to] = [self, peer].map(|context| self.driver.device(context.ordinal).map_err(failed));
         if !self.driver.can_access_peer(from?, to?).map_err(failed)? {

@@ -5,7 +5,7 @@ use crate::binding::grid::Grid;
 use crate::binding::shape::{LaunchOptions, Shape, shape};
 use crate::device::Device;
 use crate::device::team::Team;
-use crate::error::Error;
+use crate::error::{Error, TeamError};
 use crate::launch::args::erased::Arg;
 use crate::launch::occupancy::fits;
 use crate::launch::{cuda_stream, watched};
@@ -65,7 +65,7 @@ impl WithTeam<'_> {
 ///
 /// # Errors
 ///
-/// [`Error::RankCount`] if there is not one list for each rank, and the errors of
+/// [`TeamError::Count`] if there is not one list for each rank, and the errors of
 /// [`launch`](super::launch) on each rank's device, such as [`Error::OtherDevice`] for a tensor of
 /// another team or rank.
 pub fn launch_team<'t>(
@@ -76,7 +76,8 @@ pub fn launch_team<'t>(
 ) -> Result<(), Error> {
     let WithTeam { team, options } = on.into();
     if args.len() != team.ranks() {
-        return Err(Error::RankCount { what: "lists of arguments", found: args.len(), ranks: team.ranks() });
+        let (found, ranks) = (args.len(), team.ranks());
+        return Err(TeamError::Count { what: "lists of arguments", found, ranks }.into());
     }
     let shape = shape(spec, grid, options)?;
     let launches = team.devices().zip(args).map(|(device, args)| {
