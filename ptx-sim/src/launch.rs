@@ -227,7 +227,8 @@ pub fn launch_team(
     config: &LaunchConfig,
     ranks: &[Rank<'_>],
 ) -> Result<Report, Error> {
-    let Some(Rank { module, .. }) = ranks.first().filter(|_| ranks.len() <= limits::TEAM_RANKS as usize) else {
+    let Some(Rank { module, .. }) = ranks.first().filter(|_| ranks.len() <= limits::TEAM_RANKS as usize)
+    else {
         let (most, found) = (limits::TEAM_RANKS, ranks.len());
         return Err(Error::Team(format!("a team has 1 to {most} ranks, not {found}")));
     };

@@ -1,7 +1,7 @@
 //! Flags between ranks: scopes, releases, reuse, and copies into the memory of a peer.
 
 use super::{END, PROLOGUE, SIGNAL, SUM, WAIT, WRITE, clean, found, kernel, sum};
-use ptx_sim::FindingKind::{Deadlock, Race, ScopeTooNarrow};
+use ptx_sim::FindingKind::{Deadlock, MissingProxyFence, Race, ScopeTooNarrow};
 
 const NARROW: &str = "device scope does not reach from rank";
 
@@ -113,6 +113,39 @@ fn copies_into_a_peer_are_complete_before_the_flag() {
     // `.read` only says that the tile may be overwritten.
     let text = found(&copying("cp.async.bulk.wait_group.read 0;", fence), 2, Race);
     assert!(text.contains("of rank"), "{text}");
+}
+
+/// Each rank writes its data, and loads that of the next rank by a copy.
+fn loading(fence: &str) -> String {
+    let load = format!(
+        "mov.u32 %r4, tile; mov.u32 %r5, full; mad.lo.u32 %r6, %t, 4, %r4; setp.ne.u32 %p1, %t, 0; @%p1 bra LOADED$;
+         mbarrier.init.shared::cta.b64 [%r5], 1; fence.mbarrier_init.release.cluster; {fence}
+         add.u32 %peer, %rank, 1; rem.u32 %peer, %peer, %ranks;
+         mad.wide.u32 %theirs, %peer, 16, %table; ld.global.u64 %theirs, [%theirs]; add.u64 %theirs, %theirs, %d2;
+         mbarrier.arrive.expect_tx.shared::cta.b64 %d3, [%r5], 128;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%theirs], 128, [%r5];
+     LOADED$:
+         bar.sync 0;
+     LANDED$:
+         mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r5], 0; @!%p3 bra LANDED$;
+         ld.shared.u32 %r2, [%r6]; st.global.u32 [%out], %r2;"
+    );
+    kernel(&[WRITE, SIGNAL, WAIT, &load])
+}
+
+#[test]
+fn copies_of_a_peers_data_follow_a_proxy_fence() {
+    let text = loading("fence.proxy.async.global;");
+    for seed in super::SEEDS {
+        let mut lab = super::Lab::new(&text, 3, 1);
+        let report = lab.run(seed);
+        assert!(report.findings.is_empty(), "seed {seed}:\n{}", lab.render(&report));
+        for (rank, out) in (0..).zip(&lab.out) {
+            assert!(lab.words(*out).into_iter().eq((0..32).map(|thread| (rank + 1) % 3 * 100 + thread)));
+        }
+    }
+    let text = found(&loading(""), 2, MissingProxyFence);
+    assert!(text.contains("of rank 0") && text.contains("of rank 1"), "{text}");
 }
 
 #[test]

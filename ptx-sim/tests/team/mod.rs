@@ -32,7 +32,7 @@ const PROLOGUE: &str = "
 .visible .entry k(.param .u64 table, .param .u64 out, .param .u32 rank, .param .u32 ranks) {
     .reg .pred %p<8>; .reg .b32 %r<8>; .reg .b32 %t, %rank, %ranks, %block, %peer, %sum; .reg .b64 %d<8>;
     .reg .b64 %data, %flags, %out, %table, %row, %theirs, %at;
-    .shared .align 128 .b8 tile[128];
+    .shared .align 128 .b8 tile[128]; .shared .align 8 .b64 full;
     ld.param.u64 %table, [table]; ld.param.u64 %out, [out];
     ld.param.u32 %rank, [rank]; ld.param.u32 %ranks, [ranks];
     mov.u32 %t, %tid.x; mov.u32 %block, %ctaid.x;
