@@ -202,3 +202,7 @@ pub const BARRIER_BYTES_EXPECTED: u32 = (1 << 20) - 1;
 
 /// Number of named barriers of a block; `sync_threads` uses number 0. Source: PTX ISA, "barrier".
 pub const NAMED_BARRIERS: u32 = 16;
+
+/// The maximum number of ranks of a team: the GPUs that NVLink joins in one host. Source: NVIDIA DGX
+/// H100/H200 User Guide, "Hardware Overview".
+pub const TEAM_RANKS: u32 = 8;

@@ -24,6 +24,7 @@
 //! | ordering | [`Order`], [`Scope`], [`sync_threads`], [`sync_warpgroup`], [`sync_warp`], [`named_barrier_sync`], [`named_barrier_arrive`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
 //! | warps | [`shuffle_xor`], [`shuffle_up`], [`shuffle_down`], [`shuffle_idx`], [`vote_all`], [`vote_any`], [`ballot`], [`match_any`], [`match_all`], [`warp_reduce_add`], [`warp_reduce_min`], [`warp_reduce_max`], [`warp_reduce_and`], [`warp_reduce_or`], [`warp_reduce_xor`] |
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
+//! | teams of GPUs | [`Peers`], [`Peer`], [`rank`](fn@rank), [`ranks`](fn@ranks) |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
 //! | sizes | [`size_of`] |
@@ -87,6 +88,7 @@ mod math;
 mod mma;
 #[doc(hidden)]
 pub mod names;
+mod peers;
 mod phase;
 mod pipeline;
 mod reduce;
@@ -133,6 +135,7 @@ pub use mma::{
     AnyMatrix, WarpAccumulator, WarpElement, WarpLeft, WarpMultiply, WarpRight, WarpRows, WarpSource,
     WarpStoreAs, WarpSum, Widen, WidenSource,
 };
+pub use peers::{Peer, PeerMemory, Peers, rank, ranks};
 pub use phase::Phase;
 pub use pipeline::{Consumer, EmptySlot, FullSlot, LoadingSlot, Pipeline, Producer, Tiles};
 pub use reduce::{

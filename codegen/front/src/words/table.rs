@@ -10,6 +10,7 @@
 //!
 //! * `#[ByRef]`, `#[ByMut]`: it takes `&self` or `&mut self`;
 //! * `#[Remote]`: it also exists for an object of another block;
+//! * `#[Peer]`: it also exists for a slice of another rank;
 //! * `#[Sliced]`: it requires a kernel whose attribute fixes the extents of a cluster.
 //!
 //! A new word has its row here, its declaration in `tma_runtime::lang`, and an arm for its calls.
@@ -122,6 +123,10 @@ words! {
             fn sync_grid(counter: Counter) => SyncGrid;
             fn grid_dependency_wait() => GridDependencyWait;
             fn grid_dependency_launch() => GridDependencyLaunch;
+        }
+        "Teams" {
+            fn rank() => Rank;
+            fn ranks() => Ranks;
         }
         "Printing and stopping" {
             fn trap() => Trap;
@@ -408,42 +413,50 @@ words! {
         }
     }
 
+    /// A method of the memory of all ranks.
+    Methods of Peers: PeersWord => PeersCall, on () {
+        "Teams" {
+            fn of(rank: U32) => Of;
+            fn own() => Own;
+        }
+    }
+
     /// A method of a slice of global memory.
     Methods of Global: GlobalWord => GlobalCall, on Scalar {
         "Global memory" {
-            fn get(i: GlobalIndex) => Get;
-            fn set(i: GlobalIndex, value: Element) => Set;
-            fn get_vec<Lanes>(i: GlobalIndex) => GetVec;
-            fn set_vec(i: GlobalIndex, value: Any) => SetVec;
+            #[Peer] fn get(i: GlobalIndex) => Get;
+            #[Peer] fn set(i: GlobalIndex, value: Element) => Set;
+            #[Peer] fn get_vec<Lanes>(i: GlobalIndex) => GetVec;
+            #[Peer] fn set_vec(i: GlobalIndex, value: Any) => SetVec;
             fn get_nc(i: GlobalIndex) => GetNc;
             fn get_vec_nc<Lanes>(i: GlobalIndex) => GetVecNc;
-            fn len() => Len;
+            #[Peer] fn len() => Len;
             for op in AtomicOp: fn atomic_{op}(i: GlobalIndex, value: Element) => Atomic;
         }
         "Orders and scopes" {
-            fn load(i: GlobalIndex, order: Order, scope: Scope) => Load;
-            fn store(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Store;
-            fn swap(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Swap;
-            fn compare_exchange(
+            #[Peer] fn load(i: GlobalIndex, order: Order, scope: Scope) => Load;
+            #[Peer] fn store(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Store;
+            #[Peer] fn swap(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Swap;
+            #[Peer] fn compare_exchange(
                 i: GlobalIndex, current: Element, new: Element, order: Order, scope: Scope
             ) => CompareExchange;
-            fn add_vec(i: GlobalIndex, value: Any, order: Order, scope: Scope) => AddVec;
-            for op in FetchOp: fn fetch_{op}(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Fetch;
+            #[Peer] fn add_vec(i: GlobalIndex, value: Any, order: Order, scope: Scope) => AddVec;
+            for op in FetchOp: #[Peer] fn fetch_{op}(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Fetch;
         }
         "Tensor cores" {
             fn matrix(first: GlobalIndex, extents: RowAndColumn, stride: U32) => Matrix;
         }
         "Bulk copies" {
-            fn bulk_load(
+            #[Peer] fn bulk_load(
                 array: Sequence, at: U32, count: U32, i: GlobalIndex, barrier: Barrier
             ) => BulkLoad;
-            fn bulk_load_multicast(
+            #[Peer] fn bulk_load_multicast(
                 array: Sequence, at: U32, count: U32, i: GlobalIndex, barrier: Barrier, mask: U16
             ) => BulkLoadMulticast;
-            fn bulk_store(i: GlobalIndex, array: Sequence, at: U32, count: U32) => BulkStore;
+            #[Peer] fn bulk_store(i: GlobalIndex, array: Sequence, at: U32, count: U32) => BulkStore;
             fn bulk_prefetch(i: GlobalIndex, count: U32) => BulkPrefetch;
             fn hint(policy: CachePolicy) => Hint;
-            for op in ReduceOp:
+            for op in ReduceOp: #[Peer]
             fn bulk_reduce_{op}(i: GlobalIndex, array: Sequence, at: U32, count: U32) => BulkReduce;
         }
     }
