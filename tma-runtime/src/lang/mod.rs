@@ -16,7 +16,7 @@
 //! | shared memory | [`shared`], [`reuse`], [`Tile`], [`Barrier`], [`SharedArray`], [`SharedMap`], [`Stages`] |
 //! | barriers and pipelines | [`Token`], [`Phase`], [`Pipeline`], [`Producer`], [`Consumer`], [`EmptySlot`], [`LoadingSlot`], [`FullSlot`] |
 //! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Panels16`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`], [`Interleave16`], [`Interleave32`] |
-//! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], scalars |
+//! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], [`Peers`], scalars |
 //! | indices | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
 //! | tensor cores | [`Accumulator`], [`Flight`], [`Fragment`], [`Rows`], [`Columns`], [`Transposed`], [`Negated`], [`setmaxnreg_inc`], [`setmaxnreg_dec`] |
