@@ -9,7 +9,9 @@ use ptx_sim::tensor_map::{Fill, Mode};
 use ptx_sim::{Arg, Findings, GlobalMemory, GlobalOrder, LaunchConfig, Module, TensorMap, launch};
 use tma_codegen::check::{CheckedKernel, for_target};
 use tma_codegen::diag::{Counterexample, LaunchInput, Sink};
-use tma_codegen::ir::{Axis, Cluster, Kernel, Param, ParamKind, Presence, Scalar, StmtKind, TeamNumber, visit};
+use tma_codegen::ir::{
+    Axis, Cluster, Kernel, Param, ParamKind, Presence, Scalar, StmtKind, TeamNumber, visit,
+};
 use tma_codegen::{Checks, Target, compile_kernel};
 use tma_model::TileType;
 

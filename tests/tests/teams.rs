@@ -47,7 +47,10 @@ fn counters_of_a_barrier_wrap() -> Result<(), Error> {
     let mut flags = device.tensor(&[u32::MAX - 2; 8], [8])?;
     let mut out = device.zeros::<u32, 1>([128])?;
     kernels::team_barrier::launch(&device, 1, &mut [&mut flags], &mut [&mut out], 2)?;
-    assert_eq!(flags.to_vec()?, [1, u32::MAX - 2, u32::MAX - 2, u32::MAX - 2, u32::MAX - 2, u32::MAX - 2, u32::MAX - 2, u32::MAX - 2]);
+    assert_eq!(
+        flags.to_vec()?,
+        [1, u32::MAX - 2, u32::MAX - 2, u32::MAX - 2, u32::MAX - 2, u32::MAX - 2, u32::MAX - 2, u32::MAX - 2]
+    );
     Ok(())
 }
 
@@ -64,7 +67,11 @@ fn every_rank_has_a_tensor() -> Result<(), Error> {
     let part = device.zeros::<f32, 1>([128])?;
     let mut all = device.zeros::<f32, 1>([256])?;
     let launched = team_gather::launch::<f32>(&device, 1, &[&part, &part], &mut [&mut all]);
-    is_refused(launched, "TMA0535", "`all` of kernel `team_gather::f32` has 1 tensor, but the team has 2 ranks");
+    is_refused(
+        launched,
+        "TMA0535",
+        "`all` of kernel `team_gather::f32` has 1 tensor, but the team has 2 ranks",
+    );
     let none: &[&DeviceTensor<f32, 1>] = &[];
     is_refused(team_gather::launch::<f32>(&device, 1, none, &mut [&mut all]), "TMA0535", "pass 1 to 8");
     let mut many = (0..9).map(|_| device.zeros::<u32, 1>([2])).collect::<Result<Vec<_>, _>>()?;
@@ -98,7 +105,7 @@ fn tensors_of_ranks_are_on_the_device_of_the_launch() -> Result<(), Error> {
 fn tensors_of_ranks_are_aligned() -> Result<(), Error> {
     let device = Device::simulator();
     let whole = device.zeros::<f32, 1>([132])?;
-    let (first, second) = (whole.view().slice(0, 0..128)?, whole.view().slice(0, 1..129)?);
+    let (first, second) = (whole.view().slice([0..128])?, whole.view().slice([1..129])?);
     let (mut a, mut b) = (device.zeros::<f32, 1>([256])?, device.zeros::<f32, 1>([256])?);
     let launched = team_gather::launch::<f32>(&device, 1, &[first, second], &mut [&mut a, &mut b]);
     is_refused(launched, "TMA0531", "`part`");
@@ -110,5 +117,8 @@ fn tensors_of_ranks_are_aligned() -> Result<(), Error> {
 fn specifications_of_team_kernels_have_two_more_numbers() {
     let spec = team_numbers::SPEC;
     assert!(spec.team);
-    assert_eq!(spec.params.iter().map(|param| param.name).collect::<Vec<_>>(), ["out", "first", "rank()", "ranks()"]);
+    assert_eq!(
+        spec.params.iter().map(|param| param.name).collect::<Vec<_>>(),
+        ["out", "first", "rank()", "ranks()"]
+    );
 }

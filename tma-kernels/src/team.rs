@@ -32,8 +32,7 @@ pub mod barrier {
         // No thread writes a flag before all have read this one.
         let round = own.load(first + rank(), Order::Relaxed, Scope::System).wrapping_add(1);
         sync_threads();
-        let thread =
-            (thread_idx().z * block_dim().y + thread_idx().y) * block_dim().x + thread_idx().x;
+        let thread = (thread_idx().z * block_dim().y + thread_idx().y) * block_dim().x + thread_idx().x;
         if thread < ranks() {
             flags.of(thread).store(first + rank(), round, Order::Release, Scope::System);
             // Another rank may be one round ahead. The difference decides, since counters wrap.

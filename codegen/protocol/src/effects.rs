@@ -80,7 +80,9 @@ impl<'k> Run<'_, 'k> {
                 return self.named_barrier(stmt, id, threads, true);
             }
             StmtKind::SyncGrid { counter } => {
-                if let Some(span) = self.input.code.slice.accessed(self.input.kernel.kernel().holder_of(*counter)) {
+                if let Some(span) =
+                    self.input.code.slice.accessed(self.input.kernel.kernel().holder_of(*counter))
+                {
                     self.note_undecided(UndecidedReason::GridCounter, span);
                 }
                 return self.sync_grid(stmt.id, *counter);

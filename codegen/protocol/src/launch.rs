@@ -120,8 +120,8 @@ fn grid_conditions(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> Vec<T
         let rest = terms.binary(Rem, grid, extent);
         conditions.extend([inside, terms.binary(Eq, rest, zero)]);
     }
-    let [rank, ranks] = [TeamNumber::Rank, TeamNumber::Ranks]
-        .map(|number| terms.symbol(Symbol::Team(number), Scalar::U32));
+    let [rank, ranks] =
+        [TeamNumber::Rank, TeamNumber::Ranks].map(|number| terms.symbol(Symbol::Team(number), Scalar::U32));
     if used.contains(&rank) {
         conditions.push(terms.binary(Lt, rank, ranks));
     }

@@ -202,7 +202,8 @@ fn shared_with_copies(kernel: &Kernel, accesses: &[GlobalAccess<'_>]) -> QuickSe
         let (loaded, stored, read, written) =
             (has(true, false), has(true, true), has(false, false), has(false, true));
         // The elements of two stores to a slice may be known.
-        let is_slice = matches!(kernel.param(param).kind(), Some(ParamKind::Global(_) | ParamKind::PeerGlobals(_)));
+        let is_slice =
+            matches!(kernel.param(param).kind(), Some(ParamKind::Global(_) | ParamKind::PeerGlobals(_)));
         // The result of reductions by several operations depends on their order.
         let mut reductions = accesses
             .iter()

@@ -91,10 +91,9 @@ impl Scope<'_> {
                     .filter(|scalar| scalar.integer_range().is_some() || *scalar == Scalar::Bool)?;
                 let symbol = match self.kernel.kernel().param(*id).presence {
                     Presence::Team(number) => Symbol::Team(number),
-                    Presence::Required
-                    | Presence::Optional(_)
-                    | Presence::FlagOf(_)
-                    | Presence::OwnOf(_) => Symbol::Param(id.0),
+                    Presence::Required | Presence::Optional(_) | Presence::FlagOf(_) | Presence::OwnOf(_) => {
+                        Symbol::Param(id.0)
+                    }
                 };
                 Value::Number(Lanes::Same(self.terms.symbol(symbol, scalar)))
             }

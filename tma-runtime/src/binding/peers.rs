@@ -16,7 +16,8 @@ impl Argument {
         if let Some(unlike) = parts.iter().position(|part| !is_like(&part)) {
             return Err(Unlike(unlike));
         }
-        let addresses: Option<Vec<u64>> = parts.iter().map(|part| part.layout().map(Layout::address)).collect();
+        let addresses: Option<Vec<u64>> =
+            parts.iter().map(|part| part.layout().map(Layout::address)).collect();
         let Some(addresses) = addresses else { return Ok(None) };
         let of_rank = |rank: usize| addresses[rank.min(addresses.len() - 1)];
         let addresses: RankAddresses = std::array::from_fn(of_rank);

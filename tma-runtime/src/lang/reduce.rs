@@ -1,9 +1,9 @@
 //! Reductions: the copy engine combines elements with those in memory, one by one.
 
 use super::{
-    Barrier, Coordinate, Global, GlobalIndex, Im2colMap, Im2colRank, NoSwizzle, Peer, Rank, Remote, RemoteSequence,
-    Scalar, Sequence, Shape, Shape2, SharedArray, Swizzle, TensorMap, Tile, TileElement, bf16, device_only,
-    f16, sealed::Sealed,
+    Barrier, Coordinate, Global, GlobalIndex, Im2colMap, Im2colRank, NoSwizzle, Peer, Rank, Remote,
+    RemoteSequence, Scalar, Sequence, Shape, Shape2, SharedArray, Swizzle, TensorMap, Tile, TileElement,
+    bf16, device_only, f16, sealed::Sealed,
 };
 
 /// Generates traits for the element types of reductions. `$of` is a supertrait; `$source` completes

@@ -50,7 +50,9 @@ impl<L: LaunchOn> LaunchOnTeam for L {
         args: &[TeamArg<'_>],
     ) -> Result<(), Error> {
         for (param, arg) in spec.params.iter().zip(args) {
-            arg.devices().flatten().try_for_each(|found| same_device(param.name, found, self.device().id()))?;
+            arg.devices()
+                .flatten()
+                .try_for_each(|found| same_device(param.name, found, self.device().id()))?;
         }
         let ranks = ranks(spec, args)?;
         for rank in 0..ranks {

@@ -69,10 +69,7 @@ fn argument(param: &Param) -> Option<(TokenStream, TokenStream)> {
         }
         Some(ParamKind::Scalar(_)) => (quote!(#name: #element), quote!(#launch::Arg::scalar(#name))),
         Some(
-            ParamKind::Columns(..)
-            | ParamKind::Maps(_)
-            | ParamKind::PeerMaps(_)
-            | ParamKind::PeerGlobals(_),
+            ParamKind::Columns(..) | ParamKind::Maps(_) | ParamKind::PeerMaps(_) | ParamKind::PeerGlobals(_),
         )
         | None => return None,
     };

@@ -220,9 +220,8 @@ impl Generics {
     pub(super) fn signature(&self, kernels: &[&Kernel]) -> Option<Signature> {
         let first = kernels.first()?;
         let target = Target::of(first);
-        let differs = |kernel: &&Kernel| {
-            kernel.params.len() != first.params.len() || Target::of(kernel) != target
-        };
+        let differs =
+            |kernel: &&Kernel| kernel.params.len() != first.params.len() || Target::of(kernel) != target;
         if kernels.iter().any(differs) {
             return None;
         }

@@ -122,9 +122,7 @@ pub(super) fn host_names(params: &[Param]) -> Vec<Ident> {
     // The hygiene of this span makes a flag distinct from any parameter.
     let of = |(index, param): (usize, &Param)| match param.presence {
         Presence::FlagOf(_) => Ident::new(&format!("is_some_{index}"), Span::mixed_site()),
-        Presence::OwnOf(_) | Presence::Team(_) => {
-            Ident::new(&format!("hidden_{index}"), Span::mixed_site())
-        }
+        Presence::OwnOf(_) | Presence::Team(_) => Ident::new(&format!("hidden_{index}"), Span::mixed_site()),
         Presence::Required | Presence::Optional(_) => format_ident!("{}", name(param)),
     };
     params.iter().enumerate().map(of).collect()

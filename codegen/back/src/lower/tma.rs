@@ -196,9 +196,7 @@ fn map_address<'c>(cx: &mut Cx<'c, '_>, map: &MapRef) -> Lower<PointerValue<'c>>
             | Param::PeerGlobals { .. }
             | Param::Scalar(_),
             _,
-        ) => {
-            Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned()))
-        }
+        ) => Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned())),
     }
 }
 

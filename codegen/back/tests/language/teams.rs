@@ -25,7 +25,7 @@ fn parameters_of_a_team() {
     let order = [
         "param p0 n: u32",
         "param p1 x: Peers<Global<u32>>",
-        "param p2 m: Peers<TensorMap<Tile<f32, Shape2<8, 8>, NoSwizzle>>>",
+        "param p2 m: Peers<TensorMap<Tile<f32, Shape2<8, 8>>>>",
         "param p3 x.own(): Global<u32>",
         "param p4 rank(): u32",
         "param p5 ranks(): u32",
@@ -40,7 +40,8 @@ fn parameters_of_a_team() {
 /// A kernel without peers is one of a team if it asks for its rank.
 #[test]
 fn numbers_of_a_team() {
-    let text = ir("#[tma_kernel(threads = 32)]\nfn k(out: Option<Global<u32>>) { let a = rank() + ranks(); }");
+    let text =
+        ir("#[tma_kernel(threads = 32)]\nfn k(out: Option<Global<u32>>) { let a = rank() + ranks(); }");
     has(&text, &["param p1 out.is_some()", "param p2 rank()", "param p3 ranks()", "v0 = (p2 + p3)"]);
 }
 
@@ -97,11 +98,11 @@ fn copies_of_ranks() {
     has(
         &text,
         &[
-            "bulk.load p1[rank v0]",
-            "bulk.reduce_add p1[rank v1]",
+            "bulk.load s0[0u32] s2 p1[rank v0][0i32; 32u32]",
+            "bulk.reduce_add s0[0u32] p1[rank v1][4i32; 4u32]",
             "tma.load p2[v2] [0i32, 0i32]",
             "tma.store p2[p4] [0i32, 8i32]",
-            "m: Peers<TensorMap<Tile<f32, Shape2<8, 8>, NoSwizzle>>> written",
+            "m: Peers<TensorMap<Tile<f32, Shape2<8, 8>>>> written",
         ],
     );
 }
@@ -133,16 +134,16 @@ fn scopes_of_one_gpu() {
 fn methods_that_peers_do_not_have() {
     for call in ["atomic_add(0, 1)", "get_nc(0)", "hint(l2_evict_first(1.0))", "bulk_prefetch(0, 4)"] {
         let body = format!("let _ = x.of(0).{call};");
-        is_refused("x: Peers<Global<u32>>", &body, &["TMA0115"]);
+        is_refused("x: Peers<Global<u32>>", &body, &["TMA0103"]);
     }
-    is_refused("x: Peers<Global<u32>>", "let _ = x.get(0);", &["TMA0115"]);
+    is_refused("x: Peers<Global<u32>>", "let _ = x.get(0);", &["TMA0103"]);
 }
 
 #[test]
 fn memory_that_no_rank_has() {
     is_refused("x: Peers<u32>", "", &["`Peers` must be of a slice or a tensor map"]);
     is_refused("x: Peers<Maps<Tile<f32, Shape2<8, 8>>>>", "", &["`Peers` must be of"]);
-    is_refused("x: Peer<Global<u32>>", "", &["TMA0107"]);
+    is_refused("x: Peer<Global<u32>>", "", &["TMA0005"]);
     is_refused("x: Peers<Global<u32>>", "let _ = x.of(-1i32);", &["TMA0102"]);
 }
 

@@ -75,7 +75,10 @@ fn ranks_that_only_read_or_only_write() {
 /// Only `own` is used, so no other rank accesses the memory.
 #[test]
 fn memory_of_this_rank_alone() {
-    is_proved(&kernel(SLICES, &format!("{INDEX} x.own().set(i, y.own().get(i)); y.own().set(i, x.own().get(i));")));
+    is_proved(&kernel(
+        SLICES,
+        &format!("{INDEX} x.own().set(i, y.own().get(i)); y.own().set(i, x.own().get(i));"),
+    ));
 }
 
 /// Neither a barrier of the block nor one of the grid orders the ranks.

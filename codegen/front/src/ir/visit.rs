@@ -2,9 +2,9 @@
 
 use super::{
     Arm, Atomic, AtomicAccess, AtomicMemory, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For,
-    FragmentLoad, GlobalMatrix, GlobalRef, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma, Multicast, Ptx,
-    PtxAccess, RemoteCopy, SharedId, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp,
-    WarpStore,
+    FragmentLoad, GlobalMatrix, GlobalRef, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma,
+    Multicast, Ptx, PtxAccess, RemoteCopy, SharedId, SharedOperand, SharedRange, Stmt, StmtId, StmtKind,
+    TileCopy, WarpOp, WarpStore,
 };
 
 /// Numbers the statements of a kernel's body in pre-order.

@@ -86,9 +86,7 @@ fn is_of_the_last(one: &Located<'_>, count: &Located<'_>) -> bool {
 
 /// Whether a `sync_grid` counts with a parameter.
 fn counts_grid(kernel: &Kernel, summary: &GlobalSummary<'_>, param: ParamId) -> bool {
-    let counts = |stmt: &Stmt| {
-        matches!(stmt.kind, StmtKind::SyncGrid { counter } if kernel.holder_of(counter) == param)
-    };
+    let counts = |stmt: &Stmt| matches!(stmt.kind, StmtKind::SyncGrid { counter } if kernel.holder_of(counter) == param);
     summary.orders.iter().any(|order| counts(order.stmt))
 }
 

@@ -211,9 +211,8 @@ fn tile_copy(TileCopy { map, at, kind, .. }: &TileCopy) -> Facts<'_> {
 
 fn bulk_copy(BulkCopy { global, index, count, kind, .. }: &BulkCopy) -> Facts<'_> {
     let elements = Elements::Counted(count);
-    let mut facts = copy(global.param, global.at(index), elements, kind, |SharedRange { array, at }| {
-        (array, vec![at])
-    });
+    let mut facts =
+        copy(global.param, global.at(index), elements, kind, |SharedRange { array, at }| (array, vec![at]));
     facts.controls.push(count);
     facts
 }

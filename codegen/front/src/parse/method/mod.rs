@@ -15,7 +15,6 @@ mod map;
 mod matrix;
 pub(super) mod mma_sync;
 mod option;
-mod peers;
 pub(super) mod phase;
 pub(super) mod pipeline;
 pub(super) mod power;
@@ -42,8 +41,8 @@ use crate::diag::mistake::{Name, Value};
 use crate::diag::suggest::{Kind, Suggestion, did_you_mean, elsewhere};
 use crate::infer::Infer;
 use crate::ir::{
-    AccumulatorType, Callee, Cluster, Compound, Const, Expr, ExprKind, FragmentType, PeerMemory, Ring, RowsType,
-    Scalar, Span, Team, TileType, Type,
+    AccumulatorType, Callee, Cluster, Compound, Const, Expr, ExprKind, FragmentType, PeerMemory, Ring,
+    RowsType, Scalar, Span, Team, TileType, Type,
 };
 use crate::words::*;
 
@@ -347,11 +346,14 @@ impl Cx<'_> {
         let is_scalar = matches!(ty, Type::Scalar(_) | Type::Infer(_));
         // `fetch_sub` is close to `fetch_add` in spelling, but is another operation, as is `rsqrt`,
         // a function, close to the method `sqrt`.
-        let suggestion = others(matches!(ty.local(), Type::Global(_) | Type::Peer(_) | Type::SharedArray(..)), Kind::Access)
-            .or_else(|| is_scalar.then(|| function_only(name)).flatten())
-            .or_else(|| others(is_scalar, Kind::Function))
-            .or_else(|| self.foreign_bound().filter(|_| is_scalar).map(Suggestion::OfTrait))
-            .or_else(|| did_you_mean(name, &known));
+        let suggestion = others(
+            matches!(ty.local(), Type::Global(_) | Type::Peer(_) | Type::SharedArray(..)),
+            Kind::Access,
+        )
+        .or_else(|| is_scalar.then(|| function_only(name)).flatten())
+        .or_else(|| others(is_scalar, Kind::Function))
+        .or_else(|| self.foreign_bound().filter(|_| is_scalar).map(Suggestion::OfTrait))
+        .or_else(|| did_you_mean(name, &known));
         let (of, name) = (self.infer.partial(ty), name.to_owned());
         self.error(Name::Method { of, name, suggestion, known }, at);
         Expr::error(span)
