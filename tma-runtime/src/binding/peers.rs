@@ -11,16 +11,13 @@ impl Argument {
     /// Joins the tensors of all ranks, in order, to the argument of a `Peers` parameter. Returns
     /// `None` if there is none.
     pub(crate) fn of_ranks(parts: &[Self]) -> Result<Option<Self>, Unlike> {
-        let Some(first) = parts.first() else { return Ok(None) };
-        let is_like = |part: &&Self| first.like(part);
-        if let Some(unlike) = parts.iter().position(|part| !is_like(&part)) {
+        let Some(first) = parts.first().filter(|first| first.layout().is_some()) else { return Ok(None) };
+        if let Some(unlike) = parts.iter().position(|part| !first.like(part)) {
             return Err(Unlike(unlike));
         }
-        let addresses: Option<Vec<u64>> =
-            parts.iter().map(|part| part.layout().map(Layout::address)).collect();
-        let Some(addresses) = addresses else { return Ok(None) };
-        let of_rank = |rank: usize| addresses[rank.min(addresses.len() - 1)];
-        let addresses: RankAddresses = std::array::from_fn(of_rank);
+        let addresses: Vec<u64> =
+            parts.iter().filter_map(|part| part.layout().map(Layout::address)).collect();
+        let addresses: RankAddresses = std::array::from_fn(|rank| addresses[rank.min(addresses.len() - 1)]);
         let value = match first.value {
             Value::Map(source) => Value::PeerMaps { source, addresses },
             Value::Global { layout, address: _, len } => Value::PeerGlobals { layout, addresses, len },
