@@ -159,7 +159,7 @@ fn memory_of_another_gpu_is_not_that_of_this_one() {
     has(&found, &["TMA0102"]);
 }
 
-/// What one name of the memory changes, the other may not read by the non-coherent path.
+/// A write through one name of the memory rules out non-coherent loads through the other.
 #[test]
 fn own_memory_is_that_of_the_peers() {
     let body = "x.of(1).set(0, x.own().get_nc(1));";

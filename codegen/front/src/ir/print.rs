@@ -350,10 +350,8 @@ impl Display for SharedRange {
 
 impl Display for GlobalRef {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match &self.rank {
-            None => write!(f, "{}", self.param),
-            Some(rank) => write!(f, "{}[rank {rank}]", self.param),
-        }
+        self.param.fmt(f)?;
+        self.rank.iter().try_for_each(|rank| write!(f, "[rank {rank}]"))
     }
 }
 

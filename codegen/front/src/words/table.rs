@@ -27,14 +27,10 @@ words! {
     /// A free function.
     Functions of lang: FunctionWord => FunctionCall, on () {
         "Places" {
-            fn thread_idx() => ThreadIdx;
-            fn block_idx() => BlockIdx;
-            fn grid_dim() => GridDim;
-            fn block_dim() => BlockDim;
-            fn lane_idx() => LaneIdx;
-            fn warp_idx() => WarpIdx;
-            fn warpgroup_idx() => WarpgroupIdx;
-            fn elect_one() => ElectOne;
+            fn thread_idx() => ThreadIdx; fn block_idx() => BlockIdx;
+            fn grid_dim() => GridDim; fn block_dim() => BlockDim;
+            fn lane_idx() => LaneIdx; fn warp_idx() => WarpIdx;
+            fn warpgroup_idx() => WarpgroupIdx; fn elect_one() => ElectOne;
         }
         "Shared memory" {
             fn shared<Shared>() => Shared;
@@ -51,29 +47,23 @@ words! {
             fn mul_hi<WordInteger>(a: Any, b: Any) => MulHi;
         }
         "Math" {
-            fn min<Number>(a: Any, b: Any) => Min;
-            fn max<Number>(a: Any, b: Any) => Max;
+            fn min<Number>(a: Any, b: Any) => Min; fn max<Number>(a: Any, b: Any) => Max;
             fn abs<Number>(x: Any) => Abs;
             fn fma<Number>(a: Any, b: Any, c: Any) => Fma;
             fn sqrt<Number>(x: Any) => Sqrt;
             fn recip<Number>(x: Any) => Recip;
             fn rsqrt(x: Any) => Rsqrt;
-            fn exp2(x: Any) => Exp2;
-            fn exp2_half<Half>(x: Any) => Exp2Half;
-            fn exp2_ftz(x: Any) => Exp2Ftz;
-            fn log2(x: Any) => Log2;
-            fn exp(x: Any) => Exp;
-            fn log(x: Any) => Log;
-            fn sin(x: Any) => Sin;
-            fn cos(x: Any) => Cos;
+            fn exp2(x: Any) => Exp2; fn exp2_half<Half>(x: Any) => Exp2Half;
+            fn exp2_ftz(x: Any) => Exp2Ftz; fn log2(x: Any) => Log2;
+            fn exp(x: Any) => Exp; fn log(x: Any) => Log;
+            fn sin(x: Any) => Sin; fn cos(x: Any) => Cos;
             fn tanh(x: Any) => Tanh;
             fn pow(x: Any, y: Any) => Pow;
             fn clamp<Number>(x: Any, low: Any, high: Any) => Clamp;
             fn copysign<Number>(x: Any, sign: Any) => CopySign;
         }
         "Ordering" {
-            fn sync_threads() => SyncThreads;
-            fn sync_warp() => SyncWarp;
+            fn sync_threads() => SyncThreads; fn sync_warp() => SyncWarp;
             fn sync_warpgroup() => SyncWarpgroup;
             fn named_barrier_sync(id: U32, threads: U32) => NamedBarrierSync;
             fn named_barrier_arrive(id: U32, threads: U32) => NamedBarrierArrive;
@@ -91,8 +81,7 @@ words! {
             fn shuffle_up<Element>(value: Any, distance: U32) => ShuffleUp;
             fn shuffle_down<Element>(value: Any, distance: U32) => ShuffleDown;
             fn shuffle_idx<Element>(value: Any, lane: U32) => ShuffleIdx;
-            fn vote_all(condition: Bool) => VoteAll;
-            fn vote_any(condition: Bool) => VoteAny;
+            fn vote_all(condition: Bool) => VoteAll; fn vote_any(condition: Bool) => VoteAny;
             fn ballot(condition: Bool) => Ballot;
             fn match_any<Element>(value: Any) => MatchAny;
             fn match_all<Element>(value: Any) => MatchAll;
@@ -110,13 +99,10 @@ words! {
             fn l2_evict_unchanged(fraction: F32) => L2EvictUnchanged;
         }
         "Clusters" {
-            fn cluster_rank() => ClusterRank;
-            fn block_in_cluster() => BlockInCluster;
-            fn cluster_idx() => ClusterIdx;
-            fn cluster_dim() => ClusterDim;
+            fn cluster_rank() => ClusterRank; fn block_in_cluster() => BlockInCluster;
+            fn cluster_idx() => ClusterIdx; fn cluster_dim() => ClusterDim;
             fn sync_cluster() => SyncCluster;
-            fn cluster_arrive() => ClusterArrive;
-            fn cluster_wait() => ClusterWait;
+            fn cluster_arrive() => ClusterArrive; fn cluster_wait() => ClusterWait;
             fn remote<Shared>(thing: Any, rank: U32) => Remote;
         }
         "Grids" {
@@ -125,8 +111,7 @@ words! {
             fn grid_dependency_launch() => GridDependencyLaunch;
         }
         "Teams" {
-            fn rank() => Rank;
-            fn ranks() => Ranks;
+            fn rank() => Rank; fn ranks() => Ranks;
         }
         "Printing and stopping" {
             fn trap() => Trap;
