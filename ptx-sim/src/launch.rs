@@ -101,8 +101,12 @@ pub enum Arg {
     Bytes(Vec<u8>),
     /// An address in [`GlobalMemory`].
     Address(u64),
+    /// Addresses in [`GlobalMemory`], one after the other.
+    Addresses(Vec<u64>),
     /// A tensor map: a parameter of 128 bytes.
     Map(TensorMap),
+    /// Tensor maps of 128 bytes, one after the other.
+    Maps(Vec<TensorMap>),
 }
 
 /// The result of a launch.
@@ -368,13 +372,16 @@ fn parameters(program: &Program, args: &[Arg]) -> Result<Vec<u8>, Error> {
     }
     let mut bytes = vec![0; program.param_bytes as usize];
     for (index, (arg, slot)) in args.iter().zip(&program.params).enumerate() {
+        let encoded = |map: &TensorMap| {
+            map.check().map_err(|why| Error::Arguments(format!("argument {index}: {why}")))?;
+            Ok(tensor_map::encode(map).to_vec())
+        };
         let value = match arg {
             Arg::Bytes(value) => value.clone(),
             Arg::Address(address) => address.to_le_bytes().to_vec(),
-            Arg::Map(map) => {
-                map.check().map_err(|why| Error::Arguments(format!("argument {index}: {why}")))?;
-                tensor_map::encode(map).to_vec()
-            }
+            Arg::Addresses(all) => all.iter().flat_map(|address| address.to_le_bytes()).collect(),
+            Arg::Map(map) => encoded(map)?,
+            Arg::Maps(all) => all.iter().map(encoded).collect::<Result<Vec<_>, Error>>()?.concat(),
         };
         let target = bytes.get_mut(slot.offset as usize..(slot.offset + slot.bytes) as usize);
         match target.filter(|target| target.len() == value.len()) {

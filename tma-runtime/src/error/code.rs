@@ -24,6 +24,8 @@ impl Error {
             Self::MapRefused { .. } => "TMA0517",
             Self::NotMutable { .. } => "TMA0526",
             Self::MisalignedGlobal { .. } => "TMA0531",
+            Self::TeamRanks { .. } => "TMA0535",
+            Self::UnlikeRanks { .. } => "TMA0536",
             Self::Assertion { .. } => "TMA0545",
             Self::NoDriver { .. } => "TMA0601",
             Self::NoDevice { .. } => "TMA0602",

@@ -4,7 +4,9 @@
 
 use super::status::KernelNames;
 use super::{ArgumentKind, Error};
+use crate::spec::Scalar;
 use std::fmt;
+use tma_model::limits::TEAM_RANKS;
 use tma_model::rule::Rule;
 
 impl fmt::Display for Error {
@@ -48,6 +50,24 @@ impl fmt::Display for Error {
                 "a tensor that a kernel writes must be passed mutably: kernel `{kernel}` writes `{tensor}`, \
                  but the argument is read-only; pass `Arg::map_mut(tensor.view_mut())` or \
                  `Arg::global_mut(tensor.slice_mut())`, or use the kernel's typed `launch`"
+            ),
+            Self::TeamRanks { kernel, parameter, found, wanted } => {
+                write!(f, "a launch on a team takes a tensor of each rank: ")?;
+                let (found, most) = (counted(*found, "tensor"), TEAM_RANKS);
+                match wanted {
+                    0 => write!(f, "`{parameter}` of kernel `{kernel}` has {found}; pass 1 to {most}"),
+                    _ => write!(
+                        f,
+                        "`{parameter}` of kernel `{kernel}` has {found}, but the team has {}; pass one for \
+                         each",
+                        counted(*wanted, "rank")
+                    ),
+                }
+            }
+            Self::UnlikeRanks { tensor, rank } => write!(
+                f,
+                "the tensors of all ranks must be alike: `{tensor}` of rank {rank} has another shape, \
+                 strides, element type or options than that of rank 0; pass tensors of one shape"
             ),
             Self::HostLength { found, wanted } => {
                 write!(
@@ -290,6 +310,8 @@ fn argument(kind: ArgumentKind, parameter: Option<&str>) -> String {
         ArgumentKind::TensorMap { element } => (element, "a ", "tensor map"),
         ArgumentKind::Im2colMap { element } => (element, "an ", "im2col map"),
         ArgumentKind::Global { element } => (element, "", "`Global`"),
+        ArgumentKind::PeerMaps { element } => return of_ranks(element, "tensor maps", parameter),
+        ArgumentKind::PeerGlobals { element } => return of_ranks(element, "`Global`s", parameter),
         ArgumentKind::Scalar { bytes } => {
             let of = parameter.map(|name| format!(" for `{name}`")).unwrap_or_default();
             return format!("a scalar of {bytes} bytes{of}");
@@ -299,6 +321,12 @@ fn argument(kind: ArgumentKind, parameter: Option<&str>) -> String {
         Some(name) => format!("a tensor of `{element}` for the {noun} `{name}`"),
         None => format!("a tensor of `{element}` for {article}{noun}"),
     }
+}
+
+/// Describes the tensors of all ranks of a team.
+fn of_ranks(element: Scalar, noun: &str, parameter: Option<&str>) -> String {
+    let name = parameter.map(|name| format!(" `{name}`")).unwrap_or_default();
+    format!("tensors of `{element}` of all ranks for the {noun}{name}")
 }
 
 /// Describes the sizes of a PTX entry's parameters, such as `3 parameters of 128, 8 and 8 bytes`.

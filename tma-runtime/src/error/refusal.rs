@@ -32,6 +32,8 @@ impl Error {
             | Self::ElementMismatch { .. }
             | Self::NotContiguous { .. }
             | Self::NotMutable { .. }
+            | Self::TeamRanks { .. }
+            | Self::UnlikeRanks { .. }
             | Self::HostLength { .. }
             | Self::ShapeMismatch { .. }
             | Self::OtherDevice { .. }

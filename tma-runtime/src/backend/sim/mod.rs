@@ -322,7 +322,10 @@ impl Context {
     ) -> Result<Vec<ptx_sim::Arg>, Error> {
         let mut sizes = spec.params.iter().map(|param| match param.kind {
             ParamKind::Scalar { bytes } => bytes as usize,
-            ParamKind::Map(_) | ParamKind::Global { .. } => 8,
+            ParamKind::Map(_)
+            | ParamKind::Global { .. }
+            | ParamKind::PeerMaps(_)
+            | ParamKind::PeerGlobals { .. } => 8,
         });
         let mut all = Vec::with_capacity(args.len());
         bind(self.id(), spec, args, |bound| {
@@ -334,6 +337,15 @@ impl Context {
                 }
                 Bound::Global { address, len } => {
                     all.push(ptx_sim::Arg::Address(*address));
+                    all.push(ptx_sim::Arg::Bytes(len.to_le_bytes().into()));
+                }
+                Bound::PeerMaps { tensor, spec, sources } => {
+                    let maps = sources.each().map(|source| map_params(tensor, &source, spec));
+                    let maps = maps.into_iter().map(|params| Ok(params?.map));
+                    all.push(ptx_sim::Arg::Maps(maps.collect::<Result<_, Error>>()?));
+                }
+                Bound::PeerGlobals { addresses, len } => {
+                    all.push(ptx_sim::Arg::Addresses(addresses.to_vec()));
                     all.push(ptx_sim::Arg::Bytes(len.to_le_bytes().into()));
                 }
                 Bound::Scalar { bits } => {
