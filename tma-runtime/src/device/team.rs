@@ -169,7 +169,12 @@ impl Team {
     }
 }
 
-fn check_size(found: usize) -> Result<(), Error> {
+/// Checks that a team may have `found` ranks.
+///
+/// # Errors
+///
+/// [`TeamError::Size`].
+pub(crate) fn check_size(found: usize) -> Result<(), Error> {
     if (1..=TEAM_RANKS as usize).contains(&found) { Ok(()) } else { Err(TeamError::Size { found }.into()) }
 }
 

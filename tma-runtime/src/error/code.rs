@@ -24,8 +24,6 @@ impl Error {
             Self::MapRefused { .. } => "TMA0517",
             Self::NotMutable { .. } => "TMA0526",
             Self::MisalignedGlobal { .. } => "TMA0531",
-            Self::TeamRanks { .. } => "TMA0535",
-            Self::UnlikeRanks { .. } => "TMA0536",
             Self::Assertion { .. } => "TMA0545",
             Self::NoDriver { .. } => "TMA0601",
             Self::NoDevice { .. } => "TMA0602",
@@ -126,9 +124,10 @@ impl TeamError {
     /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
+            Self::Unlike { .. } => "TMA0535",
             Self::Size { .. } => "TMA0634",
             Self::NoPeerAccess { .. } => "TMA0635",
-            Self::NoRank { .. } | Self::Count { .. } => "TMA0636",
+            Self::NoRank { .. } | Self::Count { .. } | Self::Tensors { .. } => "TMA0636",
         }
     }
 }

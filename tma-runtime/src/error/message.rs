@@ -6,7 +6,6 @@ use super::status::KernelNames;
 use super::{ArgumentKind, Error};
 use crate::spec::Scalar;
 use std::fmt;
-use tma_model::limits::TEAM_RANKS;
 use tma_model::rule::Rule;
 
 impl fmt::Display for Error {
@@ -50,24 +49,6 @@ impl fmt::Display for Error {
                 "a tensor that a kernel writes must be passed mutably: kernel `{kernel}` writes `{tensor}`, \
                  but the argument is read-only; pass `Arg::map_mut(tensor.view_mut())` or \
                  `Arg::global_mut(tensor.slice_mut())`, or use the kernel's typed `launch`"
-            ),
-            Self::TeamRanks { kernel, parameter, found, wanted } => {
-                write!(f, "a launch on a team takes a tensor of each rank: ")?;
-                let (found, most) = (counted(*found, "tensor"), TEAM_RANKS);
-                match wanted {
-                    0 => write!(f, "`{parameter}` of kernel `{kernel}` has {found}; pass 1 to {most}"),
-                    _ => write!(
-                        f,
-                        "`{parameter}` of kernel `{kernel}` has {found}, but the team has {}; pass one for \
-                         each",
-                        counted(*wanted, "rank")
-                    ),
-                }
-            }
-            Self::UnlikeRanks { tensor, rank } => write!(
-                f,
-                "the tensors of all ranks must be alike: `{tensor}` of rank {rank} has another shape, \
-                 strides, element type or options than that of rank 0; pass tensors of one shape"
             ),
             Self::HostLength { found, wanted } => {
                 write!(

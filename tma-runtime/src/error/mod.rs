@@ -102,27 +102,6 @@ pub enum Error {
         tensor: &'static str,
     },
 
-    /// A launch of a team kernel with tensors of no rank, of too many, or of fewer ranks than
-    /// another argument has.
-    TeamRanks {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The name of the kernel's parameter.
-        parameter: &'static str,
-        /// The number of ranks with a tensor.
-        found: usize,
-        /// The number of ranks of the launch; 0 if no argument shows it.
-        wanted: usize,
-    },
-
-    /// The tensors of two ranks differ in shape, strides, element type or options.
-    UnlikeRanks {
-        /// The name of the kernel's parameter.
-        tensor: &'static str,
-        /// The first rank whose tensor differs from that of rank 0.
-        rank: usize,
-    },
-
     /// A host slice's length differs from the tensor's.
     HostLength {
         /// The number of elements of the host slice.

@@ -32,8 +32,6 @@ impl Error {
             | Self::ElementMismatch { .. }
             | Self::NotContiguous { .. }
             | Self::NotMutable { .. }
-            | Self::TeamRanks { .. }
-            | Self::UnlikeRanks { .. }
             | Self::HostLength { .. }
             | Self::ShapeMismatch { .. }
             | Self::OtherDevice { .. }

@@ -55,6 +55,35 @@ pub enum TeamError {
         /// The number of ranks.
         ranks: usize,
     },
+
+    /// A launch on a team has another number of tensors for a parameter than ranks.
+    #[error(
+        "wrong number of tensors: kernel `{kernel}` got {found} for `{tensor}`, but the team has {}; pass one \
+         for each rank",
+        counted(*.ranks)
+    )]
+    Tensors {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// The name of the kernel's parameter.
+        tensor: &'static str,
+        /// The number of tensors that were passed.
+        found: usize,
+        /// The number of ranks.
+        ranks: usize,
+    },
+
+    /// The tensors of two ranks for a parameter differ in shape, strides, element type or options.
+    #[error(
+        "the tensors of all ranks must be alike: `{tensor}` of rank {rank} has another shape, strides, \
+         element type or options than that of rank 0; pass tensors of one shape"
+    )]
+    Unlike {
+        /// The name of the kernel's parameter.
+        tensor: &'static str,
+        /// The first rank whose tensor differs from that of rank 0.
+        rank: usize,
+    },
 }
 
 fn counted(ranks: usize) -> String {

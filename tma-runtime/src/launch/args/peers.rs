@@ -5,21 +5,22 @@ use super::im2col::{Im2colArg, Im2colArgMut};
 use super::{GlobalArg, GlobalArgMut, MapArg, MapArgMut};
 use crate::binding::Argument;
 use crate::binding::peers::Unlike;
-use crate::error::Error;
+use crate::error::{Error, TeamError};
 use crate::layout::DeviceId;
 use crate::map::options::MapOptions;
 use crate::scalar::Scalar;
 use crate::spec::ParamSpec;
 use crate::tensor::slice::{GlobalSlice, GlobalSliceMut};
+use crate::tensor::symmetric::SymmetricTensor;
 use crate::tensor::view::{TensorView, TensorViewMut};
 
 /// The tensors of a team's ranks, in order, whose elements are of `T`. A team kernel reads them as
 /// `Peers<Global<T>>`, or each rank reads its own as `Global<T>`.
 ///
-/// It is a slice of what a launch on one device takes, such as `&[&a, &b]`.
+/// It is a [`SymmetricTensor`], or a slice of what a launch on one device takes, such as `&[&a, &b]`.
 #[diagnostic::on_unimplemented(
     message = "this parameter takes the tensors of all ranks, with elements of `{T}`, not `{Self}`",
-    label = "pass a slice with a `&DeviceTensor<{T}, _>` or `TensorView<{T}, _>` of each rank"
+    label = "pass `&SymmetricTensor<{T}, _>`, or a slice with a `&DeviceTensor<{T}, _>` or `TensorView<{T}, _>` of each rank"
 )]
 pub trait PeerGlobalArg<T: Scalar> {
     /// Returns the elements of each rank's tensor.
@@ -29,7 +30,7 @@ pub trait PeerGlobalArg<T: Scalar> {
 /// The tensors of a team's ranks, in order, whose elements of `T` a team kernel writes.
 #[diagnostic::on_unimplemented(
     message = "TMA0301: the kernel writes these tensors with elements of `{T}`, so they cannot be passed as `{Self}`",
-    label = "pass a `&mut` slice with a `&mut DeviceTensor<{T}, _>` or `TensorViewMut<{T}, _>` of each rank"
+    label = "pass `&mut SymmetricTensor<{T}, _>`, or a `&mut` slice with a `&mut DeviceTensor<{T}, _>` or `TensorViewMut<{T}, _>` of each rank"
 )]
 pub trait PeerGlobalArgMut<T: Scalar> {
     /// Returns the elements of each rank's tensor, borrowed mutably.
@@ -41,7 +42,7 @@ pub trait PeerGlobalArgMut<T: Scalar> {
 /// dimensions and elements of `T`.
 #[diagnostic::on_unimplemented(
     message = "this parameter takes the tensors of all ranks, of {N} dimensions with elements of `{T}`, not `{Self}`",
-    label = "pass a slice with a `&DeviceTensor<{T}, {N}>` or `TensorView<{T}, {N}>` of each rank"
+    label = "pass `&SymmetricTensor<{T}, {N}>`, or a slice with a `&DeviceTensor<{T}, {N}>` or `TensorView<{T}, {N}>` of each rank"
 )]
 pub trait PeerMapArg<T: Scalar, const N: usize> {
     /// Returns each rank's tensor, with the options of its map.
@@ -51,7 +52,7 @@ pub trait PeerMapArg<T: Scalar, const N: usize> {
 /// The tensors of a team's ranks, in order, which a team kernel writes through tensor maps.
 #[diagnostic::on_unimplemented(
     message = "TMA0301: the kernel writes these tensors of {N} dimensions with elements of `{T}`, so they cannot be passed as `{Self}`",
-    label = "pass a `&mut` slice with a `&mut DeviceTensor<{T}, {N}>` or `TensorViewMut<{T}, {N}>` of each rank"
+    label = "pass `&mut SymmetricTensor<{T}, {N}>`, or a `&mut` slice with a `&mut DeviceTensor<{T}, {N}>` or `TensorViewMut<{T}, {N}>` of each rank"
 )]
 pub trait PeerMapArgMut<T: Scalar, const N: usize> {
     /// Returns each rank's tensor, borrowed mutably, with the options of its map.
@@ -94,6 +95,30 @@ macro_rules! of_each {
 of_each! {
     [] [A];
     [, const RANKS: usize] [A; RANKS];
+}
+
+impl<T: Scalar, const N: usize> PeerGlobalArg<T> for &SymmetricTensor<T, N> {
+    fn slices(&self) -> Vec<GlobalSlice<'_, T>> {
+        SymmetricTensor::views(self).map(GlobalSlice::new).collect()
+    }
+}
+
+impl<T: Scalar, const N: usize> PeerGlobalArgMut<T> for &mut SymmetricTensor<T, N> {
+    fn slices_mut(&mut self) -> Vec<GlobalSliceMut<'_, T>> {
+        SymmetricTensor::views_mut(self).map(GlobalSliceMut::new).collect()
+    }
+}
+
+impl<T: Scalar, const N: usize> PeerMapArg<T, N> for &SymmetricTensor<T, N> {
+    fn views(&self) -> Vec<(TensorView<'_, T, N>, MapOptions)> {
+        SymmetricTensor::views(self).map(|view| (view, MapOptions::default())).collect()
+    }
+}
+
+impl<T: Scalar, const N: usize> PeerMapArgMut<T, N> for &mut SymmetricTensor<T, N> {
+    fn views_mut(&mut self) -> Vec<(TensorViewMut<'_, T, N>, MapOptions)> {
+        SymmetricTensor::views_mut(self).map(|view| (view, MapOptions::default())).collect()
+    }
 }
 
 /// An argument of a launch on a team. The functions are named for the parameter that it is for.
@@ -204,6 +229,11 @@ impl<'a> TeamArg<'a> {
         }
     }
 
+    /// Returns the arguments of the ranks, in order, or the one of all.
+    pub(crate) fn parts(&self) -> &[Arg<'a>] {
+        &self.parts
+    }
+
     /// Returns the device of each rank's tensor, in order.
     pub(crate) fn devices(&self) -> impl Iterator<Item = Option<DeviceId>> {
         self.parts.iter().map(|part| part.as_ref().device())
@@ -213,7 +243,7 @@ impl<'a> TeamArg<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::TeamRanks`] if there is no tensor of the rank, and [`Error::UnlikeRanks`].
+    /// [`TeamError::Tensors`] if there is no tensor of the rank, and [`TeamError::Unlike`].
     pub(crate) fn of_rank(
         &self,
         kernel: &'static str,
@@ -222,15 +252,15 @@ impl<'a> TeamArg<'a> {
     ) -> Result<Arg<'_>, Error> {
         let tensor = param.name;
         let found = self.parts.len();
-        let none = || Error::TeamRanks { kernel, parameter: tensor, found, wanted: rank + 1 };
+        let none = || TeamError::Tensors { kernel, tensor, found, ranks: rank + 1 };
         match self.use_of_parts {
-            UseOfParts::Same => self.parts.first().map(Arg::again).ok_or_else(none),
-            UseOfParts::Own => self.parts.get(rank).map(Arg::again).ok_or_else(none),
+            UseOfParts::Same => self.parts.first().map(Arg::again).ok_or_else(|| none().into()),
+            UseOfParts::Own => self.parts.get(rank).map(Arg::again).ok_or_else(|| none().into()),
             UseOfParts::All => {
                 let parts: Vec<Argument> = self.parts.iter().map(|part| *part.as_ref()).collect();
                 match Argument::of_ranks(&parts) {
-                    Ok(joined) => joined.map(Arg::of_ranks).ok_or_else(none),
-                    Err(Unlike(rank)) => Err(Error::UnlikeRanks { tensor, rank }),
+                    Ok(joined) => joined.map(Arg::of_ranks).ok_or_else(|| none().into()),
+                    Err(Unlike(rank)) => Err(TeamError::Unlike { tensor, rank }.into()),
                 }
             }
         }

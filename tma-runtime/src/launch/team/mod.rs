@@ -34,6 +34,11 @@ impl<'a> From<&'a Team> for WithTeam<'a> {
 }
 
 impl WithTeam<'_> {
+    /// Returns the team.
+    pub(crate) fn team(&self) -> &Team {
+        self.team
+    }
+
     /// Sets the blocks per cluster along x, y and z, for kernels with `cluster = launch`.
     #[must_use]
     pub fn cluster(mut self, extents: [u32; 3]) -> Self {
