@@ -61,6 +61,17 @@ pub fn strided_sum(values: Global<f32>, total: Global<f32>) {
     total.atomic_add(0, part);
 }
 
+/// Sums the parts of all ranks.
+#[tma_kernel(threads = 128)]
+pub fn sum_of_ranks(parts: Peers<Global<f32>>, sums: Global<f32>) {
+    let i = block_idx().x * 128 + thread_idx().x;
+    let mut sum = 0.0;
+    for r in 0..ranks() {
+        sum += parts.of(r).get(i);
+    }
+    sums.set(i, sum);
+}
+
 /// Computes `values * factor` for any element type.
 fn scaled<T, const COLS: u32>(values: &DeviceTensor<T, 2>, factor: T) -> Result<Vec<T>, Error>
 where
@@ -315,6 +326,12 @@ fn tuned_sum(folder: &Path) -> Result<Cache, Error> {
 fn teams() -> Result<(), Error> {
     let team = Team::open()?;
     let of_ranks: Vec<_> = (0..team.ranks()).map(|rank| vec![rank as f32; 128]).collect();
+    let parts = team.tensors(&of_ranks, [128])?;
+    let mut sums = team.zeros([128])?;
+    sum_of_ranks::launch(&team, 1, &parts, &mut sums)?;
+    let wanted = (0..team.ranks()).sum::<usize>() as f32;
+    assert_eq!(sums.to_vecs()?, vec![vec![wanted; 128]; team.ranks()]);
+
     let values = team.tensors(&of_ranks, [128])?;
     let mut totals = team.zeros::<f32, 1>([1])?;
     let args = values.views().zip(totals.views_mut()).map(|(values, total)| {
