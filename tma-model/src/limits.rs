@@ -207,4 +207,3 @@ pub const BARRIER_BYTES_EXPECTED: u32 = (1 << 20) - 1;
 
 /// Number of named barriers of a block; `sync_threads` uses number 0. Source: PTX ISA, "barrier".
 pub const NAMED_BARRIERS: u32 = 16;
-

@@ -102,7 +102,7 @@ impl Target {
 }
 
 /// Whether the launcher passes an argument for a parameter. Those of a team's launch are passed for
-/// each rank by [`LaunchOnTeam`](../../../../tma-runtime/src/launch/team.rs).
+/// each rank by [`LaunchOnTeam`](../../../../tma-runtime/src/launch/on_team.rs).
 pub(super) fn is_argument(param: &Param) -> bool {
     match param.presence {
         Presence::Required | Presence::Optional(_) | Presence::FlagOf(_) => true,
